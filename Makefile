@@ -1,0 +1,85 @@
+# Every target works on a fresh machine: `make help` lists them.
+SHELL := /bin/bash
+PYTHON ?= python3
+UV_VERSION := 0.13.8
+VENV := .venv
+RUN := $(VENV)/bin/python
+
+.DEFAULT_GOAL := help
+.PHONY: help venv fmt check lint type unit wire test verify generate cluster-up cluster-down cluster-status cluster-env \
+        images models demo kserve-render clean
+
+help: ## List the targets
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 18
+
+venv: $(VENV)/.synced ## Make .venv from uv.lock
+
+# Debian splits ensurepip off into python3-venv; root may install it, anybody else is told.
+$(VENV)/bin/python:
+	@$(PYTHON) -c 'import sys; assert sys.version_info >= (3, 11), f"Python >= 3.11 is needed, this is {sys.version}"'
+	@$(PYTHON) -c 'import ensurepip' 2>/dev/null || (echo "installing python3-venv (Debian)" && apt-get install -y -qq python3-venv) \
+	  || (echo "The venv module is missing: install your system's python3-venv package." && exit 1)
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/bin/uv: | $(VENV)/bin/python
+	$(RUN) -m pip install --quiet uv==$(UV_VERSION)
+
+$(VENV)/.synced: uv.lock pyproject.toml | $(VENV)/bin/uv
+	VIRTUAL_ENV=$(VENV) $(VENV)/bin/uv sync --quiet --frozen --inexact --active --extra test --extra demo
+	@touch $@
+
+fmt: venv ## Format the code
+	$(VENV)/bin/ruff format
+	$(VENV)/bin/ruff check --fix
+
+check: lint type unit wire verify ## What must pass before each commit
+
+lint: venv ## Formatting and lint
+	$(VENV)/bin/ruff format --check
+	$(VENV)/bin/ruff check
+
+type: venv ## mypy --strict
+	$(VENV)/bin/mypy
+
+unit: venv ## Pure tests, seconds
+	$(RUN) -m pytest -q tests/unit
+
+wire: venv ## Tests against a real etcd and kube-apiserver
+	$(RUN) -m pytest -q tests/wire
+
+generate: venv ## Write crds/ and the other generated files
+	$(RUN) -m specdec_operator.api.crd > crds/serving.specdec.io_speculativeinferenceservices.yaml
+
+verify: venv ## Fail when a generated file is stale
+	@$(RUN) -m specdec_operator.api.crd | diff -u crds/serving.specdec.io_speculativeinferenceservices.yaml - \
+	  || (echo "crds/ is stale: run 'make generate' and commit the result." && exit 1)
+
+test: venv ## Everything that this machine can run; says what it could not and why
+	$(RUN) -m hack.test
+
+cluster-up: venv ## A real local cluster: kind where Docker or podman is, else one real node
+	$(RUN) -m hack.cluster up
+
+cluster-down: venv ## Remove the local cluster without a trace
+	$(RUN) -m hack.cluster down
+
+cluster-status: venv ## What runs, and whether KServe is real or a stand-in
+	$(RUN) -m hack.cluster status
+
+cluster-env: venv ## Lines for: eval "$$(make -s cluster-env)"
+	@$(RUN) -m hack.cluster env
+
+images: venv ## Build the images and load them onto the local cluster
+	$(RUN) -m hack.images all
+
+models: venv ## Train the tiny model pair (about two minutes, cached)
+	$(RUN) -m hack.models
+
+demo: venv ## The whole story on a real cluster, with measured numbers
+	$(RUN) -m hack.demo
+
+kserve-render: venv ## What the KServe stand-in makes of FILE=isvc.yaml
+	@$(RUN) -m tests.kserve_standin render $(FILE)
+
+clean: ## Remove .venv and caches inside the tree
+	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis
