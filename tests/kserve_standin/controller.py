@@ -1,0 +1,113 @@
+"""The long-running controller: kopf watches, a queue of keys, a few workers.
+
+kopf is used as an informer only; its handlers remember an object and wake the InferenceService it belongs to.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+from typing import TYPE_CHECKING, Any
+
+import kopf
+
+from tests.kserve_standin.api import Api, ApiError
+from tests.kserve_standin.children import Children
+from tests.kserve_standin.model import GROUP, ISVC_LABEL, Config, Manifest
+from tests.kserve_standin.reconcile import Reconciler
+from tests.kserve_standin.workqueue import Workqueue
+from tests.kserve_standin.world import Key, World, owner_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+log = logging.getLogger("kserve-stand-in")
+_WORKERS = 4
+_RUNTIMES = (f"servingruntimes.v1alpha1.{GROUP}", f"clusterservingruntimes.v1alpha1.{GROUP}")
+_CHILDREN = ("deployments.v1.apps", "services.v1", "horizontalpodautoscalers.v2.autoscaling", "pods.v1")
+
+
+async def run(kubeconfig: Path, config: Config, *, stop: asyncio.Event | None = None) -> None:
+    """Run until stopped."""
+    os.environ["KUBECONFIG"] = str(kubeconfig)  # the only way to tell kopf's own login
+    world, queue = World(), Workqueue()
+    async with Api.connect(kubeconfig) as api:
+        children = Children(api, world)
+        reconciler = Reconciler(api=api, world=world, children=children, config=config)
+        workers = [asyncio.create_task(_work(queue, reconciler)) for _ in range(_WORKERS)]
+        log.info("this is the KServe stand-in, not KServe: it watches with %s", kubeconfig)
+        try:
+            await kopf.operator(
+                registry=_registry(world, queue),
+                settings=_settings(),
+                clusterwide=True,
+                standalone=True,
+                stop_flag=stop,
+            )
+        finally:
+            for worker in workers:
+                worker.cancel()
+            await asyncio.gather(*workers, return_exceptions=True)
+
+
+async def _work(queue: Workqueue, reconciler: Reconciler) -> None:
+    while True:
+        key = await queue.take()
+        settled = False
+        try:
+            settled = await reconciler.reconcile(key)
+        except ApiError as error:
+            # Somebody wrote in between, or the API server is away: the next look sees it.
+            log.info("retry namespace=%s name=%s: %s", *key, error)
+        except Exception:
+            log.exception("reconcile failed namespace=%s name=%s", *key)
+        queue.done(key, failed=not settled)
+
+
+def _settings() -> kopf.OperatorSettings:
+    settings = kopf.OperatorSettings()
+    settings.watching.chunk_size = 500
+    settings.networking.request_timeout = 30
+    for resource in _CHILDREN:
+        settings.watching.label_selectors[resource] = ISVC_LABEL
+    return settings
+
+
+def _registry(world: World, queue: Workqueue) -> kopf.OperatorRegistry:
+    registry = kopf.OperatorRegistry()
+    kopf.on.login(registry=registry)(_login)
+
+    def follow(resource: str, wake: Callable[[Manifest], list[Key]]) -> None:
+        async def remember(event: Any, **_: Any) -> None:
+            manifest = dict(event["object"])
+            woken = wake(manifest)
+            if event["type"] == "DELETED":
+                world.drop(manifest)
+            else:
+                world.put(manifest)
+            for key in {*woken, *wake(manifest)}:
+                queue.add(key)
+
+        kopf.on.event(resource, registry=registry, id=resource.replace(".", "-"))(remember)
+
+    follow(f"inferenceservices.v1beta1.{GROUP}", _itself)
+    for resource in _RUNTIMES:
+        follow(resource, world.users_of)
+    for resource in _CHILDREN:
+        follow(resource, _owner)
+    return registry
+
+
+def _login(**kwargs: Any) -> kopf.ConnectionInfo | None:
+    return kopf.login_with_kubeconfig(**kwargs)
+
+
+def _itself(manifest: Manifest) -> list[Key]:
+    return [(manifest["metadata"]["namespace"], manifest["metadata"]["name"])]
+
+
+def _owner(manifest: Manifest) -> list[Key]:
+    owner = owner_of(manifest)
+    return [] if owner is None else [owner]

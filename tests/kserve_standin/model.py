@@ -1,0 +1,104 @@
+"""The words of KServe's API and the values that the stand-in's steps hand to each other.
+
+Nothing here decides anything.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any, TypeAlias
+
+Manifest: TypeAlias = dict[str, Any]
+Metadata: TypeAlias = dict[str, Any]
+
+GROUP = "serving.kserve.io"
+ISVC_API = f"{GROUP}/v1beta1"
+ISVC_LABEL = f"{GROUP}/inferenceservice"
+FINALIZER = "inferenceservice.finalizers"
+SERVER_CONTAINER = "kserve-container"
+
+AUTOSCALER_CLASS = f"{GROUP}/autoscalerClass"
+DEPLOYMENT_MODE = f"{GROUP}/deploymentMode"
+DISABLE_AUTO_UPDATE = f"{GROUP}/disable-auto-update"
+STOP = f"{GROUP}/stop"
+SERVER_TYPE = f"{GROUP}/server-type"
+READ_ONLY_STORAGE = "storage.kserve.io/readonly"
+AGENT = f"internal.{GROUP}/agent"
+
+# KServe copies every annotation of an InferenceService to its pods, except these.
+NEVER_COPIED = frozenset(
+    {
+        "autoscaling.knative.dev/min-scale",
+        "autoscaling.knative.dev/max-scale",
+        f"internal.{GROUP}/storage-initializer-sourceuri",
+        "kubectl.kubernetes.io/last-applied-configuration",
+        "modelFormat",
+    }
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Config:
+    """What an administrator chooses in KServe's ConfigMap; the defaults are those of the recordings."""
+
+    ingress_domain: str = "example.com"
+    storage_initializer_image: str = "localhost/storage-initializer:v0.20.0"
+    oci_mode: str = "modelcar"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Runtime:
+    """A ServingRuntime, or a ClusterServingRuntime when it has no namespace."""
+
+    name: str
+    cluster_scoped: bool
+    annotations: dict[str, str] = field(default_factory=dict)
+    spec: Manifest
+
+
+class RefusalKind(StrEnum):
+    """How a refusal shows in the status of an InferenceService."""
+
+    INVALID_SPEC = "InvalidSpec"  # in modelStatus only; the conditions stay as they were
+    RECONCILE_FAILED = "ReconcileFailed"  # in the conditions PredictorReady and Ready
+
+
+class Refused(Exception):  # noqa: N818 - it is an answer of the controller, not a fault of the stand-in
+    """KServe would not make the objects of this InferenceService; the message is what it says."""
+
+    def __init__(self, *, kind: RefusalKind, message: str, reason: str = "") -> None:
+        super().__init__(message)
+        self.kind = kind
+        self.message = message
+        self.reason = reason
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rendered:
+    """What KServe sends to the API server for one InferenceService."""
+
+    deployment: Manifest
+    service: Manifest
+    autoscaler: Manifest | None
+
+    def objects(self) -> tuple[Manifest, ...]:
+        """Return the objects in the order in which KServe's recordings list them."""
+        some = (self.deployment, self.service, self.autoscaler)
+        return tuple(manifest for manifest in some if manifest is not None)
+
+
+def annotation(manifest: Manifest, key: str) -> str | None:
+    """Return one annotation of an object, or None."""
+    value: str | None = (manifest["metadata"].get("annotations") or {}).get(key)
+    return value
+
+
+def is_stopped(isvc: Manifest) -> bool:
+    """Say whether the user asked KServe to take this InferenceService down and keep only its record."""
+    return (annotation(isvc, STOP) or "").lower() == "true"
+
+
+def predictor_name(isvc: Manifest) -> str:
+    """Return the name that KServe gives the Deployment, the Service and the HPA."""
+    return f"{isvc['metadata']['name']}-predictor"
