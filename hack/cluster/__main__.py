@@ -1,0 +1,89 @@
+"""The command line: `python -m hack.cluster up | down | status | env | kubectl … | kserve-render FILE`."""
+
+import pathlib
+import subprocess
+import sys
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from hack.cluster import access, kserve, kubectl, lifecycle, paths, status
+from hack.cluster.errors import ClusterError
+from hack.cluster.record import Driver
+
+_PASS_ON = {"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": []}
+app = typer.Typer(
+    add_completion=False, no_args_is_help=True, help="A real Kubernetes cluster on this machine."
+)
+
+
+def say(line: str) -> None:
+    """Print a line at once, also into a pipe."""
+    print(line, flush=True)
+
+
+@app.command()
+def up(
+    driver: Annotated[Driver | None, typer.Option(help="Instead of what the machine suggests.")] = None,
+    kserve_controller: Annotated[
+        bool, typer.Option("--kserve/--no-kserve", help="KSERVE_MANAGER and KSERVE_CRDS choose which.")
+    ] = True,
+) -> None:
+    """Bring the cluster up; do nothing where it is up and healthy."""
+    lifecycle.up(say, driver=driver, with_kserve=kserve_controller)
+
+
+@app.command()
+def down() -> None:
+    """Remove the cluster without a trace; images and logs stay in the cache."""
+    lifecycle.down(say)
+
+
+@app.command("status")
+def show_status() -> None:
+    """Print what runs; the exit code is 0 when everything is healthy."""
+    layout = paths.layout()
+    parts = status.inspect(layout)
+    table = Table("part", "pid", "healthy", "version", "note")
+    for part in parts:
+        table.add_row(
+            part.name, str(part.pid or ""), "yes" if part.healthy else "NO", part.version, part.note
+        )
+    Console().print(table)
+    raise typer.Exit(0 if status.healthy(parts) else 1)
+
+
+@app.command()
+def env() -> None:
+    """Print lines for `eval`: after them, plain kubectl speaks to the cluster."""
+    for line in access.shell_lines():
+        say(line)
+
+
+@app.command("kubectl", context_settings=_PASS_ON)
+def run_kubectl(context: typer.Context) -> None:
+    """Run kubectl against the cluster."""
+    command = kubectl.command(access.kubeconfig(), *context.args)
+    raise typer.Exit(subprocess.run(command, check=False).returncode)
+
+
+@app.command("kserve-render")
+def kserve_render(file: pathlib.Path) -> None:
+    """Print what the KServe stand-in makes of an InferenceService."""
+    words = [sys.executable, "-m", "tests.kserve_standin", "render", str(file.resolve())]
+    raise typer.Exit(subprocess.run(words, cwd=kserve.REPOSITORY, check=False).returncode)
+
+
+def main() -> None:
+    """Run, and turn an expected failure into its sentence."""
+    try:
+        app()
+    except ClusterError as failure:
+        print(f"error: {failure}", file=sys.stderr)
+        raise SystemExit(1) from None
+
+
+if __name__ == "__main__":
+    main()

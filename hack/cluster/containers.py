@@ -1,0 +1,36 @@
+"""containerd's command-line client, for the few things that the cluster asks of it."""
+
+import pathlib
+
+from hack.cluster import shell
+from hack.cluster.paths import Layout
+
+
+def client(layout: Layout, *words: str) -> list[str]:
+    """Prefix a `ctr` command with the cluster's socket and the namespace that kubelet uses."""
+    return ["ctr", f"--address={layout.socket}", "--namespace=k8s.io", *words]
+
+
+def answers(layout: Layout) -> bool:
+    """Tell whether containerd serves."""
+    return shell.ask(client(layout, "version"), timeout=5).code == 0
+
+
+def image_names(layout: Layout) -> list[str]:
+    """List the images on the node."""
+    return shell.run(client(layout, "images", "ls", "-q")).split()
+
+
+def purge(layout: Layout) -> int:
+    """Forget every container, and return how many there were; images stay."""
+    listed = shell.ask(client(layout, "containers", "ls", "-q"), timeout=10)
+    found = listed.out.split() if listed.code == 0 else []
+    if found:
+        shell.ask(client(layout, "tasks", "rm", "--force", *found), timeout=30)
+        shell.ask(client(layout, "containers", "rm", *found), timeout=30)
+    return len(found)
+
+
+def load(layout: Layout, archive: pathlib.Path) -> None:
+    """Import an image archive and unpack it, so that the first pod does not wait for that."""
+    shell.run(client(layout, "images", "import", str(archive)), timeout=900)

@@ -1,0 +1,45 @@
+"""Talks to the cluster through the kubectl that was built for it."""
+
+import json
+import pathlib
+from collections.abc import Sequence
+from typing import Any
+
+from hack.cluster import binaries, shell
+from hack.cluster.errors import ClusterError
+
+MANAGER = "specdec-cluster"
+
+
+def command(kubeconfig: pathlib.Path, *words: str) -> list[str]:
+    """Prefix words for kubectl with its path and the kubeconfig."""
+    program = binaries.ensure("kubectl")["kubectl"]
+    return [str(program), f"--kubeconfig={kubeconfig}", *words]
+
+
+def ask(kubeconfig: pathlib.Path, *words: str, timeout: float = 20.0) -> shell.Answer:
+    """Run kubectl and return its answer, whatever it is."""
+    return shell.ask(command(kubeconfig, *words), timeout=timeout)
+
+
+def get(kubeconfig: pathlib.Path, *words: str) -> dict[str, Any] | None:
+    """Return what `kubectl get` finds, or nothing where it finds nothing."""
+    answer = ask(kubeconfig, "get", *words, "--ignore-not-found", "-o", "json")
+    if answer.code != 0:
+        raise ClusterError(f"kubectl get {' '.join(words)}: {answer.err.strip()}")
+    found: dict[str, Any] | None = json.loads(answer.out) if answer.out.strip() else None
+    return found
+
+
+def apply(kubeconfig: pathlib.Path, objects: Sequence[dict[str, Any]], scratch: pathlib.Path) -> None:
+    """Server-side apply some objects; `scratch` is the file in which they can be read afterwards."""
+    scratch.parent.mkdir(parents=True, exist_ok=True)
+    scratch.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": list(objects)}, indent=1))
+    apply_files(kubeconfig, [scratch])
+
+
+def apply_files(kubeconfig: pathlib.Path, files: Sequence[pathlib.Path]) -> None:
+    """Server-side apply some files; client-side apply cannot carry large CRDs in its annotation."""
+    named = [f"--filename={file}" for file in files]
+    words = ["apply", "--server-side", "--force-conflicts", f"--field-manager={MANAGER}", *named]
+    shell.run(command(kubeconfig, *words), timeout=60)

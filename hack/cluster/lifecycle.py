@@ -1,0 +1,150 @@
+"""`up` and `down`: which cluster this machine can have, and the order of work. Both may be repeated."""
+
+import fcntl
+import os
+import platform
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+
+from hack.cluster import binaries, engine, kind, kserve, paths, record, status, teardown, versions
+from hack.cluster.errors import ClusterError
+from hack.cluster.paths import Layout
+from hack.cluster.record import Driver, Flavour, Record
+from hack.cluster.single import Node, Step
+
+Say = Callable[[str], None]
+
+
+def up(say: Say, *, driver: Driver | None = None, with_kserve: bool = True) -> None:
+    """Bring the cluster up, or find that it is."""
+    layout = paths.layout()
+    wanted = kserve.chosen() if with_kserve else kserve.Choice(flavour=Flavour.NONE)
+    with _alone(layout, say):
+        known = record.read(layout)
+        if known and _usable(layout, known, say):
+            _switch_kserve(layout, known, wanted, say)
+            say("the cluster is up and healthy")
+            return
+        picked = driver or (known.driver if known else pick())
+        _run(_steps(layout, picked, wanted, say), say)
+        _write_record(layout, picked, wanted)
+
+
+def down(say: Say) -> None:
+    """Remove the cluster and keep its images and logs; harmless where there is none."""
+    layout = paths.layout()
+    with _alone(layout, say):
+        on_kind = kind.KindCluster(layout=layout, say=say)
+        if on_kind.begun():
+            on_kind.take_down()
+        if teardown.leftovers(layout):
+            require_root()
+            teardown.take_down(layout)
+    say(f"no cluster is up; images and logs stay in {layout.root}")
+
+
+def pick() -> Driver:
+    """Choose what this machine can run."""
+    if engine.usable():
+        return Driver.KIND
+    require_root()
+    return Driver.NODE
+
+
+def require_root() -> None:
+    """A node without a container engine needs Linux and root."""
+    if platform.system() != "Linux" or os.geteuid() != 0:
+        raise ClusterError(
+            "a local cluster needs either a running Docker or podman engine (then kind is used), "
+            "or Linux and root (then one node is run directly); "
+            f"this is {platform.system()} as user {os.geteuid()}"
+        )
+
+
+def _usable(layout: Layout, known: Record, say: Say) -> bool:
+    """Tell whether the running cluster is the one that would be started, whole; KServe is looked at apart."""
+    if known.pins != binaries.fingerprint():
+        say("the running cluster is of other versions: starting anew")
+        return False
+    parts = [part for part in status.inspect(layout) if not part.name.startswith("KServe")]
+    for part in parts:
+        if not part.healthy:
+            say(f"{part.name} is not healthy ({part.note}): starting anew")
+    return status.healthy(parts)
+
+
+def _switch_kserve(layout: Layout, known: Record, wanted: kserve.Choice, say: Say) -> None:
+    """Start the wanted KServe controller where another one runs, or none does."""
+    same = (known.kserve, known.kserve_detail) == (wanted.flavour, wanted.detail)
+    if (
+        known.driver is Driver.KIND
+        or wanted.flavour is Flavour.NONE
+        or (same and status.healthy(status.inspect(layout)))
+    ):
+        return
+    controller = kserve.Controller(layout=layout, choice=wanted)
+    _run((Step(name=f"KServe ({wanted.flavour})", act=controller.start),), say)
+    record.write(layout, replace(known, kserve=wanted.flavour, kserve_detail=wanted.detail))
+
+
+def _steps(layout: Layout, driver: Driver, wanted: kserve.Choice, say: Say) -> tuple[Step, ...]:
+    if driver is Driver.KIND:
+        return _kind_steps(layout, wanted, say)
+    require_root()
+    steps = Node(layout=layout, say=say).steps()
+    if wanted.flavour is Flavour.NONE:
+        return steps
+    controller = kserve.Controller(layout=layout, choice=wanted)
+    return (*steps, Step(name=f"KServe ({wanted.flavour})", act=controller.start))
+
+
+def _kind_steps(layout: Layout, wanted: kserve.Choice, say: Say) -> tuple[Step, ...]:
+    if wanted.manager:
+        say("KSERVE_MANAGER is not used on kind: the charts install the real KServe anyway")
+    cluster = kind.KindCluster(layout=layout, say=say)
+    steps = (
+        Step(name="programs", act=cluster.fetch_tools),
+        Step(name="clean up", act=cluster.take_down),
+        Step(name="kind", act=cluster.start),
+    )
+    if wanted.flavour is Flavour.NONE:
+        return steps
+    return (*steps, Step(name="KServe (real)", act=cluster.install_kserve))
+
+
+def _write_record(layout: Layout, driver: Driver, wanted: kserve.Choice) -> None:
+    on_kind = driver is Driver.KIND and wanted.flavour is not Flavour.NONE
+    detail = f"{versions.KSERVE}, Helm charts" if on_kind else wanted.detail
+    record.write(
+        layout,
+        Record(
+            driver=driver,
+            pins=binaries.fingerprint(),
+            kserve=Flavour.REAL if on_kind else wanted.flavour,
+            kserve_detail=detail,
+        ),
+    )
+
+
+def _run(steps: tuple[Step, ...], say: Say) -> None:
+    begun = time.monotonic()
+    for step in steps:
+        started = time.monotonic()
+        step.act()
+        say(f"{step.name:<20}{time.monotonic() - started:7.1f} s")
+    say(f"{'together':<20}{time.monotonic() - begun:7.1f} s")
+
+
+@contextmanager
+def _alone(layout: Layout, say: Say) -> Iterator[None]:
+    """Let one `up` or `down` work at a time; a lock goes with its process, also when that is killed."""
+    layout.root.mkdir(parents=True, exist_ok=True)
+    with (layout.root / ".lock").open("w") as handle:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            say("another `up` or `down` is at work: waiting for it")
+            fcntl.flock(handle, fcntl.LOCK_EX)
+        yield

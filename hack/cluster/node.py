@@ -1,0 +1,110 @@
+"""Configuration and command lines of the node: containerd, the pod network and kubelet. Pure."""
+
+import json
+import pathlib
+from collections.abc import Mapping
+
+from hack.cluster import cgroups, netns
+from hack.cluster.paths import Layout
+from hack.cluster.pki import NODE_NAME
+
+PAUSE_IMAGE = "localhost/specdec-pause:1"
+NETWORK = "specdec"
+BRIDGE = "specdec0"
+CNI_PLUGINS = pathlib.Path("/usr/lib/cni")
+
+Binaries = Mapping[str, pathlib.Path]
+
+
+def containerd(layout: Layout) -> list[str]:
+    """The container runtime, from the distribution's package."""
+    return ["containerd", f"--config={layout.conf / 'containerd.toml'}"]
+
+
+def containerd_config(layout: Layout) -> str:
+    """Images under a folder that stays, everything else under one that goes."""
+    return f"""version = 2
+root = "{layout.images}"
+state = "{layout.run / "containerd"}"
+[grpc]
+  address = "{layout.socket}"
+[plugins."io.containerd.grpc.v1.cri"]
+  sandbox_image = "{PAUSE_IMAGE}"
+  # Without CAP_SYS_RESOURCE a lower score is refused, and runc dies with "can't get final child's PID".
+  restrict_oom_score_adj = true
+  # Pod network namespaces are mounted under `state`, where `down` finds them.
+  netns_mounts_under_state_dir = true
+  [plugins."io.containerd.grpc.v1.cri".cni]
+    bin_dir = "{CNI_PLUGINS}"
+    conf_dir = "{layout.conf / "cni"}"
+  [plugins."io.containerd.grpc.v1.cri".containerd]
+    snapshotter = "overlayfs"
+    [plugins."io.containerd.grpc.v1.cri".containerd.runtimes.runc]
+      runtime_type = "io.containerd.runc.v2"
+      [plugins."io.containerd.grpc.v1.cri".containerd.runtimes.runc.options]
+        SystemdCgroup = false
+[plugins."io.containerd.internal.v1.opt"]
+  path = "{layout.run / "opt"}"
+"""
+
+
+def cni_config(layout: Layout) -> str:
+    """One bridge, no masquerading: there is nowhere to go."""
+    bridge = {
+        "type": "bridge",
+        "bridge": BRIDGE,
+        "isGateway": True,
+        "ipMasq": False,
+        "hairpinMode": True,
+        "ipam": {
+            "type": "host-local",
+            "dataDir": str(layout.run / "leases"),
+            "ranges": [[{"subnet": netns.PODS}]],
+            "routes": [{"dst": "0.0.0.0/0"}],
+        },
+    }
+    ports = {"type": "portmap", "capabilities": {"portMappings": True}}
+    return json.dumps({"cniVersion": "0.4.0", "name": NETWORK, "plugins": [bridge, ports]}, indent=2)
+
+
+def kubelet(layout: Layout, binaries: Binaries) -> list[str]:
+    """The node agent."""
+    return [
+        str(binaries["kubelet"]),
+        f"--config={layout.conf / 'kubelet.yaml'}",
+        f"--kubeconfig={layout.run / 'kubeconfig.node'}",
+        f"--hostname-override={NODE_NAME}",
+        f"--node-ip={netns.NODE}",
+        f"--root-dir={layout.run / 'kubelet'}",
+    ]
+
+
+def kubelet_config(layout: Layout) -> dict[str, object]:
+    """A kubelet that keeps its hands off the machine: own cgroup, own folders, no image collection."""
+    return {
+        "apiVersion": "kubelet.config.k8s.io/v1beta1",
+        "kind": "KubeletConfiguration",
+        "authentication": {
+            "anonymous": {"enabled": False},
+            "x509": {"clientCAFile": str(layout.pki / "ca.crt")},
+            "webhook": {"enabled": True},
+        },
+        "authorization": {"mode": "Webhook"},
+        "tlsCertFile": str(layout.pki / "node.crt"),
+        "tlsPrivateKeyFile": str(layout.pki / "node.key"),
+        "containerRuntimeEndpoint": f"unix://{layout.socket}",
+        "cgroupDriver": "cgroupfs",
+        "cgroupRoot": f"/{cgroups.NAME}",
+        "failCgroupV1": False,
+        "failSwapOn": False,
+        "oomScoreAdj": 0,
+        "evictionHard": {"memory.available": "100Mi", "nodefs.available": "1%", "imagefs.available": "1%"},
+        "imageGCHighThresholdPercent": 100,
+        "imageGCLowThresholdPercent": 99,
+        # There is no DNS. Nobody listens at the node's port 53, so a look-up fails at once and does not hang.
+        "clusterDNS": [netns.NODE],
+        "clusterDomain": "cluster.local",
+        "resolvConf": "",
+        "volumePluginDir": str(layout.run / "kubelet-plugins"),
+        "podLogsDir": str(layout.run / "pod-logs"),
+    }

@@ -1,0 +1,52 @@
+"""Keys and certificates of one cluster, made by openssl and thrown away by `down`."""
+
+import pathlib
+
+from hack.cluster import netns, shell
+
+_NAMES = "DNS:localhost,DNS:kubernetes,DNS:kubernetes.default,DNS:kubernetes.default.svc"
+_SERVER = f"{_NAMES},IP:127.0.0.1,IP:{netns.NODE},IP:{netns.API_SERVICE}"
+NODE_NAME = "specdec-node"
+
+# file name -> (subject, extensions)
+CERTIFICATES = {
+    "server": ("/CN=kube-apiserver", {"subjectAltName": _SERVER, "extendedKeyUsage": "serverAuth"}),
+    "admin": ("/O=system:masters/CN=admin", {"extendedKeyUsage": "clientAuth"}),
+    "node": (
+        f"/O=system:nodes/CN=system:node:{NODE_NAME}",
+        {
+            "subjectAltName": f"DNS:{NODE_NAME},IP:{netns.NODE},IP:127.0.0.1",
+            "extendedKeyUsage": "clientAuth,serverAuth",
+        },
+    ),
+}
+_EC = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"]
+
+
+def create(folder: pathlib.Path) -> None:
+    """Make the authority, the three certificates signed by it, and the key pair for service accounts."""
+    folder.mkdir(parents=True, exist_ok=True)
+    folder.chmod(0o700)
+    self_signed(folder, "ca", "/CN=specdec-cluster")
+    for name, (subject, extensions) in CERTIFICATES.items():
+        _signed(folder, name, subject, extensions)
+    key = str(folder / "accounts.key")
+    shell.run(["openssl", "ecparam", "-name", "prime256v1", "-genkey", "-noout", "-out", key])
+    shell.run(["openssl", "ec", "-in", key, "-pubout", "-out", str(folder / "accounts.pub")])
+
+
+def self_signed(folder: pathlib.Path, name: str, subject: str, *, names: str | None = None) -> None:
+    """Make NAME.key and a certificate NAME.crt that vouches for itself."""
+    argv = ["openssl", "req", "-x509", *_EC, "-days", "3650", "-subj", subject]
+    argv += ["-addext", f"subjectAltName={names}"] if names else []
+    shell.run([*argv, "-keyout", str(folder / f"{name}.key"), "-out", str(folder / f"{name}.crt")])
+
+
+def _signed(folder: pathlib.Path, name: str, subject: str, extensions: dict[str, str]) -> None:
+    key, request, certificate = (folder / f"{name}.{suffix}" for suffix in ("key", "csr", "crt"))
+    extension_file = folder / f"{name}.ext"
+    extension_file.write_text("".join(f"{field}={value}\n" for field, value in extensions.items()))
+    shell.run(["openssl", "req", "-new", *_EC, "-subj", subject, "-keyout", str(key), "-out", str(request)])
+    authority = ["-CA", str(folder / "ca.crt"), "-CAkey", str(folder / "ca.key"), "-CAcreateserial"]
+    signing = ["openssl", "x509", "-req", "-in", str(request), *authority, "-days", "3650"]
+    shell.run([*signing, "-out", str(certificate), "-extfile", str(extension_file)])

@@ -1,0 +1,48 @@
+"""What is known about the running cluster: written last by `up`, so its absence means an unfinished start."""
+
+import json
+from dataclasses import asdict, dataclass
+from enum import StrEnum
+
+from hack.cluster.paths import Layout
+
+
+class Driver(StrEnum):
+    """What the cluster runs on."""
+
+    NODE = "node"
+    KIND = "kind"
+
+
+class Flavour(StrEnum):
+    """Whose controller answers for InferenceServices."""
+
+    REAL = "real"
+    STAND_IN = "stand-in"
+    NONE = "none"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Record:
+    """One finished start."""
+
+    driver: Driver
+    pins: str
+    kserve: Flavour
+    kserve_detail: str
+
+
+def write(layout: Layout, record: Record) -> None:
+    """Save the record at once or not at all."""
+    unfinished = layout.record.with_suffix(".unfinished")
+    unfinished.write_text(json.dumps(asdict(record)))
+    unfinished.rename(layout.record)
+
+
+def read(layout: Layout) -> Record | None:
+    """Return the record of the running cluster, if a start was finished."""
+    try:
+        fields = json.loads(layout.record.read_text())
+        return Record(**fields | {"driver": Driver(fields["driver"]), "kserve": Flavour(fields["kserve"])})
+    except (FileNotFoundError, ValueError, TypeError, KeyError):
+        return None

@@ -1,0 +1,109 @@
+"""Looks at the cluster and says, part by part, what is healthy. It changes nothing."""
+
+import json
+from dataclasses import dataclass
+
+from hack.cluster import containers, kserve, kubectl, process, ready, record, single, versions
+from hack.cluster.paths import Layout
+from hack.cluster.pki import NODE_NAME
+from hack.cluster.record import Driver, Flavour
+
+# Names under which the API server reports on its neighbours.
+_REPORTED = {"etcd": "etcd-0", "kube-scheduler": "scheduler", "kube-controller-manager": "controller-manager"}
+_VERSIONS = {"etcd": versions.ETCD, "containerd": "Debian", "forward": ""}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Part:
+    """One row of the table."""
+
+    name: str
+    healthy: bool
+    note: str
+    version: str = ""
+    pid: int | None = None
+
+
+def inspect(layout: Layout) -> list[Part]:
+    """Return a row for every part that should be there."""
+    known = record.read(layout)
+    if known is None:
+        return [Part(name="cluster", healthy=False, note="not up")]
+    if known.driver is Driver.KIND:
+        return [_api_of_kind(layout), _node(layout, None), _kserve_in_cluster(layout)]
+    return _single(layout, known)
+
+
+def healthy(parts: list[Part]) -> bool:
+    """Tell whether every part is."""
+    return all(part.healthy for part in parts)
+
+
+def _single(layout: Layout, known: record.Record) -> list[Part]:
+    reports = _component_reports(layout)
+    parts = [_process(layout, name, reports) for name in single.COMPONENTS]
+    parts.append(_node(layout, containers.answers(layout)))
+    if known.kserve is not Flavour.NONE:
+        running = process.recall(layout.processes, kserve.PROCESS)
+        parts.append(_row(layout, f"KServe ({known.kserve})", running, note=known.kserve_detail))
+    return parts
+
+
+def _process(layout: Layout, name: str, reports: dict[str, str]) -> Part:
+    running = process.recall(layout.processes, name)
+    version = _VERSIONS.get(name, versions.KUBERNETES)
+    if name not in _REPORTED:
+        return _row(layout, name, running, version=version)
+    told = reports.get(_REPORTED[name], "no report")
+    part = _row(layout, name, running, version=version, note="" if told == "True" else told)
+    return Part(
+        name=name, pid=part.pid, version=version, healthy=part.healthy and told == "True", note=part.note
+    )
+
+
+def _row(
+    layout: Layout, name: str, running: process.Identity | None, *, version: str = "", note: str = ""
+) -> Part:
+    if running is None or not process.alive(running):
+        return Part(name=name, healthy=False, version=version, note=f"not running; log in {layout.log}")
+    return Part(name=name, healthy=True, version=version, pid=running.pid, note=note)
+
+
+def _component_reports(layout: Layout) -> dict[str, str]:
+    """Ask the API server how its neighbours are; it alone can reach their ports."""
+    answer = kubectl.ask(layout.kubeconfig, "get", "--raw=/api/v1/componentstatuses", timeout=10)
+    if answer.code != 0:
+        return {}
+    items = json.loads(answer.out)["items"]
+    return {item["metadata"]["name"]: _verdict(item.get("conditions", [])) for item in items}
+
+
+def _verdict(conditions: list[dict[str, str]]) -> str:
+    for condition in conditions:
+        if condition["type"] == "Healthy":
+            return "True" if condition["status"] == "True" else condition.get("error", "unhealthy")
+    return "no report"
+
+
+def _node(layout: Layout, runtime_answers: bool | None) -> Part:
+    words = ["get", "nodes", f"-o=jsonpath={ready.EVERY_READY}"]
+    answer = kubectl.ask(layout.kubeconfig, *words, timeout=10)
+    fine = answer.code == 0 and set(answer.out.split()) == {"True"} and runtime_answers is not False
+    trouble = (
+        "containerd does not answer" if runtime_answers is False else (answer.err.strip() or "not Ready")
+    )
+    return Part(
+        name=f"node {NODE_NAME}", healthy=fine, version=versions.KUBERNETES, note="Ready" if fine else trouble
+    )
+
+
+def _api_of_kind(layout: Layout) -> Part:
+    answer = kubectl.ask(layout.kubeconfig, "get", "--raw=/readyz", timeout=10)
+    return Part(name="kind", healthy=answer.code == 0, version=versions.KIND, note=answer.err.strip())
+
+
+def _kserve_in_cluster(layout: Layout) -> Part:
+    words = ["get", "deployment/kserve-controller-manager", f"--namespace={kserve.NAMESPACE}"]
+    answer = kubectl.ask(layout.kubeconfig, *words, "-o=jsonpath={.status.availableReplicas}", timeout=10)
+    fine = answer.out.strip() not in ("", "0")
+    return Part(name="KServe (real)", healthy=fine, version=versions.KSERVE, note=answer.err.strip())

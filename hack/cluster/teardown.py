@@ -1,0 +1,102 @@
+"""Takes the single node down: processes, containers, mounts, namespaces, cgroups, files.
+
+Every step works on what it finds: a node that was half started, or half taken down, is no special case."""
+
+import contextlib
+import os
+import pathlib
+import shutil
+import signal
+import time
+from collections.abc import Callable
+
+from hack.cluster import cgroups, containers, mounts, netns, node, process
+from hack.cluster.errors import ClusterError
+from hack.cluster.paths import Layout
+
+_LAST = ("containerd", "kube-apiserver", "etcd")
+_CNI_RESULTS = pathlib.Path("/var/lib/cni/results")
+_CONTAINER_LOGS = pathlib.Path("/var/log/containers")
+
+
+def leftovers(layout: Layout) -> bool:
+    """Tell whether anything of a node is there."""
+    return layout.run.exists() or cgroups.exists()
+
+
+def take_down(layout: Layout) -> None:
+    """Remove everything but images and logs."""
+    identities = process.recall_all(layout.processes)
+    process.stop((who for name, who in identities.items() if name not in _LAST), grace=3.0)
+    _end_pods()
+    if process.alive(identities.get("containerd")):
+        containers.purge(layout)
+    process.stop((who for name, who in identities.items() if name in _LAST), grace=5.0)
+    _end_members(layout)
+    mounts.undo(layout.run)
+    if cgroups.exists():
+        _retry(cgroups.remove)
+    _forget_traces(layout)
+    remove_run(layout)
+
+
+def _end_pods() -> None:
+    for _ in range(100):
+        found = cgroups.pids()
+        if not found:
+            return
+        _kill(found)
+        time.sleep(0.05)
+    raise ClusterError(
+        f"processes {found} in cgroup {cgroups.NAME} do not end: they hang in the kernel; reboot, or wait"
+    )
+
+
+def _end_members(layout: Layout) -> None:
+    """End whoever still lives in the network namespace: shims, and what no identity file names."""
+    for _ in range(100):
+        found = netns.members(layout.namespace)
+        if not found:
+            return
+        _kill(found)
+        time.sleep(0.05)
+    raise ClusterError(
+        f"processes {found} in the cluster's network namespace do not end: they hang in the kernel"
+    )
+
+
+def _kill(pids: list[int]) -> None:
+    for pid in pids:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+
+
+def _forget_traces(layout: Layout) -> None:
+    """Remove the files that containerd, CNI and kubelet keep in places of their own choice."""
+    for note in (layout.run / "containerd").glob("io.containerd.runtime.v2.task/*/*/address"):
+        pathlib.Path(note.read_text().strip().removeprefix("unix://")).unlink(missing_ok=True)
+    for result in _CNI_RESULTS.glob(f"{node.NETWORK}-*"):
+        result.unlink(missing_ok=True)
+    for link in _CONTAINER_LOGS.glob("*.log"):
+        if link.is_symlink() and layout.run in pathlib.Path(os.readlink(link)).parents:
+            link.unlink(missing_ok=True)
+
+
+def remove_run(layout: Layout) -> None:
+    """Remove the run folder, but never through a mount: a claim's files would go with it."""
+    if left := mounts.below(layout.run):
+        raise ClusterError(f"{left[0]} is still mounted: unmount it by hand and run `down` again")
+    if layout.run.exists():
+        _retry(lambda: shutil.rmtree(layout.run))
+
+
+def _retry(action: Callable[[], None]) -> None:
+    """A killed process may still hold its cgroup, or write a last file, for a moment."""
+    for _ in range(40):
+        try:
+            action()
+        except OSError:
+            time.sleep(0.05)
+        else:
+            return
+    action()

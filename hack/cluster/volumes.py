@@ -1,0 +1,77 @@
+"""A claim `models` in a namespace, bound to a folder of this machine, as a stand-in for a model store."""
+
+import hashlib
+import pathlib
+from typing import Any
+
+from hack.cluster import access, kubectl, paths, shell
+from hack.cluster.errors import ClusterError
+
+CLAIM = "models"
+_SIZE = "10Gi"
+
+
+def ensure_models(path: pathlib.Path, namespace: str) -> None:
+    """Make namespace, volume and claim; the claim can be read by many pods and written by none of them."""
+    folder = path.resolve()
+    if not folder.is_dir():
+        raise ClusterError(f"{path} is not a folder: `python -m hack.models` makes one and prints its name")
+    config = access.kubeconfig()
+    _forget_other(config, folder, namespace)
+    kubectl.apply(
+        config, objects(folder, namespace), paths.layout().conf / f"{volume_name(folder, namespace)}.json"
+    )
+    bound = [
+        "wait",
+        "--for=jsonpath={.status.phase}=Bound",
+        f"pvc/{CLAIM}",
+        f"--namespace={namespace}",
+        "--timeout=30s",
+    ]
+    shell.run(kubectl.command(config, *bound))
+
+
+def volume_name(folder: pathlib.Path, namespace: str) -> str:
+    """A volume never changes its folder, so another folder is another volume."""
+    return f"{CLAIM}-{namespace}-{hashlib.sha256(str(folder).encode()).hexdigest()[:8]}"
+
+
+def objects(folder: pathlib.Path, namespace: str) -> list[dict[str, Any]]:
+    """Return namespace, volume and claim."""
+    name = volume_name(folder, namespace)
+    access_modes = {"accessModes": ["ReadOnlyMany"], "storageClassName": ""}
+    volume = {
+        **access_modes,
+        "capacity": {"storage": _SIZE},
+        "hostPath": {"path": str(folder), "type": "Directory"},
+        "persistentVolumeReclaimPolicy": "Retain",
+        "claimRef": {"namespace": namespace, "name": CLAIM},
+    }
+    claim = {**access_modes, "volumeName": name, "resources": {"requests": {"storage": _SIZE}}}
+    return [
+        {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}},
+        {"apiVersion": "v1", "kind": "PersistentVolume", "metadata": {"name": name}, "spec": volume},
+        {
+            "apiVersion": "v1",
+            "kind": "PersistentVolumeClaim",
+            "metadata": {"name": CLAIM, "namespace": namespace},
+            "spec": claim,
+        },
+    ]
+
+
+def _forget_other(config: pathlib.Path, folder: pathlib.Path, namespace: str) -> None:
+    """Remove a claim on another folder, and its volume."""
+    found = kubectl.get(config, f"pvc/{CLAIM}", f"--namespace={namespace}")
+    other = found["spec"]["volumeName"] if found else None
+    if other in (None, volume_name(folder, namespace)):
+        return
+    removed = kubectl.ask(
+        config, "delete", f"pvc/{CLAIM}", f"--namespace={namespace}", "--timeout=20s", timeout=30
+    )
+    if removed.code != 0:
+        raise ClusterError(
+            f"claim {CLAIM} in namespace {namespace} is bound to {other}, and pods still use it: "
+            f"delete those pods, then ask for {folder} again"
+        )
+    kubectl.ask(config, "delete", f"pv/{other}", "--timeout=20s", timeout=30)
