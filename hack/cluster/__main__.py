@@ -63,9 +63,11 @@ def env() -> None:
 
 
 @app.command("kubectl", context_settings=_PASS_ON)
-def run_kubectl(context: typer.Context) -> None:
+def run_kubectl() -> None:
     """Run kubectl against the cluster."""
-    command = kubectl.command(access.kubeconfig(), *context.args)
+    # Taken from the process, not from typer, which swallows the `--` of `exec POD -- COMMAND`.
+    words = sys.argv[sys.argv.index("kubectl") + 1 :]
+    command = kubectl.command(access.kubeconfig(), *words)
     raise typer.Exit(subprocess.run(command, check=False).returncode)
 
 

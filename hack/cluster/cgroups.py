@@ -4,7 +4,6 @@ Works on the unified hierarchy (v2) and on the older one, where each controller 
 
 import pathlib
 
-NAME = "specdec-cluster"
 _ROOT = pathlib.Path("/sys/fs/cgroup")
 _CONTROLLERS = ("cpuset", "cpu", "io", "memory", "pids")
 
@@ -18,38 +17,38 @@ def hierarchies(mounts: str | None = None) -> list[pathlib.Path]:
     return older + [pathlib.Path(row[1]) for row in rows if row[2] == "cgroup2"]
 
 
-def create() -> None:
+def create(name: str) -> None:
     """Make the group in every tree; kubelet refuses to start without it."""
     for tree in hierarchies():
         if (tree / "cgroup.controllers").exists():
             _delegate(tree)
-        group = tree / NAME
+        group = tree / name
         group.mkdir(exist_ok=True)
         _inherit_cpuset(tree, group)
 
 
-def pids() -> list[int]:
+def pids(name: str) -> list[int]:
     """List every process in the group and below it."""
-    files = [file for group in _groups() for file in group.rglob("cgroup.procs")]
+    files = [file for group in _groups(name) for file in group.rglob("cgroup.procs")]
     return sorted({int(line) for file in files for line in _read(file).split()})
 
 
-def remove() -> None:
+def remove(name: str) -> None:
     """Remove the group and all below it, deepest first; the processes must have ended."""
-    for group in _groups():
+    for group in _groups(name):
         folders = [folder for folder in group.rglob("*") if folder.is_dir()]
         for folder in sorted(folders, key=lambda path: len(path.parts), reverse=True):
             folder.rmdir()
         group.rmdir()
 
 
-def exists() -> bool:
+def exists(name: str) -> bool:
     """Tell whether any tree still has the group."""
-    return bool(_groups())
+    return bool(_groups(name))
 
 
-def _groups() -> list[pathlib.Path]:
-    return [tree / NAME for tree in hierarchies() if (tree / NAME).is_dir()]
+def _groups(name: str) -> list[pathlib.Path]:
+    return [tree / name for tree in hierarchies() if (tree / name).is_dir()]
 
 
 def _delegate(tree: pathlib.Path) -> None:

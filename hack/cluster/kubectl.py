@@ -14,7 +14,9 @@ MANAGER = "specdec-cluster"
 def command(kubeconfig: pathlib.Path, *words: str) -> list[str]:
     """Prefix words for kubectl with its path and the kubeconfig."""
     program = binaries.ensure("kubectl")["kubectl"]
-    return [str(program), f"--kubeconfig={kubeconfig}", *words]
+    # What it caches is about this cluster, and goes with it.
+    caching = f"--cache-dir={kubeconfig.parent / 'kubectl-cache'}"
+    return [str(program), f"--kubeconfig={kubeconfig}", caching, *words]
 
 
 def ask(kubeconfig: pathlib.Path, *words: str, timeout: float = 20.0) -> shell.Answer:

@@ -4,12 +4,11 @@ import json
 import pathlib
 from collections.abc import Mapping
 
-from hack.cluster import cgroups, netns
+from hack.cluster import netns
 from hack.cluster.paths import Layout
 from hack.cluster.pki import NODE_NAME
 
 PAUSE_IMAGE = "localhost/specdec-pause:1"
-NETWORK = "specdec"
 BRIDGE = "specdec0"
 CNI_PLUGINS = pathlib.Path("/usr/lib/cni")
 
@@ -64,7 +63,7 @@ def cni_config(layout: Layout) -> str:
         },
     }
     ports = {"type": "portmap", "capabilities": {"portMappings": True}}
-    return json.dumps({"cniVersion": "0.4.0", "name": NETWORK, "plugins": [bridge, ports]}, indent=2)
+    return json.dumps({"cniVersion": "0.4.0", "name": layout.name, "plugins": [bridge, ports]}, indent=2)
 
 
 def kubelet(layout: Layout, binaries: Binaries) -> list[str]:
@@ -94,7 +93,7 @@ def kubelet_config(layout: Layout) -> dict[str, object]:
         "tlsPrivateKeyFile": str(layout.pki / "node.key"),
         "containerRuntimeEndpoint": f"unix://{layout.socket}",
         "cgroupDriver": "cgroupfs",
-        "cgroupRoot": f"/{cgroups.NAME}",
+        "cgroupRoot": f"/{layout.name}",
         "failCgroupV1": False,
         "failSwapOn": False,
         "oomScoreAdj": 0,

@@ -1,5 +1,6 @@
 """Where the cluster keeps things: below one cache folder outside the tree. `run/` dies with `down`."""
 
+import hashlib
 import os
 import pathlib
 from dataclasses import dataclass
@@ -16,6 +17,11 @@ class Layout:
     """The folders of one cluster."""
 
     root: pathlib.Path
+
+    @property
+    def name(self) -> str:
+        """What this cluster is called in places shared with others: two caches are two clusters."""
+        return f"specdec-{hashlib.sha256(str(self.root).encode()).hexdigest()[:8]}"
 
     @property
     def run(self) -> pathlib.Path:

@@ -77,7 +77,7 @@ class Node:
         for file in self.layout.log.glob("*.log"):
             file.unlink()
         netns.create(self.layout.namespace)
-        cgroups.create()
+        cgroups.create(self.layout.name)
 
     def start_control_plane(self) -> None:
         """Start etcd and the API server, and containerd beside them: it has time to load its images."""

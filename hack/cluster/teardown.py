@@ -10,7 +10,7 @@ import signal
 import time
 from collections.abc import Callable
 
-from hack.cluster import cgroups, containers, mounts, netns, node, process
+from hack.cluster import cgroups, containers, mounts, netns, process
 from hack.cluster.errors import ClusterError
 from hack.cluster.paths import Layout
 
@@ -21,47 +21,38 @@ _CONTAINER_LOGS = pathlib.Path("/var/log/containers")
 
 def leftovers(layout: Layout) -> bool:
     """Tell whether anything of a node is there."""
-    return layout.run.exists() or cgroups.exists()
+    return layout.run.exists() or cgroups.exists(layout.name)
 
 
 def take_down(layout: Layout) -> None:
     """Remove everything but images and logs."""
     identities = process.recall_all(layout.processes)
     process.stop((who for name, who in identities.items() if name not in _LAST), grace=3.0)
-    _end_pods()
     if process.alive(identities.get("containerd")):
         containers.purge(layout)
-    process.stop((who for name, who in identities.items() if name in _LAST), grace=5.0)
-    _end_members(layout)
+    # What they keep is thrown away below: there is nothing to wait for.
+    process.stop((who for name, who in identities.items() if name in _LAST), grace=1.0)
+    _end_everyone(layout)
     mounts.undo(layout.run)
-    if cgroups.exists():
-        _retry(cgroups.remove)
+    if cgroups.exists(layout.name):
+        _retry(lambda: cgroups.remove(layout.name))
     _forget_traces(layout)
     remove_run(layout)
 
 
-def _end_pods() -> None:
+def _end_everyone(layout: Layout) -> None:
+    """End whoever lives in the pods' cgroup or in the network namespace: pods, shims, what no file names.
+
+    A container that was being started when its runtime was stopped appears late, hence the second look."""
+    found: list[int] = []
     for _ in range(100):
-        found = cgroups.pids()
+        found = [*cgroups.pids(layout.name), *netns.members(layout.namespace)]
         if not found:
             return
         _kill(found)
         time.sleep(0.05)
     raise ClusterError(
-        f"processes {found} in cgroup {cgroups.NAME} do not end: they hang in the kernel; reboot, or wait"
-    )
-
-
-def _end_members(layout: Layout) -> None:
-    """End whoever still lives in the network namespace: shims, and what no identity file names."""
-    for _ in range(100):
-        found = netns.members(layout.namespace)
-        if not found:
-            return
-        _kill(found)
-        time.sleep(0.05)
-    raise ClusterError(
-        f"processes {found} in the cluster's network namespace do not end: they hang in the kernel"
+        f"processes {found} of the cluster do not end, though they were killed: they hang in the kernel"
     )
 
 
@@ -75,8 +66,10 @@ def _forget_traces(layout: Layout) -> None:
     """Remove the files that containerd, CNI and kubelet keep in places of their own choice."""
     for note in (layout.run / "containerd").glob("io.containerd.runtime.v2.task/*/*/address"):
         pathlib.Path(note.read_text().strip().removeprefix("unix://")).unlink(missing_ok=True)
-    for result in _CNI_RESULTS.glob(f"{node.NETWORK}-*"):
+    for result in _CNI_RESULTS.glob(f"{layout.name}-*-eth0"):
+        sandbox = result.name.removeprefix(f"{layout.name}-").removesuffix("-eth0")
         result.unlink(missing_ok=True)
+        (_CNI_RESULTS / f"cni-loopback-{sandbox}-lo").unlink(missing_ok=True)
     for link in _CONTAINER_LOGS.glob("*.log"):
         if link.is_symlink() and layout.run in pathlib.Path(os.readlink(link)).parents:
             link.unlink(missing_ok=True)
