@@ -1,0 +1,135 @@
+"""Generates the CRD from the pydantic models: JSON schema in, structural schema with CEL rules out.
+
+`python -m specdec_operator.api.crd` prints crds/serving.specdec.io_speculativeinferenceservices.yaml.
+"""
+
+import sys
+from typing import Any
+
+import yaml
+
+from specdec_operator import names
+from specdec_operator.api.spec import Spec
+from specdec_operator.api.status import Status
+
+Schema = dict[str, Any]
+
+_COLUMNS = (
+    ("Ready", "string", '.status.conditions[?(@.type=="Ready")].status', 0, "Whether requests are answered."),
+    ("Phase", "string", ".status.phase", 0, "The guard's state."),
+    ("Method", "string", ".status.serving.method", 0, "Method in use."),
+    ("K", "integer", ".status.serving.tokens", 0, "Tokens guessed per step; 0 when plain."),
+    (
+        "Accept",
+        "number",
+        ".status.acceptance.rate",
+        0,
+        "Accepted draft tokens / drafted tokens, last measured window.",
+    ),
+    ("Reason", "string", ".status.reason", 1, "Why, in one word."),
+    ("AccLen", "number", ".status.acceptance.length", 1, "Tokens that one step of the target yields."),
+    ("Rollbacks", "integer", ".status.guard.rollbacks", 1, "Rollbacks so far."),
+    ("Target", "string", ".spec.model.uri", 1, "Where the target model lies."),
+    ("Draft", "string", ".spec.speculation.draft.uri", 1, "Where the draft model lies."),
+    ("Age", "date", ".metadata.creationTimestamp", 0, "Age."),
+)
+
+
+def structural(schema: Schema, definitions: Schema) -> Schema:
+    """A pydantic JSON schema as the API server takes it: no references, no null unions, no titles."""
+    if "$ref" in schema:
+        named = definitions[schema["$ref"].rsplit("/", 1)[-1]]
+        return structural({**named, **{key: value for key, value in schema.items() if key != "$ref"}}, definitions)
+    if "anyOf" in schema:
+        return structural(_without_null(schema), definitions)
+    out = {key: value for key, value in schema.items() if key not in {"title", "anyOf", "$defs", "properties", "items"}}
+    if out.get("default", ...) is None:
+        del out["default"]
+    if "exclusiveMinimum" in out:
+        out |= {"minimum": out["exclusiveMinimum"], "exclusiveMinimum": True}
+    if "properties" in schema:
+        out["properties"] = {name: structural(part, definitions) for name, part in schema["properties"].items()}
+    if "items" in schema:
+        out["items"] = structural(schema["items"], definitions)
+    if out.get("additionalProperties") is True:  # x-kubernetes-preserve-unknown-fields says the same, structurally
+        del out["additionalProperties"]
+    return out
+
+
+def _without_null(schema: Schema) -> Schema:
+    options = [option for option in schema["anyOf"] if option.get("type") != "null"]
+    if len(options) != 1:
+        raise ValueError(f"a structural schema has no unions, got {schema['anyOf']}")
+    return {**options[0], **{key: value for key, value in schema.items() if key != "anyOf"}}
+
+
+def openapi() -> Schema:
+    """The openAPIV3Schema of the whole object."""
+    spec = Spec.model_json_schema(by_alias=True)
+    status = Status.model_json_schema(by_alias=True, mode="serialization")
+    return {
+        "type": "object",
+        "description": "Serves a model with speculative decoding, watches it, and takes it out when it does not pay.",
+        "required": ["spec"],
+        "properties": {
+            "apiVersion": {"type": "string"},
+            "kind": {"type": "string"},
+            "metadata": {"type": "object"},
+            "spec": structural(spec, spec.get("$defs", {})),
+            "status": _without_required(structural(status, status.get("$defs", {}))),
+        },
+    }
+
+
+def _without_required(schema: Schema) -> Schema:
+    """Only the operator writes status: a part that a newer version drops must not make old objects unreadable."""
+    out = {key: value for key, value in schema.items() if key not in {"required", "default"}}
+    if "properties" in out:
+        out["properties"] = {name: _without_required(part) for name, part in out["properties"].items()}
+    if "items" in out:
+        items = _without_required(out["items"])
+        if keys := out.get("x-kubernetes-list-map-keys"):
+            items["required"] = keys
+        out["items"] = items
+    return out
+
+
+def crd() -> dict[str, Any]:
+    """The CustomResourceDefinition."""
+    columns = [
+        {"name": name, "type": kind, "jsonPath": path, "priority": priority, "description": description}
+        for name, kind, path, priority, description in _COLUMNS
+    ]
+    version = {
+        "name": names.VERSION,
+        "served": True,
+        "storage": True,
+        "schema": {"openAPIV3Schema": openapi()},
+        "subresources": {"status": {}},
+        "additionalPrinterColumns": columns,
+    }
+    return {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {
+            "name": f"{names.PLURAL}.{names.GROUP}",
+            "labels": {"app.kubernetes.io/name": "specdec-operator"},
+        },
+        "spec": {
+            "group": names.GROUP,
+            "scope": "Namespaced",
+            "names": {
+                "kind": names.KIND,
+                "listKind": f"{names.KIND}List",
+                "plural": names.PLURAL,
+                "singular": names.SINGULAR,
+                "shortNames": [names.SHORT_NAME],
+            },
+            "versions": [version],
+        },
+    }
+
+
+if __name__ == "__main__":
+    sys.stdout.write("# Generated by `make generate` from operator/specdec_operator/api. Do not edit.\n")
+    yaml.safe_dump(crd(), sys.stdout, sort_keys=False, width=110, allow_unicode=True)

@@ -1,0 +1,129 @@
+"""kopf's part: watches that wake, and one daemon a sis that runs the loop. The only kopf import.
+
+There are no on-change handlers, timers or indexes: they would keep their state in annotations of the sis.
+"""
+
+import asyncio
+import random
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+import kopf
+
+from specdec_operator import names
+from specdec_operator.control.loop import Loop
+from specdec_operator.control.report import Event
+from specdec_operator.control.stores import Stores
+from specdec_operator.control.wakeups import Key, Wakeups
+
+REGISTRY: Final = kopf.OperatorRegistry()
+_START_SPREAD: Final = 1.0
+_OWNED: Final = {names.OWNER_LABEL: kopf.PRESENT}
+_LATE: Final = 420.0
+"""Seconds without a turn of any loop that mean that the process hangs; the longest sleep is 300 s."""
+
+
+@dataclass(slots=True, kw_only=True)
+class App:
+    """What the handlers share. turned: when a loop made a turn last, for /healthz."""
+
+    loop: Loop
+    stores: Stores
+    wakeups: Wakeups
+    running: int = 0
+    turned: float = 0.0
+
+
+@kopf.on.startup(registry=REGISTRY)
+def configure(settings: kopf.OperatorSettings, **_: Any) -> None:
+    """Sets kopf up; each line answers a measured fault of the defaults."""
+    settings.peering.standalone = True
+    settings.persistence.finalizer = names.FINALIZER
+    settings.posting.reporting_component = "specdec-operator"
+    settings.posting.event_name_prefix = "specdec-"
+    for kind in (("pods",), ("apps", "deployments"), (names.KSERVE_GROUP, "inferenceservices")):
+        selector = kind[0] if len(kind) == 1 else kind
+        settings.watching.label_selectors[selector] = names.OWNER_LABEL  # else the whole cluster is listed and kept
+    settings.watching.chunk_size = 500
+    settings.networking.request_timeout = 30
+    settings.process.ultimate_exiting_timeout = 60
+
+
+@kopf.on.login(registry=REGISTRY)
+def login(**kwargs: Any) -> kopf.ConnectionInfo | None:
+    """Logs in as the pod's service account, or as KUBECONFIG says; never by whatever client is installed."""
+    return kopf.login_with_service_account(**kwargs) or kopf.login_with_kubeconfig(**kwargs)
+
+
+@kopf.on.probe(id="turns", registry=REGISTRY, errors=kopf.ErrorsMode.PERMANENT)
+def probe(memo: App, **_: Any) -> str:
+    """/healthz fails when there are loops and none has made a turn for long."""
+    idle = time.time() - memo.turned
+    if memo.running and idle > _LATE:
+        raise kopf.PermanentError(f"no loop of {memo.running} made a turn for {idle:.0f} s")
+    return f"{memo.running} loops, last turn {idle:.0f} s ago"
+
+
+@kopf.on.event(names.GROUP, names.PLURAL, registry=REGISTRY)
+async def wake_on_change(memo: App, body: Mapping[str, Any], meta: Mapping[str, Any], **_: Any) -> None:
+    """A new generation or a user's annotation wakes; our own status writes do not."""
+    asked = {k: v for k, v in meta.get("annotations", {}).items() if k.startswith(names.ANNOTATION_PREFIX)}
+    memo.wakeups.wake_if_new((meta["namespace"], meta["name"]), (meta.get("generation"), tuple(sorted(asked.items()))))
+
+
+@kopf.on.event(names.KSERVE_GROUP, "inferenceservices", labels=_OWNED, registry=REGISTRY)
+async def note_child(memo: App, event: Mapping[str, Any], **_: Any) -> None:
+    """An InferenceService of ours changed or went."""
+    memo.wakeups.wake(memo.stores.note_child(event["object"], deleted=event["type"] == "DELETED"))
+
+
+@kopf.on.event("apps", "deployments", labels=_OWNED, registry=REGISTRY)
+async def note_deployment(memo: App, event: Mapping[str, Any], **_: Any) -> None:
+    """The Deployment that KServe made of it changed or went."""
+    memo.wakeups.wake(memo.stores.note_deployment(event["object"], deleted=event["type"] == "DELETED"))
+
+
+@kopf.on.event("pods", labels=_OWNED, registry=REGISTRY)
+async def note_pod(memo: App, event: Mapping[str, Any], **_: Any) -> None:
+    """One of its pods changed or went."""
+    memo.wakeups.wake(memo.stores.note_pod(event["object"], deleted=event["type"] == "DELETED"))
+
+
+def _jitter(**_: Any) -> float:
+    return random.uniform(0, _START_SPREAD)  # noqa: S311 - spreads the first turns after a restart, guards nothing
+
+
+@kopf.daemon(names.GROUP, names.PLURAL, registry=REGISTRY, initial_delay=_jitter, cancellation_timeout=5.0)
+async def keep(memo: App, body: kopf.Body, stopped: kopf.DaemonStopped, **_: Any) -> None:
+    """Runs the loop of one sis until the sis or the operator ends."""
+    key = (body["metadata"]["namespace"], body["metadata"]["name"])
+    memo.running += 1
+    try:
+        while not stopped:
+            turn = await memo.loop.turn(body)
+            memo.turned = time.time()
+            _send(body, turn.events)
+            await _sleep(memo.wakeups, key, stopped, turn.delay)
+    finally:
+        memo.running -= 1
+        memo.loop.forget(key)
+        memo.wakeups.forget(key)
+
+
+async def _sleep(wakeups: Wakeups, key: Key, stopped: kopf.DaemonStopped, seconds: float) -> None:
+    """Sleeps until woken, stopped, or `seconds` are over."""
+    waiting = asyncio.ensure_future(wakeups.wait(key, seconds))
+    stopping = asyncio.ensure_future(stopped.wait())
+    try:
+        await asyncio.wait({waiting, stopping}, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for task in (waiting, stopping):
+            task.cancel()
+
+
+def _send(body: kopf.Body, events: tuple[Event, ...]) -> None:
+    for event in events:
+        post = kopf.warn if event.warning else kopf.info
+        post(body, reason=event.reason, message=event.message[:1000])

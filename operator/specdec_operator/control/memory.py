@@ -1,0 +1,37 @@
+"""What the loop keeps in memory about one sis. All of it can be rebuilt; decisions live in the status."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from specdec_operator.guard.evidence import Evidence
+from specdec_operator.guard.state import State
+from specdec_operator.guard.verdict import Verdict
+from specdec_operator.guard.window import Window
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Applied:
+    """The InferenceService as we applied it last: digest of the manifest, and the generation that it then had."""
+
+    digest: str
+    generation: int
+
+
+@dataclass(slots=True, kw_only=True)
+class Memory:
+    """One sis between two turns of its loop.
+
+    state: the newest state; durable once `written` holds it. next_look: when metrics are due, epoch seconds.
+    silent: pods that did not answer at the last look.
+    """
+
+    state: State | None = None
+    window: Window | None = None
+    next_look: float = 0.0
+    silent: int = 0
+    verdict: Verdict | None = None
+    evidence: Evidence | None = None
+    applied: Applied | None = None
+    written: Mapping[str, Any] | None = None
+    written_at: float = 0.0

@@ -1,0 +1,1 @@
+"""What the engine accepts, and the flags that say it. Pure."""

@@ -1,0 +1,27 @@
+"""The operator's errors, by who has to act.
+
+OperatorError
+├── Invalid        the user must change the sis: Stalled=True, no retry before a new generation
+└── Unavailable    the world must change (API server, network): retried with back-off
+"""
+
+
+class OperatorError(Exception):
+    """What went wrong, as a CamelCase reason and one sentence."""
+
+    def __init__(self, reason: str, message: str) -> None:
+        super().__init__(message)
+        self.reason = reason
+        self.message = message
+
+
+class Invalid(OperatorError):
+    """The sis asks for something that cannot run. The message names field, value, rule and way out."""
+
+    def __init__(self, field: str, value: object, rule: str, *, reason: str = "InvalidSpec") -> None:
+        super().__init__(reason, f"{field}: {value!r}: {rule}")
+        self.field = field
+
+
+class Unavailable(OperatorError):
+    """Something that the operator needs does not answer now."""

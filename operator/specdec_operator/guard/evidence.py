@@ -1,0 +1,79 @@
+"""What a closed window shows, for one pod or for all of them together."""
+
+from dataclasses import dataclass
+from itertools import zip_longest
+
+from specdec_operator.guard.window import PodWindow, Window
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Evidence:
+    """Differences of counters over a window.
+
+    seconds: length of the window. longest_gap: longest time in which a pod was not read, in seconds.
+    pods: pods that were read at least twice. unread: pods that never answered.
+    """
+
+    seconds: float
+    drafts: float
+    draft_tokens: float
+    accepted_tokens: float
+    generation_tokens: float
+    accepted_per_position: tuple[float, ...]
+    speculative: bool
+    longest_gap: float
+    restarted: bool
+    pods: int
+    unread: int = 0
+
+    @property
+    def acceptance_rate(self) -> float | None:
+        """Accepted / drafted tokens; None where nothing was drafted."""
+        return self.accepted_tokens / self.draft_tokens if self.draft_tokens > 0 else None
+
+    @property
+    def acceptance_length(self) -> float | None:
+        """1 + accepted tokens / drafts: tokens that one step of the target yields; None where nothing was drafted."""
+        return 1 + self.accepted_tokens / self.drafts if self.drafts > 0 else None
+
+
+def of_pod(pod: PodWindow, *, opened: float, now: float) -> Evidence:
+    """One pod's evidence."""
+    first, last = pod.first, pod.last
+    positions = zip_longest(last.accepted_per_position, first.accepted_per_position, fillvalue=0.0)
+    return Evidence(
+        seconds=now - opened,
+        drafts=max(0.0, last.drafts - first.drafts),
+        draft_tokens=max(0.0, last.draft_tokens - first.draft_tokens),
+        accepted_tokens=max(0.0, last.accepted_tokens - first.accepted_tokens),
+        generation_tokens=max(0.0, last.generation_tokens - first.generation_tokens),
+        accepted_per_position=tuple(max(0.0, after - before) for after, before in positions),
+        speculative=last.speculative,
+        longest_gap=max(pod.longest_gap, now - pod.last_at),
+        restarted=pod.restarted,
+        pods=1,
+    )
+
+
+def by_pod(window: Window, now: float) -> dict[str, Evidence]:
+    """Each pod's evidence, by pod name."""
+    return {name: of_pod(pod, opened=window.opened, now=now) for name, pod in sorted(window.pods.items())}
+
+
+def pooled(parts: dict[str, Evidence], *, seconds: float, unread: int) -> Evidence:
+    """The sum over the pods: counts add up, faults of one pod are faults of the sum."""
+    each = tuple(parts.values())
+    positions = zip_longest(*(part.accepted_per_position for part in each), fillvalue=0.0)
+    return Evidence(
+        seconds=seconds,
+        drafts=sum(part.drafts for part in each),
+        draft_tokens=sum(part.draft_tokens for part in each),
+        accepted_tokens=sum(part.accepted_tokens for part in each),
+        generation_tokens=sum(part.generation_tokens for part in each),
+        accepted_per_position=tuple(sum(values) for values in positions),
+        speculative=any(part.speculative for part in each),
+        longest_gap=max((part.longest_gap for part in each), default=seconds),
+        restarted=any(part.restarted for part in each),
+        pods=len(each),
+        unread=unread,
+    )

@@ -1,0 +1,27 @@
+"""Names that the operator, its users and the cluster share: group, kind, labels, annotations, field managers."""
+
+from typing import Final
+
+GROUP: Final = "serving.specdec.io"
+VERSION: Final = "v1alpha1"
+KIND: Final = "SpeculativeInferenceService"
+PLURAL: Final = "speculativeinferenceservices"
+SINGULAR: Final = "speculativeinferenceservice"
+SHORT_NAME: Final = "sis"
+API_VERSION: Final = f"{GROUP}/{VERSION}"
+
+KSERVE_GROUP: Final = "serving.kserve.io"
+KSERVE_VERSION: Final = "v1beta1"
+
+OWNER_LABEL: Final = f"{GROUP}/name"
+"""On every rendered object and pod: the name of the sis that it belongs to."""
+REVISION_LABEL: Final = f"{GROUP}/revision"
+"""On every pod: which rendering of the predictor it runs."""
+
+ANNOTATION_PREFIX: Final = "specdec.io/"
+RETRY_ANNOTATION: Final = f"{ANNOTATION_PREFIX}retry"
+"""Any new value asks for speculation again after a rollback. The value handled last is in status."""
+
+CHILD_MANAGER: Final = "specdec-operator"
+STATUS_MANAGER: Final = "specdec-operator-status"
+FINALIZER: Final = f"{GROUP}/operator"

@@ -1,0 +1,124 @@
+"""Plan -> InferenceService, as a plain dict. Rendering twice gives equal dicts."""
+
+import hashlib
+import json
+from dataclasses import dataclass
+from typing import Any, Final, TypeAlias
+
+from specdec_operator import names
+from specdec_operator.api.spec import Pod, Rollout, Strategy
+from specdec_operator.serving.plan import Plan
+from specdec_operator.serving.pods import ENGINE_PORT
+from specdec_operator.staging import layout
+
+Manifest: TypeAlias = dict[str, Any]
+
+PROVE: Final = ("python3", "-m", "specdec_runtime", "prove", f"--port={ENGINE_PORT}")
+"""The startup probe in the runtime image: a pod is up only after it has really generated."""
+_PROBE_PERIOD: Final = 3
+_PROBE_TIMEOUT: Final = 30
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Owner:
+    """The sis that owns what is rendered."""
+
+    name: str
+    namespace: str
+    uid: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rendered:
+    """The manifest, and the revision that its pods carry as a label."""
+
+    manifest: Manifest
+    revision: str
+
+
+def render(plan: Plan, owner: Owner) -> Rendered:
+    """The InferenceService of a plan."""
+    predictor = _predictor(plan)
+    revision = hashlib.sha256(json.dumps(predictor, sort_keys=True).encode()).hexdigest()[:10]
+    labels = {**predictor.get("labels", {}), names.OWNER_LABEL: owner.name, names.REVISION_LABEL: revision}
+    manifest = {
+        "apiVersion": f"{names.KSERVE_GROUP}/{names.KSERVE_VERSION}",
+        "kind": "InferenceService",
+        "metadata": {
+            "name": owner.name,
+            "namespace": owner.namespace,
+            "labels": {names.OWNER_LABEL: owner.name},
+            "annotations": {
+                "serving.kserve.io/deploymentMode": "Standard",
+                "serving.kserve.io/autoscalerClass": "none",
+            },
+            "ownerReferences": [_owner_reference(owner)],
+        },
+        "spec": {"predictor": {**predictor, "labels": labels}},
+    }
+    return Rendered(manifest=manifest, revision=revision)
+
+
+def _owner_reference(owner: Owner) -> Manifest:
+    return {
+        "apiVersion": names.API_VERSION,
+        "kind": names.KIND,
+        "name": owner.name,
+        "uid": owner.uid,
+        "controller": True,
+        "blockOwnerDeletion": True,
+    }
+
+
+def _predictor(plan: Plan) -> Manifest:
+    spec = plan.spec
+    return {
+        "minReplicas": spec.replicas,
+        "maxReplicas": spec.replicas,
+        "deploymentStrategy": _strategy(spec.rollout, spec.replicas),
+        "model": _model(plan),
+        "volumes": layout.volumes(plan.mounts),
+        **_pod(spec.pod or Pod()),
+    }
+
+
+def _model(plan: Plan) -> Manifest:
+    """The engine's container. The format is `huggingface` on purpose: KServe takes every other format without a
+    storage URI for a multi-model server and adds its agent.
+    """
+    engine = plan.spec.engine
+    model: Manifest = {
+        "modelFormat": {"name": "huggingface"},
+        "runtime": engine.runtime or f"specdec-{engine.accelerator.value}",
+        "args": list(plan.args),
+        "volumeMounts": layout.volume_mounts(plan.mounts),
+        "startupProbe": {
+            "exec": {"command": list(PROVE)},
+            "periodSeconds": _PROBE_PERIOD,
+            "timeoutSeconds": _PROBE_TIMEOUT,
+            "failureThreshold": max(1, round(plan.spec.rollout.deadline / _PROBE_PERIOD)),
+        },
+        "readinessProbe": {
+            "httpGet": {"path": "/health", "port": ENGINE_PORT},
+            "periodSeconds": 5,
+            "timeoutSeconds": 5,
+        },
+        "terminationMessagePolicy": "FallbackToLogsOnError",
+    }
+    if engine.env:
+        model["env"] = engine.env
+    if plan.spec.resources:
+        model["resources"] = plan.spec.resources
+    return model
+
+
+def _strategy(rollout: Rollout, replicas: int) -> Manifest:
+    if rollout.strategy is Strategy.SURGE:
+        return {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 1, "maxUnavailable": 0}}
+    if replicas == 1:
+        return {"type": "Recreate"}
+    return {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 0, "maxUnavailable": 1}}
+
+
+def _pod(pod: Pod) -> Manifest:
+    return pod.model_dump(by_alias=True, exclude_none=True)

@@ -1,0 +1,112 @@
+"""How far a rollout is, read from the Deployment and its pods.
+
+Never from the InferenceService: its Ready stays True while the new pods crash, and its observedGeneration is the
+Deployment's (tests/data/kserve).
+"""
+
+import json
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+from specdec_operator.serving.pods import DeploymentView, PodView
+
+REFUSED_EXIT_CODE: Final = 78
+"""Exit code of the runtime's preflight (sysexits.h EX_CONFIG); its words are the termination message."""
+_CRASHES: Final = 3
+"""Ends of one container after which it is taken to crash for good."""
+
+
+class Progress(StrEnum):
+    """Where the rollout of the wanted revision stands."""
+
+    PROGRESSING = "Progressing"
+    COMPLETE = "Complete"
+    FAILED = "Failed"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RolloutView:
+    """A rollout, with its reason and one sentence. serving: pods of any revision that answer."""
+
+    progress: Progress
+    reason: str
+    message: str
+    serving: int
+
+
+def view_rollout(
+    revision: str,
+    deployment: DeploymentView | None,
+    pods: tuple[PodView, ...],
+    *,
+    waited: float,
+    deadline: float,
+) -> RolloutView:
+    """The state of the rollout of `revision`, `waited` seconds after it began, with `deadline` seconds to finish."""
+    serving = sum(pod.ready and not pod.deleting for pod in pods)
+    if deployment is None:
+        return _view(Progress.PROGRESSING, "DeploymentMissing", "KServe has not made the Deployment yet", serving)
+    current = tuple(pod for pod in pods if pod.revision == revision and not pod.deleting)
+    if deployment.revision == revision and _complete(deployment):
+        return _view(
+            Progress.COMPLETE,
+            "RolloutComplete",
+            f"{deployment.available} pods serve revision {revision}",
+            serving,
+        )
+    for pod in current:
+        if failure := _failure(pod):
+            return _view(Progress.FAILED, *failure, serving)
+    trouble = _trouble(current)
+    if waited > deadline:
+        message = f"not ready {waited:.0f} s after the change, {deadline:.0f} s is the deadline{trouble}"
+        return _view(Progress.FAILED, "DeadlineExceeded", message, serving)
+    ready = sum(pod.ready for pod in current)
+    message = f"{ready} of {deployment.replicas} pods of revision {revision} are ready{trouble}"
+    return _view(Progress.PROGRESSING, "RollingOut", message, serving)
+
+
+def _complete(deployment: DeploymentView) -> bool:
+    return (
+        deployment.observed
+        and deployment.updated == deployment.replicas
+        and deployment.total == deployment.replicas
+        and deployment.available >= deployment.replicas
+    )
+
+
+def _failure(pod: PodView) -> tuple[str, str] | None:
+    """Why this pod will never serve, in a word and a sentence; None while it still may."""
+    if pod.ready or pod.exit_code is None:
+        return None
+    if pod.exit_code == REFUSED_EXIT_CODE:
+        return "PreflightRefused", refusal_words(pod.message)
+    if pod.ends < _CRASHES:
+        return None
+    reason = "OutOfMemory" if pod.ended == "OOMKilled" else "CrashLoop"
+    said = pod.message.strip().splitlines()
+    words = f": {said[-1][:400]}" if said else ""
+    return reason, f"pod {pod.name} ended {pod.ends} times, last with exit code {pod.exit_code}{words}"
+
+
+def refusal_words(message: str) -> str:
+    """The preflight's sentence out of its JSON line; the raw text where it is none."""
+    try:
+        said = json.loads(message)
+        return f"{said['reason']}: {said['message']}"
+    except (ValueError, KeyError, TypeError):
+        return message.strip()[:400] or "the preflight refused to start and left no words"
+
+
+def _trouble(pods: tuple[PodView, ...]) -> str:
+    for pod in pods:
+        if pod.pending:
+            return f"; pod {pod.name} is not scheduled: {pod.pending}"
+        if pod.waiting and pod.waiting not in {"ContainerCreating", "PodInitializing"}:
+            return f"; pod {pod.name} waits: {pod.waiting}"
+    return ""
+
+
+def _view(progress: Progress, reason: str, message: str, serving: int) -> RolloutView:
+    return RolloutView(progress=progress, reason=reason, message=message, serving=serving)

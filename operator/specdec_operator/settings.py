@@ -1,0 +1,42 @@
+"""The operator's own configuration, from environment variables SPECDEC_*."""
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from specdec_operator.errors import OperatorError
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """How this process runs.
+
+    namespaces: namespaces to watch, all where empty. health_port, metrics_port: where /healthz and /metrics listen.
+    scrape_timeout: seconds that a pod's metrics may take. scrape_limit: scrapes under way at once.
+    """
+
+    namespaces: tuple[str, ...] = ()
+    health_port: int = 8080
+    metrics_port: int = 9090
+    scrape_timeout: float = 5.0
+    scrape_limit: int = 32
+    log_level: str = "INFO"
+
+
+def read_settings(environ: Mapping[str, str] = os.environ) -> Settings:
+    """The settings. Raises OperatorError naming the variable that cannot be read."""
+    return Settings(
+        namespaces=tuple(part for part in environ.get("SPECDEC_NAMESPACES", "").split(",") if part),
+        health_port=_number(environ, "SPECDEC_HEALTH_PORT", 8080),
+        metrics_port=_number(environ, "SPECDEC_METRICS_PORT", 9090),
+        scrape_limit=_number(environ, "SPECDEC_SCRAPE_LIMIT", 32),
+        log_level=environ.get("SPECDEC_LOG_LEVEL", "INFO").upper(),
+    )
+
+
+def _number(environ: Mapping[str, str], name: str, default: int) -> int:
+    text = environ.get(name, str(default))
+    try:
+        return int(text)
+    except ValueError as error:
+        raise OperatorError("InvalidSettings", f"{name}={text!r}: write a whole number, such as {default}") from error

@@ -1,0 +1,1 @@
+"""Where the artifacts come from and where the engine finds them. Pure."""

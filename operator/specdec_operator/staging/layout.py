@@ -1,0 +1,68 @@
+"""One layout for every service: the target under /mnt/target/model, the draft under /mnt/draft/model.
+
+One volume for each claim, however many folders of it are mounted: two volumes of one pod that name the same claim
+never mount.
+"""
+
+import re
+from dataclasses import dataclass
+from typing import Final
+
+from specdec_operator.api.spec import Draft, Model
+from specdec_operator.errors import Invalid
+
+TARGET_PATH: Final = "/mnt/target/model"
+DRAFT_PATH: Final = "/mnt/draft/model"
+
+_PVC: Final = re.compile(r"pvc://(?P<claim>[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?)(/(?P<folder>.*))?")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mount:
+    """One folder of a claim, read-only in the engine's container."""
+
+    claim: str
+    folder: str
+    path: str
+
+
+def mounts(model: Model, draft: Draft | None) -> tuple[Mount, ...]:
+    """The mounts of target and draft. Raises Invalid for a URI that cannot be mounted."""
+    target = _mount("spec.model", model.uri, model.path, TARGET_PATH)
+    if draft is None:
+        return (target,)
+    uri = draft.uri if draft.uri is not None else f"pvc://{target.claim}"
+    return target, _mount("spec.speculation.draft", uri, draft.path, DRAFT_PATH)
+
+
+def _mount(field: str, uri: str, path: str | None, mount_path: str) -> Mount:
+    match = _PVC.fullmatch(uri)
+    if match is None:
+        raise Invalid(f"{field}.uri", uri, "write pvc://CLAIM or pvc://CLAIM/FOLDER; other schemes are not served yet")
+    parts = [part for part in (match["folder"] or "").split("/") if part] + (path.split("/") if path else [])
+    if ".." in parts:
+        raise Invalid(f"{field}.uri", uri, "a folder of the claim, without '..'")
+    return Mount(claim=match["claim"], folder="/".join(parts), path=mount_path)
+
+
+def volumes(wanted: tuple[Mount, ...]) -> list[dict[str, object]]:
+    """The pod's volumes, one for each claim, in order of first use."""
+    claims = dict.fromkeys(mount.claim for mount in wanted)
+    return [
+        {"name": _volume_name(index), "persistentVolumeClaim": {"claimName": claim, "readOnly": True}}
+        for index, claim in enumerate(claims)
+    ]
+
+
+def volume_mounts(wanted: tuple[Mount, ...]) -> list[dict[str, object]]:
+    """The container's mounts of these folders."""
+    claims = list(dict.fromkeys(mount.claim for mount in wanted))
+    return [
+        {"name": _volume_name(claims.index(mount.claim)), "mountPath": mount.path, "readOnly": True}
+        | ({"subPath": mount.folder} if mount.folder else {})
+        for mount in wanted
+    ]
+
+
+def _volume_name(index: int) -> str:
+    return "models" if index == 0 else f"models-{index}"
