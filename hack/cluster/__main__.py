@@ -14,9 +14,7 @@ from hack.cluster.errors import ClusterError
 from hack.cluster.record import Driver
 
 _PASS_ON = {"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": []}
-app = typer.Typer(
-    add_completion=False, no_args_is_help=True, help="A real Kubernetes cluster on this machine."
-)
+app = typer.Typer(add_completion=False, no_args_is_help=True, help="A real Kubernetes cluster on this machine.")
 
 
 def say(line: str) -> None:
@@ -48,9 +46,7 @@ def show_status() -> None:
     parts = status.inspect(layout)
     table = Table("part", "pid", "healthy", "version", "note")
     for part in parts:
-        table.add_row(
-            part.name, str(part.pid or ""), "yes" if part.healthy else "NO", part.version, part.note
-        )
+        table.add_row(part.name, str(part.pid or ""), "yes" if part.healthy else "NO", part.version, part.note)
     Console().print(table)
     raise typer.Exit(0 if status.healthy(parts) else 1)
 

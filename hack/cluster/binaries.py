@@ -104,9 +104,7 @@ def require_go() -> None:
         raise ClusterError(
             f"the local cluster is built from source and needs Go >= {wanted} on PATH: no `go` was found"
         )
-    asked = subprocess.run(
-        ["go", "env", "GOVERSION"], cwd=MODULE, capture_output=True, text=True, check=False
-    )
+    asked = subprocess.run(["go", "env", "GOVERSION"], cwd=MODULE, capture_output=True, text=True, check=False)
     found = go_version(asked.stdout.strip())
     if found is None or found < versions.GO_MINIMUM:
         words = asked.stdout.strip() or asked.stderr.strip() or "an unknown version"

@@ -22,9 +22,7 @@ def export(ref: str, target: pathlib.Path) -> list[str]:
     for tool in ("buildah", *_ENGINES):
         if shutil.which(tool) and shell.ask([tool, "inspect", "--type=image", ref], timeout=30).code == 0:
             return export_command(tool, ref, target)
-    raise ClusterError(
-        f"no image {ref} is known to buildah, podman or docker, and there is no such file either"
-    )
+    raise ClusterError(f"no image {ref} is known to buildah, podman or docker, and there is no such file either")
 
 
 def export_command(tool: str, ref: str, target: pathlib.Path) -> list[str]:

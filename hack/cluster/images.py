@@ -33,9 +33,7 @@ def has(ref: str) -> bool:
 def _driver() -> Driver:
     known = record.read(paths.layout())
     if known is None:
-        raise ClusterError(
-            "images are loaded onto a running cluster, and none is up: run `python -m hack.cluster up`"
-        )
+        raise ClusterError("images are loaded onto a running cluster, and none is up: run `python -m hack.cluster up`")
     return known.driver
 
 

@@ -132,9 +132,7 @@ class KindCluster:
         self.layout.conf.mkdir(parents=True, exist_ok=True)
         file = self.layout.conf / _CONFIG
         file.write_text(yaml.safe_dump(config(paths.cache())))
-        shell.run(
-            create(tool("kind", self.say), file, self.layout.kubeconfig), timeout=900, env=environment()
-        )
+        shell.run(create(tool("kind", self.say), file, self.layout.kubeconfig), timeout=900, env=environment())
 
     def install_kserve(self) -> None:
         """Install the charts, in order; each waits until what it made is ready."""

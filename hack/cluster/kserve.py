@@ -138,9 +138,7 @@ class Controller:
 
     def _healthy(self) -> bool:
         program = f"import urllib.request as r; r.urlopen({_HEALTH!r}, timeout=2)"
-        return (
-            shell.ask(netns.entered(self.layout.namespace, [sys.executable, "-I", "-c", program])).code == 0
-        )
+        return shell.ask(netns.entered(self.layout.namespace, [sys.executable, "-I", "-c", program])).code == 0
 
     def _must_run(self) -> None:
         if not process.alive(process.recall(self.layout.processes, PROCESS)):

@@ -26,9 +26,7 @@ _PLUGIN_PACKAGE = "containernetworking-plugins"
 
 def missing() -> list[str]:
     """Return the Debian packages that this machine lacks."""
-    wanted = {
-        package for program, package in PROGRAMS.items() if shutil.which(program, path=search_path()) is None
-    }
+    wanted = {package for program, package in PROGRAMS.items() if shutil.which(program, path=search_path()) is None}
     if not all((node.CNI_PLUGINS / plugin).exists() for plugin in _PLUGINS):
         wanted.add(_PLUGIN_PACKAGE)
     return sorted(wanted)
@@ -45,9 +43,7 @@ def ensure(say: Callable[[str], None]) -> None:
     if not wanted:
         return
     if shutil.which("apt-get") is None:
-        raise ClusterError(
-            f"the local node needs {', '.join(wanted)} (names of Debian packages): install them first"
-        )
+        raise ClusterError(f"the local node needs {', '.join(wanted)} (names of Debian packages): install them first")
     say(f"installing {', '.join(wanted)}")
     environment = os.environ | {"DEBIAN_FRONTEND": "noninteractive"}
     if not any(pathlib.Path("/var/lib/apt/lists").glob("*Packages*")):
@@ -58,6 +54,4 @@ def ensure(say: Callable[[str], None]) -> None:
         shell.run(["apt-get", "update", "-qq"], timeout=300, env=environment)
         shell.run(install, timeout=600, env=environment)
     if left := missing():
-        raise ClusterError(
-            f"apt-get installed {', '.join(wanted)}, yet {', '.join(left)} still cannot be found"
-        )
+        raise ClusterError(f"apt-get installed {', '.join(wanted)}, yet {', '.join(left)} still cannot be found")

@@ -67,7 +67,7 @@ def recall_all(folder: pathlib.Path) -> dict[str, Identity]:
     return {name: identity for name, identity in found.items() if identity is not None}
 
 
-def spawn(  # noqa: PLR0913 - each of the six is one word of the call
+def spawn(
     name: str,
     argv: Sequence[str],
     *,

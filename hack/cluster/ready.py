@@ -16,9 +16,7 @@ EVERY_READY = '{.items[*].status.conditions[?(@.type=="Ready")].status}'
 _LINES = 8
 
 
-def until(
-    what: str, probe: Callable[[], bool], *, layout: Layout, needs: Iterable[str], timeout: float
-) -> None:
+def until(what: str, probe: Callable[[], bool], *, layout: Layout, needs: Iterable[str], timeout: float) -> None:
     """Poll until the probe holds; stop early when one of the processes it depends on has ended."""
     deadline = time.monotonic() + timeout
     names = tuple(needs)

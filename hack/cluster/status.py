@@ -1,7 +1,7 @@
 """Looks at the cluster and says, part by part, what is healthy. It changes nothing."""
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from hack.cluster import containers, kserve, kubectl, process, ready, record, single, versions
 from hack.cluster.paths import Layout
@@ -10,6 +10,7 @@ from hack.cluster.record import Driver, Flavour
 
 # Names under which the API server reports on its neighbours.
 _REPORTED = {"etcd": "etcd-0", "kube-scheduler": "scheduler", "kube-controller-manager": "controller-manager"}
+_FINE = "fine"
 _VERSIONS = {"etcd": versions.ETCD, "containerd": "Debian", "forward": ""}
 
 
@@ -40,30 +41,28 @@ def healthy(parts: list[Part]) -> bool:
 
 
 def _single(layout: Layout, known: record.Record) -> list[Part]:
-    reports = _component_reports(layout)
-    parts = [_process(layout, name, reports) for name in single.COMPONENTS]
-    parts.append(_node(layout, containers.answers(layout)))
+    rows = [_row(layout, name, process.recall(layout.processes, name)) for name in single.COMPONENTS]
+    # Without etcd or the API server every question would be a wait, and the answer is known.
+    reports = _component_reports(layout) if healthy(rows) else None
+    parts = [_judged(row, reports) for row in rows]
+    if reports is not None:
+        parts.append(_node(layout, containers.answers(layout)))
     if known.kserve is not Flavour.NONE:
         running = process.recall(layout.processes, kserve.PROCESS)
         parts.append(_row(layout, f"KServe ({known.kserve})", running, note=known.kserve_detail))
     return parts
 
 
-def _process(layout: Layout, name: str, reports: dict[str, str]) -> Part:
-    running = process.recall(layout.processes, name)
-    version = _VERSIONS.get(name, versions.KUBERNETES)
-    if name not in _REPORTED:
-        return _row(layout, name, running, version=version)
-    told = reports.get(_REPORTED[name], "no report")
-    part = _row(layout, name, running, version=version, note="" if told == "True" else told)
-    return Part(
-        name=name, pid=part.pid, version=version, healthy=part.healthy and told == "True", note=part.note
-    )
+def _judged(row: Part, reports: dict[str, str] | None) -> Part:
+    """Complete a row by its version and by what the API server says about that neighbour."""
+    row = replace(row, version=_VERSIONS.get(row.name, versions.KUBERNETES))
+    if reports is None or row.name not in _REPORTED:
+        return row
+    told = reports.get(_REPORTED[row.name], "no report")
+    return row if told == _FINE else replace(row, healthy=False, note=told)
 
 
-def _row(
-    layout: Layout, name: str, running: process.Identity | None, *, version: str = "", note: str = ""
-) -> Part:
+def _row(layout: Layout, name: str, running: process.Identity | None, *, version: str = "", note: str = "") -> Part:
     if running is None or not process.alive(running):
         return Part(name=name, healthy=False, version=version, note=f"not running; log in {layout.log}")
     return Part(name=name, healthy=True, version=version, pid=running.pid, note=note)
@@ -81,7 +80,7 @@ def _component_reports(layout: Layout) -> dict[str, str]:
 def _verdict(conditions: list[dict[str, str]]) -> str:
     for condition in conditions:
         if condition["type"] == "Healthy":
-            return "True" if condition["status"] == "True" else condition.get("error", "unhealthy")
+            return _FINE if condition["status"] == "True" else condition.get("error", "unhealthy")
     return "no report"
 
 
@@ -89,12 +88,8 @@ def _node(layout: Layout, runtime_answers: bool | None) -> Part:
     words = ["get", "nodes", f"-o=jsonpath={ready.EVERY_READY}"]
     answer = kubectl.ask(layout.kubeconfig, *words, timeout=10)
     fine = answer.code == 0 and set(answer.out.split()) == {"True"} and runtime_answers is not False
-    trouble = (
-        "containerd does not answer" if runtime_answers is False else (answer.err.strip() or "not Ready")
-    )
-    return Part(
-        name=f"node {NODE_NAME}", healthy=fine, version=versions.KUBERNETES, note="Ready" if fine else trouble
-    )
+    trouble = "containerd does not answer" if runtime_answers is False else (answer.err.strip() or "not Ready")
+    return Part(name=f"node {NODE_NAME}", healthy=fine, version=versions.KUBERNETES, note="Ready" if fine else trouble)
 
 
 def _api_of_kind(layout: Layout) -> Part:

@@ -51,9 +51,7 @@ def _end_everyone(layout: Layout) -> None:
             return
         _kill(found)
         time.sleep(0.05)
-    raise ClusterError(
-        f"processes {found} of the cluster do not end, though they were killed: they hang in the kernel"
-    )
+    raise ClusterError(f"processes {found} of the cluster do not end, though they were killed: they hang in the kernel")
 
 
 def _kill(pids: list[int]) -> None:

@@ -18,9 +18,7 @@ def ensure_models(path: pathlib.Path, namespace: str) -> None:
         raise ClusterError(f"{path} is not a folder: `python -m hack.models` makes one and prints its name")
     config = access.kubeconfig()
     _forget_other(config, folder, namespace)
-    kubectl.apply(
-        config, objects(folder, namespace), paths.layout().conf / f"{volume_name(folder, namespace)}.json"
-    )
+    kubectl.apply(config, objects(folder, namespace), paths.layout().conf / f"{volume_name(folder, namespace)}.json")
     bound = [
         "wait",
         "--for=jsonpath={.status.phase}=Bound",
@@ -66,9 +64,7 @@ def _forget_other(config: pathlib.Path, folder: pathlib.Path, namespace: str) ->
     other = found["spec"]["volumeName"] if found else None
     if other in (None, volume_name(folder, namespace)):
         return
-    removed = kubectl.ask(
-        config, "delete", f"pvc/{CLAIM}", f"--namespace={namespace}", "--timeout=20s", timeout=30
-    )
+    removed = kubectl.ask(config, "delete", f"pvc/{CLAIM}", f"--namespace={namespace}", "--timeout=20s", timeout=30)
     if removed.code != 0:
         raise ClusterError(
             f"claim {CLAIM} in namespace {namespace} is bound to {other}, and pods still use it: "
