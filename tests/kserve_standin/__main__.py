@@ -22,9 +22,7 @@ _RUNTIMES = Path(__file__).parents[2] / "manifests" / "runtimes"
 def main(argv: list[str] | None = None) -> int:
     """Do what the command line says and return the exit status."""
     arguments = _parser().parse_args(argv)
-    logging.basicConfig(
-        level=logging.INFO, format="%(asctime)s KServe stand-in: %(message)s", stream=sys.stderr
-    )
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s KServe stand-in: %(message)s", stream=sys.stderr)
     logging.getLogger("kopf").setLevel(logging.WARNING)
     if arguments.command == "render":
         return _render(arguments)
@@ -43,14 +41,10 @@ def _parser() -> argparse.ArgumentParser:
     installer = commands.add_parser("install-crds", help="install the CRDs and end")
     for command in (runner, installer):
         command.add_argument("--kubeconfig", type=Path, required=True)
-        command.add_argument(
-            "--crds", type=Path, help="a folder with KServe's own CRDs, to use where it has them"
-        )
+        command.add_argument("--crds", type=Path, help="a folder with KServe's own CRDs, to use where it has them")
     renderer = commands.add_parser("render", help="print the objects and the status of an InferenceService")
     renderer.add_argument("file", type=Path)
-    renderer.add_argument(
-        "--runtime", type=Path, action="append", help="a file with runtimes (may be repeated)"
-    )
+    renderer.add_argument("--runtime", type=Path, action="append", help="a file with runtimes (may be repeated)")
     return parser
 
 
@@ -61,9 +55,7 @@ async def _install(kubeconfig: Path, folder: Path | None) -> None:
 
 def _render(arguments: argparse.Namespace) -> int:
     files = arguments.runtime or sorted(_RUNTIMES.glob("*.yaml"))
-    manifests = [
-        item for path in (arguments.file, *files) for item in yaml.safe_load_all(path.read_text()) if item
-    ]
+    manifests = [item for path in (arguments.file, *files) for item in yaml.safe_load_all(path.read_text()) if item]
     shown = show(manifests)
     if not shown:
         print(f"{arguments.file} holds no InferenceService; put one into it", file=sys.stderr)

@@ -63,10 +63,10 @@ class Api:
     async def connect(cls, kubeconfig: Path) -> AsyncIterator[Api]:
         """Open the connection that a kubeconfig describes and close it in the end."""
         settings = client.Configuration()
-        await config.load_kube_config(config_file=str(kubeconfig), client_configuration=settings)  # type: ignore[no-untyped-call]
+        await config.load_kube_config(config_file=str(kubeconfig), client_configuration=settings)
         async with client.ApiClient(settings) as connection:
             connection.user_agent = FIELD_MANAGER
-            yield cls(dynamic.DynamicClient(connection))  # type: ignore[no-untyped-call]
+            yield cls(dynamic.DynamicClient(connection))
 
     async def get(self, path: str) -> Manifest:
         """Return one object."""

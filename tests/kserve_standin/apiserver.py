@@ -34,6 +34,8 @@ _SERVICE_DEFAULTS = {
     "sessionAffinity": "None",
     "type": "ClusterIP",
 }
+_CPU = {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": 80}}
+_SCALING_METRICS = [{"type": "Resource", "resource": _CPU}]
 _FASTEST = {"periodSeconds": 15, "type": "Percent", "value": 100}
 _SCALING_DEFAULTS = {
     "scaleDown": {"policies": [_FASTEST], "selectPolicy": "Max"},
@@ -107,7 +109,8 @@ def _service(spec: Manifest) -> Manifest:
 
 
 def _autoscaler(spec: Manifest) -> Manifest:
-    return {**spec, "behavior": {**_SCALING_DEFAULTS, **spec.get("behavior", {})}}
+    behavior = {**_SCALING_DEFAULTS, **spec.get("behavior", {})}
+    return {"metrics": _SCALING_METRICS, **spec, "behavior": behavior}
 
 
 _DEFAULTED: dict[str, Callable[[Manifest], Manifest]] = {

@@ -12,13 +12,13 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from tests.kserve_standin.api import Api, ApiError
-from tests.kserve_standin.apiserver import as_stored
-from tests.kserve_standin.model import AUTOSCALER_CLASS, Manifest, Rendered, annotation
+from tests.kserve_standin.update import autoscaler_update, deployment_update, service_update
 
 if TYPE_CHECKING:
-    from tests.kserve_standin.world import Key, World
+    from tests.kserve_standin.model import Key, Manifest, Rendered
+    from tests.kserve_standin.world import World
 
-_KEPT_ANNOTATIONS = "deployment.kubernetes.io/"  # the Deployment controller's own bookkeeping
+_AUTOSCALER = {"apiVersion": "autoscaling/v2", "kind": "HorizontalPodAutoscaler"}
 
 
 @dataclass(slots=True)
@@ -33,7 +33,7 @@ class Children:
         """Make the objects and return the Deployment as the cluster has it now."""
         await self._bring_service(rendered.service)
         deployment = await self._bring_deployment(rendered.deployment)
-        await self._bring_autoscaler(rendered)
+        await self.bring_autoscaler(rendered, wanted=rendered.autoscaler)
         return deployment
 
     async def remove(self, manifest: Manifest) -> None:
@@ -50,7 +50,7 @@ class Children:
         settled = (_digest(wanted), found["metadata"]["generation"])
         if self._settled.get(key) == settled:
             return found
-        update = _deployment_update(wanted, found)
+        update = deployment_update(wanted, found)
         # Only the API server knows its defaults, so it is asked what the update would come to.
         if (await self.api.replace(update, dry_run=True))["spec"] != found["spec"]:
             found = await self.api.replace(update)
@@ -63,20 +63,22 @@ class Children:
         if found is None:
             await self._created(wanted)
             return
-        parts = {name: as_stored(wanted)["spec"][name] for name in ("ports", "selector")}
-        if any(found["spec"].get(name) != part for name, part in parts.items()):
-            self.world.put(await self.api.replace({**found, "spec": {**found["spec"], **parts}}))
+        update = service_update(wanted, found)
+        if update is not None:
+            self.world.put(await self.api.replace(update))
 
-    async def _bring_autoscaler(self, rendered: Rendered) -> None:
-        wanted = rendered.autoscaler
+    async def bring_autoscaler(self, rendered: Rendered, *, wanted: Manifest | None) -> None:
+        """Make the wanted HPA, or see to it that there is none."""
         if wanted is None:
-            await self.remove({**rendered.deployment, "kind": "HorizontalPodAutoscaler"})
+            await self.remove({**rendered.deployment, **_AUTOSCALER})
             return
         found = self._found(wanted)
         if found is None:
             await self._created(wanted)
-        elif found["spec"] != as_stored(wanted)["spec"]:
-            self.world.put(await self.api.replace({**found, "spec": wanted["spec"]}))
+            return
+        update = autoscaler_update(wanted, found)
+        if update is not None:
+            self.world.put(await self.api.replace(update))
 
     async def _created(self, wanted: Manifest) -> Manifest:
         try:
@@ -91,26 +93,8 @@ class Children:
         return created
 
     def _found(self, manifest: Manifest) -> Manifest | None:
-        meta = manifest["metadata"]
-        found = self.world.get(manifest["kind"], (meta["namespace"], meta["name"]))
+        found = self.world.find(manifest)
         return None if found is None or found["metadata"].get("deletionTimestamp") else found
-
-
-def _deployment_update(wanted: Manifest, found: Manifest) -> Manifest:
-    kept = {
-        key: value
-        for key, value in (found["metadata"].get("annotations") or {}).items()
-        if key.startswith(_KEPT_ANNOTATIONS)
-    }
-    meta = {
-        **wanted["metadata"],
-        "annotations": {**kept, **wanted["metadata"]["annotations"]},
-        "resourceVersion": found["metadata"]["resourceVersion"],
-    }
-    spec = dict(wanted["spec"])
-    if annotation(wanted, AUTOSCALER_CLASS) != "none":
-        spec["replicas"] = found["spec"]["replicas"]
-    return {**wanted, "metadata": meta, "spec": spec}
 
 
 def _digest(manifest: Manifest) -> str:

@@ -14,17 +14,18 @@ import kopf
 
 from tests.kserve_standin.api import Api, ApiError
 from tests.kserve_standin.children import Children
-from tests.kserve_standin.model import GROUP, ISVC_LABEL, Config, Manifest
+from tests.kserve_standin.model import GROUP, ISVC_LABEL, Config
 from tests.kserve_standin.reconcile import Reconciler
+from tests.kserve_standin.wake import woken
 from tests.kserve_standin.workqueue import Workqueue
-from tests.kserve_standin.world import Key, World, owner_of
+from tests.kserve_standin.world import World
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from pathlib import Path
 
 log = logging.getLogger("kserve-stand-in")
 _WORKERS = 4
+_SERVICES = f"inferenceservices.v1beta1.{GROUP}"
 _RUNTIMES = (f"servingruntimes.v1alpha1.{GROUP}", f"clusterservingruntimes.v1alpha1.{GROUP}")
 _CHILDREN = ("deployments.v1.apps", "services.v1", "horizontalpodautoscalers.v2.autoscaling", "pods.v1")
 
@@ -79,35 +80,22 @@ def _registry(world: World, queue: Workqueue) -> kopf.OperatorRegistry:
     registry = kopf.OperatorRegistry()
     kopf.on.login(registry=registry)(_login)
 
-    def follow(resource: str, wake: Callable[[Manifest], list[Key]]) -> None:
-        async def remember(event: Any, **_: Any) -> None:
-            manifest = dict(event["object"])
-            woken = wake(manifest)
-            if event["type"] == "DELETED":
-                world.drop(manifest)
-            else:
-                world.put(manifest)
-            for key in {*woken, *wake(manifest)}:
-                queue.add(key)
+    async def remember(event: Any, **_: Any) -> None:
+        manifest = dict(event["object"])
+        gone = event["type"] == "DELETED"
+        old = world.find(manifest)
+        keys = woken(old, None if gone else manifest, world.services())
+        if gone:
+            world.drop(manifest)
+        else:
+            world.put(manifest)
+        for key in keys:
+            queue.add(key)
 
+    for resource in (_SERVICES, *_RUNTIMES, *_CHILDREN):
         kopf.on.event(resource, registry=registry, id=resource.replace(".", "-"))(remember)
-
-    follow(f"inferenceservices.v1beta1.{GROUP}", _itself)
-    for resource in _RUNTIMES:
-        follow(resource, world.users_of)
-    for resource in _CHILDREN:
-        follow(resource, _owner)
     return registry
 
 
 def _login(**kwargs: Any) -> kopf.ConnectionInfo | None:
     return kopf.login_with_kubeconfig(**kwargs)
-
-
-def _itself(manifest: Manifest) -> list[Key]:
-    return [(manifest["metadata"]["namespace"], manifest["metadata"]["name"])]
-
-
-def _owner(manifest: Manifest) -> list[Key]:
-    owner = owner_of(manifest)
-    return [] if owner is None else [owner]

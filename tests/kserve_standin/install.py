@@ -25,9 +25,7 @@ def crds(folder: Path | None) -> list[Manifest]:
     if folder is not None:
         theirs = _read(folder)
         if not theirs:
-            raise FileNotFoundError(
-                f"{folder} holds no CustomResourceDefinition (*.yaml); name KServe's crd folder"
-            )
+            raise FileNotFoundError(f"{folder} holds no CustomResourceDefinition (*.yaml); name KServe's crd folder")
         chosen |= {crd["metadata"]["name"]: crd for crd in theirs}
     return list(chosen.values())
 
@@ -45,9 +43,7 @@ async def install(api: Api, folder: Path | None) -> None:
 
 
 def _read(folder: Path) -> list[Manifest]:
-    documents = (
-        item for path in sorted(folder.glob("*.yaml")) for item in yaml.safe_load_all(path.read_text())
-    )
+    documents = (item for path in sorted(folder.glob("*.yaml")) for item in yaml.safe_load_all(path.read_text()))
     return [item for item in documents if item and item.get("kind") == "CustomResourceDefinition"]
 
 

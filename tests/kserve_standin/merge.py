@@ -59,9 +59,7 @@ def _merged_list(name: str, base: list[Manifest], patch: list[Manifest]) -> list
     return _interleaved([item for item in base if item[key] not in touched], patched, key, order)
 
 
-def _interleaved(
-    untouched: list[Manifest], patched: list[Manifest], key: str, order: list[Any]
-) -> list[Manifest]:
+def _interleaved(untouched: list[Manifest], patched: list[Manifest], key: str, order: list[Any]) -> list[Manifest]:
     """Put each untouched item before the first later item that the base list already had behind it.
 
     An item that is new with the patch has no place in the base list, so it never pushes an untouched one
@@ -72,9 +70,7 @@ def _interleaved(
     for item in untouched:
         rank = order.index(item[key])
         place = start
-        while place < len(result) and not (
-            result[place][key] in order and order.index(result[place][key]) > rank
-        ):
+        while place < len(result) and not (result[place][key] in order and order.index(result[place][key]) > rank):
             place += 1
         result.insert(place, deepcopy(item))
         start = place + 1

@@ -11,6 +11,7 @@ from typing import Any, TypeAlias
 
 Manifest: TypeAlias = dict[str, Any]
 Metadata: TypeAlias = dict[str, Any]
+Key: TypeAlias = tuple[str, str]  # namespace and name of an InferenceService
 
 GROUP = "serving.kserve.io"
 ISVC_API = f"{GROUP}/v1beta1"
@@ -64,7 +65,7 @@ class RefusalKind(StrEnum):
     RECONCILE_FAILED = "ReconcileFailed"  # in the conditions PredictorReady and Ready
 
 
-class Refused(Exception):  # noqa: N818 - it is an answer of the controller, not a fault of the stand-in
+class Refused(Exception):
     """KServe would not make the objects of this InferenceService; the message is what it says."""
 
     def __init__(self, *, kind: RefusalKind, message: str, reason: str = "") -> None:
@@ -97,6 +98,17 @@ def annotation(manifest: Manifest, key: str) -> str | None:
 def is_stopped(isvc: Manifest) -> bool:
     """Say whether the user asked KServe to take this InferenceService down and keep only its record."""
     return (annotation(isvc, STOP) or "").lower() == "true"
+
+
+def is_ready(isvc: Manifest) -> bool:
+    """Say whether an InferenceService calls itself Ready."""
+    conditions = (isvc.get("status") or {}).get("conditions") or []
+    return any(item["type"] == "Ready" and item["status"] == "True" for item in conditions)
+
+
+def app_label(isvc: Manifest) -> str:
+    """Return the value of the label `app` by which KServe selects the predictor's pods."""
+    return f"isvc.{predictor_name(isvc)}"
 
 
 def predictor_name(isvc: Manifest) -> str:

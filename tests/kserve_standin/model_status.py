@@ -23,7 +23,7 @@ _TRANSITIONS = {
 }
 
 
-class StillStarting(Exception):  # noqa: N818 - an answer, not a fault
+class StillStarting(Exception):
     """The initializer runs again after a failure: KServe writes no status and looks again in a second."""
 
 

@@ -15,11 +15,14 @@ from tests.kserve_standin.model import (
     DISABLE_AUTO_UPDATE,
     FINALIZER,
     Config,
+    Key,
     Manifest,
     RefusalKind,
     Refused,
-    Runtime,
+    Rendered,
     annotation,
+    app_label,
+    is_ready,
     is_stopped,
     predictor_name,
 )
@@ -29,7 +32,7 @@ from tests.kserve_standin.status import Made, next_status, status_of_refusal, st
 
 if TYPE_CHECKING:
     from tests.kserve_standin.children import Children
-    from tests.kserve_standin.world import Key, World
+    from tests.kserve_standin.world import World
 
 log = logging.getLogger("kserve-stand-in")
 _CONFLICT = 409
@@ -46,14 +49,14 @@ class Reconciler:
 
     async def reconcile(self, key: Key) -> bool:
         """Bring one InferenceService forward; return False when KServe would try again by itself."""
-        isvc = self.world.get("InferenceService", key)
+        isvc = self.world.service(key)
         if isvc is None:
             return True
         if isvc["metadata"].get("deletionTimestamp"):
             await self._let_go(isvc)
             return True
         isvc = await self._with_finalizer(isvc)
-        if annotation(isvc, DISABLE_AUTO_UPDATE) == "true" and _is_ready(isvc):
+        if annotation(isvc, DISABLE_AUTO_UPDATE) == "true" and is_ready(isvc):
             return True
         try:
             status, settled = await self._advance(isvc, key)
@@ -64,34 +67,33 @@ class Reconciler:
 
     async def _advance(self, isvc: Manifest, key: Key) -> tuple[Manifest, bool]:
         previous, now = isvc.get("status") or {}, _now()
-        if is_stopped(isvc):
-            await self._remove_children(key)
-            return status_of_stopped(previous, now), True
         runtime = None
         try:
             runtime = choose(isvc, self.world.runtimes(key[0]))
-            deployment = await self._make(isvc, runtime, key)
+            rendered = render(isvc, runtime, self.config)
+            if is_stopped(isvc):
+                await self._remove_children(key)
+                await self.children.bring_autoscaler(rendered, wanted=None)
+                return status_of_stopped(previous, runtime, now), True
+            deployment = await self._make(rendered)
+            await self._remove_children(key, keep=predictor_name(isvc))
         except Refused as refused:
             return status_of_refusal(previous, refused, runtime, now), False
-        pods = self.world.pods(key)
-        made = Made(deployment=deployment, pods=pods, runtime=runtime)
+        made = Made(deployment=deployment, pods=self.world.pods(key, app_label(isvc)), runtime=runtime)
         return next_status(isvc, made, self.config, now), True
 
-    async def _make(self, isvc: Manifest, runtime: Runtime, key: Key) -> Manifest:
-        rendered = render(isvc, runtime, self.config)
+    async def _make(self, rendered: Rendered) -> Manifest:
         try:
-            deployment = await self.children.bring(rendered)
+            return await self.children.bring(rendered)
         except ApiError as error:
             if error.code == _CONFLICT:
                 raise
             message = f"fails to reconcile predictor: {error.message}"
             raise Refused(kind=RefusalKind.RECONCILE_FAILED, message=message) from error
-        await self._remove_children(key, keep=predictor_name(isvc))
-        return deployment
 
     async def _remove_children(self, key: Key, *, keep: str = "") -> None:
         """Delete, as KServe does, what carries our labels under another name, whoever made it."""
-        for child in self.world.children(key):
+        for child in self.world.labelled(key):
             if child["metadata"]["name"] != keep:
                 log.info("delete %s namespace=%s name=%s", child["kind"], key[0], child["metadata"]["name"])
                 await self.children.remove(child)
@@ -125,11 +127,6 @@ class Reconciler:
         for condition in status["conditions"]:
             if condition["type"] == "Ready":
                 log.info("status of %s Ready=%s %s", name, condition["status"], condition.get("reason", ""))
-
-
-def _is_ready(isvc: Manifest) -> bool:
-    conditions = (isvc.get("status") or {}).get("conditions") or []
-    return any(item["type"] == "Ready" and item["status"] == "True" for item in conditions)
 
 
 def _now() -> str:

@@ -18,8 +18,11 @@ from tests.kserve_standin.model import (
     Config,
     Manifest,
     Metadata,
+    RefusalKind,
+    Refused,
     Rendered,
     Runtime,
+    app_label,
     predictor_name,
 )
 from tests.kserve_standin.podspec import make_pod
@@ -29,6 +32,8 @@ from tests.kserve_standin.storage import with_storage
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+
+_DEFAULT_PATH = "/mnt/models"
 
 
 def choose(isvc: Manifest, runtimes: Iterable[Runtime]) -> Runtime:
@@ -43,7 +48,8 @@ def render(isvc: Manifest, runtime: Runtime, config: Config) -> Rendered:
     meta = _metadata(isvc, runtime)
     pod = make_pod(isvc, runtime)
     service = _service(meta, pod)
-    uris = predictor.get("storageUris") or []
+    # The CRD fills in the path, but a file that nobody has applied yet may lack it.
+    uris = [{"mountPath": _DEFAULT_PATH, **item} for item in predictor.get("storageUris") or []]
     # A pod with the multi-model agent loads its models itself, so KServe leaves its storage alone.
     if uris and AGENT not in meta["annotations"]:
         pod = with_storage(pod, uris, meta["annotations"], config)
@@ -85,7 +91,7 @@ def _metadata(isvc: Manifest, runtime: Runtime) -> Metadata:
             **(predictor.get("labels") or {}),
             ISVC_LABEL: name,
             "component": "predictor",
-            "app": _app(predictor_name(isvc)),
+            "app": app_label(isvc),
         },
         "ownerReferences": [owner_reference(isvc)],
     }
@@ -113,14 +119,10 @@ def _agent_annotations(name: str) -> dict[str, str]:
     }
 
 
-def _app(name: str) -> str:
-    return f"isvc.{name}"
-
-
 def _deployment(meta: Metadata, pod: Manifest, predictor: Manifest) -> Manifest:
     template = {key: deepcopy(meta[key]) for key in ("name", "namespace", "annotations", "labels")}
     spec: Manifest = {
-        "selector": {"matchLabels": {"app": _app(meta["name"])}},
+        "selector": {"matchLabels": {"app": meta["labels"]["app"]}},
         "template": {"metadata": template, "spec": pod},
     }
     if predictor.get("deploymentStrategy"):
@@ -134,7 +136,7 @@ def _deployment(meta: Metadata, pod: Manifest, predictor: Manifest) -> Manifest:
 def _service(meta: Metadata, pod: Manifest) -> Manifest:
     ports = pod["containers"][0].get("ports") or [{"name": meta["name"], "containerPort": 8080}]
     spec = {
-        "selector": {"app": _app(meta["name"])},
+        "selector": {"app": meta["labels"]["app"]},
         "ports": [
             {
                 **({"name": port["name"]} if port.get("name") else {}),
@@ -150,17 +152,28 @@ def _service(meta: Metadata, pod: Manifest) -> Manifest:
 
 
 def _autoscaler(meta: Metadata, predictor: Manifest) -> Manifest | None:
-    if meta["annotations"].get(AUTOSCALER_CLASS, "hpa") != "hpa":
+    scaler = meta["annotations"].get(AUTOSCALER_CLASS, "hpa")
+    if scaler not in {"hpa", "external", "none"}:
+        message = f"fails to create NewRawKubeReconciler for predictor: unknown autoscaler class type: {scaler}"
+        raise Refused(kind=RefusalKind.RECONCILE_FAILED, message=message)
+    if scaler != "hpa":
         return None
     at_least = max(1, predictor.get("minReplicas") or 1)
-    target = {"type": "Utilization", "averageUtilization": predictor.get("scaleTarget") or 80}
-    resource = {"name": predictor.get("scaleMetric") or "cpu", "target": target}
     spec = {
         "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": meta["name"]},
         "minReplicas": at_least,
         "maxReplicas": max(at_least, predictor.get("maxReplicas") or 0),
-        "metrics": [{"type": "Resource", "resource": resource}],
         "behavior": {},
+        **_metrics(predictor.get("scaleMetric", "cpu"), predictor.get("scaleTarget")),
     }
     head = {"apiVersion": "autoscaling/v2", "kind": "HorizontalPodAutoscaler"}
     return {**head, "metadata": deepcopy(meta), "spec": spec}
+
+
+def _metrics(metric: str, target: int | None) -> Manifest:
+    """Return what to scale by; for anything but CPU and memory KServe asks for nothing at all."""
+    wanted = 80 if metric == "cpu" and target is None else target
+    if metric not in {"cpu", "memory"} or wanted is None:
+        return {}
+    resource = {"name": metric, "target": {"type": "Utilization", "averageUtilization": wanted}}
+    return {"metrics": [{"type": "Resource", "resource": resource}]}

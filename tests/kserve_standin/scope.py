@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 _COVERED_MODES = {None, "Standard", "RawDeployment"}
-_COVERED_SCALERS = {None, "hpa", "none", "external"}
 _OTHER_PARTS = ("transformer", "explainer", "canary")
 _OTHER_PREDICTOR_FIELDS = ("workerSpec", "logger", "batcher", "name", "autoScaling", "confidential")
 
@@ -37,8 +36,8 @@ def _beyond(isvc: Manifest) -> Iterator[str]:
     mode, scaler = annotation(isvc, DEPLOYMENT_MODE), annotation(isvc, AUTOSCALER_CLASS)
     if mode not in _COVERED_MODES:
         yield f"{DEPLOYMENT_MODE}={mode}"
-    if scaler not in _COVERED_SCALERS:
-        yield f"{AUTOSCALER_CLASS}={scaler}"
+    if scaler == "keda":
+        yield f"{AUTOSCALER_CLASS}=keda"
     yield from (f"spec.{part}" for part in _OTHER_PARTS if isvc["spec"].get(part))
     predictor = isvc["spec"]["predictor"]
     yield from (f"spec.predictor.{name}" for name in _OTHER_PREDICTOR_FIELDS if predictor.get(name))

@@ -42,7 +42,7 @@ def _show_one(isvc: Manifest, runtimes: Sequence[Runtime]) -> list[Manifest]:
         config = Config()
         rendered = render(isvc, runtime, config)
         if is_stopped(isvc):
-            status = status_of_stopped({}, _TIME)
+            status = status_of_stopped({}, runtime, _TIME)
         else:
             objects = [as_stored(item) for item in rendered.objects()]
             status = next_status(isvc, Made(deployment={}, pods=[], runtime=runtime), config, _TIME)

@@ -31,17 +31,16 @@ def status_of_refusal(previous: Manifest, refused: Refused, runtime: Runtime | N
     return {**status, "conditions": conditions.listed()}
 
 
-def status_of_stopped(previous: Manifest, now: str) -> Manifest:
-    """Return the status of a stopped InferenceService: everything but the mode is forgotten."""
-    conditions = Conditions.of(previous, now)
-    if conditions.found.get(PREDICTOR_READY, {}).get("reason") == "Stopped":
+def status_of_stopped(previous: Manifest, runtime: Runtime, now: str) -> Manifest:
+    """Return the status of a stopped InferenceService: all that happened is forgotten."""
+    if Conditions.of(previous, now).found.get(PREDICTOR_READY, {}).get("reason") == "Stopped":
         return previous
     conditions = Conditions.of({}, now)
     conditions.mark(PREDICTOR_READY, "False", "Stopped")
     conditions.mark(STOPPED, "False")
     conditions.mark(STOPPED, "True")
     cleared = {"deploymentMode": "Standard", "modelStatus": dict(_UNTOUCHED)}
-    return {**cleared, "conditions": conditions.listed()}
+    return {**_with_runtime(cleared, runtime), "conditions": conditions.listed()}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,13 +79,16 @@ def _opened(previous: Manifest, runtime: Runtime | None, now: str) -> tuple[Mani
     status = {"modelStatus": dict(_UNTOUCHED), **deepcopy(previous), "deploymentMode": "Standard"}
     conditions = Conditions.of(status, now)
     conditions.initialize()
-    if runtime is not None:
-        mine, other = "servingRuntimeName", "clusterServingRuntimeName"
-        if runtime.cluster_scoped:
-            mine, other = other, mine
-        status[mine] = runtime.name
-        status.pop(other, None)
-    return status, conditions
+    return _with_runtime(status, runtime), conditions
+
+
+def _with_runtime(status: Manifest, runtime: Runtime | None) -> Manifest:
+    if runtime is None:
+        return status
+    mine, other = "servingRuntimeName", "clusterServingRuntimeName"
+    if runtime.cluster_scoped:
+        mine, other = other, mine
+    return {**{name: value for name, value in status.items() if name != other}, mine: runtime.name}
 
 
 def _predictor_ready(status: Manifest) -> tuple[str, str, str]:
@@ -103,9 +105,7 @@ def _predictor_ready(status: Manifest) -> tuple[str, str, str]:
     return _as("False", failure) if failure.get("status") == "True" else verdict
 
 
-def _with_progress(
-    verdict: tuple[str, str, str], available: Manifest, progressing: Manifest
-) -> tuple[str, str, str]:
+def _with_progress(verdict: tuple[str, str, str], available: Manifest, progressing: Manifest) -> tuple[str, str, str]:
     match progressing.get("status"):
         case "False" if progressing.get("message"):
             return _as("False", progressing)

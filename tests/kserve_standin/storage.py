@@ -24,9 +24,7 @@ _HUB_SETTINGS = {
 }
 
 
-def with_storage(
-    pod: Manifest, uris: Sequence[Manifest], annotations: dict[str, str], config: Config
-) -> Manifest:
+def with_storage(pod: Manifest, uris: Sequence[Manifest], annotations: dict[str, str], config: Config) -> Manifest:
     """Return the pod with every source of storageUris mounted, or raise what KServe refuses to mount."""
     pod = add_oci_sources(pod, uris, config)
     server = next(item for item in pod["containers"] if item["name"] == SERVER_CONTAINER)
@@ -54,9 +52,7 @@ def volume_name(path: str) -> str:
     return path.strip("/").replace("/", "-")
 
 
-def _download(
-    pod: Manifest, server: Manifest, uris: Sequence[Manifest], *, read_only: bool, config: Config
-) -> None:
+def _download(pod: Manifest, server: Manifest, uris: Sequence[Manifest], *, read_only: bool, config: Config) -> None:
     parent = common_parent([item["mountPath"] for item in uris])
     _mount(pod, server, parent, {"emptyDir": {}}, read_only=read_only)
     initializer = {

@@ -14,7 +14,10 @@ from tests.kserve_standin.model import Manifest, Metadata, RefusalKind, Refused,
 
 _PLACEHOLDER = re.compile(r"{{(.*?)}}")
 _FIELD = re.compile(r"\.(Name|Namespace|(?:Annotations|Labels)\.(\w+))")
-_MISSING = "<no value>"  # what Go prints for a key that a map does not have
+# KServe fills its containers with the engine for web pages, so what it puts in is escaped for one.
+_ESCAPES = str.maketrans(
+    {'"': "&#34;", "&": "&amp;", "'": "&#39;", "+": "&#43;", "<": "&lt;", ">": "&gt;", "\0": "\ufffd"}
+)
 
 
 def fill(container: Manifest, meta: Metadata, runtime: Runtime) -> Manifest:
@@ -25,9 +28,7 @@ def fill(container: Manifest, meta: Metadata, runtime: Runtime) -> Manifest:
         if "{{" in json.dumps(filled):
             raise ValueError("an action is not closed")
     except ValueError as error:
-        message = (
-            f"failed to replace placeholders in serving runtime {runtime.name} Container {container['name']}"
-        )
+        message = f"failed to replace placeholders in serving runtime {runtime.name} Container {container['name']}"
         kind, reason = RefusalKind.INVALID_SPEC, "InvalidPredictorSpec"
         raise Refused(kind=kind, reason=reason, message=message) from error
     return dict(filled)
@@ -40,6 +41,6 @@ def _value(expression: str, meta: Metadata) -> str:
     kind, _, key = field.group(1).partition(".")
     found = meta.get(kind.lower(), "")
     if key:
-        found = found.get(key, _MISSING) if isinstance(found, Mapping) else _MISSING
-    # The template is filled inside JSON text, so a quote in a value must stay inside its string.
-    return json.dumps(str(found), ensure_ascii=False)[1:-1]
+        found = found.get(key, "") if isinstance(found, Mapping) else ""
+    # The template is filled inside JSON text, so a line break must not end its string.
+    return json.dumps(str(found).translate(_ESCAPES), ensure_ascii=False)[1:-1]

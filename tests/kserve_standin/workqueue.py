@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from tests.kserve_standin.world import Key
+    from tests.kserve_standin.model import Key
 
 _FIRST_RETRY_SECONDS = 0.1
 _LAST_RETRY_SECONDS = 30.0

@@ -7,16 +7,15 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
-from tests.kserve_standin.model import ISVC_LABEL, Manifest, Runtime
+from tests.kserve_standin.model import ISVC_LABEL, Key, Manifest, Runtime
 from tests.kserve_standin.runtimes import runtime_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-Key: TypeAlias = tuple[str, str]  # namespace and name of an InferenceService
-_CHILD_KINDS = ("Deployment", "Service", "HorizontalPodAutoscaler")
+_ORPHANS = ("Deployment", "Service")
 
 
 @dataclass(slots=True)
@@ -33,12 +32,22 @@ class World:
             known[key] = manifest
 
     def drop(self, manifest: Manifest) -> None:
-        """Forget an object that is gone."""
-        self._objects[manifest["kind"]].pop(_key(manifest), None)
+        """Forget an object that is gone, unless another one has its name by now."""
+        known = self.find(manifest)
+        if known is not None and known["metadata"].get("uid") == manifest["metadata"].get("uid"):
+            del self._objects[manifest["kind"]][_key(manifest)]
 
-    def get(self, kind: str, key: Key) -> Manifest | None:
-        """Return an object or None."""
-        return self._objects[kind].get(key)
+    def find(self, manifest: Manifest) -> Manifest | None:
+        """Return what is known of an object of this kind, namespace and name."""
+        return self._objects[manifest["kind"]].get(_key(manifest))
+
+    def service(self, key: Key) -> Manifest | None:
+        """Return an InferenceService or None."""
+        return self._objects["InferenceService"].get(key)
+
+    def services(self) -> list[Manifest]:
+        """Return all InferenceServices."""
+        return list(self._objects["InferenceService"].values())
 
     def runtimes(self, namespace: str) -> Iterator[Runtime]:
         """Return the runtimes that an InferenceService of a namespace may use."""
@@ -47,37 +56,26 @@ class World:
                 if owner in {namespace, ""}:
                     yield runtime_of(manifest)
 
-    def users_of(self, runtime: Manifest) -> list[Key]:
-        """Return the InferenceServices that name a runtime and can see it."""
-        namespace, name = _key(runtime)
+    def pods(self, key: Key, app: str) -> list[Manifest]:
+        """Return the pods of a Deployment's `app` label in the namespace of an InferenceService."""
+        return [pod for pod in self._in_namespace("Pod", key[0]) if _labels(pod).get("app") == app]
+
+    def labelled(self, key: Key) -> list[Manifest]:
+        """Return the Deployments and Services that say they are an InferenceService's predictor."""
+        mine = {ISVC_LABEL: key[1], "component": "predictor"}
         return [
-            key
-            for key, isvc in self._objects["InferenceService"].items()
-            if namespace in {key[0], ""}
-            and (isvc["spec"]["predictor"].get("model") or {}).get("runtime") == name
+            item
+            for kind in _ORPHANS
+            for item in self._in_namespace(kind, key[0])
+            if mine.items() <= _labels(item).items()
         ]
 
-    def pods(self, key: Key) -> list[Manifest]:
-        """Return the pods of an InferenceService's predictor."""
-        return list(self._labelled("Pod", key))
-
-    def children(self, key: Key) -> list[Manifest]:
-        """Return the Deployments, Services and HPAs that carry an InferenceService's labels."""
-        return [child for kind in _CHILD_KINDS for child in self._labelled(kind, key)]
-
-    def _labelled(self, kind: str, key: Key) -> Iterator[Manifest]:
-        for (namespace, _), manifest in self._objects[kind].items():
-            if namespace == key[0] and owner_of(manifest) == key:
-                yield manifest
+    def _in_namespace(self, kind: str, namespace: str) -> Iterator[Manifest]:
+        return (item for (owner, _), item in self._objects[kind].items() if owner == namespace)
 
 
-def owner_of(manifest: Manifest) -> Key | None:
-    """Return the InferenceService whose predictor an object's labels say it belongs to."""
-    meta = manifest["metadata"]
-    labels = meta.get("labels") or {}
-    if ISVC_LABEL not in labels or labels.get("component") != "predictor":
-        return None
-    return meta["namespace"], labels[ISVC_LABEL]
+def _labels(manifest: Manifest) -> dict[str, str]:
+    return manifest["metadata"].get("labels") or {}
 
 
 def _key(manifest: Manifest) -> Key:
@@ -89,6 +87,5 @@ def _is_older(candidate: Manifest, known: Manifest) -> bool:
     """Say whether a late event brings an older version than the answer to our own write did."""
     if candidate["metadata"].get("uid") != known["metadata"].get("uid"):
         return False
-    versions = (str(item["metadata"].get("resourceVersion", "")) for item in (candidate, known))
-    mine, theirs = versions
+    mine, theirs = (str(item["metadata"].get("resourceVersion", "")) for item in (candidate, known))
     return mine.isdigit() and theirs.isdigit() and int(mine) < int(theirs)
