@@ -61,6 +61,7 @@ def next_status(isvc: Manifest, made: Made, config: Config, now: str) -> Manifes
     if conditions.status(PREDICTOR_READY) == "True":
         predictor["url"] = f"http://{name}-{namespace}.{config.ingress_domain}"
     status["components"] = {**status.get("components", {}), "predictor": predictor}
+    status.pop("observedGeneration", None)  # a Deployment that was just made has observed nothing
     observed = (made.deployment.get("status") or {}).get("observedGeneration")
     if observed:
         status["observedGeneration"] = observed

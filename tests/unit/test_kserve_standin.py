@@ -11,16 +11,13 @@ from tests.kserve_standin.apiserver import as_stored
 from tests.kserve_standin.model import Config, Manifest, RefusalKind, Refused, Runtime
 from tests.kserve_standin.render import choose, render
 from tests.kserve_standin.runtimes import runtime_of
+from tests.kserve_standin.stage import REFUSED_BY_API_SERVER
 from tests.kserve_standin.status import Made, next_status, status_of_refusal
 
 RECORDED = Path(__file__).parents[1] / "data" / "kserve" / "recorded"
 NAMES = sorted(path.stem for path in RECORDED.glob("*.yaml"))
 NOW = "<time>"
 CONFIG = Config()
-
-# Two refusals are not the controller's but the API server's, so a pure function cannot know their words:
-# tests/wire/test_kserve_standin.py lets a real API server say them.
-REFUSED_BY_API_SERVER = {"bad-mount-name"}
 
 
 def recording(name: str) -> Manifest:
