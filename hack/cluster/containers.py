@@ -1,9 +1,12 @@
 """containerd's command-line client, for the few things that the cluster asks of it."""
 
 import pathlib
+from collections.abc import Sequence
 
 from hack.cluster import shell
 from hack.cluster.paths import Layout
+
+_IMPORT_SECONDS = 900
 
 
 def client(layout: Layout, *words: str) -> list[str]:
@@ -33,4 +36,9 @@ def purge(layout: Layout) -> int:
 
 def load(layout: Layout, archive: pathlib.Path) -> None:
     """Import an image archive and unpack it, so that the first pod does not wait for that."""
-    shell.run(client(layout, "images", "import", str(archive)), timeout=900)
+    shell.run(client(layout, "images", "import", str(archive)), timeout=_IMPORT_SECONDS)
+
+
+def load_from(layout: Layout, export: Sequence[str]) -> None:
+    """Import what a command writes to its standard output."""
+    shell.pipe(export, client(layout, "images", "import", "-"), timeout=_IMPORT_SECONDS)

@@ -1,6 +1,5 @@
 """Which container engine works here, and how a built image is taken out of its store."""
 
-import pathlib
 import shutil
 
 from hack.cluster import shell
@@ -17,16 +16,16 @@ def usable() -> str | None:
     return None
 
 
-def export(ref: str, target: pathlib.Path) -> list[str]:
-    """Return the command that writes an image into an archive, by the first tool that has the image."""
-    for tool in ("buildah", *_ENGINES):
-        if shutil.which(tool) and shell.ask([tool, "inspect", "--type=image", ref], timeout=30).code == 0:
-            return export_command(tool, ref, target)
-    raise ClusterError(f"no image {ref} is known to buildah, podman or docker, and there is no such file either")
+def holder(ref: str) -> str:
+    """Return the first tool in whose store the image is."""
+    for name in ("buildah", *_ENGINES):
+        if shutil.which(name) and shell.ask([name, "inspect", "--type=image", ref], timeout=30).code == 0:
+            return name
+    raise ClusterError(f"no image {ref} is known to buildah, podman or docker, and no file has that name")
 
 
-def export_command(tool: str, ref: str, target: pathlib.Path) -> list[str]:
-    """Return the command for one tool. Nothing is compressed: the archive is read once, on this machine."""
+def export(tool: str, ref: str) -> list[str]:
+    """Return the command that writes an image to its standard output. Compressing it would only cost time."""
     if tool == "docker":
-        return ["docker", "save", f"--output={target}", ref]
-    return [tool, "push", "--quiet", "--disable-compression", ref, f"docker-archive:{target}:{ref}"]
+        return ["docker", "save", ref]
+    return [tool, "push", "--quiet", "--disable-compression", ref, f"docker-archive:/dev/stdout:{ref}"]

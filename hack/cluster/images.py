@@ -7,20 +7,20 @@ from hack.cluster import containers, engine, kind, paths, record, shell
 from hack.cluster.errors import ClusterError
 from hack.cluster.record import Driver
 
-_EXPORT_SECONDS = 900
+_LOAD_SECONDS = 900
 
 
 def load(archive_or_ref: str | pathlib.Path) -> None:
     """Put an image onto the node: a docker or OCI archive, or a name known to buildah, podman or docker."""
     driver = _driver()
     archive = pathlib.Path(archive_or_ref)
-    if archive.is_file():
-        _load_archive(driver, archive)
-        return
-    with tempfile.TemporaryDirectory(dir=_scratch()) as folder:
-        exported = pathlib.Path(folder) / "image.tar"
-        shell.run(engine.export(str(archive_or_ref), exported), timeout=_EXPORT_SECONDS)
-        _load_archive(driver, exported)
+    if driver is Driver.KIND:
+        _load_on_kind(archive_or_ref)
+    elif archive.is_file():
+        containers.load(paths.layout(), archive)
+    else:
+        ref = str(archive_or_ref)
+        containers.load_from(paths.layout(), engine.export(engine.holder(ref), ref))
 
 
 def has(ref: str) -> bool:
@@ -37,15 +37,22 @@ def _driver() -> Driver:
     return known.driver
 
 
-def _load_archive(driver: Driver, archive: pathlib.Path) -> None:
-    if driver is Driver.KIND:
-        shell.run(kind.load_archive(archive), timeout=_EXPORT_SECONDS, env=kind.environment())
-    else:
-        containers.load(paths.layout(), archive)
+def _load_on_kind(archive_or_ref: str | pathlib.Path) -> None:
+    """kind reads archives only, and copies them to every node itself."""
+    given = pathlib.Path(archive_or_ref)
+    if given.is_file():
+        shell.run(kind.load_archive(given), timeout=_LOAD_SECONDS, env=kind.environment())
+        return
+    ref = str(archive_or_ref)
+    with tempfile.TemporaryDirectory(dir=_scratch()) as folder:
+        archive = pathlib.Path(folder) / "image.tar"
+        written = ["dd", f"of={archive}", "bs=1M", "status=none"]
+        shell.pipe(engine.export(engine.holder(ref), ref), written, timeout=_LOAD_SECONDS)
+        shell.run(kind.load_archive(archive), timeout=_LOAD_SECONDS, env=kind.environment())
 
 
 def _scratch() -> pathlib.Path:
     """An engine image has gigabytes, more than many a /tmp."""
-    folder = paths.layout().root / "export"
+    folder = paths.cache() / "images"
     folder.mkdir(parents=True, exist_ok=True)
     return folder

@@ -1,6 +1,7 @@
 """Runs a command to its end and turns a failure into one sentence. What runs on is process.py's."""
 
 import subprocess
+import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -35,6 +36,31 @@ def ask(argv: Sequence[str], *, timeout: float = 60.0, env: Mapping[str, str] | 
     except subprocess.TimeoutExpired:
         return Answer(code=124, out="", err=f"no answer within {timeout:.0f} s")
     return Answer(code=done.returncode, out=done.stdout, err=done.stderr)
+
+
+def pipe(source: Sequence[str], sink: Sequence[str], *, timeout: float) -> None:
+    """Feed one command's output to another; both must succeed. Gigabytes pass without touching the disk."""
+    quiet = subprocess.DEVNULL
+    with tempfile.TemporaryFile("w+") as words:
+        producer = subprocess.Popen(list(source), stdin=quiet, stdout=subprocess.PIPE, stderr=words)
+        consumer = subprocess.Popen(list(sink), stdin=producer.stdout, stdout=quiet, stderr=words)
+        if producer.stdout:
+            # The consumer has its own end. With this one left open, its death would go unnoticed.
+            producer.stdout.close()
+        codes = [_finished(consumer, timeout), _finished(producer, 30)]
+        words.seek(0)
+        told = words.read().strip()[-_WORDS:]
+    if any(codes):
+        both = f"{' '.join(source)} | {' '.join(sink)}"
+        raise ClusterError(f"`{both}` ended with codes {codes[1]} and {codes[0]}: {told}")
+
+
+def _finished(program: subprocess.Popen[bytes], timeout: float) -> int:
+    try:
+        return program.wait(timeout)
+    except subprocess.TimeoutExpired:
+        program.kill()
+        return program.wait()
 
 
 def run(argv: Sequence[str], *, timeout: float = 60.0, env: Mapping[str, str] | None = None) -> str:
