@@ -48,6 +48,8 @@ def show_status() -> None:
     for part in parts:
         table.add_row(part.name, str(part.pid or ""), "yes" if part.healthy else "NO", part.version, part.note)
     Console().print(table)
+    if layout.kubeconfig.exists():
+        say(f"API server {status.address(layout)}, kubeconfig {layout.kubeconfig}, logs {layout.log}")
     raise typer.Exit(0 if status.healthy(parts) else 1)
 
 

@@ -4,8 +4,11 @@ Works on the unified hierarchy (v2) and on the older one, where each controller 
 
 import pathlib
 
+from hack.cluster.errors import ClusterError
+
 _ROOT = pathlib.Path("/sys/fs/cgroup")
-_CONTROLLERS = ("cpuset", "cpu", "io", "memory", "pids")
+# Kubelet refuses a group that lacks any of these while the root has it.
+_CONTROLLERS = ("cpuset", "cpu", "hugetlb", "io", "memory", "pids")
 
 
 def hierarchies(mounts: str | None = None) -> list[pathlib.Path]:
@@ -55,8 +58,15 @@ def _delegate(tree: pathlib.Path) -> None:
     """Let groups below the root of a v2 tree use the controllers that it has."""
     offered = (tree / "cgroup.controllers").read_text().split()
     for controller in _CONTROLLERS:
-        if controller in offered:
+        if controller not in offered:
+            continue
+        try:
             (tree / "cgroup.subtree_control").write_text(f"+{controller}")
+        except OSError as refusal:
+            raise ClusterError(
+                f"{tree} does not hand its {controller} controller on ({refusal.strerror}): kubelet needs it. "
+                "Inside a container, the cgroup of that container must be delegated to it"
+            ) from refusal
 
 
 def _inherit_cpuset(tree: pathlib.Path, group: pathlib.Path) -> None:

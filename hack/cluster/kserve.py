@@ -7,8 +7,8 @@ import pathlib
 import re
 import sys
 import time
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from hack.cluster import kubectl, netns, packages, paths, pki, process, ready, record, shell
 from hack.cluster.errors import ClusterError
@@ -38,11 +38,11 @@ class Choice:
         return f"{self.manager or 'tests.kserve_standin'}, CRDs of {self.crds or 'the project'}"
 
 
-def chosen(environment: dict[str, str] | None = None) -> Choice:
+def chosen(environment: Mapping[str, str] | None = None) -> Choice:
     """Read KSERVE_MANAGER and KSERVE_CRDS; each must point to something that exists."""
-    given = dict(os.environ) if environment is None else environment
-    manager = _existing(given, "KSERVE_MANAGER", "an executable file", lambda path: os.access(path, os.X_OK))
-    crds = _existing(given, "KSERVE_CRDS", "a folder with YAML files", lambda path: any(path.glob("*.yaml")))
+    given = os.environ if environment is None else environment
+    manager = _existing(given, "KSERVE_MANAGER", "an executable file", _executable)
+    crds = _existing(given, "KSERVE_CRDS", "a folder with YAML files", _has_yaml)
     return Choice(flavour=Flavour.REAL if manager else Flavour.STAND_IN, manager=manager, crds=crds)
 
 
@@ -154,11 +154,21 @@ class Controller:
         )
 
 
-def _existing(given: dict[str, str], name: str, what: str, fits: Any) -> pathlib.Path | None:
+def _existing(
+    given: Mapping[str, str], name: str, what: str, fits: Callable[[pathlib.Path], bool]
+) -> pathlib.Path | None:
     value = given.get(name)
     if not value:
         return None
     path = pathlib.Path(value).resolve()
-    if not path.exists() or not fits(path):
+    if not fits(path):
         raise ClusterError(f"{name}={value} must be {what}; unset it to use the project's own")
     return path
+
+
+def _executable(path: pathlib.Path) -> bool:
+    return path.is_file() and os.access(path, os.X_OK)
+
+
+def _has_yaml(path: pathlib.Path) -> bool:
+    return path.is_dir() and any(path.glob("*.yaml"))

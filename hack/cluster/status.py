@@ -3,6 +3,8 @@
 import json
 from dataclasses import dataclass, replace
 
+import yaml
+
 from hack.cluster import containers, kserve, kubectl, process, ready, record, single, versions
 from hack.cluster.paths import Layout
 from hack.cluster.pki import NODE_NAME
@@ -33,6 +35,12 @@ def inspect(layout: Layout) -> list[Part]:
     if known.driver is Driver.KIND:
         return [_api_of_kind(layout), _node(layout, None), _kserve_in_cluster(layout)]
     return _single(layout, known)
+
+
+def address(layout: Layout) -> str:
+    """Return where clients on this machine find the API server."""
+    server: str = yaml.safe_load(layout.kubeconfig.read_text())["clusters"][0]["cluster"]["server"]
+    return server
 
 
 def healthy(parts: list[Part]) -> bool:

@@ -1,0 +1,182 @@
+"""hack.cluster: what each program is told, and that what one is told agrees with what another is."""
+
+import ipaddress
+import json
+import pathlib
+import stat
+import tomllib
+
+import pytest
+import yaml
+from hack.cluster import binaries, controlplane, kubeconfig, netns, node, pki, record, single, versions
+from hack.cluster.errors import ClusterError
+from hack.cluster.paths import Layout, cache, layout
+from hack.cluster.record import Driver, Flavour, Record
+
+LAYOUT = Layout(root=pathlib.Path("/cache/cluster"))
+PROGRAMS = {name: pathlib.Path("/bin") / name for name in binaries.PACKAGES}
+
+
+def flags(argv: list[str]) -> dict[str, str]:
+    return dict(word.removeprefix("--").split("=", 1) for word in argv[1:] if "=" in word)
+
+
+def test_services_get_a_range_that_can_hold_thousands_and_has_a_route() -> None:
+    """The range cannot be widened later, and without a default route nothing would reach it."""
+    chosen = flags(controlplane.apiserver(LAYOUT, PROGRAMS))["service-cluster-ip-range"]
+    services = ipaddress.ip_network(chosen)
+    assert services.num_addresses >= 4096
+    assert ipaddress.ip_address(netns.API_SERVICE) == services[1]
+    assert ["ip", "route", "add", chosen, "dev", "lo", "src", netns.NODE] in netns.setup_commands()
+
+
+def test_nothing_inside_has_a_way_out() -> None:
+    assert not [command for command in netns.setup_commands() if "default" in command or "veth" in command]
+    assert json.loads(node.cni_config(LAYOUT))["plugins"][0]["ipMasq"] is False
+
+
+def test_ranges_do_not_overlap() -> None:
+    pods, services = ipaddress.ip_network(netns.PODS), ipaddress.ip_network(netns.SERVICES)
+    assert not pods.overlaps(services)
+    assert ipaddress.ip_address(netns.NODE) not in pods
+
+
+def test_the_server_certificate_is_valid_for_pods_and_for_this_machine() -> None:
+    names = pki.CERTIFICATES["server"][1]["subjectAltName"]
+    for address in ("127.0.0.1", netns.NODE, netns.API_SERVICE):
+        assert f"IP:{address}" in names.split(",")
+
+
+def test_the_sandbox_image_is_the_one_that_is_made_here() -> None:
+    told = tomllib.loads(node.containerd_config(LAYOUT))["plugins"]["io.containerd.grpc.v1.cri"]
+    assert told["sandbox_image"] == node.PAUSE_IMAGE
+    assert told["restrict_oom_score_adj"] is True
+
+
+def test_images_stay_and_everything_else_goes_with_the_run_folder() -> None:
+    told = tomllib.loads(node.containerd_config(LAYOUT))
+    assert pathlib.Path(told["root"]) == LAYOUT.images
+    assert LAYOUT.run not in LAYOUT.images.parents
+    kubelet = node.kubelet_config(LAYOUT)
+    homes = [told["state"], told["grpc"]["address"], kubelet["podLogsDir"], kubelet["volumePluginDir"]]
+    homes.append(flags(node.kubelet(LAYOUT, PROGRAMS))["root-dir"])
+    assert all(LAYOUT.run in pathlib.Path(str(home)).parents for home in homes)
+
+
+def test_pods_live_in_the_cgroup_that_is_emptied_on_the_way_down() -> None:
+    assert node.kubelet_config(LAYOUT)["cgroupRoot"] == f"/{LAYOUT.name}"
+    assert node.kubelet_config(LAYOUT)["cgroupDriver"] == "cgroupfs"
+
+
+def test_images_are_never_collected() -> None:
+    assert node.kubelet_config(LAYOUT)["imageGCHighThresholdPercent"] == 100
+
+
+def test_the_api_server_reaches_kubelet_by_address() -> None:
+    """Names cannot be resolved on this node; logs and exec would hang."""
+    assert flags(controlplane.apiserver(LAYOUT, PROGRAMS))["kubelet-preferred-address-types"] == "InternalIP"
+
+
+def test_the_proxy_masquerades_because_two_pods_share_a_bridge() -> None:
+    assert controlplane.proxy_config(LAYOUT)["iptables"] == {"masqueradeAll": True}
+
+
+def test_the_steps_clean_up_before_they_start_anything() -> None:
+    names = [step.name for step in single.Node(layout=LAYOUT, say=print).steps()]
+    assert names == [
+        "packages",
+        "programs",
+        "clean up",
+        "network namespace",
+        "certificates",
+        "control plane",
+        "node",
+    ]
+
+
+def test_two_caches_are_two_clusters(monkeypatch: pytest.MonkeyPatch, tmp_path: pathlib.Path) -> None:
+    """Removing one must not end the other's pods, which are found by this name."""
+    names = set()
+    for place in ("a", "b"):
+        monkeypatch.setenv("SPECDEC_CACHE", str(tmp_path / place))
+        names.add(layout().name)
+    assert len(names) == 2
+
+
+def test_the_cache_is_named_by_its_real_path(monkeypatch: pytest.MonkeyPatch, tmp_path: pathlib.Path) -> None:
+    """The kernel lists mounts by real path; below a symlink they would not be found again."""
+    (tmp_path / "real").mkdir()
+    (tmp_path / "link").symlink_to(tmp_path / "real")
+    monkeypatch.setenv("SPECDEC_CACHE", str(tmp_path / "link"))
+    assert cache() == (tmp_path / "real").resolve()
+
+
+def test_a_kubeconfig_carries_its_keys_and_is_private(tmp_path: pathlib.Path) -> None:
+    for name in ("ca.crt", "admin.crt", "admin.key"):
+        (tmp_path / name).write_text(name)
+    target = tmp_path / "kubeconfig"
+    kubeconfig.write(target, server="https://127.0.0.1:1", pki=tmp_path, who="admin")
+    told = yaml.safe_load(target.read_text())
+    assert told["users"][0]["user"]["client-key-data"] == "YWRtaW4ua2V5"
+    assert stat.S_IMODE(target.stat().st_mode) == 0o600
+
+
+def test_a_record_is_read_back_and_a_torn_one_is_no_record(tmp_path: pathlib.Path) -> None:
+    place = Layout(root=tmp_path)
+    place.run.mkdir()
+    known = Record(driver=Driver.NODE, pins="p", kserve=Flavour.STAND_IN, kserve_detail="d")
+    record.write(place, known)
+    assert record.read(place) == known
+    place.record.write_text('{"driver": "node"')
+    assert record.read(place) is None
+
+
+def test_the_module_pins_the_versions_that_are_announced() -> None:
+    text = (binaries.MODULE / "go.mod").read_text()
+    assert f"k8s.io/kubernetes v{versions.KUBERNETES} " in text
+    assert f"go.etcd.io/etcd/server/v3 v{versions.ETCD} " in text
+    staging = versions.KUBERNETES.replace("1.", "0.", 1)
+    replaced = [line.split(" => ")[1] for line in text.splitlines() if " => " in line]
+    assert replaced
+    assert all(line.endswith(f" v{staging}") for line in replaced)
+
+
+def test_every_program_from_the_module_is_declared_there() -> None:
+    tools = (binaries.MODULE / "go.mod").read_text()
+    for package in binaries.PACKAGES.values():
+        assert package.startswith("./") or f"\t{package}\n" in tools
+
+
+def test_an_unknown_program_is_named_with_the_known_ones() -> None:
+    with pytest.raises(ClusterError, match=r"no recipe for kube-thing; there is one for etcd, kube-apiserver"):
+        binaries.ensure("kube-thing")
+
+
+@pytest.mark.parametrize(
+    ("text", "version"),
+    [("go1.26.8", (1, 26)), ("go1.24rc1", (1, 24)), ("go1.24-custom", (1, 24)), ("devel", None), ("", None)],
+)
+def test_go_says_its_version_in_several_ways(text: str, version: tuple[int, int] | None) -> None:
+    assert binaries.go_version(text) == version
+
+
+@pytest.mark.parametrize(
+    ("answer", "words"),
+    [("echo go1.19.8", "`go` says go1.19.8"), ("echo broken >&2; exit 1", "`go` says broken")],
+)
+def test_an_old_go_is_named_in_one_sentence(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: pathlib.Path, answer: str, words: str
+) -> None:
+    program = tmp_path / "go"
+    program.write_text(f"#!/bin/sh\n{answer}\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    with pytest.raises(ClusterError, match=words) as failure:
+        binaries.require_go()
+    assert "Go >= 1.24" in str(failure.value)
+
+
+def test_a_missing_go_is_named_in_one_sentence(monkeypatch: pytest.MonkeyPatch, tmp_path: pathlib.Path) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(ClusterError, match=r"needs Go >= 1\.24 on PATH: no `go` was found"):
+        binaries.require_go()

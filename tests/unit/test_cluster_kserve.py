@@ -1,0 +1,105 @@
+"""hack.cluster: which KServe controller runs, on which CRDs, and the commands for kind."""
+
+import pathlib
+
+import pytest
+from hack.cluster import kind, kserve, versions, volumes
+from hack.cluster.errors import ClusterError
+from hack.cluster.record import Flavour
+
+KUBECONFIG = pathlib.Path("/c/run/kubeconfig")
+
+
+def test_the_stand_in_runs_unless_a_manager_is_named(tmp_path: pathlib.Path) -> None:
+    assert kserve.chosen({}) == kserve.Choice(flavour=Flavour.STAND_IN)
+    manager = tmp_path / "manager"
+    manager.touch(mode=0o755)
+    real = kserve.chosen({"KSERVE_MANAGER": str(manager)})
+    assert (real.flavour, real.manager) == (Flavour.REAL, manager)
+
+
+def test_other_crds_do_not_make_it_real(tmp_path: pathlib.Path) -> None:
+    (tmp_path / "crd.yaml").touch()
+    choice = kserve.chosen({"KSERVE_CRDS": str(tmp_path)})
+    assert (choice.flavour, choice.crds) == (Flavour.STAND_IN, tmp_path)
+
+
+def test_choices_that_differ_read_differently(tmp_path: pathlib.Path) -> None:
+    """`up` compares these lines to see whether the running controller is the wanted one."""
+    (tmp_path / "crd.yaml").touch()
+    assert kserve.chosen({}).detail != kserve.chosen({"KSERVE_CRDS": str(tmp_path)}).detail
+
+
+@pytest.mark.parametrize(
+    ("name", "what"), [("KSERVE_MANAGER", "an executable file"), ("KSERVE_CRDS", "a folder with YAML files")]
+)
+def test_a_switch_that_points_nowhere_is_refused(tmp_path: pathlib.Path, name: str, what: str) -> None:
+    with pytest.raises(ClusterError, match=rf"{name}=.* must be {what}; unset it"):
+        kserve.chosen({name: str(tmp_path / "absent")})
+
+
+def test_a_folder_is_no_manager(tmp_path: pathlib.Path) -> None:
+    with pytest.raises(ClusterError, match="must be an executable file"):
+        kserve.chosen({"KSERVE_MANAGER": str(tmp_path)})
+
+
+def test_given_crds_replace_the_minimal_ones_by_name_and_the_rest_stays(tmp_path: pathlib.Path) -> None:
+    """The real controller needs kinds that a given folder may lack."""
+    given = tmp_path / "isvc.yaml"
+    given.write_text("kind: CustomResourceDefinition\nmetadata:\n  name: inferenceservices.serving.kserve.io\n")
+    files = kserve.crd_files(tmp_path)
+    assert given in files
+    names = [kserve.crd_name(file) for file in files]
+    assert len(names) == len(set(names)) == len(kserve.crd_files(None))
+
+
+def test_a_file_that_is_no_crd_is_named(tmp_path: pathlib.Path) -> None:
+    (tmp_path / "notes.yaml").write_text("hello: world\n")
+    with pytest.raises(ClusterError, match=r"notes\.yaml does not look like a CRD"):
+        kserve.crd_files(tmp_path)
+
+
+def test_kind_sees_the_cache_under_its_own_path() -> None:
+    """Then a hostPath volume means the same folder on kind and on the single node."""
+    node = kind.config(pathlib.Path("/home/me/cache"))["nodes"][0]
+    mount = {"hostPath": "/home/me/cache", "containerPath": "/home/me/cache", "readOnly": True}
+    assert node["extraMounts"] == [mount]
+    assert node["image"] == versions.KIND_NODE_IMAGE
+
+
+def test_kind_is_told_the_kubeconfig_and_never_touches_the_users_own() -> None:
+    program = pathlib.Path("/b/kind")
+    for command in (kind.create(program, pathlib.Path("/c/kind.yaml"), KUBECONFIG), kind.delete(program, KUBECONFIG)):
+        assert f"--kubeconfig={KUBECONFIG}" in command
+        assert f"--name={kind.NAME}" in command
+
+
+def test_charts_are_installed_in_order_and_pinned() -> None:
+    commands = kind.charts(pathlib.Path("/b/helm"), KUBECONFIG)
+    assert [command[3] for command in commands] == ["cert-manager", "kserve-crd", "kserve-resources"]
+    for command in commands:
+        assert command[1:3] == ["upgrade", "--install"]
+        assert "--wait" in command
+        assert f"--kubeconfig={KUBECONFIG}" in command
+    assert f"--version=v{versions.KSERVE}" in commands[1]
+
+
+def test_kserve_on_kind_is_in_standard_mode_without_an_ingress() -> None:
+    settings = kind.charts(pathlib.Path("/b/helm"), KUBECONFIG)[-1]
+    assert "--set=kserve.controller.deploymentMode=Standard" in settings
+    assert "--set=kserve.controller.gateway.disableIngressCreation=true" in settings
+
+
+def test_the_models_volume_is_read_only_and_bound_to_one_claim() -> None:
+    _, volume, claim = volumes.objects(pathlib.Path("/c/models/abc"), "team-a")
+    assert volume["spec"]["hostPath"] == {"path": "/c/models/abc", "type": "Directory"}
+    assert volume["spec"]["accessModes"] == claim["spec"]["accessModes"] == ["ReadOnlyMany"]
+    assert volume["spec"]["claimRef"] == {"namespace": "team-a", "name": claim["metadata"]["name"]}
+    assert claim["spec"]["volumeName"] == volume["metadata"]["name"]
+
+
+def test_another_folder_or_namespace_is_another_volume() -> None:
+    """A volume's folder cannot be changed, and a volume serves one claim only."""
+    folders, namespaces = ("/c/a", "/c/b"), ("one", "two")
+    names = {volumes.volume_name(pathlib.Path(folder), place) for folder in folders for place in namespaces}
+    assert len(names) == 4
