@@ -116,10 +116,11 @@ def test_a_pipe_carries_everything(tmp_path: pathlib.Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("argv", "code"), [(["true"], 0), (["false"], 1), (["no-such-program-here"], 127), (["sleep", "5"], 124)]
+    ("argv", "seconds", "code"),
+    [(["true"], 30.0, 0), (["false"], 30.0, 1), (["no-such-program-here"], 30.0, 127), (["sleep", "60"], 0.2, 124)],
 )
-def test_a_command_always_answers(argv: list[str], code: int) -> None:
-    assert shell.ask(argv, timeout=0.3).code == code
+def test_a_command_always_answers(argv: list[str], seconds: float, code: int) -> None:
+    assert shell.ask(argv, timeout=seconds).code == code
 
 
 def test_missing_packages_are_named_once_each(monkeypatch: pytest.MonkeyPatch, tmp_path: pathlib.Path) -> None:
