@@ -45,7 +45,7 @@ unit: venv ## Pure tests, seconds
 	$(RUN) -m pytest -q tests/unit
 
 wire: venv ## Tests against a real etcd and kube-apiserver
-	$(RUN) -m pytest -q tests/wire
+	$(RUN) -m pytest -q -n 4 tests/wire
 
 generate: venv ## Write crds/ and the other generated files
 	$(RUN) -m specdec_operator.api.crd > crds/serving.specdec.io_speculativeinferenceservices.yaml

@@ -49,6 +49,8 @@ def structural(schema: Schema, definitions: Schema) -> Schema:
         out |= {"minimum": out["exclusiveMinimum"], "exclusiveMinimum": True}
     if "properties" in schema:
         out["properties"] = {name: structural(part, definitions) for name, part in schema["properties"].items()}
+    if out.get("default") == {}:  # CEL rules judge a default before the nested ones are filled in, so it is written out
+        out["default"] = {name: part["default"] for name, part in out["properties"].items() if "default" in part}
     if "items" in schema:
         out["items"] = structural(schema["items"], definitions)
     if out.get("additionalProperties") is True:  # x-kubernetes-preserve-unknown-fields says the same, structurally

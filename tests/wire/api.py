@@ -1,0 +1,93 @@
+"""A thin client of the API server for tests: plain dicts in and out, every path written out."""
+
+import json
+from typing import Any
+
+import yaml
+from kubernetes.aio import client
+from kubernetes.aio.client.exceptions import ApiException
+from kubernetes.aio.dynamic import DynamicClient
+
+Object = dict[str, Any]
+
+SIS = "serving.specdec.io/v1alpha1", "speculativeinferenceservices"
+ISVC = "serving.kserve.io/v1beta1", "inferenceservices"
+DEPLOYMENT = "apps/v1", "deployments"
+POD = "v1", "pods"
+EVENT = "v1", "events"
+_MERGE = "application/merge-patch+json"
+_APPLY = "application/apply-patch+yaml"
+
+
+class Refused(Exception):
+    """The API server refused; the text is its own."""
+
+    def __init__(self, status: int, said: str) -> None:
+        super().__init__(said)
+        self.status = status
+
+
+class Api:
+    """One connection as administrator."""
+
+    def __init__(self, connection: client.ApiClient) -> None:
+        self._dynamic = DynamicClient(connection)
+
+    async def call(self, method: str, path: str, body: Any = None, **words: Any) -> Object:
+        """One request. Raises Refused with the server's words."""
+        try:
+            return await self._dynamic.request(method, path, body=body, serializer=lambda _, data: data, **words)
+        except ApiException as error:
+            try:
+                said = json.loads(error.body)["message"]
+            except (ValueError, KeyError, TypeError):
+                said = str(error.body)
+            raise Refused(error.status, said) from error
+
+    @staticmethod
+    def path(kind: tuple[str, str], namespace: str, name: str = "") -> str:
+        """The URL path of an object, or of all of its kind."""
+        version, plural = kind
+        root = "/api" if "/" not in version else "/apis"
+        return f"{root}/{version}/namespaces/{namespace}/{plural}" + (f"/{name}" if name else "")
+
+    async def create_namespace(self, name: str) -> None:
+        """Makes a namespace."""
+        await self.call("post", "/api/v1/namespaces", {"metadata": {"name": name}})
+
+    async def get(self, kind: tuple[str, str], namespace: str, name: str) -> Object | None:
+        """The object, or None where there is none."""
+        try:
+            return await self.call("get", self.path(kind, namespace, name))
+        except Refused as error:
+            if error.status == 404:
+                return None
+            raise
+
+    async def items(self, kind: tuple[str, str], namespace: str) -> list[Object]:
+        """All objects of a kind."""
+        return (await self.call("get", self.path(kind, namespace)))["items"]
+
+    async def create(self, kind: tuple[str, str], namespace: str, body: Object, *, strict: bool = False) -> Object:
+        """Creates an object; strict as kubectl does it."""
+        query = [("fieldValidation", "Strict")] if strict else []
+        return await self.call("post", self.path(kind, namespace), body, query_params=query)
+
+    async def apply(self, kind: tuple[str, str], namespace: str, body: Object, manager: str = "a-user") -> Object:
+        """Server-side apply, as `kubectl apply --server-side`."""
+        path = self.path(kind, namespace, body["metadata"]["name"])
+        return await self.call("patch", path, body, content_type=_APPLY, field_manager=manager)
+
+    async def merge(self, kind: tuple[str, str], namespace: str, name: str, body: Object, part: str = "") -> Object:
+        """A merge patch, as `kubectl annotate` or `kubectl scale` send it."""
+        path = self.path(kind, namespace, name) + (f"/{part}" if part else "")
+        return await self.call("patch", path, body, content_type=_MERGE)
+
+    async def delete(self, kind: tuple[str, str], namespace: str, name: str) -> None:
+        """Deletes an object at once."""
+        await self.call("delete", self.path(kind, namespace, name), {"gracePeriodSeconds": 0})
+
+
+def documents(text: str) -> list[Object]:
+    """The objects in a YAML text."""
+    return [each for each in yaml.safe_load_all(text) if each]

@@ -1,0 +1,61 @@
+"""Fixtures of the wire tests: one API server a run, one namespace a test, the operator with its own permissions."""
+
+import pathlib
+import uuid
+from collections.abc import AsyncIterator, Iterator
+
+import pytest
+from kubernetes.aio import client, config
+
+from tests.wire.api import Api
+from tests.wire.install import install, operator_kubeconfig
+from tests.wire.operator import OperatorProcess
+from tests.wire.server import api_server
+from tests.wire.world import World
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Everything in this folder is of the wire layer."""
+    for item in items:
+        if pathlib.Path(__file__).parent in item.path.parents:
+            item.add_marker(pytest.mark.wire)
+
+
+@pytest.fixture(scope="session")
+def kubeconfig(tmp_path_factory: pytest.TempPathFactory) -> Iterator[pathlib.Path]:
+    """The kubeconfig of an administrator of a real API server."""
+    with api_server(tmp_path_factory.mktemp("wire")) as path:
+        yield path
+
+
+@pytest.fixture
+async def api(kubeconfig: pathlib.Path) -> AsyncIterator[Api]:
+    """A client of the API server, with the CRDs and the operator's RBAC installed."""
+    settings = client.Configuration()
+    await config.load_kube_config(str(kubeconfig), client_configuration=settings)
+    async with client.ApiClient(settings) as connection:
+        made = Api(connection)
+        marker = kubeconfig.parent / "installed"
+        if not marker.exists():
+            await install(made)
+            marker.touch()
+        yield made
+
+
+@pytest.fixture
+async def world(api: Api) -> AsyncIterator[World]:
+    """A namespace of its own, in which the test plays KServe and kubelet, and real HTTP servers play the pods."""
+    namespace = f"wire-{uuid.uuid4().hex[:8]}"
+    await api.create_namespace(namespace)
+    async with World(api, namespace) as made:
+        yield made
+
+
+@pytest.fixture
+async def operator(
+    api: Api, kubeconfig: pathlib.Path, world: World, tmp_path: pathlib.Path
+) -> AsyncIterator[OperatorProcess]:
+    """The operator as a process, watching the test's namespace, with the permissions of manifests/ and no more."""
+    own = await operator_kubeconfig(api, kubeconfig, tmp_path / "kubeconfig")
+    async with OperatorProcess(own, world.namespace, tmp_path) as process:
+        yield process

@@ -1,0 +1,41 @@
+"""Puts the CRDs and the operator's RBAC onto the API server, and gives the operator its service account's token."""
+
+import pathlib
+from typing import Any
+
+import yaml
+
+from tests.wire.api import Api, Object, documents
+
+_ROOT = pathlib.Path(__file__).parents[2]
+_FILES = (
+    *sorted((_ROOT / "tests" / "kserve_standin" / "crds").glob("*.yaml")),
+    _ROOT / "crds" / "serving.specdec.io_speculativeinferenceservices.yaml",
+    _ROOT / "manifests" / "operator" / "namespace.yaml",
+    _ROOT / "manifests" / "operator" / "rbac.yaml",
+)
+_PLURALS = {
+    "CustomResourceDefinition": "/apis/apiextensions.k8s.io/v1/customresourcedefinitions",
+    "Namespace": "/api/v1/namespaces",
+    "ServiceAccount": "/api/v1/namespaces/specdec-system/serviceaccounts",
+    "ClusterRole": "/apis/rbac.authorization.k8s.io/v1/clusterroles",
+    "ClusterRoleBinding": "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings",
+}
+
+
+async def install(api: Api) -> None:
+    """Creates everything the operator needs, except itself."""
+    for file in _FILES:
+        for body in documents(file.read_text()):
+            await api.call("post", _PLURALS[body["kind"]], body)
+
+
+async def operator_kubeconfig(api: Api, admin: pathlib.Path, target: pathlib.Path) -> pathlib.Path:
+    """A kubeconfig with a token of the operator's service account: its permissions and no more."""
+    request: Object = {"spec": {"audiences": [], "expirationSeconds": 3600}}
+    path = "/api/v1/namespaces/specdec-system/serviceaccounts/specdec-operator/token"
+    token = (await api.call("post", path, request))["status"]["token"]
+    content: dict[str, Any] = yaml.safe_load(admin.read_text())
+    content["users"] = [{"name": content["users"][0]["name"], "user": {"token": token}}]
+    target.write_text(yaml.safe_dump(content))
+    return target

@@ -1,0 +1,54 @@
+"""The operator as a process of its own, so that a test can kill it and start it again."""
+
+import asyncio
+import os
+import pathlib
+import signal
+import sys
+from typing import Self
+
+from tests.wire.server import free_ports
+
+_ROOT = pathlib.Path(__file__).parents[2]
+
+
+class OperatorProcess:
+    """`python -m specdec_operator` with the operator's own service account."""
+
+    def __init__(self, kubeconfig: pathlib.Path, namespace: str, folder: pathlib.Path) -> None:
+        self._kubeconfig = kubeconfig
+        self._namespace = namespace
+        self.log = folder / "operator.log"
+        self.health_port, self.metrics_port = free_ports(2)
+        self._process: asyncio.subprocess.Process | None = None
+
+    async def start(self) -> None:
+        """Starts it."""
+        environment = {key: value for key, value in os.environ.items() if not key.startswith("KUBERNETES_")}
+        environment |= {
+            "KUBECONFIG": str(self._kubeconfig),
+            "PYTHONPATH": os.pathsep.join(str(_ROOT / part) for part in ("operator", "runtime")),
+            "SPECDEC_NAMESPACES": self._namespace,
+            "SPECDEC_HEALTH_PORT": str(self.health_port),
+            "SPECDEC_METRICS_PORT": str(self.metrics_port),
+        }
+        with self.log.open("ab") as output:
+            self._process = await asyncio.create_subprocess_exec(
+                sys.executable, "-m", "specdec_operator", env=environment, stdout=output, stderr=output
+            )
+
+    async def stop(self, how: signal.Signals = signal.SIGTERM) -> int:
+        """Ends it; returns its exit code."""
+        if self._process is None:
+            return 0
+        process, self._process = self._process, None
+        if process.returncode is None:
+            process.send_signal(how)
+        return await asyncio.wait_for(process.wait(), 15)
+
+    async def __aenter__(self) -> Self:
+        await self.start()
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.stop()

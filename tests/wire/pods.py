@@ -1,0 +1,98 @@
+"""Stand-ins for vLLM pods: real HTTP servers on loopback that serve vLLM's counters as the test says.
+
+The text has the families and labels of a recorded page (tests/data/traces); the node tests use the real engine.
+"""
+
+import asyncio
+import random
+import time
+from dataclasses import dataclass, field
+
+from aiohttp import web
+
+_PORT = 8080
+_LABELS = 'engine="0",model_name="m"'
+
+
+@dataclass(kw_only=True)
+class EngineStandIn:
+    """What the engine of one pod counts. Rates are per second of real time; change them to change the traffic."""
+
+    tokens_per_second: float = 0.0
+    acceptance: float = 0.8
+    tokens: int = 4
+    speculative: bool = True
+    hangs: bool = False
+    started: float = field(default_factory=time.time)
+    generated: float = 0.0
+    drafts: float = 0.0
+    accepted: float = 0.0
+    asked: int = 0
+
+    def spend(self, seconds: float) -> None:
+        """Lets time pass."""
+        new = self.tokens_per_second * seconds
+        drafts = new / (1 + self.acceptance * self.tokens)
+        self.generated += new
+        self.drafts += drafts
+        self.accepted += drafts * self.acceptance * self.tokens
+
+    def restart(self) -> None:
+        """A new process in the same pod: counters begin anew."""
+        self.generated = self.drafts = self.accepted = 0.0
+        self.started = time.time()
+
+    def page(self) -> str:
+        """The counters as vLLM writes them."""
+        lines = [
+            f"process_start_time_seconds {self.started}",
+            f"vllm:generation_tokens_total{{{_LABELS}}} {self.generated}",
+        ]
+        if self.speculative:
+            lines += [
+                f"vllm:spec_decode_num_drafts_total{{{_LABELS}}} {self.drafts}",
+                f"vllm:spec_decode_num_draft_tokens_total{{{_LABELS}}} {self.drafts * self.tokens}",
+                f"vllm:spec_decode_num_accepted_tokens_total{{{_LABELS}}} {self.accepted}",
+            ]
+        return "\n".join(lines) + "\n"
+
+
+class PodServer:
+    """One pod's HTTP server, at an address of its own in 127.0.0.0/8 and the engine's port."""
+
+    def __init__(self, engine: EngineStandIn) -> None:
+        self.engine = engine
+        numbers = random.SystemRandom()
+        self.address = f"127.{numbers.randint(1, 250)}.{numbers.randint(1, 250)}.{numbers.randint(1, 250)}"
+        self._runner: web.AppRunner | None = None
+        self._clock: asyncio.Task[None] | None = None
+
+    async def start(self) -> None:
+        """Begins to serve."""
+        app = web.Application()
+        app.router.add_get("/metrics", self._metrics)
+        self._runner = web.AppRunner(app, shutdown_timeout=0.1)
+        await self._runner.setup()
+        await web.TCPSite(self._runner, self.address, _PORT).start()
+        self._clock = asyncio.create_task(self._tick())
+
+    async def stop(self) -> None:
+        """Stops serving."""
+        if self._clock is not None:
+            self._clock.cancel()
+        if self._runner is not None:
+            await self._runner.cleanup()
+
+    async def _tick(self) -> None:
+        last = time.monotonic()
+        while True:
+            await asyncio.sleep(0.05)
+            now = time.monotonic()
+            self.engine.spend(now - last)
+            last = now
+
+    async def _metrics(self, _: web.Request) -> web.Response:
+        self.engine.asked += 1
+        if self.engine.hangs:
+            await asyncio.sleep(3600)
+        return web.Response(text=self.engine.page())

@@ -1,0 +1,78 @@
+"""A real etcd and kube-apiserver on loopback, for one run of the wire tests. No node, no root."""
+
+import pathlib
+import socket
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+
+from hack.cluster import binaries, kubeconfig, pki
+from hack.cluster.ready import api_ready
+
+_START_SECONDS = 60.0
+
+
+def free_ports(count: int) -> list[int]:
+    """Ports that nobody listens on now."""
+    with ExitStack() as held:
+        sockets = [held.enter_context(socket.socket()) for _ in range(count)]
+        for each in sockets:
+            each.bind(("127.0.0.1", 0))
+        return [each.getsockname()[1] for each in sockets]
+
+
+@contextmanager
+def running(argv: list[str], log: pathlib.Path) -> Iterator[subprocess.Popen[bytes]]:
+    """A program for the length of the block."""
+    with log.open("wb") as output, subprocess.Popen(argv, stdout=output, stderr=output) as program:
+        try:
+            yield program
+        finally:
+            program.terminate()
+
+
+@contextmanager
+def api_server(folder: pathlib.Path) -> Iterator[pathlib.Path]:
+    """Starts both; yields the kubeconfig of an administrator."""
+    programs = binaries.ensure("etcd", "kube-apiserver")
+    store, peer, secure = free_ports(3)
+    keys = folder / "pki"
+    pki.create(keys)
+    etcd = [
+        str(programs["etcd"]),
+        f"--data-dir={folder / 'etcd'}",
+        f"--listen-client-urls=http://127.0.0.1:{store}",
+        f"--advertise-client-urls=http://127.0.0.1:{store}",
+        f"--listen-peer-urls=http://127.0.0.1:{peer}",
+        "--unsafe-no-fsync",
+        "--log-level=error",
+    ]
+    server = [
+        str(programs["kube-apiserver"]),
+        f"--etcd-servers=http://127.0.0.1:{store}",
+        f"--secure-port={secure}",
+        "--bind-address=127.0.0.1",
+        f"--tls-cert-file={keys / 'server.crt'}",
+        f"--tls-private-key-file={keys / 'server.key'}",
+        f"--client-ca-file={keys / 'ca.crt'}",
+        f"--service-account-key-file={keys / 'accounts.pub'}",
+        f"--service-account-signing-key-file={keys / 'accounts.key'}",
+        "--service-account-issuer=https://kubernetes.default.svc",
+        "--service-cluster-ip-range=127.64.0.0/24",
+        "--authorization-mode=RBAC",
+        "--disable-admission-plugins=ServiceAccount",  # no controller makes the accounts here
+    ]
+    with running(etcd, folder / "etcd.log"), running(server, folder / "apiserver.log") as program:
+        _wait(program, secure, keys, folder / "apiserver.log")
+        target = folder / "kubeconfig"
+        kubeconfig.write(target, server=f"https://127.0.0.1:{secure}", pki=keys, who="admin")
+        yield target
+
+
+def _wait(program: subprocess.Popen[bytes], port: int, keys: pathlib.Path, log: pathlib.Path) -> None:
+    deadline = time.monotonic() + _START_SECONDS
+    while not api_ready(port, keys / "ca.crt"):
+        if program.poll() is not None or time.monotonic() > deadline:
+            raise RuntimeError(f"kube-apiserver does not serve; its log ends: {log.read_text()[-2000:]}")
+        time.sleep(0.1)

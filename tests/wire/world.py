@@ -1,0 +1,183 @@
+"""One namespace in which the test plays KServe's controller and the kubelet, by hand and visibly.
+
+It makes the Deployment and the pods of an InferenceService with the labels and the status that the real ones have
+(tests/data/kserve), so that each test can say what the cluster looks like. The node tests have the real ones.
+"""
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable
+from typing import Any, Self
+
+from tests.wire.api import DEPLOYMENT, EVENT, ISVC, POD, SIS, Api, Object
+from tests.wire.pods import EngineStandIn, PodServer
+
+NAME = "llama"
+REVISION = "serving.specdec.io/revision"
+
+
+def sis(*, speculation: Object | None = None, guard: Object | None = None, **spec: Any) -> Object:
+    """A sis with windows of a second or two."""
+    quick = {"interval": "1s", "window": "2s", "warmup": "1s", "failureLimit": 2, "minDraftTokens": 50}
+    asked = {"method": "draft_model", "tokens": 4, "draft": {"uri": "pvc://models/draft"}}
+    return {
+        "apiVersion": SIS[0],
+        "kind": "SpeculativeInferenceService",
+        "metadata": {"name": NAME},
+        "spec": {
+            "model": {"uri": "pvc://models/target"},
+            "speculation": asked if speculation is None else speculation,
+            "engine": {"accelerator": "cpu"},
+            "guard": quick | (guard or {}),
+        }
+        | spec,
+    }
+
+
+class World:
+    """The namespace, and what was put into it."""
+
+    def __init__(self, api: Api, namespace: str) -> None:
+        self.api = api
+        self.namespace = namespace
+        self._servers: dict[str, PodServer] = {}
+        self._made = 0
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        for server in self._servers.values():
+            await server.stop()
+        for each in await self.api.items(SIS, self.namespace):  # lets a dead operator's finalizer not keep it
+            await self.api.merge(SIS, self.namespace, each["metadata"]["name"], {"metadata": {"finalizers": None}})
+
+    async def until(self, what: str, probe: Callable[[], Awaitable[Any]], seconds: float = 15.0) -> Any:
+        """Waits until the probe gives something; fails with what the sis says."""
+        deadline = time.monotonic() + seconds
+        while True:
+            if found := await probe():
+                return found
+            if time.monotonic() > deadline:
+                raise AssertionError(f"{what}: not within {seconds:.0f} s; the sis: {await self.status()}")
+            await asyncio.sleep(0.05)
+
+    async def apply(self, body: Object) -> Object:
+        """What a user does."""
+        return await self.api.apply(SIS, self.namespace, body)
+
+    async def sis(self) -> Object:
+        """The sis as it is."""
+        found = await self.api.get(SIS, self.namespace, NAME)
+        assert found is not None, "the sis is gone"
+        return found
+
+    async def status(self) -> Object:
+        """Its status."""
+        return (await self.sis()).get("status", {})
+
+    async def phase(self, *wanted: str, seconds: float = 15.0) -> Object:
+        """Waits for a phase; returns the status."""
+
+        async def there() -> Object | None:
+            status = await self.status()
+            return status if status.get("phase") in wanted else None
+
+        return await self.until(f"phase {' or '.join(wanted)}", there, seconds)
+
+    async def condition(self, kind: str, wanted: str, seconds: float = 15.0) -> Object:
+        """Waits for a condition; returns the status."""
+
+        async def there() -> Object | None:
+            status = await self.status()
+            said = {each["type"]: each["status"] for each in status.get("conditions", ())}
+            return status if said.get(kind) == wanted else None
+
+        return await self.until(f"{kind}={wanted}", there, seconds)
+
+    async def child(self, *, speculative: bool | None = None, seconds: float = 15.0) -> Object:
+        """Waits for the InferenceService, with or without speculation in its flags."""
+
+        async def there() -> Object | None:
+            found = await self.api.get(ISVC, self.namespace, NAME)
+            return found if found and (speculative is None or is_speculative(found) is speculative) else None
+
+        return await self.until(f"InferenceService, speculative={speculative}", there, seconds)
+
+    async def roll_out(self, child: Object, *engines: EngineStandIn, ready: bool = True) -> list[str]:
+        """Plays KServe and kubelet: a Deployment on the child's revision, and its pods instead of all older ones."""
+        revision = child["spec"]["predictor"]["labels"][REVISION]
+        await self._deployment(child, revision, len(engines), ready=ready)
+        for pod in await self.api.items(POD, self.namespace):
+            await self.remove_pod(pod["metadata"]["name"])
+        return [await self._pod(child, revision, engine, ready=ready) for engine in engines]
+
+    async def remove_pod(self, name: str) -> None:
+        """Takes a pod away."""
+        await self.api.delete(POD, self.namespace, name)
+        if server := self._servers.pop(name, None):
+            await server.stop()
+
+    async def refuse(self, pod: str, message: str, *, exit_code: int = 78) -> None:
+        """Lets the engine of a pod end as a refused preflight does."""
+        ended = {"exitCode": exit_code, "reason": "Error", "message": message}
+        state = {"name": "kserve-container", "ready": False, "restartCount": 0, "state": {"terminated": ended}}
+        state |= {"image": "i", "imageID": ""}
+        await self.api.merge(POD, self.namespace, pod, {"status": {"containerStatuses": [state]}}, "status")
+
+    async def events(self) -> list[str]:
+        """Reasons of all Events about the sis, oldest first."""
+        found = await self.api.items(EVENT, self.namespace)
+        ours = [each for each in found if each["involvedObject"]["name"] == NAME]
+        return [each["reason"] for each in sorted(ours, key=lambda each: each["metadata"]["creationTimestamp"])]
+
+    async def _deployment(self, child: Object, revision: str, replicas: int, *, ready: bool) -> None:
+        labels = child["spec"]["predictor"]["labels"]
+        pod = {
+            "metadata": {"labels": labels | {"app": "x"}},
+            "spec": {"containers": [{"name": "kserve-container", "image": "i"}]},
+        }
+        name = f"{NAME}-predictor"
+        body = {
+            "apiVersion": "apps/v1",
+            "kind": "Deployment",
+            "metadata": {"name": name, "labels": child["metadata"]["labels"]},
+            "spec": {"replicas": replicas, "selector": {"matchLabels": {"app": "x"}}, "template": pod},
+        }
+        live = await self.api.apply(DEPLOYMENT, self.namespace, body, "plays-kserve")
+        done = replicas if ready else 0
+        status = {
+            "observedGeneration": live["metadata"]["generation"],
+            "replicas": replicas,
+            "updatedReplicas": replicas,
+            "readyReplicas": done,
+            "availableReplicas": done,
+        }
+        await self.api.merge(DEPLOYMENT, self.namespace, name, {"status": status}, "status")
+
+    async def _pod(self, child: Object, revision: str, engine: EngineStandIn, *, ready: bool) -> str:
+        self._made += 1
+        name = f"{NAME}-predictor-{revision}-{self._made}"
+        server = self._servers[name] = PodServer(engine)
+        await server.start()
+        body = {
+            "apiVersion": "v1",
+            "kind": "Pod",
+            "metadata": {"name": name, "labels": child["spec"]["predictor"]["labels"]},
+            "spec": {"containers": [{"name": "kserve-container", "image": "i"}]},
+        }
+        await self.api.create(POD, self.namespace, body)
+        conditions = [{"type": "Ready", "status": "True" if ready else "False"}]
+        status = {
+            "phase": "Running",
+            "podIP": server.address,
+            "podIPs": [{"ip": server.address}],
+            "conditions": conditions,
+        }
+        await self.api.merge(POD, self.namespace, name, {"status": status}, "status")
+        return name
+
+
+def is_speculative(child: Object) -> bool:
+    """Whether an InferenceService asks for speculation."""
+    return any(arg.startswith("--speculative-config") for arg in child["spec"]["predictor"]["model"]["args"])
