@@ -1,0 +1,116 @@
+"""Runs every layer of tests that this machine can run, and says what it could not run and why.
+
+Layers: unit (pure), wire (real etcd and kube-apiserver on loopback), node (real kubelet, real vLLM). A cluster that
+was not up before is taken down again.
+"""
+
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import dataclass
+from xml.etree import ElementTree
+
+from hack.cluster import lifecycle, paths, record
+from hack.cluster.errors import ClusterError
+
+_ROOT = pathlib.Path(__file__).parents[1]
+_PREPARE = (
+    ("local cluster", ("hack.cluster", "up")),
+    ("images", ("hack.images", "all")),
+    ("tiny models", ("hack.models",)),
+    ("operator installed", ("hack.install",)),
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Result:
+    """What became of one layer. Counts are tests; `lost` says why a layer was not run, or where it broke."""
+
+    layer: str
+    seconds: float
+    passed: int = 0
+    failed: int = 0
+    skipped: int = 0
+    lost: str = ""
+
+
+def main() -> int:
+    """Runs the layers; the exit code is 0 when nothing failed and nothing broke."""
+    results = [_pytest("unit and wire", "-n", "4", "tests/unit", "tests/wire")]
+    results += _node()
+    print()
+    for each in results:
+        counts = f"{each.passed} passed, {each.failed} failed, {each.skipped} skipped"
+        print(f"{each.layer:<22}{each.seconds:7.1f} s   {each.lost or counts}")
+    passed, failed, skipped = (sum(getattr(each, part) for each in results) for part in ("passed", "failed", "skipped"))
+    broken = [each for each in results if each.failed]
+    print(f"\n{passed} passed, {failed} failed, {skipped} skipped", flush=True)
+    return 1 if broken or not passed else 0
+
+
+def cannot_run_nodes() -> str:
+    """Why this machine cannot have a node; empty where it can."""
+    try:
+        lifecycle.pick()
+    except ClusterError as error:
+        return f"not run: {error}"
+    return ""
+
+
+def _node() -> list[Result]:
+    if why := cannot_run_nodes():
+        return [Result(layer="node", seconds=0.0, lost=why)]
+    was_up = record.read(paths.layout()) is not None
+    results: list[Result] = []
+    try:
+        for layer, module in _PREPARE:
+            begun = time.monotonic()
+            code = _run(sys.executable, "-m", *module)
+            spent = time.monotonic() - begun
+            if code:
+                lost = f"FAILED: `python -m {' '.join(module)}` ended with code {code}; the node tests were not run"
+                return [*results, Result(layer=layer, seconds=spent, failed=1, lost=lost)]
+            results.append(Result(layer=layer, seconds=spent, lost="ready"))
+        return [*results, _pytest("node", "tests/node")]
+    finally:
+        if not was_up:
+            _run(sys.executable, "-m", "hack.cluster", "down")
+
+
+def _pytest(layer: str, *words: str) -> Result:
+    begun = time.monotonic()
+    with tempfile.TemporaryDirectory() as folder:
+        report = pathlib.Path(folder) / "report.xml"
+        code = _run(sys.executable, "-m", "pytest", "-q", f"--junitxml={report}", *words)
+        spent = time.monotonic() - begun
+        if not report.exists():
+            return Result(layer=layer, seconds=spent, failed=1, lost=f"FAILED: pytest ended with code {code}")
+        return counted(layer, spent, report.read_text(), code)
+
+
+def counted(layer: str, seconds: float, report: str, code: int) -> Result:
+    """The counts in a JUnit report. A run that pytest calls failed has failed, whatever it counted."""
+    suites = list(ElementTree.fromstring(report).iter("testsuite"))  # noqa: S314 - pytest wrote it a moment ago
+    total, failures, errors, skipped = (
+        sum(int(suite.get(part, "0")) for suite in suites) for part in ("tests", "failures", "errors", "skipped")
+    )
+    failed = failures + errors
+    return Result(
+        layer=layer,
+        seconds=seconds,
+        passed=total - failed - skipped,
+        failed=failed or int(code != 0),
+        skipped=skipped,
+    )
+
+
+def _run(*argv: str) -> int:
+    print(f"$ {' '.join(argv[1:])}", flush=True)
+    return subprocess.run(argv, cwd=_ROOT, check=False, env=os.environ).returncode
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
