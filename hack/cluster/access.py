@@ -1,6 +1,7 @@
 """How others reach the cluster: the kubeconfig for clients on this machine, and lines for a shell."""
 
 import pathlib
+import shlex
 
 from hack.cluster import binaries, paths
 from hack.cluster.errors import ClusterError
@@ -17,4 +18,5 @@ def kubeconfig() -> pathlib.Path:
 def shell_lines() -> list[str]:
     """Lines for `eval`: after them, plain `kubectl` speaks to this cluster."""
     program = binaries.ensure("kubectl")["kubectl"]
-    return [f"export KUBECONFIG={kubeconfig()}", f'export PATH="{program.parent}:$PATH"']
+    config, folder = shlex.quote(str(kubeconfig())), shlex.quote(str(program.parent))
+    return [f"export KUBECONFIG={config}", f"export PATH={folder}:$PATH"]
