@@ -13,6 +13,7 @@ import yaml
 from tests.kserve_standin.api import Api
 from tests.kserve_standin.controller import run
 from tests.kserve_standin.install import install
+from tests.kserve_standin.live import record
 from tests.kserve_standin.model import Config
 from tests.kserve_standin.show import show
 
@@ -26,10 +27,12 @@ def main(argv: list[str] | None = None) -> int:
     logging.getLogger("kopf").setLevel(logging.WARNING)
     if arguments.command == "render":
         return _render(arguments)
-    if arguments.command == "install-crds" or arguments.install_crds:
+    if arguments.command == "install-crds" or getattr(arguments, "install_crds", False):
         asyncio.run(_install(arguments.kubeconfig, arguments.crds))
+    if arguments.command == "record":
+        asyncio.run(_record(arguments.kubeconfig, arguments.scene))
     if arguments.command == "run":
-        asyncio.run(run(arguments.kubeconfig, Config()))
+        asyncio.run(run(arguments.kubeconfig, Config(), namespace=arguments.namespace))
     return 0
 
 
@@ -38,9 +41,13 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(dest="command", required=True)
     runner = commands.add_parser("run", help="run the controller until it is stopped")
     runner.add_argument("--install-crds", action="store_true", help="install the CRDs first")
+    runner.add_argument("--namespace", help="look at one namespace only")
     installer = commands.add_parser("install-crds", help="install the CRDs and end")
-    for command in (runner, installer):
+    recorder = commands.add_parser("record", help="play a scene to the controller that runs, print its answers")
+    recorder.add_argument("scene", type=Path)
+    for command in (runner, installer, recorder):
         command.add_argument("--kubeconfig", type=Path, required=True)
+    for command in (runner, installer):
         command.add_argument("--crds", type=Path, help="a folder with KServe's own CRDs, to use where it has them")
     renderer = commands.add_parser("render", help="print the objects and the status of an InferenceService")
     renderer.add_argument("file", type=Path)
@@ -51,6 +58,12 @@ def _parser() -> argparse.ArgumentParser:
 async def _install(kubeconfig: Path, folder: Path | None) -> None:
     async with Api.connect(kubeconfig) as api:
         await install(api, folder)
+
+
+async def _record(kubeconfig: Path, scene: Path) -> None:
+    async with Api.connect(kubeconfig) as api:
+        recorded = await record(api, yaml.safe_load(scene.read_text()))
+    sys.stdout.write(yaml.safe_dump(recorded, sort_keys=False, width=110))
 
 
 def _render(arguments: argparse.Namespace) -> int:

@@ -27,6 +27,8 @@ _PLURALS = {
     "Deployment": "deployments",
     "HorizontalPodAutoscaler": "horizontalpodautoscalers",
     "InferenceService": "inferenceservices",
+    "Namespace": "namespaces",
+    "Pod": "pods",
     "Service": "services",
     "ServingRuntime": "servingruntimes",
 }
@@ -90,10 +92,13 @@ class Api:
         options = {"content_type": APPLY_PATCH, "field_manager": FIELD_MANAGER, "force_conflicts": True}
         return await self._send("patch", path_of(manifest), manifest, **options)
 
-    async def delete(self, manifest: Manifest) -> None:
+    async def delete(self, manifest: Manifest, *, grace_seconds: int | None = None) -> None:
         """Delete an object; one that is gone already is fine."""
+        options: Manifest = {"propagationPolicy": "Background"}
+        if grace_seconds is not None:
+            options["gracePeriodSeconds"] = grace_seconds
         try:
-            await self._send("delete", path_of(manifest), {"propagationPolicy": "Background"})
+            await self._send("delete", path_of(manifest), options)
         except ApiError as error:
             if error.code != 404:
                 raise

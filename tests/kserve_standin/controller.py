@@ -30,8 +30,8 @@ _RUNTIMES = (f"servingruntimes.v1alpha1.{GROUP}", f"clusterservingruntimes.v1alp
 _CHILDREN = ("deployments.v1.apps", "services.v1", "horizontalpodautoscalers.v2.autoscaling", "pods.v1")
 
 
-async def run(kubeconfig: Path, config: Config, *, stop: asyncio.Event | None = None) -> None:
-    """Run until stopped."""
+async def run(kubeconfig: Path, config: Config, *, namespace: str | None = None) -> None:
+    """Run until stopped, in one namespace or in all."""
     os.environ["KUBECONFIG"] = str(kubeconfig)  # the only way to tell kopf's own login
     world, queue = World(), Workqueue()
     async with Api.connect(kubeconfig) as api:
@@ -43,9 +43,9 @@ async def run(kubeconfig: Path, config: Config, *, stop: asyncio.Event | None = 
             await kopf.operator(
                 registry=_registry(world, queue),
                 settings=_settings(),
-                clusterwide=True,
+                clusterwide=namespace is None,
+                namespaces=[namespace] if namespace else (),
                 standalone=True,
-                stop_flag=stop,
             )
         finally:
             for worker in workers:

@@ -14,7 +14,7 @@ ENGINE_PORT: Final = 8080
 class PodView:
     """One pod. waiting, ends, exit_code, ended and message are the engine container's.
 
-    waiting: reason why it waits (CrashLoopBackOff, ErrImagePull, ...). ends: how often it ended.
+    waiting: why it waits (CrashLoopBackOff, ErrImagePull, ...), with the kubelet's words. ends: how often it ended.
     exit_code, ended, message: of its last end.
     pending: why the pod is not scheduled or started, as the cluster says.
     """
@@ -25,6 +25,7 @@ class PodView:
     ready: bool
     deleting: bool
     waiting: str | None = None
+    waiting_words: str = ""
     ends: int = 0
     exit_code: int | None = None
     ended: str | None = None
@@ -61,6 +62,7 @@ def pod_view(body: Mapping[str, Any]) -> PodView:
         ready=conditions.get("Ready", {}).get("status") == "True",
         deleting="deletionTimestamp" in meta,
         waiting=now.get("waiting", {}).get("reason"),
+        waiting_words=now.get("waiting", {}).get("message", ""),
         ends=engine.get("restartCount", 0) + (1 if ended and "running" not in now else 0),
         exit_code=ended.get("exitCode"),
         ended=ended.get("reason"),

@@ -104,7 +104,7 @@ def _trouble(pods: tuple[PodView, ...]) -> str:
         if pod.pending:
             return f"; pod {pod.name} is not scheduled: {pod.pending}"
         if pod.waiting and pod.waiting not in {"ContainerCreating", "PodInitializing"}:
-            return f"; pod {pod.name} waits: {pod.waiting}"
+            return f"; pod {pod.name} waits: {pod.waiting} {pod.waiting_words[:300]}".rstrip()
     return ""
 
 
