@@ -18,6 +18,17 @@ def below(folder: pathlib.Path, mountinfo: str | None = None) -> list[pathlib.Pa
     return [point for point in reversed(points) if point == folder or folder in point.parents]
 
 
+def filesystem(path: pathlib.Path, mountinfo: str | None = None) -> str:
+    """Return the type of the file system that a path lies on."""
+    text = pathlib.Path("/proc/self/mountinfo").read_text() if mountinfo is None else mountinfo
+    kinds = {}
+    for line in text.splitlines():
+        where, _, what = line.partition(" - ")
+        kinds[pathlib.Path(_unescaped(where.split()[4]))] = what.split()[0]
+    covering = [point for point in kinds if point == path or point in path.parents]
+    return kinds[max(covering, key=lambda point: len(point.parts))]
+
+
 def undo(folder: pathlib.Path) -> None:
     """Unmount everything at and below a folder, also what is still in use."""
     for point in below(folder):

@@ -20,8 +20,10 @@ def containerd(layout: Layout) -> list[str]:
     return ["containerd", f"--config={layout.conf / 'containerd.toml'}"]
 
 
-def containerd_config(layout: Layout) -> str:
+def containerd_config(layout: Layout, filesystem: str) -> str:
     """Images under a folder that stays, everything else under one that goes."""
+    # In a container the cache may itself lie on an overlay, which cannot carry another: copy, then.
+    snapshotter = "native" if filesystem == "overlay" else "overlayfs"
     return f"""version = 2
 root = "{layout.images}"
 state = "{layout.run / "containerd"}"
@@ -37,7 +39,7 @@ state = "{layout.run / "containerd"}"
     bin_dir = "{CNI_PLUGINS}"
     conf_dir = "{layout.conf / "cni"}"
   [plugins."io.containerd.grpc.v1.cri".containerd]
-    snapshotter = "overlayfs"
+    snapshotter = "{snapshotter}"
     [plugins."io.containerd.grpc.v1.cri".containerd.runtimes.runc]
       runtime_type = "io.containerd.runc.v2"
       [plugins."io.containerd.grpc.v1.cri".containerd.runtimes.runc.options]

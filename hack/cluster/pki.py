@@ -20,6 +20,14 @@ CERTIFICATES = {
         },
     ),
 }
+# Python 3.13 checks certificates strictly: these may be left out nowhere.
+_LEAF = {
+    "basicConstraints": "critical,CA:FALSE",
+    "keyUsage": "critical,digitalSignature",
+    "subjectKeyIdentifier": "hash",
+    "authorityKeyIdentifier": "keyid",
+}
+_AUTHORITY = ["-addext", "keyUsage=critical,keyCertSign,cRLSign,digitalSignature"]
 _EC = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"]
 
 
@@ -37,7 +45,7 @@ def create(folder: pathlib.Path) -> None:
 
 def self_signed(folder: pathlib.Path, name: str, subject: str, *, names: str | None = None) -> None:
     """Make NAME.key and a certificate NAME.crt that vouches for itself."""
-    argv = ["openssl", "req", "-x509", *_EC, "-days", "3650", "-subj", subject]
+    argv = ["openssl", "req", "-x509", *_EC, *_AUTHORITY, "-days", "3650", "-subj", subject]
     argv += ["-addext", f"subjectAltName={names}"] if names else []
     shell.run([*argv, "-keyout", str(folder / f"{name}.key"), "-out", str(folder / f"{name}.crt")])
 
@@ -45,7 +53,7 @@ def self_signed(folder: pathlib.Path, name: str, subject: str, *, names: str | N
 def _signed(folder: pathlib.Path, name: str, subject: str, extensions: dict[str, str]) -> None:
     key, request, certificate = (folder / f"{name}.{suffix}" for suffix in ("key", "csr", "crt"))
     extension_file = folder / f"{name}.ext"
-    extension_file.write_text("".join(f"{field}={value}\n" for field, value in extensions.items()))
+    extension_file.write_text("".join(f"{field}={value}\n" for field, value in (_LEAF | extensions).items()))
     shell.run(["openssl", "req", "-new", *_EC, "-subj", subject, "-keyout", str(key), "-out", str(request)])
     authority = ["-CA", str(folder / "ca.crt"), "-CAkey", str(folder / "ca.key"), "-CAcreateserial"]
     signing = ["openssl", "x509", "-req", "-in", str(request), *authority, "-days", "3650"]

@@ -13,6 +13,7 @@ from hack.cluster import (
     controlplane,
     forward,
     kubeconfig,
+    mounts,
     netns,
     node,
     packages,
@@ -150,7 +151,7 @@ class Node:
         kubeconfig.write(layout.run / "kubeconfig.node", server=inside, pki=layout.pki, who="node")
         (layout.conf / "cni").mkdir(parents=True, exist_ok=True)
         (layout.conf / "cni" / "10-specdec.conflist").write_text(node.cni_config(layout))
-        (layout.conf / "containerd.toml").write_text(node.containerd_config(layout))
+        (layout.conf / "containerd.toml").write_text(node.containerd_config(layout, mounts.filesystem(layout.images)))
         (layout.conf / "kubelet.yaml").write_text(yaml.safe_dump(node.kubelet_config(layout)))
         (layout.conf / "proxy.yaml").write_text(yaml.safe_dump(controlplane.proxy_config(layout)))
 

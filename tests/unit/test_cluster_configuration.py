@@ -3,12 +3,13 @@
 import ipaddress
 import json
 import pathlib
+import shutil
 import stat
 import tomllib
 
 import pytest
 import yaml
-from hack.cluster import binaries, controlplane, kubeconfig, netns, node, pki, record, single, versions
+from hack.cluster import binaries, controlplane, kubeconfig, netns, node, pki, record, shell, single, versions
 from hack.cluster.errors import ClusterError
 from hack.cluster.paths import Layout, cache, layout
 from hack.cluster.record import Driver, Flavour, Record
@@ -48,13 +49,19 @@ def test_the_server_certificate_is_valid_for_pods_and_for_this_machine() -> None
 
 
 def test_the_sandbox_image_is_the_one_that_is_made_here() -> None:
-    told = tomllib.loads(node.containerd_config(LAYOUT))["plugins"]["io.containerd.grpc.v1.cri"]
+    told = tomllib.loads(node.containerd_config(LAYOUT, "ext4"))["plugins"]["io.containerd.grpc.v1.cri"]
     assert told["sandbox_image"] == node.PAUSE_IMAGE
     assert told["restrict_oom_score_adj"] is True
 
 
+@pytest.mark.parametrize(("filesystem", "snapshotter"), [("ext4", "overlayfs"), ("overlay", "native")])
+def test_an_overlay_is_not_laid_on_an_overlay(filesystem: str, snapshotter: str) -> None:
+    told = tomllib.loads(node.containerd_config(LAYOUT, filesystem))
+    assert told["plugins"]["io.containerd.grpc.v1.cri"]["containerd"]["snapshotter"] == snapshotter
+
+
 def test_images_stay_and_everything_else_goes_with_the_run_folder() -> None:
-    told = tomllib.loads(node.containerd_config(LAYOUT))
+    told = tomllib.loads(node.containerd_config(LAYOUT, "ext4"))
     assert pathlib.Path(told["root"]) == LAYOUT.images
     assert LAYOUT.run not in LAYOUT.images.parents
     kubelet = node.kubelet_config(LAYOUT)
@@ -119,6 +126,14 @@ def test_a_kubeconfig_carries_its_keys_and_is_private(tmp_path: pathlib.Path) ->
     told = yaml.safe_load(target.read_text())
     assert told["users"][0]["user"]["client-key-data"] == "YWRtaW4ua2V5"
     assert stat.S_IMODE(target.stat().st_mode) == 0o600
+
+
+@pytest.mark.skipif(shutil.which("openssl") is None, reason="openssl is not installed")
+def test_certificates_pass_the_strict_check_that_newer_pythons_make(tmp_path: pathlib.Path) -> None:
+    pki.create(tmp_path)
+    authority = ["-x509_strict", "-CAfile", str(tmp_path / "ca.crt")]
+    for name in pki.CERTIFICATES:
+        shell.run(["openssl", "verify", *authority, str(tmp_path / f"{name}.crt")])
 
 
 def test_a_record_is_read_back_and_a_torn_one_is_no_record(tmp_path: pathlib.Path) -> None:

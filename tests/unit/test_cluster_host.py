@@ -31,6 +31,13 @@ def test_mounts_are_undone_deepest_first_and_neighbours_stay() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("path", "kind"), [("/c/run/kubelet/pods/a/x", "tmpfs"), ("/c/other", "ext4"), ("/c/running", "tmpfs")]
+)
+def test_the_innermost_mount_decides_about_the_file_system(path: str, kind: str) -> None:
+    assert mounts.filesystem(pathlib.Path(path), MOUNTINFO) == kind
+
+
 @pytest.fixture
 def mounted(tmp_path: pathlib.Path) -> Layout:
     """A run folder into which somebody's models are mounted."""
