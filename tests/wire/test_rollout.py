@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from collections.abc import Awaitable, Callable
 
 from tests.wire.operator import OperatorProcess
 from tests.wire.pods import EngineStandIn
@@ -80,3 +81,33 @@ async def test_a_deleted_sis_leaves_through_its_finalizer(world: World, operator
         return await world.api.get(kind, world.namespace, NAME) is None
 
     await world.until("the sis gone", gone, seconds=10)
+
+
+async def test_a_restarted_operator_does_not_claim_that_nothing_serves(world: World, operator: OperatorProcess) -> None:
+    """Before its watches have told of the pods it says nothing, so Ready keeps its value and its time."""
+    await world.apply(sis())
+    await world.roll_out(await world.child(), EngineStandIn(tokens_per_second=400.0))
+
+    async def passing() -> bool:
+        return (await world.status()).get("guard", {}).get("verdict") == "Pass"
+
+    await world.until("a passing window", passing)
+    before = await world.condition("Ready", "True")
+    await operator.stop()
+    await operator.start()
+    await world.until("the operator's first look", _asked_again(world))
+    after = await world.condition("Ready", "True")
+    assert (after["conditions"], after["reason"], after["history"]) == (
+        before["conditions"],
+        before["reason"],
+        before["history"],
+    )
+
+
+def _asked_again(world: World) -> Callable[[], Awaitable[bool]]:
+    asked = world.asked()
+
+    async def more() -> bool:
+        return world.asked() > asked + 1
+
+    return more

@@ -125,6 +125,10 @@ class World:
         state |= {"image": "i", "imageID": ""}
         await self.api.merge(POD, self.namespace, pod, {"status": {"containerStatuses": [state]}}, "status")
 
+    def asked(self) -> int:
+        """How often the pods' metrics were read."""
+        return sum(server.engine.asked for server in self._servers.values())
+
     async def events(self) -> list[str]:
         """Reasons of all Events about the sis, oldest first."""
         found = await self.api.items(EVENT, self.namespace)

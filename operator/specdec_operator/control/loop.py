@@ -35,6 +35,8 @@ from specdec_operator.serving.rollout import RolloutView, view_rollout
 _LOG = logging.getLogger(__name__)
 _RETRY: Final = 5.0
 _RESYNC: Final = 300.0
+_SETTLE: Final = 10.0
+_UNSETTLED: Final = 1.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,6 +75,7 @@ class Loop:
         self._clock = clock
         self._port = port
         self._memories: dict[Key, Memory] = {}
+        self._started = clock()
 
     async def turn(self, body: Mapping[str, Any]) -> Turn:
         """One turn for one sis. Raises nothing that the next turn could mend."""
@@ -97,6 +100,8 @@ class Loop:
     async def _turn(self, key: Key, memory: Memory, sis: Sis) -> Turn:
         now = self._clock()
         before = memory.state or state_of(sis.status)
+        if memory.state is None and before is not None and not self._settled(key, now):
+            return Turn(delay=_UNSETTLED)
         if memory.written is None:
             memory.written = sis.status
         state = before or begin(sis.speculation, sis.retry, now)
@@ -117,6 +122,10 @@ class Loop:
         _log_change(key, before, after, found)
         metrics.observe(key, found, silent=memory.silent)
         return Turn(delay=_delay(after, memory, sis, self._clock()), events=report.events_of(before, after, found))
+
+    def _settled(self, key: Key, now: float) -> bool:
+        """Whether what the watches have told can be believed: just after a start they have not told of every pod."""
+        return self._stores.settled(key) or now - self._started > _SETTLE
 
     def _wish(self, key: Key, sis: Sis, state: State, now: float) -> Wish:
         planned = plan(sis.spec, state, name=sis.owner.name)

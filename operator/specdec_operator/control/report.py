@@ -52,7 +52,7 @@ def status_of(found: Findings, before: Mapping[str, Any], now: float) -> dict[st
     same_subject = before.get("guard", {}).get("speculation") == state.speculation
     wanted = wanted_conditions(state, found.rollout, speculating=asked, verdict=found.verdict, evidence=found.evidence)
     old = tuple(before.get("conditions", ())) if same_subject else ()
-    reason, message = _why(found)
+    reason, message = _why(found, before if same_subject else {})
     status = api.Status(
         observed_generation=found.generation,
         phase=state.phase.value,
@@ -67,12 +67,17 @@ def status_of(found: Findings, before: Mapping[str, Any], now: float) -> dict[st
     return status.as_manifest()
 
 
-def _why(found: Findings) -> tuple[str, str]:
+def _why(found: Findings, before: Mapping[str, Any]) -> tuple[str, str]:
+    """Why the sis is in its phase: the decision, or else the newest verdict, or else the rollout."""
     state, rollout = found.state, found.rollout
     if state.phase in (Phase.RESPONDING, Phase.ROLLED_BACK) and state.rollback is not None:
         return state.rollback.reason, state.rollback.message
     if state.phase in (Phase.WATCHING, Phase.WARMING_UP) and found.verdict is not None:
         return found.verdict.reason.value, found.verdict.message
+    if (
+        state.phase is Phase.WATCHING and before.get("phase") == Phase.WATCHING
+    ):  # a restarted operator has no verdict yet
+        return before["reason"], before["message"]
     return rollout.reason, rollout.message
 
 
@@ -126,7 +131,7 @@ def _history(found: Findings, before: Mapping[str, Any], stamp: str) -> list[api
     phase = found.state.phase.value
     if turns and turns[0].state == phase and before.get("guard", {}).get("since") == to_time(found.state.since):
         return turns
-    reason, message = _why(found)
+    reason, message = _why(found, before)
     return [api.Turn(at=stamp, state=phase, reason=reason, message=message), *turns][:_TURNS_KEPT]
 
 
@@ -157,7 +162,7 @@ def events_of(before: State | None, after: State, found: Findings) -> tuple[Even
         return (Event(warning=True, reason="WouldRollBack", message=f"Observe: {would.reason}: {would.message}"),)
     if before is not None and before.phase is after.phase:
         return ()
-    reason, message = _why(found)
+    reason, message = _why(found, {})
     match after.phase:
         case Phase.RESPONDING:
             return (Event(warning=True, reason="RollingBack", message=f"{reason}: {message}"),)

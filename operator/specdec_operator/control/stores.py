@@ -52,6 +52,11 @@ class Stores:
         """The pods of a sis, of every revision."""
         return tuple(self._pods[key].values()) if key in self._pods else ()
 
+    def settled(self, key: Key) -> bool:
+        """Whether the watches have told of this sis's Deployment, and of its pods where it has any."""
+        deployment = self._deployments.get(key)
+        return deployment is not None and (deployment.available == 0 or bool(self._pods.get(key)))
+
     def note_child(self, body: Mapping[str, Any], *, deleted: bool) -> Key:
         """Takes in an event of an InferenceService; returns the sis to wake."""
         key = owner_of(body)
