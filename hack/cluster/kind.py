@@ -18,10 +18,47 @@ _TOOLS = {
     "kind": f"sigs.k8s.io/kind@v{versions.KIND}",
     "helm": f"helm.sh/helm/v4/cmd/helm@v{versions.HELM}",
 }
-_CERT_MANAGER = "oci://quay.io/jetstack/charts/cert-manager"
-_KSERVE_CHARTS = "oci://ghcr.io/kserve/charts"
 _PATIENCE = "10m"
 _CONFIG = "kind.yaml"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Chart:
+    """One Helm release."""
+
+    release: str
+    namespace: str
+    address: str
+    version: str
+    settings: tuple[str, ...] = ()
+
+
+_CHARTS = (
+    _Chart(
+        release="cert-manager",
+        namespace="cert-manager",
+        address="oci://quay.io/jetstack/charts/cert-manager",
+        version=f"v{versions.CERT_MANAGER}",
+        settings=("crds.enabled=true",),
+    ),
+    _Chart(
+        release="kserve-crd",
+        namespace="kserve",
+        address="oci://ghcr.io/kserve/charts/kserve-crd",
+        version=f"v{versions.KSERVE}",
+    ),
+    _Chart(
+        release="kserve-resources",
+        namespace="kserve",
+        address="oci://ghcr.io/kserve/charts/kserve-resources",
+        version=f"v{versions.KSERVE}",
+        settings=(
+            "kserve.controller.deploymentMode=Standard",
+            "kserve.controller.gateway.disableIngressCreation=true",
+            "kserve.controller.gateway.disableIstioVirtualHost=true",
+        ),
+    ),
+)
 
 
 def tool(name: str, say: Callable[[str], None] = print) -> pathlib.Path:
@@ -71,37 +108,15 @@ def on_node(*words: str) -> list[str]:
 
 def charts(helm: pathlib.Path, kubeconfig: pathlib.Path) -> list[list[str]]:
     """The Helm commands: cert-manager for the webhooks, then KServe in Standard mode without an ingress."""
-    settings = [
-        "--set=kserve.controller.deploymentMode=Standard",
-        "--set=kserve.controller.gateway.disableIngressCreation=true",
-        "--set=kserve.controller.gateway.disableIstioVirtualHost=true",
-    ]
-    version = f"v{versions.KSERVE}"
-    wanted = [
-        (
-            "cert-manager",
-            "cert-manager",
-            _CERT_MANAGER,
-            f"v{versions.CERT_MANAGER}",
-            ["--set=crds.enabled=true"],
-        ),
-        ("kserve-crd", "kserve", f"{_KSERVE_CHARTS}/kserve-crd", version, []),
-        ("kserve-resources", "kserve", f"{_KSERVE_CHARTS}/kserve-resources", version, settings),
-    ]
     common = [f"--kubeconfig={kubeconfig}", "--create-namespace", "--wait", f"--timeout={_PATIENCE}"]
     return [
         [
-            str(helm),
-            "upgrade",
-            "--install",
-            release,
-            chart,
-            f"--namespace={place}",
-            f"--version={number}",
+            *(str(helm), "upgrade", "--install", chart.release, chart.address),
+            *(f"--namespace={chart.namespace}", f"--version={chart.version}"),
             *common,
-            *more,
+            *(f"--set={setting}" for setting in chart.settings),
         ]
-        for release, place, chart, number, more in wanted
+        for chart in _CHARTS
     ]
 
 
