@@ -1,0 +1,23 @@
+"""Builds the project's two images and puts them onto the local cluster. An image is named by what it is made of."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from hack.images import content
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Refs:
+    """The names of the images that belong to this state of the tree."""
+
+    operator: str
+    runtime: str
+
+
+def refs() -> Refs:
+    """Return the names without building anything."""
+    return Refs(
+        operator=f"localhost/specdec-operator:{content.digest(content.OPERATOR)}",
+        runtime=f"localhost/specdec-runtime:cpu-{content.digest(content.RUNTIME)}",
+    )

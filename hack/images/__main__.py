@@ -1,0 +1,63 @@
+"""python -m hack.images operator|runtime|all   builds, loads onto the cluster where one is up, and prints the names
+python -m hack.images refs                    prints the names only
+python -m hack.images lock|verify             writes or checks requirements/, which come from uv.lock
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+
+from hack.cluster import images as node
+from hack.cluster import paths, record
+from hack.cluster.errors import ClusterError
+from hack.images import build, locked, refs, tool
+
+_IMAGES = {"operator": ("operator",), "runtime": ("runtime",), "all": ("operator", "runtime")}
+
+
+def say(sentence: str) -> None:
+    """Report progress; the names alone go to standard output."""
+    print(sentence, file=sys.stderr, flush=True)
+
+
+def ensure(names: tuple[str, ...]) -> None:
+    """Build and load images, each step with its time."""
+    builder = tool.choose()
+    cluster = record.read(paths.layout())
+    for name in names:
+        product = build.product(name)
+        started = time.monotonic()
+        built = build.ensure(builder, product, say)
+        say(f"{name} image {'built' if built else 'was built before'}: {time.monotonic() - started:.1f} s")
+        if cluster is not None and not node.has(product.ref):
+            started = time.monotonic()
+            node.load(product.ref)
+            say(f"{name} image loaded onto the cluster: {time.monotonic() - started:.1f} s")
+        print(product.ref, flush=True)
+
+
+def main(words: list[str]) -> int:
+    """Run one command."""
+    match words:
+        case [name] if name in _IMAGES:
+            ensure(_IMAGES[name])
+        case ["refs"]:
+            print(refs().operator, refs().runtime, sep="\n")
+        case ["lock"]:
+            locked.write()
+        case ["verify"]:
+            if stale := locked.stale():
+                print(f"stale: {', '.join(stale)}; run `python -m hack.images lock` and commit the result")
+                return 1
+        case _:
+            print(__doc__)
+            return 2
+    return 0
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main(sys.argv[1:]))
+    except ClusterError as error:
+        sys.exit(f"error: {error}")

@@ -1,0 +1,57 @@
+"""Builds what is missing and removes what it replaces: an engine image is gigabytes."""
+
+from __future__ import annotations
+
+import subprocess
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from hack import images
+from hack.cluster.errors import ClusterError
+from hack.images import base, content, tool
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+# How many states of the tree stay in the store; their big layer is shared.
+_KEPT = 3
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Product:
+    """One image to build."""
+
+    ref: str
+    file: str
+    target: str | None
+
+
+def product(name: str) -> Product:
+    """Return what `operator` or `runtime` stands for in this state of the tree."""
+    refs = images.refs()
+    if name == "operator":
+        return Product(ref=refs.operator, file="Dockerfile.operator", target=None)
+    return Product(ref=refs.runtime, file="Dockerfile.runtime", target="cpu")
+
+
+def ensure(builder: tool.Tool, wanted: Product, say: Callable[[str], None]) -> bool:
+    """Build an image unless it is there already; tell whether it was built."""
+    if builder.has(wanted.ref):
+        return False
+    foundation = base.ensure(builder)
+    say(f"building {wanted.ref} on {foundation}")
+    command = builder.build(wanted.file, wanted.target, wanted.ref, {"BASE_IMAGE": foundation})
+    done = subprocess.run(command, cwd=content.ROOT, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        words = "\n".join((done.stdout + done.stderr).splitlines()[-30:])
+        raise ClusterError(f"the build of {wanted.ref} from {wanted.file} failed:\n{words}")
+    _forget_old(builder, wanted)
+    return True
+
+
+def _forget_old(builder: tool.Tool, wanted: Product) -> None:
+    """Remove older images of the same kind; one that is still used by a container stays."""
+    repository = wanted.ref.rpartition(":")[0]
+    for ref in builder.names(repository)[_KEPT:]:
+        if ref != wanted.ref:
+            subprocess.run(builder.remove(ref), capture_output=True, check=False)

@@ -1,0 +1,112 @@
+"""The program that builds and runs images here: docker or podman where their engine answers, else buildah."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+from hack.cluster import engine, shell
+from hack.cluster.errors import ClusterError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+# A registry that cannot be reached should not cost minutes.
+_PULL_SECONDS = 30
+_CERTIFICATES = "/etc/ssl/certs"
+# Bind mounts of a plain chroot; without an engine there is no other isolation as root inside containers.
+_BUILDAH = ("--isolation=chroot", "--network=host")
+
+
+class Kind(StrEnum):
+    """The programs that are known."""
+
+    DOCKER = "docker"
+    PODMAN = "podman"
+    BUILDAH = "buildah"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Mount:
+    """A folder of this machine inside a container."""
+
+    source: Path
+    target: str
+    writable: bool = False
+
+    def option(self) -> str:
+        """Return the value of --volume."""
+        return f"{self.source}:{self.target}" + ("" if self.writable else ":ro")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Tool:
+    """Commands for one of the programs."""
+
+    kind: Kind
+
+    def has(self, ref: str) -> bool:
+        """Tell whether the image is in the tool's store."""
+        return shell.ask([self.kind, "inspect", "--type=image", ref], timeout=60).code == 0
+
+    def pulled(self, ref: str) -> bool:
+        """Tell whether the image could be fetched from its registry."""
+        return shell.ask([self.kind, "pull", "--quiet", ref], timeout=_PULL_SECONDS).code == 0
+
+    def build(self, file: str, target: str | None, ref: str, arguments: dict[str, str]) -> list[str]:
+        """Return the command that builds an image from the repository."""
+        options = [f"--file={file}", f"--tag={ref}"]
+        options += [f"--target={target}"] if target else []
+        options += [f"--build-arg={name}={value}" for name, value in arguments.items()]
+        if self.kind is Kind.DOCKER:
+            return ["docker", "build", "--quiet", *options, "."]
+        # The machine's certificates, so that a proxy with one of its own works inside the build as it does outside.
+        certificates = f"--volume={_CERTIFICATES}:{_CERTIFICATES}:ro"
+        isolation = _BUILDAH if self.kind is Kind.BUILDAH else ("--network=host",)
+        return [self.kind, "build", "--layers", *isolation, certificates, *options, "."]
+
+    def tag(self, ref: str, name: str) -> list[str]:
+        """Return the command that gives an image another name."""
+        return [self.kind, "tag", ref, name]
+
+    def remove(self, ref: str) -> list[str]:
+        """Return the command that removes an image."""
+        return [self.kind, "rmi", ref]
+
+    def names(self, repository: str) -> list[str]:
+        """Return the images of a repository, newest first."""
+        listed = shell.run([self.kind, "images", "--format={{.Repository}}:{{.Tag}}", repository])
+        return [line for line in listed.split() if not line.endswith(":<none>")]
+
+
+def choose() -> Tool:
+    """Return the tool of this machine; on Debian, buildah is installed where there is none."""
+    found = engine.usable()
+    if found is not None:
+        return Tool(kind=Kind(found))
+    if shutil.which("buildah") is None:
+        _install("buildah")
+    return Tool(kind=Kind.BUILDAH)
+
+
+def require(program: str) -> None:
+    """Install a Debian package that has the program's name, where the program is missing."""
+    if shutil.which(program, path=f"{os.environ.get('PATH', os.defpath)}:/usr/sbin:/sbin") is None:
+        _install(program)
+
+
+def _install(package: str) -> None:
+    if shutil.which("apt-get") is None or os.geteuid() != 0:
+        raise ClusterError(
+            f"{package} is needed to build images, and neither docker nor podman answers: "
+            f"start one of them, or install {package} (a Debian package of that name) as root"
+        )
+    environment = os.environ | {"DEBIAN_FRONTEND": "noninteractive"}
+    install: Sequence[str] = ["apt-get", "install", "-y", "-qq", "--no-install-recommends", package]
+    if shell.ask(install, timeout=600, env=environment).code != 0:
+        shell.run(["apt-get", "update", "-qq"], timeout=300, env=environment)
+        shell.run(install, timeout=600, env=environment)

@@ -1,0 +1,59 @@
+"""The few requests that prove sends to the server beside it, each within what is left of one time limit."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
+class NotAnsweredError(Exception):
+    """The server did not answer, or not as a healthy one does; the message is the sentence to print."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Server:
+    """A vLLM server on this host."""
+
+    port: int
+    deadline: float
+    host: str = "127.0.0.1"
+
+    def get(self, path: str) -> str:
+        """Return the text behind a path."""
+        return self._ask("GET", path, None)
+
+    def post(self, path: str, body: Mapping[str, object]) -> Mapping[str, object]:
+        """Return the JSON object that a request is answered with."""
+        text = self._ask("POST", path, json.dumps(body))
+        try:
+            answer = json.loads(text)
+        except ValueError as error:
+            raise NotAnsweredError(f"{path} was not answered with JSON: {text[:200]!r}") from error
+        if not isinstance(answer, dict):
+            raise NotAnsweredError(f"{path} was not answered with an object: {text[:200]!r}")
+        return answer
+
+    def _ask(self, verb: str, path: str, body: str | None) -> str:
+        left = self.deadline - time.monotonic()
+        if left <= 0:
+            raise NotAnsweredError(f"no time was left for {path}")
+        connection = http.client.HTTPConnection(self.host, self.port, timeout=left)
+        try:
+            connection.request(verb, path, body, {"Content-Type": "application/json"})
+            response = connection.getresponse()
+            text = response.read().decode("utf-8", errors="replace")
+        except ConnectionRefusedError as error:
+            raise NotAnsweredError(f"nothing listens on port {self.port} yet") from error
+        except (OSError, http.client.HTTPException) as error:
+            raise NotAnsweredError(f"{verb} {path} failed: {error!r}") from error
+        finally:
+            connection.close()
+        if response.status != http.client.OK:
+            raise NotAnsweredError(f"{verb} {path} was answered with {response.status}: {text[:300]}")
+        return text

@@ -1,0 +1,15 @@
+"""Finds vLLM's speculation counters in the text of /metrics."""
+
+from __future__ import annotations
+
+DRAFTS = "vllm:spec_decode_num_drafts_total"
+
+
+def total(text: str, family: str) -> float | None:
+    """Return the sum of all series of a counter, or None where the family is absent."""
+    values = [
+        float(line.rsplit(" ", 1)[1])
+        for line in text.splitlines()
+        if line.startswith(family) and line[len(family) : len(family) + 1] in {"{", " "}
+    ]
+    return sum(values) if values else None

@@ -1,0 +1,131 @@
+"""Reads the few vLLM flags that preflight and prove need, and passes no judgement on the others.
+
+Both spellings are read, `--name=value` and `--name value`, with dashes or underscores, as vLLM does; the last one wins.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from specdec_runtime.refusal import Refusal, RefusedError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+_SPECULATIVE = ("speculative-config", "sc")
+DEFAULT_PORT = 8000
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Flags:
+    """What the command line says about the models."""
+
+    model: str
+    speculation: Mapping[str, object] | None
+    port: int
+    max_model_len: int | None
+    load_format: str
+
+    @property
+    def method(self) -> str | None:
+        """The name of the method, or None for a plain server."""
+        if self.speculation is None:
+            return None
+        return str(self.speculation.get("method") or "draft_model")
+
+    @property
+    def draft(self) -> str | None:
+        """Where the draft lies, or None where the method needs none."""
+        model = (self.speculation or {}).get("model")
+        return model if isinstance(model, str) and model and self.method != "ngram" else None
+
+
+def read(arguments: Sequence[str]) -> Flags:
+    """Return the flags, or refuse with the one that cannot be read."""
+    values = _collect(arguments)
+    model = values.get("model")
+    if not model:
+        raise _refused(
+            "ModelNotNamed",
+            "--model",
+            "no --model among the flags: the server needs the folder of the target model; "
+            "set --model=/mnt/target/model",
+        )
+    return Flags(
+        model=model,
+        speculation=_speculation(values),
+        port=_number("port", values) or DEFAULT_PORT,
+        max_model_len=_length(values),
+        load_format=values.get("load-format", "auto"),
+    )
+
+
+def _collect(arguments: Sequence[str]) -> dict[str, str]:
+    """Return flag names without dashes and their values; a flag without a value has an empty one."""
+    values: dict[str, str] = {}
+    for at, argument in enumerate(arguments):
+        if not argument.startswith("-") or argument.startswith("{"):
+            continue
+        name, equals, value = argument.partition("=")
+        if not equals and at + 1 < len(arguments) and not arguments[at + 1].startswith("-"):
+            value = arguments[at + 1]
+        values[name.lstrip("-").replace("_", "-")] = value
+    return values
+
+
+def _speculation(values: Mapping[str, str]) -> Mapping[str, object] | None:
+    """Return the parsed speculative config, or None where there is none."""
+    text = next((values[name] for name in _SPECULATIVE if name in values), None)
+    if text is None:
+        return None
+    try:
+        parsed = json.loads(text)
+    except json.JSONDecodeError as error:
+        raise _unreadable(text, f"is not JSON ({error})") from error
+    if not isinstance(parsed, dict):
+        raise _unreadable(text, f"is a JSON {type(parsed).__name__}, not an object")
+    return parsed
+
+
+def _refused(reason: str, field: str, message: str) -> RefusedError:
+    return RefusedError(Refusal(reason=reason, field=field, message=message))
+
+
+def _unreadable(text: str, why: str) -> RefusedError:
+    return _refused(
+        "SpeculativeConfigInvalid",
+        "--speculative-config",
+        f"--speculative-config is {text!r}, which {why}: vLLM reads one JSON object; "
+        'write it as {"method":"draft_model","model":"/mnt/draft/model","num_speculative_tokens":4}',
+    )
+
+
+def _number(name: str, values: Mapping[str, str]) -> int | None:
+    """Return a whole number, or None where the flag is not given."""
+    text = values.get(name)
+    if text is None:
+        return None
+    if not text.isdecimal():
+        raise _refused(
+            "FlagInvalid",
+            f"--{name}",
+            f"--{name} is {text!r}: it must be a whole number; correct it or leave it out",
+        )
+    return int(text)
+
+
+# vLLM accepts 8k (thousands) and 8K (1024s) for a length.
+_SUFFIXES = {"k": 1_000, "m": 1_000_000, "K": 1 << 10, "M": 1 << 20}
+
+
+def _length(values: Mapping[str, str]) -> int | None:
+    """Return --max-model-len, or None where vLLM finds the length itself (absent, auto, -1)."""
+    text = values.get("max-model-len")
+    if text is None or text in {"", "auto", "-1"}:
+        return None
+    factor = _SUFFIXES.get(text[-1])
+    if factor is not None and text[:-1].replace(".", "", 1).isdecimal():
+        return int(float(text[:-1]) * factor)
+    return _number("max-model-len", values)
