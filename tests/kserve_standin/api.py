@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 MERGE_PATCH = "application/merge-patch+json"
 APPLY_PATCH = "application/apply-patch+yaml"
+NOT_FOUND = 404
+CONFLICT = 409  # somebody else wrote, or made, the object first
 FIELD_MANAGER = "kserve-stand-in"
 _PLURALS = {
     "ClusterServingRuntime": "clusterservingruntimes",
@@ -74,6 +76,17 @@ class Api:
         """Return one object."""
         return await self._send("get", path)
 
+    async def list(self, version: str, plural: str, label: str) -> list[Manifest]:
+        """Return all objects of a resource that have a label, none when the resource is not there at all."""
+        root = f"/apis/{version}" if "/" in version else f"/api/{version}"
+        try:
+            found = await self._send("get", f"{root}/{plural}", label_selector=label or None)
+        except ApiError as error:
+            if error.code != NOT_FOUND:
+                raise
+            return []
+        return list(found["items"])
+
     async def create(self, manifest: Manifest) -> Manifest:
         """Create an object and return it as stored."""
         return await self._send("post", path_of(manifest, collection=True), manifest)
@@ -100,7 +113,7 @@ class Api:
         try:
             await self._send("delete", path_of(manifest), options)
         except ApiError as error:
-            if error.code != 404:
+            if error.code != NOT_FOUND:
                 raise
 
     async def _send(self, method: str, path: str, body: Manifest | None = None, **options: Any) -> Manifest:

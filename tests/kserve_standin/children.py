@@ -11,7 +11,7 @@ import json
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from tests.kserve_standin.api import Api, ApiError
+from tests.kserve_standin.api import CONFLICT, Api, ApiError, path_of
 from tests.kserve_standin.update import autoscaler_update, deployment_update, service_update
 
 if TYPE_CHECKING:
@@ -43,20 +43,22 @@ class Children:
             await self.api.delete(found)
 
     async def _bring_deployment(self, wanted: Manifest) -> Manifest:
+        key = (wanted["metadata"]["namespace"], wanted["metadata"]["name"])
         found = self._found(wanted)
         if found is None:
-            return await self._created(wanted)
-        key = (wanted["metadata"]["namespace"], wanted["metadata"]["name"])
-        settled = (_digest(wanted), found["metadata"]["generation"])
-        if self._settled.get(key) == settled:
-            return found
-        update = deployment_update(wanted, found)
-        # Only the API server knows its defaults, so it is asked what the update would come to.
-        if (await self.api.replace(update, dry_run=True))["spec"] != found["spec"]:
-            found = await self.api.replace(update)
-            self.world.put(found)
-        self._settled[key] = (settled[0], found["metadata"]["generation"])
+            found = await self._created(wanted)
+        elif self._settled.get(key) != (_digest(wanted), found["metadata"]["generation"]):
+            found = await self._updated(deployment_update(wanted, found), found)
+        self._settled[key] = (_digest(wanted), found["metadata"]["generation"])
         return found
+
+    async def _updated(self, update: Manifest, found: Manifest) -> Manifest:
+        # Only the API server knows its defaults, so it is asked what the update would come to.
+        if (await self.api.replace(update, dry_run=True))["spec"] == found["spec"]:
+            return found
+        updated = await self.api.replace(update)
+        self.world.put(updated)
+        return updated
 
     async def _bring_service(self, wanted: Manifest) -> None:
         found = self._found(wanted)
@@ -84,11 +86,10 @@ class Children:
         try:
             created = await self.api.create(wanted)
         except ApiError as error:
-            if error.code != 409 or "already exists" not in error.message:
-                raise
-            # Its event has not come yet; take it as it is and let that event wake us again.
-            head = {name: wanted[name] for name in ("apiVersion", "kind")}
-            created = {**head, **await self.api.replace(wanted)}
+            if error.code == CONFLICT:
+                # It is there and its event is late, as after a start: learn it now and let the retry compare.
+                self.world.put(await self.api.get(path_of(wanted)))
+            raise
         self.world.put(created)
         return created
 

@@ -14,7 +14,7 @@ import kopf
 
 from tests.kserve_standin.api import Api, ApiError
 from tests.kserve_standin.children import Children
-from tests.kserve_standin.model import GROUP, ISVC_LABEL, Config
+from tests.kserve_standin.model import GROUP, ISVC_API, ISVC_LABEL, Config
 from tests.kserve_standin.reconcile import Reconciler
 from tests.kserve_standin.wake import woken
 from tests.kserve_standin.workqueue import Workqueue
@@ -25,9 +25,16 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("kserve-stand-in")
 _WORKERS = 4
-_SERVICES = f"inferenceservices.v1beta1.{GROUP}"
-_RUNTIMES = (f"servingruntimes.v1alpha1.{GROUP}", f"clusterservingruntimes.v1alpha1.{GROUP}")
-_CHILDREN = ("deployments.v1.apps", "services.v1", "horizontalpodautoscalers.v2.autoscaling", "pods.v1")
+# What the controller watches: API version, plural, kind, and the label without which an object is nobody's.
+_WATCHED = (
+    (ISVC_API, "inferenceservices", "InferenceService", ""),
+    (f"{GROUP}/v1alpha1", "servingruntimes", "ServingRuntime", ""),
+    (f"{GROUP}/v1alpha1", "clusterservingruntimes", "ClusterServingRuntime", ""),
+    ("apps/v1", "deployments", "Deployment", ISVC_LABEL),
+    ("v1", "services", "Service", ISVC_LABEL),
+    ("autoscaling/v2", "horizontalpodautoscalers", "HorizontalPodAutoscaler", ISVC_LABEL),
+    ("v1", "pods", "Pod", ISVC_LABEL),
+)
 
 
 async def run(kubeconfig: Path, config: Config, *, namespace: str | None = None) -> None:
@@ -35,6 +42,7 @@ async def run(kubeconfig: Path, config: Config, *, namespace: str | None = None)
     os.environ["KUBECONFIG"] = str(kubeconfig)  # the only way to tell kopf's own login
     world, queue = World(), Workqueue()
     async with Api.connect(kubeconfig) as api:
+        await _learn(api, world)
         children = Children(api, world)
         reconciler = Reconciler(api=api, world=world, children=children, config=config)
         workers = [asyncio.create_task(_work(queue, reconciler)) for _ in range(_WORKERS)]
@@ -51,6 +59,13 @@ async def run(kubeconfig: Path, config: Config, *, namespace: str | None = None)
             for worker in workers:
                 worker.cancel()
             await asyncio.gather(*workers, return_exceptions=True)
+
+
+async def _learn(api: Api, world: World) -> None:
+    """Learn what there is before anything is judged: a runtime that is only not known yet would look absent."""
+    for version, plural, kind, label in _WATCHED:
+        for manifest in await api.list(version, plural, label):
+            world.put({**manifest, "apiVersion": version, "kind": kind})
 
 
 async def _work(queue: Workqueue, reconciler: Reconciler) -> None:
@@ -71,8 +86,9 @@ def _settings() -> kopf.OperatorSettings:
     settings = kopf.OperatorSettings()
     settings.watching.chunk_size = 500
     settings.networking.request_timeout = 30
-    for resource in _CHILDREN:
-        settings.watching.label_selectors[resource] = ISVC_LABEL
+    for version, plural, _, label in _WATCHED:
+        if label:
+            settings.watching.label_selectors[_watched(version, plural)] = label
     return settings
 
 
@@ -92,10 +108,16 @@ def _registry(world: World, queue: Workqueue) -> kopf.OperatorRegistry:
         for key in keys:
             queue.add(key)
 
-    for resource in (_SERVICES, *_RUNTIMES, *_CHILDREN):
-        kopf.on.event(resource, registry=registry, id=resource.replace(".", "-"))(remember)
+    for version, plural, _, _ in _WATCHED:
+        kopf.on.event(*_watched(version, plural), registry=registry, id=plural)(remember)
     return registry
 
 
 def _login(**kwargs: Any) -> kopf.ConnectionInfo | None:
     return kopf.login_with_kubeconfig(**kwargs)
+
+
+def _watched(version: str, plural: str) -> tuple[str, str, str]:
+    """Return a resource as kopf names it: its API group, empty for the core, its version and its plural."""
+    group, _, number = version.rpartition("/")
+    return group, number, plural

@@ -10,7 +10,7 @@ from copy import deepcopy
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from tests.kserve_standin.api import Api, ApiError, path_of
+from tests.kserve_standin.api import NOT_FOUND, Api, ApiError, path_of
 from tests.kserve_standin.model import ISVC_LABEL, Manifest, app_label, predictor_name
 
 if TYPE_CHECKING:
@@ -33,6 +33,7 @@ class Live:
     api: Api
     isvc: Manifest
     _pods: set[str] = field(default_factory=set)
+    _runtimes: list[Manifest] = field(default_factory=list)
 
     async def open(self) -> None:
         """Create the InferenceService."""
@@ -42,6 +43,7 @@ class Live:
         """Do what a step of a scene says."""
         if "runtime" in step:
             await self.api.apply(step["runtime"])
+            self._runtimes.append(step["runtime"])
         if "edit" in step:
             await self.api.patch(self._child(step["edit"]["kind"]), step["edit"]["patch"])
         if "delete" in step:
@@ -78,8 +80,8 @@ class Live:
         await self.api.delete(self.isvc)
         await self._set_pods({})
         await until(self._is_gone)
-        for _, kind in _KINDS:
-            await self.api.delete(self._child(kind))
+        for left in (*(self._child(kind) for _, kind in _KINDS), *self._runtimes):
+            await self.api.delete(left)
 
     async def _is_gone(self) -> bool:
         return await self._find(self.isvc) is None
@@ -93,7 +95,7 @@ class Live:
         try:
             return await self.api.get(path_of(manifest))
         except ApiError as error:
-            if error.code != 404:
+            if error.code != NOT_FOUND:
                 raise
             return None
 

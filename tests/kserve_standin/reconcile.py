@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from tests.kserve_standin.api import Api, ApiError
+from tests.kserve_standin.api import CONFLICT, Api, ApiError
 from tests.kserve_standin.model import (
     DISABLE_AUTO_UPDATE,
     FINALIZER,
@@ -35,7 +35,6 @@ if TYPE_CHECKING:
     from tests.kserve_standin.world import World
 
 log = logging.getLogger("kserve-stand-in")
-_CONFLICT = 409
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,7 +85,7 @@ class Reconciler:
         try:
             return await self.children.bring(rendered)
         except ApiError as error:
-            if error.code == _CONFLICT:
+            if error.code == CONFLICT:
                 raise
             message = f"fails to reconcile predictor: {error.message}"
             raise Refused(kind=RefusalKind.RECONCILE_FAILED, message=message) from error

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 import yaml
 
-from tests.kserve_standin.api import Api, ApiError, path_of
+from tests.kserve_standin.api import NOT_FOUND, Api, ApiError, path_of
 from tests.kserve_standin.install import install
 from tests.kserve_standin.live import Live, expectations, until
 from tests.kserve_standin.model import ISVC_LABEL, Manifest
@@ -108,7 +108,7 @@ async def test_a_deployment_that_only_pretends_to_be_a_predictor_is_deleted(conn
         try:
             return "deletionTimestamp" in (await connection.get(path_of(stranger)))["metadata"]
         except ApiError as error:
-            return error.code == 404
+            return error.code == NOT_FOUND
 
     await until(is_gone)
     await live.close()
