@@ -1,0 +1,62 @@
+"""Installs the operator on the local cluster: manifests/default with the images that were built here."""
+
+import pathlib
+import sys
+from collections.abc import Mapping
+from typing import Any
+
+import yaml
+
+from hack import images
+from hack.cluster import access, kubectl, paths, shell
+from hack.cluster.errors import ClusterError
+
+NAMESPACE = "specdec-system"
+_MANIFESTS = pathlib.Path(__file__).parents[1] / "manifests" / "default"
+_WAIT_SECONDS = 180
+
+
+def with_images(objects: list[dict[str, Any]], refs: Mapping[str, str]) -> list[dict[str, Any]]:
+    """The objects with each container's image replaced, where `refs` has another for it."""
+
+    def replaced(value: Any) -> Any:
+        if isinstance(value, dict):
+            return {k: refs.get(v, v) if k == "image" and isinstance(v, str) else replaced(v) for k, v in value.items()}
+        return [replaced(part) for part in value] if isinstance(value, list) else value
+
+    return [replaced(each) for each in objects]
+
+
+def refs_of(built: images.Refs) -> dict[str, str]:
+    """The image names of the manifests, and what stands for them here."""
+    return {"specdec-operator": built.operator, "specdec-runtime:cpu": built.runtime}
+
+
+def ensure(built: images.Refs) -> None:
+    """Applies everything and waits for the operator. Safe to call again. Raises ClusterError with kubectl's words."""
+    kubeconfig = access.kubeconfig()
+    scratch = paths.layout().run / "install"
+    rendered = shell.run(kubectl.command(kubeconfig, "kustomize", str(_MANIFESTS)))
+    objects = with_images([each for each in yaml.safe_load_all(rendered) if each], refs_of(built))
+    crds = [each for each in objects if each["kind"] == "CustomResourceDefinition"]
+    kubectl.apply(kubeconfig, crds, scratch / "crds.json")
+    name = f"crd/{crds[0]['metadata']['name']}"
+    shell.run(kubectl.command(kubeconfig, "wait", "--for=condition=Established", "--timeout=30s", name))
+    kubectl.apply(kubeconfig, [each for each in objects if each not in crds], scratch / "operator.json")
+    rollout = ["rollout", "status", "deployment/specdec-operator", f"--namespace={NAMESPACE}"]
+    command = kubectl.command(kubeconfig, *rollout, f"--timeout={_WAIT_SECONDS}s")
+    shell.run(command, timeout=_WAIT_SECONDS + 10)
+
+
+def main() -> None:
+    """Installs with the images that are built from this tree."""
+    try:
+        ensure(images.refs())
+    except ClusterError as error:
+        print(f"error: {error}", file=sys.stderr)
+        raise SystemExit(1) from None
+    print(f"the operator runs in namespace {NAMESPACE}")
+
+
+if __name__ == "__main__":
+    main()

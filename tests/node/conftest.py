@@ -1,0 +1,60 @@
+"""Fixtures of the node tests: the local cluster with images, models and operator, and a namespace a test.
+
+What is missing is made, so `pytest tests/node` works by itself; `make test` makes it with its times printed.
+"""
+
+import asyncio
+import pathlib
+import uuid
+from collections.abc import AsyncIterator
+
+import pytest
+from hack import images, install, models
+from hack.cluster import access, lifecycle, volumes
+from kubernetes.aio import client, config
+
+from tests.node.service import Service
+from tests.wire.api import Api
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Everything in this folder is of the node layer."""
+    for item in items:
+        if pathlib.Path(__file__).parent in item.path.parents:
+            item.add_marker(pytest.mark.node)
+
+
+@pytest.fixture(scope="session")
+def cluster() -> pathlib.Path:
+    """The kubeconfig of a running cluster with the operator on it."""
+    lifecycle.up(print)
+    install.ensure(images.refs())
+    return access.kubeconfig()
+
+
+@pytest.fixture(scope="session")
+def model_folder() -> pathlib.Path:
+    """The tiny models: target, draft, draft-other-vocab, and prompts.json."""
+    return models.ensure()
+
+
+@pytest.fixture
+async def api(cluster: pathlib.Path) -> AsyncIterator[Api]:
+    """A client of the cluster."""
+    settings = client.Configuration()
+    await config.load_kube_config(str(cluster), client_configuration=settings)
+    async with client.ApiClient(settings) as connection:
+        yield Api(connection)
+
+
+@pytest.fixture
+async def service(api: Api, model_folder: pathlib.Path) -> AsyncIterator[Service]:
+    """A sis in a namespace of its own, with the models on a claim; removed afterwards with all that it made."""
+    namespace = f"node-{uuid.uuid4().hex[:8]}"
+    await asyncio.to_thread(volumes.ensure_models, model_folder, namespace)
+    made = Service(api, namespace, model_folder)
+    try:
+        yield made
+    finally:
+        await made.remove()
+        await api.call("delete", f"/api/v1/namespaces/{namespace}")

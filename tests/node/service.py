@@ -1,0 +1,122 @@
+"""One sis on the real node: applied, asked over HTTP, and looked at."""
+
+import asyncio
+import json
+import pathlib
+import time
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from tests.wire.api import DEPLOYMENT, ISVC, POD, SIS, Api, Object
+
+NAME = "tiny"
+_KINDS = (SIS, ISVC, DEPLOYMENT, POD, ("v1", "services"), ("apps/v1", "replicasets"))
+ENGINE = {
+    "accelerator": "cpu",
+    "maxModelLen": 1024,
+    "enforceEager": True,
+    "env": [{"name": "VLLM_CPU_OMP_THREADS_BIND", "value": "nobind"}, {"name": "OMP_NUM_THREADS", "value": "1"}],
+}
+
+
+class Service:
+    """A sis and its clients."""
+
+    def __init__(self, api: Api, namespace: str, models: pathlib.Path) -> None:
+        self.api = api
+        self.namespace = namespace
+        self._prompts: dict[str, list[str]] = json.loads((models / "prompts.json").read_text())
+
+    async def apply(self, speculation: Object | None, **guard: Any) -> None:
+        """Applies the sis as a user does, with windows of seconds."""
+        quick = {"interval": "1s", "window": "6s", "warmup": "1s", "failureLimit": 2, "minDraftTokens": 200}
+        spec: Object = {
+            "model": {"uri": "pvc://models/target"},
+            "engine": ENGINE,
+            "rollout": {"strategy": "Replace", "deadline": "5m"},
+            "guard": quick | guard,
+        }
+        if speculation:
+            spec["speculation"] = speculation
+        body = {"apiVersion": SIS[0], "kind": "SpeculativeInferenceService", "metadata": {"name": NAME}, "spec": spec}
+        await self.api.apply(SIS, self.namespace, body)
+
+    async def status(self) -> Object:
+        """Its status."""
+        found = await self.api.get(SIS, self.namespace, NAME)
+        return found.get("status", {}) if found else {}
+
+    async def until(self, what: str, probe: Callable[[], Awaitable[Any]], seconds: float) -> Any:
+        """Waits until the probe gives something."""
+        deadline = time.monotonic() + seconds
+        while not (found := await probe()):
+            if time.monotonic() > deadline:
+                pods = [each.get("status") for each in await self.api.items(POD, self.namespace)]
+                raise AssertionError(f"{what}: not within {seconds:.0f} s; sis {await self.status()}; pods {pods}")
+            await asyncio.sleep(0.2)
+        return found
+
+    async def phase(self, *wanted: str, seconds: float = 180.0) -> Object:
+        """Waits for a phase; returns the status."""
+
+        async def there() -> Object | None:
+            status = await self.status()
+            return status if status.get("phase") in wanted else None
+
+        return await self.until(f"phase {wanted}", there, seconds)
+
+    async def verdict(self, wanted: str, kind: str, seconds: float = 60.0) -> Object:
+        """Sends traffic of one kind until a window has this verdict; returns the status."""
+        async with Traffic(self, kind):
+
+            async def there() -> Object | None:
+                status = await self.status()
+                return status if status.get("guard", {}).get("verdict") == wanted else None
+
+            return await self.until(f"verdict {wanted} on {kind}", there, seconds)
+
+    async def ask(self, prompt: str, **sampling: Any) -> Object:
+        """One completion, through the API server's service proxy."""
+        path = f"/api/v1/namespaces/{self.namespace}/services/http:{NAME}-predictor:80/proxy/v1/completions"
+        body = {"model": NAME, "prompt": prompt, "max_tokens": 96, "temperature": 0} | sampling
+        return await self.api.call("post", path, body)
+
+    def prompt(self, kind: str, number: int) -> str:
+        """One of the prompts of a kind."""
+        prompts = self._prompts[kind]
+        return prompts[number % len(prompts)]
+
+    async def remove(self) -> None:
+        """Deletes the sis and waits until nothing that it made is left."""
+        if await self.api.get(SIS, self.namespace, NAME) is None:
+            return
+        await self.api.delete(SIS, self.namespace, NAME)
+
+        async def gone() -> bool:
+            return not [each for kind in _KINDS for each in await self.api.items(kind, self.namespace)]
+
+        await self.until("everything gone", gone, 60)
+
+
+class Traffic:
+    """One client that asks again and again, for the length of a block."""
+
+    def __init__(self, service: Service, kind: str) -> None:
+        self._service = service
+        self._kind = kind
+        self._task: asyncio.Task[None] | None = None
+
+    async def __aenter__(self) -> "Traffic":
+        self._task = asyncio.create_task(self._run())
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.gather(self._task, return_exceptions=True)
+
+    async def _run(self) -> None:
+        number = 0
+        while True:
+            await self._service.ask(self._service.prompt(self._kind, number))
+            number += 1

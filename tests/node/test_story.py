@@ -1,0 +1,55 @@
+"""The main job on real parts: a real node, a real vLLM with a real draft, real counters."""
+
+from tests.node.service import NAME, Service, Traffic
+from tests.wire.api import ISVC, POD
+
+DRAFT = {"method": "draft_model", "tokens": 4, "draft": {"uri": "pvc://models/draft"}}
+
+
+async def test_serve_watch_roll_back(service: Service) -> None:
+    """Accepted on code; taken out on the language that the draft never learnt; nothing is left when it is deleted."""
+    await service.apply(DRAFT)
+    await service.phase("Watching")
+    status = await service.verdict("Pass", "code")
+    assert status["acceptance"]["rate"] > 0.5
+    async with Traffic(service, "drift"):
+        status = await service.phase("Responding", "RolledBack", seconds=60)
+    assert status["guard"]["rollback"]["reason"] == "AcceptanceRateLow"
+    await service.phase("RolledBack")
+    child = await service.api.get(ISVC, service.namespace, NAME)
+    assert child is not None
+    assert not any(arg.startswith("--speculative-config") for arg in child["spec"]["predictor"]["model"]["args"])
+    answer = await service.ask(service.prompt("drift", 0))
+    assert answer["usage"]["completion_tokens"] > 0
+    await service.remove()
+
+
+async def test_a_draft_that_cannot_work_is_taken_out_in_the_preflights_words(service: Service) -> None:
+    """Another vocabulary, then no folder at all: refused in seconds, with words, and the service runs plain."""
+    await service.apply(DRAFT | {"draft": {"uri": "pvc://models/draft-other-vocab"}})
+    status = await service.phase("Responding", "RolledBack", seconds=60)
+    rollback = status["guard"]["rollback"]
+    assert rollback["reason"] == "RolloutFailed"
+    assert "PreflightRefused" in rollback["message"]
+    assert "vocab" in rollback["message"].lower()
+    await service.apply(DRAFT | {"draft": {"uri": "pvc://models/no-such-draft"}})
+
+    async def about_the_folder() -> bool:
+        said = (await service.status())["guard"].get("rollback", {}).get("message", "")
+        return "PreflightRefused" in said and "vocab" not in said.lower()
+
+    await service.until("a refusal about the folder", about_the_folder, 60)
+    await service.phase("RolledBack")
+    (pod,) = [
+        each for each in await service.api.items(POD, service.namespace) if "deletionTimestamp" not in each["metadata"]
+    ]
+    assert any(each["type"] == "Ready" and each["status"] == "True" for each in pod["status"]["conditions"])
+
+
+async def test_ngram_needs_no_draft_and_drafts_on_repetition(service: Service) -> None:
+    """Look-up in the text: code repeats itself, so tokens are drafted and accepted."""
+    await service.apply({"method": "ngram", "tokens": 4, "ngram": {"lookupMin": 2, "lookupMax": 5}}, minDraftTokens=20)
+    await service.phase("Watching")
+    status = await service.verdict("Pass", "code")
+    assert status["acceptance"]["rate"] > 0.2
+    assert status["serving"]["method"] == "ngram"
