@@ -9,9 +9,12 @@ import pytest
 import yaml
 
 from tests.kserve_standin.__main__ import main
+from tests.kserve_standin.conditions import Conditions
 from tests.kserve_standin.install import crds
 from tests.kserve_standin.merge import merge, merge_container
-from tests.kserve_standin.model import ISVC_API, Manifest, RefusalKind, Refused
+from tests.kserve_standin.model import ISVC_API, Manifest, RefusalKind, Refused, Runtime
+from tests.kserve_standin.model_status import StillStarting, next_model_status
+from tests.kserve_standin.runtimes import resolve
 from tests.kserve_standin.scope import check_scope
 from tests.kserve_standin.wake import woken
 from tests.kserve_standin.workqueue import Workqueue
@@ -83,6 +86,47 @@ def test_what_it_does_not_cover_it_refuses_by_name(beyond: Manifest) -> None:
 def test_what_it_covers_it_lets_through() -> None:
     """The InferenceService that the operator renders is covered."""
     check_scope(isvc(minReplicas=1))
+
+
+def test_a_servingruntime_outweighs_a_clusterservingruntime_of_the_same_name() -> None:
+    """A namespace may have its own version of what the cluster offers."""
+    spec = {"supportedModelFormats": [{"name": "huggingface"}], "containers": []}
+    wide, narrow = (Runtime(name="rt", cluster_scoped=scoped, spec=spec) for scoped in (True, False))
+    model = isvc()["spec"]["predictor"]["model"]
+    assert resolve(model, [wide, narrow]) is narrow
+    assert resolve(model, [wide]) is wide
+
+
+def test_a_failed_initializer_outweighs_readiness_and_a_failed_server_does_not() -> None:
+    """With old pods available KServe calls the model loaded before it looks at the new server container."""
+    failed = {"terminated": {"reason": "Error", "exitCode": 1, "message": "no such model"}}
+    initializer = {"status": {"initContainerStatuses": [{"name": "storage-initializer", "state": failed}]}}
+    server = {"status": {"containerStatuses": [{"name": "kserve-container", "state": failed}]}}
+    states = [
+        next_model_status({}, [{"metadata": {}, **pod}], ready=True)["states"]["targetModelState"]
+        for pod in (initializer, server)
+    ]
+    assert states == ["FailedToLoad", "Loaded"]
+
+
+def test_a_failed_initializer_that_runs_again_says_nothing() -> None:
+    """KServe writes no status then and looks again in a second."""
+    again = {"name": "storage-initializer", "state": {"running": {}}, "lastState": {"terminated": {"exitCode": 1}}}
+    with pytest.raises(StillStarting):
+        next_model_status({}, [{"metadata": {}, "status": {"initContainerStatuses": [again]}}], ready=False)
+
+
+def test_a_conditions_time_moves_when_anything_in_it_does() -> None:
+    """Not only its status, as the Kubernetes convention has it: the reason is enough."""
+    conditions = Conditions.of({}, "t1")
+    conditions.initialize()
+    for now, reason in (("t2", "A"), ("t3", "A"), ("t4", "B")):
+        conditions.now = now
+        conditions.mark("PredictorReady", "False", reason)
+        if now == "t3":
+            assert conditions.found["PredictorReady"]["lastTransitionTime"] == "t2"
+    assert conditions.found["PredictorReady"]["lastTransitionTime"] == "t4"
+    assert conditions.found["IngressReady"]["lastTransitionTime"] == "t1"
 
 
 def pod(initializer: str, server: str) -> Manifest:
