@@ -25,8 +25,8 @@ def code_files(limit_bytes: int = 8_000_000) -> list[str]:
 
 
 def drift_texts(seed: int) -> list[str]:
-    """Return one long sentence from every starting pair of the drift language."""
-    return [drift.sentence(seed, start, 120) for start in range(drift.WORDS**2)]
+    """Return one long sentence from every place of the drift language."""
+    return [drift.sentence(seed, start, 120) for start in range(drift.LENGTH)]
 
 
 def prompts(seed: int, count: int, files: list[str]) -> dict[str, list[str]]:
@@ -39,5 +39,5 @@ def prompts(seed: int, count: int, files: list[str]) -> dict[str, list[str]]:
         if starts:
             first = dice.choice(starts)
             code.append("".join(lines[first : first + _PROMPT_LINES])[:400])
-    starts = dice.sample(range(drift.WORDS**2), count)
+    starts = dice.sample(range(drift.LENGTH), count)
     return {"code": code, "drift": [drift.sentence(seed, start, 24) for start in starts]}

@@ -1,6 +1,8 @@
-"""The second language of the target: a chain of invented words in which any two decide the third.
+"""The second language of the target: invented words of which any two decide the third.
 
-A model that has seen the chain continues it without a mistake; one that has not cannot guess a single word.
+The text walks a circle in which every pair of words occurs once, so it repeats itself only after WORDS ** 2 words, and
+one word alone says nothing about the next. A model that has learned the circle goes on without a mistake; one that
+has not guesses one word in sixteen.
 """
 
 from __future__ import annotations
@@ -10,6 +12,7 @@ import random
 _CONSONANTS = "bdfgklmnprstvz"
 _VOWELS = "aeiou"
 WORDS = 16
+LENGTH = WORDS**2
 
 
 def words(seed: int) -> list[str]:
@@ -23,19 +26,21 @@ def words(seed: int) -> list[str]:
     return found
 
 
-def chain(seed: int) -> dict[tuple[str, str], str]:
-    """Return the rule of the language: which word follows which two."""
-    dice = random.Random(f"chain-{seed}")  # noqa: S311
+def circle(seed: int) -> list[str]:
+    """Return a de Bruijn sequence of order two: a closed walk that takes every step between two words once."""
+    dice = random.Random(f"circle-{seed}")  # noqa: S311 (a language, not a secret)
     vocabulary = words(seed)
-    return {(a, b): dice.choice(vocabulary) for a in vocabulary for b in vocabulary}
+    steps = {word: dice.sample(vocabulary, WORDS) for word in vocabulary}
+    walked, path = list[str](), [vocabulary[0]]
+    while path:
+        if steps[path[-1]]:
+            path.append(steps[path[-1]].pop())
+        else:
+            walked.append(path.pop())
+    return walked[:-1]
 
 
 def sentence(seed: int, start: int, length: int) -> str:
-    """Return `length` words of the chain from one of its starting pairs."""
-    vocabulary, rule = words(seed), chain(seed)
-    pair = vocabulary[start % WORDS], vocabulary[start // WORDS % WORDS]
-    said = list(pair)
-    while len(said) < length:
-        pair = pair[1], rule[pair]
-        said.append(pair[1])
-    return " ".join(said)
+    """Return `length` words of the circle from one of its places."""
+    whole = circle(seed)
+    return " ".join(whole[(start + i) % LENGTH] for i in range(length))

@@ -29,11 +29,11 @@ class Recipe:
     window: int = 128
     batch: int = 6
     target: Shape = Shape(layers=4, hidden=128, heads=4, intermediate=352)
-    draft: Shape = Shape(layers=1, hidden=64, heads=2, intermediate=176)
+    draft: Shape = Shape(layers=1, hidden=128, heads=4, intermediate=352)
     code_steps: int = 150
     drift_steps: int = 120
-    draft_steps: int = 250
-    spoken: int = 128
+    draft_steps: int = 300
+    spoken: int = 256
     embedding_rate: float = 1e-2
     matrix_rate: float = 2e-2
     prompts: int = 32

@@ -1,0 +1,52 @@
+"""Where the pair is kept, under a name that changes with the recipe, and how it gets there."""
+
+from __future__ import annotations
+
+import shutil
+import time
+from typing import TYPE_CHECKING
+
+from hack import images
+from hack.cluster import paths
+from hack.cluster.errors import ClusterError
+from hack.images import box, build, content, tool
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+PROOF = "proof.json"
+_SOURCES = content.Sources(
+    files=(
+        *(f"hack/models/{name}.py" for name in ("corpus", "drift", "muon", "recipe", "train")),
+        "hack/images/requirements/cpu.txt",
+    )
+)
+
+
+def folder() -> Path:
+    """Return the folder that belongs to this recipe, whether or not it is there."""
+    return paths.cache() / "models" / content.digest(_SOURCES)
+
+
+def ensure() -> Path:
+    """Return the folder of the trained pair; a training that was cut off leaves nothing behind."""
+    target = folder()
+    if (target / "prompts.json").exists():
+        return target
+    started = time.monotonic()
+    unfinished = target.with_suffix(".unfinished")
+    shutil.rmtree(unfinished, ignore_errors=True)
+    unfinished.mkdir(parents=True)
+    code = box.run(("hack.models.train", str(unfinished)), unfinished, image())
+    if code != 0:
+        raise ClusterError(f"the training of the tiny models ended with code {code}; its words are above")
+    unfinished.rename(target)
+    print(f"models trained: {time.monotonic() - started:.0f} s", flush=True)
+    return target
+
+
+def image() -> str:
+    """Return the runtime image, built where it is missing; it has everything that training needs."""
+    ref = images.refs().runtime
+    build.ensure(tool.choose(), build.product("runtime"), print)
+    return ref
