@@ -1,0 +1,131 @@
+"""Who may import whom: the pure core imports no I/O, and each outside library has one door."""
+
+import ast
+import pathlib
+import sys
+
+import pytest
+
+ROOT = pathlib.Path(__file__).parents[2]
+
+
+def _sources(root: str) -> dict[str, str]:
+    found = sorted((ROOT / root).rglob("*.py"))
+    return {path.relative_to(ROOT / root).as_posix(): path.read_text() for path in found}
+
+
+OPERATOR = _sources("operator/specdec_operator")
+RUNTIME = _sources("runtime/specdec_runtime")
+
+PURE = ("api", "engine", "staging", "guard", "serving")
+VALUE_MODULES = frozenset(
+    ("collections", "dataclasses", "enum", "functools", "hashlib", "itertools", "json", "math", "re", "types", "typing")
+)
+BORROWED = {"api": {"pydantic", "yaml"}, "guard/counters.py": {"prometheus_client.parser"}}
+"""What pure code may import besides: parsers of text, no I/O."""
+PRINTS = "api/crd.py"
+"""Prints the CRD when it is run as a command."""
+
+DOORS = {
+    "kopf": {"control/handlers.py", "__main__.py"},
+    "kubernetes": {"cluster.py"},
+    "aiohttp": {"scrape.py"},
+    "time": {"control/handlers.py", "__main__.py"},
+    "random": {"control/handlers.py"},
+    "os": {"settings.py"},
+}
+"""The only files that may import each."""
+
+MOST_LINES = 250
+
+CORE = [path for path in OPERATOR if path.partition("/")[0] in PURE]
+
+
+def package(path: str) -> str:
+    """The package that a file lies in; the file itself where it lies in none."""
+    return path.partition("/")[0]
+
+
+def imported(source: str) -> set[str]:
+    """The modules that a source imports, by their full names."""
+    found: set[str] = set()
+    for node in ast.walk(ast.parse(source)):
+        match node:
+            case ast.Import(names=names):
+                found |= {each.name for each in names}
+            case ast.ImportFrom(module=str(module), level=0, names=names):
+                own = module.startswith("specdec_")
+                found |= {f"{module}.{each.name}" for each in names} if own else {module}
+            case ast.ImportFrom():
+                found.add("a relative import")
+    return found
+
+
+def strangers_in_pure(path: str, source: str) -> set[str]:
+    """What a file of a pure package imports and must not."""
+    own = {f"specdec_operator.{name}" for name in ("names", "errors", *PURE)}
+    borrowed = BORROWED.get(path, set()) | BORROWED.get(package(path), set())
+    allowed = (*VALUE_MODULES, *own, *borrowed, *(["sys"] if path == PRINTS else []))
+    return {name for name in imported(source) if not any(f"{name}.".startswith(f"{each}.") for each in allowed)}
+
+
+@pytest.mark.parametrize("path", CORE)
+def test_the_pure_core_imports_values_and_itself_only(path: str) -> None:
+    """No I/O, clock, chance, logging or environment: what it decides depends on its arguments alone."""
+    assert strangers_in_pure(path, OPERATOR[path]) == set()
+
+
+@pytest.mark.parametrize("path", CORE)
+def test_the_pure_core_opens_and_prints_nothing(path: str) -> None:
+    """Builtins need no import, so they are looked for by name."""
+    calls = [node.func for node in ast.walk(ast.parse(OPERATOR[path])) if isinstance(node, ast.Call)]
+    assert not {"open", "print", "input", "exec", "eval"} & {each.id for each in calls if isinstance(each, ast.Name)}
+
+
+@pytest.mark.parametrize("library", DOORS)
+def test_each_outside_library_has_its_door(library: str) -> None:
+    """Swapping a client, faking the clock or the network touches these files only."""
+    users = {
+        path for path, source in OPERATOR.items() if any(name.split(".")[0] == library for name in imported(source))
+    }
+    assert users == DOORS[library]
+
+
+def test_the_runtime_imports_the_standard_library_only() -> None:
+    """It runs inside an engine's image, whose packages are the engine's business; the plugin is vLLM's own guest."""
+    strangers = {
+        path: outside
+        for path, source in RUNTIME.items()
+        if path != "plugin.py"
+        and (outside := {n for n in imported(source) if n.split(".")[0] not in sys.stdlib_module_names} - _own(source))
+    }
+    assert strangers == {}
+
+
+def _own(source: str) -> set[str]:
+    return {name for name in imported(source) if name.split(".")[0] == "specdec_runtime"}
+
+
+@pytest.mark.parametrize("root", ["operator", "runtime"])
+def test_source_roots_hold_packages_only(root: str) -> None:
+    """`operator/__init__.py` would shadow the standard library's `operator` and break Python itself."""
+    assert [path.name for path in (ROOT / root).glob("*.py")] == []
+    assert [path.name for path in (ROOT / root).iterdir() if (path / "__init__.py").exists()] == [f"specdec_{root}"]
+
+
+@pytest.mark.parametrize("file", sorted([*ROOT.glob("operator/*/**/*.py"), *ROOT.glob("runtime/*/**/*.py")]))
+def test_files_stay_small_and_say_what_they_are(file: pathlib.Path) -> None:
+    """One idea a file: at most 250 lines, and a docstring on top."""
+    source, path = file.read_text(), file.name
+    assert len(source.splitlines()) <= MOST_LINES, path
+    assert ast.get_docstring(ast.parse(source)), path
+
+
+def test_a_forbidden_import_is_seen() -> None:
+    """The walk finds imports inside functions, under other names, and of our own shell."""
+    source = "def f():\n    import time as t\nfrom aiohttp.web import x\nfrom specdec_operator import metrics\n"
+    assert strangers_in_pure("guard/judge.py", source) == {"time", "aiohttp.web", "specdec_operator.metrics"}
+    assert strangers_in_pure("guard/judge.py", "import prometheus_client.parser, yaml") == {
+        "prometheus_client.parser",
+        "yaml",
+    }
