@@ -1,0 +1,107 @@
+"""Reading vLLM's counters from a page of metrics."""
+
+import gzip
+import json
+import pathlib
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from specdec_operator.guard.counters import PREFIXES, Counters, read_counters, restarted
+from tests.unit.builders import counters
+
+TRACES = pathlib.Path(__file__).parents[1] / "data" / "traces"
+
+PAGE = """\
+# HELP vllm:spec_decode_num_drafts_total Number of spec decoding drafts.
+# TYPE vllm:spec_decode_num_drafts_total counter
+vllm:spec_decode_num_drafts_total{engine="0",model_name="m"} 10.0
+vllm:spec_decode_num_drafts_total{engine="1",model_name="m"} 5.0
+vllm:spec_decode_num_drafts_created{engine="0",model_name="m"} 1.79e+09
+vllm:spec_decode_num_draft_tokens_total{engine="0",model_name="m"} 30
+vllm:spec_decode_num_accepted_tokens_total{engine="0",model_name="m"} 12
+vllm:spec_decode_num_accepted_tokens_per_pos_total{engine="0",model_name="m",position="0"} 8
+vllm:spec_decode_num_accepted_tokens_per_pos_total{engine="1",model_name="m",position="0"} 1
+vllm:spec_decode_num_accepted_tokens_per_pos_total{engine="0",model_name="m",position="2"} 3
+vllm:generation_tokens_total{engine="0",model_name="m"} 22
+vllm:inter_token_latency_seconds_sum{engine="0",model_name="m"} not a number
+process_start_time_seconds 1.5e+09
+"""
+
+
+def test_counters_are_summed_over_data_parallel_ranks() -> None:
+    """One pod is one engine to the guard, however many ranks it has; lines of other families are not even parsed."""
+    assert read_counters(PAGE) == Counters(
+        drafts=15,
+        draft_tokens=30,
+        accepted_tokens=12,
+        generation_tokens=22,
+        accepted_per_position=(9, 0, 3),
+        started=1.5e9,
+        speculative=True,
+    )
+
+
+def test_a_page_without_the_families_is_not_a_page_with_zeros() -> None:
+    """An engine that was started without speculation counts no drafts at all."""
+    plain = read_counters('vllm:generation_tokens_total{engine="0"} 22\n')
+    assert (plain.speculative, plain.generation_tokens, plain.started) == (False, 22, None)
+    assert read_counters('vllm:spec_decode_num_drafts_total{engine="0"} 0\n').speculative
+
+
+def test_a_page_of_something_else_has_no_counters() -> None:
+    """An HTML error page is no engine's."""
+    assert read_counters("<html>it works</html>\n") == Counters()
+
+
+@pytest.mark.parametrize("line", ['vllm:generation_tokens_total{engine="0"} many', "vllm:generation_tokens_total{"])
+def test_a_broken_page_is_refused(line: str) -> None:
+    """A number that cannot be read is missing data, not zero."""
+    with pytest.raises(ValueError, match=r"\S"):
+        read_counters(line)
+
+
+@given(st.sampled_from(PREFIXES), st.text(alphabet='{}",=\\ 019abnNI+-.#e_:\t', max_size=30))
+def test_garbage_is_refused_in_one_way(prefix: str, rest: str) -> None:
+    """ValueError is what the scraper takes for a pod that did not answer."""
+    try:
+        read_counters(prefix + rest)
+    except ValueError:
+        return
+
+
+def test_a_recorded_page_reads_as_its_server_counted() -> None:
+    """The first page of 01-code-steady, numbers read by eye."""
+    with gzip.open(TRACES / "01-code-steady.jsonl.gz", "rt") as lines:
+        page = json.loads(next(lines))["text"]
+    assert read_counters(page) == Counters(
+        drafts=20816,
+        draft_tokens=83264,
+        accepted_tokens=24280,
+        generation_tokens=44987,
+        accepted_per_position=(7654, 6550, 5319, 4757),
+        started=1.79522686884e9,
+        speculative=True,
+    )
+
+
+@pytest.mark.parametrize(
+    ("change", "began_anew"),
+    [
+        ({}, False),
+        ({"generation_tokens": 1000.0}, False),
+        ({"started": 2.0e9}, True),
+        ({"started": None}, False),
+        ({"generation_tokens": 0.0}, True),
+        ({"drafts": 9.0}, True),
+        ({"draft_tokens": 39.0}, True),
+        ({"accepted_tokens": 0.0}, True),
+    ],
+)
+def test_an_engine_began_anew_when_its_start_moved_or_a_counter_fell(
+    change: dict[str, float | None], began_anew: bool
+) -> None:
+    """Counters only grow while a process lives; without a start time only they can tell."""
+    assert restarted(counters(10), replace(counters(10), **change)) is began_anew
