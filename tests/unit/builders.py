@@ -2,12 +2,15 @@
 
 from typing import Any
 
-from specdec_operator.api.spec import Spec
+from specdec_operator.api.spec import GuardMode, Spec
+from specdec_operator.guard.advance import Facts
 from specdec_operator.guard.counters import Counters
 from specdec_operator.guard.evidence import Evidence
 from specdec_operator.guard.judge import Thresholds
 from specdec_operator.guard.state import Phase, Rollback, State
+from specdec_operator.guard.verdict import Outcome, Reason, Verdict
 from specdec_operator.names import API_VERSION, KIND, OWNER_LABEL, REVISION_LABEL
+from specdec_operator.serving.rollout import Progress, RolloutView
 
 Body = dict[str, Any]
 
@@ -54,6 +57,33 @@ def make_state(phase: Phase = Phase.WATCHING, **changes: Any) -> State:
 def make_rollback(reason: str = "AcceptanceRateLow", at: float = 0.0, message: str = "acceptance 0.02") -> Rollback:
     """A decision against speculation."""
     return Rollback(reason=reason, message=message, at=at)
+
+
+def view(progress: Progress = Progress.COMPLETE, reason: str = "RolloutComplete", **changes: Any) -> RolloutView:
+    """How far a rollout is."""
+    return RolloutView(progress=progress, reason=reason, **({"message": "1 pods serve", "serving": 1} | changes))
+
+
+PROGRESSING = view(Progress.PROGRESSING, "RollingOut", message="0 of 1 pods of revision r2 are ready")
+FAILED = view(Progress.FAILED, "CrashLoop", message="pod p ended 3 times", serving=0)
+
+PASSED = Verdict(outcome=Outcome.PASS, reason=Reason.ACCEPTED, message="acceptance 0.80")
+LOW = Verdict(outcome=Outcome.FAIL, reason=Reason.ACCEPTANCE_RATE_LOW, message="acceptance 0.02 < 0.30")
+IDLE = Verdict(outcome=Outcome.INCONCLUSIVE, reason=Reason.NO_TRAFFIC, message="no token generated in 10 s")
+
+
+def facts(**changes: Any) -> Facts:
+    """Facts of a turn in which nothing happens: rolled out, enforced, no window closed."""
+    known: Body = {
+        "speculating": True,
+        "mode": GuardMode.ENFORCE,
+        "warmup": 4.0,
+        "failure_limit": 3,
+        "revision": "r1",
+        "rollout": view(),
+        "verdict": None,
+    }
+    return Facts(**(known | changes))
 
 
 def counters(drafts: float = 0, *, rate: float = 0.8, tokens: int = 4, **changes: Any) -> Counters:
