@@ -22,6 +22,8 @@ MERGE_PATCH = "application/merge-patch+json"
 APPLY_PATCH = "application/apply-patch+yaml"
 NOT_FOUND = 404
 CONFLICT = 409  # somebody else wrote, or made, the object first
+TOO_MANY_REQUESTS = 429  # also said by a resource whose CRD was just installed or changed
+SERVER_ERROR = 500
 FIELD_MANAGER = "kserve-stand-in"
 _PLURALS = {
     "ClusterServingRuntime": "clusterservingruntimes",

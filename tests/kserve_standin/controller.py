@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 import kopf
 
-from tests.kserve_standin.api import Api, ApiError
+from tests.kserve_standin.api import SERVER_ERROR, TOO_MANY_REQUESTS, Api, ApiError
 from tests.kserve_standin.children import Children
-from tests.kserve_standin.model import GROUP, ISVC_API, ISVC_LABEL, Config
+from tests.kserve_standin.model import GROUP, ISVC_API, ISVC_LABEL, Config, Manifest
 from tests.kserve_standin.reconcile import Reconciler
 from tests.kserve_standin.wake import woken
 from tests.kserve_standin.workqueue import Workqueue
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("kserve-stand-in")
 _WORKERS = 4
+_PATIENCE_SECONDS = 30.0
 # What the controller watches: API version, plural, kind, and the label without which an object is nobody's.
 _WATCHED = (
     (ISVC_API, "inferenceservices", "InferenceService", ""),
@@ -64,8 +65,21 @@ async def run(kubeconfig: Path, config: Config, *, namespace: str | None = None)
 async def _learn(api: Api, world: World) -> None:
     """Learn what there is before anything is judged: a runtime that is only not known yet would look absent."""
     for version, plural, kind, label in _WATCHED:
-        for manifest in await api.list(version, plural, label):
+        for manifest in await _listed(api, version, plural, label):
             world.put({**manifest, "apiVersion": version, "kind": kind})
+
+
+async def _listed(api: Api, version: str, plural: str, label: str) -> list[Manifest]:
+    """Return all objects of a resource; one whose CRD was just installed is not to be had for a moment."""
+    deadline = asyncio.get_running_loop().time() + _PATIENCE_SECONDS
+    while True:
+        try:
+            return await api.list(version, plural, label)
+        except ApiError as error:
+            passing = error.code == TOO_MANY_REQUESTS or error.code >= SERVER_ERROR
+            if not passing or asyncio.get_running_loop().time() > deadline:
+                raise
+        await asyncio.sleep(0.2)
 
 
 async def _work(queue: Workqueue, reconciler: Reconciler) -> None:
