@@ -79,8 +79,9 @@ class Tool:
 
     def names(self, repository: str) -> list[str]:
         """Return the images of a repository, newest first."""
-        listed = shell.run([self.kind, "images", "--format={{.Repository}}:{{.Tag}}", repository])
-        return [line for line in listed.split() if not line.endswith(":<none>")]
+        # Filtered here: buildah takes a repository without a tag for an image that it does not know.
+        listed = shell.run([self.kind, "images", "--format={{.Repository}}:{{.Tag}}"])
+        return [line for line in listed.split() if line.startswith(f"{repository}:") and not line.endswith(":<none>")]
 
 
 def choose() -> Tool:
