@@ -4,6 +4,8 @@ There are no on-change handlers, timers or indexes: they would keep their state 
 """
 
 import asyncio
+import dataclasses
+import os
 import random
 import time
 from collections.abc import Mapping
@@ -54,7 +56,13 @@ def configure(settings: kopf.OperatorSettings, **_: Any) -> None:
 @kopf.on.login(registry=REGISTRY)
 def login(**kwargs: Any) -> kopf.ConnectionInfo | None:
     """Logs in as the pod's service account, or as KUBECONFIG says; never by whatever client is installed."""
-    return kopf.login_with_service_account(**kwargs) or kopf.login_with_kubeconfig(**kwargs)
+    account, host = kopf.login_with_service_account(**kwargs), os.environ.get("KUBERNETES_SERVICE_HOST")
+    if account is None or host is None:
+        return account or kopf.login_with_kubeconfig(**kwargs)
+    # kopf asks for the API server by its DNS name; the address that every pod is given needs no DNS.
+    port = os.environ.get("KUBERNETES_SERVICE_PORT", "443")
+    address = f"[{host}]" if ":" in host else host
+    return dataclasses.replace(account, server=f"https://{address}:{port}")
 
 
 @kopf.on.probe(id="turns", registry=REGISTRY, errors=kopf.ErrorsMode.PERMANENT)
