@@ -1,0 +1,71 @@
+"""Draws the picture of a run with matplotlib, as SVG and PNG."""
+
+import pathlib
+from typing import Any
+
+import matplotlib
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from hack.demo.picture import Picture
+
+# Okabe and Ito's colours, which people with any colour vision can tell apart.
+_SPEED, _ACCEPTANCE, _MARK, _LEVEL = "#0072B2", "#009E73", "#D55E00", "#666666"
+_STYLE: dict[Any, Any] = {
+    "font.size": 9,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "svg.hashsalt": "specdec-operator",
+}
+
+
+def draw(picture: Picture, *files: pathlib.Path) -> None:
+    """Draw the picture into files; their suffixes say in which format."""
+    with matplotlib.rc_context(_STYLE):
+        figure = Figure(figsize=(9, 4.8))
+        upper, lower = figure.subplots(2, 1, sharex=True, height_ratios=(2, 3))
+        _acceptance(upper, picture)
+        _speed(lower, picture)
+        _marks(upper, lower, picture)
+        _frame(figure, lower, picture)
+        for file in files:
+            # Without its date, an equal picture is an equal file.
+            metadata = {"Date": None} if file.suffix == ".svg" else None
+            figure.savefig(file, dpi=150, metadata=metadata)
+
+
+def _acceptance(axes: Axes, picture: Picture) -> None:
+    axes.plot(*zip(*picture.acceptance, strict=True), ".-", color=_ACCEPTANCE)
+    axes.axhline(picture.minimum, color=_LEVEL, linestyle=":", linewidth=1)
+    axes.text(picture.end, picture.minimum, f" guard: ≥ {picture.minimum:g}", color=_LEVEL, va="bottom", ha="right")
+    axes.set(ylabel="accepted / drafted", ylim=(-0.05, 1.05))
+
+
+def _speed(axes: Axes, picture: Picture) -> None:
+    axes.plot(*zip(*picture.speeds, strict=True), color=_SPEED)
+    for level, begin, end in ((picture.plain_code, picture.begin, 0.0), (picture.plain_drift, 0.0, picture.end)):
+        axes.hlines(level, begin, end, color=_LEVEL, linestyle="--", linewidth=1)
+    axes.text(picture.begin, picture.plain_code, "plain, on code", color=_LEVEL, va="bottom")
+    axes.text(picture.end, picture.plain_drift, "plain, on drift", color=_LEVEL, va="bottom", ha="right")
+    axes.set(ylabel="tokens/s", xlabel="seconds from the change of the traffic")
+    axes.set_ylim(bottom=0)
+
+
+def _marks(upper: Axes, lower: Axes, picture: Picture) -> None:
+    for mark in picture.marks:
+        for axes in (upper, lower):
+            axes.axvline(mark.at, color=_MARK, linewidth=1)
+        upper.annotate(
+            f"{mark.words}, {mark.at:.1f} s" if mark.at else mark.words,
+            (mark.at, 1.05),
+            xytext=(3, 2),
+            textcoords="offset points",
+            color=_MARK,
+            annotation_clip=False,
+        )
+
+
+def _frame(figure: Figure, lower: Axes, picture: Picture) -> None:
+    lower.set_xlim(picture.begin, picture.end)
+    figure.text(0.99, 0.01, picture.caption, ha="right", fontsize=7, color=_LEVEL)
+    figure.tight_layout(rect=(0, 0.02, 1, 1))
