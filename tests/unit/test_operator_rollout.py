@@ -1,0 +1,145 @@
+"""How far a rollout is, from the bodies of the Deployment and its pods."""
+
+import json
+
+import pytest
+
+from specdec_operator.serving.pods import deployment_view, pod_view
+from specdec_operator.serving.rollout import Progress, RolloutView, refusal_words, view_rollout
+from tests.unit.builders import Body, crashed, ended, make_deployment, make_pod, running, termination, waiting
+
+PROGRESSING, COMPLETE, FAILED = Progress.PROGRESSING, Progress.COMPLETE, Progress.FAILED
+
+REFUSAL = json.dumps({"reason": "DraftMissing", "field": "draft", "message": "/mnt/draft/model: no such folder"})
+OLD = make_pod("old", revision="r1")
+
+
+def seen(deployment: Body | None, *pods: Body, waited: float = 10, deadline: float = 60) -> RolloutView:
+    """The rollout of r2."""
+    return view_rollout(
+        "r2",
+        deployment_view(deployment) if deployment else None,
+        tuple(pod_view(pod) for pod in pods),
+        waited=waited,
+        deadline=deadline,
+    )
+
+
+def new(engine: Body | None = None, *, ready: bool = False, **changes: object) -> Body:
+    """A pod of r2."""
+    return make_pod("new", revision="r2", ready=ready, engine=engine, **changes)
+
+
+MOVING = make_deployment("r2", updated=1, available=1, total=2)
+"""The new pod is beside the old one."""
+
+
+@pytest.mark.parametrize(
+    ("deployment", "pods", "progress", "reason"),
+    [
+        (None, [], PROGRESSING, "DeploymentMissing"),
+        (None, [OLD], PROGRESSING, "DeploymentMissing"),
+        (make_deployment("r1"), [OLD], PROGRESSING, "RollingOut"),
+        (make_deployment("r2", seen=False), [OLD], PROGRESSING, "RollingOut"),
+        (MOVING, [OLD, new()], PROGRESSING, "RollingOut"),
+        (make_deployment("r2", replicas=2, updated=1), [OLD, new(ready=True)], PROGRESSING, "RollingOut"),
+        (make_deployment("r2", available=0), [new()], PROGRESSING, "RollingOut"),
+        (make_deployment("r2"), [new(ready=True)], COMPLETE, "RolloutComplete"),
+        (make_deployment("r2"), [new(ready=True), make_pod("o", deleting=True)], COMPLETE, "RolloutComplete"),
+        (MOVING, [OLD, new(ended(78, message=REFUSAL))], FAILED, "PreflightRefused"),
+        (MOVING, [OLD, new(crashed(78, times=1, message=REFUSAL))], FAILED, "PreflightRefused"),
+        (MOVING, [OLD, new(ended(1))], PROGRESSING, "RollingOut"),
+        (MOVING, [OLD, new(crashed(1, times=2))], PROGRESSING, "RollingOut"),
+        (MOVING, [OLD, new(crashed(1, times=3))], FAILED, "CrashLoop"),
+        (MOVING, [OLD, new(running(3, termination(1)))], FAILED, "CrashLoop"),
+        (MOVING, [OLD, new(running(3, termination(1)), ready=True)], PROGRESSING, "RollingOut"),
+        (MOVING, [OLD, new(crashed(137, times=3, reason="OOMKilled"))], FAILED, "OutOfMemory"),
+        (MOVING, [OLD, new(crashed(78, times=1), deleting=True)], PROGRESSING, "RollingOut"),
+        (MOVING, [make_pod("old", ready=False, engine=crashed(1, times=9)), new()], PROGRESSING, "RollingOut"),
+        (MOVING, [OLD, new(waiting("ImagePullBackOff"))], PROGRESSING, "RollingOut"),
+    ],
+)
+def test_a_rollout_is_read_from_the_deployment_and_the_pods_of_its_revision(
+    deployment: Body | None, pods: list[Body], progress: Progress, reason: str
+) -> None:
+    """Pods of other revisions, pods that leave, and first crashes prove nothing against the new one."""
+    rollout = seen(deployment, *pods)
+    assert (rollout.progress, rollout.reason) == (progress, reason)
+
+
+@pytest.mark.parametrize(
+    ("pods", "serving"),
+    [([], 0), ([OLD], 1), ([OLD, new(ready=True)], 2), ([OLD, new()], 1), ([make_pod(deleting=True)], 0)],
+)
+def test_every_pod_that_answers_serves_whatever_its_revision(pods: list[Body], serving: int) -> None:
+    """While new pods crash the old ones keep answering, and Ready says so."""
+    assert seen(MOVING, *pods).serving == serving
+
+
+@pytest.mark.parametrize(
+    ("pod", "message"),
+    [
+        (new(), "0 of 1 pods of revision r2 are ready"),
+        (new(waiting("ContainerCreating")), "0 of 1 pods of revision r2 are ready"),
+        (
+            new(waiting("ErrImagePull", "localhost/x:1: not found")),
+            "0 of 1 pods of revision r2 are ready; pod new waits: ErrImagePull localhost/x:1: not found",
+        ),
+        (
+            new(unscheduled="0/1 nodes are available: 1 Insufficient memory."),
+            "0 of 1 pods of revision r2 are ready; pod new is not scheduled: "
+            "0/1 nodes are available: 1 Insufficient memory.",
+        ),
+    ],
+)
+def test_a_rollout_that_waits_says_what_for(pod: Body, message: str) -> None:
+    """In the kubelet's or the scheduler's own words."""
+    assert seen(MOVING, OLD, pod).message == message
+
+
+@pytest.mark.parametrize(
+    ("engine", "message"),
+    [
+        (ended(78, message=REFUSAL + "\n"), "DraftMissing: /mnt/draft/model: no such folder"),
+        (
+            crashed(1, times=4, message="loading\nRuntimeError: CUDA error\n"),
+            "pod new ended 4 times, last with exit code 1: RuntimeError: CUDA error",
+        ),
+        (crashed(139, times=3), "pod new ended 3 times, last with exit code 139"),
+    ],
+)
+def test_a_failure_is_told_in_the_pods_own_words(engine: Body, message: str) -> None:
+    """The preflight's sentence, or the last line of the log."""
+    assert seen(MOVING, new(engine)).message == message
+
+
+def test_a_pod_that_waits_may_wait_until_the_deadline() -> None:
+    """An image of 20 GB takes its time; after the deadline the rollout failed, and what it waited for is said."""
+    pod = new(waiting("ImagePullBackOff", "back-off"))
+    assert seen(MOVING, pod, waited=60, deadline=60).progress is PROGRESSING
+    late = seen(MOVING, pod, waited=61, deadline=60)
+    assert (late.progress, late.reason) == (FAILED, "DeadlineExceeded")
+    assert late.message == (
+        "not ready 61 s after the change, 60 s is the deadline; pod new waits: ImagePullBackOff back-off"
+    )
+
+
+def test_a_rollout_that_is_done_cannot_fail_any_more() -> None:
+    """Neither by the deadline nor by old restarts."""
+    assert seen(make_deployment("r2"), new(ready=True), waited=9999).progress is COMPLETE
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        (REFUSAL, "DraftMissing: /mnt/draft/model: no such folder"),
+        ("no json at all", "no json at all"),
+        ('{"reason": "X"}', '{"reason": "X"}'),
+        ("[]", "[]"),
+        ("", "the preflight refused to start and left no words"),
+        ("x" * 500, "x" * 400),
+    ],
+)
+def test_a_refusal_is_read_whatever_was_left(text: str, words: str) -> None:
+    """The termination message may be the log's tail instead of the JSON line."""
+    assert refusal_words(text) == words
