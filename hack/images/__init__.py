@@ -19,5 +19,5 @@ def refs() -> Refs:
     """Return the names without building anything."""
     return Refs(
         operator=f"localhost/specdec-operator:{content.digest(content.OPERATOR)}",
-        runtime=f"localhost/specdec-runtime:cpu-{content.digest(content.RUNTIME)}",
+        runtime=f"localhost/specdec-runtime:cpu-{content.digest(content.RUNTIME, more=content.distribution())}",
     )

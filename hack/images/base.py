@@ -9,7 +9,7 @@ from pathlib import Path
 from hack.cluster import paths, shell
 from hack.images import tool
 
-PUBLIC = "docker.io/library/debian:bookworm-slim"
+PUBLIC = "debian:bookworm-slim"
 LOCAL = "localhost/specdec-base:bookworm"
 _MIRROR = "http://deb.debian.org/debian"
 _PACKAGES = ("python3", "ca-certificates", "libnuma1", "libgomp1")

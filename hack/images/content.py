@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import hashlib
+import json
+import tomllib
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -22,13 +24,15 @@ OPERATOR = Sources(
     folders=("operator/specdec_operator",),
 )
 RUNTIME = Sources(
-    files=("Dockerfile.runtime", "pyproject.toml", "hack/images/requirements/cpu.txt"),
+    files=("Dockerfile.runtime", "hack/images/requirements/cpu.txt"),
     folders=("runtime/specdec_runtime", "hack/images/cpu"),
 )
-# What the engine layer is made of: the part of the runtime image that takes minutes.
-ENGINE = Sources(
-    files=("hack/images/requirements/cpu.txt", "hack/images/cpu/cuda_stubs.py", "hack/images/cpu/inspect_models.py")
-)
+
+
+def distribution(root: Path = ROOT) -> str:
+    """Return what the runtime image takes from pyproject.toml; the rest of it changes often and means nothing there."""
+    project = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    return json.dumps([project["version"], project["entry-points"]], sort_keys=True)
 
 
 def paths(sources: Sources, root: Path = ROOT) -> list[Path]:
@@ -43,9 +47,9 @@ def paths(sources: Sources, root: Path = ROOT) -> list[Path]:
     return sorted(found)
 
 
-def digest(sources: Sources, root: Path = ROOT) -> str:
+def digest(sources: Sources, root: Path = ROOT, more: str = "") -> str:
     """Return twelve digits that change with any name or byte."""
-    state = hashlib.sha256()
+    state = hashlib.sha256(more.encode())
     for path in paths(sources, root):
         text = path.read_bytes()
         state.update(f"{path.relative_to(root).as_posix()}\0{len(text)}\0".encode())

@@ -14,7 +14,7 @@ from pathlib import Path
 EXIT_CODE = 78
 TERMINATION_LOG = Path("/dev/termination-log")
 # The kubelet keeps the last 4096 bytes of the file; a longer line would reach the operator as broken JSON.
-_MESSAGE_LIMIT = 3000
+_LINE_LIMIT = 4095
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -27,10 +27,15 @@ class Refusal:
 
     def line(self) -> str:
         """Return the one JSON line that goes into the termination log."""
-        message = self.message
-        if len(message) > _MESSAGE_LIMIT:
-            message = message[:_MESSAGE_LIMIT] + "…"
-        return json.dumps({"reason": self.reason, "field": self.field, "message": message}, ensure_ascii=False)
+        message, cut = self.message, ""
+        while True:
+            answer = {"reason": self.reason, "field": self.field, "message": message + cut}
+            line = json.dumps(answer, ensure_ascii=False)
+            excess = len(line.encode()) - _LINE_LIMIT
+            if excess <= 0 or not message:
+                return line
+            # A character takes up to four bytes; cutting too little only costs another turn.
+            message, cut = message[: -max(1, excess // 4)], "…"
 
 
 class RefusedError(Exception):

@@ -1,0 +1,65 @@
+"""hack.images: what an image is named by, and what it installs."""
+
+import re
+from pathlib import Path
+
+import pytest
+from hack.images import content, locked, tool
+
+SOURCES = content.Sources(files=("Dockerfile",), folders=("package",))
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Path:
+    (tmp_path / "Dockerfile").write_text("FROM x\n")
+    (tmp_path / "package" / "inner").mkdir(parents=True)
+    (tmp_path / "package" / "inner" / "a.py").write_text("1\n")
+    return tmp_path
+
+
+def test_the_name_follows_every_byte_and_every_name(tree: Path) -> None:
+    names = [content.digest(SOURCES, tree)]
+    (tree / "package" / "inner" / "a.py").write_text("2\n")
+    names.append(content.digest(SOURCES, tree))
+    (tree / "package" / "inner" / "a.py").rename(tree / "package" / "b.py")
+    names.append(content.digest(SOURCES, tree))
+    names.append(content.digest(SOURCES, tree, more="version 2"))
+    assert len(set(names)) == 4
+
+
+def test_what_python_leaves_behind_does_not_change_the_name(tree: Path) -> None:
+    before = content.digest(SOURCES, tree)
+    (tree / "package" / "__pycache__").mkdir()
+    (tree / "package" / "__pycache__" / "a.cpython-311.pyc").write_bytes(b"x")
+    assert content.digest(SOURCES, tree) == before
+
+
+def test_a_byte_moved_between_files_changes_the_name(tree: Path) -> None:
+    (tree / "package" / "b.py").write_text("xy")
+    (tree / "package" / "c.py").write_text("z")
+    before = content.digest(SOURCES, tree)
+    (tree / "package" / "b.py").write_text("x")
+    (tree / "package" / "c.py").write_text("yz")
+    assert content.digest(SOURCES, tree) != before
+
+
+def test_every_source_of_the_images_is_there() -> None:
+    """A file that was renamed would else silently stop to count."""
+    for sources in (content.OPERATOR, content.RUNTIME):
+        assert all(path.is_file() for path in content.paths(sources))
+        assert all((content.ROOT / folder).is_dir() for folder in sources.folders)
+
+
+def test_the_cpu_image_leaves_out_cuda_but_for_its_runtime() -> None:
+    kept = locked.select("torch==2\nnvidia-cuda-runtime==13\nnvidia-cublas==13\ntriton==3\n", locked._LEFT_OUT["cpu"])
+    assert kept.split() == ["torch==2", "nvidia-cuda-runtime==13"]
+    assert locked.select("kopf==1\n", re.compile("$^")) == "kopf==1\n"
+
+
+def test_docker_gets_no_flag_that_only_buildah_knows() -> None:
+    arguments = {"BASE_IMAGE": "base"}
+    docker = tool.Tool(kind=tool.Kind.DOCKER).build("Dockerfile", "cpu", "name", arguments)
+    buildah = tool.Tool(kind=tool.Kind.BUILDAH).build("Dockerfile", "cpu", "name", arguments)
+    assert "--isolation=chroot" not in docker
+    assert "--isolation=chroot" in buildah
+    assert {"--target=cpu", "--build-arg=BASE_IMAGE=base"} <= set(docker) & set(buildah)

@@ -1,0 +1,60 @@
+"""specdec_runtime.flags: plain vLLM flags in, what concerns the models out."""
+
+import json
+
+import pytest
+
+from specdec_runtime import flags, refusal
+
+SPECULATION = {"method": "draft_model", "model": "/mnt/draft/model", "num_speculative_tokens": 4}
+TEXT = json.dumps(SPECULATION)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["--model=/m", f"--speculative-config={TEXT}", "--port=8080"],
+        ["--model", "/m", "--speculative-config", TEXT, "--port", "8080"],
+        ["--enforce-eager", "--model", "/m", "-sc", TEXT, "--port=1", "--port=8080"],
+        ["--model=/m", f"--speculative_config={TEXT}", "--port", "8080", "--enforce-eager"],
+    ],
+    ids=["equals", "separate", "short and repeated", "underscores"],
+)
+def test_every_spelling_reads_the_same(words: list[str]) -> None:
+    read = flags.read(words)
+    assert (read.model, read.speculation, read.port) == ("/m", SPECULATION, 8080)
+    assert (read.method, read.draft) == ("draft_model", "/mnt/draft/model")
+
+
+def test_what_is_not_given_is_absent() -> None:
+    read = flags.read(["--model=/m"])
+    assert (read.speculation, read.method, read.draft) == (None, None, None)
+    assert (read.port, read.max_model_len, read.load_format) == (8000, None, "auto")
+
+
+def test_ngram_has_no_draft() -> None:
+    assert flags.read(["--model=/m", '-sc={"method":"ngram","model":"[ngram]"}']).draft is None
+
+
+@pytest.mark.parametrize(
+    ("text", "length"), [("1024", 1024), ("8k", 8000), ("8K", 8192), ("1.5k", 1500), ("auto", None), ("-1", None)]
+)
+def test_the_context_length_is_read_as_vllm_writes_it(text: str, length: int | None) -> None:
+    assert flags.read(["--model=/m", f"--max-model-len={text}"]).max_model_len == length
+
+
+@pytest.mark.parametrize(
+    ("words", "reason", "field"),
+    [
+        ([], "ModelNotNamed", "--model"),
+        (["--model="], "ModelNotNamed", "--model"),
+        (["--model=/m", "--port=http"], "FlagInvalid", "--port"),
+        (["--model=/m", "--max-model-len=long"], "FlagInvalid", "--max-model-len"),
+        (["--model=/m", "--speculative-config={"], "SpeculativeConfigInvalid", "--speculative-config"),
+        (["--model=/m", "--speculative-config=[]"], "SpeculativeConfigInvalid", "--speculative-config"),
+    ],
+)
+def test_what_cannot_be_read_is_refused_with_its_flag(words: list[str], reason: str, field: str) -> None:
+    with pytest.raises(refusal.RefusedError) as caught:
+        flags.read(words)
+    assert (caught.value.refusal.reason, caught.value.refusal.field) == (reason, field)
