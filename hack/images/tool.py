@@ -80,7 +80,8 @@ class Tool:
     def names(self, repository: str) -> list[str]:
         """Return the images of a repository, newest first."""
         # Filtered here: buildah takes a repository without a tag for an image that it does not know.
-        listed = shell.run([self.kind, "images", "--format={{.Repository}}:{{.Tag}}"])
+        name = "Name" if self.kind is Kind.BUILDAH else "Repository"
+        listed = shell.run([self.kind, "images", f"--format={{{{.{name}}}}}:{{{{.Tag}}}}"])
         return [line for line in listed.split() if line.startswith(f"{repository}:") and not line.endswith(":<none>")]
 
 

@@ -41,7 +41,8 @@ def main() -> None:
     """The command of the operator's image."""
     settings = read_settings()
     kopf.configure(log_format=kopf.LogFormat.JSON)
-    logging.getLogger("kopf").setLevel(logging.WARNING)
+    for name in ("kopf", "aiohttp.access"):  # a line a watch event, a line a probe
+        logging.getLogger(name).setLevel(logging.WARNING)
     logging.getLogger("specdec_operator").setLevel(settings.log_level)
     metrics.serve(settings.metrics_port)
     asyncio.run(operate(settings))
