@@ -1,0 +1,133 @@
+"""What is served in which state, with which flags and folders, and what is refused in words."""
+
+import json
+from typing import Any
+
+import pytest
+
+from specdec_operator.api.spec import OWNED_FLAGS
+from specdec_operator.errors import Invalid
+from specdec_operator.guard.state import Phase
+from specdec_operator.serving.plan import Plan, plan
+from specdec_operator.staging.layout import Mount
+from tests.unit.builders import DRAFT, NAME, Body, make_rollback, make_spec, make_state
+
+BASE = ("--model=/mnt/target/model", f"--served-model-name={NAME}")
+
+
+def planned(state: Any = None, **spec: Any) -> Plan:
+    """The plan of a spec."""
+    return plan(make_spec(**spec), state or make_state(), name=NAME)
+
+
+def draft(**changes: Any) -> Body:
+    """A speculation whose draft lies elsewhere."""
+    return {"speculation": DRAFT | {"draft": changes}}
+
+
+@pytest.mark.parametrize(
+    ("spec", "flags"),
+    [
+        ({}, ['--speculative-config={"method":"draft_model","model":"/mnt/draft/model","num_speculative_tokens":4}']),
+        ({"speculation": None}, []),
+        (
+            {"speculation": {"method": "ngram", "tokens": 3}},
+            ['--speculative-config={"method":"ngram","num_speculative_tokens":3}'],
+        ),
+        (
+            {"speculation": {"method": "ngram", "tokens": 3, "ngram": {"lookupMin": 1}}},
+            [
+                '--speculative-config={"method":"ngram","num_speculative_tokens":3,'
+                '"prompt_lookup_max":5,"prompt_lookup_min":1}'
+            ],
+        ),
+        (
+            {"speculation": None, "engine": {"maxModelLen": 64, "maxNumSeqs": 2, "enforceEager": True}},
+            ["--max-model-len=64", "--max-num-seqs=2", "--enforce-eager"],
+        ),
+        ({"speculation": None, "engine": {"gpuMemoryUtilization": 0.5}}, ["--gpu-memory-utilization=0.5"]),
+        ({"speculation": None, "engine": {"args": ["--seed=1", "--b"]}}, ["--seed=1", "--b"]),
+    ],
+)
+def test_the_flags_are_plain_ones_of_vllm(spec: Body, flags: list[str]) -> None:
+    """In a fixed order; the speculation is one JSON with sorted keys."""
+    args = planned(**spec).args
+    assert args == (*BASE, *flags)
+    assert all(json.loads(arg.partition("=")[2]) for arg in args if arg.startswith("--speculative-config"))
+
+
+def test_a_rollback_takes_the_speculation_out_of_the_flags() -> None:
+    """That is all that a rollback is."""
+    state = make_state(Phase.RESPONDING, rollback=make_rollback())
+    assert planned(state).args == BASE
+    assert planned(state).speculation is None
+
+
+def test_the_served_name_is_the_users_or_the_objects() -> None:
+    """Clients send it as `model`."""
+    assert planned(model={"uri": "pvc://models", "name": "llama-8b"}).served_name == "llama-8b"
+    assert planned().served_name == NAME
+
+
+@pytest.mark.parametrize("flag", [*OWNED_FLAGS, "-sc", "--speculative_config", "--speculative-config.method"])
+@pytest.mark.parametrize("value", ["", "=x"])
+def test_flags_that_the_operator_renders_are_refused(flag: str, value: str) -> None:
+    """In every spelling that vLLM takes; the message says where, what, and what to do."""
+    with pytest.raises(Invalid) as refused:
+        planned(engine={"args": ["--seed=1", flag + value]})
+    assert refused.value.message == (
+        f"spec.engine.args[1]: {flag + value!r}: the operator renders this flag from the spec; use its field"
+    )
+
+
+def test_a_template_is_refused() -> None:
+    """KServe would expand it."""
+    with pytest.raises(Invalid, match=r"spec\.engine\.args\[0\]: .*KServe expands"):
+        planned(engine={"args": ["--chat-template={{ x }}"]})
+
+
+@pytest.mark.parametrize("args", [["--models=x"], ["--seed=--model"], ["--portal"]])
+def test_flags_that_only_look_alike_are_taken(args: list[str]) -> None:
+    """Whole flags are compared, not beginnings."""
+    assert planned(speculation=None, engine={"args": args}).args == (*BASE, *args)
+
+
+@pytest.mark.parametrize(
+    ("spec", "mounts"),
+    [
+        ({"speculation": None}, [("models", "target", "/mnt/target/model")]),
+        ({}, [("models", "target", "/mnt/target/model"), ("models", "draft", "/mnt/draft/model")]),
+        (
+            {"model": {"uri": "pvc://a", "path": "t"}} | draft(path="d"),
+            [("a", "t", "/mnt/target/model"), ("a", "d", "/mnt/draft/model")],
+        ),
+        (
+            {"model": {"uri": "pvc://a/x//y/", "path": "t/u"}} | draft(uri="pvc://b"),
+            [("a", "x/y/t/u", "/mnt/target/model"), ("b", "", "/mnt/draft/model")],
+        ),
+    ],
+)
+def test_target_and_draft_have_one_layout_wherever_they_lie(spec: Body, mounts: list[tuple[str, str, str]]) -> None:
+    """Flags need not know where an artifact comes from."""
+    assert planned(**spec).mounts == tuple(Mount(claim=c, folder=f, path=p) for c, f, p in mounts)
+
+
+@pytest.mark.parametrize(
+    ("spec", "field", "value"),
+    [
+        ({"model": {"uri": "hf://meta-llama/x"}}, "spec.model.uri", "hf://meta-llama/x"),
+        ({"model": {"uri": "pvc://"}}, "spec.model.uri", "pvc://"),
+        ({"model": {"uri": "pvc://Models/x"}}, "spec.model.uri", "pvc://Models/x"),
+        ({"model": {"uri": "pvc://models/../x"}}, "spec.model.uri", "pvc://models/../x"),
+        (draft(uri="s3://bucket/x"), "spec.speculation.draft.uri", "s3://bucket/x"),
+        ({"model": {"uri": "pvc://a", "path": "x"}} | draft(path="x"), "spec.speculation.draft.path", "x"),
+    ],
+)
+def test_folders_that_cannot_be_mounted_are_refused(spec: Body, field: str, value: str) -> None:
+    """Field, value and rule, whatever the state: a rolled-back sis is checked as well."""
+    for state in (make_state(), make_state(rollback=make_rollback())):
+        with pytest.raises(Invalid) as refused:
+            planned(state, **spec)
+        assert refused.value.field == field
+        assert refused.value.message.startswith(f"{field}: {value!r}: ")
+        assert refused.value.reason == "InvalidSpec"

@@ -1,0 +1,163 @@
+"""What is rendered for a sis: golden InferenceServices, and when their pods' revision changes."""
+
+from typing import Any
+
+import pytest
+
+from specdec_operator.guard.state import Phase, State
+from specdec_operator.names import OWNER_LABEL, REVISION_LABEL
+from specdec_operator.serving.plan import plan
+from specdec_operator.serving.render import Owner, Rendered, render
+from tests import golden
+from tests.unit.builders import DRAFT, NAME, NAMESPACE, Body, make_rollback, make_spec, make_state
+
+OWNER = Owner(name=NAME, namespace=NAMESPACE, uid="u-1")
+NGRAM: Body = {"method": "ngram", "tokens": 3, "ngram": {"lookupMin": 2, "lookupMax": 6}}
+EVERYTHING: Body = {
+    "model": {"uri": "pvc://models/llama", "path": "target", "name": "llama-8b"},
+    "speculation": {"method": "draft_model", "tokens": 2, "draft": {"uri": "pvc://drafts", "path": "llama/draft"}},
+    "engine": {
+        "accelerator": "nvidia",
+        "runtime": "team-runtime",
+        "maxModelLen": 4096,
+        "maxNumSeqs": 64,
+        "gpuMemoryUtilization": 0.85,
+        "enforceEager": True,
+        "args": ["--seed=7"],
+        "env": [{"name": "VLLM_LOGGING_LEVEL", "value": "DEBUG"}],
+    },
+    "resources": {"limits": {"nvidia.com/gpu": "1"}},
+    "replicas": 2,
+    "pod": {
+        "nodeSelector": {"gpu": "h200"},
+        "tolerations": [{"key": "gpu", "operator": "Exists"}],
+        "serviceAccountName": "reader",
+        "imagePullSecrets": [{"name": "registry"}],
+        "labels": {"team": "a"},
+        "annotations": {"note": "x"},
+    },
+    "rollout": {"strategy": "Replace", "deadline": "10m"},
+}
+ROLLED_BACK = make_state(Phase.ROLLED_BACK, rollback=make_rollback())
+
+
+def rendered(state: State | None = None, **spec: Any) -> Rendered:
+    """The InferenceService of a spec."""
+    return render(plan(make_spec(**spec), state or make_state(), name=NAME), OWNER)
+
+
+CASES: dict[str, Rendered] = {
+    "draft-model-one-claim": rendered(),
+    "draft-model-two-claims-everything-set": rendered(**EVERYTHING),
+    "ngram": rendered(speculation=NGRAM),
+    "rolled-back": rendered(ROLLED_BACK),
+    "plain": rendered(speculation=None),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_the_rendered_inference_service_is_the_golden_one(name: str) -> None:
+    """`SPECDEC_GOLDEN=write` rewrites the files; review the difference."""
+    assert CASES[name].manifest == golden.expected(name, CASES[name].manifest)
+
+
+def test_every_golden_file_belongs_to_a_case() -> None:
+    """A file that nothing is compared with would rot."""
+    assert golden.names() == sorted(CASES)
+
+
+def test_equal_specs_render_equally() -> None:
+    """Twice the same, whatever the order of keys: an apply of it changes nothing."""
+    turned = {key: EVERYTHING[key] for key in reversed(EVERYTHING)}
+    assert rendered(**EVERYTHING) == rendered(**turned)
+
+
+CHANGES: dict[str, tuple[State | None, Body]] = {
+    "target": (None, {"model": {"uri": "pvc://models/other"}}),
+    "target folder": (None, {"model": {"uri": "pvc://models/target", "path": "v2"}}),
+    "served name": (None, {"model": {"uri": "pvc://models/target", "name": "x"}}),
+    "method": (None, {"speculation": NGRAM}),
+    "K": (None, {"speculation": DRAFT | {"tokens": 2}}),
+    "draft": (None, {"speculation": DRAFT | {"draft": {"uri": "pvc://models/other"}}}),
+    "no speculation": (None, {"speculation": None}),
+    "rolled back": (ROLLED_BACK, {}),
+    "accelerator": (None, {"engine": {"accelerator": "nvidia"}}),
+    "runtime": (None, {"engine": {"accelerator": "cpu", "runtime": "mine"}}),
+    "longest sequence": (None, {"engine": {"accelerator": "cpu", "maxModelLen": 512}}),
+    "batch": (None, {"engine": {"accelerator": "cpu", "maxNumSeqs": 8}}),
+    "memory": (None, {"engine": {"accelerator": "cpu", "gpuMemoryUtilization": 0.5}}),
+    "eager": (None, {"engine": {"accelerator": "cpu", "enforceEager": True}}),
+    "flags": (None, {"engine": {"accelerator": "cpu", "args": ["--seed=1"]}}),
+    "env": (None, {"engine": {"accelerator": "cpu", "env": [{"name": "A", "value": "b"}]}}),
+    "resources": (None, {"resources": {"limits": {"cpu": "2"}}}),
+    "node selector": (None, {"pod": {"nodeSelector": {"a": "b"}}}),
+    "tolerations": (None, {"pod": {"tolerations": [{"operator": "Exists"}]}}),
+    "affinity": (None, {"pod": {"affinity": {"nodeAffinity": {}}}}),
+    "service account": (None, {"pod": {"serviceAccountName": "a"}}),
+    "pull secrets": (None, {"pod": {"imagePullSecrets": [{"name": "a"}]}}),
+    "priority": (None, {"pod": {"priorityClassName": "high"}}),
+    "pod labels": (None, {"pod": {"labels": {"a": "b"}}}),
+    "pod annotations": (None, {"pod": {"annotations": {"a": "b"}}}),
+    "deadline": (None, {"rollout": {"deadline": "5m"}}),
+}
+
+
+@pytest.mark.parametrize("what", CHANGES)
+def test_whatever_reaches_the_pods_changes_their_revision(what: str) -> None:
+    """The guard tells old pods from new ones by it."""
+    state, spec = CHANGES[what]
+    assert rendered(state, **spec).revision != rendered().revision
+
+
+def test_every_change_has_a_revision_of_its_own() -> None:
+    """No two of them look alike."""
+    revisions = [rendered(state, **spec).revision for state, spec in CHANGES.values()]
+    assert len(set(revisions)) == len(CHANGES)
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        {"guard": {"failureLimit": 1, "mode": "Observe"}},
+        {"generation": 7},
+        {"engine": {"accelerator": "cpu", "args": []}},
+        {"pod": {}},
+    ],
+)
+def test_what_does_not_reach_the_pods_keeps_the_revision(spec: Body) -> None:
+    """A stricter guard restarts nothing."""
+    assert rendered(**spec).revision == rendered().revision
+
+
+def test_the_revision_is_on_the_pods_and_the_owner_on_both() -> None:
+    """Pods are counted by the first, watched by the second; the InferenceService itself has no revision."""
+    made = rendered()
+    assert made.manifest["spec"]["predictor"]["labels"] == {OWNER_LABEL: NAME, REVISION_LABEL: made.revision}
+    assert made.manifest["metadata"]["labels"] == {OWNER_LABEL: NAME}
+
+
+def test_a_users_label_does_not_displace_ours() -> None:
+    """Without the owner's label the operator would not see the pod."""
+    labels = rendered(pod={"labels": {OWNER_LABEL: "x", "a": "b"}}).manifest["spec"]["predictor"]["labels"]
+    assert (labels[OWNER_LABEL], labels["a"]) == (NAME, "b")
+
+
+@pytest.mark.parametrize(
+    ("strategy", "replicas", "rendered_strategy"),
+    [
+        ("Surge", 1, {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 1, "maxUnavailable": 0}}),
+        ("Surge", 3, {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 1, "maxUnavailable": 0}}),
+        ("Replace", 1, {"type": "Recreate"}),
+        ("Replace", 3, {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 0, "maxUnavailable": 1}}),
+    ],
+)
+def test_surge_needs_room_and_replace_needs_none(strategy: str, replicas: int, rendered_strategy: Body) -> None:
+    """A single pod can only be replaced by stopping it first."""
+    made = rendered(rollout={"strategy": strategy}, replicas=replicas)
+    assert made.manifest["spec"]["predictor"]["deploymentStrategy"] == rendered_strategy
+
+
+def test_the_startup_probe_lasts_as_long_as_the_rollout_may() -> None:
+    """Else the kubelet kills an engine that is still loading."""
+    probe = rendered(rollout={"deadline": "10m"}).manifest["spec"]["predictor"]["model"]["startupProbe"]
+    assert probe["failureThreshold"] * probe["periodSeconds"] == 600

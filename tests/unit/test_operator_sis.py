@@ -1,0 +1,69 @@
+"""Reading a sis as the API server has it."""
+
+from typing import Any
+
+import pytest
+
+from specdec_operator.control.sis import read_sis, speculation_hash
+from specdec_operator.errors import Invalid
+from specdec_operator.names import RETRY_ANNOTATION
+from specdec_operator.serving.render import Owner
+from tests.unit.builders import DRAFT, make_sis, make_spec
+
+
+def test_a_sis_is_read_with_what_the_user_asked_by_annotation() -> None:
+    """Other annotations are not ours."""
+    sis = read_sis(make_sis(generation=3, annotations={RETRY_ANNOTATION: "7", "other": "x"}, status={"phase": "X"}))
+    assert (sis.owner, sis.generation, sis.retry) == (Owner(name="llama", namespace="team-a", uid="u-1"), 3, "7")
+    assert sis.status == {"phase": "X"}
+    assert read_sis(make_sis()).retry is None
+
+
+def test_fields_of_a_newer_version_are_passed_over() -> None:
+    """An older operator survives a newer CRD."""
+    body = make_sis(fromTheFuture={"a": 1}, guard={"alsoNew": True})
+    body["spec"]["speculation"] = DRAFT | {"newer": 1}
+    assert read_sis(body).spec == read_sis(make_sis()).spec
+
+
+@pytest.mark.parametrize(
+    ("spec", "words"),
+    [
+        ({"speculation": DRAFT | {"method": "medusa"}}, "spec.speculation.method: 'medusa': "),
+        ({"speculation": DRAFT | {"tokens": 0}}, "spec.speculation.tokens: 0: "),
+        ({"guard": {"interval": "15"}}, "spec.guard.interval: '15': "),
+        ({"guard": {"window": 120}}, "spec.guard.window: 120: "),
+        ({"model": {}}, "spec.model.uri: "),
+        ({"replicas": 0}, "spec.replicas: 0: "),
+    ],
+)
+def test_what_cannot_be_read_is_named(spec: dict[str, Any], words: str) -> None:
+    """The CRD refuses it first; an object from before a stricter CRD still comes here."""
+    with pytest.raises(Invalid) as refused:
+        read_sis(make_sis(**spec))
+    assert refused.value.message.startswith(words)
+
+
+@pytest.mark.parametrize(
+    "speculation",
+    [
+        None,
+        DRAFT | {"tokens": 2},
+        DRAFT | {"draft": {"uri": "pvc://models/other"}},
+        DRAFT | {"draft": {"uri": "pvc://models/draft", "path": "x"}},
+        {"method": "ngram", "tokens": 4},
+        {"method": "ngram", "tokens": 4, "ngram": {"lookupMin": 3}},
+    ],
+)
+def test_another_speculation_has_another_hash(speculation: dict[str, Any] | None) -> None:
+    """A changed hash forgets an earlier rollback."""
+    assert speculation_hash(make_spec(speculation=speculation)) != speculation_hash(make_spec())
+
+
+def test_the_same_meaning_has_the_same_hash() -> None:
+    """The order of keys, defaults that are written out, and the rest of the spec do not count."""
+    turned = {key: DRAFT[key] for key in reversed(DRAFT)} | {"ngram": None}
+    assert speculation_hash(make_spec(speculation=turned, replicas=3)) == speculation_hash(make_spec())
+    written = {"method": "ngram", "tokens": 4, "ngram": {"lookupMin": 2, "lookupMax": 5}}
+    left_out = written | {"ngram": {}}
+    assert speculation_hash(make_spec(speculation=written)) == speculation_hash(make_spec(speculation=left_out))
