@@ -1,0 +1,139 @@
+"""The generated CRD: structural, described, with its rules; the API server's own view is a wire test."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from specdec_operator.api.crd import crd, openapi, structural
+from specdec_operator.api.spec import Spec
+from specdec_operator.api.status import Status
+from tests.unit.builders import make_sis
+
+Schema = dict[str, Any]
+
+FORBIDDEN = {"$ref", "$defs", "anyOf", "oneOf", "allOf", "title", "const", "definitions"}
+
+
+def walk(schema: Schema, path: str) -> Iterator[tuple[str, Schema]]:
+    """Every schema inside a schema, by its path."""
+    yield path, schema
+    for name, part in schema.get("properties", {}).items():
+        yield from walk(part, f"{path}.{name}")
+    if "items" in schema:
+        yield from walk(schema["items"], f"{path}[]")
+
+
+NODES = dict(walk(openapi(), ""))
+SPEC = {path: node for path, node in NODES.items() if path.startswith(".spec")}
+
+
+def test_the_schema_is_structural() -> None:
+    """No references, no unions, and a type everywhere: the API server refuses anything else."""
+    for path, node in NODES.items():
+        assert not FORBIDDEN & set(node), path
+        assert node["type"] != "null", path
+        assert node.get("additionalProperties") is not True, path
+
+
+def test_nothing_has_a_null_default_and_lists_have_none() -> None:
+    """A default inside a list shows as drift in GitOps tools."""
+    for path, node in NODES.items():
+        assert node.get("default", "") is not None, path
+        assert "default" not in node or "[]" not in path, path
+
+
+def test_every_field_of_the_spec_is_described() -> None:
+    """`kubectl explain` shows nothing else."""
+    missing = [path for path, node in SPEC.items() if not node.get("description") and not path.endswith("[]")]
+    assert missing == []
+
+
+@pytest.mark.parametrize(
+    ("path", "words"),
+    [
+        (".spec.model.uri", "must be pvc://CLAIM or pvc://CLAIM/FOLDER, the scheme this version serves"),
+        (".spec.speculation", "method draft_model needs a draft"),
+        (".spec.speculation", "method ngram guesses from the text itself and takes no draft"),
+        (".spec.speculation", "ngram is only for method ngram"),
+        (".spec.speculation.draft", "name the draft by uri, or by path inside the target's artifact"),
+        (".spec.speculation.draft.uri", "must be pvc://CLAIM or pvc://CLAIM/FOLDER, the scheme this version serves"),
+        (".spec.speculation.ngram", "lookupMin must be <= lookupMax"),
+        (".spec.guard", "interval must be at least 1s"),
+        (".spec.guard", "window must be at least one interval"),
+        (
+            ".spec.engine.args",
+            "these flags are rendered by the operator: "
+            "--model, --served-model-name, --port, --speculative-config, --gpu-memory-utilization",
+        ),
+    ],
+)
+def test_what_cannot_run_is_refused_at_apply(path: str, words: str) -> None:
+    """By a CEL rule with a sentence of its own."""
+    assert words in [rule["message"] for rule in NODES[path]["x-kubernetes-validations"]]
+
+
+def test_fields_that_rules_name_exist() -> None:
+    """The API server refuses a rule with a wrong fieldPath."""
+    rules = [(path, rule) for path, node in NODES.items() for rule in node.get("x-kubernetes-validations", ())]
+    assert all(f"{path}{rule['fieldPath']}" in NODES for path, rule in rules if "fieldPath" in rule)
+
+
+def test_lists_that_rules_walk_are_bounded() -> None:
+    """The API server counts the cost of a rule by the longest list that it may meet."""
+    for path, node in NODES.items():
+        if node["type"] == "array" and "x-kubernetes-validations" in node:
+            assert "maxItems" in node, path
+            assert "maxLength" in node["items"], path
+
+
+def test_defaults_tell_the_truth() -> None:
+    """What the operator assumes for a field that is left out is what the API server fills in."""
+    assumed = Spec.model_validate({"model": {"uri": "pvc://models"}})
+    filled = {"guard": NODES[".spec.guard"]["default"], "engine": NODES[".spec.engine"]["default"]}
+    filled["rollout"] = NODES[".spec.rollout"]["default"]
+    assert Spec.model_validate({"model": {"uri": "pvc://models"}} | filled) == assumed
+    assert filled["guard"]["failureLimit"] == 3
+
+
+def test_the_status_asks_for_nothing() -> None:
+    """A part that a newer version drops must not make old objects unreadable; conditions are a map by type."""
+    required = {
+        path: node["required"] for path, node in NODES.items() if path.startswith(".status") and "required" in node
+    }
+    assert required == {".status.conditions[]": ["type"]}
+    assert NODES[".status.conditions"]["x-kubernetes-list-map-keys"] == ["type"]
+
+
+def test_durations_and_numbers_have_their_bounds() -> None:
+    """An exclusive bound is a flag beside the bound in a structural schema."""
+    share = NODES[".spec.engine.gpuMemoryUtilization"]
+    assert (share["minimum"], share["exclusiveMinimum"], share["maximum"]) == (0, True, 1)
+    assert NODES[".spec.guard.window"]["format"] == "duration"
+
+
+def test_columns_point_at_fields_that_exist() -> None:
+    """A wrong path shows as an empty column for ever."""
+    (version,) = crd()["spec"]["versions"]
+    columns = {each["name"]: each["jsonPath"] for each in version["additionalPrinterColumns"]}
+    assert list(columns)[:5] == ["Ready", "Phase", "Method", "K", "Accept"]
+    paths = [path for path in columns.values() if "?(" not in path and not path.startswith(".metadata")]
+    assert [path for path in paths if path not in NODES] == []
+
+
+def test_a_union_is_refused_when_the_crd_is_generated() -> None:
+    """A structural schema has none; better to stop here than at the API server."""
+    with pytest.raises(ValueError, match="no unions"):
+        structural({"anyOf": [{"type": "string"}, {"type": "integer"}]}, {})
+
+
+def test_parts_of_kubernetes_own_are_passed_on() -> None:
+    """Tolerations, affinity and resources are not ours to check."""
+    assert NODES[".spec.pod.affinity"]["x-kubernetes-preserve-unknown-fields"] is True
+    spec = Spec.model_validate(make_sis(resources={"limits": {"nvidia.com/gpu": "1"}})["spec"])
+    assert spec.resources == {"limits": {"nvidia.com/gpu": "1"}}
+
+
+def test_the_status_reads_what_a_newer_version_wrote() -> None:
+    """Unknown fields are passed over."""
+    assert Status.model_validate({"phase": "Watching", "fromTheFuture": {"a": 1}}).phase == "Watching"

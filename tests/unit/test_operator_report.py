@@ -1,0 +1,255 @@
+"""The status that is written, when it is worth a write, and the Events of a turn."""
+
+import copy
+import json
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from specdec_operator.control.durable import state_of
+from specdec_operator.control.report import Event, Findings, events_of, is_material, status_of
+from specdec_operator.guard.state import Phase, State
+from specdec_operator.serving.plan import plan
+from tests.unit.builders import (
+    FAILED,
+    IDLE,
+    LOW,
+    NAME,
+    PASSED,
+    PROGRESSING,
+    Body,
+    limits,
+    make_evidence,
+    make_rollback,
+    make_spec,
+    make_state,
+    view,
+)
+
+
+def found(state: State, *, spec: Body | None = None, **changes: Any) -> Findings:
+    """What a turn found out."""
+    parsed = make_spec(**(spec or {}))
+    known: Body = {
+        "name": NAME,
+        "generation": 1,
+        "plan": plan(parsed, state, name=NAME),
+        "rollout": view(),
+        "revision": "r1",
+        "url": None,
+        "thresholds": limits(),
+        "verdict": None,
+        "evidence": None,
+    }
+    return Findings(state=state, **(known | changes))
+
+
+WATCHING = make_state()
+ROLLED_BACK = make_state(Phase.ROLLED_BACK, rollback=make_rollback())
+
+
+def watched(rate: float = 0.8, *, drafts: float = 500, verdict: Any = PASSED, now: float = 60.0) -> Body:
+    """The status after a window."""
+    return status_of(found(WATCHING, verdict=verdict, evidence=make_evidence(drafts, rate=rate)), {}, now)
+
+
+def test_the_status_shows_what_is_and_why() -> None:
+    """All of it, for one passing window."""
+    made = watched()
+    assert {key: made[key] for key in ("observedGeneration", "phase", "reason", "message")} == {
+        "observedGeneration": 1,
+        "phase": "Watching",
+        "reason": "Accepted",
+        "message": "acceptance 0.80",
+    }
+    assert made["serving"] == {
+        "speculating": True,
+        "method": "draft_model",
+        "tokens": 4,
+        "revision": "r1",
+        "inferenceService": "inferenceservices.serving.kserve.io/llama",
+    }
+    assert made["acceptance"] == {
+        "rate": 0.8,
+        "length": 4.2,
+        "drafts": 500,
+        "draftTokens": 2000,
+        "perPosition": [0.8] * 4,
+        "windowSeconds": 10.0,
+        "pods": 1,
+    }
+    assert made["guard"]["thresholds"] == {"acceptanceRate": 0.3, "minDraftTokens": 200}
+    assert (made["guard"]["verdict"], made["guard"]["reason"]) == ("Pass", "Accepted")
+    assert [turn["state"] for turn in made["history"]] == ["Watching"]
+
+
+@pytest.mark.parametrize(
+    ("state", "changes", "reason"),
+    [
+        (make_state(Phase.ROLLING_OUT), {"rollout": PROGRESSING}, "RollingOut"),
+        (make_state(Phase.WARMING_UP), {}, "RolloutComplete"),
+        (WATCHING, {}, "RolloutComplete"),
+        (WATCHING, {"verdict": LOW}, "AcceptanceRateLow"),
+        (make_state(Phase.RESPONDING, rollback=make_rollback("X")), {"rollout": PROGRESSING}, "X"),
+        (ROLLED_BACK, {"verdict": PASSED}, "AcceptanceRateLow"),
+        (make_state(Phase.STALLED, rollback=make_rollback("X")), {"rollout": FAILED}, "CrashLoop"),
+        (make_state(Phase.SERVING), {}, "RolloutComplete"),
+    ],
+)
+def test_the_reason_is_the_decision_or_the_verdict_or_the_rollout(state: State, changes: Body, reason: str) -> None:
+    """What matters most in the phase."""
+    assert status_of(found(state, **changes), {}, 60)["reason"] == reason
+
+
+def test_a_plain_service_is_shown_as_plain() -> None:
+    """`none` and K=0 while rolled back, as well as without a speculation."""
+    for state, spec in ((ROLLED_BACK, {}), (make_state(Phase.SERVING), {"speculation": None})):
+        serving = status_of(found(state, spec=spec), {}, 60)["serving"]
+        assert (serving["speculating"], serving["method"], serving["tokens"]) == (False, "none", 0)
+
+
+def test_what_was_not_measured_this_time_is_kept() -> None:
+    """An idle hour, or an operator that was restarted, does not wipe out the last numbers."""
+    before = watched()
+    idle = status_of(found(WATCHING, verdict=IDLE, evidence=make_evidence(0)), before, 120)
+    assert idle["acceptance"] == before["acceptance"]
+    assert idle["guard"]["verdict"] == "Inconclusive"
+    restarted = status_of(found(WATCHING), before, 120)
+    for key in ("acceptance", "reason", "message", "history", "conditions"):
+        assert restarted[key] == before[key]
+    assert restarted["guard"] == before["guard"]
+
+
+def test_numbers_of_another_speculation_are_not_kept() -> None:
+    """They would be read as the new draft's."""
+    changed = make_state(Phase.ROLLING_OUT, speculation="s2")
+    after = status_of(found(changed, rollout=PROGRESSING), watched(0.1, verdict=LOW), 120)
+    assert "acceptance" not in after
+    assert "verdict" not in after["guard"]
+    said = {each["type"]: each["status"] for each in after["conditions"]}
+    assert (said["SpeculationActive"], said["GuardPassing"]) == ("Unknown", "Unknown")
+
+
+@pytest.mark.parametrize(
+    ("after", "since_written", "material"),
+    [
+        (watched(now=60), 0, False),
+        (watched(0.81), 9999, False),
+        (watched(0.9), 59, False),
+        (watched(0.9), 60, True),
+        (watched(drafts=700), 9999, False),
+        (watched(0.1, verdict=LOW), 0, True),
+        (watched(verdict=IDLE), 0, True),
+        (status_of(found(replace(WATCHING, failures=1), verdict=PASSED, evidence=make_evidence()), {}, 60), 0, True),
+        (status_of(found(WATCHING, verdict=PASSED, evidence=make_evidence(), url="http://x"), {}, 60), 0, True),
+        (status_of(found(WATCHING, verdict=PASSED, evidence=make_evidence(), generation=2), {}, 60), 0, True),
+        (status_of(found(WATCHING, verdict=PASSED, evidence=make_evidence(), rollout=FAILED), {}, 60), 0, True),
+        (status_of(found(WATCHING, verdict=PASSED), {}, 60), 0, True),
+        (status_of(found(ROLLED_BACK), {}, 60), 0, True),
+    ],
+    ids=[
+        "the same",
+        "two points are jitter",
+        "a moved number, too soon",
+        "a moved number, a minute later",
+        "more drafts",
+        "a verdict",
+        "a gap in the evidence",
+        "a counted failure",
+        "a URL",
+        "a generation",
+        "pods that went away",
+        "the first numbers",
+        "a phase",
+    ],
+)
+def test_a_status_is_written_for_decisions_and_numbers_once_a_minute(
+    after: Body, since_written: float, material: bool
+) -> None:
+    """A steady service is not written to at all."""
+    assert is_material(after, watched(), since_written=since_written) is material
+
+
+def test_the_first_status_is_always_written() -> None:
+    """Also where there is none at all yet."""
+    assert is_material(watched(), None, since_written=0)
+    assert is_material(watched(), {}, since_written=0)
+
+
+def test_status_leads_back_to_the_state_it_was_made_from() -> None:
+    """Every phase, with and without a rollback."""
+    for phase in Phase:
+        for rollback in (None, make_rollback()):
+            state = make_state(phase, rollback=rollback, rollbacks=1, failures=2, would_roll_back=rollback)
+            assert state_of(status_of(found(state), {}, 60)) == state
+
+
+def test_history_keeps_the_ten_newest_turns() -> None:
+    """One entry for each change of phase, newest first."""
+    status: Body = {}
+    phases = [Phase.ROLLING_OUT, Phase.WARMING_UP, Phase.WATCHING, Phase.RESPONDING] * 3
+    for at, phase in enumerate(phases):
+        state = make_state(phase, since=float(at), rollback=make_rollback() if phase is Phase.RESPONDING else None)
+        for _ in range(2):
+            status = status_of(found(state), status, float(at))
+    assert [turn["state"] for turn in status["history"]] == [phase.value for phase in reversed(phases)][:10]
+    assert len({turn["at"] for turn in status["history"]}) == 10
+
+
+def test_the_same_phase_begun_anew_is_a_turn() -> None:
+    """Another speculation while pods still roll out."""
+    first = status_of(found(make_state(Phase.ROLLING_OUT), rollout=PROGRESSING), {}, 0)
+    again = status_of(found(make_state(Phase.ROLLING_OUT, since=9, speculation="s2"), rollout=PROGRESSING), first, 9)
+    assert [turn["state"] for turn in again["history"]] == ["RollingOut", "RollingOut"]
+
+
+def test_a_status_full_of_words_stays_small() -> None:
+    """etcd and every watcher carry it: less than 16 KiB with ten turns of a preflight's long words."""
+    words = "w" * 1000
+    status: Body = {}
+    for at in range(12):
+        phase = (Phase.RESPONDING, Phase.ROLLED_BACK)[at % 2]
+        state = make_state(phase, since=float(at), rollback=make_rollback("RolloutFailed", message=words))
+        rollout = view(reason="PreflightRefused", message=words)
+        status = status_of(found(state, rollout=rollout, verdict=LOW, evidence=make_evidence(tokens=128)), status, at)
+    assert len(status["history"]) == 10
+    assert len(json.dumps(status)) < 16 * 1024
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "events"),
+    [
+        (None, make_state(Phase.ROLLING_OUT), [(False, "RollingOut")]),
+        (make_state(Phase.ROLLING_OUT), make_state(Phase.WARMING_UP), [(False, "WarmingUp")]),
+        (make_state(Phase.WARMING_UP), WATCHING, [(False, "Watching")]),
+        (WATCHING, WATCHING, []),
+        (WATCHING, replace(WATCHING, failures=2), []),
+        (WATCHING, make_state(Phase.RESPONDING, rollback=make_rollback()), [(True, "RollingBack")]),
+        (make_state(Phase.RESPONDING, rollback=make_rollback()), ROLLED_BACK, [(False, "RolledBack")]),
+        (ROLLED_BACK, make_state(Phase.STALLED, rollback=make_rollback()), [(True, "Stalled")]),
+        (make_state(Phase.ROLLING_OUT), make_state(Phase.SERVING), [(False, "Serving")]),
+        (WATCHING, replace(WATCHING, would_roll_back=make_rollback()), [(True, "WouldRollBack")]),
+        (replace(WATCHING, would_roll_back=make_rollback()), replace(WATCHING, would_roll_back=make_rollback()), []),
+    ],
+)
+def test_events_tell_of_transitions_only(before: State | None, after: State, events: list[tuple[bool, str]]) -> None:
+    """Events are not aggregated by the API server: one a tick would flood it."""
+    made = events_of(before, after, found(after))
+    assert [(event.warning, event.reason) for event in made] == events
+
+
+def test_a_rollback_is_told_with_its_numbers() -> None:
+    """In the Event as in the status."""
+    after = make_state(Phase.RESPONDING, rollback=make_rollback())
+    assert events_of(WATCHING, after, found(after)) == (
+        Event(warning=True, reason="RollingBack", message="AcceptanceRateLow: acceptance 0.02"),
+    )
+
+
+def test_the_status_before_is_not_changed() -> None:
+    """It is what lies in the API server."""
+    before = watched()
+    kept = copy.deepcopy(before)
+    status_of(found(ROLLED_BACK), before, 99)
+    assert before == kept
