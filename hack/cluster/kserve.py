@@ -6,7 +6,6 @@ import os
 import pathlib
 import re
 import sys
-import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
@@ -16,6 +15,7 @@ from hack.cluster.paths import Layout
 from hack.cluster.record import Flavour
 
 PROCESS = "kserve"
+_STAND_IN_LINE = b"this is the KServe stand-in"
 NAMESPACE = "kserve"
 REPOSITORY = pathlib.Path(__file__).parents[2]
 MINIMAL_CRDS = REPOSITORY / "tests" / "kserve_standin" / "crds"
@@ -108,12 +108,16 @@ class Controller:
             "run",
             f"--kubeconfig={self.layout.inner_kubeconfig}",
         ]
+        log = self.layout.log / f"{PROCESS}.log"
+        told = log.stat().st_size if log.exists() else 0
         self._spawn(words, {"PYTHONPATH": str(REPOSITORY)})
-        # It has no port to ask; one that cannot start at all ends within this time.
-        deadline = time.monotonic() + 1.0
-        while time.monotonic() < deadline:
-            self._must_run()
-            time.sleep(0.1)
+        ready.until(
+            "first line of the KServe stand-in",  # it has no port to ask; this line says that it has begun
+            lambda: _STAND_IN_LINE in log.read_bytes()[told:],
+            layout=self.layout,
+            needs=(PROCESS,),
+            timeout=30,
+        )
 
     def _start_manager(self) -> None:
         """Start the real controller. Its webhook server wants a certificate, though nothing calls it."""
@@ -139,10 +143,6 @@ class Controller:
     def _healthy(self) -> bool:
         program = f"import urllib.request as r; r.urlopen({_HEALTH!r}, timeout=2)"
         return shell.ask(netns.entered(self.layout.namespace, [sys.executable, "-I", "-c", program])).code == 0
-
-    def _must_run(self) -> None:
-        if not process.alive(process.recall(self.layout.processes, PROCESS)):
-            raise ClusterError(f"the KServe stand-in ended. {ready.last_words(self.layout, PROCESS)}")
 
     def _spawn(self, argv: list[str], environment: dict[str, str]) -> None:
         process.spawn(

@@ -34,6 +34,14 @@ def read_settings(environ: Mapping[str, str] = os.environ) -> Settings:
     )
 
 
+def api_server(environ: Mapping[str, str] = os.environ) -> str | None:
+    """The API server's URL by the address that every pod is given; None outside a cluster."""
+    host, port = environ.get("KUBERNETES_SERVICE_HOST"), environ.get("KUBERNETES_SERVICE_PORT", "443")
+    if host is None:
+        return None
+    return f"https://[{host}]:{port}" if ":" in host else f"https://{host}:{port}"
+
+
 def _number(environ: Mapping[str, str], name: str, default: int) -> int:
     text = environ.get(name, str(default))
     try:

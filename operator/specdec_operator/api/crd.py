@@ -9,11 +9,16 @@ from typing import Any
 import yaml
 
 from specdec_operator import names
-from specdec_operator.api.spec import Spec
+from specdec_operator.api.spec import Spec, rule
 from specdec_operator.api.status import Status
 
 Schema = dict[str, Any]
 
+_NAME_RULE = "self.metadata.name.size() <= 53 && self.metadata.name.matches('^[a-z]([-a-z0-9]*[a-z0-9])?$')"
+_NAME_MESSAGE = (
+    "metadata.name must be at most 53 characters of a-z, 0-9 and '-', beginning with a letter: "
+    "KServe makes a Service NAME-predictor of it, and a Service's name ends at 63"
+)
 _COLUMNS = (
     ("Ready", "string", '.status.conditions[?(@.type=="Ready")].status', 0, "Whether requests are answered."),
     ("Phase", "string", ".status.phase", 0, "The guard's state."),
@@ -73,6 +78,7 @@ def openapi() -> Schema:
         "type": "object",
         "description": "Serves a model with speculative decoding, watches it, and takes it out when it does not pay.",
         "required": ["spec"],
+        "x-kubernetes-validations": [rule(_NAME_RULE, _NAME_MESSAGE)],
         "properties": {
             "apiVersion": {"type": "string"},
             "kind": {"type": "string"},

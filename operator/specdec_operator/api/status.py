@@ -17,12 +17,12 @@ class Part(BaseModel):
 class Condition(Part):
     """A Kubernetes condition."""
 
-    type: str
-    status: str
-    reason: str
-    message: str
-    last_transition_time: Time
-    observed_generation: int | None = None
+    type: str = Field(description="Ready, Reconciling, Stalled, RolledBack, SpeculationActive or GuardPassing.")
+    status: str = Field(description="True, False or Unknown.")
+    reason: str = Field(description="Why, in one word.")
+    message: str = Field(description="Why, in one sentence with numbers.")
+    last_transition_time: Time = Field(description="When the status changed last.")
+    observed_generation: int | None = Field(None, description="Generation of the spec that this is about.")
 
 
 class Serving(Part):
@@ -51,17 +51,17 @@ class Acceptance(Part):
 class Thresholds(Part):
     """What the guard compares with, defaults filled in."""
 
-    acceptance_rate: float | None = None
-    acceptance_length: float | None = None
-    min_draft_tokens: int | None = None
+    acceptance_rate: float | None = Field(None, description="Accepted / drafted tokens, at least.")
+    acceptance_length: float | None = Field(None, description="1 + accepted tokens / drafts, at least.")
+    min_draft_tokens: int | None = Field(None, description="Drafted tokens in a window, at least.")
 
 
 class Rollback(Part):
     """Why speculation was taken out."""
 
-    reason: str
-    message: str
-    at: Time
+    reason: str = Field(description="Why, in one word.")
+    message: str = Field(description="Why, with numbers.")
+    at: Time = Field(description="When it was decided.")
 
 
 class GuardStatus(Part):
@@ -81,32 +81,35 @@ class GuardStatus(Part):
     would_roll_back: Rollback | None = Field(None, description="What mode Observe would have done.")
     rollbacks: int = Field(0, description="Rollbacks so far.")
     handled_retry: str | None = Field(None, description="Value of the retry annotation that was handled last.")
-    thresholds: Thresholds | None = None
+    thresholds: Thresholds | None = Field(None, description="What the windows are compared with.")
 
 
 class Turn(Part):
     """One entry of the history."""
 
-    at: Time
-    state: str
-    reason: str | None = None
-    message: str | None = None
+    at: Time = Field(description="When the state began.")
+    state: str = Field(description="The guard's state.")
+    reason: str | None = Field(None, description="Why, in one word.")
+    message: str | None = Field(None, description="Why, with numbers.")
 
 
 class Status(Part):
     """What is, and why."""
 
-    observed_generation: int | None = None
+    observed_generation: int | None = Field(None, description="Generation of the spec that this status is about.")
     phase: str | None = Field(None, description="The guard's state, for people.")
     reason: str | None = Field(None, description="Why it is in this phase, in one word.")
     message: str | None = Field(None, description="Why it is in this phase, with numbers.")
     conditions: Annotated[
         list[Condition],
-        Field(json_schema_extra={"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["type"]}),
+        Field(
+            description="Ready sums up; Reconciling and Stalled are there only while true.",
+            json_schema_extra={"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["type"]},
+        ),
     ] = []
-    serving: Serving | None = None
-    acceptance: Acceptance | None = None
-    guard: GuardStatus | None = None
+    serving: Serving | None = Field(None, description="What the pods are asked to serve now.")
+    acceptance: Acceptance | None = Field(None, description="What the last window with enough evidence showed.")
+    guard: GuardStatus | None = Field(None, description="What the guard knows and must not forget.")
     history: list[Turn] | None = Field(None, description="The 10 newest turns.")
 
     def as_manifest(self) -> dict[str, Any]:

@@ -12,6 +12,8 @@ from specdec_operator.serving.rollout import Progress, RolloutView
 Said = tuple[str, str, str]
 """Status, reason, message."""
 
+ABOUT_SPECULATION: Final = frozenset({"RolledBack", "SpeculationActive", "GuardPassing"})
+"""Conditions that begin anew with another speculation; the others are about the service."""
 _MOVING: Final = frozenset({Phase.ROLLING_OUT, Phase.RESPONDING})
 
 

@@ -5,7 +5,6 @@ There are no on-change handlers, timers or indexes: they would keep their state 
 
 import asyncio
 import dataclasses
-import os
 import random
 import time
 from collections.abc import Mapping
@@ -19,6 +18,7 @@ from specdec_operator.control.loop import Loop
 from specdec_operator.control.report import Event
 from specdec_operator.control.stores import Stores
 from specdec_operator.control.wakeups import Key, Wakeups
+from specdec_operator.settings import api_server
 
 REGISTRY: Final = kopf.OperatorRegistry()
 _START_SPREAD: Final = 1.0
@@ -56,13 +56,10 @@ def configure(settings: kopf.OperatorSettings, **_: Any) -> None:
 @kopf.on.login(registry=REGISTRY)
 def login(**kwargs: Any) -> kopf.ConnectionInfo | None:
     """Logs in as the pod's service account, or as KUBECONFIG says; never by whatever client is installed."""
-    account, host = kopf.login_with_service_account(**kwargs), os.environ.get("KUBERNETES_SERVICE_HOST")
-    if account is None or host is None:
+    account, server = kopf.login_with_service_account(**kwargs), api_server()
+    if account is None or server is None:
         return account or kopf.login_with_kubeconfig(**kwargs)
-    # kopf asks for the API server by its DNS name; the address that every pod is given needs no DNS.
-    port = os.environ.get("KUBERNETES_SERVICE_PORT", "443")
-    address = f"[{host}]" if ":" in host else host
-    return dataclasses.replace(account, server=f"https://{address}:{port}")
+    return dataclasses.replace(account, server=server)  # kopf would ask for a DNS name, and a cluster may have no DNS
 
 
 @kopf.on.probe(id="turns", registry=REGISTRY, errors=kopf.ErrorsMode.PERMANENT)

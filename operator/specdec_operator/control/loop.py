@@ -4,8 +4,6 @@ A new state is written before it is acted on: an operator that dies in between a
 dies later does not put back what it took out (docs/decisions/0001-decide-then-act.md).
 """
 
-import hashlib
-import json
 import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -14,8 +12,9 @@ from typing import Any, Final
 from specdec_operator import metrics
 from specdec_operator.cluster import Cluster
 from specdec_operator.control import report
+from specdec_operator.control.children import keep_applied, refuse_again
 from specdec_operator.control.durable import state_of
-from specdec_operator.control.memory import Applied, Memory
+from specdec_operator.control.memory import Memory
 from specdec_operator.control.report import Event, Findings
 from specdec_operator.control.sis import Sis, read_sis
 from specdec_operator.control.stores import Stores
@@ -116,12 +115,15 @@ class Loop:
         if _restarts(before, after):
             memory.window = memory.verdict = memory.evidence = None
             found = replace(found, verdict=None, evidence=None) if after.rollback is None else found
+        refuse_again(memory, wish.rendered)
         memory.state = after
+        memory.unsent += report.events_of(before, after, found)
         await self._tell(key, memory, found, now, decided=after != before)
-        await self._apply(key, memory, wish.rendered)
+        await keep_applied(self._cluster, self._stores, key, memory, wish.rendered)
         _log_change(key, before, after, found)
         metrics.observe(key, found, silent=memory.silent)
-        return Turn(delay=_delay(after, memory, sis, self._clock()), events=report.events_of(before, after, found))
+        events, memory.unsent = memory.unsent, ()
+        return Turn(delay=_delay(after, memory, sis, self._clock()), events=events)
 
     def _settled(self, key: Key, now: float) -> bool:
         """Whether what the watches have told can be believed: just after a start they have not told of every pod."""
@@ -190,19 +192,6 @@ class Loop:
     async def _write(self, key: Key, memory: Memory, status: dict[str, Any], now: float) -> None:
         await self._cluster.apply_status(*key, status)
         memory.written, memory.written_at = status, now
-
-    async def _apply(self, key: Key, memory: Memory, rendered: Rendered) -> None:
-        digest = hashlib.sha256(json.dumps(rendered.manifest, sort_keys=True).encode()).hexdigest()
-        child, applied = self._stores.child(key), memory.applied
-        if (
-            applied is not None
-            and applied.digest == digest
-            and (child is None or not child.drifted(applied.generation))
-        ):
-            return
-        live = await self._cluster.apply(rendered.manifest)
-        memory.applied = Applied(digest=digest, generation=live["metadata"]["generation"])
-        self._stores.note_applied(key)
 
     async def _stall(self, key: Key, memory: Memory, body: Mapping[str, Any], error: Invalid) -> Turn:
         now = self._clock()

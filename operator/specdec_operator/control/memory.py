@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from specdec_operator.control.report import Event
+from specdec_operator.errors import Invalid
 from specdec_operator.guard.evidence import Evidence
 from specdec_operator.guard.state import State
 from specdec_operator.guard.verdict import Verdict
@@ -18,12 +20,20 @@ class Applied:
     generation: int
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Refused:
+    """A manifest that the API server refused, by its digest, and in its words."""
+
+    digest: str
+    error: Invalid
+
+
 @dataclass(slots=True, kw_only=True)
 class Memory:
     """One sis between two turns of its loop.
 
     state: the newest state; durable once `written` holds it. next_look: when metrics are due, epoch seconds.
-    silent: pods that did not answer at the last look.
+    silent: pods that did not answer at the last look. unsent: Events of turns whose writes failed.
     """
 
     state: State | None = None
@@ -33,5 +43,7 @@ class Memory:
     verdict: Verdict | None = None
     evidence: Evidence | None = None
     applied: Applied | None = None
+    refused: Refused | None = None
+    unsent: tuple[Event, ...] = ()
     written: Mapping[str, Any] | None = None
     written_at: float = 0.0

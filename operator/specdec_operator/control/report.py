@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from specdec_operator.api import status as api
-from specdec_operator.control.conditions import merged, wanted_conditions
+from specdec_operator.control.conditions import ABOUT_SPECULATION, merged, wanted_conditions
 from specdec_operator.control.durable import guard_fields, to_time
 from specdec_operator.guard.evidence import Evidence
 from specdec_operator.guard.judge import Thresholds
@@ -16,6 +16,7 @@ from specdec_operator.serving.plan import Plan
 from specdec_operator.serving.rollout import RolloutView
 
 _TURNS_KEPT: Final = 10
+_TURN_WORDS: Final = 200
 _RATE_STEP: Final = 0.02
 _RATE_EVERY: Final = 60.0
 
@@ -51,7 +52,7 @@ def status_of(found: Findings, before: Mapping[str, Any], now: float) -> dict[st
     asked = found.plan.spec.speculation is not None
     same_subject = before.get("guard", {}).get("speculation") == state.speculation
     wanted = wanted_conditions(state, found.rollout, speculating=asked, verdict=found.verdict, evidence=found.evidence)
-    old = tuple(before.get("conditions", ())) if same_subject else ()
+    old = tuple(c for c in before.get("conditions", ()) if same_subject or c["type"] not in ABOUT_SPECULATION)
     reason, message = _why(found, before if same_subject else {})
     status = api.Status(
         observed_generation=found.generation,
@@ -132,7 +133,7 @@ def _history(found: Findings, before: Mapping[str, Any], stamp: str) -> list[api
     if turns and turns[0].state == phase and before.get("guard", {}).get("since") == to_time(found.state.since):
         return turns
     reason, message = _why(found, before)
-    return [api.Turn(at=stamp, state=phase, reason=reason, message=message), *turns][:_TURNS_KEPT]
+    return [api.Turn(at=stamp, state=phase, reason=reason, message=message[:_TURN_WORDS]), *turns][:_TURNS_KEPT]
 
 
 def is_material(status: Mapping[str, Any], written: Mapping[str, Any] | None, *, since_written: float) -> bool:

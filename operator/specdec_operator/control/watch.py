@@ -56,7 +56,7 @@ async def look(
     readings = await reader.read(urls)
     memory.silent = sum(reading is None for reading in readings.values())
     window = memory.window.with_readings(readings, now)
-    if now - window.opened < guard.window:
+    if now - window.opened < guard.window - guard.interval / 2:  # the look nearest to the end closes it
         memory.window = window
         return None
     memory.verdict, memory.evidence = judge(window, limits, now)

@@ -74,6 +74,8 @@ def _rolling_out(state: State, facts: Facts, now: float) -> State:
     match facts.rollout.progress:
         case Progress.PROGRESSING:
             return state
+        case Progress.BLOCKED:
+            return _enter(state, Phase.STALLED, now)
         case Progress.FAILED:
             return _rollout_failed(state, facts, now)
         case Progress.COMPLETE:
@@ -137,7 +139,7 @@ def _responding(state: State, facts: Facts, now: float) -> State:
     match facts.rollout.progress:
         case Progress.PROGRESSING:
             return state
-        case Progress.FAILED:
+        case Progress.FAILED | Progress.BLOCKED:
             return _enter(state, Phase.STALLED, now)
         case Progress.COMPLETE:
             return _enter(replace(state, revision=facts.revision), Phase.ROLLED_BACK, now)
@@ -149,13 +151,15 @@ def _rolled_back(state: State, facts: Facts, now: float) -> State:
     match facts.rollout.progress:
         case Progress.PROGRESSING:
             return state
-        case Progress.FAILED:
+        case Progress.FAILED | Progress.BLOCKED:
             return _enter(state, Phase.STALLED, now)
         case Progress.COMPLETE:
             return replace(state, revision=facts.revision)
 
 
 def _stalled(state: State, facts: Facts, now: float) -> State:
+    if state.wanted_since > state.since:  # the user has acted: other pods are asked for than those that failed
+        return _enter(state, Phase.RESPONDING if state.rollback else Phase.ROLLING_OUT, now)
     if facts.rollout.progress is Progress.COMPLETE:  # it healed by itself
         after = Phase.ROLLED_BACK if state.rollback else Phase.ROLLING_OUT
         return _enter(state, after, now)

@@ -1,6 +1,8 @@
 """vLLM's counters at one moment, read from the text of one pod's /metrics."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from math import isfinite
 from typing import Final
 
 from prometheus_client.parser import text_string_to_metric_families
@@ -11,6 +13,9 @@ _ACCEPTED: Final = "vllm:spec_decode_num_accepted_tokens_total"
 _ACCEPTED_PER_POSITION: Final = "vllm:spec_decode_num_accepted_tokens_per_pos_total"
 _GENERATED: Final = "vllm:generation_tokens_total"
 _STARTED: Final = "process_start_time_seconds"
+
+_MOST_POSITIONS: Final = 128
+"""The largest K that the CRD takes."""
 
 PREFIXES: Final = ("vllm:spec_decode_num_", _GENERATED, _STARTED)
 """Lines that do not start so are dropped before parsing: 63 times cheaper on a page of 45 kB."""
@@ -36,14 +41,16 @@ class Counters:
 
 
 def read_counters(page: str) -> Counters:
-    """The counters in a Prometheus text page. Raises ValueError when the kept lines are no Prometheus text."""
+    """The counters in a Prometheus text page. Raises ValueError when the kept lines are not vLLM's counters."""
     kept = "".join(f"{line}\n" for line in page.splitlines() if line.startswith(PREFIXES))
     totals: dict[str, float] = {}
     positions: dict[int, float] = {}
     for family in text_string_to_metric_families(kept):
         for sample in family.samples:
+            if not isfinite(sample.value):
+                raise ValueError(f"{sample.name} is {sample.value}: a counter is a finite number")
             if sample.name == _ACCEPTED_PER_POSITION:
-                position = int(sample.labels["position"])
+                position = _position(sample.labels)
                 positions[position] = positions.get(position, 0.0) + sample.value
             else:
                 totals[sample.name] = totals.get(sample.name, 0.0) + sample.value
@@ -56,6 +63,13 @@ def read_counters(page: str) -> Counters:
         started=totals.get(_STARTED),
         speculative=_DRAFTS in totals,
     )
+
+
+def _position(labels: Mapping[str, str]) -> int:
+    position = int(labels.get("position", "-1"))
+    if not 0 <= position < _MOST_POSITIONS:
+        raise ValueError(f"position={labels.get('position')!r}: a draft position is 0 to {_MOST_POSITIONS - 1}")
+    return position
 
 
 def restarted(before: Counters, after: Counters) -> bool:

@@ -15,6 +15,8 @@ Manifest: TypeAlias = dict[str, Any]
 
 PROVE: Final = ("python3", "-m", "specdec_runtime", "prove", f"--port={ENGINE_PORT}")
 """The startup probe in the runtime image: a pod is up only after it has really generated."""
+_BESIDE_PODS: Final = frozenset({"minReplicas", "maxReplicas", "deploymentStrategy"})
+"""Parts of the predictor that no pod template shows: changing them restarts no pod."""
 _PROBE_PERIOD: Final = 3
 _PROBE_TIMEOUT: Final = 30
 
@@ -39,7 +41,8 @@ class Rendered:
 def render(plan: Plan, owner: Owner) -> Rendered:
     """The InferenceService of a plan."""
     predictor = _predictor(plan)
-    revision = hashlib.sha256(json.dumps(predictor, sort_keys=True).encode()).hexdigest()[:10]
+    reaches_pods = {key: value for key, value in predictor.items() if key not in _BESIDE_PODS}
+    revision = hashlib.sha256(json.dumps(reaches_pods, sort_keys=True).encode()).hexdigest()[:10]
     labels = {**predictor.get("labels", {}), names.OWNER_LABEL: owner.name, names.REVISION_LABEL: revision}
     manifest = {
         "apiVersion": f"{names.KSERVE_GROUP}/{names.KSERVE_VERSION}",

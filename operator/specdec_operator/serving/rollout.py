@@ -13,6 +13,8 @@ from specdec_operator.serving.pods import DeploymentView, PodView
 
 REFUSED_EXIT_CODE: Final = 78
 """Exit code of the runtime's preflight (sysexits.h EX_CONFIG); its words are the termination message."""
+_MOST_WORDS: Final = 400
+"""Characters of others' words that are passed on: the status is kept small."""
 _CRASHES: Final = 3
 """Ends of one container after which it is taken to crash for good."""
 
@@ -23,6 +25,9 @@ class Progress(StrEnum):
     PROGRESSING = "Progressing"
     COMPLETE = "Complete"
     FAILED = "Failed"
+    """Its pods do not come up."""
+    BLOCKED = "Blocked"
+    """There are no pods to come up: nothing speaks for or against what they were to run."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,7 +51,7 @@ def view_rollout(
     """The state of the rollout of `revision`, `waited` seconds after it began, with `deadline` seconds to finish."""
     serving = sum(pod.ready and not pod.deleting for pod in pods)
     if deployment is None:
-        return _view(Progress.PROGRESSING, "DeploymentMissing", "KServe has not made the Deployment yet", serving)
+        return _without_deployment(waited, deadline, serving)
     current = tuple(pod for pod in pods if pod.revision == revision and not pod.deleting)
     if deployment.revision == revision and _complete(deployment):
         return _view(
@@ -58,13 +63,22 @@ def view_rollout(
     for pod in current:
         if failure := _failure(pod):
             return _view(Progress.FAILED, *failure, serving)
-    trouble = _trouble(current)
+    reason, trouble = _trouble(current)
     if waited > deadline:
         message = f"not ready {waited:.0f} s after the change, {deadline:.0f} s is the deadline{trouble}"
         return _view(Progress.FAILED, "DeadlineExceeded", message, serving)
     ready = sum(pod.ready for pod in current)
     message = f"{ready} of {deployment.replicas} pods of revision {revision} are ready{trouble}"
-    return _view(Progress.PROGRESSING, "RollingOut", message, serving)
+    return _view(Progress.PROGRESSING, reason, message, serving)
+
+
+def _without_deployment(waited: float, deadline: float, serving: int) -> RolloutView:
+    if waited <= deadline:
+        return _view(Progress.PROGRESSING, "DeploymentMissing", "KServe has not made the Deployment yet", serving)
+    message = (
+        f"KServe has made no Deployment in {waited:.0f} s: see whether it runs, and what `kubectl describe isvc` says"
+    )
+    return _view(Progress.BLOCKED, "DeploymentMissing", message, serving)
 
 
 def _complete(deployment: DeploymentView) -> bool:
@@ -86,7 +100,7 @@ def _failure(pod: PodView) -> tuple[str, str] | None:
         return None
     reason = "OutOfMemory" if pod.ended == "OOMKilled" else "CrashLoop"
     said = pod.message.strip().splitlines()
-    words = f": {said[-1][:400]}" if said else ""
+    words = f": {said[-1][:_MOST_WORDS]}" if said else ""
     return reason, f"pod {pod.name} ended {pod.ends} times, last with exit code {pod.exit_code}{words}"
 
 
@@ -94,18 +108,20 @@ def refusal_words(message: str) -> str:
     """The preflight's sentence out of its JSON line; the raw text where it is none."""
     try:
         said = json.loads(message)
-        return f"{said['reason']}: {said['message']}"
+        return f"{said['reason']}: {said['message']}"[:_MOST_WORDS]
     except (ValueError, KeyError, TypeError):
-        return message.strip()[:400] or "the preflight refused to start and left no words"
+        return message.strip()[:_MOST_WORDS] or "the preflight refused to start and left no words"
 
 
-def _trouble(pods: tuple[PodView, ...]) -> str:
+def _trouble(pods: tuple[PodView, ...]) -> tuple[str, str]:
+    """What keeps the pods from starting: a reason of its own, so that it is told when it changes, and words."""
     for pod in pods:
         if pod.pending:
-            return f"; pod {pod.name} is not scheduled: {pod.pending}"
+            return "Unschedulable", f"; pod {pod.name} is not scheduled: {pod.pending[:_MOST_WORDS]}"
         if pod.waiting and pod.waiting not in {"ContainerCreating", "PodInitializing"}:
-            return f"; pod {pod.name} waits: {pod.waiting} {pod.waiting_words[:300]}".rstrip()
-    return ""
+            reason = "ImagePull" if pod.waiting in {"ErrImagePull", "ImagePullBackOff"} else pod.waiting
+            return reason, f"; pod {pod.name} waits: {pod.waiting} {pod.waiting_words[:_MOST_WORDS]}".rstrip()
+    return "RollingOut", ""
 
 
 def _view(progress: Progress, reason: str, message: str, serving: int) -> RolloutView:

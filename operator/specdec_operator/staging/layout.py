@@ -31,8 +31,12 @@ def mounts(model: Model, draft: Draft | None) -> tuple[Mount, ...]:
     target = _mount("spec.model", model.uri, model.path, TARGET_PATH)
     if draft is None:
         return (target,)
-    uri = draft.uri if draft.uri is not None else f"pvc://{target.claim}"
-    return target, _mount("spec.speculation.draft", uri, draft.path, DRAFT_PATH)
+    guess = _mount("spec.speculation.draft", draft.uri or model.uri, draft.path, DRAFT_PATH)
+    if (guess.claim, guess.folder) == (target.claim, target.folder):
+        raise Invalid(
+            "spec.speculation.draft", draft.uri or draft.path, "this is the target's own folder; name the draft's"
+        )
+    return target, guess
 
 
 def _mount(field: str, uri: str, path: str | None, mount_path: str) -> Mount:
@@ -41,7 +45,8 @@ def _mount(field: str, uri: str, path: str | None, mount_path: str) -> Mount:
         raise Invalid(f"{field}.uri", uri, "write pvc://CLAIM or pvc://CLAIM/FOLDER; other schemes are not served yet")
     parts = [part for part in (match["folder"] or "").split("/") if part] + (path.split("/") if path else [])
     if ".." in parts:
-        raise Invalid(f"{field}.uri", uri, "a folder of the claim, without '..'")
+        where, value = ("path", path) if path and ".." in path else ("uri", uri)
+        raise Invalid(f"{field}.{where}", value, "a folder of the claim, without '..'")
     return Mount(claim=match["claim"], folder="/".join(parts), path=mount_path)
 
 

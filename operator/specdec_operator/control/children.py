@@ -1,0 +1,36 @@
+"""Keeps the InferenceService as it is rendered, with no write while it is."""
+
+import hashlib
+import json
+
+from specdec_operator.cluster import Cluster
+from specdec_operator.control.memory import Applied, Memory, Refused
+from specdec_operator.control.stores import Stores
+from specdec_operator.control.wakeups import Key
+from specdec_operator.errors import Invalid
+from specdec_operator.serving.render import Rendered
+
+
+def refuse_again(memory: Memory, rendered: Rendered) -> None:
+    """Raises the API server's refusal of this very manifest again, so that it is neither asked nor told twice."""
+    if memory.refused is not None and memory.refused.digest == _digest(rendered):
+        raise memory.refused.error
+
+
+async def keep_applied(cluster: Cluster, stores: Stores, key: Key, memory: Memory, rendered: Rendered) -> None:
+    """Applies the manifest when it is another one, or when somebody changed or deleted what was made of it."""
+    digest = _digest(rendered)
+    child, applied = stores.child(key), memory.applied
+    if applied is not None and applied.digest == digest and (child is None or not child.drifted(applied.generation)):
+        return
+    try:
+        live = await cluster.apply(rendered.manifest)
+    except Invalid as error:
+        memory.refused = Refused(digest=digest, error=error)
+        raise
+    memory.applied = Applied(digest=digest, generation=live["metadata"]["generation"])
+    stores.note_applied(key)
+
+
+def _digest(rendered: Rendered) -> str:
+    return hashlib.sha256(json.dumps(rendered.manifest, sort_keys=True).encode()).hexdigest()
