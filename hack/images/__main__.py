@@ -11,7 +11,7 @@ import time
 from hack.cluster import images as node
 from hack.cluster import paths, record
 from hack.cluster.errors import ClusterError
-from hack.images import build, locked, refs, tool
+from hack.images import build, delivery, locked, refs, tool
 
 _IMAGES = {"operator": ("operator",), "runtime": ("runtime",), "all": ("operator", "runtime")}
 
@@ -32,7 +32,7 @@ def ensure(names: tuple[str, ...]) -> None:
         say(f"{name} image {'built' if built else 'was built before'}: {time.monotonic() - started:.1f} s")
         if cluster is not None and not node.has(product.ref):
             started = time.monotonic()
-            node.load(product.ref)
+            delivery.load(builder, product.ref)
             say(f"{name} image loaded onto the cluster: {time.monotonic() - started:.1f} s")
         print(product.ref, flush=True)
 

@@ -13,6 +13,7 @@ import os
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 from contextlib import contextmanager
 from pathlib import Path
@@ -45,8 +46,11 @@ def ask(port: int, path: str, body: dict[str, Any] | None = None) -> str:
 
 
 @contextmanager
-def served(models: Path, method: dict[str, object] | None) -> Iterator[tuple[int, float]]:
-    """Start a server the way a pod does; yield its port and the seconds until it had proved itself."""
+def served(models: Path, method: dict[str, object] | None, *, plugins: bool = True) -> Iterator[tuple[int, float]]:
+    """Start a server the way a pod does; yield its port and the seconds until it had proved itself.
+
+    Without plugins it is vLLM as it comes, which a sampled generation may kill: then it only has to be healthy.
+    """
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
@@ -54,27 +58,35 @@ def served(models: Path, method: dict[str, object] | None) -> Iterator[tuple[int
     flags += ["--enforce-eager", "--kv-cache-memory-bytes=67108864", "--distributed-executor-backend=uni"]
     flags += [f"--speculative-config={json.dumps(method, sort_keys=True)}"] if method else []
     environment = os.environ | {"VLLM_ENABLE_V1_MULTIPROCESSING": "0", "OMP_NUM_THREADS": "1"}
-    log = models / "server.log"
+    environment |= {} if plugins else {"VLLM_PLUGINS": "none"}
     started = time.monotonic()
-    with log.open("w") as file:
+    with tempfile.NamedTemporaryFile("w", prefix="vllm-", suffix=".log", delete=False) as log:
         server = subprocess.Popen(
             [sys.executable, "-m", "specdec_runtime", "serve", *flags],
             env=environment,
-            stdout=file,
+            stdout=log,
             stderr=subprocess.STDOUT,
             start_new_session=True,
         )
     try:
-        _wait(server, port, log)
+        _wait(server, _probe(port) if plugins else _health(port), Path(log.name))
         yield port, time.monotonic() - started
     finally:
         server.terminate()
         server.wait(30)
+        Path(log.name).unlink()
 
 
-def _wait(server: subprocess.Popen[bytes], port: int, log: Path) -> None:
+def _probe(port: int) -> list[str]:
+    return [sys.executable, "-m", "specdec_runtime", "prove", f"--port={port}"]
+
+
+def _health(port: int) -> list[str]:
+    return [sys.executable, "-c", f"import urllib.request as r; r.urlopen('http://127.0.0.1:{port}/health')"]
+
+
+def _wait(server: subprocess.Popen[bytes], probe: list[str], log: Path) -> None:
     until = time.monotonic() + _START_SECONDS
-    probe = [sys.executable, "-m", "specdec_runtime", "prove", f"--port={port}"]
     while subprocess.run(probe, capture_output=True, check=False).returncode != 0:
         if server.poll() is not None or time.monotonic() > until:
             raise SystemExit(f"vLLM did not come up; the end of its log:\n{log.read_text()[-3000:]}")

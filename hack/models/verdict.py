@@ -9,6 +9,8 @@ if TYPE_CHECKING:
 
 CODE_AT_LEAST = 0.5
 DRIFT_BELOW = 0.1
+# Two samples of one distribution differ by the noise, which itself varies by a fifth or so.
+NOISE_FACTOR = 1.3
 
 
 def holds(proof: Mapping[str, Any]) -> bool:
@@ -29,3 +31,17 @@ def lines(proof: Mapping[str, Any]) -> Iterator[str]:
             line += f", plain {plain:.0f} tokens/s, speed {measured['tokens_per_second'] / plain:.2f}x"
         yield line
     yield "the pair is as it must be" if holds(proof) else "the pair is not as it must be"
+
+
+def sampling_holds(numbers: Mapping[str, float]) -> bool:
+    """Tell whether the plugin brings sampling to the noise floor, and whether it is needed for that."""
+    bound = numbers["noise"] * NOISE_FACTOR
+    return numbers["corrected"] <= bound and numbers["uncorrected"] > 2 * bound
+
+
+def sampling_line(numbers: Mapping[str, float]) -> str:
+    """Put the distances into words."""
+    return (
+        f"distance of sampled text from the plain server's: {numbers['corrected']:.2f} with the plugin, "
+        f"{numbers['uncorrected']:.2f} without; two samples of the plain server differ by {numbers['noise']:.2f}"
+    )

@@ -43,3 +43,13 @@ def test_speed_is_said_against_the_plain_server_where_it_was_measured() -> None:
     measured = {kind: {"acceptance": 0.7, "drafted": 10, "tokens_per_second": 150} for kind in ("code", "drift")}
     plain = {kind: {"tokens_per_second": 100} for kind in ("code", "drift")}
     assert "speed 1.50x" in next(iter(verdict.lines({"speculating": measured, "plain": plain})))
+
+
+@pytest.mark.parametrize(
+    ("corrected", "uncorrected", "holds"), [(0.2, 0.7, True), (0.4, 0.7, False), (0.2, 0.3, False)]
+)
+def test_the_plugin_is_needed_and_is_enough(corrected: float, uncorrected: float, holds: bool) -> None:
+    """A correction of a bug that is gone is as wrong as one that does not help."""
+    numbers = {"noise": 0.2, "corrected": corrected, "uncorrected": uncorrected}
+    assert verdict.sampling_holds(numbers) is holds
+    assert "0.20" in verdict.sampling_line(numbers)

@@ -26,7 +26,12 @@ def test_the_original_is_looked_at_once_and_not_called_again_where_it_is_broken(
 ) -> None:
     looked: list[object] = []
     corrected: list[object] = []
-    monkeypatch.setattr(plugin, "is_broken", lambda function: bool(looked.append(function)) or True)
+
+    def look(function: object) -> bool:
+        looked.append(function)
+        return True
+
+    monkeypatch.setattr(plugin, "is_broken", look)
     monkeypatch.setattr(plugin, "expand", lambda *arguments: corrected.append(arguments))
 
     def original(*arguments: object) -> None:

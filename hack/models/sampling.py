@@ -1,0 +1,64 @@
+"""Measures what speculation does to sampled text, with and without the plugin; runs where vLLM is.
+
+    python -m hack.models.sampling MODELS OUT.json
+
+Verification must not change the distribution of what is sampled. It is compared by the total variation distance
+between two samples of third tokens, and judged by the distance between two samples of the plain server.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+from hack.models import measure
+
+_SAMPLES = 600
+_PER_REQUEST = 50
+# The first token comes from the prompt, not from a draft; the third is the second that is verified.
+_POSITION = 2
+_TEMPERATURE = 0.6
+_PROMPTS = 2
+
+
+def sample(port: int, prompts: list[str]) -> Counter[tuple[int, int]]:
+    """Return how often which token came third, by prompt."""
+    seen: Counter[tuple[int, int]] = Counter()
+    for number, prompt in enumerate(prompts):
+        for _ in range(_SAMPLES // _PER_REQUEST):
+            body = {"model": "m", "prompt": prompt, "n": _PER_REQUEST, "max_tokens": _POSITION + 1, "ignore_eos": True}
+            body |= {"temperature": _TEMPERATURE, "return_token_ids": True}
+            answer: dict[str, Any] = json.loads(measure.ask(port, "/v1/completions", body))
+            seen.update((number, choice["token_ids"][_POSITION]) for choice in answer["choices"])
+    return seen
+
+
+def distance(one: Counter[tuple[int, int]], other: Counter[tuple[int, int]]) -> float:
+    """Return the total variation distance of two samples of one size, between 0 and 1."""
+    total = sum(one.values())
+    return round(sum(abs(one[key] - other[key]) for key in one | other) / (2 * total), 4)
+
+
+def main(models: Path, out: Path) -> None:
+    """Sample from the plain server twice, and once each from the corrected and the uncorrected speculating one."""
+    prompts = json.loads((models / "prompts.json").read_text(encoding="utf-8"))["code"][:_PROMPTS]
+    method: dict[str, object] = {
+        "method": "draft_model",
+        "model": str(models / "draft"),
+        "num_speculative_tokens": 4,
+    }
+    with measure.served(models, None) as (port, _):
+        plain, again = sample(port, prompts), sample(port, prompts)
+    numbers = {"samples": sum(plain.values()), "noise": distance(plain, again)}
+    for name, plugins in {"corrected": True, "uncorrected": False}.items():
+        with measure.served(models, method, plugins=plugins) as (port, _):
+            numbers[name] = distance(plain, sample(port, prompts))
+        print(f"{name}: distance {numbers[name]}, noise {numbers['noise']}", flush=True)
+    out.write_text(json.dumps(numbers) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), Path(sys.argv[2]))
