@@ -3,6 +3,7 @@
 from typing import Any
 
 from specdec_operator.api.spec import GuardMode, Spec
+from specdec_operator.control.report import Findings
 from specdec_operator.guard.advance import Facts
 from specdec_operator.guard.counters import Counters
 from specdec_operator.guard.evidence import Evidence
@@ -10,6 +11,7 @@ from specdec_operator.guard.judge import Thresholds
 from specdec_operator.guard.state import Phase, Rollback, State
 from specdec_operator.guard.verdict import Outcome, Reason, Verdict
 from specdec_operator.names import API_VERSION, KIND, OWNER_LABEL, REVISION_LABEL
+from specdec_operator.serving.plan import plan
 from specdec_operator.serving.rollout import Progress, RolloutView
 
 Body = dict[str, Any]
@@ -66,6 +68,7 @@ def view(progress: Progress = Progress.COMPLETE, reason: str = "RolloutComplete"
 
 PROGRESSING = view(Progress.PROGRESSING, "RollingOut", message="0 of 1 pods of revision r2 are ready")
 FAILED = view(Progress.FAILED, "CrashLoop", message="pod p ended 3 times", serving=0)
+BLOCKED = view(Progress.BLOCKED, "DeploymentMissing", message="KServe has made no Deployment in 61 s", serving=0)
 
 PASSED = Verdict(outcome=Outcome.PASS, reason=Reason.ACCEPTED, message="acceptance 0.80")
 LOW = Verdict(outcome=Outcome.FAIL, reason=Reason.ACCEPTANCE_RATE_LOW, message="acceptance 0.02 < 0.30")
@@ -84,6 +87,23 @@ def facts(**changes: Any) -> Facts:
         "verdict": None,
     }
     return Facts(**(known | changes))
+
+
+def found(state: State, *, spec: Body | None = None, **changes: Any) -> Findings:
+    """What a turn found out."""
+    parsed = make_spec(**(spec or {}))
+    known: Body = {
+        "name": NAME,
+        "generation": 1,
+        "plan": plan(parsed, state, name=NAME),
+        "rollout": view(),
+        "revision": "r1",
+        "url": None,
+        "thresholds": limits(),
+        "verdict": None,
+        "evidence": None,
+    }
+    return Findings(state=state, **(known | changes))
 
 
 def counters(drafts: float = 0, *, rate: float = 0.8, tokens: int = 4, **changes: Any) -> Counters:

@@ -7,7 +7,7 @@ import pytest
 from specdec_operator.api.spec import GuardMode
 from specdec_operator.guard.advance import TRANSITIONS, advance, wanting
 from specdec_operator.guard.state import Phase, State
-from tests.unit.builders import FAILED, IDLE, LOW, PASSED, PROGRESSING, facts, make_rollback, make_state, view
+from tests.unit.builders import BLOCKED, FAILED, IDLE, LOW, PASSED, PROGRESSING, facts, make_rollback, make_state, view
 
 Frame = dict[str, Any]
 
@@ -16,6 +16,7 @@ OFF: Frame = {"mode": GuardMode.OFF}
 OBSERVE: Frame = {"mode": GuardMode.OBSERVE}
 OTHER_PODS: Frame = {"revision": "r2", "rollout": PROGRESSING}
 BROKEN_PODS: Frame = {"revision": "r2", "rollout": FAILED}
+NO_PODS: Frame = {"revision": "r2", "rollout": BLOCKED}
 OTHER_PODS_UP: Frame = {"revision": "r2", "rollout": view()}
 
 OUT, WARM, WATCH, RESPOND, BACK, STALLED, SERVE = (
@@ -50,6 +51,8 @@ def strip(state: State, *frames: tuple[float, Frame]) -> list[State]:
         (OUT, [(5, BROKEN_PODS | PLAIN)], [STALLED]),
         (OUT, [(5, BROKEN_PODS | OFF)], [STALLED]),
         (OUT, [(5, BROKEN_PODS | OBSERVE), (6, {})], [OUT, WARM]),
+        (OUT, [(5, NO_PODS)], [STALLED]),
+        (OUT, [(5, NO_PODS | OBSERVE)], [STALLED]),
         (WARM, [(3.9, {}), (4, {})], [WARM, WATCH]),
         (WARM, [(1, OTHER_PODS)], [OUT]),
         (WARM, [(1, OFF)], [SERVE]),
@@ -62,9 +65,11 @@ def strip(state: State, *frames: tuple[float, Frame]) -> list[State]:
         (WATCH, [(1, {"verdict": LOW} | OTHER_PODS)], [OUT]),
         (RESPOND, [(1, PLAIN | OTHER_PODS), (2, PLAIN | OTHER_PODS_UP)], [RESPOND, BACK]),
         (RESPOND, [(1, PLAIN | BROKEN_PODS)], [STALLED]),
+        (RESPOND, [(1, PLAIN | NO_PODS)], [STALLED]),
         (BACK, [(1, PLAIN), (99, PLAIN | {"rollout": FAILED})], [BACK, BACK]),
         (BACK, [(1, PLAIN | OTHER_PODS), (2, PLAIN | OTHER_PODS_UP)], [BACK, BACK]),
         (BACK, [(1, PLAIN | BROKEN_PODS)], [STALLED]),
+        (BACK, [(1, PLAIN | NO_PODS)], [STALLED]),
         (STALLED, [(1, PLAIN | {"rollout": FAILED}), (2, PLAIN), (3, PLAIN)], [STALLED, OUT, SERVE]),
         (SERVE, [(1, PLAIN), (2, OFF), (3, {"rollout": FAILED} | OFF)], [SERVE, SERVE, SERVE]),
         (SERVE, [(1, PLAIN | OTHER_PODS)], [OUT]),
@@ -129,6 +134,15 @@ def test_a_rolled_back_service_that_stalls_and_heals_stays_rolled_back() -> None
     states = strip(state, *frames)
     assert [each.phase for each in states] == [STALLED, BACK, BACK]
     assert (states[-1].rollback, states[-1].revision) == (make_rollback(), "r2")
+
+
+@pytest.mark.parametrize(("rollback", "after"), [(None, OUT), (make_rollback(), RESPOND)])
+def test_a_user_who_acts_ends_a_stall(rollback: Any, after: Phase) -> None:
+    """Other pods are asked for than those that failed: they roll out, with a deadline of their own."""
+    stalled = make_state(STALLED, since=10.0, wanted="r1", wanted_since=5.0, rollback=rollback)
+    assert advance(stalled, facts(rollout=PROGRESSING), 20) == stalled
+    acted = wanting(stalled, "r2", 30)
+    assert advance(acted, facts(**PLAIN | OTHER_PODS), 30).phase is after
 
 
 class TestObserve:

@@ -56,9 +56,24 @@ def test_a_page_of_something_else_has_no_counters() -> None:
     assert read_counters("<html>it works</html>\n") == Counters()
 
 
-@pytest.mark.parametrize("line", ['vllm:generation_tokens_total{engine="0"} many', "vllm:generation_tokens_total{"])
+PER_POSITION = "vllm:spec_decode_num_accepted_tokens_per_pos_total"
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        'vllm:generation_tokens_total{engine="0"} many',
+        "vllm:generation_tokens_total{",
+        "vllm:generation_tokens_total NaN",
+        "vllm:generation_tokens_total +Inf",
+        PER_POSITION + '{engine="0"} 3',
+        PER_POSITION + '{position="x"} 3',
+        PER_POSITION + '{position="-1"} 3',
+        PER_POSITION + '{position="999999999"} 3',
+    ],
+)
 def test_a_broken_page_is_refused(line: str) -> None:
-    """A number that cannot be read is missing data, not zero."""
+    """What cannot be a counter of vLLM's is missing data, not zero; and no page makes the operator grow."""
     with pytest.raises(ValueError, match=r"\S"):
         read_counters(line)
 

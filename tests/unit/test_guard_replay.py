@@ -76,7 +76,7 @@ def play(name: str, *, pods: frozenset[str] = frozenset({"pod-0"})) -> Played:
         now = each["t"]
         reading = read_counters(each["text"]) if each["ok"] else None
         window = window.with_readings({each["pod"]: reading}, now)
-        if now - window.opened < GUARD.window or each["pod"] != max(pods):
+        if now - window.opened < GUARD.window - GUARD.interval / 2 or each["pod"] != max(pods):
             continue
         verdict, _ = judge(window, limits, now)
         reasons.append(verdict.reason)

@@ -56,11 +56,12 @@ def test_the_flags_are_plain_ones_of_vllm(spec: Body, flags: list[str]) -> None:
     assert all(json.loads(arg.partition("=")[2]) for arg in args if arg.startswith("--speculative-config"))
 
 
-def test_a_rollback_takes_the_speculation_out_of_the_flags() -> None:
-    """That is all that a rollback is."""
+def test_a_rollback_takes_out_the_speculation_and_the_drafts_volume() -> None:
+    """That is all that a rollback is; the volume may be what kept the pods from starting."""
     state = make_state(Phase.RESPONDING, rollback=make_rollback())
     assert planned(state).args == BASE
     assert planned(state).speculation is None
+    assert planned(state).mounts == planned(speculation=None).mounts
 
 
 def test_the_served_name_is_the_users_or_the_objects() -> None:
@@ -102,6 +103,10 @@ def test_flags_that_only_look_alike_are_taken(args: list[str]) -> None:
             [("a", "t", "/mnt/target/model"), ("a", "d", "/mnt/draft/model")],
         ),
         (
+            {"model": {"uri": "pvc://a/llama", "path": "t"}} | draft(path="d"),
+            [("a", "llama/t", "/mnt/target/model"), ("a", "llama/d", "/mnt/draft/model")],
+        ),
+        (
             {"model": {"uri": "pvc://a/x//y/", "path": "t/u"}} | draft(uri="pvc://b"),
             [("a", "x/y/t/u", "/mnt/target/model"), ("b", "", "/mnt/draft/model")],
         ),
@@ -120,7 +125,10 @@ def test_target_and_draft_have_one_layout_wherever_they_lie(spec: Body, mounts: 
         ({"model": {"uri": "pvc://Models/x"}}, "spec.model.uri", "pvc://Models/x"),
         ({"model": {"uri": "pvc://models/../x"}}, "spec.model.uri", "pvc://models/../x"),
         (draft(uri="s3://bucket/x"), "spec.speculation.draft.uri", "s3://bucket/x"),
-        ({"model": {"uri": "pvc://a", "path": "x"}} | draft(path="x"), "spec.speculation.draft.path", "x"),
+        ({"model": {"uri": "pvc://models", "path": "a/../.."}}, "spec.model.path", "a/../.."),
+        (draft(uri="pvc://b", path=".."), "spec.speculation.draft.path", ".."),
+        ({"model": {"uri": "pvc://a", "path": "x"}} | draft(path="x"), "spec.speculation.draft", "x"),
+        ({"model": {"uri": "pvc://a/x"}} | draft(uri="pvc://a", path="x"), "spec.speculation.draft", "pvc://a"),
     ],
 )
 def test_folders_that_cannot_be_mounted_are_refused(spec: Body, field: str, value: str) -> None:

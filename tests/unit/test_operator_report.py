@@ -1,4 +1,4 @@
-"""The status that is written, when it is worth a write, and the Events of a turn."""
+"""The status that is written, and when it is worth a write."""
 
 import copy
 import json
@@ -7,43 +7,22 @@ from typing import Any
 
 import pytest
 
-from specdec_operator.control.durable import state_of
-from specdec_operator.control.report import Event, Findings, events_of, is_material, status_of
+from specdec_operator.control.durable import state_of, to_time
+from specdec_operator.control.report import is_material, status_of
 from specdec_operator.guard.state import Phase, State
-from specdec_operator.serving.plan import plan
 from tests.unit.builders import (
     FAILED,
     IDLE,
     LOW,
-    NAME,
     PASSED,
     PROGRESSING,
     Body,
-    limits,
+    found,
     make_evidence,
     make_rollback,
-    make_spec,
     make_state,
     view,
 )
-
-
-def found(state: State, *, spec: Body | None = None, **changes: Any) -> Findings:
-    """What a turn found out."""
-    parsed = make_spec(**(spec or {}))
-    known: Body = {
-        "name": NAME,
-        "generation": 1,
-        "plan": plan(parsed, state, name=NAME),
-        "rollout": view(),
-        "revision": "r1",
-        "url": None,
-        "thresholds": limits(),
-        "verdict": None,
-        "evidence": None,
-    }
-    return Findings(state=state, **(known | changes))
-
 
 WATCHING = make_state()
 ROLLED_BACK = make_state(Phase.ROLLED_BACK, rollback=make_rollback())
@@ -127,8 +106,9 @@ def test_numbers_of_another_speculation_are_not_kept() -> None:
     after = status_of(found(changed, rollout=PROGRESSING), watched(0.1, verdict=LOW), 120)
     assert "acceptance" not in after
     assert "verdict" not in after["guard"]
-    said = {each["type"]: each["status"] for each in after["conditions"]}
-    assert (said["SpeculationActive"], said["GuardPassing"]) == ("Unknown", "Unknown")
+    said = {each["type"]: (each["status"], each["lastTransitionTime"]) for each in after["conditions"]}
+    assert said["SpeculationActive"] == said["GuardPassing"] == ("Unknown", to_time(120))
+    assert said["Ready"] == ("True", to_time(60)), "the pods answered all the time"
 
 
 @pytest.mark.parametrize(
@@ -215,36 +195,6 @@ def test_a_status_full_of_words_stays_small() -> None:
         status = status_of(found(state, rollout=rollout, verdict=LOW, evidence=make_evidence(tokens=128)), status, at)
     assert len(status["history"]) == 10
     assert len(json.dumps(status)) < 16 * 1024
-
-
-@pytest.mark.parametrize(
-    ("before", "after", "events"),
-    [
-        (None, make_state(Phase.ROLLING_OUT), [(False, "RollingOut")]),
-        (make_state(Phase.ROLLING_OUT), make_state(Phase.WARMING_UP), [(False, "WarmingUp")]),
-        (make_state(Phase.WARMING_UP), WATCHING, [(False, "Watching")]),
-        (WATCHING, WATCHING, []),
-        (WATCHING, replace(WATCHING, failures=2), []),
-        (WATCHING, make_state(Phase.RESPONDING, rollback=make_rollback()), [(True, "RollingBack")]),
-        (make_state(Phase.RESPONDING, rollback=make_rollback()), ROLLED_BACK, [(False, "RolledBack")]),
-        (ROLLED_BACK, make_state(Phase.STALLED, rollback=make_rollback()), [(True, "Stalled")]),
-        (make_state(Phase.ROLLING_OUT), make_state(Phase.SERVING), [(False, "Serving")]),
-        (WATCHING, replace(WATCHING, would_roll_back=make_rollback()), [(True, "WouldRollBack")]),
-        (replace(WATCHING, would_roll_back=make_rollback()), replace(WATCHING, would_roll_back=make_rollback()), []),
-    ],
-)
-def test_events_tell_of_transitions_only(before: State | None, after: State, events: list[tuple[bool, str]]) -> None:
-    """Events are not aggregated by the API server: one a tick would flood it."""
-    made = events_of(before, after, found(after))
-    assert [(event.warning, event.reason) for event in made] == events
-
-
-def test_a_rollback_is_told_with_its_numbers() -> None:
-    """In the Event as in the status."""
-    after = make_state(Phase.RESPONDING, rollback=make_rollback())
-    assert events_of(WATCHING, after, found(after)) == (
-        Event(warning=True, reason="RollingBack", message="AcceptanceRateLow: acceptance 0.02"),
-    )
 
 
 def test_the_status_before_is_not_changed() -> None:

@@ -8,7 +8,7 @@ from specdec_operator.serving.pods import deployment_view, pod_view
 from specdec_operator.serving.rollout import Progress, RolloutView, refusal_words, view_rollout
 from tests.unit.builders import Body, crashed, ended, make_deployment, make_pod, running, termination, waiting
 
-PROGRESSING, COMPLETE, FAILED = Progress.PROGRESSING, Progress.COMPLETE, Progress.FAILED
+PROGRESSING, COMPLETE, FAILED, BLOCKED = Progress.PROGRESSING, Progress.COMPLETE, Progress.FAILED, Progress.BLOCKED
 
 REFUSAL = json.dumps({"reason": "DraftMissing", "field": "draft", "message": "/mnt/draft/model: no such folder"})
 OLD = make_pod("old", revision="r1")
@@ -49,14 +49,18 @@ MOVING = make_deployment("r2", updated=1, available=1, total=2)
         (MOVING, [OLD, new(ended(78, message=REFUSAL))], FAILED, "PreflightRefused"),
         (MOVING, [OLD, new(crashed(78, times=1, message=REFUSAL))], FAILED, "PreflightRefused"),
         (MOVING, [OLD, new(ended(1))], PROGRESSING, "RollingOut"),
-        (MOVING, [OLD, new(crashed(1, times=2))], PROGRESSING, "RollingOut"),
+        (MOVING, [OLD, new(crashed(1, times=2))], PROGRESSING, "CrashLoopBackOff"),
         (MOVING, [OLD, new(crashed(1, times=3))], FAILED, "CrashLoop"),
         (MOVING, [OLD, new(running(3, termination(1)))], FAILED, "CrashLoop"),
         (MOVING, [OLD, new(running(3, termination(1)), ready=True)], PROGRESSING, "RollingOut"),
         (MOVING, [OLD, new(crashed(137, times=3, reason="OOMKilled"))], FAILED, "OutOfMemory"),
         (MOVING, [OLD, new(crashed(78, times=1), deleting=True)], PROGRESSING, "RollingOut"),
         (MOVING, [make_pod("old", ready=False, engine=crashed(1, times=9)), new()], PROGRESSING, "RollingOut"),
-        (MOVING, [OLD, new(waiting("ImagePullBackOff"))], PROGRESSING, "RollingOut"),
+        (MOVING, [OLD, new(waiting("ErrImagePull"))], PROGRESSING, "ImagePull"),
+        (MOVING, [OLD, new(waiting("ImagePullBackOff"))], PROGRESSING, "ImagePull"),
+        (MOVING, [OLD, new(waiting("CreateContainerConfigError"))], PROGRESSING, "CreateContainerConfigError"),
+        (MOVING, [OLD, new(waiting("PodInitializing"))], PROGRESSING, "RollingOut"),
+        (MOVING, [OLD, new(unscheduled="no node")], PROGRESSING, "Unschedulable"),
     ],
 )
 def test_a_rollout_is_read_from_the_deployment_and_the_pods_of_its_revision(
@@ -124,6 +128,14 @@ def test_a_pod_that_waits_may_wait_until_the_deadline() -> None:
     )
 
 
+@pytest.mark.parametrize("pods", [[], [OLD]])
+def test_without_a_deployment_there_is_nothing_to_blame(pods: list[Body]) -> None:
+    """KServe is away or knows no such runtime: after the deadline that is said, and not held against the draft."""
+    late = seen(None, *pods, waited=61, deadline=60)
+    assert (late.progress, late.reason, late.serving) == (BLOCKED, "DeploymentMissing", len(pods))
+    assert late.message.startswith("KServe has made no Deployment in 61 s: see whether it runs")
+
+
 def test_a_rollout_that_is_done_cannot_fail_any_more() -> None:
     """Neither by the deadline nor by old restarts."""
     assert seen(make_deployment("r2"), new(ready=True), waited=9999).progress is COMPLETE
@@ -138,8 +150,9 @@ def test_a_rollout_that_is_done_cannot_fail_any_more() -> None:
         ("[]", "[]"),
         ("", "the preflight refused to start and left no words"),
         ("x" * 500, "x" * 400),
+        (json.dumps({"reason": "R", "message": "x" * 500}), "R: " + "x" * 397),
     ],
 )
 def test_a_refusal_is_read_whatever_was_left(text: str, words: str) -> None:
-    """The termination message may be the log's tail instead of the JSON line."""
+    """The termination message may be the log's tail instead of the JSON line; the status is kept small."""
     assert refusal_words(text) == words
