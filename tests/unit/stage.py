@@ -1,0 +1,169 @@
+"""A stage for the loop of one sis: a clock, an API server in a dict, engines that count, and one who plays KServe."""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from specdec_operator.control.loop import Loop, Turn
+from specdec_operator.control.stores import Stores
+from specdec_operator.guard.counters import Counters, read_counters
+from specdec_operator.names import OWNER_LABEL, REVISION_LABEL
+from tests.unit.builders import NAME, NAMESPACE, Body, make_deployment, make_pod, make_sis
+from tests.wire.pods import EngineStandIn
+
+if TYPE_CHECKING:
+    from specdec_operator.control.report import Event
+    from specdec_operator.errors import OperatorError
+
+START = 1_795_000_000.0
+KEY = (NAMESPACE, NAME)
+
+
+class FakeCluster:
+    """Keeps what was applied last, and the order of calls: ("status", phase) and ("apply", "speculative" or "plain").
+
+    failing: what a verb raises instead, until it is taken out again.
+    """
+
+    def __init__(self) -> None:
+        self.calls: list[tuple[str, str]] = []
+        self.failing: dict[str, OperatorError] = {}
+        self.status: Body = {}
+        self.child: Body = {}
+
+    async def apply(self, manifest: Body) -> Body:
+        """Makes a new generation of a changed InferenceService."""
+        if error := self.failing.get("apply"):
+            raise error
+        self.calls.append(("apply", "speculative" if is_speculative(manifest) else "plain"))
+        generation = self.child.get("metadata", {}).get("generation", 0)
+        if manifest["spec"] != self.child.get("spec"):
+            generation += 1
+        self.child = manifest | {"metadata": manifest["metadata"] | {"generation": generation}}
+        return self.child
+
+    async def apply_status(self, namespace: str, name: str, status: Body) -> None:
+        """Keeps the status."""
+        assert (namespace, name) == KEY
+        if error := self.failing.get("status"):
+            raise error
+        self.calls.append(("status", status["phase"]))
+        self.status = status
+
+
+def is_speculative(manifest: Body) -> bool:
+    """Whether an InferenceService asks for speculation."""
+    return any(arg.startswith("--speculative-config") for arg in manifest["spec"]["predictor"]["model"]["args"])
+
+
+class Stage:
+    """One sis, its pods, and the time.
+
+    events: all that were sent. phases: every written phase in turn. asked: the pods that each look read.
+    seen: what the watches told last, of "child", "deployment" and each pod by name.
+    """
+
+    def __init__(self, **sis: Any) -> None:
+        self.now = START
+        self.sis: Body = sis
+        self.cluster = FakeCluster()
+        self.engines: dict[str, EngineStandIn] = {}
+        self.events: list[Event] = []
+        self.phases: list[str] = []
+        self.asked: list[tuple[str, ...]] = []
+        self._spent = START
+        self._made = 0
+        self.seen: dict[str, Body] = {}
+        self.restart()
+
+    def restart(self, *, watches: bool = True) -> None:
+        """A new operator process; unless its watches are slow it is told of everything that is there."""
+        self.stores = Stores()
+        self.loop = Loop(self.cluster, self, self.stores, clock=lambda: self.now)
+        if watches:
+            for name in [*self.seen]:
+                self._note(name, self.seen[name])
+
+    async def read(self, urls: Mapping[str, str]) -> dict[str, Counters | None]:
+        """Answers for the engines, from their pages of metrics; an engine that hangs does not answer."""
+        self.asked.append(tuple(urls))
+        for engine in self.engines.values():
+            engine.spend(self.now - self._spent)
+        self._spent = self.now
+        return {pod: None if self.engines[pod].hangs else read_counters(self.engines[pod].page()) for pod in urls}
+
+    async def turn(self) -> Turn:
+        """One turn of the loop, as the clock stands."""
+        turn = await self.loop.turn(make_sis(status=self.cluster.status, **self.sis))
+        self.events += turn.events
+        phase = self.cluster.status.get("phase")
+        if phase and self.phases[-1:] != [phase]:
+            self.phases.append(phase)
+        return turn
+
+    async def run(self, seconds: float) -> None:
+        """Turns for some time, each when the one before asked for it."""
+        end = self.now + seconds
+        while self.now < end:
+            turn = await self.turn()
+            self.now += min(max(turn.delay, 0.01), max(0.01, end - self.now))
+
+    async def until(self, phase: str, seconds: float = 120.0) -> float:
+        """Turns until a phase is written; returns the seconds that it took."""
+        begun = self.now
+        while (turn := await self.turn()) and self.cluster.status.get("phase") != phase:
+            self.now += max(turn.delay, 0.01)
+            assert self.now - begun < seconds, f"{phase}: not within {seconds} s, but {self.phases}"
+        return self.now - begun
+
+    def roll_out(self, *engines: EngineStandIn, engine: Body | None = None, **pod: Any) -> None:
+        """Plays KServe and the kubelet for what was applied last: the new pods stand instead of all others.
+
+        Without engines one pod comes up that does not get ready; `engine` is its container's status.
+        """
+        revision = self.cluster.child["spec"]["predictor"]["labels"][REVISION_LABEL]
+        for name in [each for each in self.seen if each not in ("child", "deployment")]:
+            self._forget(name)
+        meta = self.cluster.child["metadata"]
+        self.note("child", {"metadata": meta, "status": {"url": "http://llama.team-a"}})
+        count = max(1, len(engines))
+        self.note("deployment", make_deployment(revision, replicas=count, available=len(engines)))
+        for each in engines or (None,):
+            self._made += 1
+            name = f"pod-{self._made}"
+            if each is not None:
+                self.engines[name] = each
+            self.note(name, make_pod(name, revision=revision, ready=each is not None, engine=engine, **pod))
+
+    def note(self, name: str, body: Body) -> None:
+        """The watches tell of a child, the Deployment or a pod."""
+        self.seen[name] = body
+        self._note(name, body)
+
+    def delete_child(self) -> None:
+        """Somebody deletes the InferenceService."""
+        self.stores.note_child(self.seen.pop("child"), deleted=True)
+        self.cluster.child = {}
+
+    def conditions(self) -> dict[str, Body]:
+        """The written conditions by type."""
+        return {each["type"]: each for each in self.cluster.status["conditions"]}
+
+    def _note(self, name: str, body: Body, *, deleted: bool = False) -> None:
+        labels = {OWNER_LABEL: NAME} | body["metadata"].get("labels", {})
+        body = body | {"metadata": body["metadata"] | {"labels": labels, "namespace": NAMESPACE}}
+        tell = {"child": self.stores.note_child, "deployment": self.stores.note_deployment}
+        assert tell.get(name, self.stores.note_pod)(body, deleted=deleted) == KEY
+
+    def _forget(self, name: str) -> None:
+        self.engines.pop(name, None)
+        self._note(name, self.seen.pop(name), deleted=True)
+
+
+async def watching(engine: EngineStandIn | None = None, **sis: Any) -> tuple[Stage, EngineStandIn]:
+    """A stage whose service is watched, with its engine: busy, and its draft is accepted."""
+    engine = engine or EngineStandIn(tokens_per_second=400.0, acceptance=0.8)
+    stage = Stage(**sis)
+    await stage.turn()
+    stage.roll_out(engine)
+    await stage.until("Watching")
+    return stage, engine
