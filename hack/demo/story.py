@@ -23,7 +23,7 @@ from specdec_operator import names
 
 _MEASURED_SECONDS = 15.0
 _SETTLING_SECONDS = 2.0
-_START_SECONDS = 180.0
+_GRACE_SECONDS = 15.0
 _LOOK_SECONDS = 0.1
 _LIVE_SECONDS = 2.0
 
@@ -44,16 +44,16 @@ class Story:
     async def begin(self, sample: Sample) -> None:
         """Remove what an earlier run left."""
         with self._screen.step("what was there before is removed"):
-            await self._until("the lists of what is there", self._observer.complete, 30)
+            await self._until("the lists of what is there", self._observer.complete, 30, leaving=True)
             path = f"/apis/{names.API_VERSION}/namespaces/{sample.namespace}/{names.PLURAL}/{sample.name}"
             await self._connection.delete(path)
-            await self._until("the earlier service is gone", self._world.empty, 90)
+            await self._until("the earlier service is gone", self._world.empty, 90, leaving=True)
 
     async def plain(self, sample: Sample) -> None:
         """Serve without speculation and measure both kinds of traffic, to compare like with like."""
         with self._screen.step("plain service comes up"):
             await self._apply(sample)
-            await self._phase("Serving", _START_SECONDS)
+            await self._phase("Serving", sample)
         with self._screen.step("plain service measured"):
             await self._measure(Act.PLAIN_CODE, Topic.CODE)
             await self._measure(Act.PLAIN_DRIFT, Topic.DRIFT)
@@ -62,7 +62,7 @@ class Story:
         """Serve the same with a draft, and measure the traffic that the draft knows."""
         with self._screen.step("the same with speculation comes up"):
             await self._apply(sample)
-            await self._phase("Watching", _START_SECONDS)
+            await self._phase("Watching", sample)
         with self._screen.step("speculation measured on code"):
             await self._measure(Act.CODE, Topic.CODE, enough=lambda: self._verdict() == "Pass")
             self.minimum = float(self._world.status["guard"]["thresholds"]["acceptanceRate"])
@@ -75,7 +75,7 @@ class Story:
             self.spans[Act.DRIFT] = Span(begin=onset, end=decided)
             self.told[Act.DRIFT] = self._told()
         with self._screen.step("speculation is taken out"):
-            await self._until("the plain service serves again", lambda: self._over(onset), _START_SECONDS)
+            await self._until("the plain service serves again", lambda: self._over(onset), _patience(sample))
             await self._until("the speculating pod is gone", lambda: len(self._world.pods) == 1, 90)
             await self._traffic.stop()
         with self._screen.step("measured after the rollback"):
@@ -105,8 +105,8 @@ class Story:
     async def _apply(self, sample: Sample) -> None:
         await asyncio.to_thread(kubectl.apply_files, access.kubeconfig(), [sample.file])
 
-    async def _phase(self, wanted: str, seconds: float) -> None:
-        await self._until(f"phase {wanted}", lambda: self._world.phase == wanted, seconds)
+    async def _phase(self, wanted: str, sample: Sample) -> None:
+        await self._until(f"phase {wanted}", lambda: self._world.phase == wanted, _patience(sample))
 
     async def _decision(self, onset: float, seconds: float) -> float:
         await self._until(
@@ -117,13 +117,13 @@ class Story:
     def _over(self, onset: float) -> bool:
         return moments.pick(self._world, onset) is not None
 
-    async def _until(self, what: str, probe: Callable[[], bool], seconds: float) -> None:
-        """Wait for something; the error tells what the sis says instead."""
+    async def _until(self, what: str, probe: Callable[[], bool], seconds: float, *, leaving: bool = False) -> None:
+        """Wait for something; the error tells what the sis says instead. One that stalls will not come, but may go."""
         deadline = time.monotonic() + seconds
         while not probe():
             status = self._world.status
             said = f"{status.get('phase', 'no phase')}: {status.get('message', 'no message')}"
-            if status.get("phase") == "Stalled":
+            if status.get("phase") == "Stalled" and not leaving:
                 raise ClusterError(f"waiting for {what}, the service has stalled: {said}")
             if time.monotonic() > deadline:
                 raise ClusterError(f"{what}: not within {seconds:.0f} s; the sis says {said}")
@@ -150,3 +150,8 @@ class Story:
             failed=len(self._traffic.failures),
             last_event=self._world.last_event,
         )
+
+
+def _patience(sample: Sample) -> float:
+    """Longer than the operator's own deadline for a rollout, so that its words are heard first."""
+    return sample.spec.rollout.deadline + _GRACE_SECONDS
