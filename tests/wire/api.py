@@ -16,7 +16,7 @@ DEPLOYMENT = "apps/v1", "deployments"
 POD = "v1", "pods"
 EVENT = "v1", "events"
 _MERGE = "application/merge-patch+json"
-_APPLY = "application/apply-patch+yaml"
+APPLY = "application/apply-patch+yaml"
 
 
 class Refused(Exception):
@@ -76,7 +76,7 @@ class Api:
     async def apply(self, kind: tuple[str, str], namespace: str, body: Object, manager: str = "a-user") -> Object:
         """Server-side apply, as `kubectl apply --server-side`."""
         path = self.path(kind, namespace, body["metadata"]["name"])
-        return await self.call("patch", path, body, content_type=_APPLY, field_manager=manager)
+        return await self.call("patch", path, body, content_type=APPLY, field_manager=manager)
 
     async def merge(self, kind: tuple[str, str], namespace: str, name: str, body: Object, part: str = "") -> Object:
         """A merge patch, as `kubectl annotate` or `kubectl scale` send it."""

@@ -1,8 +1,11 @@
 """Fixtures of the wire tests: one API server a run, one namespace a test, the operator with its own permissions."""
 
 import pathlib
+import tempfile
 import uuid
 from collections.abc import AsyncIterator, Iterator
+from contextlib import ExitStack
+from typing import Any
 
 import pytest
 from kubernetes.aio import client, config
@@ -13,6 +16,9 @@ from tests.wire.operator import OperatorProcess
 from tests.wire.server import api_server
 from tests.wire.world import World
 
+_SHARED = pytest.StashKey[pathlib.Path]()
+_STACK = pytest.StashKey[ExitStack]()
+
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Everything in this folder is of the wire layer."""
@@ -21,9 +27,29 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.wire)
 
 
+@pytest.hookimpl(optionalhook=True)
+def pytest_configure_node(node: Any) -> None:
+    """With several workers (xdist), the controlling process starts one API server for all of them."""
+    if _SHARED not in node.config.stash:
+        stack = node.config.stash[_STACK] = ExitStack()
+        folder = pathlib.Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        node.config.stash[_SHARED] = stack.enter_context(api_server(folder))
+    node.workerinput["wire_kubeconfig"] = str(node.config.stash[_SHARED])
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    """Ends the shared API server."""
+    if _STACK in config.stash:
+        config.stash[_STACK].close()
+
+
 @pytest.fixture(scope="session")
-def kubeconfig(tmp_path_factory: pytest.TempPathFactory) -> Iterator[pathlib.Path]:
+def kubeconfig(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[pathlib.Path]:
     """The kubeconfig of an administrator of a real API server."""
+    shared: dict[str, str] = getattr(request.config, "workerinput", {})
+    if "wire_kubeconfig" in shared:
+        yield pathlib.Path(shared["wire_kubeconfig"])
+        return
     with api_server(tmp_path_factory.mktemp("wire")) as path:
         yield path
 

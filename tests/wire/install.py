@@ -5,7 +5,7 @@ from typing import Any
 
 import yaml
 
-from tests.wire.api import Api, Object, documents
+from tests.wire.api import APPLY, Api, Object, documents
 
 _ROOT = pathlib.Path(__file__).parents[2]
 _FILES = (
@@ -24,10 +24,11 @@ _PLURALS = {
 
 
 async def install(api: Api) -> None:
-    """Creates everything the operator needs, except itself."""
+    """Applies everything the operator needs, except itself."""
     for file in _FILES:
         for body in documents(file.read_text()):
-            await api.call("post", _PLURALS[body["kind"]], body)
+            path = f"{_PLURALS[body['kind']]}/{body['metadata']['name']}"
+            await api.call("patch", path, body, content_type=APPLY, field_manager="wire-tests", force_conflicts=True)
 
 
 async def operator_kubeconfig(api: Api, admin: pathlib.Path, target: pathlib.Path) -> pathlib.Path:

@@ -5,10 +5,14 @@ import os
 import pathlib
 import signal
 import sys
+import time
 from typing import Self
+
+import aiohttp
 
 from tests.wire.server import free_ports
 
+_START_SECONDS = 60.0
 _ROOT = pathlib.Path(__file__).parents[2]
 
 
@@ -36,6 +40,20 @@ class OperatorProcess:
             self._process = await asyncio.create_subprocess_exec(
                 sys.executable, "-m", "specdec_operator", env=environment, stdout=output, stderr=output
             )
+        await self._healthy()
+
+    async def _healthy(self) -> None:
+        """Waits until /healthz answers, so that a slow start on a busy machine is no test's failure."""
+        deadline = time.monotonic() + _START_SECONDS
+        async with aiohttp.ClientSession() as session:
+            while time.monotonic() < deadline:
+                try:
+                    async with session.get(f"http://127.0.0.1:{self.health_port}/healthz") as answer:
+                        if answer.status == 200:
+                            return
+                except aiohttp.ClientError:
+                    await asyncio.sleep(0.1)
+        raise AssertionError(f"the operator does not answer /healthz; its log ends: {self.log.read_text()[-2000:]}")
 
     async def stop(self, how: signal.Signals = signal.SIGTERM) -> int:
         """Ends it; returns its exit code."""

@@ -52,7 +52,7 @@ class World:
         for each in await self.api.items(SIS, self.namespace):  # lets a dead operator's finalizer not keep it
             await self.api.merge(SIS, self.namespace, each["metadata"]["name"], {"metadata": {"finalizers": None}})
 
-    async def until(self, what: str, probe: Callable[[], Awaitable[Any]], seconds: float = 15.0) -> Any:
+    async def until(self, what: str, probe: Callable[[], Awaitable[Any]], seconds: float = 30.0) -> Any:
         """Waits until the probe gives something; fails with what the sis says."""
         deadline = time.monotonic() + seconds
         while True:
@@ -76,7 +76,7 @@ class World:
         """Its status."""
         return (await self.sis()).get("status", {})
 
-    async def phase(self, *wanted: str, seconds: float = 15.0) -> Object:
+    async def phase(self, *wanted: str, seconds: float = 30.0) -> Object:
         """Waits for a phase; returns the status."""
 
         async def there() -> Object | None:
@@ -85,7 +85,7 @@ class World:
 
         return await self.until(f"phase {' or '.join(wanted)}", there, seconds)
 
-    async def condition(self, kind: str, wanted: str, seconds: float = 15.0) -> Object:
+    async def condition(self, kind: str, wanted: str, seconds: float = 30.0) -> Object:
         """Waits for a condition; returns the status."""
 
         async def there() -> Object | None:
@@ -95,7 +95,7 @@ class World:
 
         return await self.until(f"{kind}={wanted}", there, seconds)
 
-    async def child(self, *, speculative: bool | None = None, seconds: float = 15.0) -> Object:
+    async def child(self, *, speculative: bool | None = None, seconds: float = 30.0) -> Object:
         """Waits for the InferenceService, with or without speculation in its flags."""
 
         async def there() -> Object | None:
