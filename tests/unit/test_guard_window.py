@@ -92,6 +92,7 @@ def test_a_pod_that_never_answered_is_named_until_it_does() -> None:
     window = fill((0, counters(1))).with_readings({"pod-0": counters(2), "pod-1": None}, 2)
     assert window.unread == {"pod-1"}
     assert pool(window, now=2).unread == 1
+    assert window.with_readings({"pod-0": counters(3)}, 4).unread == {"pod-1"}, "it went without a word"
     assert window.with_readings({"pod-1": counters(0)}, 4).unread == frozenset()
 
 

@@ -1,0 +1,102 @@
+"""Reading pods' metrics over real HTTP on loopback: whatever a pod does, it is counters or nothing, and soon."""
+
+import asyncio
+from collections.abc import AsyncIterator
+
+import pytest
+from aiohttp import web
+
+from specdec_operator.scrape import Scraper
+
+PAGE = 'vllm:generation_tokens_total{engine="0"} 22\n'
+
+
+async def well(_: web.Request) -> web.Response:
+    """vLLM's page."""
+    return web.Response(text=PAGE)
+
+
+async def hang(_: web.Request) -> web.Response:
+    """Never answers."""
+    await asyncio.sleep(60)
+    return web.Response()
+
+
+async def trickle(request: web.Request) -> web.StreamResponse:
+    """Sends a byte now and then."""
+    response = web.StreamResponse()
+    await response.prepare(request)
+    while True:
+        await response.write(b"#")
+        await asyncio.sleep(0.05)
+
+
+async def flood(request: web.Request) -> web.StreamResponse:
+    """Never stops sending."""
+    response = web.StreamResponse()
+    await response.prepare(request)
+    while True:
+        await response.write(b"# " + b"x" * 65536 + b"\n")
+
+
+async def redirect(_: web.Request) -> web.Response:
+    """Points elsewhere, where the operator has no business."""
+    raise web.HTTPFound("/well")
+
+
+async def broken(_: web.Request) -> web.Response:
+    """No UTF-8."""
+    return web.Response(body=b"vllm:generation_tokens_total \xff\xfe")
+
+
+async def busy(_: web.Request) -> web.Response:
+    """Not now."""
+    return web.Response(status=503, text=PAGE)
+
+
+PAGES = (well, hang, trickle, flood, redirect, broken, busy)
+
+
+@pytest.fixture
+async def address() -> AsyncIterator[str]:
+    """A server with one page for each kind of trouble."""
+    app = web.Application()
+    for page in PAGES:
+        app.router.add_get(f"/{page.__name__}", page)
+    runner = web.AppRunner(app, shutdown_timeout=0.1)
+    await runner.setup()
+    site = web.TCPSite(runner, "127.0.0.1", 0)
+    await site.start()
+    yield f"http://127.0.0.1:{runner.addresses[0][1]}"
+    await runner.cleanup()
+
+
+async def test_each_pod_gets_its_counters_or_nothing(address: str) -> None:
+    """All at once, within the limit of one scrape; one pod's trouble is not another's."""
+    scraper = Scraper(timeout=1.0, limit=32)
+    begun = asyncio.get_running_loop().time()
+    urls = {page.__name__: f"{address}/{page.__name__}" for page in PAGES} | {"gone": "http://127.0.0.1:9/metrics"}
+    readings = await scraper.read(urls)
+    took = asyncio.get_running_loop().time() - begun
+    await scraper.close()
+    assert {pod for pod, reading in readings.items() if reading is not None} == {"well"}
+    assert readings["well"] is not None
+    assert readings["well"].generation_tokens == 22
+    assert took < 5
+
+
+async def test_only_so_many_scrapes_are_under_way_at_once(address: str) -> None:
+    """Two places, four pods that hang for the timeout: two rounds."""
+    scraper = Scraper(timeout=0.2, limit=2)
+    begun = asyncio.get_running_loop().time()
+    await scraper.read({str(pod): f"{address}/hang" for pod in range(4)})
+    took = asyncio.get_running_loop().time() - begun
+    await scraper.close()
+    assert took >= 0.4
+
+
+async def test_nothing_is_opened_before_the_first_scrape() -> None:
+    """And nothing is left to close."""
+    scraper = Scraper(timeout=1.0, limit=1)
+    assert await scraper.read({}) == {}
+    await scraper.close()
