@@ -47,12 +47,14 @@ unit: venv ## Pure tests, seconds
 wire: venv ## Tests against a real etcd and kube-apiserver
 	$(RUN) -m pytest -q -n 4 tests/wire
 
-generate: venv ## Write crds/ and the other generated files
+generate: venv ## Write crds/ and the images' requirements
 	$(RUN) -m specdec_operator.api.crd > crds/serving.specdec.io_speculativeinferenceservices.yaml
+	$(RUN) -m hack.images lock
 
 verify: venv ## Fail when a generated file is stale
 	@$(RUN) -m specdec_operator.api.crd | diff -u crds/serving.specdec.io_speculativeinferenceservices.yaml - \
 	  || (echo "crds/ is stale: run 'make generate' and commit the result." && exit 1)
+	@$(RUN) -m hack.images verify
 
 test: venv ## Everything that this machine can run; says what it could not and why
 	$(RUN) -m hack.test
