@@ -6,7 +6,7 @@ GO_MINIMUM = (1, 24)
 
 # The kind path only.
 KIND = "0.30.0"
-KIND_NODE_IMAGE = "docker.io/kindest/node:v1.34.0"
+KIND_NODE_IMAGE = "kindest/node:v1.34.0"
 HELM = "4.3.1"
 CERT_MANAGER = "1.17.0"
 KSERVE = "0.20.0"
