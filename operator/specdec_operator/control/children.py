@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+from typing import Final
 
 from specdec_operator.cluster import Cluster
 from specdec_operator.control.memory import Applied, Memory, Refused
@@ -11,13 +12,20 @@ from specdec_operator.errors import Invalid
 from specdec_operator.serving.render import Rendered
 
 
-def refuse_again(memory: Memory, rendered: Rendered) -> None:
-    """Raises the API server's refusal of this very manifest again, so that it is neither asked nor told twice."""
-    if memory.refused is not None and memory.refused.digest == _digest(rendered):
-        raise memory.refused.error
+_ASK_AGAIN: Final = 300.0
+"""Seconds after which a refused manifest is tried again: a webhook or a quota may have refused it, not the schema."""
 
 
-async def keep_applied(cluster: Cluster, stores: Stores, key: Key, memory: Memory, rendered: Rendered) -> None:
+def refuse_again(memory: Memory, rendered: Rendered, now: float) -> None:
+    """Raises the API server's refusal of this very manifest again, so that it is not asked and told at every turn."""
+    refused = memory.refused
+    if refused is not None and refused.digest == _digest(rendered) and now - refused.at < _ASK_AGAIN:
+        raise refused.error
+
+
+async def keep_applied(
+    cluster: Cluster, stores: Stores, key: Key, memory: Memory, rendered: Rendered, now: float
+) -> None:
     """Applies the manifest when it is another one, or when somebody changed or deleted what was made of it."""
     digest = _digest(rendered)
     child, applied = stores.child(key), memory.applied
@@ -26,7 +34,7 @@ async def keep_applied(cluster: Cluster, stores: Stores, key: Key, memory: Memor
     try:
         live = await cluster.apply(rendered.manifest)
     except Invalid as error:
-        memory.refused = Refused(digest=digest, error=error)
+        memory.refused = Refused(digest=digest, error=error, at=now)
         raise
     memory.applied = Applied(digest=digest, generation=live["metadata"]["generation"])
     stores.note_applied(key)

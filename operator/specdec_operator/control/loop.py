@@ -115,11 +115,11 @@ class Loop:
         if _restarts(before, after):
             memory.window = memory.verdict = memory.evidence = None
             found = replace(found, verdict=None, evidence=None) if after.rollback is None else found
-        refuse_again(memory, wish.rendered)
+        refuse_again(memory, wish.rendered, now)
         memory.state = after
         memory.unsent += report.events_of(before, after, found)
         await self._tell(key, memory, found, now, decided=after != before)
-        await keep_applied(self._cluster, self._stores, key, memory, wish.rendered)
+        await keep_applied(self._cluster, self._stores, key, memory, wish.rendered, now)
         _log_change(key, before, after, found)
         metrics.observe(key, found, silent=memory.silent)
         events, memory.unsent = memory.unsent, ()

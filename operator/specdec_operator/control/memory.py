@@ -22,10 +22,11 @@ class Applied:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Refused:
-    """A manifest that the API server refused, by its digest, and in its words."""
+    """A manifest that the API server refused: its digest, the server's words, and when."""
 
     digest: str
     error: Invalid
+    at: float
 
 
 @dataclass(slots=True, kw_only=True)

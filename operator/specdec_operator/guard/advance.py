@@ -161,8 +161,10 @@ def _stalled(state: State, facts: Facts, now: float) -> State:
     if state.wanted_since > state.since:  # the user has acted: other pods are asked for than those that failed
         return _enter(state, Phase.RESPONDING if state.rollback else Phase.ROLLING_OUT, now)
     if facts.rollout.progress is Progress.COMPLETE:  # it healed by itself
-        after = Phase.ROLLED_BACK if state.rollback else Phase.ROLLING_OUT
-        return _enter(state, after, now)
+        return _enter(state, Phase.ROLLED_BACK if state.rollback else Phase.ROLLING_OUT, now)
+    on_trial = facts.speculating and facts.mode is not GuardMode.OFF
+    if on_trial and facts.rollout.progress is not Progress.BLOCKED:  # there are pods at last: their time begins now
+        return replace(_enter(state, Phase.ROLLING_OUT, now), wanted_since=now)
     return state
 
 
