@@ -11,7 +11,6 @@ from specdec_operator.control.wakeups import Key
 from specdec_operator.errors import Invalid
 from specdec_operator.serving.render import Rendered
 
-
 _ASK_AGAIN: Final = 300.0
 """Seconds after which a refused manifest is tried again: a webhook or a quota may have refused it, not the schema."""
 
