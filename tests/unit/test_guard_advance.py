@@ -90,7 +90,7 @@ def test_every_phase_has_its_function() -> None:
 @pytest.mark.parametrize("phase", Phase)
 def test_a_turn_without_news_returns_the_same_state(phase: Phase) -> None:
     """So nothing is written: for moving phases the rollout goes on, for the others it is done."""
-    news = OTHER_PODS if phase in (OUT, RESPOND, STALLED) else PLAIN if phase is SERVE else {}
+    news = NO_PODS if phase is STALLED else OTHER_PODS if phase in (OUT, RESPOND) else PLAIN if phase is SERVE else {}
     state = make_state(phase)
     assert advance(state, facts(**news), 1) == state
 
@@ -140,7 +140,7 @@ def test_a_rolled_back_service_that_stalls_and_heals_stays_rolled_back() -> None
 def test_a_user_who_acts_ends_a_stall(rollback: Any, after: Phase) -> None:
     """Other pods are asked for than those that failed: they roll out, with a deadline of their own."""
     stalled = make_state(STALLED, since=10.0, wanted="r1", wanted_since=5.0, rollback=rollback)
-    assert advance(stalled, facts(rollout=PROGRESSING), 20) == stalled
+    assert advance(stalled, facts(rollout=BLOCKED), 20) == stalled
     acted = wanting(stalled, "r2", 30)
     assert advance(acted, facts(**PLAIN | OTHER_PODS), 30).phase is after
 

@@ -35,6 +35,7 @@ async def keep_applied(
     except Invalid as error:
         memory.refused = Refused(digest=digest, error=error, at=now)
         raise
+    memory.refused = None
     memory.applied = Applied(digest=digest, generation=live["metadata"]["generation"])
     stores.note_applied(key)
 

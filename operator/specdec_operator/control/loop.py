@@ -116,6 +116,8 @@ class Loop:
             memory.window = memory.verdict = memory.evidence = None
             found = replace(found, verdict=None, evidence=None) if after.rollback is None else found
         refuse_again(memory, wish.rendered, now)
+        if memory.refused is not None:  # tried again: nothing is told before it is known how that ends
+            await keep_applied(self._cluster, self._stores, key, memory, wish.rendered, now)
         memory.state = after
         memory.unsent += report.events_of(before, after, found)
         await self._tell(key, memory, found, now, decided=after != before)
