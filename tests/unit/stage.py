@@ -1,6 +1,7 @@
 """A stage for the loop of one sis: a clock, an API server in a dict, engines that count, and one who plays KServe."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from itertools import repeat
 from typing import TYPE_CHECKING, Any
 
 from specdec_operator.control.loop import Loop, Turn
@@ -59,6 +60,7 @@ class Stage:
     """One sis, its pods, and the time.
 
     events: all that were sent. phases: every written phase in turn. asked: the pods that each look read.
+    late: seconds by which the turns of `until` are late.
     seen: what the watches told last, of "child", "deployment" and each pod by name.
     """
 
@@ -70,6 +72,7 @@ class Stage:
         self.events: list[Event] = []
         self.phases: list[str] = []
         self.asked: list[tuple[str, ...]] = []
+        self.late: Iterator[float] = repeat(0.0)
         self._spent = START
         self._made = 0
         self.seen: dict[str, Body] = {}
@@ -111,7 +114,7 @@ class Stage:
         """Turns until a phase is written; returns the seconds that it took."""
         begun = self.now
         while (turn := await self.turn()) and self.cluster.status.get("phase") != phase:
-            self.now += max(turn.delay, 0.01)
+            self.now += max(turn.delay, 0.01) + next(self.late)
             assert self.now - begun < seconds, f"{phase}: not within {seconds} s, but {self.phases}"
         return self.now - begun
 

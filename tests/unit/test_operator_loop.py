@@ -1,5 +1,7 @@
 """The loop of one sis, turn by turn: what is decided, in which order it is written, what brings speculation back."""
 
+from itertools import cycle
+
 import pytest
 
 from specdec_operator.names import RETRY_ANNOTATION
@@ -55,6 +57,7 @@ async def test_windows_keep_their_length_whatever_the_clocks_jitter(interval: fl
     """The look nearest to its end closes a window: late turns do not add up."""
     quick = {"interval": f"{interval:g}s", "window": f"{window:g}s"}
     stage, engine = await watching(guard=quick | {"minDraftTokens": 1, "failureLimit": 6})
+    stage.late = cycle((0.05, 0.0, 0.03))
     engine.acceptance = 0.0
     assert await stage.until("Responding", 500) <= 6 * (window + interval / 2) + 1
 
@@ -173,7 +176,9 @@ async def test_a_change_beside_speculation_rolls_out_and_is_watched_again() -> N
     assert stage.cluster.status["guard"]["failures"] == 0
     stage.roll_out(EngineStandIn(tokens_per_second=400.0))
     await stage.until("Watching")
-    await stage.run(2 * WINDOW)
+    await stage.run(0.8 * WINDOW)
+    assert stage.cluster.status["reason"] == "RolloutComplete", "judged before the new pods' first window was over"
+    await stage.run(WINDOW)
     assert stage.cluster.status["guard"]["verdict"] == "Pass"
 
 

@@ -111,6 +111,16 @@ def test_numbers_of_another_speculation_are_not_kept() -> None:
     assert said["Ready"] == ("True", to_time(60)), "the pods answered all the time"
 
 
+def test_the_same_status_about_another_speculation_is_a_transition() -> None:
+    """Unknown about this draft is not Unknown about the last one."""
+    idle = watched(verdict=IDLE)
+    changed = make_state(Phase.ROLLING_OUT, speculation="s2")
+    for state, since in ((make_state(Phase.ROLLING_OUT), 60), (changed, 120)):
+        after = status_of(found(state, rollout=PROGRESSING), idle, 120)
+        (passing,) = [each for each in after["conditions"] if each["type"] == "GuardPassing"]
+        assert (passing["status"], passing["lastTransitionTime"]) == ("Unknown", to_time(since))
+
+
 @pytest.mark.parametrize(
     ("after", "since_written", "material"),
     [
