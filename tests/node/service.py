@@ -18,7 +18,6 @@ ENGINE = {
     "args": ["--distributed-executor-backend=uni"],  # with the first variable: one process, ten seconds less to start
     "env": [
         {"name": "VLLM_ENABLE_V1_MULTIPROCESSING", "value": "0"},
-        {"name": "VLLM_CPU_OMP_THREADS_BIND", "value": "nobind"},
         {"name": "OMP_NUM_THREADS", "value": "1"},
     ],
 }
