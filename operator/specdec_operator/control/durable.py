@@ -1,5 +1,6 @@
 """The guard's state as it is kept in status.guard, and back. Times are whole seconds in UTC."""
 
+import math
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
@@ -12,7 +13,7 @@ from specdec_operator.guard.state import Phase, Rollback, State
 
 def to_time(at: float) -> str:
     """RFC 3339 text of epoch seconds."""
-    return datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return datetime.fromtimestamp(math.floor(at), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def from_time(text: str) -> float:
