@@ -1,4 +1,4 @@
-"""The commands of the runtime image: serve, preflight, prove. It only picks one."""
+"""The commands of the runtime image: serve, preflight, prove, drain. It only picks one."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from specdec_runtime import flags, launch, preflight, prove, refusal
+from specdec_runtime import drain, flags, launch, preflight, prove, refusal
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -60,7 +60,17 @@ def probe(arguments: Sequence[str]) -> int:
     return 0 if proof.ok else 1
 
 
-_COMMANDS = {"serve": serve, "preflight": look, "prove": probe}
+def empty(arguments: Sequence[str]) -> int:
+    """Wait until the server on this host has answered all that it was asked."""
+    parser = argparse.ArgumentParser(prog="specdec_runtime drain")
+    parser.add_argument("--port", type=int, default=flags.DEFAULT_PORT)
+    parser.add_argument("--timeout", type=float, default=50.0, help="seconds to wait at most")
+    given = parser.parse_args(arguments)
+    print(drain.drain(given.port, given.timeout))
+    return 0
+
+
+_COMMANDS = {"serve": serve, "preflight": look, "prove": probe, "drain": empty}
 
 
 def main(arguments: Sequence[str]) -> int:

@@ -2,7 +2,7 @@
 
 from specdec_operator.errors import Invalid
 from tests.unit.builders import ended
-from tests.unit.stage import Stage, is_speculative
+from tests.unit.stage import Stage, is_speculative, watching
 from tests.wire.pods import EngineStandIn
 
 REFUSED = Invalid("InferenceService llama", 400, "the API server refused it: a webhook said no")
@@ -55,3 +55,17 @@ async def test_a_refusal_of_the_world_is_tried_again() -> None:
     await stage.run(400)
     assert stage.phases[-1] == "RollingOut"
     assert is_speculative(stage.cluster.child)
+
+
+async def test_a_refusal_that_the_user_took_back_leaves_no_trace() -> None:
+    """A later decision is written before it is acted on, as always."""
+    stage, engine = await watching()
+    stage.cluster.failing["apply"] = REFUSED
+    stage.sis = {"replicas": 2, "generation": 2}
+    await stage.until("Stalled")
+    stage.cluster.failing.clear()
+    stage.sis = {"generation": 3}
+    await stage.until("Watching")
+    engine.acceptance = 0.0
+    await stage.until("Responding")
+    assert stage.cluster.calls[-2:] == [("status", "Responding"), ("apply", "plain")]

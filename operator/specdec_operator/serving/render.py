@@ -15,6 +15,10 @@ Manifest: TypeAlias = dict[str, Any]
 
 PROVE: Final = ("python3", "-m", "specdec_runtime", "prove", f"--port={ENGINE_PORT}")
 """The startup probe in the runtime image: a pod is up only after it has really generated."""
+_GRACE: Final = 60
+"""Seconds from the decision to stop a pod to its end by force."""
+DRAIN: Final = ("python3", "-m", "specdec_runtime", "drain", f"--port={ENGINE_PORT}", f"--timeout={_GRACE - 10}")
+"""The preStop hook in the runtime image: the old pod of a rollout answers what it was asked before it stops."""
 _BESIDE_PODS: Final = frozenset({"minReplicas", "maxReplicas", "deploymentStrategy"})
 """Parts of the predictor that no pod template shows: changing them restarts no pod."""
 _PROBE_PERIOD: Final = 3
@@ -81,6 +85,7 @@ def _predictor(plan: Plan) -> Manifest:
         "deploymentStrategy": _strategy(spec.rollout, spec.replicas),
         "model": _model(plan),
         "volumes": layout.volumes(plan.mounts),
+        "terminationGracePeriodSeconds": _GRACE,
         **_pod(spec.pod or Pod()),
     }
 
@@ -106,6 +111,7 @@ def _model(plan: Plan) -> Manifest:
             "periodSeconds": 5,
             "timeoutSeconds": 5,
         },
+        "lifecycle": {"preStop": {"exec": {"command": list(DRAIN)}}},
         "terminationMessagePolicy": "FallbackToLogsOnError",
     }
     if engine.env:
