@@ -15,11 +15,18 @@ _ASK_AGAIN: Final = 300.0
 """Seconds after which a refused manifest is tried again: a webhook or a quota may have refused it, not the schema."""
 
 
-def refuse_again(memory: Memory, rendered: Rendered, now: float) -> None:
-    """Raises the API server's refusal of this very manifest again, so that it is not asked and told at every turn."""
+def try_again(memory: Memory, rendered: Rendered, now: float) -> bool:
+    """Whether this very manifest was refused so long ago that it is to be tried again.
+
+    Raises the refusal where it is younger, so that the API server is not asked and the user not told at every turn.
+    """
     refused = memory.refused
-    if refused is not None and refused.digest == _digest(rendered) and now - refused.at < _ASK_AGAIN:
+    if refused is None or refused.digest != _digest(rendered):
+        memory.refused = None
+        return False
+    if now - refused.at < _ASK_AGAIN:
         raise refused.error
+    return True
 
 
 async def keep_applied(

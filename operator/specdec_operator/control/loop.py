@@ -12,7 +12,7 @@ from typing import Any, Final
 from specdec_operator import metrics
 from specdec_operator.cluster import Cluster
 from specdec_operator.control import report
-from specdec_operator.control.children import keep_applied, refuse_again
+from specdec_operator.control.children import keep_applied, try_again
 from specdec_operator.control.durable import state_of
 from specdec_operator.control.memory import Memory
 from specdec_operator.control.report import Event, Findings
@@ -115,8 +115,8 @@ class Loop:
         if _restarts(before, after):
             memory.window = memory.verdict = memory.evidence = None
             found = replace(found, verdict=None, evidence=None) if after.rollback is None else found
-        refuse_again(memory, wish.rendered, now)
-        if memory.refused is not None:  # tried again: nothing is told before it is known how that ends
+        if try_again(memory, wish.rendered, now) and after == before:
+            # Nothing was decided, and nothing is told before it is known how that ends.
             await keep_applied(self._cluster, self._stores, key, memory, wish.rendered, now)
         memory.state = after
         memory.unsent += report.events_of(before, after, found)
