@@ -6,7 +6,7 @@ VENV := .venv
 RUN := $(VENV)/bin/python
 
 .DEFAULT_GOAL := help
-.PHONY: help venv fmt check lint type unit wire test verify generate cluster-up cluster-down cluster-status cluster-env \
+.PHONY: help venv fmt check lint type unit wire test verify generate golden cluster-up cluster-down cluster-status cluster-env \
         images models demo kserve-render clean
 
 help: ## List the targets
@@ -50,6 +50,9 @@ wire: venv ## Tests against a real etcd and kube-apiserver
 generate: venv ## Write crds/ and the images' requirements
 	$(RUN) -m specdec_operator.api.crd > crds/serving.specdec.io_speculativeinferenceservices.yaml
 	$(RUN) -m hack.images lock
+
+golden: venv ## Rewrite tests/golden; `git diff` is the review
+	SPECDEC_GOLDEN=write $(RUN) -m pytest -q tests/unit/test_operator_render.py
 
 verify: venv ## Fail when a generated file is stale
 	@$(RUN) -m specdec_operator.api.crd | diff -u crds/serving.specdec.io_speculativeinferenceservices.yaml - \
