@@ -43,22 +43,24 @@ def _acceptance(axes: Axes, picture: Picture) -> None:
 
 def _speed(axes: Axes, picture: Picture) -> None:
     axes.plot(*zip(*picture.speeds, strict=True), color=_SPEED)
-    for level, begin, end in ((picture.plain_code, picture.begin, 0.0), (picture.plain_drift, 0.0, picture.end)):
+    levels = (("code", picture.plain_code, picture.begin, 0.0), ("drift", picture.plain_drift, 0.0, picture.end))
+    for topic, level, begin, end in levels:
         axes.hlines(level, begin, end, color=_LEVEL, linestyle="--", linewidth=1)
-    axes.text(picture.begin, picture.plain_code, "plain, on code", color=_LEVEL, va="bottom")
-    axes.text(picture.end, picture.plain_drift, "plain, on drift", color=_LEVEL, va="bottom", ha="right")
+        axes.text(begin, level, f" plain, on {topic}", color=_LEVEL, va="bottom")
     axes.set(ylabel="tokens/s", xlabel="seconds from the change of the traffic")
     axes.set_ylim(bottom=0)
 
 
 def _marks(upper: Axes, lower: Axes, picture: Picture) -> None:
-    for mark in picture.marks:
+    for number, mark in enumerate(picture.marks):
         for axes in (upper, lower):
             axes.axvline(mark.at, color=_MARK, linewidth=1)
+        # Neighbours may be seconds apart: every other label is a line higher.
+        height = 2 + 12 * (number % 2)
         upper.annotate(
             f"{mark.words}, {mark.at:.1f} s" if mark.at else mark.words,
             (mark.at, 1.05),
-            xytext=(3, 2),
+            xytext=(3, height),
             textcoords="offset points",
             color=_MARK,
             annotation_clip=False,

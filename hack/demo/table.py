@@ -47,7 +47,7 @@ def moments_table(report: Mapping[str, Any]) -> Table:
         "plain pod serves", f"{report['serving_again_seconds']} s after the decision (strategy {windows['strategy']})"
     )
     table.add_row("speed after the rollback", f"{report['after']['speedup_over_drift']}x of before")
-    table.add_row("requests", f"{requests['ok']} answered, {requests['failed']} failed ({requests['clients']} clients)")
+    table.add_row("requests", f"{requests['ok']} answered, {requests['failed']} failed")
     for promise in report["promises"]:
         kept = Text("kept", "green") if promise["kept"] else Text("NOT KEPT", "bold red")
         measured = Text(f" ({promise['measured']:g} s of {promise['at_most']:g} s)")
