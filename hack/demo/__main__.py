@@ -8,7 +8,7 @@ import sys
 from rich.console import Console
 
 from hack.cluster.errors import ClusterError
-from hack.demo import picture, plot, report, samples, screen, table, telling
+from hack.demo import picture, report, samples, screen, table, telling
 from hack.demo.recording import Recording
 
 _ROOT = pathlib.Path(__file__).parents[2]
@@ -29,7 +29,7 @@ def main() -> int:
     except ClusterError as error:
         console.print(f"\nerror: {error}", style="red", markup=False, soft_wrap=True)
         code = 1
-    console.print(what_is_left(), markup=False, soft_wrap=True)
+    console.print(what_is_left(), markup=False, highlight=False, soft_wrap=True)
     return code
 
 
@@ -51,6 +51,8 @@ def run(console: Console) -> int:
 
 def write(recording: Recording, found: report.Report) -> list[pathlib.Path]:
     """Write the report, and the picture in both formats."""
+    from hack.demo import plot  # noqa: PLC0415 - matplotlib takes seconds to load: not before it is needed
+
     numbers, *pictures = (_ROOT / f"demo.{suffix}" for suffix in ("json", "svg", "png"))
     numbers.write_text(json.dumps(found, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
     plot.draw(picture.compose(recording), *pictures)
@@ -61,7 +63,7 @@ def what_is_left() -> str:
     """How to look at what the demo leaves, and how to be rid of it."""
     namespace = samples.read(samples.PLAIN).namespace
     return (
-        f"\nLook:    python -m hack.cluster kubectl get sis,isvc,pods -n {namespace}"
+        f"\nLook:    .venv/bin/python -m hack.cluster kubectl get sis,isvc,pods -n {namespace}"
         '   (or: eval "$(make -s cluster-env)", then kubectl)\n'
         "Again:   make demo\n"
         "Remove:  make cluster-down"
