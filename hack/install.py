@@ -40,8 +40,7 @@ def ensure(built: images.Refs) -> None:
     objects = with_images([each for each in yaml.safe_load_all(rendered) if each], refs_of(built))
     crds = [each for each in objects if each["kind"] == "CustomResourceDefinition"]
     kubectl.apply(kubeconfig, crds, scratch / "crds.json")
-    name = f"crd/{crds[0]['metadata']['name']}"
-    shell.run(kubectl.command(kubeconfig, "wait", "--for=condition=Established", "--timeout=30s", name))
+    kubectl.wait_established(kubeconfig, [each["metadata"]["name"] for each in crds])
     kubectl.apply(kubeconfig, [each for each in objects if each not in crds], scratch / "operator.json")
     rollout = ["rollout", "status", "deployment/specdec-operator", f"--namespace={NAMESPACE}"]
     command = kubectl.command(kubeconfig, *rollout, f"--timeout={_WAIT_SECONDS}s")

@@ -96,9 +96,7 @@ class Controller:
     def _install_crds(self) -> None:
         files = crd_files(self.choice.crds)
         kubectl.apply_files(self.layout.kubeconfig, files)
-        names = [f"crd/{crd_name(file)}" for file in files]
-        waiting = ["wait", "--for=condition=Established", "--timeout=30s", *names]
-        shell.run(kubectl.command(self.layout.kubeconfig, *waiting))
+        kubectl.wait_established(self.layout.kubeconfig, [crd_name(file) for file in files])
 
     def _start_stand_in(self) -> None:
         words = [

@@ -2,6 +2,7 @@
 
 import json
 import pathlib
+import time
 from collections.abc import Sequence
 from typing import Any
 
@@ -45,3 +46,13 @@ def apply_files(kubeconfig: pathlib.Path, files: Sequence[pathlib.Path]) -> None
     named = [f"--filename={file}" for file in files]
     words = ["apply", "--server-side", "--force-conflicts", f"--field-manager={MANAGER}", *named]
     shell.run(command(kubeconfig, *words), timeout=60)
+
+
+def wait_established(kubeconfig: pathlib.Path, crds: Sequence[str], *, timeout: float = 30.0) -> None:
+    """Wait until CRDs are served. `kubectl wait` fails on one without conditions yet, so it is repeated."""
+    deadline = time.monotonic() + timeout
+    words = ["wait", "--for=condition=Established", "--timeout=10s", *(f"crd/{name}" for name in crds)]
+    while (answer := ask(kubeconfig, *words)).code != 0:
+        if time.monotonic() > deadline:
+            raise ClusterError(f"CRDs are not served after {timeout:.0f} s: {answer.err.strip()}")
+        time.sleep(0.2)
