@@ -12,7 +12,7 @@ from hack.cluster.errors import ClusterError
 from hack.images import box, build, content, tool
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    import pathlib
 
 PROOF = "proof.json"
 _SOURCES = content.Sources(
@@ -23,12 +23,12 @@ _SOURCES = content.Sources(
 )
 
 
-def folder() -> Path:
+def folder() -> pathlib.Path:
     """Return the folder that belongs to this recipe, whether or not it is there."""
     return paths.cache() / "models" / content.digest(_SOURCES)
 
 
-def ensure() -> Path:
+def ensure() -> pathlib.Path:
     """Return the folder of the trained pair; a training that was cut off leaves nothing behind."""
     target = folder()
     if (target / "prompts.json").exists():
@@ -40,11 +40,16 @@ def ensure() -> Path:
     code = box.run(("hack.models.train", str(unfinished)), unfinished, image())
     if code != 0:
         raise ClusterError(f"the training of the tiny models ended with code {code}; its words are above")
-    for file in unfinished.rglob("*.safetensors"):  # written for their owner only, and pods run as somebody else
-        file.chmod(0o644)
+    open_to_pods(unfinished)
     unfinished.rename(target)
     print(f"models trained: {time.monotonic() - started:.0f} s", flush=True)
     return target
+
+
+def open_to_pods(folder: pathlib.Path) -> None:
+    """Let everybody read a folder: weights are written for their owner only, and pods run as somebody else."""
+    for each in (folder, *folder.rglob("*")):
+        each.chmod(0o755 if each.is_dir() else 0o644)
 
 
 def image() -> str:

@@ -78,9 +78,7 @@ async def test_an_unchanged_sis_that_is_applied_again_stays_rolled_back(
     engine = EngineStandIn(tokens_per_second=TOKENS)
     await _rolled_back(world, engine)
     await world.apply(sis())
-    now = await world.sis()
-    replaced = sis() | {"metadata": {"name": NAME, "resourceVersion": now["metadata"]["resourceVersion"]}}
-    await world.api.call("put", world.api.path(SIS, world.namespace, NAME), replaced)
+    await world.replace(sis())
     await operator.stop()
     await operator.start()
     time_to_be_wrong = time.monotonic() + 4

@@ -7,9 +7,10 @@ It makes the Deployment and the pods of an InferenceService with the labels and 
 import asyncio
 import time
 from collections.abc import Awaitable, Callable
+from http import HTTPStatus
 from typing import Any, Self
 
-from tests.wire.api import DEPLOYMENT, EVENT, ISVC, POD, SIS, Api, Object
+from tests.wire.api import DEPLOYMENT, EVENT, ISVC, POD, SIS, Api, Object, Refused
 from tests.wire.pods import EngineStandIn, PodServer
 
 NAME = "llama"
@@ -65,6 +66,22 @@ class World:
     async def apply(self, body: Object) -> Object:
         """What a user does."""
         return await self.api.apply(SIS, self.namespace, body)
+
+    async def replace(self, body: Object) -> None:
+        """What `kubectl replace` does: the whole object, again when somebody wrote to it in between."""
+
+        async def replaced() -> bool:
+            now = (await self.sis())["metadata"]["resourceVersion"]
+            whole = body | {"metadata": body["metadata"] | {"resourceVersion": now}}
+            try:
+                await self.api.call("put", self.api.path(SIS, self.namespace, NAME), whole)
+            except Refused as error:
+                if error.status != HTTPStatus.CONFLICT:
+                    raise
+                return False
+            return True
+
+        await self.until("kubectl replace", replaced)
 
     async def sis(self) -> Object:
         """The sis as it is."""
