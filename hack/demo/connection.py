@@ -6,8 +6,10 @@ import json
 import pathlib
 import ssl
 import tempfile
+import time
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
+from http import HTTPStatus
 from typing import Any
 
 import aiohttp
@@ -17,6 +19,7 @@ from hack.cluster.errors import ClusterError
 
 _WATCH_SECONDS = 300
 _PAUSE = 0.5
+_PATIENCE = 60.0
 LOST = (aiohttp.ClientError, TimeoutError, OSError)
 """What a broken or refused connection raises."""
 
@@ -36,12 +39,14 @@ class Connection:
         self.session = session
 
     async def get(self, path: str) -> dict[str, Any]:
-        """Read an object or a list."""
-        async with self.session.get(path) as answer:
-            if answer.status != 200:
-                raise ClusterError(f"GET {path}: the API server answers {answer.status}: {(await answer.text())[:300]}")
-            found: dict[str, Any] = await answer.json()
-            return found
+        """Read an object or a list. A server that asks for patience, as with a CRD of a moment ago, gets it."""
+        deadline = time.monotonic() + _PATIENCE
+        while True:
+            async with self.session.get(path) as answer:
+                if answer.status != HTTPStatus.TOO_MANY_REQUESTS or time.monotonic() > deadline:
+                    return await _object(path, answer)
+                pause = float(answer.headers.get("Retry-After", _PAUSE))
+            await asyncio.sleep(pause)
 
     async def delete(self, path: str) -> None:
         """Delete an object; an absent one is fine."""
@@ -70,6 +75,13 @@ class Connection:
                 if message["type"] == "ERROR":
                     return
                 yield Change(verb=message["type"], objects=(message["object"],))
+
+
+async def _object(path: str, answer: aiohttp.ClientResponse) -> dict[str, Any]:
+    if answer.status != HTTPStatus.OK:
+        raise ClusterError(f"GET {path}: the API server answers {answer.status}: {(await answer.text())[:300]}")
+    found: dict[str, Any] = await answer.json()
+    return found
 
 
 def open_session(kubeconfig: pathlib.Path) -> aiohttp.ClientSession:

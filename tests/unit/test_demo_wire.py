@@ -138,3 +138,18 @@ def test_without_an_error_line_the_last_lines_are_the_words() -> None:
     assert prepare.failure_words([str(number) for number in range(9)]) == "4\n5\n6\n7\n8"
     assert prepare.failure_words([]) == "it said nothing"
     assert prepare.failure_words(["error: old", "more", "error: new", "its second line"]) == "new\nits second line"
+
+
+async def test_a_server_that_asks_for_patience_gets_it(serve: Serve) -> None:
+    """A CRD of a moment ago is answered with 429 and Retry-After while its storage comes up."""
+    asked: list[str] = []
+
+    async def answer(request: web.Request) -> web.Response:
+        asked.append(request.path)
+        if len(asked) < 3:
+            return web.Response(status=429, headers={"Retry-After": "0"}, text="storage is (re)initializing")
+        return web.json_response({"items": []})
+
+    async with serve(answer) as connection:
+        assert await connection.get("/apis/x") == {"items": []}
+    assert len(asked) == 3
