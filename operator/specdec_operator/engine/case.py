@@ -1,0 +1,45 @@
+"""What is judged: one engine, one pair of models, one speculative configuration, some flags."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Any
+
+from specdec_operator.engine.version import Build
+
+Json = Mapping[str, Any]
+_NOTHING: Json = MappingProxyType({})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Model:
+    """What is known of a model folder without its weights.
+
+    config: its config.json; None where it could not be read, and `problem` says why (`no config.json`, `not JSON`).
+    tokenizer: any digest of the token ids; equal digests are equal tokenizers. Empty: not known.
+    """
+
+    path: str
+    config: Json | None = None
+    problem: str = ""
+    tokenizer: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Case:
+    """What an engine is asked to start with.
+
+    target, draft: None where nothing is known of the model; rules about models are then silent.
+    speculation: the object of --speculative-config; None serves plainly. Its keys are the engine's (snake case).
+    args: the engine's flags by their Python names, `max_num_seqs` for --max-num-seqs; absent ones have defaults.
+    env: environment variables that change what the engine accepts.
+    packages: optional Python packages that are installed beside the engine, such as arctic_inference; None: not known.
+    """
+
+    build: Build
+    target: Model | None = None
+    draft: Model | None = None
+    speculation: Json | None = None
+    args: Json = field(default_factory=lambda: _NOTHING)
+    env: Mapping[str, str] = field(default_factory=lambda: _NOTHING)
+    packages: frozenset[str] | None = frozenset()
