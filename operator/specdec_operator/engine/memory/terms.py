@@ -1,0 +1,161 @@
+"""What takes memory on a device, and what of it the engine counts against its own budget, gpu_memory_utilization.
+
+Weights, activations and caches of target and draft are counted by every version here. Graphs depend on version, runner
+and accelerator; the logits that verification adds, and other processes, are never counted.
+"""
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+from specdec_operator.engine.memory.asked import GIB, MemoryAsked
+from specdec_operator.engine.memory.facts import ModelFacts
+from specdec_operator.engine.runner import Runner
+from specdec_operator.engine.version import Flavor, Version
+
+
+class Item(StrEnum):
+    """What a term is about."""
+
+    TARGET_WEIGHTS = "target weights"
+    DRAFT_WEIGHTS = "draft weights"
+    TARGET_CACHE = "target KV cache"
+    DRAFT_CACHE = "draft KV cache"
+    GRAPHS = "graphs"
+    LOGITS = "verification logits"
+    DRAFT_BUFFERS = "draft buffers"
+    ACTIVATIONS = "activations"
+    OTHERS = "communication and other processes"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Term:
+    """Bytes of one item on one device. counted: the engine counts it as its own. source: where the number is from."""
+
+    name: Item
+    bytes: int
+    counted: bool
+    estimated: bool
+    source: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Graphs:
+    """Whether a runner counts its graphs, up to a version: `default`, and whether the variable may change that."""
+
+    runner: Runner
+    until: Version
+    default: bool
+    by_variable: bool
+    source: str
+
+
+_NEVER_ENDS: Final = Version(10**9, 0)
+_GRAPHS: Final = (
+    _Graphs(runner=Runner.V1, until=Version(0, 17), default=False, by_variable=False, source="vLLM up to 0.17"),
+    _Graphs(runner=Runner.V1, until=Version(0, 19), default=False, by_variable=True, source="vLLM 0.18 and 0.19"),
+    _Graphs(runner=Runner.V1, until=_NEVER_ENDS, default=True, by_variable=True, source="vLLM since 0.20"),
+    _Graphs(runner=Runner.V2, until=Version(0, 28), default=False, by_variable=False, source="Runner V2 up to 0.28"),
+    _Graphs(runner=Runner.V2, until=_NEVER_ENDS, default=True, by_variable=True, source="Runner V2 since 0.29"),
+)
+"""vllm/v1/worker/gpu_worker.py, determine_available_memory, and profile_cudagraph_memory of both runners."""
+_ASCEND_COUNTS: Final = (Version(0, 21, 0), Version(0, 22, 1))  # vllm-ascend pull request 9865, reverted by 11562
+
+_CUDA_GRAPHS: Final = GIB  # 0.5 to 3 GiB is usual
+_ASCEND_GRAPHS: Final = 3 * GIB  # full graphs of many sizes, the usual way to run out there
+_ACTIVATIONS: Final = 2 * GIB  # 1 to 4 GiB is usual, by max_num_batched_tokens
+_OTHERS: Final = GIB // 2  # 0.3 to 1 GiB is usual
+_CHUNK: Final = GIB  # vllm/v1/worker/gpu/spec_decode/rejection_sampler.py, MAX_CHUNK_BYTES
+_CHUNKED: Final = Version(0, 28)
+
+
+def graphs_counted(asked: MemoryAsked) -> tuple[bool, str]:
+    """Whether this engine counts its graphs, and the versions for which that holds."""
+    if asked.build.flavor is Flavor.VLLM_ASCEND:
+        plugin = asked.build.ascend or asked.build.vllm
+        first, last = _ASCEND_COUNTS
+        counted = first <= plugin <= last
+        return counted, "vllm-ascend 0.21.0 to 0.22.1" if counted else "vllm-ascend but 0.21.0 to 0.22.1"
+    version = Version(asked.build.vllm.major, asked.build.vllm.minor)
+    row = next(each for each in _GRAPHS if each.runner is asked.runner and version <= each.until)
+    told = asked.served.estimates_graphs
+    return (told if told is not None and row.by_variable else row.default), row.source
+
+
+def verification_logits(asked: MemoryAsked) -> int:
+    """Bytes of logits that a real step has and the engine's profiling has not; tensor parallelism does not divide them.
+
+    Profiling verifies one guessed token for each request, a step verifies K: rows x vocabulary in 16 bits, and copies
+    in 32 bits: two of them on the first runner, one on the second, in chunks of 1 GiB since 0.28.
+    """
+    if asked.method is None:
+        return 0
+    second = asked.runner is Runner.V2
+    profiled = 1 if second else 2
+    rows = asked.seqs * (asked.tokens + 1)
+    if asked.served.max_num_batched_tokens is not None:
+        rows = min(rows, asked.served.max_num_batched_tokens)
+    elements = max(0, rows - asked.seqs * profiled) * asked.target.vocab
+    if not second:
+        return elements * (2 + 8)
+    copy = 4 * elements
+    return elements * 2 + (min(_CHUNK, copy) if asked.build.vllm >= _CHUNKED else copy)
+
+
+def fixed_terms(asked: MemoryAsked) -> tuple[Term, ...]:
+    """Everything but the caches, which get what is left."""
+    found = (
+        _weights(Item.TARGET_WEIGHTS, asked.target, _target_share(asked)),
+        _weights(Item.DRAFT_WEIGHTS, asked.draft, _draft_share(asked)),
+        _graphs(asked),
+        _logits(asked),
+        _draft_buffers(asked),
+        Term(name=Item.ACTIVATIONS, bytes=_ACTIVATIONS, counted=True, estimated=True, source="estimate: 1 to 4 GiB"),
+        Term(name=Item.OTHERS, bytes=_OTHERS, counted=False, estimated=True, source="estimate: 0.3 to 1 GiB"),
+    )
+    return tuple(term for term in found if term is not None and term.bytes)
+
+
+def _target_share(asked: MemoryAsked) -> int:
+    served = asked.served
+    weights = asked.target.weights
+    if weights is None:
+        return 0
+    return weights.share(served.tensor_parallel, served.pipeline_parallel, served.expert_devices)
+
+
+def _draft_share(asked: MemoryAsked) -> int:
+    """The last pipeline stage holds the draft, whole."""
+    if asked.draft is None or asked.draft.weights is None:
+        return 0
+    return asked.draft.weights.share(asked.draft_devices, 1, asked.served.expert_devices)
+
+
+def _weights(name: Item, model: ModelFacts | None, share: int) -> Term | None:
+    if model is None or model.weights is None:
+        return None
+    weights = model.weights
+    return Term(name=name, bytes=share, counted=True, estimated=weights.estimated, source=weights.source)
+
+
+def _graphs(asked: MemoryAsked) -> Term:
+    counted, versions = graphs_counted(asked)
+    usual = _ASCEND_GRAPHS if asked.build.flavor is Flavor.VLLM_ASCEND else _CUDA_GRAPHS
+    source = f"estimate: 0.5 to 3 GiB; {'counted' if counted else 'not counted'} by {versions}"
+    size = 0 if asked.served.enforce_eager else usual
+    return Term(name=Item.GRAPHS, bytes=size, counted=counted, estimated=True, source=source)
+
+
+def _logits(asked: MemoryAsked) -> Term:
+    source = f"estimate: {asked.seqs} requests x {asked.tokens + 1} tokens x {asked.target.vocab} words"
+    return Term(name=Item.LOGITS, bytes=verification_logits(asked), counted=False, estimated=True, source=source)
+
+
+def _draft_buffers(asked: MemoryAsked) -> Term:
+    """What a method allocates before the engine profiles: token ids, or the probabilities of guessed tokens."""
+    size, source = 0, ""
+    if asked.method == "ngram_gpu":
+        size, source = 4 * asked.seqs * asked.length, "token ids of every request, at 4 bytes"
+    elif asked.probabilistic and asked.runner is Runner.V2:
+        size, source = 4 * asked.seqs * asked.tokens * asked.target.vocab, "logits of guessed tokens, at most 4 bytes"
+    return Term(name=Item.DRAFT_BUFFERS, bytes=size, counted=True, estimated=False, source=source)
