@@ -6,7 +6,7 @@ from typing import Any, TypeAlias
 from hack.demo import counters, speed
 from hack.demo.recording import Act, Recording
 from hack.demo.speed import Speed
-from specdec_operator.api.units import format_duration
+from specdec_operator.api.durations import format_duration
 
 Report: TypeAlias = dict[str, Any]
 

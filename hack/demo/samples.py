@@ -5,7 +5,8 @@ from dataclasses import dataclass
 
 import yaml
 
-from specdec_operator.api.spec import Guard, Spec
+from specdec_operator.api.guard import Guard
+from specdec_operator.api.spec import Spec
 
 FOLDER = pathlib.Path(__file__).parents[2] / "manifests" / "samples"
 PLAIN = FOLDER / "demo-plain.yaml"

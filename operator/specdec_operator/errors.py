@@ -21,6 +21,8 @@ class Invalid(OperatorError):
     def __init__(self, field: str, value: object, rule: str, *, reason: str = "InvalidSpec") -> None:
         super().__init__(reason, f"{field}: {value!r}: {rule}")
         self.field = field
+        self.value = value
+        self.rule = rule
 
 
 class Unavailable(OperatorError):

@@ -19,6 +19,8 @@ REVISION_LABEL: Final = f"{GROUP}/revision"
 """On every pod: which rendering of the predictor it runs."""
 
 ANNOTATION_PREFIX: Final = "specdec.io/"
+SYNTHETIC_ANNOTATION: Final = f"{ANNOTATION_PREFIX}allow-synthetic"
+"""`true` lets the engine pretend an acceptance: its answers are garbage, and only tests want that."""
 RETRY_ANNOTATION: Final = f"{ANNOTATION_PREFIX}retry"
 """Any new value asks for speculation again after a rollback. The value handled last is in status."""
 

@@ -2,7 +2,8 @@
 
 from typing import Any
 
-from specdec_operator.api.spec import GuardMode, Spec
+from specdec_operator.api.guard import GuardMode
+from specdec_operator.api.spec import Spec
 from specdec_operator.control.report import Findings
 from specdec_operator.guard.advance import Facts
 from specdec_operator.guard.counters import Counters

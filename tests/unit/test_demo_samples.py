@@ -3,7 +3,7 @@
 import yaml
 from hack.demo import samples
 
-from specdec_operator.api.spec import Accelerator
+from specdec_operator.api.engine import Accelerator
 
 
 def test_the_samples_differ_in_speculation_alone() -> None:

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from specdec_operator.api.spec import GuardMode
+from specdec_operator.api.guard import GuardMode
 from specdec_operator.guard.advance import TRANSITIONS, advance, wanting
 from specdec_operator.guard.state import Phase, State
 from tests.unit.builders import BLOCKED, FAILED, IDLE, LOW, PASSED, PROGRESSING, facts, make_rollback, make_state, view

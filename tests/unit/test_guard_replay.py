@@ -14,7 +14,8 @@ from typing import Any
 import pytest
 import yaml
 
-from specdec_operator.api.spec import Guard, Method
+from specdec_operator.api.guard import Guard
+from specdec_operator.api.speculation import Method
 from specdec_operator.control.watch import thresholds_of
 from specdec_operator.guard.advance import advance
 from specdec_operator.guard.counters import read_counters
@@ -22,7 +23,7 @@ from specdec_operator.guard.judge import Thresholds, judge
 from specdec_operator.guard.state import Phase
 from specdec_operator.guard.verdict import Outcome, Reason
 from specdec_operator.guard.window import opened
-from tests.unit.builders import DRAFT, facts, make_spec, make_state
+from tests.unit.builders import facts, make_state
 
 TRACES = pathlib.Path(__file__).parents[1] / "data" / "traces"
 RULE = {
@@ -62,10 +63,8 @@ def scrapes(name: str) -> tuple[dict[str, Any], ...]:
 def rule_for(name: str) -> Thresholds:
     """The thresholds, filled in for the recording's method and K as the operator fills them in."""
     method, tokens = about(name)["method"], about(name)["num_speculative_tokens"] or 4
-    asked = {"method": "ngram", "tokens": tokens} if method == Method.NGRAM else DRAFT | {"tokens": tokens}
-    speculation = make_spec(speculation=asked).speculation
-    assert speculation is not None
-    return thresholds_of(GUARD, speculation)
+    method = Method.NGRAM if method == Method.NGRAM else Method.DRAFT_MODEL
+    return thresholds_of(GUARD, method, tokens)
 
 
 def play(name: str, *, pods: frozenset[str] = frozenset({"pod-0"})) -> Played:

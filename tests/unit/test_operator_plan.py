@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from specdec_operator.api.spec import OWNED_FLAGS
+from specdec_operator.engine.owned import OWNED_FLAGS
 from specdec_operator.errors import Invalid
 from specdec_operator.guard.state import Phase
 from specdec_operator.serving.plan import Plan, plan

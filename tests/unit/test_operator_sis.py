@@ -29,7 +29,7 @@ def test_fields_of_a_newer_version_are_passed_over() -> None:
 @pytest.mark.parametrize(
     ("spec", "words"),
     [
-        ({"speculation": DRAFT | {"method": "medusa"}}, "spec.speculation.method: 'medusa': "),
+        ({"speculation": DRAFT | {"method": "telepathy"}}, "spec.speculation.method: 'telepathy': "),
         ({"speculation": DRAFT | {"tokens": 0}}, "spec.speculation.tokens: 0: "),
         ({"guard": {"interval": "15"}}, "spec.guard.interval: '15': "),
         ({"guard": {"window": 120}}, "spec.guard.window: 120: "),
@@ -67,3 +67,9 @@ def test_the_same_meaning_has_the_same_hash() -> None:
     written = {"method": "ngram", "tokens": 4, "ngram": {"lookupMin": 2, "lookupMax": 5}}
     left_out = written | {"ngram": {}}
     assert speculation_hash(make_spec(speculation=written)) == speculation_hash(make_spec(speculation=left_out))
+
+
+def test_an_old_name_of_mtp_is_mtp() -> None:
+    """Another word for the same is no other speculation: nothing is forgotten, nothing rolls out."""
+    old, new = ({"method": word, "tokens": 1} for word in ("glm4_moe_mtp", "mtp"))
+    assert read_sis(make_sis(speculation=old)).speculation == read_sis(make_sis(speculation=new)).speculation

@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from specdec_operator.api.spec import Guard, Speculation
+from specdec_operator.api.guard import Guard
+from specdec_operator.api.speculation import Method
 from specdec_operator.control.memory import Memory
 from specdec_operator.control.watch import look, thresholds_of
 from specdec_operator.guard.counters import Counters
@@ -30,7 +31,7 @@ POD = PodView(name="pod-0", revision="r1", ip="10.0.0.7", ready=True, deleting=F
 )
 def test_thresholds_are_the_users_or_the_methods(guard: Any, speculation: Any, expected: dict[str, Any]) -> None:
     """What the user leaves out comes from the table of methods."""
-    made = thresholds_of(Guard.model_validate(guard), Speculation.model_validate(speculation))
+    made = thresholds_of(Guard.model_validate(guard), Method(speculation["method"]), speculation["tokens"])
     assert {key: getattr(made, key) for key in expected} == expected
     assert made.always_drafts is expected.get("always_drafts", True)
 

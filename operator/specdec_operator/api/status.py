@@ -17,7 +17,9 @@ class Part(BaseModel):
 class Condition(Part):
     """A Kubernetes condition."""
 
-    type: str = Field(description="Ready, Reconciling, Stalled, RolledBack, SpeculationActive or GuardPassing.")
+    type: str = Field(
+        description="Ready, Reconciling, Stalled, RolledBack, SpeculationActive, GuardPassing, MemoryFits, Warned."
+    )
     status: str = Field(description="True, False or Unknown.")
     reason: str = Field(description="Why, in one word.")
     message: str = Field(description="Why, in one sentence with numbers.")
@@ -93,6 +95,17 @@ class Turn(Part):
     message: str | None = Field(None, description="Why, with numbers.")
 
 
+class MemoryStatus(Part):
+    """The memory plan of what is served. Absent where nothing can be said: no device size, or a CPU."""
+
+    utilization: float | None = Field(None, description="Share of the device that the engine is asked to take.")
+    lowered_by: float = Field(0.0, description="By how much that is lower than asked, for what is not counted.")
+    because: str = Field("", description="Why, with numbers.")
+    draft_weights: int | None = Field(None, description="Bytes of the draft's weights on each device.")
+    kv_price: str = Field("", description="What speculation costs the KV cache.")
+    kv_tokens_predicted: int | None = Field(None, description="Tokens that the KV cache will hold.")
+
+
 class Status(Part):
     """What is, and why."""
 
@@ -109,6 +122,7 @@ class Status(Part):
     ] = []
     serving: Serving | None = Field(None, description="What the pods are asked to serve now.")
     acceptance: Acceptance | None = Field(None, description="What the last window with enough evidence showed.")
+    memory: MemoryStatus | None = Field(None, description="The memory plan of what is served.")
     guard: GuardStatus | None = Field(None, description="What the guard knows and must not forget.")
     history: list[Turn] | None = Field(None, description="The 10 newest turns.")
 

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from specdec_operator.api.status import Condition
+from specdec_operator.engine.memory.plan import MemoryPlan
 from specdec_operator.guard.evidence import Evidence
 from specdec_operator.guard.state import Phase, State
 from specdec_operator.guard.verdict import Outcome, Verdict
@@ -14,6 +15,8 @@ Said = tuple[str, str, str]
 
 ABOUT_SPECULATION: Final = frozenset({"RolledBack", "SpeculationActive", "GuardPassing"})
 """Conditions that begin anew with another speculation; the others are about the service."""
+WARNED: Final = "Warned"
+"""What the engine takes and the user should know: lossy verification, fields that this version ignores."""
 _MOVING: Final = frozenset({Phase.ROLLING_OUT, Phase.RESPONDING})
 
 
@@ -24,6 +27,8 @@ def wanted_conditions(
     speculating: bool,
     verdict: Verdict | None,
     evidence: Evidence | None,
+    warning: str = "",
+    memory: MemoryPlan | None = None,
 ) -> dict[str, Said | None]:
     """Every condition by type. None keeps what was said before, because nothing new is known."""
     said: dict[str, Said | None] = {"Ready": _ready(rollout)}
@@ -35,6 +40,10 @@ def wanted_conditions(
         said["RolledBack"] = _rolled_back(state)
         said["SpeculationActive"] = _active(state, evidence)
         said["GuardPassing"] = _passing(state, verdict)
+    if warning:
+        said[WARNED] = ("True", "EngineRules", warning)
+    if memory is not None and memory.fits is not None:
+        said["MemoryFits"] = ("True", "Fits", memory.reason) if memory.fits else ("False", "TooLarge", memory.reason)
     return said
 
 

@@ -26,7 +26,7 @@ from specdec_operator.guard.advance import Facts, advance, begin, renewed, wanti
 from specdec_operator.guard.judge import Thresholds
 from specdec_operator.guard.state import Phase, State
 from specdec_operator.guard.verdict import Verdict
-from specdec_operator.serving.plan import Plan, plan
+from specdec_operator.serving.plan import Plan, plan, refuse
 from specdec_operator.serving.pods import ENGINE_PORT, PodView
 from specdec_operator.serving.render import Rendered, render
 from specdec_operator.serving.rollout import RolloutView, view_rollout
@@ -119,7 +119,7 @@ class Loop:
             # Nothing was decided, and nothing is told before it is known how that ends.
             await keep_applied(self._cluster, self._stores, key, memory, wish.rendered, now)
         memory.state = after
-        memory.unsent += report.events_of(before, after, found)
+        memory.unsent += report.events_of(before, after, found) + report.warnings_of(found, memory.written)
         await self._tell(key, memory, found, now, decided=after != before)
         await keep_applied(self._cluster, self._stores, key, memory, wish.rendered, now)
         _log_change(key, before, after, found)
@@ -132,8 +132,10 @@ class Loop:
         return self._stores.settled(key) or now - self._started > _SETTLE
 
     def _wish(self, key: Key, sis: Sis, state: State, now: float) -> Wish:
-        planned = plan(sis.spec, state, name=sis.owner.name)
+        planned = plan(sis.spec, state, name=sis.owner.name, synthetic=sis.synthetic)
         rendered = render(planned, sis.owner)
+        if rendered.revision != state.revision:  # what runs already has shown what it is, whatever a newer rule says
+            refuse(planned)
         state = wanting(state, rendered.revision, now)
         rollout = view_rollout(
             rendered.revision,
@@ -150,7 +152,7 @@ class Loop:
         speculation = wish.plan.speculation
         if speculation is None:
             return None, None
-        limits = thresholds_of(sis.spec.guard, speculation)
+        limits = thresholds_of(sis.spec.guard, speculation.method, wish.plan.tokens)
         if wish.state.phase is not Phase.WATCHING:
             return None, limits
         pods = _readable(self._stores.pods(key), wish.rendered.revision)

@@ -5,8 +5,10 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from specdec_operator.api import status as api
-from specdec_operator.control.conditions import ABOUT_SPECULATION, merged, wanted_conditions
+from specdec_operator.control.conditions import ABOUT_SPECULATION, WARNED, merged, wanted_conditions
 from specdec_operator.control.durable import guard_fields, to_time
+from specdec_operator.engine.asked import path_of
+from specdec_operator.engine.memory.plan import MemoryPlan
 from specdec_operator.guard.evidence import Evidence
 from specdec_operator.guard.judge import Thresholds
 from specdec_operator.guard.state import Phase, State
@@ -17,6 +19,7 @@ from specdec_operator.serving.rollout import RolloutView
 
 _TURNS_KEPT: Final = 10
 _TURN_WORDS: Final = 200
+_WARNING_WORDS: Final = 1000
 _RATE_STEP: Final = 0.02
 _RATE_EVERY: Final = 60.0
 
@@ -51,7 +54,15 @@ def status_of(found: Findings, before: Mapping[str, Any], now: float) -> dict[st
     state, stamp = found.state, to_time(now)
     asked = found.plan.spec.speculation is not None
     same_subject = before.get("guard", {}).get("speculation") == state.speculation
-    wanted = wanted_conditions(state, found.rollout, speculating=asked, verdict=found.verdict, evidence=found.evidence)
+    wanted = wanted_conditions(
+        state,
+        found.rollout,
+        speculating=asked,
+        verdict=found.verdict,
+        evidence=found.evidence,
+        warning=_warning(found),
+        memory=found.plan.memory,
+    )
     old = tuple(c for c in before.get("conditions", ()) if same_subject or c["type"] not in ABOUT_SPECULATION)
     reason, message = _why(found, before if same_subject else {})
     status = api.Status(
@@ -62,6 +73,7 @@ def status_of(found: Findings, before: Mapping[str, Any], now: float) -> dict[st
         conditions=merged(wanted, old, now=stamp, generation=found.generation),
         serving=_serving(found),
         acceptance=_acceptance(found.evidence) or (_kept_acceptance(before) if same_subject else None),
+        memory=_memory(found.plan.memory),
         guard=api.GuardStatus.model_validate(guard_fields(state) | _judged(found, before if same_subject else {})),
         history=_history(found, before, stamp),
     )
@@ -87,7 +99,7 @@ def _serving(found: Findings) -> api.Serving:
     return api.Serving(
         speculating=speculation is not None,
         method=speculation.method.value if speculation else "none",
-        tokens=speculation.tokens if speculation else 0,
+        tokens=found.plan.tokens,
         revision=found.revision,
         inference_service=f"inferenceservices.{KSERVE_GROUP}/{found.name}",
         url=found.url,
@@ -105,6 +117,20 @@ def _acceptance(evidence: Evidence | None) -> api.Acceptance | None:
         per_position=[round(value / evidence.drafts, 2) for value in evidence.accepted_per_position],
         window_seconds=round(evidence.seconds, 1),
         pods=evidence.pods,
+    )
+
+
+def _memory(plan: MemoryPlan) -> api.MemoryStatus | None:
+    """Nothing where nothing is planned: the engine's own default stands, and a sentence about it is no news."""
+    if plan.fits is None and plan.lowered_by <= 0:
+        return None
+    return api.MemoryStatus(
+        utilization=plan.utilization,
+        lowered_by=round(plan.lowered_by, 4),
+        because=plan.because,
+        draft_weights=plan.draft_weights,
+        kv_price=plan.kv_price,
+        kv_tokens_predicted=plan.kv_tokens,
     )
 
 
@@ -152,8 +178,21 @@ def _decisions(status: Mapping[str, Any]) -> dict[str, Any]:
     """A status without the numbers that move all the time."""
     guard = {key: value for key, value in status.get("guard", {}).items() if key != "message"}
     conditions = [(c["type"], c["status"], c["reason"]) for c in status.get("conditions", ())]
-    fixed = {key: status.get(key) for key in ("observedGeneration", "phase", "reason", "serving")}
+    fixed = {key: status.get(key) for key in ("observedGeneration", "phase", "reason", "serving", "memory")}
     return {**fixed, "guard": guard, "conditions": conditions, "measured": "acceptance" in status}
+
+
+def _warning(found: Findings) -> str:
+    """What the engine's rules warn of, in one line; empty where they do not."""
+    said = [f"{path_of(each.field)}: {each.message} ({each.rule.id})" for each in found.plan.warnings]
+    return "; ".join(said)[:_WARNING_WORDS]
+
+
+def warnings_of(found: Findings, written: Mapping[str, Any]) -> tuple[Event, ...]:
+    """One Event for what is warned of, when that is new."""
+    told = next((c["message"] for c in written.get("conditions", ()) if c["type"] == WARNED), "")
+    warning = _warning(found)
+    return (Event(warning=True, reason=WARNED, message=warning),) if warning and warning != told else ()
 
 
 def events_of(before: State | None, after: State, found: Findings) -> tuple[Event, ...]:

@@ -10,19 +10,23 @@ from pydantic import ValidationError
 
 from specdec_operator.api.spec import Spec
 from specdec_operator.errors import Invalid
-from specdec_operator.names import RETRY_ANNOTATION
+from specdec_operator.names import RETRY_ANNOTATION, SYNTHETIC_ANNOTATION
 from specdec_operator.serving.render import Owner
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sis:
-    """A sis, parsed. speculation: hash of its speculation part; retry: value of the retry annotation."""
+    """A sis, parsed. speculation: hash of its speculation part; retry: value of the retry annotation.
+
+    synthetic: whether an annotation lets the engine pretend an acceptance.
+    """
 
     owner: Owner
     generation: int
     spec: Spec
     speculation: str
     retry: str | None
+    synthetic: bool
     status: Mapping[str, Any]
 
 
@@ -41,12 +45,14 @@ def read_sis(body: Mapping[str, Any]) -> Sis:
         first = error.errors()[0]
         field = ".".join(["spec", *map(str, first["loc"])])
         raise Invalid(field, first.get("input"), first["msg"]) from error
+    annotations = meta.get("annotations", {})
     return Sis(
         owner=owner_of_body(body),
         generation=meta.get("generation", 0),
         spec=spec,
         speculation=speculation_hash(spec),
-        retry=meta.get("annotations", {}).get(RETRY_ANNOTATION),
+        retry=annotations.get(RETRY_ANNOTATION),
+        synthetic=annotations.get(SYNTHETIC_ANNOTATION) == "true",
         status=dict(body.get("status", {})),
     )
 

@@ -3,7 +3,8 @@
 from collections.abc import Mapping
 from typing import Final, Protocol
 
-from specdec_operator.api.spec import Guard, Speculation
+from specdec_operator.api.guard import Guard
+from specdec_operator.api.speculation import Method
 from specdec_operator.control.memory import Memory
 from specdec_operator.engine.methods import METHODS
 from specdec_operator.guard.counters import Counters
@@ -14,6 +15,8 @@ from specdec_operator.serving.pods import PodView
 
 _LONGEST_GAP: Final = 3.0
 """Intervals without a reading after which a window does not count."""
+_LONGEST_DRAFT: Final = 128
+"""K where the draft itself decides it: the engine's own bound, with which no chance is taken for a fault."""
 
 
 class Reader(Protocol):
@@ -23,16 +26,16 @@ class Reader(Protocol):
         """The counters of each pod by name; None for a pod that did not answer."""
 
 
-def thresholds_of(guard: Guard, speculation: Speculation) -> Thresholds:
+def thresholds_of(guard: Guard, method: Method, tokens: int) -> Thresholds:
     """What the windows are compared with; what the user left out comes from the table of methods."""
-    facts = METHODS[speculation.method]
+    facts = METHODS[method]
     return Thresholds(
         acceptance_rate=guard.acceptance_rate.min if guard.acceptance_rate else facts.acceptance_rate_min,
         acceptance_length=guard.acceptance_length.min if guard.acceptance_length else None,
         min_draft_tokens=guard.min_draft_tokens,
         always_drafts=facts.always_drafts,
         longest_gap=_LONGEST_GAP * guard.interval,
-        draft_length=speculation.tokens,
+        draft_length=tokens or _LONGEST_DRAFT,
     )
 
 

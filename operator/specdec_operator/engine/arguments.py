@@ -1,61 +1,43 @@
 """The vLLM flags of a service, plain, in a fixed order, so that equal wishes render equally."""
 
 import json
+from collections.abc import Sequence
+from typing import Any
 
-from specdec_operator.api.spec import OWNED_FLAGS, Engine, Method, Speculation
-from specdec_operator.errors import Invalid
+from specdec_operator.engine.asked import Asked
+from specdec_operator.engine.case import Json
 
 
-def speculative_config(speculation: Speculation, draft_path: str | None) -> str:
+def speculative_config(config: Json) -> str:
     """The value of --speculative-config: JSON with sorted keys."""
-    config: dict[str, object] = {
-        "method": speculation.method.value,
-        "num_speculative_tokens": speculation.tokens,
-    }
-    if speculation.method is Method.DRAFT_MODEL:
-        config["model"] = draft_path
-    elif speculation.ngram is not None:
-        config["prompt_lookup_min"] = speculation.ngram.lookup_min
-        config["prompt_lookup_max"] = speculation.ngram.lookup_max
-    return json.dumps(config, sort_keys=True, separators=(",", ":"))
+    return _json(config)
 
 
-def arguments(
-    engine: Engine,
-    *,
-    served_name: str,
-    target_path: str,
-    speculation: Speculation | None,
-    draft_path: str | None,
-) -> tuple[str, ...]:
-    """All flags but those of the runtime (--port)."""
+def arguments(asked: Asked, *, served_name: str, target_path: str, extra: Sequence[str]) -> tuple[str, ...]:
+    """All flags but those of the runtime (--port); `extra` are the user's own, as they are."""
     flags = [f"--model={target_path}", f"--served-model-name={served_name}"]
-    if engine.max_model_len is not None:
-        flags.append(f"--max-model-len={engine.max_model_len}")
-    if engine.max_num_seqs is not None:
-        flags.append(f"--max-num-seqs={engine.max_num_seqs}")
-    if engine.gpu_memory_utilization is not None:
-        flags.append(f"--gpu-memory-utilization={engine.gpu_memory_utilization:g}")
-    if engine.enforce_eager:
-        flags.append("--enforce-eager")
-    flags.extend(engine.args or ())
-    if speculation is not None:
-        flags.append(f"--speculative-config={speculative_config(speculation, draft_path)}")
+    flags += [flag_text(name, value) for name, value in asked.flags.items()]
+    flags += extra
+    if asked.case.speculation is not None:
+        flags.append(f"--speculative-config={speculative_config(asked.case.speculation)}")
     return tuple(flags)
 
 
-def refuse_owned(args: list[str] | None) -> None:
-    """Raises Invalid for flags that the operator renders itself.
+def flag_text(name: str, value: Any) -> str:
+    """A flag as it is written: `--max-num-seqs=8`, `--enforce-eager`, `--no-enable-prefix-caching`, objects as JSON."""
+    flag = f"--{name.replace('_', '-')}"
+    match value:
+        case True:
+            return flag
+        case False:
+            return f"--no-{flag.removeprefix('--')}"
+        case float():
+            return f"{flag}={value:g}"
+        case dict() | list():
+            return f"{flag}={_json(value)}"
+        case _:
+            return f"{flag}={value}"
 
-    vLLM takes `-sc`, underscores and dotted keys for them too, which is more than the CRD's rule says.
-    """
-    for index, arg in enumerate(args or ()):
-        flag = arg.split("=", 1)[0].replace("_", "-")
-        if flag in OWNED_FLAGS or flag == "-sc" or flag.startswith("--speculative-config."):
-            raise Invalid(
-                f"spec.engine.args[{index}]",
-                arg,
-                "the operator renders this flag from the spec; use its field",
-            )
-        if "{{" in arg:
-            raise Invalid(f"spec.engine.args[{index}]", arg, "KServe expands {{ }} as a template; write it without")
+
+def _json(value: Any) -> str:
+    return json.dumps(value, sort_keys=True, separators=(",", ":"))

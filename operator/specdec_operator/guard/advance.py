@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Final
 
-from specdec_operator.api.spec import GuardMode
+from specdec_operator.api.guard import GuardMode
 from specdec_operator.guard.state import Phase, Rollback, State
 from specdec_operator.guard.verdict import Outcome, Verdict
 from specdec_operator.serving.rollout import Progress, RolloutView

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
 from specdec_operator import names
-from specdec_operator.api.spec import Pod, Rollout, Strategy
+from specdec_operator.api.pod import Pod, Rollout, Strategy
 from specdec_operator.serving.plan import Plan
 from specdec_operator.serving.pods import ENGINE_PORT
 from specdec_operator.staging import layout
@@ -21,6 +21,7 @@ DRAIN: Final = ("python3", "-m", "specdec_runtime", "drain", f"--port={ENGINE_PO
 """The preStop hook in the runtime image: the old pod of a rollout answers what it was asked before it stops."""
 _BESIDE_PODS: Final = frozenset({"minReplicas", "maxReplicas", "deploymentStrategy"})
 """Parts of the predictor that no pod template shows: changing them restarts no pod."""
+_SHARED_MEMORY: Final = "/dev/shm"  # noqa: S108 - where every process looks for it
 _PROBE_PERIOD: Final = 3
 _PROBE_TIMEOUT: Final = 30
 
@@ -84,7 +85,7 @@ def _predictor(plan: Plan) -> Manifest:
         "maxReplicas": spec.replicas,
         "deploymentStrategy": _strategy(spec.rollout, spec.replicas),
         "model": _model(plan),
-        "volumes": layout.volumes(plan.mounts),
+        "volumes": [*layout.volumes(plan.mounts), *_shared_memory(spec.pod)],
         "terminationGracePeriodSeconds": _GRACE,
         **_pod(spec.pod or Pod()),
     }
@@ -99,7 +100,10 @@ def _model(plan: Plan) -> Manifest:
         "modelFormat": {"name": "huggingface"},
         "runtime": engine.runtime or f"specdec-{engine.accelerator.value}",
         "args": list(plan.args),
-        "volumeMounts": layout.volume_mounts(plan.mounts),
+        "volumeMounts": [
+            *layout.volume_mounts(plan.mounts),
+            *({"name": each["name"], "mountPath": _SHARED_MEMORY} for each in _shared_memory(plan.spec.pod)),
+        ],
         "startupProbe": {
             "exec": {"command": list(PROVE)},
             "periodSeconds": _PROBE_PERIOD,
@@ -114,6 +118,8 @@ def _model(plan: Plan) -> Manifest:
         "lifecycle": {"preStop": {"exec": {"command": list(DRAIN)}}},
         "terminationMessagePolicy": "FallbackToLogsOnError",
     }
+    if engine.image:
+        model["image"] = engine.image
     if engine.env:
         model["env"] = engine.env
     if plan.spec.resources:
@@ -130,4 +136,10 @@ def _strategy(rollout: Rollout, replicas: int) -> Manifest:
 
 
 def _pod(pod: Pod) -> Manifest:
-    return pod.model_dump(by_alias=True, exclude_none=True)
+    return pod.model_dump(by_alias=True, exclude_none=True, exclude={"shared_memory"})
+
+
+def _shared_memory(pod: Pod | None) -> list[Manifest]:
+    if pod is None or pod.shared_memory is None:
+        return []
+    return [{"name": "shared-memory", "emptyDir": {"medium": "Memory", "sizeLimit": pod.shared_memory}}]

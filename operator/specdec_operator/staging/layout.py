@@ -5,12 +5,13 @@ never mount.
 """
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
-from specdec_operator.api.spec import Draft, Model
 from specdec_operator.errors import Invalid
 
+Json = Mapping[str, Any]
 TARGET_PATH: Final = "/mnt/target/model"
 DRAFT_PATH: Final = "/mnt/draft/model"
 
@@ -26,16 +27,15 @@ class Mount:
     path: str
 
 
-def mounts(model: Model, draft: Draft | None) -> tuple[Mount, ...]:
-    """The mounts of target and draft. Raises Invalid for a URI that cannot be mounted."""
-    target = _mount("spec.model", model.uri, model.path, TARGET_PATH)
-    if draft is None:
+def mounts(model: Json, draft: Json | None) -> tuple[Mount, ...]:
+    """The mounts of spec.model and spec.speculation.draft. Raises Invalid for a URI that cannot be mounted."""
+    target = _mount("spec.model", model["uri"], model.get("path"), TARGET_PATH)
+    if draft is None or not (draft.get("uri") or draft.get("path")):  # none, or in the target's own weights
         return (target,)
-    guess = _mount("spec.speculation.draft", draft.uri or model.uri, draft.path, DRAFT_PATH)
+    guess = _mount("spec.speculation.draft", draft.get("uri") or model["uri"], draft.get("path"), DRAFT_PATH)
     if (guess.claim, guess.folder) == (target.claim, target.folder):
-        raise Invalid(
-            "spec.speculation.draft", draft.uri or draft.path, "this is the target's own folder; name the draft's"
-        )
+        named = draft.get("uri") or draft.get("path")
+        raise Invalid("spec.speculation.draft", named, "this is the target's own folder; name the draft's")
     return target, guess
 
 

@@ -1,0 +1,74 @@
+"""How vLLM runs, and how much of the device's memory it may use."""
+
+from enum import StrEnum
+from typing import Annotated
+
+from pydantic import Field
+
+from specdec_operator.api.base import Free, Name, Part, Quantity, Text, rule
+from specdec_operator.engine.owned import OWNED_FLAGS
+
+
+class Accelerator(StrEnum):
+    """What the engine runs on; each has its ClusterServingRuntime, specdec-<accelerator>."""
+
+    NVIDIA = "nvidia"
+    ASCEND = "ascend"
+    CPU = "cpu"
+
+
+_Size = Annotated[int, Field(ge=1, le=4096)]
+_VERSION = r"^v?[0-9]{1,3}\.[0-9]{1,3}(\.[0-9]{1,3})?(\.?(post|rc)[0-9]{1,3})?$"
+_RESERVE = r"^(Auto|None|[0-9]+(\.[0-9]+)?%|[0-9]+(\.[0-9]+)?(Ki|Mi|Gi|Ti|k|M|G|T)?)$"
+
+
+class Engine(Part):
+    """How vLLM runs."""
+
+    accelerator: Accelerator = Field(Accelerator.NVIDIA, description="nvidia, ascend or cpu.")
+    version: Annotated[str, Field(max_length=32, pattern=_VERSION)] | None = Field(
+        None,
+        description="Engine version inside the image, such as 0.32.0 (for ascend: of vllm-ascend). "
+        "Default: that of this release's image. Rules and flags follow it.",
+    )
+    runtime: Name | None = Field(
+        None, description="ServingRuntime or ClusterServingRuntime to use. Default: specdec-<accelerator>."
+    )
+    image: Annotated[str, Field(max_length=512)] | None = Field(
+        None, description="Image of the engine's container. Default: the runtime's."
+    )
+    tensor_parallel_size: _Size | None = Field(None, description="Devices that one copy of each layer is split over.")
+    pipeline_parallel_size: _Size | None = Field(None, description="Groups of devices that hold the layers in turn.")
+    data_parallel_size: _Size | None = Field(None, description="Copies of the engine in one pod.")
+    max_model_len: Annotated[int, Field(ge=1)] | None = Field(None, description="Longest sequence, in tokens.")
+    max_num_seqs: Annotated[int, Field(ge=1)] | None = Field(None, description="Most requests in one batch.")
+    gpu_memory_utilization: Annotated[float, Field(gt=0, le=1)] | None = Field(
+        None, description="Share of the device's memory that vLLM may use. Default: the engine's own."
+    )
+    enforce_eager: bool = Field(False, description="Run without graph capture: slower, but starts sooner.")
+    args: Annotated[list[Text], Field(max_length=64)] | None = Field(
+        None,
+        description="Further vLLM flags, one `--flag=value` each.",
+        json_schema_extra={
+            "x-kubernetes-validations": [
+                rule(
+                    f"!self.exists(a, {list(OWNED_FLAGS)}.exists(f, a == f || a.startsWith(f + '=')))",
+                    f"these flags have fields in the spec or are the operator's: {', '.join(OWNED_FLAGS)}",
+                )
+            ]
+        },
+    )
+    env: Annotated[list[Free], Field(max_length=64)] | None = Field(
+        None, description="Environment of the engine's container."
+    )
+
+
+class Memory(Part):
+    """What the memory plan starts from. What an engine counts by itself is not subtracted twice."""
+
+    device: Quantity | None = Field(None, description="Memory of one device, such as 80Gi. Unknown: no plan is made.")
+    draft_reserve: Annotated[str, Field(max_length=32, pattern=_RESERVE)] = Field(
+        "Auto",
+        description="By how much --gpu-memory-utilization is lowered for the draft: Auto (what this engine version "
+        "does not count by itself), None, a share of the device such as 6%, or bytes such as 2Gi.",
+    )

@@ -1,0 +1,182 @@
+"""Each rule of the CRD with a spec that it refuses and one beside it that it takes.
+
+tests/unit asks the offline reading of `specdec validate`, tests/wire asks a real API server: both must say the same.
+"""
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+Spec = dict[str, Any]
+
+DRAFT: Final[Spec] = {"method": "draft_model", "tokens": 4, "draft": {"uri": "pvc://models/draft"}}
+NGRAM: Final[Spec] = {"method": "ngram", "tokens": 4}
+STATES: Final[Spec] = {
+    "method": "extract_hidden_states",
+    "tokens": 1,
+    "hiddenStates": {"layers": [1, 2], "path": "/var/hidden"},
+}
+CUSTOM: Final[Spec] = {"method": "custom_class", "tokens": 2, "customClass": "mine.Proposer"}
+_LATER: Final = "is part of the API, but this release does not act on it yet; leave it out"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RuleCase:
+    """message: the rule's own, or its end; field: the path that the API server names; bad, good: two specs."""
+
+    message: str
+    field: str
+    bad: Spec
+    good: Spec
+
+
+def _speculation(message: str, field: str, bad: Spec, good: Spec) -> RuleCase:
+    return RuleCase(
+        message=message, field=f"spec.speculation{field}", bad={"speculation": bad}, good={"speculation": good}
+    )
+
+
+def _guard(message: str, field: str, bad: Spec, good: Spec) -> RuleCase:
+    return RuleCase(message=message, field=f"spec.guard{field}", bad={"guard": bad}, good={"guard": good})
+
+
+def _rows(*rows: tuple[int | None, int]) -> Spec:
+    steps = [{"tokens": tokens} | ({} if up_to is None else {"upTo": up_to}) for up_to, tokens in rows]
+    return DRAFT | {"tokensByBatchSize": steps}
+
+
+CASES: Final = (
+    RuleCase(
+        message="must be pvc://CLAIM or pvc://CLAIM/FOLDER, the scheme this version serves",
+        field="spec.model.uri",
+        bad={"model": {"uri": "hf://meta-llama/x"}},
+        good={"model": {"uri": "pvc://models/x"}},
+    ),
+    _speculation(
+        "must be pvc://CLAIM or pvc://CLAIM/FOLDER, the scheme this version serves",
+        ".draft.uri",
+        DRAFT | {"draft": {"uri": "s3://b/x"}},
+        DRAFT,
+    ),
+    _speculation(
+        "mlp_speculator is in vLLM's list of methods but has never worked in its V1 engine; train an eagle3 head",
+        ".method",
+        {"method": "mlp_speculator", "tokens": 3},
+        {"method": "mtp", "tokens": 3},
+    ),
+    _speculation(
+        "methods draft_model, eagle, eagle3, medusa and dflash need a draft",
+        ".draft",
+        {"method": "eagle3", "tokens": 3},
+        DRAFT | {"method": "eagle3"},
+    ),
+    _speculation(
+        "methods ngram, ngram_gpu, suffix, extract_hidden_states and custom_class take no draft",
+        ".draft",
+        DRAFT | {"method": "ngram"},
+        NGRAM,
+    ),
+    _speculation(
+        "name the draft by uri, or by path inside the target's artifact",
+        ".draft",
+        DRAFT | {"draft": {"maxModelLen": 128}},
+        DRAFT | {"draft": {"path": "draft"}},
+    ),
+    _speculation(
+        "name K, the number of tokens guessed per step; only suffix and dspark have a default of their own",
+        ".tokens",
+        {"method": "ngram"},
+        {"method": "suffix"},
+    ),
+    _speculation(
+        "extract_hidden_states writes one position per step: tokens must be 1",
+        ".tokens",
+        STATES | {"tokens": 2},
+        STATES,
+    ),
+    _speculation(
+        "ngram is only for method ngram", ".ngram", DRAFT | {"ngram": {}}, NGRAM | {"ngram": {"lookupMax": 4}}
+    ),
+    _speculation(
+        "lookupMin must be <= lookupMax",
+        ".ngram.lookupMin",
+        NGRAM | {"ngram": {"lookupMin": 6}},
+        NGRAM | {"ngram": {"lookupMin": 5}},
+    ),
+    _speculation(
+        "suffix is only for method suffix", ".suffix", NGRAM | {"suffix": {}}, {"method": "suffix", "suffix": {}}
+    ),
+    _speculation(
+        "hiddenStates is for method extract_hidden_states, which needs it",
+        ".hiddenStates",
+        {"method": "extract_hidden_states", "tokens": 1},
+        STATES,
+    ),
+    _speculation(
+        "customClass is for method custom_class, which needs it",
+        ".customClass",
+        NGRAM | {"customClass": "mine.Proposer"},
+        CUSTOM,
+    ),
+    _speculation(
+        "parallelDrafting is for drafts trained for it, with method eagle3 (P-EAGLE) or draft_model (PARD)",
+        ".parallelDrafting",
+        NGRAM | {"parallelDrafting": True},
+        DRAFT | {"parallelDrafting": True},
+    ),
+    _speculation(
+        "heterogeneousVocabulary works with method draft_model and draftSampling Greedy",
+        ".heterogeneousVocabulary",
+        DRAFT | {"heterogeneousVocabulary": True, "draftSampling": "Probabilistic"},
+        DRAFT | {"heterogeneousVocabulary": True, "draftSampling": "Greedy"},
+    ),
+    _speculation(
+        "no row of tokensByBatchSize may guess more than tokens",
+        ".tokensByBatchSize",
+        _rows((8, 5)),
+        _rows((8, 4)),
+    ),
+    _speculation(
+        "only the last row may leave out upTo", ".tokensByBatchSize", _rows((None, 4), (8, 1)), _rows((8, 4), (None, 1))
+    ),
+    _speculation("rows must be in order of upTo", ".tokensByBatchSize", _rows((8, 4), (4, 1)), _rows((4, 4), (8, 1))),
+    _speculation("two rows have the same upTo", ".tokensByBatchSize", _rows((8, 4), (8, 1)), _rows((8, 4), (9, 1))),
+    RuleCase(
+        message="on Ascend NPUs 1 + tokens must be <= 16: the limit of their attention kernels",
+        field="spec.speculation.tokens",
+        bad={"speculation": DRAFT | {"tokens": 16}, "engine": {"accelerator": "ascend"}},
+        good={"speculation": DRAFT | {"tokens": 15}, "engine": {"accelerator": "ascend"}},
+    ),
+    RuleCase(
+        message="speculation.ascend is vllm-ascend's own verification and needs engine.accelerator ascend",
+        field="spec.speculation.ascend",
+        bad={"speculation": DRAFT | {"ascend": {"blockVerify": True}}},
+        good={"speculation": DRAFT | {"ascend": {"blockVerify": True}}, "engine": {"accelerator": "ascend"}},
+    ),
+    RuleCase(
+        message="--data-parallel-size, --max-model-len, --max-num-seqs, --enforce-eager, --config",
+        field="spec.engine.args",
+        bad={"engine": {"args": ["--seed=1", "--model=x"]}},
+        good={"engine": {"args": ["--seed=1", "--models=x"]}},
+    ),
+    _guard("interval must be at least 1s", ".interval", {"interval": "999ms"}, {"interval": "1s"}),
+    _guard(
+        "window must be at least one interval",
+        ".window",
+        {"interval": "1m", "window": "59s"},
+        {"interval": "1m", "window": "1m"},
+    ),
+    _guard(_LATER, ".speedup", {"speedup": {"min": 1}}, {}),
+    _guard(_LATER, ".timePerOutputToken", {"timePerOutputToken": {"max": "40ms"}}, {}),
+    _guard(_LATER, ".baseline", {"baseline": "MeasureFirst"}, {"baseline": "None"}),
+    _guard(_LATER, ".response", {"response": ["ReduceTokens", "RollBack"]}, {"response": ["RollBack"]}),
+    _guard(_LATER, ".rollBackTo", {"rollBackTo": "LastGood"}, {"rollBackTo": "Baseline"}),
+    _guard(_LATER, ".retry", {"retry": {"after": "6h", "limit": 3}}, {}),
+    _guard(_LATER, ".health", {"health": "Degraded"}, {"health": "Healthy"}),
+    RuleCase(message=_LATER, field="spec.staging.mode", bad={"staging": {"mode": "Modelcar"}}, good={"staging": {}}),
+    RuleCase(message=_LATER, field="spec.suspend", bad={"suspend": True}, good={"suspend": False}),
+)
+
+
+def whole(spec: Spec) -> Spec:
+    """The spec with a model."""
+    return {"model": {"uri": "pvc://models/target"}} | spec
