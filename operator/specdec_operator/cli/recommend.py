@@ -1,0 +1,128 @@
+"""`specdec recommend TARGET`: which method fits a service, what to expect of it, and the sis that asks for it."""
+
+import re
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from specdec_operator.advice.facts import Workload
+from specdec_operator.advice.families import FAMILIES, Family, family_named, family_of
+from specdec_operator.advice.question import Draft, Kind, Question, Use, kind_of
+from specdec_operator.advice.recommend import recommend as answer
+from specdec_operator.api.engine import Accelerator
+from specdec_operator.cli.explain import Form
+from specdec_operator.cli.reading import model_of
+from specdec_operator.cli.recommended import refused, show
+from specdec_operator.engine.case import Json
+from specdec_operator.errors import Invalid
+
+Target = Annotated[str, typer.Argument(help="The target's config.json or its folder, or a family such as llama-3.")]
+Work = Annotated[Workload, typer.Option(help="What the requests are about.")]
+Busy = Annotated[int, typer.Option(min=1, help="Requests that one pod answers at once at its busy times.")]
+On = Annotated[Accelerator, typer.Option(help="What the engine runs on.")]
+Version = Annotated[str | None, typer.Option(help="Engine version in your image. Default: this release's image.")]
+Devices = Annotated[int, typer.Option("--tensor-parallel", min=1, max=4096, help="Devices of one copy.")]
+ModelUri = Annotated[str | None, typer.Option(help="Where the target lies: pvc://CLAIM/FOLDER.")]
+DraftUri = Annotated[str | None, typer.Option("--draft", help="Where a draft lies that you have: pvc://CLAIM/FOLDER.")]
+DraftKind = Annotated[Kind | None, typer.Option(help="What the draft is; its config.json says it too.")]
+DraftConfig = Annotated[str | None, typer.Option(help="The draft's config.json or its folder.")]
+Prompt = Annotated[int | None, typer.Option(min=1, help="Tokens of a usual prompt.")]
+Answer = Annotated[int | None, typer.Option(min=1, help="Tokens of a usual answer.")]
+Warmth = Annotated[float, typer.Option(min=0, max=10, help="Temperature that clients ask for mostly.")]
+Uses = Annotated[list[Use] | None, typer.Option("--uses", help="What clients ask for besides; may be repeated.")]
+Packages = Annotated[list[str] | None, typer.Option("--package", help="Python package in the image: arctic-inference.")]
+Image = Annotated[str | None, typer.Option(help="Image of the engine. Default: that of this release.")]
+Name = Annotated[str | None, typer.Option(help="Name of the sis. Default: made of TARGET.")]
+Shown = Annotated[Form, typer.Option("--format", help="yaml is the sis, for `kubectl apply -f -`; json is everything.")]
+
+
+def recommend(  # noqa: PLR0913 - one parameter is one option of the command line
+    target: Target,
+    *,
+    workload: Work = Workload.CHAT,
+    concurrency: Busy = 4,
+    accelerator: On = Accelerator.NVIDIA,
+    engine_version: Version = None,
+    devices: Devices = 1,
+    model_uri: ModelUri = None,
+    draft: DraftUri = None,
+    draft_kind: DraftKind = None,
+    draft_config: DraftConfig = None,
+    prompt_tokens: Prompt = None,
+    answer_tokens: Answer = None,
+    temperature: Warmth = 0.0,
+    uses: Uses = None,
+    image: Image = None,
+    packages: Packages = None,
+    name: Name = None,
+    form: Shown = Form.TEXT,
+) -> None:
+    """Recommend a method and its K for a service, with reasons, and the sis that asks for it."""
+    asked = _known(target, name, model_uri)
+    asked = replace(asked, accelerator=accelerator.value, version=engine_version, tensor_parallel=devices, image=image)
+    asked = replace(asked, workload=workload, concurrency=concurrency, temperature=temperature)
+    asked = replace(asked, prompt_tokens=prompt_tokens, answer_tokens=answer_tokens, uses=frozenset(uses or ()))
+    present = frozenset(each.replace("-", "_") for each in packages or ())
+    _say(replace(asked, packages=present, draft=_draft(draft, draft_kind, draft_config)), form)
+
+
+def _say(question: Question, form: Form) -> None:
+    try:
+        found = answer(question)
+    except Invalid as error:
+        raise _stop(error.message) from error
+    if trouble := refused(found.sis):
+        raise _stop(trouble)
+    show(found, form)
+
+
+def _known(target: str, name: str | None, uri: str | None) -> Question:
+    place = _place(target)
+    config, family = _target(target, place)
+    return Question(name=name or _slug(target, place), uri=uri, config=config, family=family)
+
+
+def _place(word: str) -> Path | None:
+    """The file or folder that a word names, if it names one."""
+    try:
+        path = Path(word).resolve()
+        return path if path.exists() else None
+    except (OSError, ValueError):  # too long for a path, or with a NUL
+        return None
+
+
+def _target(word: str, place: Path | None) -> tuple[Json | None, Family | None]:
+    """What the target's config says, or the family that the word names. Exits with 2 where it is neither."""
+    if place is not None and (model := model_of(str(place))):
+        return model.config, family_of(model.config or {})
+    if family := family_named(word):
+        return None, family
+    known = ", ".join(each.name for each in FAMILIES)
+    raise _stop(f"{word!r} is no file and no family that is known; give the target's config.json, or one of {known}")
+
+
+def _draft(uri: str | None, kind: Kind | None, place: str | None) -> Draft | None:
+    model = model_of(place)
+    if uri is None:
+        if kind is not None or model is not None:
+            raise _stop("--draft says where the draft lies; --draft-kind and --draft-config describe it")
+        return None
+    config = model.config if model else None
+    if kind is None and config is None:
+        raise _stop("--draft needs --draft-kind, or --draft-config, which tells it")
+    return Draft(uri=uri, kind=kind or kind_of(config or {}), config=config)
+
+
+def _slug(word: str, place: Path | None) -> str:
+    """A name for Kubernetes out of a path or a family: at most 53 of a-z, 0-9 and -, beginning with a letter."""
+    if place is not None:
+        word = (place.parent if place.is_file() else place).name
+    joined = re.sub(r"[^a-z0-9]+", "-", word.rsplit("/", 1)[-1].lower()).lstrip("-0123456789")
+    return joined[:53].strip("-") or "model"
+
+
+def _stop(why: str) -> typer.Exit:
+    typer.echo(f"error: {why}", err=True)
+    return typer.Exit(2)
