@@ -6,7 +6,7 @@ VENV := .venv
 RUN := $(VENV)/bin/python
 
 .DEFAULT_GOAL := help
-.PHONY: help venv fmt check lint type unit wire test verify generate golden cluster-up cluster-down cluster-status cluster-env \
+.PHONY: help venv fmt check lint type unit wire test verify generate golden cluster-up cluster-down cluster-status cluster-env bench \
         images models demo kserve-render clean
 
 help: ## List the targets
@@ -47,8 +47,12 @@ unit: venv ## Pure tests, seconds
 wire: venv ## Tests against a real etcd and kube-apiserver
 	$(RUN) -m pytest -q -n 4 tests/wire
 
-generate: venv ## Write crds/ and the images' requirements
+SCHEMA := operator/specdec_operator/api/schema.json
+
+generate: venv ## Write crds/, the reference pages and the images' requirements
 	$(RUN) -m specdec_operator.api.crd > crds/serving.specdec.io_speculativeinferenceservices.yaml
+	$(RUN) -m specdec_operator.api.crd schema > $(SCHEMA)
+	$(RUN) -m hack.reference
 	$(RUN) -m hack.images lock
 
 golden: venv ## Rewrite tests/golden; `git diff` is the review
@@ -57,10 +61,16 @@ golden: venv ## Rewrite tests/golden; `git diff` is the review
 verify: venv ## Fail when a generated file is stale
 	@$(RUN) -m specdec_operator.api.crd | diff -u crds/serving.specdec.io_speculativeinferenceservices.yaml - \
 	  || (echo "crds/ is stale: run 'make generate' and commit the result." && exit 1)
+	@$(RUN) -m specdec_operator.api.crd schema | diff -u $(SCHEMA) - \
+	  || (echo "$(SCHEMA) is stale: run 'make generate' and commit the result." && exit 1)
+	@$(RUN) -m hack.reference verify
 	@$(RUN) -m hack.images verify
 
 test: venv ## Everything that this machine can run; says what it could not and why
 	$(RUN) -m hack.test
+
+bench: venv ## How long `specdec validate` takes on this machine
+	@$(RUN) -m hack.bench
 
 cluster-up: venv ## A real local cluster: kind where Docker or podman is, else one real node
 	$(RUN) -m hack.cluster up
