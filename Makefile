@@ -25,7 +25,7 @@ $(VENV)/bin/uv: | $(VENV)/bin/python
 	$(RUN) -m pip install --quiet uv==$(UV_VERSION)
 
 $(VENV)/.synced: uv.lock pyproject.toml | $(VENV)/bin/uv
-	VIRTUAL_ENV=$(VENV) $(VENV)/bin/uv sync --quiet --frozen --inexact --active --extra test --extra demo
+	VIRTUAL_ENV=$(VENV) $(VENV)/bin/uv sync --quiet --frozen --inexact --active --extra test --extra demo --compile-bytecode
 	@touch $@
 
 fmt: venv ## Format the code
@@ -42,7 +42,7 @@ type: venv ## mypy --strict
 	$(VENV)/bin/mypy
 
 unit: venv ## Pure tests, seconds
-	$(RUN) -m pytest -q tests/unit
+	$(RUN) -m pytest -q -n 2 tests/unit
 
 wire: venv ## Tests against a real etcd and kube-apiserver
 	$(RUN) -m pytest -q -n 4 tests/wire

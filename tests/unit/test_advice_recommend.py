@@ -94,7 +94,8 @@ def test_what_is_recommended_is_accepted(
     target: dict[str, Any], draft: dict[str, Any] | None, accelerator: str, version: str
 ) -> None:
     """By the CRD and by the engine's rules, at every load and for every workload."""
-    for workload, concurrency, temperature in itertools.product(Workload, (1, 16, 200), (0.0, 0.8)):
+    loads = ((1, 0.0), (16, 0.8), (200, 0.0))
+    for workload, (concurrency, temperature) in itertools.product(Workload, loads):
         question = asked(
             target,
             draft=with_draft(draft) if draft else None,

@@ -18,7 +18,7 @@ from tests.unit.builders import make_sis
 from tests.unit.specs import SPEC, garbage, values
 
 CALM = settings(
-    max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
+    max_examples=80, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
 )
 
 
