@@ -55,6 +55,8 @@ def _summary(reports: Sequence[Report]) -> str:
     counts = {level: sum(each.severity is level for r in reports for each in r.remarks) for level in Severity}
     said = ", ".join(f"{number} {level}" for level, number in counts.items() if number)
     others = sum(each.others for each in reports)
+    if torn := sum(bool(each.unreadable) for each in reports):
+        said = ", ".join(filter(None, (said, f"{torn} of {len(reports)} files could not be read")))
     number = sum(each.seen for each in reports)
     seen = f"{number} SpeculativeInferenceService{'' if number == 1 else 's'}"
     return f"{seen}: {said or 'nothing to say'}" + (f" ({others} objects of other kinds not judged)" if others else "")

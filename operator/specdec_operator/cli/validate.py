@@ -79,9 +79,9 @@ def _read(file: str) -> tuple[str, str]:
                 data = opened.read(MOST_BYTES + 1)
         return data.decode(), ""
     except OSError as error:
-        return "", error.strerror or str(error)
+        return "", f" {error.strerror or error}"
     except UnicodeDecodeError as error:
-        return "", f"no text: byte {error.start} is not UTF-8"
+        return "", f" no text: byte {error.start} is not UTF-8"
 
 
 def _without_notes(given: Report) -> Report:
