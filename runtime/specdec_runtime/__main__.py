@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from specdec_runtime import drain, flags, launch, preflight, prove, refusal
+from specdec_runtime import arrival, drain, flags, launch, preflight, prove, refusal
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -17,6 +18,7 @@ def serve(arguments: Sequence[str]) -> int:
     """Look at the models, then become vLLM."""
     try:
         read = flags.read(arguments)
+        arrival.wait(read, os.environ)
         preflight.enforce(preflight.inspect(read))
     except refusal.RefusedError as refused:
         return refusal.report(refused.refusal)

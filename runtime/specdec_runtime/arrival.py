@@ -1,0 +1,54 @@
+"""Waits for folders that sidecars lend: a Modelcar links its files into the pod while this container starts.
+
+KServe says so with MODEL_INIT_MODE=async. It waits for folders to appear and judges nothing of what lies in them.
+"""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from specdec_runtime.refusal import Refusal, RefusedError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from specdec_runtime.flags import Flags
+
+_MODE = "MODEL_INIT_MODE"
+SECONDS = 120.0
+"""How long a sidecar may take: its image is pulled before, by an init container."""
+_PAUSE = 0.2
+
+
+def wait(flags: Flags, environment: Mapping[str, str], seconds: float = SECONDS) -> None:
+    """Return once every folder that the flags name is there, or when the time is over: preflight has the words then.
+
+    Raises RefusedError for a folder that is there and may not be looked at.
+    """
+    if environment.get(_MODE) != "async":
+        return
+    deadline = time.monotonic() + seconds
+    for path in _named(flags):
+        while not _there(path) and time.monotonic() < deadline:
+            time.sleep(_PAUSE)
+
+
+def _named(flags: Flags) -> Iterator[Path]:
+    for name in (flags.model, flags.draft):
+        if name and name.startswith("/"):
+            yield Path(name)
+
+
+def _there(path: Path) -> bool:
+    try:
+        return path.is_dir()
+    except PermissionError as error:
+        where = path.readlink() if path.is_symlink() else path
+        message = (
+            f"{path} leads to {where}, which this user may not enter: "
+            "a Modelcar lends its files by way of /proc, which the kernel allows to the same user only; "
+            "set uidModelcar in KServe's inferenceservice-config, or give the image the user that the engine runs as"
+        )
+        raise RefusedError(Refusal(reason="ModelcarClosed", field=str(path), message=message)) from error
