@@ -12,12 +12,16 @@ class Settings:
     """How this process runs.
 
     namespaces: namespaces to watch, all where empty. health_port, metrics_port: where /healthz and /metrics listen.
+    kserve_namespace: where KServe's controller and its ConfigMap are. kserve_version: KServe's version where its image
+    does not tell, such as 0.20.
     scrape_timeout: seconds that a pod's metrics may take. scrape_limit: scrapes under way at once.
     """
 
     namespaces: tuple[str, ...] = ()
     health_port: int = 8080
     metrics_port: int = 9090
+    kserve_namespace: str = "kserve"
+    kserve_version: str = ""
     scrape_timeout: float = 5.0
     scrape_limit: int = 32
     log_level: str = "INFO"
@@ -29,6 +33,8 @@ def read_settings(environ: Mapping[str, str] = os.environ) -> Settings:
         namespaces=tuple(part for part in environ.get("SPECDEC_NAMESPACES", "").split(",") if part),
         health_port=_number(environ, "SPECDEC_HEALTH_PORT", 8080),
         metrics_port=_number(environ, "SPECDEC_METRICS_PORT", 9090),
+        kserve_namespace=environ.get("SPECDEC_KSERVE_NAMESPACE", "kserve"),
+        kserve_version=environ.get("SPECDEC_KSERVE_VERSION", ""),
         scrape_limit=_number(environ, "SPECDEC_SCRAPE_LIMIT", 32),
         log_level=environ.get("SPECDEC_LOG_LEVEL", "INFO").upper(),
     )

@@ -2,7 +2,7 @@
 
 import pytest
 
-from specdec_operator.serving.pods import DeploymentView, PodView, deployment_view, pod_view
+from specdec_operator.serving.pods import ContainerView, DeploymentView, PodView, deployment_view, pod_view
 from tests.unit.builders import (
     Body,
     crashed,
@@ -15,6 +15,7 @@ from tests.unit.builders import (
 )
 
 KNOWN = {"name": "llama-predictor-1", "revision": "r1", "ip": "10.0.0.7", "ready": False, "deleting": False}
+SIDECAR = ContainerView(name="sidecar", running=True, ends=9)
 
 
 @pytest.mark.parametrize(
@@ -42,7 +43,8 @@ KNOWN = {"name": "llama-predictor-1", "revision": "r1", "ip": "10.0.0.7", "ready
 )
 def test_the_engines_container_is_read_and_no_other(engine: Body, seen: Body) -> None:
     """A sidecar that restarts is not the engine's fault."""
-    assert pod_view(make_pod(ready=False, engine=engine)) == PodView(**KNOWN | seen)
+    expected = ContainerView(**{"name": "kserve-container", "running": "running" in engine["state"]} | seen)
+    assert pod_view(make_pod(ready=False, engine=engine)) == PodView(**KNOWN, engine=expected, helpers=(SIDECAR,))
 
 
 def test_a_pod_that_is_not_scheduled_says_why() -> None:

@@ -1,6 +1,6 @@
 """The part of a pod and of a Deployment that the operator looks at."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -11,12 +11,29 @@ ENGINE_PORT: Final = 8080
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PodView:
-    """One pod. waiting, ends, exit_code, ended and message are the engine container's.
+class ContainerView:
+    """One container of a pod.
 
     waiting: why it waits (CrashLoopBackOff, ErrImagePull, ...), with the kubelet's words. ends: how often it ended.
-    exit_code, ended, message: of its last end.
-    pending: why the pod is not scheduled or started, as the cluster says.
+    exit_code, ended, message: of its last end. running: whether it runs now.
+    """
+
+    name: str
+    running: bool = False
+    waiting: str | None = None
+    waiting_words: str = ""
+    ends: int = 0
+    exit_code: int | None = None
+    ended: str | None = None
+    message: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PodView:
+    """One pod.
+
+    engine: the container that serves. helpers: all others, which stage artifacts: init containers first.
+    pending: why the pod is not scheduled, as the cluster says. evicted: why the kubelet threw it out.
     """
 
     name: str
@@ -24,18 +41,18 @@ class PodView:
     ip: str | None
     ready: bool
     deleting: bool
-    waiting: str | None = None
-    waiting_words: str = ""
-    ends: int = 0
-    exit_code: int | None = None
-    ended: str | None = None
-    message: str = ""
+    engine: ContainerView = ContainerView(name=ENGINE_CONTAINER)
+    helpers: tuple[ContainerView, ...] = ()
     pending: str | None = None
+    evicted: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeploymentView:
-    """One Deployment. observed: whether its controller has seen its newest generation."""
+    """One Deployment. observed: whether its controller has seen its newest generation.
+
+    mounted: folders of the engine's container at which a volume is mounted.
+    """
 
     revision: str | None
     observed: bool
@@ -43,16 +60,15 @@ class DeploymentView:
     updated: int
     available: int
     total: int
+    mounted: frozenset[str] = frozenset()
 
 
 def pod_view(body: Mapping[str, Any]) -> PodView:
     """A pod as far as the operator looks."""
     meta, status = body.get("metadata", {}), body.get("status", {})
-    engine: Mapping[str, Any] = next(
-        (s for s in status.get("containerStatuses", ()) if s.get("name") == ENGINE_CONTAINER), {}
-    )
-    now, before = engine.get("state", {}), engine.get("lastState", {})
-    ended = now.get("terminated") or before.get("terminated") or {}
+    containers = [container_view(each) for each in status.get("containerStatuses", ())]
+    initial = [container_view(each) for each in status.get("initContainerStatuses", ())]
+    engine = next((each for each in containers if each.name == ENGINE_CONTAINER), ContainerView(name=ENGINE_CONTAINER))
     conditions = {c["type"]: c for c in status.get("conditions", ())}
     unscheduled = conditions.get("PodScheduled", {})
     return PodView(
@@ -61,20 +77,34 @@ def pod_view(body: Mapping[str, Any]) -> PodView:
         ip=status.get("podIP"),
         ready=conditions.get("Ready", {}).get("status") == "True",
         deleting="deletionTimestamp" in meta,
+        engine=engine,
+        helpers=(*initial, *(each for each in containers if each.name != ENGINE_CONTAINER)),
+        pending=unscheduled.get("message") if unscheduled.get("status") == "False" else None,
+        evicted=status.get("message", "") if status.get("reason") == "Evicted" else None,
+    )
+
+
+def container_view(status: Mapping[str, Any]) -> ContainerView:
+    """One entry of containerStatuses or initContainerStatuses."""
+    now, before = status.get("state", {}), status.get("lastState", {})
+    ended = now.get("terminated") or before.get("terminated") or {}
+    return ContainerView(
+        name=status.get("name", ""),
+        running="running" in now,
         waiting=now.get("waiting", {}).get("reason"),
         waiting_words=now.get("waiting", {}).get("message", ""),
-        ends=engine.get("restartCount", 0) + (1 if ended and "running" not in now else 0),
+        ends=status.get("restartCount", 0) + (1 if ended and "running" not in now else 0),
         exit_code=ended.get("exitCode"),
         ended=ended.get("reason"),
         message=ended.get("message", ""),
-        pending=unscheduled.get("message") if unscheduled.get("status") == "False" else None,
     )
 
 
 def deployment_view(body: Mapping[str, Any]) -> DeploymentView:
     """A Deployment as far as the operator looks."""
     spec, status = body.get("spec", {}), body.get("status", {})
-    labels = spec.get("template", {}).get("metadata", {}).get("labels", {})
+    template = spec.get("template", {})
+    labels = template.get("metadata", {}).get("labels", {})
     return DeploymentView(
         revision=labels.get(REVISION_LABEL),
         observed=status.get("observedGeneration", 0) >= body.get("metadata", {}).get("generation", 1),
@@ -82,4 +112,11 @@ def deployment_view(body: Mapping[str, Any]) -> DeploymentView:
         updated=status.get("updatedReplicas", 0),
         available=status.get("availableReplicas", 0),
         total=status.get("replicas", 0),
+        mounted=frozenset(_mounted(template.get("spec", {}))),
     )
+
+
+def _mounted(pod: Mapping[str, Any]) -> Iterator[str]:
+    for container in pod.get("containers", ()):
+        if container.get("name") == ENGINE_CONTAINER:
+            yield from (mount["mountPath"] for mount in container.get("volumeMounts", ()))

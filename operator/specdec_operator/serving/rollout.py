@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
+from specdec_operator.serving.arrival import trouble_of
 from specdec_operator.serving.pods import DeploymentView, PodView
 
 REFUSED_EXIT_CODE: Final = 78
@@ -92,16 +93,18 @@ def _complete(deployment: DeploymentView) -> bool:
 
 def _failure(pod: PodView) -> tuple[str, str] | None:
     """Why this pod will never serve, in a word and a sentence; None while it still may."""
-    if pod.ready or pod.exit_code is None:
+    if not pod.ready and any(each.ends >= _CRASHES and each.exit_code for each in pod.helpers):
+        return trouble_of(pod)
+    if pod.ready or pod.engine.exit_code is None:
         return None
-    if pod.exit_code == REFUSED_EXIT_CODE:
-        return "PreflightRefused", refusal_words(pod.message)
-    if pod.ends < _CRASHES:
+    if pod.engine.exit_code == REFUSED_EXIT_CODE:
+        return "PreflightRefused", refusal_words(pod.engine.message)
+    if pod.engine.ends < _CRASHES:
         return None
-    reason = "OutOfMemory" if pod.ended == "OOMKilled" else "CrashLoop"
-    said = pod.message.strip().splitlines()
+    reason = "OutOfMemory" if pod.engine.ended == "OOMKilled" else "CrashLoop"
+    said = pod.engine.message.strip().splitlines()
     words = f": {said[-1][:_MOST_WORDS]}" if said else ""
-    return reason, f"pod {pod.name} ended {pod.ends} times, last with exit code {pod.exit_code}{words}"
+    return reason, f"pod {pod.name} ended {pod.engine.ends} times, last with exit code {pod.engine.exit_code}{words}"
 
 
 def refusal_words(message: str) -> str:
@@ -116,11 +119,14 @@ def refusal_words(message: str) -> str:
 def _trouble(pods: tuple[PodView, ...]) -> tuple[str, str]:
     """What keeps the pods from starting: a reason of its own, so that it is told when it changes, and words."""
     for pod in pods:
+        if staging := trouble_of(pod):
+            return staging[0], f"; {staging[1]}"
         if pod.pending:
             return "Unschedulable", f"; pod {pod.name} is not scheduled: {pod.pending[:_MOST_WORDS]}"
-        if pod.waiting and pod.waiting not in {"ContainerCreating", "PodInitializing"}:
-            reason = "ImagePull" if pod.waiting in {"ErrImagePull", "ImagePullBackOff"} else pod.waiting
-            return reason, f"; pod {pod.name} waits: {pod.waiting} {pod.waiting_words[:_MOST_WORDS]}".rstrip()
+        waiting, words = pod.engine.waiting, pod.engine.waiting_words[:_MOST_WORDS]
+        if waiting and waiting not in {"ContainerCreating", "PodInitializing"}:
+            reason = "ImagePull" if waiting in {"ErrImagePull", "ImagePullBackOff"} else waiting
+            return reason, f"; pod {pod.name} waits: {waiting} {words}".rstrip()
     return "RollingOut", ""
 
 

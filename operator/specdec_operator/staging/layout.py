@@ -15,6 +15,39 @@ Json = Mapping[str, Any]
 TARGET_PATH: Final = "/mnt/target/model"
 DRAFT_PATH: Final = "/mnt/draft/model"
 
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Download:
+    """An artifact that a Job brings into the operator-made claim once.
+
+    name: `target` or `draft`. key: its folder in the claim, another one for another URI or other patterns.
+    """
+
+    name: str
+    uri: str
+    key: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Layout:
+    """Where the engine finds its artifacts, and what brings them there.
+
+    target, draft: folders as the engine sees them; draft is None where nothing is staged for it.
+    volumes, mounts: of the InferenceService's predictor and its model. storage_uris: its storageUris.
+    claim: name of the operator-made claim that the downloads go to; None where there are none.
+    notes: what the user should know: a KServe newer than this table, credentials that both share.
+    """
+
+    target: str
+    draft: str | None
+    volumes: tuple[Json, ...] = ()
+    mounts: tuple[Json, ...] = ()
+    storage_uris: tuple[Json, ...] = ()
+    downloads: tuple[Download, ...] = ()
+    claim: str | None = None
+    notes: tuple[str, ...] = ()
+
+
 _PVC: Final = re.compile(r"pvc://(?P<claim>[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?)(/(?P<folder>.*))?")
 
 

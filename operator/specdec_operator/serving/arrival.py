@@ -1,0 +1,122 @@
+"""Whether the artifacts are where the engine looks for them, and else what keeps them away. Never guesses: no words of
+the cluster, no reason.
+"""
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from specdec_operator.serving.pods import ContainerView, DeploymentView, PodView
+from specdec_operator.staging.layout import Layout
+from specdec_operator.staging.words import last_words, meaning
+
+_BUSY: Final = frozenset({"PodInitializing", "ContainerCreating"})
+_IMAGE: Final = frozenset({"ErrImagePull", "ImagePullBackOff", "InvalidImageName", "ErrImageNeverPull"})
+_CLAIM_MISSING: Final = re.compile(r'persistentvolumeclaim "(?P<claim>[^"]+)" (not found|is being deleted)')
+_CLAIM_UNBOUND: Final = re.compile(r"unbound immediate PersistentVolumeClaims|didn't find available persistent volumes")
+_MOUNTS: Final = frozenset({"FailedMount", "FailedAttachVolume", "FailedMapVolume"})
+_MOST_WORDS: Final = 400
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Arrival:
+    """The condition ArtifactsStaged. status: True, False or Unknown."""
+
+    status: str
+    reason: str
+    message: str
+
+
+def arrival(
+    layout: Layout, deployment: DeploymentView | None, pods: Iterable[PodView], events: Iterable[Mapping[str, Any]] = ()
+) -> Arrival:
+    """What the pods of one revision show. events: the cluster's warnings about them, where nothing else speaks."""
+    pods = tuple(pods)
+    if deployment is not None and (dropped := _dropped(layout, deployment)):
+        return dropped
+    for pod in pods:
+        if trouble := trouble_of(pod):
+            return Arrival(status="False", reason=trouble[0], message=trouble[1])
+    if any(pod.engine.running or pod.engine.ends for pod in pods):
+        return Arrival(status="True", reason="Staged", message=_where(layout))
+    if words := _mount_words(events):
+        return Arrival(status="False", reason="MountFailed", message=words)
+    busy = next((each for pod in pods for each in pod.helpers if each.running), None)
+    if busy is not None:
+        return Arrival(status="False", reason="Staging", message=f"container {busy.name} is at work")
+    return Arrival(status="Unknown", reason="NotStarted", message="no pod has come so far that its artifacts matter")
+
+
+def trouble_of(pod: PodView) -> tuple[str, str] | None:
+    """What keeps the artifacts of one pod away: a reason and a sentence with the cluster's own words."""
+    if pod.evicted is not None and "storage" in pod.evicted:
+        return "DiskFull", f"pod {pod.name} was evicted: {pod.evicted[:_MOST_WORDS]}"
+    if pod.pending:
+        return _claim_trouble(pod.pending)
+    for helper in pod.helpers:
+        if trouble := _helper_trouble(pod.name, helper):
+            return trouble
+    engine = pod.engine
+    if engine.waiting and engine.waiting not in _BUSY and "subPath" in engine.waiting_words:
+        return "FolderNotFound", f"pod {pod.name}: {engine.waiting_words[:_MOST_WORDS]}"
+    return None
+
+
+def is_idle(pod: PodView) -> bool:
+    """Whether a scheduled pod does nothing and its containers do not say why: then the cluster's events do."""
+    if pod.pending or pod.ready or pod.deleting or pod.engine.running or pod.engine.ends:
+        return False
+    return all(not each.running and (each.waiting in _BUSY or each.exit_code == 0) for each in pod.helpers)
+
+
+def _claim_trouble(pending: str) -> tuple[str, str] | None:
+    if missing := _CLAIM_MISSING.search(pending):
+        claim = missing["claim"]
+        return "ClaimNotFound", f"claim {claim} is not in this namespace: make it, or correct the pvc:// URI"
+    if _CLAIM_UNBOUND.search(pending):
+        return "ClaimNotBound", f"a claim of the pod has no volume yet: {pending[:_MOST_WORDS]}"
+    return None
+
+
+def _helper_trouble(pod: str, helper: ContainerView) -> tuple[str, str] | None:
+    if helper.waiting in _IMAGE:
+        return (
+            "ImagePull",
+            f"pod {pod}, container {helper.name}: {helper.waiting}: {helper.waiting_words[:_MOST_WORDS]}",
+        )
+    if helper.running or not helper.exit_code:
+        return None
+    if helper.ended == "OOMKilled":
+        return "OutOfMemory", f"pod {pod}: container {helper.name} was killed for its memory limit"
+    said = last_words(helper.message) or f"exit code {helper.exit_code}, without a word"
+    return meaning(helper.message), f"pod {pod}, container {helper.name}: {said}"
+
+
+def _dropped(layout: Layout, deployment: DeploymentView) -> Arrival | None:
+    """The mounts that were asked for and are not in the Deployment that was made of it."""
+    wanted = {each["mountPath"] for each in (*layout.mounts, *layout.storage_uris)}
+    missing = sorted(path for path in wanted if not _covered(path, deployment.mounted))
+    if not missing:
+        return None
+    message = (
+        f"the Deployment has no mount for {', '.join(missing)}: KServe or the API server left it out without a word; "
+        "an image volume needs Kubernetes' feature gate ImageVolume, storageUris a KServe that knows the scheme"
+    )
+    return Arrival(status="False", reason="Dropped", message=message)
+
+
+def _covered(path: str, mounted: frozenset[str]) -> bool:
+    return any(path == each or path.startswith(f"{each}/") for each in mounted)
+
+
+def _where(layout: Layout) -> str:
+    target = f"target at {layout.target}"
+    return f"{target}, draft at {layout.draft}" if layout.draft else target
+
+
+def _mount_words(events: Iterable[Mapping[str, Any]]) -> str:
+    """The newest words about a mount that failed."""
+    told = [each for each in events if each.get("reason") in _MOUNTS]
+    newest = max(told, key=lambda each: str(each.get("lastTimestamp") or each.get("eventTime") or ""), default=None)
+    return str(newest.get("message", ""))[:_MOST_WORDS] if newest else ""
