@@ -27,13 +27,17 @@ SERVER_ERROR = 500
 FIELD_MANAGER = "kserve-stand-in"
 _PLURALS = {
     "ClusterServingRuntime": "clusterservingruntimes",
+    "ClusterStorageContainer": "clusterstoragecontainers",
+    "ConfigMap": "configmaps",
     "CustomResourceDefinition": "customresourcedefinitions",
     "Deployment": "deployments",
     "HorizontalPodAutoscaler": "horizontalpodautoscalers",
     "InferenceService": "inferenceservices",
     "Namespace": "namespaces",
     "Pod": "pods",
+    "Secret": "secrets",
     "Service": "services",
+    "ServiceAccount": "serviceaccounts",
     "ServingRuntime": "servingruntimes",
 }
 
@@ -77,6 +81,15 @@ class Api:
     async def get(self, path: str) -> Manifest:
         """Return one object."""
         return await self._send("get", path)
+
+    async def find(self, path: str) -> Manifest | None:
+        """Return one object, or None where there is none."""
+        try:
+            return await self.get(path)
+        except ApiError as error:
+            if error.code != NOT_FOUND:
+                raise
+            return None
 
     async def list(self, version: str, plural: str, label: str) -> list[Manifest]:
         """Return all objects of a resource that have a label, none when the resource is not there at all."""

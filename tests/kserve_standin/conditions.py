@@ -15,6 +15,7 @@ READY = "Ready"
 PREDICTOR_READY = "PredictorReady"
 INGRESS_READY = "IngressReady"
 STOPPED = "Stopped"
+IMAGE_VOLUMES = "OciImageVolumeCompatible"
 _DEPENDENTS = (PREDICTOR_READY, INGRESS_READY)
 
 

@@ -10,7 +10,7 @@ from copy import deepcopy
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from tests.kserve_standin.api import NOT_FOUND, Api, ApiError, path_of
+from tests.kserve_standin.api import Api, path_of
 from tests.kserve_standin.model import ISVC_LABEL, Manifest, app_label, predictor_name
 
 if TYPE_CHECKING:
@@ -24,6 +24,7 @@ _KINDS = (
 _KEPT = ("annotations", "labels", "name", "namespace", "ownerReferences")
 _ALLOCATED = ("clusterIP", "clusterIPs")
 _MOMENT = "2026-11-21T00:00:00Z"
+_HEARSAY_SECONDS = 0.5  # after which a controller has heard of what was just created
 
 
 @dataclass(slots=True)
@@ -32,11 +33,25 @@ class Live:
 
     api: Api
     isvc: Manifest
+    given: list[Manifest] = field(default_factory=list)
     _pods: set[str] = field(default_factory=set)
     _runtimes: list[Manifest] = field(default_factory=list)
+    _replaced: list[tuple[Manifest, Manifest | None]] = field(default_factory=list)
+
+    @classmethod
+    def of(cls, api: Api, scene: Manifest) -> Live:
+        """Set the stage for a scene or a recording."""
+        return cls(api, deepcopy(scene["input"]), deepcopy(scene.get("given", [])))
 
     async def open(self) -> None:
-        """Create the InferenceService."""
+        """Put what the scene is given in its place, then create the InferenceService."""
+        for wanted in self.given:
+            found = await self.api.find(path_of(wanted))
+            self._replaced.append((wanted, found))
+            await self.api.delete(wanted)
+            await self.api.create(wanted)
+        if self.given:
+            await asyncio.sleep(_HEARSAY_SECONDS)
         await self.api.create(self.isvc)
 
     async def change(self, step: Manifest) -> None:
@@ -60,7 +75,7 @@ class Live:
 
     async def snapshot(self) -> tuple[list[Manifest], Manifest]:
         """Return the objects and the status as a recording has them: without times, uids and addresses."""
-        found = [await self._find(self._child(kind)) for _, kind in _KINDS]
+        found = [await self.api.find(path_of(self._child(kind))) for _, kind in _KINDS]
         status = (await self.api.get(path_of(self.isvc))).get("status", {})
         for condition in status.get("conditions", []):
             condition["lastTransitionTime"] = "<time>"
@@ -82,22 +97,22 @@ class Live:
         await until(self._is_gone)
         for left in (*(self._child(kind) for _, kind in _KINDS), *self._runtimes):
             await self.api.delete(left)
+        for given, found in self._replaced:
+            await self._restore(given, found)
+
+    async def _restore(self, given: Manifest, found: Manifest | None) -> None:
+        await self.api.delete(given)
+        if found is not None:
+            meta = {name: value for name, value in found["metadata"].items() if name in _KEPT}
+            await self.api.create({**found, "metadata": meta})
 
     async def _is_gone(self) -> bool:
-        return await self._find(self.isvc) is None
+        return await self.api.find(path_of(self.isvc)) is None
 
     def _child(self, kind: str) -> Manifest:
         version = next(version for version, name in _KINDS if name == kind)
         meta = {"name": predictor_name(self.isvc), "namespace": self.isvc["metadata"]["namespace"]}
         return {"apiVersion": version, "kind": kind, "metadata": meta}
-
-    async def _find(self, manifest: Manifest) -> Manifest | None:
-        try:
-            return await self.api.get(path_of(manifest))
-        except ApiError as error:
-            if error.code != NOT_FOUND:
-                raise
-            return None
 
     async def _set_deployment_status(self, status: Manifest) -> None:
         found = await self.api.get(path_of(self._child("Deployment")))
@@ -128,10 +143,11 @@ class Live:
 
 async def record(api: Api, scene: Manifest) -> Manifest:
     """Play a scene and return it with the answers of the controller that runs."""
-    live = Live(api, deepcopy(scene["input"]))
+    live = Live.of(api, scene)
     await live.open()
     objects, status = await live.settle()
-    recorded: Manifest = {"input": scene["input"], "objects": objects, "status": status}
+    given = {"given": scene["given"]} if "given" in scene else {}
+    recorded: Manifest = {**given, "input": scene["input"], "objects": objects, "status": status}
     if "steps" in scene:
         recorded["steps"] = []
     for step in scene.get("steps", []):

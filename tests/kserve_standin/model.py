@@ -25,6 +25,7 @@ DISABLE_AUTO_UPDATE = f"{GROUP}/disable-auto-update"
 STOP = f"{GROUP}/stop"
 SERVER_TYPE = f"{GROUP}/server-type"
 READ_ONLY_STORAGE = "storage.kserve.io/readonly"
+DEFAULT_ACCOUNT = "default"
 AGENT = f"internal.{GROUP}/agent"
 
 # KServe copies every annotation of an InferenceService to its pods, except these.
@@ -41,11 +42,41 @@ NEVER_COPIED = frozenset(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Config:
-    """What an administrator chooses in KServe's ConfigMap; the defaults are those of the recordings."""
+    """What an administrator chooses in KServe's ConfigMap; the defaults are those of the recordings.
+
+    oci_mode: how oci:// is served, empty where it is switched off. modelcar_user: the user of Modelcars and of the
+    server beside them. s3_*: the names of the two keys in a secret, and the defaults of what a secret may say besides.
+    secret_annotation: of an InferenceService, naming the secret to use in place of the account's.
+    """
 
     ingress_domain: str = "example.com"
     storage_initializer_image: str = "localhost/storage-initializer:v0.20.0"
+    storage_initializer_resources: Manifest = field(
+        default_factory=lambda: resources(("100m", "100Mi"), limits=("1", "1Gi"))
+    )
     oci_mode: str = "modelcar"
+    modelcar_user: int | None = None
+    modelcar_resources: Manifest = field(default_factory=lambda: resources(("10m", "15Mi")))
+    s3_key_name: str = "awsAccessKeyID"
+    s3_secret_name: str = "awsSecretAccessKey"  # noqa: S105 - a key's name
+    s3_defaults: dict[str, str] = field(default_factory=dict)
+    secret_annotation: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Around:
+    """What else of the cluster goes into a download: storage containers, the pod's account, its secrets by name."""
+
+    containers: tuple[Manifest, ...] = ()
+    account: Manifest | None = None
+    secrets: dict[str, Manifest] = field(default_factory=dict)
+
+
+def resources(requests: tuple[str, str], *, limits: tuple[str, str] | None = None) -> Manifest:
+    """Return a container's resources from pairs of CPU and memory; without limits they are the requests."""
+    names = ("cpu", "memory")
+    asked = dict(zip(names, requests, strict=True))
+    return {"limits": dict(zip(names, limits, strict=True)) if limits else dict(asked), "requests": asked}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,6 +104,16 @@ class Refused(Exception):
         self.kind = kind
         self.message = message
         self.reason = reason
+
+
+def reconcile_failed(message: str, *, step: str = "fails to create NewRawKubeReconciler for predictor: ") -> Refused:
+    """Return a refusal as it shows in the conditions; most happen while KServe prepares the Deployment."""
+    return Refused(kind=RefusalKind.RECONCILE_FAILED, message=step + message)
+
+
+def not_covered(what: str) -> Refused:
+    """Return the stand-in's own refusal of what only the real KServe does."""
+    return reconcile_failed(f"the KServe stand-in does not cover {what}; use the real KServe for it", step="")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,14 +10,13 @@ import shlex
 from copy import deepcopy
 from typing import TYPE_CHECKING
 
-from tests.kserve_standin.model import SERVER_CONTAINER, Config, Manifest, RefusalKind, Refused
+from tests.kserve_standin.model import SERVER_CONTAINER, Config, Manifest, reconcile_failed
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
 _OCI = "oci://"
 _MOST_SOURCES = 10
-_RESOURCES = {"cpu": "10m", "memory": "15Mi"}
 _DEFAULT_PATH = "/mnt/models"
 
 
@@ -27,28 +26,37 @@ def is_oci(uri: str) -> bool:
 
 
 def add_oci_sources(pod: Manifest, uris: Sequence[Manifest], config: Config) -> Manifest:
-    """Return a copy of the pod with every image of the list mounted, or raise KServe's refusal."""
+    """Return a copy of the pod with every image of the list mounted, or raise KServe's refusal.
+
+    Where the ConfigMap switches oci:// off, such a source is left out without a word.
+    """
     pod = deepcopy(pod)
-    _check([item["mountPath"] for item in uris if item["uri"].startswith(_OCI)], config.oci_mode)
-    images = [item for item in uris if is_oci(item["uri"])]
-    for index, item in enumerate(images):
-        scheme, _, image = item["uri"].partition("://")
-        mode = scheme.removeprefix("oci").removeprefix("+") or config.oci_mode
+    modes = [(item, _mode(item["uri"], config)) for item in uris if is_oci(item["uri"])]
+    images = [(item, mode) for item, mode in modes if mode]
+    if images:
+        _check([item["mountPath"] for item, _ in modes if item["uri"].startswith(_OCI)], config.oci_mode)
+    for index, (item, mode) in enumerate(images):
+        image, path = item["uri"].partition("://")[2], item["mountPath"]
         if mode == "native":
-            _add_image_volume(pod, image, item["mountPath"])
+            _add_image_volume(pod, image, path)
         else:
-            _add_modelcar(pod, image, item["mountPath"], f"-{index}" if index else "")
+            _add_modelcar(pod, (image, path), f"-{index}" if index else "", config)
     return pod
+
+
+def _mode(uri: str, config: Config) -> str:
+    """Return what a URI itself says, or the ConfigMap's mode; empty where that is switched off."""
+    return uri.partition("://")[0].removeprefix("oci").removeprefix("+") or config.oci_mode
 
 
 def _check(paths: Sequence[str], mode: str) -> None:
     if len(paths) > _MOST_SOURCES:
-        raise _refused(f"too many OCI sources ({len(paths)}); maximum is {_MOST_SOURCES} per pod")
+        raise reconcile_failed(f"too many OCI sources ({len(paths)}); maximum is {_MOST_SOURCES} per pod")
     seen: dict[str, str] = {}
     for path in paths:
         place = path if mode == "native" else posixpath.dirname(path)
         if place in seen:
-            raise _refused(_collision(seen[place], path, place, mode))
+            raise reconcile_failed(_collision(seen[place], path, place, mode))
         seen[place] = path
 
 
@@ -72,7 +80,8 @@ def _add_image_volume(pod: Manifest, image: str, path: str) -> None:
     pod.setdefault("volumes", []).append(volume)
 
 
-def _add_modelcar(pod: Manifest, image: str, path: str, suffix: str) -> None:
+def _add_modelcar(pod: Manifest, source: tuple[str, str], suffix: str, config: Config) -> None:
+    image, path = source
     volume = f"kserve-provision-location{suffix}"
     mount = {"mountPath": posixpath.dirname(path), "name": volume}
     server = _server(pod)
@@ -80,19 +89,24 @@ def _add_modelcar(pod: Manifest, image: str, path: str, suffix: str) -> None:
     server["env"] = [*env, {"name": "MODEL_INIT_MODE", "value": "async"}]
     server.setdefault("volumeMounts", []).append(mount)
     pod.setdefault("volumes", []).append({"name": volume, "emptyDir": {}})
-    pod["containers"].append({**_car(f"modelcar{suffix}", image, _lend(path)), "volumeMounts": [dict(mount)]})
-    pod.setdefault("initContainers", []).append(_car(f"modelcar-init{suffix}", image, _check_image(image)))
+    car = _car(f"modelcar{suffix}", image, _lend(path), config) | {"volumeMounts": [dict(mount)]}
+    if config.modelcar_user is not None:
+        # The kernel lets only the sidecar's own user follow its link. The image's user goes for the check before it.
+        car["securityContext"] = {"runAsUser": config.modelcar_user}
+        server["securityContext"] = server.get("securityContext", {}) | {"runAsUser": config.modelcar_user}
+    pod["containers"].append(car)
+    pod.setdefault("initContainers", []).append(_car(f"modelcar-init{suffix}", image, _check_image(image), config))
     # The server reads the sidecar's files through /proc, which needs one process namespace for the pod.
     pod["shareProcessNamespace"] = True
 
 
-def _car(name: str, image: str, script: str) -> Manifest:
+def _car(name: str, image: str, script: str, config: Config) -> Manifest:
     return {
         "name": name,
         "image": image,
         "args": ["sh", "-c", script],
         "terminationMessagePolicy": "FallbackToLogsOnError",
-        "resources": {"limits": dict(_RESOURCES), "requests": dict(_RESOURCES)},
+        "resources": deepcopy(config.modelcar_resources),
     }
 
 
@@ -116,8 +130,3 @@ def _check_image(image: str) -> str:
 def _server(pod: Manifest) -> Manifest:
     found: Manifest = next(item for item in pod["containers"] if item["name"] == SERVER_CONTAINER)
     return found
-
-
-def _refused(message: str) -> Refused:
-    prefix = "fails to create NewRawKubeReconciler for predictor: "
-    return Refused(kind=RefusalKind.RECONCILE_FAILED, message=prefix + message)

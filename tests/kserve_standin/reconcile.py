@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from tests.kserve_standin.api import CONFLICT, Api, ApiError
+from tests.kserve_standin.around import gather
 from tests.kserve_standin.model import (
     DISABLE_AUTO_UPDATE,
     FINALIZER,
@@ -69,7 +70,8 @@ class Reconciler:
         runtime = None
         try:
             runtime = choose(isvc, self.world.runtimes(key[0]))
-            rendered = render(isvc, runtime, self.config)
+            config, around = await gather(self.api, isvc, self.config)
+            rendered = render(isvc, runtime, config, around)
             if is_stopped(isvc):
                 await self._remove_children(key)
                 await self.children.bring_autoscaler(rendered, wanted=None)
@@ -79,7 +81,7 @@ class Reconciler:
         except Refused as refused:
             return status_of_refusal(previous, refused, runtime, now), False
         made = Made(deployment=deployment, pods=self.world.pods(key, app_label(isvc)), runtime=runtime)
-        return next_status(isvc, made, self.config, now), True
+        return next_status(isvc, made, config, now), True
 
     async def _make(self, rendered: Rendered) -> Manifest:
         try:

@@ -15,6 +15,7 @@ from tests.kserve_standin.model import (
     ISVC_API,
     ISVC_LABEL,
     NEVER_COPIED,
+    Around,
     Config,
     Manifest,
     Metadata,
@@ -28,12 +29,10 @@ from tests.kserve_standin.model import (
 from tests.kserve_standin.podspec import make_pod
 from tests.kserve_standin.runtimes import resolve
 from tests.kserve_standin.scope import check_scope
-from tests.kserve_standin.storage import with_storage
+from tests.kserve_standin.storage import Settings, with_storage
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
-
-_DEFAULT_PATH = "/mnt/models"
 
 
 def choose(isvc: Manifest, runtimes: Iterable[Runtime]) -> Runtime:
@@ -42,17 +41,16 @@ def choose(isvc: Manifest, runtimes: Iterable[Runtime]) -> Runtime:
     return resolve(isvc["spec"]["predictor"]["model"], runtimes)
 
 
-def render(isvc: Manifest, runtime: Runtime, config: Config) -> Rendered:
+def render(isvc: Manifest, runtime: Runtime, config: Config, around: Around | None = None) -> Rendered:
     """Return the objects of one InferenceService, or raise the refusal that KServe reports instead."""
     predictor = isvc["spec"]["predictor"]
     meta = _metadata(isvc, runtime)
     pod = make_pod(isvc, runtime)
     service = _service(meta, pod)
-    # The CRD fills in the path, but a file that nobody has applied yet may lack it.
-    uris = [{"mountPath": _DEFAULT_PATH, **item} for item in predictor.get("storageUris") or []]
     # A pod with the multi-model agent loads its models itself, so KServe leaves its storage alone.
-    if uris and AGENT not in meta["annotations"]:
-        pod = with_storage(pod, uris, meta["annotations"], config)
+    if predictor.get("storageUris") and AGENT not in meta["annotations"]:
+        settings = Settings(config=config, around=around or Around())
+        pod = with_storage(pod, isvc, meta["annotations"], settings)
     return Rendered(
         deployment=_deployment(meta, pod, predictor),
         service=service,

@@ -11,9 +11,8 @@ from tests.kserve_standin.model import (
     AUTOSCALER_CLASS,
     DEPLOYMENT_MODE,
     Manifest,
-    RefusalKind,
-    Refused,
     annotation,
+    not_covered,
 )
 
 if TYPE_CHECKING:
@@ -28,8 +27,7 @@ def check_scope(isvc: Manifest) -> None:
     """Raise a refusal that names every part of the InferenceService which only the real KServe handles."""
     beyond = list(_beyond(isvc))
     if beyond:
-        message = f"the KServe stand-in does not cover {', '.join(beyond)}; use the real KServe for it"
-        raise Refused(kind=RefusalKind.RECONCILE_FAILED, message=message)
+        raise not_covered(", ".join(beyond))
 
 
 def _beyond(isvc: Manifest) -> Iterator[str]:

@@ -8,9 +8,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tests.kserve_standin.apiserver import as_stored
+from tests.kserve_standin.around import around_of
 from tests.kserve_standin.model import (
     ISVC_API,
-    Config,
     Manifest,
     Refused,
     Runtime,
@@ -31,16 +31,16 @@ def show(manifests: Sequence[Manifest]) -> list[Manifest]:
     """Return the objects and the status of every InferenceService among the manifests."""
     runtimes = [runtime_of(item) for item in manifests if item.get("kind") in _RUNTIMES]
     services = [item for item in manifests if item.get("kind") == "InferenceService"]
-    return [shown for isvc in services for shown in _show_one(isvc, runtimes)]
+    return [shown for isvc in services for shown in _show_one(isvc, runtimes, manifests)]
 
 
-def _show_one(isvc: Manifest, runtimes: Sequence[Runtime]) -> list[Manifest]:
+def _show_one(isvc: Manifest, runtimes: Sequence[Runtime], given: Sequence[Manifest]) -> list[Manifest]:
     objects: list[Manifest] = []
     runtime = None
     try:
         runtime = choose(isvc, runtimes)
-        config = Config()
-        rendered = render(isvc, runtime, config)
+        config, around = around_of(isvc, given)
+        rendered = render(isvc, runtime, config, around)
         if is_stopped(isvc):
             status = status_of_stopped({}, runtime, _TIME)
         else:

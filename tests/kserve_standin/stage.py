@@ -10,9 +10,9 @@ from copy import deepcopy
 from typing import TYPE_CHECKING
 
 from tests.kserve_standin.apiserver import as_stored
+from tests.kserve_standin.around import around_of
 from tests.kserve_standin.model import (
     DISABLE_AUTO_UPDATE,
-    Config,
     Manifest,
     RefusalKind,
     Refused,
@@ -61,6 +61,7 @@ class Stage:
 
     def __init__(self, recorded: Manifest, runtimes: Sequence[Manifest]) -> None:
         self.isvc = deepcopy(recorded["input"])
+        self.given = recorded.get("given", [])
         self.refusal = REFUSED_BY_API_SERVER.get(self.isvc["metadata"]["name"])
         self.said = recorded["status"]
         self.pods: dict[str, Manifest] = {}
@@ -130,7 +131,8 @@ class Stage:
             return
         try:
             runtime = choose(self.isvc, [runtime_of(item) for item in self.runtimes.values()])
-            rendered = render(self.isvc, runtime, Config())
+            config, around = around_of(self.isvc, self.given)
+            rendered = render(self.isvc, runtime, config, around)
             if is_stopped(self.isvc):
                 self.objects, self.deployment_status = [], None
                 self.isvc["status"] = status_of_stopped(previous, runtime, NOW)
@@ -138,7 +140,7 @@ class Stage:
             self._store(rendered)
             deployment = {"status": self.deployment_status or {}}
             made = Made(deployment=deployment, pods=list(self.pods.values()), runtime=runtime)
-            self.isvc["status"] = next_status(self.isvc, made, Config(), NOW)
+            self.isvc["status"] = next_status(self.isvc, made, config, NOW)
         except Refused as refused:
             self.retrying = True
             self.isvc["status"] = status_of_refusal(previous, refused, runtime, NOW)

@@ -10,7 +10,14 @@ from copy import deepcopy
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from tests.kserve_standin.conditions import INGRESS_READY, PREDICTOR_READY, READY, STOPPED, Conditions
+from tests.kserve_standin.conditions import (
+    IMAGE_VOLUMES,
+    INGRESS_READY,
+    PREDICTOR_READY,
+    READY,
+    STOPPED,
+    Conditions,
+)
 from tests.kserve_standin.model import Config, Manifest, RefusalKind, Refused, Runtime, predictor_name
 from tests.kserve_standin.model_status import next_model_status, refused_spec
 
@@ -18,6 +25,12 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 _UNTOUCHED: Manifest = {"transitionStatus": ""}
+# What KServe says of Kubernetes 1.33 and 1.34, whether or not the gate is open.
+_IMAGE_VOLUMES_GATED = (
+    "ImageVolumeAlpha",
+    "Cluster K8s 1.34 has ImageVolume feature-gated (K8s 1.33\u20131.34 beta). "
+    "Ensure --feature-gates=ImageVolume=true is set on kube-apiserver and kubelet.",
+)
 
 
 def status_of_refusal(previous: Manifest, refused: Refused, runtime: Runtime | None, now: str) -> Manifest:
@@ -67,6 +80,8 @@ def next_status(isvc: Manifest, made: Made, config: Config, now: str) -> Manifes
         status["observedGeneration"] = observed
     ready = conditions.status(READY) == "True"
     status["modelStatus"] = next_model_status(status["modelStatus"], made.pods, ready=ready)
+    if config.oci_mode == "native":
+        conditions.mark(IMAGE_VOLUMES, "False", *_IMAGE_VOLUMES_GATED)
     if conditions.status(STOPPED) != "False":
         conditions.mark(STOPPED, "False")
     status["url"] = f"http://{isvc['metadata']['name']}-{namespace}.{config.ingress_domain}"

@@ -29,6 +29,7 @@ SCENES = (
     "recorded/bad-mount-name",
     "played/auto-update-disabled",
     "played/autoscaler-changes",
+    "played/credentials-s3-annotations-and-hf",
     "played/hands-off",
     "played/ports-without-names",
     "played/runtime-changes",
@@ -69,7 +70,7 @@ async def connection(kubeconfig: pathlib.Path, stand_in: pathlib.Path) -> AsyncI
 async def play(api: Api, name: str) -> None:
     """Play a scene; after every step the answer becomes KServe's."""
     scene = yaml.safe_load((DATA / f"{name}.yaml").read_text())
-    live = Live(api, deepcopy(scene["input"]))
+    live = Live.of(api, scene)
     await live.open()
     for number, (step, objects, status) in enumerate(expectations(scene)):
         if step is not None:
@@ -96,7 +97,7 @@ async def test_the_controller_answers_as_kserve_did(connection: Api) -> None:
 async def test_a_deployment_that_only_pretends_to_be_a_predictor_is_deleted(connection: Api) -> None:
     """KServe deletes every Deployment with its two labels and a name that it does not know: never use them."""
     scene = yaml.safe_load((DATA / "played" / "placeholders.yaml").read_text())
-    live = Live(connection, scene["input"])
+    live = Live.of(connection, scene)
     await live.open()
     stranger = deepcopy(scene["objects"][0])
     stranger["metadata"] = {"name": "stranger", "namespace": NAMESPACE, "labels": stranger["metadata"]["labels"]}
