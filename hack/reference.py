@@ -1,4 +1,4 @@
-"""Writes the generated pages: docs/api.md, docs/rules.md, and the API section of README.md.
+"""Writes the generated pages: those of docs/ that say so, and the API section of README.md.
 
 `python -m hack.reference` writes; `python -m hack.reference verify` says which of them is stale.
 """
@@ -8,6 +8,7 @@ import sys
 from collections.abc import Iterator
 from typing import Any
 
+from hack.staging_page import page as staging_page
 from specdec_operator.api.crd import openapi
 from specdec_operator.cli.methods_page import page as methods_page
 from specdec_operator.cli.rules import markdown as rules_page
@@ -85,6 +86,7 @@ def pages() -> dict[pathlib.Path, str]:
         _ROOT / "docs" / "api.md": api_page(),
         _ROOT / "docs" / "rules.md": rules_page(),
         _ROOT / "docs" / "methods.md": methods_page(),
+        _ROOT / "docs" / "staging.md": staging_page(),
         front: readme(front.read_text(encoding="utf-8")),
     }
 

@@ -16,6 +16,15 @@ STATES: Final[Spec] = {
     "hiddenStates": {"layers": [1, 2], "path": "/var/hidden"},
 }
 CUSTOM: Final[Spec] = {"method": "custom_class", "tokens": 2, "customClass": "mine.Proposer"}
+_SHAPE: Final = (
+    "must be pvc://CLAIM/FOLDER, hf://OWNER/MODEL:REVISION, s3:// or gs://BUCKET/FOLDER, "
+    "https://HOST/PATH, oci:// or oci+native://IMAGE:TAG"
+)
+_ONCE: Final[Spec] = {"mode": "PersistentVolumeClaim", "claim": {"storage": "20Gi"}}
+_PATTERNS: Final = (
+    "patterns are for mode PersistentVolumeClaim: in every other mode KServe downloads, "
+    "and takes patterns only from the environment of a ClusterStorageContainer"
+)
 _LATER: Final = "is part of the API, but this release does not act on it yet; leave it out"
 
 
@@ -35,6 +44,14 @@ def _speculation(message: str, field: str, bad: Spec, good: Spec) -> RuleCase:
     )
 
 
+def _uri(message: str, bad: str, good: str) -> RuleCase:
+    return RuleCase(message=message, field="spec.model.uri", bad={"model": {"uri": bad}}, good={"model": {"uri": good}})
+
+
+def _staging(message: str, field: str, bad: Spec, good: Spec) -> RuleCase:
+    return RuleCase(message=message, field=f"spec.staging{field}", bad={"staging": bad}, good={"staging": good})
+
+
 def _guard(message: str, field: str, bad: Spec, good: Spec) -> RuleCase:
     return RuleCase(message=message, field=f"spec.guard{field}", bad={"guard": bad}, good={"guard": good})
 
@@ -45,18 +62,27 @@ def _rows(*rows: tuple[int | None, int]) -> Spec:
 
 
 CASES: Final = (
+    _uri(_SHAPE, "http://host/x", "https://host/x.tar"),
+    _uri(_SHAPE, "hf://llama", "hf://meta-llama/Llama-3.1-8B-Instruct:main"),
+    _uri(_SHAPE, "pvc://", "pvc://models"),
+    _uri(
+        "an image needs a tag or a digest: without one the pods of a service may get different models",
+        "oci://registry.example:5000/llama",
+        "oci+native://registry.example:5000/llama@sha256:0a",
+    ),
+    _uri("'.' and '..' are no folders of an artifact: write the URI without them", "s3://b/../x", "s3://b/..x/x.."),
+    _uri(
+        "everybody who may read this object would see the key in it; name a secret instead",
+        "https://me:key@host/x.zip",
+        "https://host/x@1.zip",
+    ),
     RuleCase(
-        message="must be pvc://CLAIM or pvc://CLAIM/FOLDER, the scheme this version serves",
-        field="spec.model.uri",
-        bad={"model": {"uri": "hf://meta-llama/x"}},
-        good={"model": {"uri": "pvc://models/x"}},
+        message="'.' and '..' are no folders of an artifact",
+        field="spec.model.path",
+        bad={"model": {"uri": "pvc://models", "path": "x/.."}},
+        good={"model": {"uri": "pvc://models", "path": "x/..."}},
     ),
-    _speculation(
-        "must be pvc://CLAIM or pvc://CLAIM/FOLDER, the scheme this version serves",
-        ".draft.uri",
-        DRAFT | {"draft": {"uri": "s3://b/x"}},
-        DRAFT,
-    ),
+    _speculation(_SHAPE, ".draft.uri", DRAFT | {"draft": {"uri": "models/draft"}}, DRAFT),
     _speculation(
         "mlp_speculator is in vLLM's list of methods but has never worked in its V1 engine; train an eagle3 head",
         ".method",
@@ -172,7 +198,27 @@ CASES: Final = (
     _guard(_LATER, ".rollBackTo", {"rollBackTo": "LastGood"}, {"rollBackTo": "Baseline"}),
     _guard(_LATER, ".retry", {"retry": {"after": "6h", "limit": 3}}, {}),
     _guard(_LATER, ".health", {"health": "Degraded"}, {"health": "Healthy"}),
-    RuleCase(message=_LATER, field="spec.staging.mode", bad={"staging": {"mode": "Modelcar"}}, good={"staging": {}}),
+    _staging(
+        "mode PersistentVolumeClaim downloads into a claim that the operator makes: name its storage",
+        ".claim",
+        {"mode": "PersistentVolumeClaim"},
+        _ONCE,
+    ),
+    _staging(
+        "claim is for mode PersistentVolumeClaim",
+        ".claim",
+        {"mode": "StorageUris", "claim": {"storage": "20Gi"}},
+        _ONCE | {"claim": {"storage": "20Gi", "storageClassName": "fast", "accessModes": ["ReadWriteMany"]}},
+    ),
+    _staging(
+        "env is for the download of mode PersistentVolumeClaim; KServe's own download takes its credentials from "
+        "the secrets of pod.serviceAccountName",
+        ".env",
+        {"env": [{"name": "HF_TOKEN", "valueFrom": {"secretKeyRef": {"name": "hub", "key": "token"}}}]},
+        _ONCE | {"env": [{"name": "HF_TOKEN", "valueFrom": {"secretKeyRef": {"name": "hub", "key": "token"}}}]},
+    ),
+    _staging(_PATTERNS, ".include", {"include": ["*.json"]}, _ONCE | {"include": ["*.json"]}),
+    _staging(_PATTERNS, ".exclude", {"mode": "Modelcar", "exclude": ["*.bin"]}, _ONCE | {"exclude": ["*.bin"]}),
     RuleCase(message=_LATER, field="spec.suspend", bad={"suspend": True}, good={"suspend": False}),
 )
 

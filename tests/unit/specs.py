@@ -10,6 +10,21 @@ from specdec_operator.api.crd import openapi
 Schema = dict[str, Any]
 SPEC: Schema = openapi()["properties"]["spec"]
 _MOST = 10**6
+URIS = (
+    "pvc://models/target",
+    "pvc://models",
+    "pvc://other/draft",
+    "pvc://models/draft",
+    "hf://meta-llama/Llama-3.1-8B-Instruct",
+    "hf://yuhuili/EAGLE3-LLaMA3.1-Instruct-8B:main",
+    "s3://bucket/llama/draft",
+    "gs://bucket/llama",
+    "https://example.org/llama.tar.gz",
+    "oci://registry.example/llama:1",
+    "oci://registry.example/draft:1",
+    "oci+native://registry.example/draft:1",
+)
+"""One or more of each kind."""
 _ANYTHING = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3),
@@ -47,14 +62,16 @@ def _array(schema: Schema, path: str) -> st.SearchStrategy[list[Any]]:
 
 def _text(schema: Schema, path: str) -> st.SearchStrategy[str]:
     if path.endswith(".uri"):
-        return st.sampled_from(["pvc://models/target", "pvc://models", "pvc://other/draft", "pvc://models/draft"])
+        return st.sampled_from(URIS)
+    if path.endswith((".model.path", ".draft.path")):
+        return st.sampled_from(["target", "draft", "a/b.c", "..", "a/./b"])
     if path == "spec.engine.args[]":
         return st.sampled_from(["--seed=1", "--enable-lora", "--max-num-batched-tokens=64", "--foo", "-x", ""])
     if schema.get("format") == "duration":
         return st.sampled_from(["1s", "90s", "2m", "1h30m", "250ms"])
     if "pattern" in schema:
         return st.from_regex(schema["pattern"], fullmatch=True).filter(lambda text: text.isascii() and len(text) <= 32)
-    return st.text(st.characters(codec="ascii", min_codepoint=32), max_size=12)
+    return st.text(st.characters(codec="ascii", min_codepoint=32), min_size=schema.get("minLength", 0), max_size=12)
 
 
 def _object(schema: Schema, path: str) -> st.SearchStrategy[dict[str, Any]]:

@@ -9,7 +9,7 @@ import yaml
 from typer.testing import CliRunner
 
 from specdec_operator.cli.app import app
-from specdec_operator.engine.check import RULES
+from specdec_operator.cli.rules import RULES
 from tests.unit.builders import DRAFT, make_sis
 from tests.unit.engine_cases import KINDS
 
@@ -65,6 +65,24 @@ def test_what_is_known_of_the_models_is_judged(file: pathlib.Path, tmp_path: pat
     code, out, err = run("render", written(file), "--target", paths[0], "--draft", paths[1])
     assert (code, out) == (1, "")
     assert "(rule VOCAB-EQUAL)" in err
+
+
+def test_a_kserve_that_cannot_bring_it_is_said_with_the_one_that_can(file: pathlib.Path) -> None:
+    """No cluster is asked: the version is assumed."""
+    mix = {"model": {"uri": "hf://a/b:1"}, "speculation": DRAFT | {"draft": {"uri": "oci://registry.example/d:1"}}}
+    code, out, err = run("render", written(file, **mix), "--kserve", "0.19")
+    assert (code, out) == (1, "")
+    assert "KServe 0.20 mounts them all" in err
+    assert "rule KSERVE-LACKS" in err
+    for newer in ("0.20", "v0.21.0"):
+        code, out, err = run("render", str(file), "--kserve", newer)
+        assert (code, "KSERVE" in err) == (0, False)
+        assert [each["uri"] for each in yaml.safe_load(out)["spec"]["predictor"]["storageUris"]] == [
+            "hf://a/b:1",
+            "oci://registry.example/d:1",
+        ]
+    assert "warned; rule KSERVE-NEWER" in run("render", str(file), "--kserve", "0.22")[2]
+    assert run("render", str(file), "--kserve", "latest")[0] == 2
 
 
 @pytest.mark.parametrize(

@@ -115,3 +115,21 @@ def test_neither_pydantic_nor_kubernetes_is_loaded() -> None:
     assert [
         name for name in ("pydantic", "kubernetes", "kopf", "aiohttp", "typer", "rich") if f"'{name}'" in loaded
     ] == []
+
+
+@pytest.mark.parametrize(("version", "code"), [("0.18", 1), ("0.19", 0), ("0.20", 0), (None, 0)])
+def test_a_kserve_may_be_named_for_the_rules_about_its_versions(
+    files: pathlib.Path, capsys: pytest.CaptureFixture[str], version: str | None, code: int
+) -> None:
+    """Nobody asks a cluster in a commit hook."""
+    (files / "car.yaml").write_text(good(model={"uri": "oci://registry.example/llama:1"}))
+    named = [] if version is None else ["--kserve", version]
+    assert validate.main([*named, str(files / "car.yaml")]) == code
+    assert ("rule KSERVE-LACKS" in capsys.readouterr().out) == bool(code)
+
+
+def test_what_is_no_version_of_kserve_is_said(files: pathlib.Path) -> None:
+    """As any other wrong word on the command line."""
+    with pytest.raises(SystemExit) as ended:
+        validate.main(["--kserve", "latest", str(files / "good.yaml")])
+    assert ended.value.code == validate.UNREADABLE

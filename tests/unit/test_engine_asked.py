@@ -196,6 +196,7 @@ def test_a_flag_that_a_field_renders_is_refused_among_the_args() -> None:
         ("draft.vocab_size", "spec.speculation.draft"),
         ("target.model_type", "spec.model"),
         ("build", "spec.engine.version"),
+        ("spec.model.uri", "spec.model.uri"),
     ],
 )
 def test_the_way_back_from_the_engine_to_the_spec(field: str, path: str) -> None:

@@ -38,6 +38,19 @@ EVERYTHING: Body = {
     },
     "rollout": {"strategy": "Replace", "deadline": "10m"},
 }
+DOWNLOADED: Body = {
+    "model": {"uri": "hf://meta-llama/Llama-3.1-8B-Instruct:0e9e39f2"},
+    "speculation": {"method": "eagle3", "tokens": 3, "draft": {"uri": "oci://registry.example/llama-eagle3:1"}},
+}
+ONCE: Body = {
+    "model": {"uri": "s3://models/llama", "path": "target"},
+    "speculation": {"method": "eagle3", "tokens": 3, "draft": {"uri": "hf://yuhuili/EAGLE3-LLaMA3.1-Instruct-8B:main"}},
+    "staging": {"mode": "PersistentVolumeClaim", "claim": {"storage": "40Gi"}, "exclude": ["*.bin"]},
+}
+IMAGES: Body = {
+    "model": {"uri": "oci+native://registry.example/pair:1", "path": "target"},
+    "speculation": {"method": "eagle3", "tokens": 3, "draft": {"path": "draft"}},
+}
 ROLLED_BACK = make_state(Phase.ROLLED_BACK, rollback=make_rollback())
 
 
@@ -52,6 +65,9 @@ CASES: dict[str, Rendered] = {
     "ngram": rendered(speculation=NGRAM),
     "rolled-back": rendered(ROLLED_BACK),
     "plain": rendered(speculation=None),
+    "hub-target-modelcar-draft": rendered(**DOWNLOADED),
+    "downloaded-once": rendered(**ONCE),
+    "image-volume-with-both": rendered(**IMAGES),
 }
 
 
@@ -74,6 +90,10 @@ def test_equal_specs_render_equally() -> None:
 
 CHANGES: dict[str, tuple[State | None, Body]] = {
     "target": (None, {"model": {"uri": "pvc://models/other"}}),
+    "target from the hub": (None, {"model": {"uri": "hf://a/b:1"}}),
+    "another revision": (None, {"model": {"uri": "hf://a/b:2"}}),
+    "downloaded once": (None, {"model": {"uri": "hf://a/b:1"}, "staging": ONCE["staging"]}),
+    "other files": (None, {"model": {"uri": "hf://a/b:1"}, "staging": ONCE["staging"] | {"exclude": ["*.md"]}}),
     "target folder": (None, {"model": {"uri": "pvc://models/target", "path": "v2"}}),
     "served name": (None, {"model": {"uri": "pvc://models/target", "name": "x"}}),
     "method": (None, {"speculation": NGRAM}),

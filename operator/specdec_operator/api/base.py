@@ -29,7 +29,18 @@ class Part(BaseModel):
 Free = Annotated[dict[str, Any], Field(json_schema_extra={"x-kubernetes-preserve-unknown-fields": True})]
 """An object of Kubernetes' own, or of the engine's, that is passed on as it is."""
 
-Folder = Annotated[str, Field(max_length=512, pattern=r"^[A-Za-z0-9_.-]+(/[A-Za-z0-9_.-]+)*$")]
+_DOWN_ONLY = "'.' and '..' are no folders of an artifact"
+
+Folder = Annotated[
+    str,
+    Field(
+        max_length=512,
+        pattern=r"^[A-Za-z0-9_.-]{1,255}(/[A-Za-z0-9_.-]{1,255})*$",
+        json_schema_extra={
+            "x-kubernetes-validations": [rule("!self.matches('(^|/)[.][.]?(/|$)')", _DOWN_ONLY)],
+        },
+    ),
+]
 Text = Annotated[str, Field(max_length=4096)]
 Name = Annotated[str, Field(max_length=253)]
 
@@ -40,13 +51,25 @@ Uri = Annotated[
         json_schema_extra={
             "x-kubernetes-validations": [
                 rule(
-                    "self.startsWith('pvc://')",
-                    "must be pvc://CLAIM or pvc://CLAIM/FOLDER, the scheme this version serves",
-                )
+                    "self.matches('^(pvc://[^/].*|hf://[^/:]+/[^/:]+(:[^/:]+)?|(s3|gs|https)://[^/]+/.+"
+                    "|oci([+]native)?://.+)$')",
+                    "must be pvc://CLAIM/FOLDER, hf://OWNER/MODEL:REVISION, s3:// or gs://BUCKET/FOLDER, "
+                    "https://HOST/PATH, oci:// or oci+native://IMAGE:TAG",
+                ),
+                rule(
+                    "!self.startsWith('oci') || self.matches(':[^/:]+$')",
+                    "an image needs a tag or a digest: without one the pods of a service may get different models",
+                ),
+                rule("!self.matches('/[.][.]?(/|$)')", f"{_DOWN_ONLY}: write the URI without them"),
+                rule(
+                    "!self.matches('^(hf|s3|gs|https)://([^/]*@|[^?#]*[?#])')",
+                    "everybody who may read this object would see the key in it; name a secret instead",
+                ),
             ]
         },
     ),
 ]
+"""Where an artifact lies. What these rules leave open is refused when the operator, or `specdec validate`, reads it."""
 
 QUANTITY_PATTERN = r"^[0-9]+(\.[0-9]+)?(Ki|Mi|Gi|Ti|k|M|G|T)?$"
 Quantity = Annotated[str, Field(max_length=32, pattern=QUANTITY_PATTERN)]

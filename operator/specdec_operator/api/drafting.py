@@ -13,7 +13,9 @@ class Draft(Part):
     With neither, for mtp and dspark, it is in the target's own weights.
     """
 
-    uri: Uri | None = Field(None, description="Where the draft lies: pvc://CLAIM or pvc://CLAIM/FOLDER.")
+    uri: Uri | None = Field(
+        None, description="Where the draft lies, as model.uri. Absent: in the target's artifact, under path."
+    )
     path: Folder | None = Field(None, description="Folder inside the artifact that holds the draft's config.json.")
     tensor_parallel_size: Annotated[int, Field(ge=1, le=1024)] | None = Field(
         None, description="Devices the draft is split over: 1 or the target's. Default: the target's."

@@ -1,6 +1,5 @@
 """The spec of a SpeculativeInferenceService, as users write it. Defaults live here and so in the CRD."""
 
-from enum import StrEnum
 from typing import Annotated
 
 from pydantic import Field
@@ -10,33 +9,21 @@ from specdec_operator.api.engine import Engine, Memory
 from specdec_operator.api.guard import Guard
 from specdec_operator.api.pod import Pod, Rollout
 from specdec_operator.api.speculation import Speculation
+from specdec_operator.api.staging import Staging
 
 
 class Model(Part):
     """The model that answers."""
 
-    uri: Uri = Field(description="Where the target model lies: pvc://CLAIM or pvc://CLAIM/FOLDER.")
+    uri: Uri = Field(
+        description="Where the target model lies: pvc://CLAIM/FOLDER (a claim of this namespace), "
+        "hf://OWNER/MODEL:REVISION, s3:// or gs://BUCKET/FOLDER, https://HOST/PATH (an archive, git or an "
+        "Azure blob folder), oci://IMAGE:TAG (a Modelcar) or oci+native://IMAGE:TAG (an image volume)."
+    )
     path: Folder | None = Field(None, description="Folder inside the artifact that holds config.json.")
     name: Annotated[str, Field(max_length=256)] | None = Field(
         None, description="Model name that clients send. Default: the name of this object."
     )
-
-
-class StagingMode(StrEnum):
-    """How artifacts reach the pods."""
-
-    AUTO = "Auto"
-    STORAGE_URIS = "StorageUris"
-    MODELCAR = "Modelcar"
-    PERSISTENT_VOLUME_CLAIM = "PersistentVolumeClaim"
-
-
-class Staging(Part):
-    """How artifacts reach the pods."""
-
-    model_config = rules(rule("self.mode == 'Auto'", LATER.format("staging.mode"), ".mode"))
-
-    mode: StagingMode = Field(StagingMode.AUTO, description="Auto: what the URIs ask for.")
 
 
 class Spec(Part):

@@ -18,7 +18,8 @@ class Condition(Part):
     """A Kubernetes condition."""
 
     type: str = Field(
-        description="Ready, Reconciling, Stalled, RolledBack, SpeculationActive, GuardPassing, MemoryFits, Warned."
+        description="Ready, Reconciling, Stalled, ArtifactsStaged, RolledBack, SpeculationActive, GuardPassing, "
+        "MemoryFits, Warned."
     )
     status: str = Field(description="True, False or Unknown.")
     reason: str = Field(description="Why, in one word.")
@@ -106,6 +107,24 @@ class MemoryStatus(Part):
     kv_tokens_predicted: int | None = Field(None, description="Tokens that the KV cache will hold.")
 
 
+class Artifact(Part):
+    """One download into the operator-made claim."""
+
+    name: str = Field(description="target or draft.")
+    uri: str = Field(description="Where it comes from.")
+    folder: str = Field(description="Its folder in the claim; another one for another revision.")
+    state: str = Field(description="Missing, Running, Failed or Done.")
+    attempt: int = Field(description="How often it has been begun.")
+    bytes: int | None = Field(None, description="Bytes that are there so far.")
+
+
+class KServeStatus(Part):
+    """The KServe that makes the pods: its version decides which artifacts it can bring."""
+
+    version: str | None = Field(None, description="Its minor version, such as 0.20; absent where nothing tells it.")
+    seen: str = Field("", description="Where the version was read.")
+
+
 class Status(Part):
     """What is, and why."""
 
@@ -123,6 +142,8 @@ class Status(Part):
     serving: Serving | None = Field(None, description="What the pods are asked to serve now.")
     acceptance: Acceptance | None = Field(None, description="What the last window with enough evidence showed.")
     memory: MemoryStatus | None = Field(None, description="The memory plan of what is served.")
+    kserve: KServeStatus | None = Field(None, description="The KServe that makes the pods.")
+    artifacts: list[Artifact] | None = Field(None, description="Downloads of staging.mode PersistentVolumeClaim.")
     guard: GuardStatus | None = Field(None, description="What the guard knows and must not forget.")
     history: list[Turn] | None = Field(None, description="The 10 newest turns.")
 

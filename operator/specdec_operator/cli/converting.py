@@ -12,7 +12,7 @@ from specdec_operator.engine.case import Case, Json
 from specdec_operator.engine.meant import meant
 from specdec_operator.engine.unasked import PLACED, unask
 from specdec_operator.errors import Invalid
-from specdec_operator.staging import layout
+from specdec_operator.staging.layout import DRAFT_PATH
 
 Body = dict[str, Any]
 
@@ -51,9 +51,7 @@ def converted(case: Case, place: Place) -> Converted:
     if refused := tuple(f"{each.path}: {each.message}" for each in problems(whole, schema(), "")):
         return Converted(body=None, why_not=refused)
     try:
-        back = ask(
-            whole["spec"], draft_path=layout.DRAFT_PATH, synthetic=True, target=case.target, draft=case.draft
-        ).case
+        back = ask(whole["spec"], draft_path=DRAFT_PATH, synthetic=True, target=case.target, draft=case.draft).case
     except Invalid as error:
         return Converted(body=None, why_not=(error.message,))
     if _meaning(back) != _meaning(case):

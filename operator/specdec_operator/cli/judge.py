@@ -1,4 +1,6 @@
-"""One document -> all that is to be said about it: what the API server would refuse, then what the engine would."""
+"""One document -> all that is to be said about it: what the API server would refuse, then what KServe could not
+bring, then what the engine would.
+"""
 
 import json
 from collections.abc import Iterator
@@ -13,7 +15,8 @@ from specdec_operator.engine.asked import ask, path_of
 from specdec_operator.engine.check import check
 from specdec_operator.engine.rule import Finding, Severity
 from specdec_operator.errors import Invalid
-from specdec_operator.staging import layout
+from specdec_operator.staging.kserve import KServe
+from specdec_operator.staging.layout import DRAFT_PATH, lay_out
 
 SCHEMA: Final = f"{__file__.rpartition('/cli/')[0]}/api/schema.json"
 
@@ -48,10 +51,13 @@ def is_sis(document: Document) -> bool:
     return isinstance(data, dict) and data.get("kind") == names.KIND
 
 
-def judge(document: Document) -> tuple[Remark, ...]:
-    """What is to be said about a sis. The engine is asked only for what the API server would take."""
+def judge(document: Document, kserve: KServe | None = None) -> tuple[Remark, ...]:
+    """What is to be said about a sis. The engine is asked only for what the API server would take.
+
+    kserve: the KServe that is to serve it; without one nothing is said about its versions.
+    """
     refused = tuple(_of_api(document))
-    return refused or tuple(_of_engine(document))
+    return refused or tuple(_of_rules(document, kserve))
 
 
 def _of_api(document: Document) -> Iterator[Remark]:
@@ -64,10 +70,12 @@ def _of_api(document: Document) -> Iterator[Remark]:
         yield _refused(document, problem.path, problem.value, problem.message, problem.kind)
 
 
-def _of_engine(document: Document) -> Iterator[Remark]:
+def _of_rules(document: Document, kserve: KServe | None) -> Iterator[Remark]:
     spec = structure.filled(document.data, schema())["spec"]
+    name = str((document.data.get("metadata") or {}).get("name", ""))
     try:
-        findings = findings_of(spec, synthetic=allows_synthetic(document.data))
+        staged = lay_out(spec, name=name, kserve=kserve).findings
+        findings = (*staged, *findings_of(spec, synthetic=allows_synthetic(document.data)))
     except Invalid as error:
         yield _refused(document, error.field, error.value, error.rule, "SPEC-INVALID")
         return
@@ -91,9 +99,8 @@ def allows_synthetic(body: dict[str, Any]) -> bool:
 
 
 def findings_of(spec: dict[str, Any], *, synthetic: bool) -> tuple[Finding, ...]:
-    """What the engine's rules find in a spec that the API server took. Raises Invalid for what cannot be rendered."""
-    layout.mounts(spec["model"], (spec.get("speculation") or {}).get("draft"))
-    asked = ask(spec, draft_path=layout.DRAFT_PATH, synthetic=synthetic)
+    """What the engine's rules find in a spec that the API server took. Raises Invalid for what cannot be said."""
+    asked = ask(spec, draft_path=DRAFT_PATH, synthetic=synthetic)
     if _plans_memory(spec):
         from specdec_operator.engine.budget import budget  # noqa: PLC0415 - most specs plan no memory: a tenth of the time
 

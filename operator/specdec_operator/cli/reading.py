@@ -7,15 +7,17 @@ from typing import Any
 
 import typer
 
+from specdec_operator.cli.assumed import assumed_kserve
 from specdec_operator.cli.documents import Unreadable, documents
 from specdec_operator.cli.judge import Remark, is_sis, judge
 from specdec_operator.cli.shown import Report, text
 from specdec_operator.engine.case import Model
 from specdec_operator.engine.rule import Severity
+from specdec_operator.staging.kserve import KServe
 
 
-def one_sis(file: str) -> tuple[dict[str, Any], tuple[Remark, ...]]:
-    """The only sis of a file (`-`: standard input) and what is to be said about it.
+def one_sis(file: str, kserve: KServe | None = None) -> tuple[dict[str, Any], tuple[Remark, ...]]:
+    """The only sis of a file (`-`: standard input) and what is to be said about it, with this KServe.
 
     Exits with code 2 where there is none or more than one, and with 1, its reasons shown, where it is refused.
     """
@@ -27,7 +29,7 @@ def one_sis(file: str) -> tuple[dict[str, Any], tuple[Remark, ...]]:
         raise _stop(f"{file}: {error}") from error
     if len(found) != 1:
         raise _stop(f"{file}: {len(found)} SpeculativeInferenceServices; one is rendered at a time")
-    remarks = judge(found[0])
+    remarks = judge(found[0], kserve)
     if any(each.severity is Severity.REFUSED for each in remarks):
         typer.echo(text([Report(file=file, remarks=remarks, seen=1)]), err=True, nl=False)
         raise typer.Exit(1)
@@ -48,6 +50,14 @@ def model_of(place: str | None) -> Model | None:
     if not isinstance(found, dict):
         raise _stop(f"{path}: must be a JSON object")
     return Model(path=str(path.parent), config=found)
+
+
+def kserve_of(version: str | None) -> KServe | None:
+    """The KServe that the command line names. Exits with 2 for what is no version."""
+    try:
+        return assumed_kserve(version)
+    except ValueError as error:
+        raise _stop(str(error)) from error
 
 
 def _text(file: str) -> str:

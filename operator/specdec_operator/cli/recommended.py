@@ -18,7 +18,7 @@ from specdec_operator.cli import structure
 from specdec_operator.cli.explain import Form
 from specdec_operator.cli.judge import schema
 from specdec_operator.errors import Invalid
-from specdec_operator.staging import layout
+from specdec_operator.staging.layout import lay_out
 
 _WIDTH: Final = 108
 
@@ -29,7 +29,7 @@ def refused(sis: Mapping[str, Any]) -> str:
     if wrong := list(structure.problems(whole, schema(), "")):
         return "; ".join(f"{each.path}: {each.value!r}: {each.message}" for each in wrong)
     try:
-        layout.mounts(whole["spec"]["model"], whole["spec"].get("speculation", {}).get("draft"))
+        lay_out(whole["spec"], name=whole["metadata"]["name"])
     except Invalid as error:
         return error.message
     return ""

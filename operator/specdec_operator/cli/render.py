@@ -7,7 +7,7 @@ import yaml
 from rich.console import Console
 from rich.table import Table
 
-from specdec_operator.cli.reading import model_of, one_sis
+from specdec_operator.cli.reading import kserve_of, model_of, one_sis
 from specdec_operator.cli.rendering import rendering
 from specdec_operator.cli.shown import Report, text
 from specdec_operator.engine.memory.plan import MemoryPlan
@@ -17,13 +17,19 @@ from specdec_operator.errors import Invalid
 File = Annotated[str, typer.Argument(help="File with one SpeculativeInferenceService; -: standard input.")]
 Config = Annotated[str | None, typer.Option(help="config.json of the model, or its folder, for rules and memory.")]
 Plain = Annotated[bool, typer.Option("--plain", help="Render what is served after a rollback.")]
+Version = Annotated[
+    str | None, typer.Option("--kserve", help="The cluster's KServe, such as 0.20: refuses what it cannot bring.")
+]
 
 
-def render(file: File, target: Config = None, draft: Config = None, plain: Plain = False) -> None:
+def render(
+    file: File, target: Config = None, draft: Config = None, plain: Plain = False, kserve: Version = None
+) -> None:
     """Print the InferenceService as YAML; the runtime, the flags and the memory plan go to standard error."""
-    body, remarks = one_sis(file)
+    known = kserve_of(kserve)
+    body, remarks = one_sis(file, known)
     try:
-        made = rendering(body, target=model_of(target), draft=model_of(draft), plain=plain)
+        made = rendering(body, target=model_of(target), draft=model_of(draft), plain=plain, kserve=known)
     except Invalid as error:
         typer.echo(f"error: {file}: {error.message}", err=True)
         raise typer.Exit(1) from error

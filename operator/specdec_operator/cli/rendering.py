@@ -12,6 +12,7 @@ from specdec_operator.engine.memory.plan import MemoryPlan
 from specdec_operator.guard.state import Phase, Rollback, State
 from specdec_operator.serving.plan import plan, refuse
 from specdec_operator.serving.render import Owner, render
+from specdec_operator.staging.kserve import KServe
 
 _ASKED: Final = Rollback(reason="Asked", message="rendered without speculation", at=0.0)
 
@@ -27,15 +28,30 @@ class Rendering:
     memory: MemoryPlan
 
 
-def rendering(body: dict[str, Any], *, target: Model | None, draft: Model | None, plain: bool) -> Rendering:
-    """What the operator would apply. Raises Invalid for what it would refuse.
+def rendering(
+    body: dict[str, Any],
+    *,
+    target: Model | None = None,
+    draft: Model | None = None,
+    plain: bool = False,
+    kserve: KServe | None = None,
+) -> Rendering:
+    """What the operator would apply, with what is known of the models and of KServe.
 
-    The owner reference is left out: it needs the UID that only a cluster gives.
+    The owner reference is left out: only a cluster gives its UID. Raises Invalid for what it would refuse.
     """
     spec = Spec.model_validate(filled(body, schema())["spec"])
     meta = body["metadata"]
     state = State(phase=Phase.SERVING, since=0.0, speculation="", rollback=_ASKED if plain else None)
-    planned = plan(spec, state, name=meta["name"], synthetic=allows_synthetic(body), target=target, draft=draft)
+    planned = plan(
+        spec,
+        state,
+        name=meta["name"],
+        synthetic=allows_synthetic(body),
+        target=target,
+        draft=draft,
+        kserve=kserve,
+    )
     refuse(planned)
     owner = Owner(name=meta["name"], namespace=meta.get("namespace", "default"), uid="")
     manifest = render(planned, owner).manifest

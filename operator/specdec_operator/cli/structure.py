@@ -71,6 +71,8 @@ def _scalar(value: Any, schema: Schema, path: str) -> Iterator[Problem]:
     if isinstance(value, str):
         if len(value) > schema.get("maxLength", len(value)):
             yield _problem(path, "LENGTH", value, f"must have at most {schema['maxLength']} characters")
+        elif len(value) < schema.get("minLength", 0):
+            yield _problem(path, "LENGTH", value, f"must have at least {schema['minLength']} characters")
         elif "pattern" in schema and not re.search(schema["pattern"], value):
             yield _problem(path, "PATTERN", value, f"must match {schema['pattern']}")
     if isinstance(value, int | float) and not isinstance(value, bool):

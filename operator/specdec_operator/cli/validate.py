@@ -9,10 +9,12 @@ import sys
 from collections.abc import Sequence
 from typing import Final
 
+from specdec_operator.cli.assumed import assumed_kserve
 from specdec_operator.cli.documents import MOST_BYTES, Unreadable, documents
 from specdec_operator.cli.judge import Remark, is_sis, judge
 from specdec_operator.cli.shown import FORMATS, Report
 from specdec_operator.engine.rule import Severity
+from specdec_operator.staging.kserve import KServe
 
 FINE, REFUSED, UNREADABLE = 0, 1, 2
 _STDIN: Final = "-"
@@ -30,6 +32,7 @@ def parser() -> argparse.ArgumentParser:
     )
     made.add_argument("--format", choices=tuple(FORMATS), default="text", help="how to say it (default: text)")
     made.add_argument("--strict", action="store_true", help="warnings count as refusals")
+    made.add_argument("--kserve", metavar="VERSION", help="the cluster's KServe, such as 0.20: what it cannot bring")
     made.add_argument("--notes", action="store_true", help="also show notes, which never refuse anything")
     return made
 
@@ -37,13 +40,17 @@ def parser() -> argparse.ArgumentParser:
 def main(argv: Sequence[str]) -> int:
     """Run; the exit code is the verdict."""
     asked = parser().parse_args(argv)
-    reports = [report(file, *_read(file)) for file in asked.files]
+    try:
+        kserve = assumed_kserve(asked.kserve)
+    except ValueError as error:
+        parser().error(str(error))
+    reports = [report(file, *_read(file), kserve) for file in asked.files]
     shown = [_without_notes(each) if not asked.notes and asked.format == "text" else each for each in reports]
     sys.stdout.write(FORMATS[asked.format](shown))
     return code(reports, strict=asked.strict)
 
 
-def report(file: str, text: str, trouble: str) -> Report:
+def report(file: str, text: str, trouble: str, kserve: KServe | None = None) -> Report:
     """Judge one file."""
     if trouble:
         return Report(file=file, unreadable=trouble)
@@ -53,7 +60,7 @@ def report(file: str, text: str, trouble: str) -> Report:
         for document in documents(text):
             if is_sis(document):
                 seen += 1
-                remarks += judge(document)
+                remarks += judge(document, kserve)
             else:
                 others += 1
     except Unreadable as error:

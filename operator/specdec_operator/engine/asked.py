@@ -85,7 +85,7 @@ class Asked:
 
 
 def path_of(field: str) -> str:
-    """Where in the spec a field of the engine was set."""
+    """Where in the spec a field of the engine was set; a field of the spec is where it says."""
     place, _, key = field.partition(".")
     key = key.split(".", 1)[0].split("[", 1)[0]
     match place:
@@ -94,13 +94,8 @@ def path_of(field: str) -> str:
         case "args":
             known = {flag: f"spec.engine.{path}" for path, flag in FLAGS}
             return known.get(key, "spec.speculation.ascend" if key == "additional_config" else "spec.engine.args")
-        case "draft":
-            return "spec.speculation.draft"
-        case "target":
-            return "spec.model"
-        case "build":
-            return "spec.engine.version"
-    return "spec.speculation"
+    whole = {"draft": "spec.speculation.draft", "target": "spec.model", "build": "spec.engine.version", "spec": field}
+    return whole.get(place, "spec.speculation")
 
 
 def ask(

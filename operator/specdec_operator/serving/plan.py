@@ -13,15 +13,17 @@ from specdec_operator.engine.memory.plan import MemoryPlan
 from specdec_operator.engine.rule import Finding, Severity
 from specdec_operator.errors import Invalid
 from specdec_operator.guard.state import State
-from specdec_operator.staging import layout
+from specdec_operator.staging.kserve import KServe
+from specdec_operator.staging.layout import DRAFT_PATH, Layout, lay_out
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """What the pods are to run: flags, mounts, and the speculation among them (None: plain).
+    """What the pods are to run: flags, artifacts, and the speculation among them (None: plain).
 
     tokens: K; 0 where nothing is guessed, or where the draft's own config decides it.
-    warnings: what the engine takes and the user should know. refused: what it would not start with, or start in vain.
+    warnings: what works and the user should know. refused: what the engine would not start with, or start in vain, and
+        what this KServe would leave out.
     """
 
     spec: Spec
@@ -31,7 +33,7 @@ class Plan:
     args: tuple[str, ...]
     warnings: tuple[Finding, ...]
     refused: tuple[Finding, ...]
-    mounts: tuple[layout.Mount, ...]
+    layout: Layout
     memory: MemoryPlan
 
 
@@ -43,24 +45,25 @@ def plan(
     synthetic: bool = False,
     target: Model | None = None,
     draft: Model | None = None,
+    kserve: KServe | None = None,
 ) -> Plan:
     """The plan for a state. Raises Invalid for a spec that cannot be said to an engine, whatever the state.
 
-    synthetic: whether acceptance may be pretended. target, draft: what is known of the models; rules about what is not
-    known are silent.
+    synthetic: whether acceptance may be pretended. target, draft, kserve: what is known of the models and of the
+    cluster; rules about what is not known are silent.
 
-    While speculation is rolled back the draft is not mounted either: its volume may be what kept the pods down.
+    While speculation is rolled back the draft is not staged either: its volume may be what kept the pods down.
     """
     extra = spec.engine.args or []
     written = spec.model_dump(mode="json", by_alias=True, exclude_none=True)
-    with_draft = layout.mounts(written["model"], written.get("speculation", {}).get("draft"))
+    layout = lay_out(written, name=name, kserve=kserve, draft=state.rollback is None)
     speculation = None if state.rollback is not None else spec.speculation
-    asked = ask(written, draft_path=layout.DRAFT_PATH, synthetic=synthetic, target=target, draft=draft)
-    findings: tuple[Finding, ...] = ()
+    asked = ask(written, draft_path=layout.draft or DRAFT_PATH, synthetic=synthetic, target=target, draft=draft)
+    findings = layout.findings
     if state.rollback is None:
-        findings = (*asked.findings, *check(asked.case))
-    else:  # the way out of a speculation is never barred by a rule
-        asked = ask(written, draft_path=layout.DRAFT_PATH, target=target, speculate=False)
+        findings = (*findings, *asked.findings, *check(asked.case))
+    else:  # the way out of a speculation is never barred by a rule of the engine
+        asked = ask(written, draft_path=DRAFT_PATH, target=target, speculate=False)
     memory = budget(written, asked)
     served_name = spec.model.name or name
     return Plan(
@@ -70,14 +73,14 @@ def plan(
         served_name=served_name,
         warnings=_of(findings, Severity.WARNED),
         refused=_of(findings, Severity.REFUSED),
-        args=arguments(within(asked, memory), served_name=served_name, target_path=layout.TARGET_PATH, extra=extra),
-        mounts=with_draft if speculation else with_draft[:1],
+        args=arguments(within(asked, memory), served_name=served_name, target_path=layout.target, extra=extra),
+        layout=layout,
         memory=memory,
     )
 
 
 def refuse(planned: Plan) -> None:
-    """Raises Invalid for the first thing that the rules of the engine refuse."""
+    """Raises Invalid for the first thing that a rule refuses."""
     for each in planned.refused:
         raise Invalid(path_of(each.field), each.value, f"{each.message} (rule {each.rule.id})")
 

@@ -9,7 +9,6 @@ from specdec_operator import names
 from specdec_operator.api.pod import Pod, Rollout, Strategy
 from specdec_operator.serving.plan import Plan
 from specdec_operator.serving.pods import ENGINE_PORT
-from specdec_operator.staging import layout
 
 Manifest: TypeAlias = dict[str, Any]
 
@@ -85,7 +84,8 @@ def _predictor(plan: Plan) -> Manifest:
         "maxReplicas": spec.replicas,
         "deploymentStrategy": _strategy(spec.rollout, spec.replicas),
         "model": _model(plan),
-        "volumes": [*layout.volumes(plan.mounts), *_shared_memory(spec.pod)],
+        "volumes": [*plan.layout.volumes, *_shared_memory(spec.pod)],
+        **({"storageUris": list(plan.layout.storage_uris)} if plan.layout.storage_uris else {}),
         "terminationGracePeriodSeconds": _GRACE,
         **_pod(spec.pod or Pod()),
     }
@@ -101,7 +101,7 @@ def _model(plan: Plan) -> Manifest:
         "runtime": engine.runtime or f"specdec-{engine.accelerator.value}",
         "args": list(plan.args),
         "volumeMounts": [
-            *layout.volume_mounts(plan.mounts),
+            *plan.layout.mounts,
             *({"name": each["name"], "mountPath": _SHARED_MEMORY} for each in _shared_memory(plan.spec.pod)),
         ],
         "startupProbe": {

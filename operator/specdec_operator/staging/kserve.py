@@ -1,7 +1,10 @@
-"""What is known of the KServe that makes the pods, and of the Kubernetes under it. None stands for "not known"."""
+"""What is known of the KServe that makes the pods, and of the Kubernetes under it; what each version cannot bring."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TypeAlias
+from enum import StrEnum
+from types import MappingProxyType
+from typing import Final, TypeAlias
 
 Version: TypeAlias = tuple[int, int]
 """Major and minor: what changed, changed with a minor version."""
@@ -23,3 +26,122 @@ class KServe:
     multi_download: bool | None = None
     oci_mode: str | None = None
     initializer: str | None = None
+
+
+class Need(StrEnum):
+    """What an artifact asks of KServe. Claims ask for nothing: they are plain volumes."""
+
+    DOWNLOAD = "downloads into each pod (storageUris)"
+    MODELCAR = "oci:// in storageUris"
+    MIXED = "oci:// beside another artifact in storageUris"
+    FETCHED = "downloads beside an oci:// that is fetched (ociModelMode fetch)"
+    IMAGE_VOLUME = "image volumes (oci+native://)"
+    GIT = "git repositories (https://….git)"
+    PATTERNS = "staging.include and staging.exclude"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Gap:
+    """Versions that cannot bring something. since, until: inclusive; None: the first, or every later one.
+
+    says: what they do instead, after "KServe 0.16". has: what to change about KServe.
+    """
+
+    need: Need
+    since: Version | None
+    until: Version | None
+    says: str
+    has: str
+
+
+NEWEST: Final[Version] = (0, 21)
+"""The newest KServe that this table was written for."""
+IMAGE_VOLUMES_SINCE: Final[Version] = (1, 33)
+"""The first Kubernetes that mounts a folder of an image; earlier ones mount nothing or all of it."""
+IMAGE_VOLUMES_ON_SINCE: Final[Version] = (1, 35)
+"""The first Kubernetes that does so without the feature gate ImageVolume."""
+
+_NO_FIELD: Final = "has no storageUris: the field is dropped without a word"
+GAPS: Final = (
+    Gap(need=Need.DOWNLOAD, since=None, until=(0, 15), says=_NO_FIELD, has="KServe 0.18 has them"),
+    Gap(
+        need=Need.DOWNLOAD,
+        since=(0, 16),
+        until=(0, 16),
+        says="makes a Deployment whose download has no volume, and the API server refuses it (KServe issue 4819)",
+        has="KServe 0.18 downloads",
+    ),
+    Gap(need=Need.MODELCAR, since=None, until=(0, 15), says=_NO_FIELD, has="KServe 0.19 takes one image, 0.20 several"),
+    Gap(
+        need=Need.MODELCAR,
+        since=(0, 16),
+        until=(0, 18),
+        says="brings no images by storageUris: the pods start without the model, or try to download it as a file",
+        has="KServe 0.19 takes one image, 0.20 several",
+    ),
+    Gap(
+        need=Need.MIXED,
+        since=(0, 19),
+        until=(0, 19),
+        says="mounts the first image and leaves out every other artifact of storageUris without a word",
+        has="KServe 0.20 mounts them all",
+    ),
+    Gap(
+        need=Need.FETCHED,
+        since=(0, 21),
+        until=None,
+        says="downloads nothing else beside an image that it fetches, without a word",
+        has="set ociModelMode to modelcar in the ConfigMap inferenceservice-config",
+    ),
+    Gap(
+        need=Need.IMAGE_VOLUME,
+        since=None,
+        until=(0, 14),
+        says="has no image volumes in its CRD: the volume is dropped without a word",
+        has="KServe 0.15 has them",
+    ),
+    Gap(
+        need=Need.GIT,
+        since=None,
+        until=(0, 16),
+        says="takes a git repository for a file to download",
+        has="the storage-initializer of KServe 0.17 clones it",
+    ),
+    Gap(
+        need=Need.PATTERNS,
+        since=None,
+        until=(0, 16),
+        says="has a storage-initializer that knows no patterns: every file would be downloaded",
+        has="that of KServe 0.17 knows them",
+    ),
+)
+"""Read from KServe's releases: CRD, storage_initializer_injector.go and the package kserve-storage of each tag."""
+
+WAYS_OUT: Final[Mapping[Need, str]] = MappingProxyType(
+    {
+        Need.DOWNLOAD: "or use spec.staging.mode PersistentVolumeClaim, which needs nothing of KServe",
+        Need.MODELCAR: "or bring the model in a claim (pvc://), which needs nothing of KServe",
+        Need.MIXED: "or bring one of them in a claim (pvc://), or both in one image: the draft by its path alone",
+        Need.FETCHED: "or bring one of them in a claim (pvc://)",
+        Need.IMAGE_VOLUME: "or bring the model in a claim (pvc://), which needs nothing of KServe",
+        Need.GIT: "or bring the model as an archive or in a claim (pvc://)",
+        Need.PATTERNS: "or leave them out and have all of it",
+    }
+)
+"""What to change about the spec instead."""
+
+
+def gap(need: Need, version: Version | None) -> Gap | None:
+    """Why this version cannot; None where it can, or nothing is known of it."""
+    if version is None:
+        return None
+    return next((each for each in GAPS if each.need is need and _holds(each, version)), None)
+
+
+def shown(version: Version) -> str:
+    """Such as 0.20."""
+    return f"{version[0]}.{version[1]}"
+
+
+def _holds(found: Gap, version: Version) -> bool:
+    return (found.since is None or version >= found.since) and (found.until is None or version <= found.until)

@@ -1,19 +1,31 @@
 """One layout for every service: the target under /mnt/target/model, the draft under /mnt/draft/model.
 
-One volume for each claim, however many folders of it are mounted: two volumes of one pod that name the same claim
-never mount.
+It holds on every KServe: the two have parents of their own, as Modelcars must, and no mount lies in another. Each claim
+is one volume, however many folders of it are mounted: two volumes of one pod that name the same claim never mount.
+Everything is mounted read-only, but for Modelcars: KServe lends their files through a link in a folder that it mounts
+writable, and with its own default, uidModelcar 1010, makes the engine run as that user.
 """
 
-import re
-from collections.abc import Mapping
+import json
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from specdec_operator.errors import Invalid
+from specdec_operator.engine.rule import Finding
+from specdec_operator.staging.artifacts import Artifact, Way, artifacts, claim_name
+from specdec_operator.staging.kserve import KServe
+from specdec_operator.staging.objections import objections
+from specdec_operator.staging.source import joined
 
 Json = Mapping[str, Any]
 TARGET_PATH: Final = "/mnt/target/model"
 DRAFT_PATH: Final = "/mnt/draft/model"
+_PLACES: Final = {"target": TARGET_PATH, "draft": DRAFT_PATH}
+_MOUNTED: Final = frozenset({Way.CLAIM, Way.JOB})
+_BY_KSERVE: Final = (Way.DOWNLOAD, Way.MODELCAR)
+"""Downloads first: KServe chooses the ClusterStorageContainer of all downloads by the first URI alone."""
+_IMAGE_FOLDER: Final = "models"
+"""Where an image holds its model, for image volumes as for Modelcars."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,8 +46,9 @@ class Layout:
 
     target, draft: folders as the engine sees them; draft is None where nothing is staged for it.
     volumes, mounts: of the InferenceService's predictor and its model. storage_uris: its storageUris.
-    claim: name of the operator-made claim that the downloads go to; None where there are none.
-    notes: what the user should know: a KServe newer than this table, credentials that both share.
+    claim: name of the operator-made claim that the downloads go to; None where the spec needs none.
+    kept: keys of every folder of that claim that the spec names, whether it is served now or not.
+    findings: what this KServe or Kubernetes cannot do with it, and what the user should know.
     """
 
     target: str
@@ -45,62 +58,100 @@ class Layout:
     storage_uris: tuple[Json, ...] = ()
     downloads: tuple[Download, ...] = ()
     claim: str | None = None
-    notes: tuple[str, ...] = ()
-
-
-_PVC: Final = re.compile(r"pvc://(?P<claim>[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?)(/(?P<folder>.*))?")
+    kept: tuple[str, ...] = ()
+    findings: tuple[Finding, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Mount:
-    """One folder of a claim, read-only in the engine's container."""
+class _Mount:
+    """One mount of the engine's container. volume: what it is a folder of, as Kubernetes writes it."""
 
-    claim: str
+    role: str
+    volume: Json
     folder: str
-    path: str
 
 
-def mounts(model: Json, draft: Json | None) -> tuple[Mount, ...]:
-    """The mounts of spec.model and spec.speculation.draft. Raises Invalid for a URI that cannot be mounted."""
-    target = _mount("spec.model", model["uri"], model.get("path"), TARGET_PATH)
-    if draft is None or not (draft.get("uri") or draft.get("path")):  # none, or in the target's own weights
-        return (target,)
-    guess = _mount("spec.speculation.draft", draft.get("uri") or model["uri"], draft.get("path"), DRAFT_PATH)
-    if (guess.claim, guess.folder) == (target.claim, target.folder):
-        named = draft.get("uri") or draft.get("path")
-        raise Invalid("spec.speculation.draft", named, "this is the target's own folder; name the draft's")
-    return target, guess
+def lay_out(spec: Json, *, name: str, kserve: KServe | None = None, draft: bool = True) -> Layout:
+    """The layout of a spec, as plain JSON, of the sis `name`. Raises Invalid for what no KServe could bring.
+
+    draft: False leaves the draft out, as after a rollback; the target stays where it is.
+    """
+    every = artifacts(spec, name)
+    served = every if draft else every[:1]
+    claim = claim_name(name) if any(each.way is Way.JOB for each in every) else None
+    staging: Json = spec.get("staging") or {}
+    mounts = tuple(_mounts(served, staging, claim))
+    volumes = _volumes(mounts)
+    return Layout(
+        target=_found_at(served[0]),
+        draft=_found_at(served[1]) if len(served) > 1 else None,
+        volumes=tuple({"name": title, **volume} for title, volume in volumes.items()),
+        mounts=tuple(_mount(each, volumes) for each in mounts),
+        storage_uris=tuple(_storage_uris(served)),
+        downloads=_downloads(served, staging),
+        claim=claim,
+        kept=tuple(dict.fromkeys(each.key for each in _downloads(every, staging))),
+        findings=objections(spec, served, kserve or KServe()),
+    )
 
 
-def _mount(field: str, uri: str, path: str | None, mount_path: str) -> Mount:
-    match = _PVC.fullmatch(uri)
-    if match is None:
-        raise Invalid(f"{field}.uri", uri, "write pvc://CLAIM or pvc://CLAIM/FOLDER; other schemes are not served yet")
-    parts = [part for part in (match["folder"] or "").split("/") if part] + (path.split("/") if path else [])
-    if ".." in parts:
-        where, value = ("path", path) if path and ".." in path else ("uri", uri)
-        raise Invalid(f"{field}.{where}", value, "a folder of the claim, without '..'")
-    return Mount(claim=match["claim"], folder="/".join(parts), path=mount_path)
+def _found_at(artifact: Artifact) -> str:
+    """The folder in which the engine finds config.json."""
+    if artifact.way in _MOUNTED:
+        return _PLACES[artifact.role]
+    return joined(TARGET_PATH if artifact.inside else _PLACES[artifact.role], artifact.source.path)
 
 
-def volumes(wanted: tuple[Mount, ...]) -> list[dict[str, object]]:
-    """The pod's volumes, one for each claim, in order of first use."""
-    claims = dict.fromkeys(mount.claim for mount in wanted)
-    return [
-        {"name": _volume_name(index), "persistentVolumeClaim": {"claimName": claim, "readOnly": True}}
-        for index, claim in enumerate(claims)
-    ]
+def _mounts(served: Iterable[Artifact], staging: Json, claim: str | None) -> Iterator[_Mount]:
+    for each in served:
+        place = each.source
+        if each.way is Way.CLAIM:
+            yield _Mount(role=each.role, volume=_claimed(place.place), folder=joined(place.folder, place.path))
+        elif each.way is Way.JOB:
+            yield _Mount(role=each.role, volume=_claimed(claim), folder=joined(_key(place.uri, staging), place.path))
+        elif each.way is Way.IMAGE_VOLUME and not each.inside:
+            image = {"image": {"reference": place.place, "pullPolicy": "IfNotPresent"}}
+            yield _Mount(role=each.role, volume=image, folder=_IMAGE_FOLDER)
 
 
-def volume_mounts(wanted: tuple[Mount, ...]) -> list[dict[str, object]]:
-    """The container's mounts of these folders."""
-    claims = list(dict.fromkeys(mount.claim for mount in wanted))
-    return [
-        {"name": _volume_name(claims.index(mount.claim)), "mountPath": mount.path, "readOnly": True}
-        | ({"subPath": mount.folder} if mount.folder else {})
-        for mount in wanted
-    ]
+def _claimed(claim: str | None) -> Json:
+    return {"persistentVolumeClaim": {"claimName": claim, "readOnly": True}}
 
 
-def _volume_name(index: int) -> str:
-    return "models" if index == 0 else f"models-{index}"
+def _volumes(mounts: Iterable[_Mount]) -> dict[str, Json]:
+    """Volumes by name, each of them once. A runtime or KServe has no such names."""
+    named: dict[str, Json] = {}
+    for each in mounts:
+        if each.volume not in named.values():
+            named[f"specdec-{each.role}"] = each.volume
+    return named
+
+
+def _mount(mount: _Mount, volumes: Mapping[str, Json]) -> Json:
+    name = next(name for name, volume in volumes.items() if volume == mount.volume)
+    written = {"name": name, "mountPath": _PLACES[mount.role], "readOnly": True}
+    return written | ({"subPath": mount.folder} if mount.folder else {})
+
+
+def _storage_uris(served: Iterable[Artifact]) -> Iterator[Json]:
+    wanted = [each for each in served if each.way in _BY_KSERVE and not each.inside]
+    for each in sorted(wanted, key=lambda each: _BY_KSERVE.index(each.way)):
+        yield {"uri": each.source.uri, "mountPath": _PLACES[each.role]}
+
+
+def _downloads(found: Iterable[Artifact], staging: Json) -> tuple[Download, ...]:
+    """One for each key: two folders of one repository are downloaded together."""
+    wanted: dict[str, Download] = {}
+    for each in found:
+        if each.way is Way.JOB:
+            key = _key(each.source.uri, staging)
+            wanted.setdefault(key, Download(name=each.role, uri=each.source.uri, key=key))
+    return tuple(wanted.values())
+
+
+def _key(uri: str, staging: Json) -> str:
+    """Sixteen hexadecimal digits that differ for other files: another revision, other patterns."""
+    import hashlib  # noqa: PLC0415 - a third of what `specdec validate` spends here, and most specs have no Job
+
+    asked = [uri, *(sorted(set(staging.get(field) or ())) for field in ("include", "exclude"))]
+    return hashlib.sha256(json.dumps(asked).encode()).hexdigest()[:16]

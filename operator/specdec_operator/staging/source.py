@@ -1,0 +1,198 @@
+"""A URI and a path of the spec -> where an artifact lies. What cannot be brought is refused here, in words."""
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+from specdec_operator.errors import Invalid
+from specdec_operator.staging.schemes import SERVED, UNSERVED
+
+MOST_URI: Final = 1024
+"""Characters of a URI."""
+MOST_FOLDER: Final = 512
+"""Characters of a folder inside an artifact."""
+MOST_PART: Final = 255
+"""Bytes of one part of a folder: what file systems take."""
+_SCHEME: Final = r"([A-Za-z][A-Za-z0-9+.-]*):(//)?((?s:.*))"
+_STRANGE: Final = r"[^A-Za-z0-9._~%+=,:@/-]"
+_WITH_KEYS: Final = frozenset({"hf", "s3", "gs", "https"})
+_KEY: Final = r"[^/]*@|[^?#]*[?#]"
+"""User and password before the host, or a signed query."""
+_CLAIM: Final = r"[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*"
+_NAME: Final = r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,95}"
+_HUB: Final = rf"(?P<owner>{_NAME})/(?P<model>{_NAME})(:(?P<revision>{_NAME}))?"
+_BUCKET: Final = r"[A-Za-z0-9][A-Za-z0-9._-]{0,221}"
+_HOST: Final = r"[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?(:[0-9]{1,5})?"
+_PART: Final = r"[a-z0-9]+(?:(?:\.|__?|-+)[a-z0-9]+)*"
+_REGISTRY: Final = r"(?:(?:[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)+|localhost)(?::[0-9]+)?|[A-Za-z0-9-]+:[0-9]+)/"
+_REPOSITORY: Final = rf"(?:{_REGISTRY})?{_PART}(?:/{_PART})*"
+_TAGGED: Final = r"(?P<name>.*?)(?P<tag>:[^/:@]*)?(?P<digest>@.*)?"
+_TAG: Final = r":[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}"
+_DIGEST: Final = r"@sha256:[0-9a-f]{64}"
+
+
+class Kind(StrEnum):
+    """What an artifact is."""
+
+    REMOTE = "a download"
+    CLAIM = "a claim"
+    MODELCAR = "a Modelcar"
+    IMAGE_VOLUME = "an image volume"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Source:
+    """Where one artifact lies.
+
+    field: where the spec names it: `spec.model` or `spec.speculation.draft`. uri: without a trailing slash.
+    place: the claim, the image with its tag, the hub's owner, the bucket or the host, in which it lies.
+    folder: the folder of that claim or bucket. path: the folder inside the artifact that holds config.json.
+    """
+
+    field: str
+    kind: Kind
+    scheme: str
+    uri: str
+    place: str
+    folder: str
+    path: str
+
+    @property
+    def model(self) -> tuple[str, str]:
+        """What tells one model from another: two sources that agree in it are the same files."""
+        if self.kind is Kind.CLAIM:
+            return f"pvc://{self.place}", joined(self.folder, self.path)
+        return self.place if self.scheme.startswith("oci") else self.uri, self.path
+
+
+def source(field: str, uri: str, path: str | None) -> Source:
+    """The artifact that a part of the spec names. Raises Invalid with the field, the value, the rule and a way out."""
+    where = f"{field}.uri"
+    scheme, rest = _split(where, uri)
+    if scheme in _WITH_KEYS and re.match(_KEY, rest):
+        rule = "everybody who may read this object would see the key in it; name a secret instead"
+        raise Invalid(where, _without_keys(uri), rule)
+    if len(uri) > MOST_URI:
+        raise Invalid(where, f"{uri[:60]}…", f"a URI has at most {MOST_URI} characters, this one {len(uri)}")
+    if strange := re.search(_STRANGE, rest):
+        rule = f"{strange[0]!r} cannot stand in a URI; letters, digits and ._~%+=,:@/- can"
+        raise Invalid(where, uri, rule)
+    kind, read = _READERS[scheme]
+    place, folder = read(where, uri, rest)
+    inside = "/".join(_parts(f"{field}.path", path, path)) if path else ""
+    plain = uri.removesuffix("/")
+    return Source(field=field, kind=kind, scheme=scheme, uri=plain, place=place, folder=folder, path=inside)
+
+
+def joined(*folders: str) -> str:
+    """Folders below one another; empty ones are left out."""
+    return "/".join(filter(None, folders))
+
+
+def _split(field: str, uri: str) -> tuple[str, str]:
+    """The scheme and the rest."""
+    found = re.fullmatch(_SCHEME, uri)
+    if found is None:
+        raise Invalid(field, uri, f"no scheme says where it lies; {SERVED} do")
+    scheme, slashes, rest = found[1], found[2], found[3]
+    if scheme in _READERS and slashes:
+        return scheme, rest
+    lower = scheme.lower()
+    way_out = f"write {lower}://" if lower in _READERS else UNSERVED.get(lower, f"not served; {SERVED} are")
+    raise Invalid(field, _without_keys(uri), way_out)
+
+
+def _without_keys(uri: str) -> str:
+    """The URI without what nobody should read in a status."""
+    scheme, _, rest = uri.partition("//")
+    return f"{scheme}//{re.split('[/?#]', rest.rpartition('@')[2])[0]}/…" if re.match(_KEY, rest) else uri
+
+
+def _parts(field: str, value: str, folder: str) -> tuple[str, ...]:
+    """The parts of a folder; one slash at the end is nothing."""
+    parts = folder.removesuffix("/").split("/")
+    if len(folder) > MOST_FOLDER:
+        rule = f"a folder has at most {MOST_FOLDER} characters, this one {len(folder)}"
+        raise Invalid(field, f"{value[:60]}…", rule)
+    for part in parts:
+        if part in ("", ".", ".."):
+            raise Invalid(field, value, "a folder goes down only, without empty parts, '.' and '..'")
+        if len(part.encode()) > MOST_PART:
+            rule = f"no folder has a name of {len(part.encode())} bytes; file systems take {MOST_PART}"
+            raise Invalid(field, f"{value[:60]}…", rule)
+    if strange := re.search(_STRANGE, folder):
+        raise Invalid(field, value, f"{strange[0]!r} cannot stand in a folder's name here; rename it")
+    return tuple(parts)
+
+
+def _claim(field: str, uri: str, rest: str) -> tuple[str, str]:
+    claim, slash, folder = rest.partition("/")
+    if not claim:
+        raise Invalid(field, uri, "name the claim: pvc://CLAIM or pvc://CLAIM/FOLDER")
+    if ":" in claim or "@" in claim:
+        rule = "a claim is always one of this object's own namespace: pods mount no other; write pvc://CLAIM/FOLDER"
+        raise Invalid(field, uri, rule)
+    if len(claim) > 253 or not re.fullmatch(_CLAIM, claim):
+        rule = "a claim's name has lower-case letters, digits, '-' and '.', at most 253 characters"
+        raise Invalid(field, uri if len(uri) <= 300 else f"{uri[:60]}…", rule)
+    return claim, joined(*_parts(field, uri, folder)) if slash and folder else ""
+
+
+def _hub(field: str, uri: str, rest: str) -> tuple[str, str]:
+    found = re.fullmatch(_HUB, rest.removesuffix("/"))
+    if found is not None:
+        return found["owner"], ""
+    rule = "write hf://OWNER/MODEL or hf://OWNER/MODEL:REVISION"
+    if rest.count("/") > 1 and re.match(_HUB, rest):
+        rule += f"; a folder of it goes into {field.removesuffix('uri')}path, a branch with '/' is named by its commit"
+    raise Invalid(field, uri, rule)
+
+
+def _bucket(field: str, uri: str, rest: str) -> tuple[str, str]:
+    bucket, _, folder = rest.partition("/")
+    scheme = uri.partition(":")[0]
+    if not re.fullmatch(_BUCKET, bucket):
+        raise Invalid(field, uri, f"write {scheme}://BUCKET/FOLDER; a bucket's name has letters, digits, '-', '_', '.'")
+    if not folder:
+        raise Invalid(field, uri, f"name the model's folder, {scheme}://{bucket}/FOLDER: all of a bucket is no model")
+    return bucket, joined(*_parts(field, uri, folder))
+
+
+def _web(field: str, uri: str, rest: str) -> tuple[str, str]:
+    host, _, folder = rest.partition("/")
+    if not re.fullmatch(_HOST, host) or not folder:
+        raise Invalid(field, uri, "write https://HOST/PATH, of an archive, a git repository or an Azure blob folder")
+    if host.lower() in ("huggingface.co", "hf.co"):
+        raise Invalid(field, uri, "a page of the hub is no model; write hf://OWNER/MODEL")
+    return host.lower(), joined(*_parts(field, uri, folder))
+
+
+def _image(field: str, uri: str, rest: str) -> tuple[str, str]:
+    found = re.fullmatch(_TAGGED, rest)
+    name, tag, digest = (found["name"], found["tag"], found["digest"]) if found else ("", None, None)
+    if not name:
+        raise Invalid(field, uri, "name the image: oci://REGISTRY/REPOSITORY:TAG")
+    if len(name) > MOST_PART:
+        raise Invalid(field, f"{uri[:60]}…", f"an image's name has at most {MOST_PART} characters")
+    if not re.fullmatch(_REPOSITORY, name):
+        lower = "an image's repository is lower-case"
+        known = re.fullmatch(_REPOSITORY, name.lower())
+        raise Invalid(field, uri, lower if known else "no name of an image; write oci://REGISTRY/REPOSITORY:TAG")
+    if tag is None and digest is None:
+        raise Invalid(field, uri, "name a tag or a digest: without one the pods of a service may get different models")
+    if (tag and not re.fullmatch(_TAG, tag)) or (digest and not re.fullmatch(_DIGEST, digest)):
+        raise Invalid(field, uri, "a tag has at most 128 letters, digits, '_', '.', '-'; a digest is @sha256:HEX")
+    return rest, ""
+
+
+_READERS: Final[Mapping[str, tuple[Kind, Callable[[str, str, str], tuple[str, str]]]]] = {
+    "pvc": (Kind.CLAIM, _claim),
+    "hf": (Kind.REMOTE, _hub),
+    "s3": (Kind.REMOTE, _bucket),
+    "gs": (Kind.REMOTE, _bucket),
+    "https": (Kind.REMOTE, _web),
+    "oci": (Kind.MODELCAR, _image),
+    "oci+native": (Kind.IMAGE_VOLUME, _image),
+}
