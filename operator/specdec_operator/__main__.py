@@ -11,6 +11,7 @@ from specdec_operator.cluster import ApiServer
 from specdec_operator.control.handlers import REGISTRY, App
 from specdec_operator.control.loop import Loop
 from specdec_operator.control.stores import Stores
+from specdec_operator.control.surroundings import Surroundings
 from specdec_operator.control.wakeups import Wakeups
 from specdec_operator.scrape import Scraper
 from specdec_operator.settings import Settings, read_settings
@@ -21,7 +22,14 @@ async def operate(settings: Settings, stop: asyncio.Event | None = None) -> None
     cluster = await ApiServer.connect()
     scraper = Scraper(timeout=settings.scrape_timeout, limit=settings.scrape_limit)
     stores = Stores()
-    loop = Loop(cluster, scraper, stores, clock=time.time)
+    surroundings = Surroundings(
+        cluster,
+        clock=time.time,
+        namespace=settings.kserve_namespace,
+        told=settings.kserve_version,
+        initializer=settings.storage_initializer,
+    )
+    loop = Loop(cluster, scraper, stores, surroundings, clock=time.time)
     try:
         await kopf.operator(
             registry=REGISTRY,

@@ -13,7 +13,7 @@ class Settings:
 
     namespaces: namespaces to watch, all where empty. health_port, metrics_port: where /healthz and /metrics listen.
     kserve_namespace: where KServe's controller and its ConfigMap are. kserve_version: KServe's version where its image
-    does not tell, such as 0.20.
+    does not tell, such as 0.20. storage_initializer: image of its storage-initializer, where its ConfigMap does not.
     scrape_timeout: seconds that a pod's metrics may take. scrape_limit: scrapes under way at once.
     """
 
@@ -22,6 +22,7 @@ class Settings:
     metrics_port: int = 9090
     kserve_namespace: str = "kserve"
     kserve_version: str = ""
+    storage_initializer: str = ""
     scrape_timeout: float = 5.0
     scrape_limit: int = 32
     log_level: str = "INFO"
@@ -35,6 +36,7 @@ def read_settings(environ: Mapping[str, str] = os.environ) -> Settings:
         metrics_port=_number(environ, "SPECDEC_METRICS_PORT", 9090),
         kserve_namespace=environ.get("SPECDEC_KSERVE_NAMESPACE", "kserve"),
         kserve_version=environ.get("SPECDEC_KSERVE_VERSION", ""),
+        storage_initializer=environ.get("SPECDEC_STORAGE_INITIALIZER", ""),
         scrape_limit=_number(environ, "SPECDEC_SCRAPE_LIMIT", 32),
         log_level=environ.get("SPECDEC_LOG_LEVEL", "INFO").upper(),
     )

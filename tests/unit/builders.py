@@ -1,5 +1,6 @@
 """Builders of what the operator reads: a sis, counters, evidence, pods and Deployments as Kubernetes writes them."""
 
+from collections.abc import Iterable
 from typing import Any
 
 from specdec_operator.api.guard import GuardMode
@@ -12,12 +13,15 @@ from specdec_operator.guard.judge import Thresholds
 from specdec_operator.guard.state import Phase, Rollback, State
 from specdec_operator.guard.verdict import Outcome, Reason, Verdict
 from specdec_operator.names import API_VERSION, KIND, OWNER_LABEL, REVISION_LABEL
+from specdec_operator.serving.arrival import Arrival
 from specdec_operator.serving.plan import plan
 from specdec_operator.serving.rollout import Progress, RolloutView
+from specdec_operator.staging.kserve import KServe
 
 Body = dict[str, Any]
 
 NAME, NAMESPACE = "llama", "team-a"
+STAGED = Arrival(status="True", reason="Staged", message="target at /mnt/target/model")
 DRAFT: Body = {"method": "draft_model", "tokens": 4, "draft": {"uri": "pvc://models/draft"}}
 GUARD: Body = {"interval": "2s", "window": "10s", "warmup": "4s", "failureLimit": 3, "minDraftTokens": 200}
 """A window is five looks."""
@@ -103,6 +107,9 @@ def found(state: State, *, spec: Body | None = None, **changes: Any) -> Findings
         "thresholds": limits(),
         "verdict": None,
         "evidence": None,
+        "arrival": STAGED,
+        "fetches": (),
+        "kserve": KServe(version=(0, 20), seen="the controller is kserve/kserve-controller:v0.20.0"),
     }
     return Findings(state=state, **(known | changes))
 
@@ -161,16 +168,19 @@ def make_pod(
     engine: Body | None = None,
     unscheduled: str | None = None,
     deleting: bool = False,
+    mounts: Iterable[Body] = (),
 ) -> Body:
     """A pod. `engine` is the container's status, from running(), ended(), waiting() or crashed()."""
+    spec = {"containers": [{"name": "kserve-container", "volumeMounts": list(mounts)}]}
     meta: Body = {"name": name, "namespace": NAMESPACE, "labels": {OWNER_LABEL: NAME, REVISION_LABEL: revision}}
     if deleting:
         meta |= {"deletionTimestamp": "2026-11-20T10:00:00Z", "deletionGracePeriodSeconds": 30}
     if unscheduled is not None:
         scheduled = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": unscheduled}
-        return {"metadata": meta, "status": {"phase": "Pending", "conditions": [scheduled]}}
+        return {"metadata": meta, "spec": spec, "status": {"phase": "Pending", "conditions": [scheduled]}}
     return {
         "metadata": meta,
+        "spec": spec,
         "status": {
             "phase": "Running",
             "podIP": "10.0.0.7",
@@ -225,8 +235,13 @@ def make_deployment(
     available: int | None = None,
     total: int | None = None,
     seen: bool = True,
+    mounted: Iterable[str] = (),
 ) -> Body:
-    """A Deployment, rolled out unless the numbers say otherwise. `seen`: its controller knows its newest generation."""
+    """A Deployment, rolled out unless the numbers say otherwise. `seen`: its controller knows its newest generation.
+
+    mounted: folders at which the engine's container has volumes.
+    """
+    engine = {"name": "kserve-container", "volumeMounts": [{"mountPath": each} for each in mounted]}
     labels = {OWNER_LABEL: NAME, REVISION_LABEL: revision, "app": f"isvc.{NAME}-predictor"}
     status = {
         "observedGeneration": 2 if seen else 1,
@@ -241,6 +256,9 @@ def make_deployment(
             "generation": 2,
             "labels": {OWNER_LABEL: NAME},
         },
-        "spec": {"replicas": replicas, "template": {"metadata": {"labels": labels}}},
+        "spec": {
+            "replicas": replicas,
+            "template": {"metadata": {"labels": labels}, "spec": {"containers": [engine]}},
+        },
         "status": {key: value for key, value in status.items() if value},  # Kubernetes leaves zeros out
     }

@@ -6,13 +6,14 @@ from typing import TYPE_CHECKING, Any
 
 from specdec_operator.control.loop import Loop, Turn
 from specdec_operator.control.stores import Stores
+from specdec_operator.control.surroundings import Surroundings
 from specdec_operator.guard.counters import Counters, read_counters
 from specdec_operator.names import OWNER_LABEL, REVISION_LABEL
 from tests.unit.builders import NAME, NAMESPACE, Body, make_deployment, make_pod, make_sis
 from tests.wire.pods import EngineStandIn
 
 if TYPE_CHECKING:
-    from specdec_operator.control.report import Event
+    from specdec_operator.control.events import Event
     from specdec_operator.errors import OperatorError
 
 START = 1_795_000_000.0
@@ -22,7 +23,8 @@ KEY = (NAMESPACE, NAME)
 class FakeCluster:
     """Keeps what was applied last, and the order of calls: ("status", phase) and ("apply", "speculative" or "plain").
 
-    failing: what a verb raises instead, until it is taken out again.
+    failing: what a verb raises instead, until it is taken out again. there: what can be read, by path.
+    made: every claim and Job that was applied, with a uid. logs: what the pods' logs end with.
     """
 
     def __init__(self) -> None:
@@ -30,11 +32,31 @@ class FakeCluster:
         self.failing: dict[str, OperatorError] = {}
         self.status: Body = {}
         self.child: Body = {}
+        self.there: dict[str, Body] = {}
+        self.logs: dict[str, str] = {}
+        self.made: list[Body] = []
+
+    async def read(self, path: str, **_: str) -> Body | None:
+        """What lies there."""
+        return self.there.get(path)
+
+    async def log_end(self, namespace: str, pod: str) -> str:
+        """The end of a pod's log."""
+        assert namespace == NAMESPACE
+        return self.logs.get(pod, "")
+
+    async def remove(self, manifest: Body) -> None:
+        """Notes the deletion."""
+        self.calls.append(("remove", manifest["metadata"]["name"]))
 
     async def apply(self, manifest: Body) -> Body:
         """Makes a new generation of a changed InferenceService."""
         if error := self.failing.get("apply"):
             raise error
+        if manifest["kind"] != "InferenceService":
+            self.calls.append(("apply", manifest["metadata"]["name"]))
+            self.made.append(manifest | {"metadata": manifest["metadata"] | {"uid": f"uid-{len(self.made)}"}})
+            return self.made[-1]
         self.calls.append(("apply", "speculative" if is_speculative(manifest) else "plain"))
         generation = self.child.get("metadata", {}).get("generation", 0)
         if manifest["spec"] != self.child.get("spec"):
@@ -81,10 +103,15 @@ class Stage:
     def restart(self, *, watches: bool = True) -> None:
         """A new operator process; unless its watches are slow it is told of everything that is there."""
         self.stores = Stores()
-        self.loop = Loop(self.cluster, self, self.stores, clock=lambda: self.now)
+        surroundings = Surroundings(self.cluster, clock=self.clock, namespace="kserve", told="0.20")
+        self.loop = Loop(self.cluster, self, self.stores, surroundings, clock=self.clock)
         if watches:
             for name in [*self.seen]:
                 self._note(name, self.seen[name])
+
+    def clock(self) -> float:
+        """The time."""
+        return self.now
 
     async def read(self, urls: Mapping[str, str]) -> dict[str, Counters | None]:
         """Answers for the engines, from their pages of metrics; an engine that hangs does not answer."""
@@ -129,13 +156,16 @@ class Stage:
         meta = self.cluster.child["metadata"]
         self.note("child", {"metadata": meta, "status": {"url": "http://llama.team-a"}})
         count = max(1, len(engines))
-        self.note("deployment", make_deployment(revision, replicas=count, available=len(engines)))
+        mounts = self.cluster.child["spec"]["predictor"]["model"]["volumeMounts"]
+        mounted = [each["mountPath"] for each in mounts]
+        self.note("deployment", make_deployment(revision, replicas=count, available=len(engines), mounted=mounted))
         for each in engines or (None,):
             self._made += 1
             name = f"pod-{self._made}"
             if each is not None:
                 self.engines[name] = each
-            self.note(name, make_pod(name, revision=revision, ready=each is not None, engine=engine, **pod))
+            ready = each is not None
+            self.note(name, make_pod(name, revision=revision, ready=ready, engine=engine, mounts=mounts, **pod))
 
     def note(self, name: str, body: Body) -> None:
         """The watches tell of a child, the Deployment or a pod."""

@@ -12,6 +12,7 @@ from tests.unit.builders import (
     LOW,
     PASSED,
     PROGRESSING,
+    STAGED,
     Body,
     make_evidence,
     make_rollback,
@@ -39,6 +40,7 @@ def said(phase: Phase, *, rollback: Any = None, speculating: bool = True, **chan
     wanted = wanted_conditions(
         make_state(phase, rollback=rollback),
         known["rollout"],
+        STAGED,
         speculating=speculating,
         verdict=known["verdict"],
         evidence=known["evidence"],
@@ -46,7 +48,8 @@ def said(phase: Phase, *, rollback: Any = None, speculating: bool = True, **chan
     return {kind: each and f"{each[0]} {each[1]}" for kind, each in wanted.items()}
 
 
-UP = {"Ready": "True Serving"}
+THERE = {"ArtifactsStaged": "True Staged"}
+UP = {"Ready": "True Serving"} | THERE
 ON = {"RolledBack": "False AsRequested"}
 OUT_OF_USE = {
     "RolledBack": "True AcceptanceRateLow",
@@ -89,10 +92,14 @@ KEPT = {"SpeculationActive": None, "GuardPassing": None}
         (
             STALLED,
             {"rollback": GONE, "rollout": FAILED},
-            {"Ready": "False CrashLoop", "Stalled": "True CrashLoop"} | OUT_OF_USE,
+            {"Ready": "False CrashLoop", "Stalled": "True CrashLoop"} | THERE | OUT_OF_USE,
         ),
         (SERVE, {"speculating": False}, UP),
-        (STALLED, {"speculating": False, "rollout": FAILED}, {"Ready": "False CrashLoop", "Stalled": "True CrashLoop"}),
+        (
+            STALLED,
+            {"speculating": False, "rollout": FAILED},
+            {"Ready": "False CrashLoop", "Stalled": "True CrashLoop"} | THERE,
+        ),
     ],
 )
 def test_each_phase_says_what_people_and_gitops_tools_ask(phase: Phase, facts: Body, conditions: Body) -> None:

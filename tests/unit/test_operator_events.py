@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from specdec_operator.control.report import Event, events_of
+from specdec_operator.control.events import Event, events_of
 from specdec_operator.guard.state import Phase, State
 from tests.unit.builders import found, make_rollback, make_state
 
@@ -30,13 +30,13 @@ ROLLED_BACK = make_state(Phase.ROLLED_BACK, rollback=make_rollback())
 )
 def test_events_tell_of_transitions_only(before: State | None, after: State, events: list[tuple[bool, str]]) -> None:
     """Events are not aggregated by the API server: one a tick would flood it."""
-    made = events_of(before, after, found(after))
+    made = events_of(before, after, found(after), {})
     assert [(event.warning, event.reason) for event in made] == events
 
 
 def test_a_rollback_is_told_with_its_numbers() -> None:
     """In the Event as in the status."""
     after = make_state(Phase.RESPONDING, rollback=make_rollback())
-    assert events_of(WATCHING, after, found(after)) == (
+    assert events_of(WATCHING, after, found(after), {}) == (
         Event(warning=True, reason="RollingBack", message="AcceptanceRateLow: acceptance 0.02"),
     )

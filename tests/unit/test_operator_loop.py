@@ -215,7 +215,7 @@ async def test_a_plain_service_is_served_and_not_watched() -> None:
     await stage.until("Serving")
     await stage.run(60)
     assert stage.asked == []
-    assert set(stage.conditions()) == {"Ready"}
+    assert set(stage.conditions()) == {"Ready", "ArtifactsStaged"}
 
 
 async def test_times_in_the_status_are_the_clocks() -> None:

@@ -59,6 +59,7 @@ async def test_a_draft_that_is_no_longer_accepted_is_taken_out(world: World, ope
     conditions = {each["type"]: each["status"] for each in status["conditions"]}
     assert conditions == {
         "Ready": "True",
+        "ArtifactsStaged": "True",
         "RolledBack": "True",
         "SpeculationActive": "False",
         "GuardPassing": "False",

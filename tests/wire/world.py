@@ -153,10 +153,11 @@ class World:
         return [each["reason"] for each in sorted(ours, key=lambda each: each["metadata"]["creationTimestamp"])]
 
     async def _deployment(self, child: Object, revision: str, replicas: int, *, ready: bool) -> None:
-        labels = child["spec"]["predictor"]["labels"]
+        predictor = child["spec"]["predictor"]
+        engine = {"name": "kserve-container", "image": "i", "volumeMounts": predictor["model"]["volumeMounts"]}
         pod = {
-            "metadata": {"labels": labels | {"app": "x"}},
-            "spec": {"containers": [{"name": "kserve-container", "image": "i"}]},
+            "metadata": {"labels": predictor["labels"] | {"app": "x"}},
+            "spec": {"containers": [engine], "volumes": predictor["volumes"]},
         }
         name = f"{NAME}-predictor"
         body = {

@@ -8,6 +8,7 @@ from specdec_operator.engine.memory.plan import MemoryPlan
 from specdec_operator.guard.evidence import Evidence
 from specdec_operator.guard.state import Phase, State
 from specdec_operator.guard.verdict import Outcome, Verdict
+from specdec_operator.serving.arrival import Arrival
 from specdec_operator.serving.rollout import Progress, RolloutView
 
 Said = tuple[str, str, str]
@@ -17,12 +18,15 @@ ABOUT_SPECULATION: Final = frozenset({"RolledBack", "SpeculationActive", "GuardP
 """Conditions that begin anew with another speculation; the others are about the service."""
 WARNED: Final = "Warned"
 """What the engine takes and the user should know: lossy verification, fields that this version ignores."""
+STAGED: Final = "ArtifactsStaged"
+"""Whether target and draft are where the engine looks for them."""
 _MOVING: Final = frozenset({Phase.ROLLING_OUT, Phase.RESPONDING})
 
 
 def wanted_conditions(
     state: State,
     rollout: RolloutView,
+    arrival: Arrival,
     *,
     speculating: bool,
     verdict: Verdict | None,
@@ -36,6 +40,7 @@ def wanted_conditions(
         said["Reconciling"] = ("True", rollout.reason, rollout.message)
     if state.phase is Phase.STALLED:
         said["Stalled"] = ("True", rollout.reason, rollout.message)
+    said[STAGED] = (arrival.status, arrival.reason, arrival.message)
     if speculating:
         said["RolledBack"] = _rolled_back(state)
         said["SpeculationActive"] = _active(state, evidence)

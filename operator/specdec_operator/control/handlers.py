@@ -14,8 +14,8 @@ from typing import Any, Final
 import kopf
 
 from specdec_operator import names
+from specdec_operator.control.events import Event
 from specdec_operator.control.loop import Loop
-from specdec_operator.control.report import Event
 from specdec_operator.control.stores import Stores
 from specdec_operator.control.wakeups import Key, Wakeups
 from specdec_operator.settings import api_server
@@ -45,7 +45,12 @@ def configure(settings: kopf.OperatorSettings, **_: Any) -> None:
     settings.persistence.finalizer = names.FINALIZER
     settings.posting.reporting_component = "specdec-operator"
     settings.posting.event_name_prefix = "specdec-"
-    for kind in (("pods",), ("apps", "deployments"), (names.KSERVE_GROUP, "inferenceservices")):
+    for kind in (
+        ("pods",),
+        ("apps", "deployments"),
+        ("batch", "jobs"),
+        (names.KSERVE_GROUP, "inferenceservices"),
+    ):
         selector = kind[0] if len(kind) == 1 else kind
         settings.watching.label_selectors[selector] = names.OWNER_LABEL  # else the whole cluster is listed and kept
     settings.watching.chunk_size = 500
@@ -94,6 +99,12 @@ async def note_deployment(memo: App, event: Mapping[str, Any], **_: Any) -> None
 async def note_pod(memo: App, event: Mapping[str, Any], **_: Any) -> None:
     """One of its pods changed or went."""
     memo.wakeups.wake(memo.stores.note_pod(event["object"], deleted=event["type"] == "DELETED"))
+
+
+@kopf.on.event("batch", "jobs", labels=_OWNED, registry=REGISTRY)
+async def note_job(memo: App, event: Mapping[str, Any], **_: Any) -> None:
+    """One of its download Jobs changed or went."""
+    memo.wakeups.wake(memo.stores.note_job(event["object"], deleted=event["type"] == "DELETED"))
 
 
 def _jitter(**_: Any) -> float:

@@ -13,27 +13,29 @@ from specdec_operator import metrics
 from specdec_operator.cluster import Cluster
 from specdec_operator.control import report
 from specdec_operator.control.children import keep_applied, try_again
+from specdec_operator.control.downloads import keep_downloading, remove_others
 from specdec_operator.control.durable import state_of
+from specdec_operator.control.events import Event, events_of
 from specdec_operator.control.memory import Memory
-from specdec_operator.control.report import Event, Findings
+from specdec_operator.control.pace import RESYNC, RETRY, seconds_to_next
+from specdec_operator.control.report import Findings
 from specdec_operator.control.sis import Sis, read_sis
 from specdec_operator.control.stores import Stores
+from specdec_operator.control.surroundings import Surroundings
 from specdec_operator.control.trouble import stalled_status
 from specdec_operator.control.wakeups import Key
 from specdec_operator.control.watch import Reader, look, thresholds_of
+from specdec_operator.control.wish import Wish, wish_of
 from specdec_operator.errors import Invalid, Unavailable
-from specdec_operator.guard.advance import Facts, advance, begin, renewed, wanting
+from specdec_operator.guard.advance import Facts, advance, begin, renewed
 from specdec_operator.guard.judge import Thresholds
 from specdec_operator.guard.state import Phase, State
 from specdec_operator.guard.verdict import Verdict
-from specdec_operator.serving.plan import Plan, plan, refuse
-from specdec_operator.serving.pods import ENGINE_PORT, PodView
-from specdec_operator.serving.render import Rendered, render
-from specdec_operator.serving.rollout import RolloutView, view_rollout
+from specdec_operator.serving.arrival import Arrival, is_idle
+from specdec_operator.serving.pods import ENGINE_PORT
+from specdec_operator.serving.rollout import Progress
 
 _LOG = logging.getLogger(__name__)
-_RETRY: Final = 5.0
-_RESYNC: Final = 300.0
 _SETTLE: Final = 10.0
 _UNSETTLED: Final = 1.0
 
@@ -46,16 +48,6 @@ class Turn:
     events: tuple[Event, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Wish:
-    """What a state asks for: the plan, rendered, and how far its pods are."""
-
-    state: State
-    plan: Plan
-    rendered: Rendered
-    rollout: RolloutView
-
-
 class Loop:
     """Keeps every sis as its spec and its guard say. Holds no decision that the status does not hold."""
 
@@ -64,6 +56,7 @@ class Loop:
         cluster: Cluster,
         reader: Reader,
         stores: Stores,
+        surroundings: Surroundings,
         *,
         clock: Callable[[], float],
         port: int = ENGINE_PORT,
@@ -71,6 +64,7 @@ class Loop:
         self._cluster = cluster
         self._reader = reader
         self._stores = stores
+        self._surroundings = surroundings
         self._clock = clock
         self._port = port
         self._memories: dict[Key, Memory] = {}
@@ -88,7 +82,7 @@ class Loop:
         except Unavailable as error:
             _LOG.warning("sis=%s/%s %s: %s", *key, error.reason, error.message)
             metrics.turn_failed(error.reason)
-            return Turn(delay=_RETRY)
+            return Turn(delay=RETRY)
 
     def forget(self, key: Key) -> None:
         """Drops what is kept for a deleted sis."""
@@ -104,47 +98,62 @@ class Loop:
         if memory.written is None:
             memory.written = sis.status
         state = before or begin(sis.speculation, sis.retry, now)
-        wish = self._wish(key, sis, renewed(state, sis.speculation, sis.retry, now), now)
+        wish = await self._wish(key, memory, sis, renewed(state, sis.speculation, sis.retry, now), now)
         verdict, limits = await self._judged(key, memory, sis, wish, now)
         now = self._clock()
         after = advance(wish.state, self._facts(sis, wish, verdict), now)
         if after.rollback != wish.state.rollback:
-            wish = self._wish(key, sis, after, now)
+            wish = await self._wish(key, memory, sis, after, now)
             after = wish.state
-        found = self._findings(key, memory, sis, replace(wish, state=after), limits)
+        wish = replace(wish, state=after)
+        found = self._findings(key, memory, sis, wish, limits, await self._arrival(key, wish))
         if _restarts(before, after):
             memory.window = memory.verdict = memory.evidence = None
             found = replace(found, verdict=None, evidence=None) if after.rollback is None else found
+        await self._fetch(key, memory, sis, wish, now)
         if try_again(memory, wish.rendered, now) and after == before:
             # Nothing was decided, and nothing is told before it is known how that ends.
-            await keep_applied(self._cluster, self._stores, key, memory, wish.rendered, now)
+            await self._make(key, memory, wish, now)
         memory.state = after
-        memory.unsent += report.events_of(before, after, found) + report.warnings_of(found, memory.written)
+        memory.unsent += events_of(before, after, found, memory.written)
         await self._tell(key, memory, found, now, decided=after != before)
-        await keep_applied(self._cluster, self._stores, key, memory, wish.rendered, now)
+        await self._make(key, memory, wish, now)
         _log_change(key, before, after, found)
         metrics.observe(key, found, silent=memory.silent)
         events, memory.unsent = memory.unsent, ()
-        return Turn(delay=_delay(after, memory, sis, self._clock()), events=events)
+        delay = seconds_to_next(after, memory, sis.spec.guard.warmup, self._clock()) if wish.staged else RETRY
+        return Turn(delay=delay, events=events)
 
     def _settled(self, key: Key, now: float) -> bool:
         """Whether what the watches have told can be believed: just after a start they have not told of every pod."""
         return self._stores.settled(key) or now - self._started > _SETTLE
 
-    def _wish(self, key: Key, sis: Sis, state: State, now: float) -> Wish:
-        planned = plan(sis.spec, state, name=sis.owner.name, synthetic=sis.synthetic)
-        rendered = render(planned, sis.owner)
-        if rendered.revision != state.revision:  # what runs already has shown what it is, whatever a newer rule says
-            refuse(planned)
-        state = wanting(state, rendered.revision, now)
-        rollout = view_rollout(
-            rendered.revision,
-            self._stores.deployment(key),
-            self._stores.pods(key),
-            waited=now - state.wanted_since,
-            deadline=sis.spec.rollout.deadline,
-        )
-        return Wish(state=state, plan=planned, rendered=rendered, rollout=rollout)
+    async def _wish(self, key: Key, memory: Memory, sis: Sis, state: State, now: float) -> Wish:
+        kserve = await self._surroundings.kserve()
+        return wish_of(key, sis, state, self._stores, memory.downloads, kserve, now)
+
+    async def _fetch(self, key: Key, memory: Memory, sis: Sis, wish: Wish, now: float) -> None:
+        """Brings downloads on their way. It changes nothing that runs, so it need not be told before it is done."""
+        layout, stores = wish.plan.layout, self._stores
+        if not wish.staged:
+            await keep_downloading(self._cluster, stores, key, sis, layout, wish.kserve, memory.downloads, now)
+        elif layout.claim and wish.rollout.progress is Progress.COMPLETE:
+            await remove_others(self._cluster, stores, key, layout)
+
+    async def _make(self, key: Key, memory: Memory, wish: Wish, now: float) -> None:
+        """Makes the InferenceService be as it is wished, once its artifacts can be mounted."""
+        if wish.staged:
+            await keep_applied(self._cluster, self._stores, key, memory, wish.rendered, now)
+
+    async def _arrival(self, key: Key, wish: Wish) -> Arrival:
+        """Whether the artifacts are there; the cluster's Events are asked where the pods are silent."""
+        found = wish.arrival()
+        silent = next((pod for pod in wish.pods if is_idle(pod)), None)
+        if silent is None or found.status != "Unknown":
+            return found
+        about = f"involvedObject.name={silent.name},type=Warning"
+        events = await self._cluster.read(f"/api/v1/namespaces/{key[0]}/events", field_selector=about)
+        return wish.arrival((events or {}).get("items", ()))
 
     async def _judged(
         self, key: Key, memory: Memory, sis: Sis, wish: Wish, now: float
@@ -155,7 +164,7 @@ class Loop:
         limits = thresholds_of(sis.spec.guard, speculation.method, wish.plan.tokens)
         if wish.state.phase is not Phase.WATCHING:
             return None, limits
-        pods = _readable(self._stores.pods(key), wish.rendered.revision)
+        pods = tuple(pod for pod in wish.pods if pod.ready)
         verdict = await look(memory, self._reader, pods, guard=sis.spec.guard, limits=limits, port=self._port, now=now)
         return verdict, limits
 
@@ -171,7 +180,9 @@ class Loop:
             verdict=verdict,
         )
 
-    def _findings(self, key: Key, memory: Memory, sis: Sis, wish: Wish, limits: Thresholds | None) -> Findings:
+    def _findings(
+        self, key: Key, memory: Memory, sis: Sis, wish: Wish, limits: Thresholds | None, arrived: Arrival
+    ) -> Findings:
         child = self._stores.child(key)
         return Findings(
             name=sis.owner.name,
@@ -179,6 +190,9 @@ class Loop:
             state=wish.state,
             plan=wish.plan,
             rollout=wish.rollout,
+            arrival=arrived,
+            fetches=wish.fetches,
+            kserve=wish.kserve,
             revision=wish.rendered.revision,
             url=child.url if child else None,
             thresholds=limits,
@@ -203,35 +217,18 @@ class Loop:
             memory.written = dict(body.get("status", {}))
         status = stalled_status(memory.written, error, generation=body["metadata"].get("generation", 0), now=now)
         if not report.is_material(status, memory.written, since_written=0.0):
-            return Turn(delay=_RESYNC)
+            return Turn(delay=RESYNC)
         try:
             await self._write(key, memory, status, now)
         except Unavailable as unavailable:
             _LOG.warning("sis=%s/%s %s: %s", *key, unavailable.reason, unavailable.message)
-            return Turn(delay=_RETRY)
-        return Turn(delay=_RESYNC, events=(Event(warning=True, reason=error.reason, message=error.message),))
-
-
-def _readable(pods: tuple[PodView, ...], revision: str) -> tuple[PodView, ...]:
-    return tuple(pod for pod in pods if pod.revision == revision and pod.ready and not pod.deleting)
+            return Turn(delay=RETRY)
+        return Turn(delay=RESYNC, events=(Event(warning=True, reason=error.reason, message=error.message),))
 
 
 def _restarts(before: State | None, after: State) -> bool:
     """Whether what was measured belongs to the past: another phase than the one it was measured in."""
     return before is None or (before.phase is not after.phase and after.phase in (Phase.ROLLING_OUT, Phase.WARMING_UP))
-
-
-def _delay(state: State, memory: Memory, sis: Sis, now: float) -> float:
-    """Seconds until something is due; events wake the loop earlier."""
-    match state.phase:
-        case Phase.WATCHING:
-            return max(0.0, (memory.next_look if memory.window else now) - now)
-        case Phase.WARMING_UP:
-            return max(0.0, state.since + sis.spec.guard.warmup - now)
-        case Phase.ROLLING_OUT | Phase.RESPONDING:
-            return _RETRY
-        case Phase.ROLLED_BACK | Phase.STALLED | Phase.SERVING:
-            return _RESYNC
 
 
 def _log_change(key: Key, before: State | None, after: State, found: Findings) -> None:

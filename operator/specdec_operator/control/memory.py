@@ -1,10 +1,11 @@
 """What the loop keeps in memory about one sis. All of it can be rebuilt; decisions live in the status."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
-from specdec_operator.control.report import Event
+from specdec_operator.control.downloads import Downloads
+from specdec_operator.control.events import Event
 from specdec_operator.errors import Invalid
 from specdec_operator.guard.evidence import Evidence
 from specdec_operator.guard.state import State
@@ -45,6 +46,7 @@ class Memory:
     evidence: Evidence | None = None
     applied: Applied | None = None
     refused: Refused | None = None
+    downloads: Downloads = field(default_factory=Downloads)
     unsent: tuple[Event, ...] = ()
     written: Mapping[str, Any] | None = None
     written_at: float = 0.0

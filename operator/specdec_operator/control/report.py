@@ -1,11 +1,11 @@
-"""What is told: the status of a sis and the Events of a turn. Pure; the loop writes it."""
+"""What is told in the status of a sis. Pure; the loop writes it."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
 from specdec_operator.api import status as api
-from specdec_operator.control.conditions import ABOUT_SPECULATION, WARNED, merged, wanted_conditions
+from specdec_operator.control.conditions import ABOUT_SPECULATION, merged, wanted_conditions
 from specdec_operator.control.durable import guard_fields, to_time
 from specdec_operator.engine.asked import path_of
 from specdec_operator.engine.memory.plan import MemoryPlan
@@ -14,23 +14,18 @@ from specdec_operator.guard.judge import Thresholds
 from specdec_operator.guard.state import Phase, State
 from specdec_operator.guard.verdict import Verdict
 from specdec_operator.names import KSERVE_GROUP
+from specdec_operator.serving.arrival import Arrival
 from specdec_operator.serving.plan import Plan
 from specdec_operator.serving.rollout import RolloutView
+from specdec_operator.staging.kserve import KServe
+from specdec_operator.staging.waiting import Fetch
 
 _TURNS_KEPT: Final = 10
 _TURN_WORDS: Final = 200
 _WARNING_WORDS: Final = 1000
 _RATE_STEP: Final = 0.02
 _RATE_EVERY: Final = 60.0
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Event:
-    """A Kubernetes Event to be sent once the status that it tells of is written."""
-
-    warning: bool
-    reason: str
-    message: str
+_PROGRESS_EVERY: Final = 15.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,6 +37,9 @@ class Findings:
     state: State
     plan: Plan
     rollout: RolloutView
+    arrival: Arrival
+    fetches: tuple[Fetch, ...]
+    kserve: KServe
     revision: str
     url: str | None
     thresholds: Thresholds | None
@@ -57,14 +55,15 @@ def status_of(found: Findings, before: Mapping[str, Any], now: float) -> dict[st
     wanted = wanted_conditions(
         state,
         found.rollout,
+        found.arrival,
         speculating=asked,
         verdict=found.verdict,
         evidence=found.evidence,
-        warning=_warning(found),
+        warning=warning_of(found),
         memory=found.plan.memory,
     )
     old = tuple(c for c in before.get("conditions", ()) if same_subject or c["type"] not in ABOUT_SPECULATION)
-    reason, message = _why(found, before if same_subject else {})
+    reason, message = why(found, before if same_subject else {})
     status = api.Status(
         observed_generation=found.generation,
         phase=state.phase.value,
@@ -74,13 +73,15 @@ def status_of(found: Findings, before: Mapping[str, Any], now: float) -> dict[st
         serving=_serving(found),
         acceptance=_acceptance(found.evidence) or (_kept_acceptance(before) if same_subject else None),
         memory=_memory(found.plan.memory),
+        kserve=_kserve(found.kserve),
+        artifacts=[_artifact(each) for each in found.fetches] or None,
         guard=api.GuardStatus.model_validate(guard_fields(state) | _judged(found, before if same_subject else {})),
         history=_history(found, before, stamp),
     )
     return status.as_manifest()
 
 
-def _why(found: Findings, before: Mapping[str, Any]) -> tuple[str, str]:
+def why(found: Findings, before: Mapping[str, Any]) -> tuple[str, str]:
     """Why the sis is in its phase: the decision, or else the newest verdict, or else the rollout."""
     state, rollout = found.state, found.rollout
     if state.phase in (Phase.RESPONDING, Phase.ROLLED_BACK) and state.rollback is not None:
@@ -134,6 +135,22 @@ def _memory(plan: MemoryPlan) -> api.MemoryStatus | None:
     )
 
 
+def _artifact(fetch: Fetch) -> api.Artifact:
+    progress = fetch.progress
+    return api.Artifact(
+        name=fetch.download.name,
+        uri=fetch.download.uri,
+        folder=fetch.download.key,
+        state=fetch.view.stand.value,
+        attempt=fetch.view.attempt,
+        bytes=progress.bytes if progress else None,
+    )
+
+
+def _kserve(kserve: KServe) -> api.KServeStatus:
+    return api.KServeStatus(version=".".join(map(str, kserve.version)) if kserve.version else None, seen=kserve.seen)
+
+
 def _kept_acceptance(before: Mapping[str, Any]) -> api.Acceptance | None:
     kept = before.get("acceptance")
     return api.Acceptance.model_validate(kept) if kept else None
@@ -158,13 +175,15 @@ def _history(found: Findings, before: Mapping[str, Any], stamp: str) -> list[api
     phase = found.state.phase.value
     if turns and turns[0].state == phase and before.get("guard", {}).get("since") == to_time(found.state.since):
         return turns
-    reason, message = _why(found, before)
+    reason, message = why(found, before)
     return [api.Turn(at=stamp, state=phase, reason=reason, message=message[:_TURN_WORDS]), *turns][:_TURNS_KEPT]
 
 
 def is_material(status: Mapping[str, Any], written: Mapping[str, Any] | None, *, since_written: float) -> bool:
     """Whether a status is worth a write: a decision moved, or the acceptance did and the last write is a minute old."""
     if written is None or _decisions(status) != _decisions(written):
+        return True
+    if since_written >= _PROGRESS_EVERY and status.get("artifacts") != written.get("artifacts"):
         return True
     rate, old = _rate(status), _rate(written)
     return since_written >= _RATE_EVERY and abs(rate - old) > _RATE_STEP
@@ -178,37 +197,18 @@ def _decisions(status: Mapping[str, Any]) -> dict[str, Any]:
     """A status without the numbers that move all the time."""
     guard = {key: value for key, value in status.get("guard", {}).items() if key != "message"}
     conditions = [(c["type"], c["status"], c["reason"]) for c in status.get("conditions", ())]
-    fixed = {key: status.get(key) for key in ("observedGeneration", "phase", "reason", "serving", "memory")}
-    return {**fixed, "guard": guard, "conditions": conditions, "measured": "acceptance" in status}
+    fixed = {key: status.get(key) for key in ("observedGeneration", "phase", "reason", "serving", "memory", "kserve")}
+    artifacts = [(each["name"], each["folder"], each["state"], each["attempt"]) for each in status.get("artifacts", ())]
+    return {
+        **fixed,
+        "artifacts": artifacts,
+        "guard": guard,
+        "conditions": conditions,
+        "measured": "acceptance" in status,
+    }
 
 
-def _warning(found: Findings) -> str:
+def warning_of(found: Findings) -> str:
     """What the engine's rules warn of, in one line; empty where they do not."""
     said = [f"{path_of(each.field)}: {each.message} ({each.rule.id})" for each in found.plan.warnings]
     return "; ".join(said)[:_WARNING_WORDS]
-
-
-def warnings_of(found: Findings, written: Mapping[str, Any]) -> tuple[Event, ...]:
-    """One Event for what is warned of, when that is new."""
-    told = next((c["message"] for c in written.get("conditions", ()) if c["type"] == WARNED), "")
-    warning = _warning(found)
-    return (Event(warning=True, reason=WARNED, message=warning),) if warning and warning != told else ()
-
-
-def events_of(before: State | None, after: State, found: Findings) -> tuple[Event, ...]:
-    """The Events of a transition; none where the phase stayed and nothing would have been done."""
-    would = after.would_roll_back
-    if would is not None and (before is None or before.would_roll_back != would):
-        return (Event(warning=True, reason="WouldRollBack", message=f"Observe: {would.reason}: {would.message}"),)
-    if before is not None and before.phase is after.phase:
-        return ()
-    reason, message = _why(found, {})
-    match after.phase:
-        case Phase.RESPONDING:
-            return (Event(warning=True, reason="RollingBack", message=f"{reason}: {message}"),)
-        case Phase.ROLLED_BACK:
-            return (Event(warning=False, reason="RolledBack", message=f"serving without speculation: {message}"),)
-        case Phase.STALLED:
-            return (Event(warning=True, reason="Stalled", message=f"{reason}: {message}"),)
-        case Phase.ROLLING_OUT | Phase.WARMING_UP | Phase.WATCHING | Phase.SERVING:
-            return (Event(warning=False, reason=after.phase.value, message=message),)

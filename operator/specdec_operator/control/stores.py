@@ -6,11 +6,14 @@ Fed by events, read by the loop. It makes no promise to be complete: the loop lo
 from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from specdec_operator.control.wakeups import Key
 from specdec_operator.names import OWNER_LABEL
 from specdec_operator.serving.pods import DeploymentView, PodView, deployment_view, pod_view
+from specdec_operator.staging.job import STAGING_LABEL
+
+_Seen = TypeVar("_Seen")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,6 +35,11 @@ def owner_of(body: Mapping[str, Any]) -> Key:
     return meta["namespace"], meta["labels"][OWNER_LABEL]
 
 
+def _short(body: Mapping[str, Any]) -> Mapping[str, Any]:
+    """What is looked at of a download Job and of its pods: everything but their specs, which hold a program."""
+    return {"metadata": {**body["metadata"], "managedFields": None}, "status": body.get("status", {})}
+
+
 class Stores:
     """Children of every sis."""
 
@@ -39,6 +47,8 @@ class Stores:
         self._children: dict[Key, Child] = {}
         self._deployments: dict[Key, DeploymentView] = {}
         self._pods: defaultdict[Key, dict[str, PodView]] = defaultdict(dict)
+        self._jobs: defaultdict[Key, dict[str, Mapping[str, Any]]] = defaultdict(dict)
+        self._stagers: defaultdict[Key, dict[str, Mapping[str, Any]]] = defaultdict(dict)
 
     def child(self, key: Key) -> Child | None:
         """The InferenceService of a sis."""
@@ -51,6 +61,14 @@ class Stores:
     def pods(self, key: Key) -> tuple[PodView, ...]:
         """The pods of a sis, of every revision."""
         return tuple(self._pods[key].values()) if key in self._pods else ()
+
+    def jobs(self, key: Key) -> Mapping[str, Mapping[str, Any]]:
+        """The download Jobs of a sis by name, without their specs."""
+        return self._jobs.get(key, {})
+
+    def stagers(self, key: Key) -> tuple[Mapping[str, Any], ...]:
+        """The pods of its download Jobs, without their specs."""
+        return tuple(self._stagers[key].values()) if key in self._stagers else ()
 
     def settled(self, key: Key) -> bool:
         """Whether the watches have told of this sis's Deployment, and of its pods where it has any."""
@@ -74,12 +92,18 @@ class Stores:
         return key
 
     def note_pod(self, body: Mapping[str, Any], *, deleted: bool) -> Key:
-        """Takes in an event of a pod; returns the sis to wake."""
-        key = owner_of(body)
-        if deleted:
-            self._pods[key].pop(body["metadata"]["name"], None)
+        """Takes in an event of a pod, of the service or of a download; returns the sis to wake."""
+        key, name = owner_of(body), body["metadata"]["name"]
+        if STAGING_LABEL in body["metadata"]["labels"]:
+            _take_in(self._stagers[key], name, None if deleted else _short(body))
         else:
-            self._pods[key][body["metadata"]["name"]] = pod_view(body)
+            _take_in(self._pods[key], name, None if deleted else pod_view(body))
+        return key
+
+    def note_job(self, body: Mapping[str, Any], *, deleted: bool) -> Key:
+        """Takes in an event of a download Job; returns the sis to wake."""
+        key = owner_of(body)
+        _take_in(self._jobs[key], body["metadata"]["name"], None if deleted else _short(body))
         return key
 
     def note_applied(self, key: Key) -> None:
@@ -93,3 +117,12 @@ class Stores:
         self._children.pop(key, None)
         self._deployments.pop(key, None)
         self._pods.pop(key, None)
+        self._jobs.pop(key, None)
+        self._stagers.pop(key, None)
+
+
+def _take_in(known: dict[str, _Seen], name: str, seen: _Seen | None) -> None:
+    if seen is None:
+        known.pop(name, None)
+    else:
+        known[name] = seen

@@ -19,13 +19,19 @@ _UNTIL_THERE: Final = 10.0
 
 
 class Surroundings:
-    """Keeps the newest look. Raises Unavailable where the API server does not answer."""
+    """Keeps the newest look. Raises Unavailable where the API server does not answer.
 
-    def __init__(self, cluster: Cluster, *, clock: Callable[[], float], namespace: str, told: str) -> None:
+    namespace: KServe's. told, initializer: as in Sighted.
+    """
+
+    def __init__(
+        self, cluster: Cluster, *, clock: Callable[[], float], namespace: str, told: str = "", initializer: str = ""
+    ) -> None:
         self._cluster = cluster
         self._clock = clock
         self._namespace = namespace
         self._told = told
+        self._initializer = initializer
         self._kserve = KServe()
         self._next_look = 0.0
         self._looking = asyncio.Lock()
@@ -48,4 +54,5 @@ class Surroundings:
             containers=await read(_CONTAINERS),
             kubernetes=await read("/version"),
             told=self._told,
+            initializer=self._initializer,
         )

@@ -11,6 +11,8 @@ from specdec_operator.serving.pods import ContainerView, DeploymentView, PodView
 from specdec_operator.staging.layout import Layout
 from specdec_operator.staging.words import last_words, meaning
 
+AT_WORK: Final = frozenset({"Staging", "Downloading"})
+"""Reasons that ask for patience and for nothing else."""
 _BUSY: Final = frozenset({"PodInitializing", "ContainerCreating"})
 _IMAGE: Final = frozenset({"ErrImagePull", "ImagePullBackOff", "InvalidImageName", "ErrImageNeverPull"})
 _CLAIM_MISSING: Final = re.compile(r'persistentvolumeclaim "(?P<claim>[^"]+)" (not found|is being deleted)')
@@ -38,7 +40,7 @@ def arrival(
     for pod in pods:
         if trouble := trouble_of(pod):
             return Arrival(status="False", reason=trouble[0], message=trouble[1])
-    if any(pod.engine.running or pod.engine.ends for pod in pods):
+    if any(pod.ready or pod.engine.running or pod.engine.ends for pod in pods):
         return Arrival(status="True", reason="Staged", message=_where(layout))
     if words := _mount_words(events):
         return Arrival(status="False", reason="MountFailed", message=words)

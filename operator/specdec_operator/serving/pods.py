@@ -34,6 +34,7 @@ class PodView:
 
     engine: the container that serves. helpers: all others, which stage artifacts: init containers first.
     pending: why the pod is not scheduled, as the cluster says. evicted: why the kubelet threw it out.
+    folders: sub-paths of volumes that its engine has mounted.
     """
 
     name: str
@@ -45,6 +46,7 @@ class PodView:
     helpers: tuple[ContainerView, ...] = ()
     pending: str | None = None
     evicted: str | None = None
+    folders: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,6 +83,7 @@ def pod_view(body: Mapping[str, Any]) -> PodView:
         helpers=(*initial, *(each for each in containers if each.name != ENGINE_CONTAINER)),
         pending=unscheduled.get("message") if unscheduled.get("status") == "False" else None,
         evicted=status.get("message", "") if status.get("reason") == "Evicted" else None,
+        folders=frozenset(each["subPath"] for each in _mounts(body.get("spec", {})) if each.get("subPath")),
     )
 
 
@@ -112,11 +115,12 @@ def deployment_view(body: Mapping[str, Any]) -> DeploymentView:
         updated=status.get("updatedReplicas", 0),
         available=status.get("availableReplicas", 0),
         total=status.get("replicas", 0),
-        mounted=frozenset(_mounted(template.get("spec", {}))),
+        mounted=frozenset(each["mountPath"] for each in _mounts(template.get("spec", {}))),
     )
 
 
-def _mounted(pod: Mapping[str, Any]) -> Iterator[str]:
+def _mounts(pod: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    """The volume mounts of the engine's container."""
     for container in pod.get("containers", ()):
         if container.get("name") == ENGINE_CONTAINER:
-            yield from (mount["mountPath"] for mount in container.get("volumeMounts", ()))
+            yield from container.get("volumeMounts", ())

@@ -31,7 +31,8 @@ class Sighted:
     """What the API server gave. None: it is not there, or may not be read.
 
     crd: of InferenceServices. controller: KServe's Deployment. config: its ConfigMap inferenceservice-config.
-    containers: ClusterStorageContainers. kubernetes: /version. told: a version that the operator's settings name.
+    containers: ClusterStorageContainers. kubernetes: /version.
+    told, initializer: what the operator's settings name, the version and the image that downloads; else empty.
     """
 
     crd: Json | None = None
@@ -40,6 +41,7 @@ class Sighted:
     containers: Json | None = None
     kubernetes: Json | None = None
     told: str = ""
+    initializer: str = ""
 
 
 def kserve_of(sighted: Sighted) -> KServe:
@@ -56,7 +58,7 @@ def kserve_of(sighted: Sighted) -> KServe:
         kubernetes=_kubernetes(sighted.kubernetes),
         multi_download=multi if sighted.containers is not None else None,
         oci_mode=_oci_mode(storage),
-        initializer=image or (storage or {}).get("image"),
+        initializer=sighted.initializer or image or (storage or {}).get("image"),
     )
 
 

@@ -1,0 +1,78 @@
+"""What a state asks for: the plan, the manifest that it renders to, and how far its pods and artifacts are."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from specdec_operator.control.downloads import Downloads, fetches
+from specdec_operator.control.sis import Sis
+from specdec_operator.control.stores import Stores
+from specdec_operator.control.wakeups import Key
+from specdec_operator.guard.advance import wanting
+from specdec_operator.guard.state import State
+from specdec_operator.serving.arrival import Arrival, arrival
+from specdec_operator.serving.held import held_arrival, held_rollout
+from specdec_operator.serving.plan import Plan, plan, refuse
+from specdec_operator.serving.pods import DeploymentView, PodView
+from specdec_operator.serving.render import Rendered, render
+from specdec_operator.serving.rollout import RolloutView, view_rollout
+from specdec_operator.staging.kserve import KServe
+from specdec_operator.staging.waiting import Fetch, staged_at
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wish:
+    """One state and what it asks for. kserve: what it was planned for. deployment, pods: those of its revision.
+
+    fetches: the downloads into the operator-made claim that have to be done before its pods are asked for.
+    """
+
+    state: State
+    kserve: KServe
+    plan: Plan
+    rendered: Rendered
+    rollout: RolloutView
+    deployment: DeploymentView | None
+    pods: tuple[PodView, ...]
+    fetches: tuple[Fetch, ...]
+
+    @property
+    def staged(self) -> bool:
+        """Whether its pods may be asked for."""
+        return all(each.done for each in self.fetches)
+
+    def arrival(self, events: Iterable[Mapping[str, Any]] = ()) -> Arrival:
+        """Whether its artifacts are there. events: the cluster's, about its pods."""
+        if not self.staged:
+            return held_arrival(self.fetches)
+        return arrival(self.plan.layout, self.deployment, self.pods, events)
+
+
+def wish_of(key: Key, sis: Sis, state: State, stores: Stores, downloads: Downloads, kserve: KServe, now: float) -> Wish:
+    """What `state` asks for. Raises Invalid for what cannot run, unless it runs already."""
+    planned = plan(sis.spec, state, name=sis.owner.name, synthetic=sis.synthetic, kserve=kserve)
+    rendered = render(planned, sis.owner)
+    if rendered.revision != state.revision:  # what runs already has shown what it is, whatever a newer rule says
+        refuse(planned)
+    state = wanting(state, rendered.revision, now)
+    deployment, pods = stores.deployment(key), stores.pods(key)
+    found = fetches(key, sis.owner.name, planned.layout, stores, downloads, now)
+    staged = staged_at(found)
+    return Wish(
+        state=state,
+        kserve=kserve,
+        plan=planned,
+        rendered=rendered,
+        rollout=held_rollout(found, pods)
+        if staged is None
+        else view_rollout(
+            rendered.revision,
+            deployment,
+            pods,
+            waited=now - max(state.wanted_since, staged),  # downloads have no deadline
+            deadline=sis.spec.rollout.deadline,
+        ),
+        deployment=deployment if deployment and deployment.revision == rendered.revision else None,
+        pods=tuple(pod for pod in pods if pod.revision == rendered.revision and not pod.deleting),
+        fetches=found,
+    )
