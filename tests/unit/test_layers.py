@@ -17,7 +17,7 @@ def _sources(root: str) -> dict[str, str]:
 OPERATOR = _sources("operator/specdec_operator")
 RUNTIME = _sources("runtime/specdec_runtime")
 
-PURE = ("advice", "api", "engine", "staging", "guard", "serving")
+PURE = ("advice", "api", "downloads", "engine", "staging", "guard", "serving")
 VALUE_MODULES = frozenset(
     ("collections", "dataclasses", "enum", "functools", "hashlib", "itertools", "json", "math", "re", "types", "typing")
 )
@@ -25,11 +25,11 @@ BORROWED = {
     "api": {"pydantic", "yaml"},
     "guard/counters.py": {"prometheus_client.parser"},
     "engine/tables.py": {"pathlib"},
-    "staging/job.py": {"pathlib"},
-    "staging/fetching.py": {"datetime"},
+    "downloads/job.py": {"pathlib"},
+    "downloads/view.py": {"datetime"},
 }
 """What pure code may import besides: parsers of text, and the doors to the package's own tables and programs."""
-PROGRAM = tuple(f"staging/{name}.py" for name in ("fetch_failure", "fetch_check", "fetch_claim", "fetch"))
+PROGRAM = tuple(f"downloads/{name}.py" for name in ("fetch_failure", "fetch_check", "fetch_claim", "fetch"))
 """Travels as text into the staging Job and runs there: it is all I/O, and the operator never imports it."""
 PRINTS = "api/crd.py"
 """Prints the CRD when it is run as a command."""

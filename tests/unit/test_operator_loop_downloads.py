@@ -52,24 +52,39 @@ class DownloadStage(Stage):
             "labels": job["metadata"]["labels"],
             "ownerReferences": [{"name": job["metadata"]["name"], "uid": job["metadata"]["uid"]}],
         }
-        self.stores.note_pod({"metadata": meta, "status": {"containerStatuses": [container]}}, deleted=False)
+        phase = {"Complete": "Succeeded", "Failed": "Failed"}.get(kind, "Running")
+        self.stores.note_pod(
+            {"metadata": meta, "status": {"phase": phase, "containerStatuses": [container]}}, deleted=False
+        )
 
     def refuse(self, role: str, reason: str) -> None:
         """A Job's program ends with a reason."""
         self.tell(role, "Failed", message=json.dumps({"reason": reason, "message": f"{reason} in words"}))
 
 
+async def downloaded() -> DownloadStage:
+    """A stage on which target and draft are in the claim."""
+    stage = DownloadStage()
+    for role in ("target", "draft"):
+        await stage.turn()
+        stage.tell(role, "Complete")
+    await stage.turn()
+    return stage
+
+
 async def test_pods_are_asked_for_once_everything_is_downloaded() -> None:
     """A claim, two Jobs, and then the InferenceService with folders of the claim."""
     stage = DownloadStage()
+    await stage.turn()
+    assert stage.job("target")["spec"]["template"]["spec"]["containers"][0]["image"] == IMAGE
+    assert len(stage.jobs()) == 1, "one at a time: two nodes cannot write to one claim"
+    stage.tell("target", "Complete")
     await stage.turn()
     assert [(each["kind"], each["metadata"]["name"].rpartition("-")[0]) for each in stage.cluster.made] == [
         ("PersistentVolumeClaim", NAME),
         ("Job", f"{NAME}-target"),
         ("Job", f"{NAME}-draft"),
     ]
-    assert stage.job("target")["spec"]["template"]["spec"]["containers"][0]["image"] == IMAGE
-    stage.tell("target", "Complete")
     stage.tell("draft")
     await stage.run(20)
     assert stage.cluster.child == {}
@@ -89,11 +104,9 @@ async def test_progress_is_told() -> None:
     stage = DownloadStage()
     await stage.turn()
     stage.tell("target")
-    stage.tell("draft")
-    for role in ("target", "draft"):
-        stage.cluster.logs[f"{stage.job(role)['metadata']['name']}-x"] = '{"bytes": 52428800, "seconds": 4.0}\n'
+    stage.cluster.logs[f"{stage.job('target')['metadata']['name']}-x"] = '{"bytes": 52428800, "seconds": 4.0}\n'
     await stage.run(30)
-    assert [each["bytes"] for each in stage.cluster.status["artifacts"]] == [52428800, 52428800]
+    assert [each.get("bytes") for each in stage.cluster.status["artifacts"]] == [52428800, None]
     assert "50 MiB after 4 s" in stage.conditions()["ArtifactsStaged"]["message"]
     written = len([call for call in stage.cluster.calls if call[0] == "status"])
     await stage.run(30)
@@ -102,11 +115,7 @@ async def test_progress_is_told() -> None:
 
 async def test_a_rollback_downloads_nothing() -> None:
     """The target stays in its folder; the draft's Job stays as it is, for a retry."""
-    stage = DownloadStage()
-    await stage.turn()
-    for role in ("target", "draft"):
-        stage.tell(role, "Complete")
-    await stage.turn()
+    stage = await downloaded()
     engine = EngineStandIn(tokens_per_second=400.0, acceptance=0.8)
     stage.roll_out(engine)
     await stage.until("Watching")
@@ -122,16 +131,14 @@ async def test_a_rollback_downloads_nothing() -> None:
 
 async def test_another_revision_is_another_folder_and_the_old_one_serves_meanwhile() -> None:
     """The InferenceService stays as it is until the new artifact is there; no Job removes what pods have mounted."""
-    stage = DownloadStage()
-    await stage.turn()
-    for role in ("target", "draft"):
-        stage.tell(role, "Complete")
-    await stage.turn()
+    stage = await downloaded()
     stage.roll_out(EngineStandIn(tokens_per_second=400.0, acceptance=0.8))
     await stage.until("Watching")
     old = {each["metadata"]["name"].rpartition("-")[2] for each in stage.jobs()}
     served = stage.cluster.child
     stage.sis["model"] = {"uri": "s3://models/target-2"}
+    await stage.turn()
+    stage.stores.note_job(stage.job("target"), deleted=True)
     await stage.turn()
     job = stage.job("target")
     assert job["metadata"]["name"].rpartition("-")[2] not in old
@@ -148,6 +155,7 @@ async def test_a_draft_that_is_not_there_is_taken_out_and_the_target_serves() ->
     stage = DownloadStage()
     await stage.turn()
     stage.tell("target", "Complete")
+    await stage.turn()
     stage.refuse("draft", "NotFound")
     await stage.until("Responding", 30)
     rollback = stage.cluster.status["guard"]["rollback"]
@@ -211,6 +219,37 @@ async def test_a_job_that_somebody_deleted_is_made_again() -> None:
     stage.stores.note_job(job, deleted=True)
     await stage.run(4)
     assert len(stage.jobs()) == 2
+
+
+async def test_a_job_of_another_revision_is_gone_before_the_next_is_made() -> None:
+    """Its pod would sweep away what the next one brings."""
+    stage = DownloadStage(speculation=None)
+    await stage.turn()
+    old = stage.job("target")
+    stage.tell("target")
+    stage.sis["model"] = {"uri": "s3://models/target-2"}
+    await stage.run(20)
+    assert ("remove", old["metadata"]["name"]) in stage.cluster.calls
+    stage.stores.note_job(old, deleted=True)
+    stage.loop._memories[("team-a", NAME)].downloads.made.clear()
+    await stage.run(20)
+    assert len(stage.jobs()) == 1, "the pod of the removed Job is still at work"
+    (pod,) = stage.stores.stagers(("team-a", NAME))
+    stage.stores.note_pod(dict(pod), deleted=True)
+    await stage.run(6)
+    assert len(stage.jobs()) == 2
+
+
+async def test_a_claim_that_was_deleted_is_made_and_filled_again() -> None:
+    """A Job that is done tells of the claim that it filled, by that claim's UID."""
+    stage = await downloaded()
+    stage.roll_out(unscheduled='persistentvolumeclaim "llama-models" not found')
+    await stage.run(9)
+    claims = [each for each in stage.cluster.made if each["kind"] == "PersistentVolumeClaim"]
+    assert len(claims) == 2
+    assert len(stage.jobs()) == 3
+    notes = stage.job("target")["metadata"]["annotations"]
+    assert notes["specdec.io/claim"] == claims[1]["metadata"]["uid"]
 
 
 async def test_an_operator_that_was_just_started_finds_its_jobs() -> None:

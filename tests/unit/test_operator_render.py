@@ -6,8 +6,9 @@ import pytest
 
 from specdec_operator.guard.state import Phase, State
 from specdec_operator.names import OWNER_LABEL, REVISION_LABEL
+from specdec_operator.serving.owner import Owner
 from specdec_operator.serving.plan import plan
-from specdec_operator.serving.render import Owner, Rendered, render
+from specdec_operator.serving.render import Rendered, render
 from tests import golden
 from tests.unit.builders import DRAFT, NAME, NAMESPACE, Body, make_rollback, make_spec, make_state
 

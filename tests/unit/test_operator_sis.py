@@ -7,7 +7,7 @@ import pytest
 from specdec_operator.control.sis import read_sis, speculation_hash
 from specdec_operator.errors import Invalid
 from specdec_operator.names import RETRY_ANNOTATION
-from specdec_operator.serving.render import Owner
+from specdec_operator.serving.owner import Owner
 from tests.unit.builders import DRAFT, make_sis, make_spec
 
 

@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from specdec_operator.staging.job import program
+from specdec_operator.downloads.job import program
 
 STANDIN = pathlib.Path(__file__).parents[1] / "kserve_storage_standin"
 KEY = "0123456789abcdef"

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from specdec_operator.serving.render import Owner
-from specdec_operator.staging.fetch_failure import reason_of, words_of
-from specdec_operator.staging.fetching import JobView, Progress, Stand, due, job_view, next_attempt, progress, wait
-from specdec_operator.staging.job import claim_manifest, job_manifest, job_name, program
+from specdec_operator.downloads.fetch_failure import reason_of, words_of
+from specdec_operator.downloads.job import claim_manifest, job_manifest, job_name, program
+from specdec_operator.downloads.view import JobView, Progress, Stand, due, job_view, next_attempt, progress, wait
+from specdec_operator.serving.owner import Owner
 from specdec_operator.staging.layout import Download
 from tests import golden
 

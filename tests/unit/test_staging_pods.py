@@ -11,8 +11,9 @@ import pytest
 import yaml
 
 from specdec_operator.cli import structure
+from specdec_operator.serving.owner import Owner
 from specdec_operator.serving.plan import plan
-from specdec_operator.serving.render import Owner, render
+from specdec_operator.serving.render import render
 from specdec_operator.staging.layout import DRAFT_PATH, TARGET_PATH
 from tests.kserve_standin import render as standin
 from tests.kserve_standin.model import Config

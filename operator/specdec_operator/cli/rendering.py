@@ -10,8 +10,9 @@ from specdec_operator.engine.builds import build_of
 from specdec_operator.engine.case import Model
 from specdec_operator.engine.memory.plan import MemoryPlan
 from specdec_operator.guard.state import Phase, Rollback, State
+from specdec_operator.serving.owner import Owner
 from specdec_operator.serving.plan import plan, refuse
-from specdec_operator.serving.render import Owner, render
+from specdec_operator.serving.render import render
 from specdec_operator.staging.kserve import KServe
 
 _ASKED: Final = Rollback(reason="Asked", message="rendered without speculation", at=0.0)

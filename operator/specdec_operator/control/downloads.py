@@ -1,24 +1,30 @@
-"""Keeps the operator-made claim and its download Jobs: made when they are missing, made anew when that is due."""
+"""Keeps the operator-made claim and its download Jobs: made when they are missing, made anew when that is due.
 
-from collections.abc import Mapping
+One Job is at work at a time, and none that the spec does not name any more: two nodes cannot write to one claim, and
+each Job sweeps what nobody needs.
+"""
+
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from specdec_operator.cluster import Cluster
+from specdec_operator.cluster import Cluster, Manifest
 from specdec_operator.control.sis import Sis
 from specdec_operator.control.stores import Stores
 from specdec_operator.control.wakeups import Key
+from specdec_operator.downloads.job import claim_manifest, job_manifest, job_name
+from specdec_operator.downloads.view import JobView, Stand, due, job_view, next_attempt, progress
+from specdec_operator.downloads.waiting import Fetch
 from specdec_operator.errors import Invalid
-from specdec_operator.staging.fetching import JobView, Stand, due, job_view, next_attempt, progress
-from specdec_operator.staging.job import MADE_OF_ANNOTATION, claim_manifest, job_manifest, job_name
+from specdec_operator.names import ATTEMPT_ANNOTATION, CLAIM_ANNOTATION, FAILED_ANNOTATION, MADE_OF_ANNOTATION
+from specdec_operator.serving.arrival import Arrival
+from specdec_operator.serving.rollout import Progress, RolloutView
 from specdec_operator.staging.kserve import KServe
 from specdec_operator.staging.layout import Download, Layout
-from specdec_operator.staging.waiting import Fetch
 
-FAILED_ANNOTATION: Final = "specdec.io/failed"
-"""On a Job that was made anew: why the one before failed."""
 _UNSEEN: Final = 10.0
 """Seconds that the watch may need to tell of a Job that was just made."""
+_OVER: Final = frozenset({"Succeeded", "Failed"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,10 +37,14 @@ class Made:
 
 @dataclass(slots=True, kw_only=True)
 class Downloads:
-    """What is remembered of one sis between turns. All of it can be rebuilt."""
+    """What is remembered of one sis between turns. All of it can be rebuilt.
+
+    claim, claim_uid: the claim as it was applied last. logs: the end of each Job's log.
+    """
 
     made: dict[str, Made] = field(default_factory=dict)
-    claim: Mapping[str, Any] | None = None
+    claim: Manifest | None = None
+    claim_uid: str = ""
     logs: dict[str, str] = field(default_factory=dict)
 
 
@@ -48,84 +58,121 @@ def _fetch(key: Key, name: str, download: Download, stores: Stores, memory: Down
     seen = body["metadata"].get("uid") if body else None
     if made is not None and seen != made.uid and now - made.at < _UNSEEN:
         return Fetch(download=download, view=JobView(stand=Stand.RUNNING, attempt=1, reason="Starting"))
-    failed = body["metadata"].get("annotations", {}).get(FAILED_ANNOTATION, "") if body else ""
+    notes = body["metadata"].get("annotations", {}) if body else {}
     view = job_view(body, stores.stagers(key))
+    if view.stand is Stand.DONE and memory.claim_uid and notes.get(CLAIM_ANNOTATION) != memory.claim_uid:
+        view = JobView(stand=Stand.FAILED, reason="ClaimReplaced", message="it was brought into a claim that is gone")
+    failed = notes.get(FAILED_ANNOTATION, "")
     return Fetch(download=download, view=view, failed=failed, progress=progress(memory.logs.get(name, "")))
 
 
-async def keep_downloading(
-    cluster: Cluster, stores: Stores, key: Key, sis: Sis, layout: Layout, kserve: KServe, memory: Downloads, now: float
-) -> None:
-    """Makes the claim and every Job that is due, and reads how far those are that are at work.
+@dataclass(frozen=True, slots=True)
+class Downloader:
+    """Brings the downloads of one sis on their way."""
 
-    Raises Invalid where no image for them is known, and where the API server refuses the claim or a Job.
-    """
-    staging, pod = _written(sis)
-    image = _image(kserve)
-    claim = claim_manifest(sis.owner, staging["claim"])
-    if memory.claim != claim:
-        await cluster.apply(claim)
-        memory.claim = claim
-    for each in fetches(key, sis.owner.name, layout, stores, memory, now):
+    cluster: Cluster
+    stores: Stores
+    key: Key
+    sis: Sis
+    layout: Layout
+    kserve: KServe
+    memory: Downloads
+
+    async def attend(self, arrived: Arrival, rollout: RolloutView, *, staged: bool, now: float) -> None:
+        """What is to be done in one turn. staged: whether every download is done. Raises Invalid as keep does."""
+        if not staged:
+            await self.keep(now)
+        elif arrived.reason == "ClaimNotFound":  # somebody deleted it: another claim, and everything anew
+            await self.keep_claim(afresh=True)
+        elif rollout.progress is Progress.COMPLETE:
+            await self.remove_others()
+
+    async def keep(self, now: float) -> None:
+        """Makes the claim and the Job that is due, and reads how far the one is that is at work.
+
+        Raises Invalid where no image for it is known, and where the API server refuses the claim or the Job.
+        """
+        image = _image(self.kserve)
+        await self.keep_claim()
+        if await self.remove_others() or any(self._strays()):
+            return
+        found = fetches(self.key, self.sis.owner.name, self.layout, self.stores, self.memory, now)
+        waiting = next((each for each in found if not each.done), None)
+        if waiting is not None:
+            await self._keep(self._job(waiting.download, image), waiting, now)
+
+    async def keep_claim(self, *, afresh: bool = False) -> None:
+        """Makes the claim be as the spec says; afresh: also where that was done already."""
+        claim = claim_manifest(self.sis.owner, self._written("staging")["claim"])
+        if afresh or self.memory.claim != claim:
+            live = await self.cluster.apply(claim)
+            self.memory.claim, self.memory.claim_uid = claim, live["metadata"]["uid"]
+
+    async def remove_others(self) -> bool:
+        """Removes Jobs of artifacts that the spec does not name any more; returns whether there were any."""
+        jobs = self.stores.jobs(self.key)
+        others = [name for name in jobs if name.rpartition("-")[2] not in self.layout.kept]
+        for name in others:
+            await self.cluster.remove({"apiVersion": "batch/v1", "kind": "Job", "metadata": jobs[name]["metadata"]})
+            self.memory.made.pop(name, None)
+        return bool(others)
+
+    def _strays(self) -> Iterator[Mapping[str, Any]]:
+        """Pods still at work for Jobs that are gone."""
+        known = {body["metadata"].get("uid") for body in self.stores.jobs(self.key).values()}
+        known |= {made.uid for made in self.memory.made.values()}
+        for pod in self.stores.stagers(self.key):
+            owners = {each.get("uid") for each in pod["metadata"].get("ownerReferences", ())}
+            if not owners & known and pod["status"].get("phase") not in _OVER:
+                yield pod
+
+    async def _keep(self, job: Manifest, fetch: Fetch, now: float) -> None:
+        name, notes = job["metadata"]["name"], job["metadata"]["annotations"]
+        if fetch.view.reason == "Downloading":
+            self.memory.logs[name] = await self._log_end(name)
+        made_of = notes[MADE_OF_ANNOTATION]
+        if not due(fetch.view, now, made_of=made_of):
+            return
+        if fetch.view.stand is Stand.MISSING:
+            path = f"/apis/batch/v1/namespaces/{self.key[0]}/jobs/{name}"
+            if there := await self.cluster.read(path):  # the watch has not told of it yet: this operator just started
+                self.stores.note_job(there, deleted=False)
+                return
+        else:
+            await self.cluster.remove(job)
+            notes |= {ATTEMPT_ANNOTATION: str(next_attempt(fetch.view, made_of)), FAILED_ANNOTATION: fetch.view.reason}
+        live = await self.cluster.apply(job)
+        self.memory.made[name] = Made(uid=live["metadata"]["uid"], at=now)
+
+    async def _log_end(self, job: str) -> str:
+        pods = [pod for pod in self.stores.stagers(self.key) if _is_of(pod, job)]
+        return await self.cluster.log_end(self.key[0], pods[-1]["metadata"]["name"]) if pods else ""
+
+    def _job(self, download: Download, image: str) -> Manifest:
         job = job_manifest(
-            sis.owner,
-            each.download,
+            self.sis.owner,
+            download,
             image=image,
-            claim=claim["metadata"]["name"],
-            staging=staging,
-            pod=pod,
-            keep={*layout.kept, *_served(stores, key)},
+            claim=f"{self.layout.claim}",
+            staging=self._written("staging"),
+            pod=self._written("pod"),
+            keep={*self.layout.kept, *self._served()},
             attempt=1,
         )
-        await _keep(cluster, stores, job, each, memory, now)
-        await _read_progress(cluster, stores, key, job["metadata"]["name"], each, memory)
+        job["metadata"]["annotations"][CLAIM_ANNOTATION] = self.memory.claim_uid
+        return job
+
+    def _served(self) -> set[str]:
+        """Folders that pods have mounted, of whatever revision: no Job may remove them."""
+        return {folder.partition("/")[0] for pod in self.stores.pods(self.key) for folder in pod.folders}
+
+    def _written(self, part: str) -> dict[str, Any]:
+        written: dict[str, Any] = self.sis.spec.model_dump(mode="json", by_alias=True, exclude_none=True)
+        return dict(written.get(part, {}))
 
 
-async def _keep(
-    cluster: Cluster, stores: Stores, job: dict[str, Any], fetch: Fetch, memory: Downloads, now: float
-) -> None:
-    notes = job["metadata"]["annotations"]
-    made_of = notes[MADE_OF_ANNOTATION]
-    if not due(fetch.view, now, made_of=made_of):
-        return
-    if fetch.view.stand is Stand.MISSING:
-        path = f"/apis/batch/v1/namespaces/{job['metadata']['namespace']}/jobs/{job['metadata']['name']}"
-        if there := await cluster.read(path):  # the watch has not told of it yet: an operator that was just started
-            stores.note_job(there, deleted=False)
-            return
-    else:
-        await cluster.remove(job)
-        notes |= {"specdec.io/attempt": str(next_attempt(fetch.view, made_of)), FAILED_ANNOTATION: fetch.view.reason}
-    live = await cluster.apply(job)
-    memory.made[job["metadata"]["name"]] = Made(uid=live["metadata"]["uid"], at=now)
-
-
-async def _read_progress(cluster: Cluster, stores: Stores, key: Key, job: str, fetch: Fetch, memory: Downloads) -> None:
-    if fetch.view.reason != "Downloading":
-        return
-    pods = [pod for pod in stores.stagers(key) if _of_job(pod, job)]
-    memory.logs[job] = await cluster.log_end(key[0], pods[-1]["metadata"]["name"]) if pods else ""
-
-
-async def remove_others(cluster: Cluster, stores: Stores, key: Key, layout: Layout) -> None:
-    """Removes Jobs of artifacts that the spec does not name any more."""
-    for name, body in stores.jobs(key).items():
-        if name.rpartition("-")[2] not in layout.kept and "deletionTimestamp" not in body["metadata"]:
-            await cluster.remove({"apiVersion": "batch/v1", "kind": "Job", "metadata": body["metadata"]})
-
-
-def _of_job(pod: Mapping[str, Any], name: str) -> bool:
-    return any(each.get("name") == name for each in pod["metadata"].get("ownerReferences", ()))
-
-
-def _served(stores: Stores, key: Key) -> set[str]:
-    """Folders that pods have mounted, of whatever revision: no Job may remove them."""
-    return {folder.partition("/")[0] for pod in stores.pods(key) for folder in pod.folders}
-
-
-def _written(sis: Sis) -> tuple[dict[str, Any], dict[str, Any]]:
-    written = sis.spec.model_dump(mode="json", by_alias=True, exclude_none=True)
-    return written.get("staging", {}), written.get("pod", {})
+def _is_of(pod: Mapping[str, Any], job: str) -> bool:
+    return any(each.get("name") == job for each in pod["metadata"].get("ownerReferences", ()))
 
 
 def _image(kserve: KServe) -> str:

@@ -13,7 +13,7 @@ from specdec_operator import metrics
 from specdec_operator.cluster import Cluster
 from specdec_operator.control import report
 from specdec_operator.control.children import keep_applied, try_again
-from specdec_operator.control.downloads import keep_downloading, remove_others
+from specdec_operator.control.downloads import Downloader
 from specdec_operator.control.durable import state_of
 from specdec_operator.control.events import Event, events_of
 from specdec_operator.control.memory import Memory
@@ -33,7 +33,6 @@ from specdec_operator.guard.state import Phase, State
 from specdec_operator.guard.verdict import Verdict
 from specdec_operator.serving.arrival import Arrival, is_idle
 from specdec_operator.serving.pods import ENGINE_PORT
-from specdec_operator.serving.rollout import Progress
 
 _LOG = logging.getLogger(__name__)
 _SETTLE: Final = 10.0
@@ -106,11 +105,12 @@ class Loop:
             wish = await self._wish(key, memory, sis, after, now)
             after = wish.state
         wish = replace(wish, state=after)
-        found = self._findings(key, memory, sis, wish, limits, await self._arrival(key, wish))
+        arrived = await self._arrival(key, wish)
+        found = self._findings(key, memory, sis, wish, limits, arrived)
         if _restarts(before, after):
             memory.window = memory.verdict = memory.evidence = None
             found = replace(found, verdict=None, evidence=None) if after.rollback is None else found
-        await self._fetch(key, memory, sis, wish, now)
+        await self._fetch(key, memory, sis, wish, arrived, now)
         if try_again(memory, wish.rendered, now) and after == before:
             # Nothing was decided, and nothing is told before it is known how that ends.
             await self._make(key, memory, wish, now)
@@ -132,13 +132,12 @@ class Loop:
         kserve = await self._surroundings.kserve()
         return wish_of(key, sis, state, self._stores, memory.downloads, kserve, now)
 
-    async def _fetch(self, key: Key, memory: Memory, sis: Sis, wish: Wish, now: float) -> None:
+    async def _fetch(self, key: Key, memory: Memory, sis: Sis, wish: Wish, arrived: Arrival, now: float) -> None:
         """Brings downloads on their way. It changes nothing that runs, so it need not be told before it is done."""
-        layout, stores = wish.plan.layout, self._stores
-        if not wish.staged:
-            await keep_downloading(self._cluster, stores, key, sis, layout, wish.kserve, memory.downloads, now)
-        elif layout.claim and wish.rollout.progress is Progress.COMPLETE:
-            await remove_others(self._cluster, stores, key, layout)
+        if wish.plan.layout.claim is not None:
+            layout, kept = wish.plan.layout, memory.downloads
+            downloader = Downloader(self._cluster, self._stores, key, sis, layout, wish.kserve, kept)
+            await downloader.attend(arrived, wish.rollout, staged=wish.staged, now=now)
 
     async def _make(self, key: Key, memory: Memory, wish: Wish, now: float) -> None:
         """Makes the InferenceService be as it is wished, once its artifacts can be mounted."""

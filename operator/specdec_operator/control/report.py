@@ -7,6 +7,7 @@ from typing import Any, Final
 from specdec_operator.api import status as api
 from specdec_operator.control.conditions import ABOUT_SPECULATION, merged, wanted_conditions
 from specdec_operator.control.durable import guard_fields, to_time
+from specdec_operator.downloads.waiting import Fetch
 from specdec_operator.engine.asked import path_of
 from specdec_operator.engine.memory.plan import MemoryPlan
 from specdec_operator.guard.evidence import Evidence
@@ -18,7 +19,6 @@ from specdec_operator.serving.arrival import Arrival
 from specdec_operator.serving.plan import Plan
 from specdec_operator.serving.rollout import RolloutView
 from specdec_operator.staging.kserve import KServe
-from specdec_operator.staging.waiting import Fetch
 
 _TURNS_KEPT: Final = 10
 _TURN_WORDS: Final = 200

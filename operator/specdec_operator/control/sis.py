@@ -11,7 +11,7 @@ from pydantic import ValidationError
 from specdec_operator.api.spec import Spec
 from specdec_operator.errors import Invalid
 from specdec_operator.names import RETRY_ANNOTATION, SYNTHETIC_ANNOTATION
-from specdec_operator.serving.render import Owner
+from specdec_operator.serving.owner import Owner
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,9 +9,8 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from specdec_operator.control.wakeups import Key
-from specdec_operator.names import OWNER_LABEL
+from specdec_operator.names import OWNER_LABEL, STAGING_LABEL
 from specdec_operator.serving.pods import DeploymentView, PodView, deployment_view, pod_view
-from specdec_operator.staging.job import STAGING_LABEL
 
 _Seen = TypeVar("_Seen")
 

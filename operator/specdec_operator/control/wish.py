@@ -8,16 +8,16 @@ from specdec_operator.control.downloads import Downloads, fetches
 from specdec_operator.control.sis import Sis
 from specdec_operator.control.stores import Stores
 from specdec_operator.control.wakeups import Key
+from specdec_operator.downloads.held import held_arrival, held_rollout
+from specdec_operator.downloads.waiting import Fetch, staged_at
 from specdec_operator.guard.advance import wanting
 from specdec_operator.guard.state import State
 from specdec_operator.serving.arrival import Arrival, arrival
-from specdec_operator.serving.held import held_arrival, held_rollout
 from specdec_operator.serving.plan import Plan, plan, refuse
 from specdec_operator.serving.pods import DeploymentView, PodView
 from specdec_operator.serving.render import Rendered, render
 from specdec_operator.serving.rollout import RolloutView, view_rollout
 from specdec_operator.staging.kserve import KServe
-from specdec_operator.staging.waiting import Fetch, staged_at
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

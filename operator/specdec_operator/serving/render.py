@@ -7,6 +7,7 @@ from typing import Any, Final, TypeAlias
 
 from specdec_operator import names
 from specdec_operator.api.pod import Pod, Rollout, Strategy
+from specdec_operator.serving.owner import Owner, owner_reference
 from specdec_operator.serving.plan import Plan
 from specdec_operator.serving.pods import ENGINE_PORT
 
@@ -23,15 +24,6 @@ _BESIDE_PODS: Final = frozenset({"minReplicas", "maxReplicas", "deploymentStrate
 _SHARED_MEMORY: Final = "/dev/shm"  # noqa: S108 - where every process looks for it
 _PROBE_PERIOD: Final = 3
 _PROBE_TIMEOUT: Final = 30
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Owner:
-    """The sis that owns what is rendered."""
-
-    name: str
-    namespace: str
-    uid: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,22 +51,11 @@ def render(plan: Plan, owner: Owner) -> Rendered:
                 "serving.kserve.io/deploymentMode": "Standard",
                 "serving.kserve.io/autoscalerClass": "none",
             },
-            "ownerReferences": [_owner_reference(owner)],
+            "ownerReferences": [owner_reference(owner)],
         },
         "spec": {"predictor": {**predictor, "labels": labels}},
     }
     return Rendered(manifest=manifest, revision=revision)
-
-
-def _owner_reference(owner: Owner) -> Manifest:
-    return {
-        "apiVersion": names.API_VERSION,
-        "kind": names.KIND,
-        "name": owner.name,
-        "uid": owner.uid,
-        "controller": True,
-        "blockOwnerDeletion": True,
-    }
 
 
 def _predictor(plan: Plan) -> Manifest:

@@ -10,7 +10,8 @@ _MEANINGS: Final[tuple[tuple[str, re.Pattern[str]], ...]] = tuple(
         (
             "Unauthorized",
             r"\b40[13]\b|unauthori[sz]ed|forbidden|access ?denied|invalidaccesskeyid|signaturedoesnotmatch|gated ?repo"
-            r"|unable to locate credentials|nocredentials|could not automatically determine credentials|invalidtoken",
+            r"|unable to locate credentials|nocredentials|authentication failed"
+            r"|could not automatically determine credentials|invalidtoken",
         ),
         (
             "NotFound",
@@ -18,7 +19,8 @@ _MEANINGS: Final[tuple[tuple[str, re.Pattern[str]], ...]] = tuple(
         ),
         (
             "Unreachable",
-            r"could not connect|connection (refused|reset|timed out|aborted)|name or service not known|max retries"
+            r"could not connect|failed to connect"
+            r"|connection (refused|reset|timed out|aborted)|name or service not known|max retries"
             r"|temporary failure in name resolution|endpointconnectionerror|connecttimeout|network is unreachable",
         ),
         ("UnknownScheme", r"cannot recognize storage type|unsupported (uri|scheme)|no .*storage container"),

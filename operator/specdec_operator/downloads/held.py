@@ -2,11 +2,11 @@
 
 from collections.abc import Sequence
 
+from specdec_operator.downloads.view import Stand
+from specdec_operator.downloads.waiting import Fetch
 from specdec_operator.serving.arrival import Arrival
 from specdec_operator.serving.pods import PodView
 from specdec_operator.serving.rollout import Progress, RolloutView
-from specdec_operator.staging.fetching import Stand
-from specdec_operator.staging.waiting import Fetch
 
 
 def held_rollout(fetches: Sequence[Fetch], pods: Sequence[PodView]) -> RolloutView:

@@ -7,9 +7,9 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any, Final
 
+from specdec_operator.names import ATTEMPT_ANNOTATION, MADE_OF_ANNOTATION
 from specdec_operator.serving.arrival import trouble_of
 from specdec_operator.serving.pods import PodView, pod_view
-from specdec_operator.staging.job import ATTEMPT_ANNOTATION, MADE_OF_ANNOTATION
 
 Json = Mapping[str, Any]
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from specdec_operator.staging.words import OTHER, meaning
+from specdec_operator.staging.words import meaning
 
 _BY_NAME: Final = {
     name: reason
@@ -28,8 +28,6 @@ _BY_ERRNO: Final = {
     errno.ENETUNREACH: "Unreachable",
     errno.EHOSTUNREACH: "Unreachable",
 }
-_BY_PHRASE: Final = {"authentication failed": "Unauthorized", "failed to connect": "Unreachable"}
-"""What kserve_storage says where it passes on no exception."""
 _SECRET_NAME: Final = re.compile("token|secret|passw|key|credential|-headers", re.IGNORECASE)
 _SHORTEST_SECRET: Final = 6
 _MOST_WORDS: Final = 800
@@ -48,9 +46,7 @@ def reason_of(error: BaseException) -> str:
     for each in _chain(error):
         if reason := _reason(each):
             return reason
-    said = " ".join(map(str, _chain(error)))
-    phrases = (reason for phrase, reason in _BY_PHRASE.items() if phrase in said.lower())
-    return meaning(said) if meaning(said) != OTHER else next(phrases, OTHER)
+    return meaning(" ".join(map(str, _chain(error))))
 
 
 def words_of(error: BaseException) -> str:

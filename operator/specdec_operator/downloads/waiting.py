@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
-from specdec_operator.staging.fetching import JobView, Progress, Stand
+from specdec_operator.downloads.view import JobView, Progress, Stand
 from specdec_operator.staging.layout import Download
 
 _ATTEMPTS: Final = 3

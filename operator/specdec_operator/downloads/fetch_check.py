@@ -6,7 +6,7 @@ import os
 import pathlib
 from collections.abc import Iterator
 
-from specdec_operator.staging.fetch_failure import Refused
+from specdec_operator.downloads.fetch_failure import Refused
 
 
 def files_of(folder: pathlib.Path) -> dict[str, int]:

@@ -13,21 +13,20 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Final, TypeAlias
 
 from specdec_operator import names
-from specdec_operator.serving.render import Owner, _owner_reference
+from specdec_operator.serving.owner import Owner, owner_reference
 from specdec_operator.staging.artifacts import claim_name
 from specdec_operator.staging.layout import Download
 
 Json = Mapping[str, Any]
 Manifest: TypeAlias = dict[str, Any]
 
-STAGING_LABEL: Final = f"{names.GROUP}/staging"
-"""On every Job and its pods: which artifact it brings, `target` or `draft`."""
-ATTEMPT_ANNOTATION: Final = f"{names.ANNOTATION_PREFIX}attempt"
-"""On every Job: how often it has been made, the first time being 1."""
-MADE_OF_ANNOTATION: Final = f"{names.ANNOTATION_PREFIX}made-of"
-"""On every Job: a digest of its spec, by which a Job of another spec is told. What it keeps besides does not count."""
-
-_PARTS: Final = ("words", "fetch_failure", "fetch_check", "fetch_claim", "fetch")
+_PARTS: Final = (
+    "staging/words",
+    "downloads/fetch_failure",
+    "downloads/fetch_check",
+    "downloads/fetch_claim",
+    "downloads/fetch",
+)
 _LONGEST_NAME: Final = 63
 """Characters: the name is also a label of the Job's pods."""
 _CLAIM_PATH: Final = "/mnt/claim"
@@ -89,7 +88,7 @@ def job_manifest(
     image: a storage-initializer. staging, pod: spec.staging and spec.pod as users write them.
     """
     container = _container(image, [_CLAIM_PATH, download.uri, download.key], staging)
-    labels = {names.OWNER_LABEL: owner.name, STAGING_LABEL: download.name}
+    labels = {names.OWNER_LABEL: owner.name, names.STAGING_LABEL: download.name}
     about = {"labels": {**(pod.get("labels") or {}), **labels}}
     if pod.get("annotations"):
         about["annotations"] = dict(pod["annotations"])
@@ -98,14 +97,14 @@ def job_manifest(
     container["args"] += sorted({*keep} - {download.key})
     metadata = _metadata(owner, job_name(owner.name, download))
     metadata["labels"] = labels
-    metadata["annotations"] = {ATTEMPT_ANNOTATION: str(attempt), MADE_OF_ANNOTATION: digest}
+    metadata["annotations"] = {names.ATTEMPT_ANNOTATION: str(attempt), names.MADE_OF_ANNOTATION: digest}
     return {"apiVersion": "batch/v1", "kind": "Job", "metadata": metadata, "spec": spec}
 
 
 @functools.cache
 def program() -> str:
     """The program of fetch.py as one text: the files that it imports from here go before it."""
-    here = pathlib.Path(__file__).parent
+    here = pathlib.Path(__file__).parents[1]
     texts = [(here / f"{part}.py").read_text(encoding="utf-8") for part in _PARTS]
     return re.sub(r"^from specdec_operator\..*\n", "", "\n".join(texts), flags=re.MULTILINE)
 
@@ -115,7 +114,7 @@ def _metadata(owner: Owner, name: str) -> Manifest:
         "name": name,
         "namespace": owner.namespace,
         "labels": {names.OWNER_LABEL: owner.name},
-        "ownerReferences": [_owner_reference(owner)],
+        "ownerReferences": [owner_reference(owner)],
     }
 
 

@@ -20,9 +20,9 @@ import time
 from collections.abc import Iterator
 from typing import Any, Final
 
-from specdec_operator.staging.fetch_check import checked, files_of
-from specdec_operator.staging.fetch_claim import arrived, discard, publish, sweep, sweep_partials
-from specdec_operator.staging.fetch_failure import Refused, reason_of, without_secrets, words_of
+from specdec_operator.downloads.fetch_check import checked, files_of
+from specdec_operator.downloads.fetch_claim import arrived, discard, publish, sweep, sweep_partials
+from specdec_operator.downloads.fetch_failure import Refused, reason_of, without_secrets, words_of
 
 _EVERY: Final = 2.0
 """Seconds between two lines of progress, and between two looks at a lock."""

@@ -13,7 +13,7 @@ import re
 import shutil
 from typing import Any, Final
 
-from specdec_operator.staging.fetch_check import files_of
+from specdec_operator.downloads.fetch_check import files_of
 
 _MARK: Final = frozenset({"uri", "files", "bytes", "seconds", "fetched_at"})
 _PARTIAL: Final = re.compile(r"\.partial-(?P<key>[^-]+)-.+")
