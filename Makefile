@@ -7,7 +7,7 @@ RUN := $(VENV)/bin/python
 
 .DEFAULT_GOAL := help
 .PHONY: help venv fmt check lint type unit wire test verify generate golden cluster-up cluster-down cluster-status cluster-env bench \
-        images models demo kserve-render clean
+        images models push-model demo kserve-render clean
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 18
@@ -89,6 +89,9 @@ images: venv ## Build the images and load them onto the local cluster
 
 models: venv ## Train the tiny model pair (about two minutes, cached)
 	$(RUN) -m hack.models
+
+push-model: venv ## A Modelcar of MODEL=folder, pushed as IMAGE=registry/name:tag (PUSH=no: built only; NODE=yes: to the node)
+	@$(RUN) -m hack.push_model "$(MODEL)" "$(IMAGE)" $(if $(filter no,$(PUSH)),--no-push) $(if $(filter yes,$(NODE)),--node)
 
 demo: venv ## The whole story on a real cluster, with measured numbers
 	$(RUN) -m hack.demo

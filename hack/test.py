@@ -20,6 +20,7 @@ _ROOT = pathlib.Path(__file__).parents[1]
 _PREPARE = (
     ("local cluster", ("hack.cluster", "up")),
     ("images", ("hack.images", "all")),
+    ("images of the tests", ("hack.images", "tests")),
     ("tiny models", ("hack.models",)),
     ("operator installed", ("hack.install",)),
 )

@@ -67,6 +67,7 @@ def controller_manager(layout: Layout, binaries: Binaries) -> list[str]:
         "--use-service-account-credentials=true",
         "--leader-elect=false",
         "--controllers=*,-node-ipam-controller",
+        "--pvclaimbinder-sync-period=1s",  # a claim that is seen before its volume would wait for fifteen
         "--kube-api-qps=100",
         "--kube-api-burst=200",
         "--profiling=false",

@@ -30,6 +30,12 @@ def has(ref: str) -> bool:
     return ref in containers.image_names(paths.layout())
 
 
+def rename(ref: str, name: str) -> None:
+    """Give an image of the single node another name too. On kind the charts bring what they need by themselves."""
+    if _driver() is Driver.NODE:
+        shell.run(containers.client(paths.layout(), "images", "tag", "--force", ref, name))
+
+
 def _driver() -> Driver:
     known = record.read(paths.layout())
     if known is None:

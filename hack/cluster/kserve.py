@@ -80,9 +80,10 @@ class Controller:
     choice: Choice
 
     def start(self) -> None:
-        """Install the CRDs and start the controller, in place of another one that may be running."""
+        """Install the CRDs and the configuration, and start the controller in place of one that may be running."""
         self.stop()
         self._install_crds()
+        kubectl.apply_files(self.layout.kubeconfig, [_OBJECTS])
         if self.choice.flavour is Flavour.REAL:
             self._start_manager()
         else:
@@ -119,7 +120,6 @@ class Controller:
 
     def _start_manager(self) -> None:
         """Start the real controller. Its webhook server wants a certificate, though nothing calls it."""
-        kubectl.apply_files(self.layout.kubeconfig, [_OBJECTS])
         scratch = self.layout.run / "kserve"
         certificates = scratch / "k8s-webhook-server" / "serving-certs"
         certificates.mkdir(parents=True, exist_ok=True)

@@ -1,14 +1,15 @@
-"""A claim `models` in a namespace, bound to a folder of this machine, as a stand-in for a model store."""
+"""Claims for tests and the demo: `models`, bound to a folder of this machine, and room for claims of others."""
 
 import hashlib
 import pathlib
 from typing import Any
 
-from hack.cluster import access, kubectl, paths, shell
+from hack.cluster import access, kubectl, paths, record, shell
 from hack.cluster.errors import ClusterError
 
 CLAIM = "models"
 _SIZE = "10Gi"
+_BY_HAND = "by-hand"
 
 
 def ensure_models(path: pathlib.Path, namespace: str) -> None:
@@ -56,6 +57,35 @@ def objects(folder: pathlib.Path, namespace: str) -> list[dict[str, Any]]:
             "spec": claim,
         },
     ]
+
+
+def provide(claim: str, namespace: str) -> str | None:
+    """Make room for a claim that somebody else will make, and return the storage class that it must name.
+
+    kind has a class that makes volumes by itself, and it is the default: then None, and nothing is made.
+    """
+    known = record.read(paths.layout())
+    if known is None or known.driver is record.Driver.KIND:
+        return None
+    folder = paths.layout().run / "claims" / f"{namespace}-{claim}"
+    folder.mkdir(parents=True)
+    folder.chmod(0o777)  # no plug-in gives a folder of the machine to the pod's group
+    volume = room(folder, claim, namespace)
+    kubectl.apply(access.kubeconfig(), [volume], paths.layout().conf / f"{volume['metadata']['name']}.json")
+    return _BY_HAND
+
+
+def room(folder: pathlib.Path, claim: str, namespace: str) -> dict[str, Any]:
+    """Return a writable volume for one claim of a namespace. It goes with the cluster, and with nothing else."""
+    spec = {
+        "accessModes": ["ReadWriteOnce"],
+        "storageClassName": _BY_HAND,
+        "capacity": {"storage": _SIZE},
+        "hostPath": {"path": str(folder), "type": "Directory"},
+        "persistentVolumeReclaimPolicy": "Retain",
+        "claimRef": {"namespace": namespace, "name": claim},
+    }
+    return {"apiVersion": "v1", "kind": "PersistentVolume", "metadata": {"name": f"{namespace}-{claim}"}, "spec": spec}
 
 
 def _forget_other(config: pathlib.Path, folder: pathlib.Path, namespace: str) -> None:

@@ -1,4 +1,7 @@
-"""Builds the project's two images and puts them onto the local cluster. An image is named by what it is made of."""
+"""Builds the project's images, and those of its tests, and puts them onto the local cluster.
+
+An image is named by what it is made of.
+"""
 
 from __future__ import annotations
 
@@ -9,10 +12,12 @@ from hack.images import content
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Refs:
-    """The names of the images that belong to this state of the tree."""
+    """The names of the images that belong to this state of the tree; the last two are of the tests on a node."""
 
     operator: str
     runtime: str
+    initializer: str
+    s3: str
 
 
 def refs() -> Refs:
@@ -20,4 +25,6 @@ def refs() -> Refs:
     return Refs(
         operator=f"localhost/specdec-operator:{content.digest(content.OPERATOR)}",
         runtime=f"localhost/specdec-runtime:cpu-{content.digest(content.RUNTIME, more=content.distribution())}",
+        initializer=f"localhost/specdec-storage-initializer:{content.digest(content.INITIALIZER)}",
+        s3=f"localhost/specdec-s3:{content.digest(content.S3)}",
     )

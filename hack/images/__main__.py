@@ -1,19 +1,28 @@
 """python -m hack.images operator|runtime|all   builds, loads onto the cluster where one is up, and prints the names
+python -m hack.images initializer|s3|tests    the same, of what the tests on a node need besides
 python -m hack.images refs                    prints the names only
-python -m hack.images lock|verify             writes or checks requirements/, which come from uv.lock
+python -m hack.images lock|verify             writes or checks requirements/
 """
 
 from __future__ import annotations
 
 import sys
 import time
+from dataclasses import astuple
 
 from hack.cluster import images as node
 from hack.cluster import paths, record
 from hack.cluster.errors import ClusterError
 from hack.images import build, delivery, locked, refs, tool
 
-_IMAGES = {"operator": ("operator",), "runtime": ("runtime",), "all": ("operator", "runtime")}
+_IMAGES = {
+    "operator": ("operator",),
+    "runtime": ("runtime",),
+    "all": ("operator", "runtime"),
+    "initializer": ("initializer",),
+    "s3": ("s3",),
+    "tests": ("initializer", "s3"),
+}
 
 
 def say(sentence: str) -> None:
@@ -33,6 +42,8 @@ def ensure(names: tuple[str, ...]) -> None:
         if cluster is not None and not node.has(product.ref):
             started = time.monotonic()
             delivery.load(builder, product.ref)
+            if product.alias:
+                node.rename(product.ref, product.alias)
             say(f"{name} image loaded onto the cluster: {time.monotonic() - started:.1f} s")
         print(product.ref, flush=True)
 
@@ -43,7 +54,7 @@ def main(words: list[str]) -> int:
         case [name] if name in _IMAGES:
             ensure(_IMAGES[name])
         case ["refs"]:
-            print(refs().operator, refs().runtime, sep="\n")
+            print(*astuple(refs()), sep="\n")
         case ["lock"]:
             locked.write()
         case ["verify"]:

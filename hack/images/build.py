@@ -15,23 +15,33 @@ if TYPE_CHECKING:
 
 # How many states of the tree stay in the store; their big layer is shared.
 _KEPT = 3
+_STORAGE = "hack/images/storage/Dockerfile"
+INITIALIZER = "localhost/storage-initializer:v0.20.0"
+"""What the local KServe's ConfigMap calls its download container."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Product:
-    """One image to build."""
+    """One image to build. `alias` is a name under which others look for it on the node."""
 
     ref: str
     file: str
-    target: str | None
+    target: str | None = None
+    alias: str | None = None
 
 
 def product(name: str) -> Product:
-    """Return what `operator` or `runtime` stands for in this state of the tree."""
+    """Return what a short name stands for in this state of the tree."""
     refs = images.refs()
-    if name == "operator":
-        return Product(ref=refs.operator, file="Dockerfile.operator", target=None)
-    return Product(ref=refs.runtime, file="Dockerfile.runtime", target="cpu")
+    match name:
+        case "operator":
+            return Product(ref=refs.operator, file="Dockerfile.operator")
+        case "runtime":
+            return Product(ref=refs.runtime, file="Dockerfile.runtime", target="cpu")
+        case "initializer":
+            return Product(ref=refs.initializer, file=_STORAGE, target="initializer", alias=INITIALIZER)
+        case _:
+            return Product(ref=refs.s3, file=_STORAGE, target="s3")
 
 
 def ensure(builder: tool.Tool, wanted: Product, say: Callable[[str], None]) -> bool:

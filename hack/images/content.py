@@ -27,6 +27,16 @@ RUNTIME = Sources(
     files=("Dockerfile.runtime", "hack/images/requirements/cpu.txt"),
     folders=("runtime/specdec_runtime", "hack/images/cpu"),
 )
+INITIALIZER = Sources(
+    files=(
+        "hack/images/storage/Dockerfile",
+        "hack/images/storage/initializer.py",
+        "hack/images/requirements/storage.txt",
+    ),
+)
+S3 = Sources(
+    files=("hack/images/storage/Dockerfile", "hack/s3/server.py", "hack/images/requirements/s3.txt"),
+)
 
 
 def distribution(root: Path = ROOT) -> str:

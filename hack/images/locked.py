@@ -1,5 +1,8 @@
 """What each image installs: taken from uv.lock, less what the image never loads. Generated, committed, verified.
 
+The images of the tests are locked by themselves, because what they install and the operator's client library exclude
+each other; they are resolved anew only where something else is asked of them.
+
 python -m hack.images lock      writes the files again
 python -m hack.images verify    fails when they are stale
 """
@@ -15,19 +18,40 @@ ROOT = Path(__file__).parents[2]
 FOLDER = Path(__file__).parent / "requirements"
 _EXPORT = ("export", "--quiet", "--frozen", "--no-emit-project", "--no-hashes", "--no-annotate", "--no-header")
 _EXTRAS = {"operator": (), "cpu": ("--extra", "cpu")}
+_COMPILE = (
+    "pip",
+    "compile",
+    "--quiet",
+    "--python-version=3.11",
+    "--python-platform=linux",
+    "--no-annotate",
+    "--no-header",
+)
+_ASKED = {"storage": ("kserve-storage==0.20.0",), "s3": ("moto[s3]==5.2.5", "flask>=3,<4", "flask-cors>=6,<7")}
 # The engine needs neither the operator's client libraries, nor CUDA (stubs stand in for it), nor what reads images
 # and sound. PyTorch calls the CUDA runtime while it is loaded, so that one stays.
 _LEFT_OUT = {
     "operator": re.compile(r"$^"),
     "cpu": re.compile(r"^(kopf|kubernetes|triton|nvidia-(?!cuda-runtime)|cuda-|opencv-|torchcodec)"),
+    # The store of the tests speaks S3 only: what reads Azure, Google's storage and Git is never loaded.
+    "storage": re.compile(
+        r"^(azure-|msal|isodate|google|proto|dulwich|opentelemetry|pyasn1|pyjwt|crypto|cffi|pycparser"
+        r"|aio|multidict|yarl|frozenlist|propcache|attrs)"
+    ),
+    "s3": re.compile(r"$^"),
 }
 
 
 def export(image: str) -> str:
     """Return the requirements of one image as the lock has them."""
-    uv = Path(sys.executable).with_name("uv")
-    done = subprocess.run([str(uv), *_EXPORT, *_EXTRAS[image]], cwd=ROOT, capture_output=True, text=True, check=True)
-    return select(done.stdout, _LEFT_OUT[image])
+    lines = _uv(*_EXPORT, *_EXTRAS[image])
+    return select(lines, _LEFT_OUT[image])
+
+
+def resolve(image: str) -> str:
+    """Return the requirements of one image of the tests, resolved anew; the first line says what was asked."""
+    lines = _uv(*_COMPILE, "-", asked="\n".join(_ASKED[image]))
+    return f"{_question(image)}\n{select(lines, _LEFT_OUT[image])}"
 
 
 def select(lines: str, left_out: re.Pattern[str]) -> str:
@@ -41,16 +65,29 @@ def path(image: str) -> Path:
 
 
 def write() -> None:
-    """Write every file again."""
+    """Write every stale file again."""
     FOLDER.mkdir(exist_ok=True)
-    for image in _EXTRAS:
-        path(image).write_text(export(image), encoding="utf-8")
+    for image in (*_EXTRAS, *_ASKED):
+        if _is_stale(image):
+            path(image).write_text(export(image) if image in _EXTRAS else resolve(image), encoding="utf-8")
 
 
 def stale() -> list[str]:
-    """Return the files that do not say what the lock says."""
-    return [
-        str(path(image).relative_to(ROOT))
-        for image in _EXTRAS
-        if not path(image).exists() or path(image).read_text(encoding="utf-8") != export(image)
-    ]
+    """Return the files that do not say what the lock says, or that answer another question."""
+    return [str(path(image).relative_to(ROOT)) for image in (*_EXTRAS, *_ASKED) if _is_stale(image)]
+
+
+def _is_stale(image: str) -> bool:
+    found = path(image).read_text(encoding="utf-8") if path(image).exists() else ""
+    if image in _EXTRAS:
+        return found != export(image)
+    return found.partition("\n")[0] != _question(image)
+
+
+def _question(image: str) -> str:
+    return f"# {' '.join(_ASKED[image])} without {_LEFT_OUT[image].pattern}"
+
+
+def _uv(*words: str, asked: str | None = None) -> str:
+    command = [str(Path(sys.executable).with_name("uv")), *words]
+    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True, input=asked).stdout

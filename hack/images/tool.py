@@ -73,6 +73,12 @@ class Tool:
         """Return the command that gives an image another name."""
         return [self.kind, "tag", ref, name]
 
+    def push(self, ref: str) -> list[str]:
+        """Return the command that sends an image of a model to the registry in its name."""
+        # Weights hardly shrink, and every pod that pulls them would wait for their unpacking.
+        plain = ["--disable-compression"] if self.kind is Kind.BUILDAH else []
+        return [self.kind, "push", "--quiet", *plain, ref]
+
     def remove(self, ref: str) -> list[str]:
         """Return the command that removes an image."""
         return [self.kind, "rmi", ref]

@@ -9,10 +9,11 @@ import uuid
 from collections.abc import AsyncIterator
 
 import pytest
-from hack import images, install, models
+from hack import images, install, models, s3
 from hack.cluster import access, lifecycle, volumes
 from kubernetes.aio import client, config
 
+from tests.node import artifacts
 from tests.node.service import Service
 from tests.wire.api import Api
 
@@ -38,6 +39,18 @@ def model_folder() -> pathlib.Path:
     return models.ensure()
 
 
+@pytest.fixture(scope="session")
+def cars(cluster: pathlib.Path, model_folder: pathlib.Path) -> artifacts.Modelcars:
+    """Modelcars of the tiny models, on the node."""
+    return artifacts.modelcars(model_folder)
+
+
+@pytest.fixture(scope="session")
+def running_store(cluster: pathlib.Path, model_folder: pathlib.Path) -> s3.Store:
+    """A store in the cluster that speaks S3 and has the tiny models in its bucket `models`."""
+    return s3.ensure(model_folder)
+
+
 @pytest.fixture
 async def api(cluster: pathlib.Path) -> AsyncIterator[Api]:
     """A client of the cluster."""
@@ -58,3 +71,13 @@ async def service(api: Api, model_folder: pathlib.Path) -> AsyncIterator[Service
     finally:
         await made.remove()
         await api.call("delete", f"/api/v1/namespaces/{namespace}")
+        for volume in (await api.call("get", "/api/v1/persistentvolumes"))["items"]:
+            if volume["spec"].get("claimRef", {}).get("namespace") == namespace:
+                await api.call("delete", f"/api/v1/persistentvolumes/{volume['metadata']['name']}")
+
+
+@pytest.fixture
+async def store(running_store: s3.Store, service: Service) -> s3.Store:
+    """The store, with accounts for it in the test's namespace."""
+    await artifacts.let_in(service.api, service.namespace, running_store)
+    return running_store

@@ -10,7 +10,7 @@ from typing import Any
 from tests.wire.api import DEPLOYMENT, ISVC, POD, SIS, Api, Object
 
 NAME = "tiny"
-_KINDS = (SIS, ISVC, DEPLOYMENT, POD, ("v1", "services"), ("apps/v1", "replicasets"))
+_KINDS = (SIS, ISVC, DEPLOYMENT, POD, ("v1", "services"), ("apps/v1", "replicasets"), ("batch/v1", "jobs"))
 ENGINE = {
     "accelerator": "cpu",
     "maxModelLen": 1024,
@@ -26,29 +26,46 @@ ENGINE = {
 class Service:
     """A sis and its clients."""
 
-    def __init__(self, api: Api, namespace: str, models: pathlib.Path) -> None:
+    def __init__(self, api: Api, namespace: str, models: pathlib.Path, name: str = NAME) -> None:
         self.api = api
         self.namespace = namespace
+        self.name = name
+        self._models = models
         self._prompts: dict[str, list[str]] = json.loads((models / "prompts.json").read_text())
 
-    async def apply(self, speculation: Object | None, **guard: Any) -> None:
-        """Applies the sis as a user does, with windows of seconds."""
+    def sibling(self, name: str) -> "Service":
+        """Another sis of the same namespace."""
+        return Service(self.api, self.namespace, self._models, name)
+
+    async def apply(self, speculation: Object | None, parts: Object | None = None, **guard: Any) -> None:
+        """Applies the sis as a user does, with windows of seconds. parts: of the spec, in place of the usual ones."""
         quick = {"interval": "1s", "window": "6s", "warmup": "1s", "failureLimit": 2, "minDraftTokens": 200}
         spec: Object = {
             "model": {"uri": "pvc://models/target"},
             "engine": ENGINE,
             "rollout": {"strategy": "Replace", "deadline": "5m"},
             "guard": quick | guard,
-        }
+        } | (parts or {})
         if speculation:
             spec["speculation"] = speculation
-        body = {"apiVersion": SIS[0], "kind": "SpeculativeInferenceService", "metadata": {"name": NAME}, "spec": spec}
-        await self.api.apply(SIS, self.namespace, body)
+        meta = {"name": self.name}
+        await self.api.apply(
+            SIS,
+            self.namespace,
+            {"apiVersion": SIS[0], "kind": "SpeculativeInferenceService", "metadata": meta, "spec": spec},
+        )
 
     async def status(self) -> Object:
         """Its status."""
-        found = await self.api.get(SIS, self.namespace, NAME)
+        found = await self.api.get(SIS, self.namespace, self.name)
         return found.get("status", {}) if found else {}
+
+    async def child(self) -> Object:
+        """The predictor of the InferenceService that the operator made of it."""
+        found = await self.api.get(ISVC, self.namespace, self.name)
+        assert found is not None
+        predictor: Object = found["spec"]["predictor"]
+        return predictor
 
     async def until(self, what: str, probe: Callable[[], Awaitable[Any]], seconds: float) -> Any:
         """Waits until the probe gives something."""
@@ -69,6 +86,15 @@ class Service:
 
         return await self.until(f"phase {wanted}", there, seconds)
 
+    async def condition(self, kind: str, reason: str, seconds: float = 60.0) -> Object:
+        """Waits until a condition has this reason; returns the condition."""
+
+        async def there() -> Object | None:
+            conditions = (await self.status()).get("conditions", [])
+            return next((each for each in conditions if (each["type"], each["reason"]) == (kind, reason)), None)
+
+        return await self.until(f"{kind} for {reason}", there, seconds)
+
     async def verdict(self, wanted: str, kind: str, seconds: float = 60.0) -> Object:
         """Sends traffic of one kind until a window has this verdict; returns the status."""
         async with Traffic(self, kind):
@@ -79,10 +105,17 @@ class Service:
 
             return await self.until(f"verdict {wanted} on {kind}", there, seconds)
 
+    async def drafts(self) -> Object:
+        """Waits until the draft pays on code, by the engine's own counters; returns the status."""
+        await self.phase("Watching")
+        status = await self.verdict("Pass", "code")
+        assert status["acceptance"]["rate"] > 0.5
+        return status
+
     async def ask(self, prompt: str, **sampling: Any) -> Object:
         """One completion, through the API server's service proxy."""
-        path = f"/api/v1/namespaces/{self.namespace}/services/http:{NAME}-predictor:80/proxy/v1/completions"
-        body = {"model": NAME, "prompt": prompt, "max_tokens": 96, "temperature": 0} | sampling
+        path = f"/api/v1/namespaces/{self.namespace}/services/http:{self.name}-predictor:80/proxy/v1/completions"
+        body = {"model": self.name, "prompt": prompt, "max_tokens": 96, "temperature": 0} | sampling
         return await self.api.call("post", path, body)
 
     def prompt(self, kind: str, number: int) -> str:
@@ -91,10 +124,9 @@ class Service:
         return prompts[number % len(prompts)]
 
     async def remove(self) -> None:
-        """Deletes the sis and waits until nothing that it made is left."""
-        if await self.api.get(SIS, self.namespace, NAME) is None:
-            return
-        await self.api.delete(SIS, self.namespace, NAME)
+        """Deletes every sis of the namespace and waits until nothing that they made is left."""
+        for each in await self.api.items(SIS, self.namespace):
+            await self.api.delete(SIS, self.namespace, each["metadata"]["name"])
 
         async def gone() -> bool:
             return not [each for kind in _KINDS for each in await self.api.items(kind, self.namespace)]

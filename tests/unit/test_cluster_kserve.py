@@ -103,3 +103,11 @@ def test_another_folder_or_namespace_is_another_volume() -> None:
     folders, namespaces = ("/c/a", "/c/b"), ("one", "two")
     names = {volumes.volume_name(pathlib.Path(folder), place) for folder in folders for place in namespaces}
     assert len(names) == 4
+
+
+def test_room_for_a_claim_can_be_written_and_is_for_that_claim_alone() -> None:
+    """Its class has no provisioner: the claim waits for this very volume."""
+    volume = volumes.room(pathlib.Path("/c/run/claims/x"), "llama-models", "team-a")["spec"]
+    assert volume["accessModes"] == ["ReadWriteOnce"]
+    assert volume["claimRef"] == {"namespace": "team-a", "name": "llama-models"}
+    assert volume["storageClassName"]

@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 
 import pytest
-from hack.images import content, locked, tool
+from hack.images import build, content, locked, tool
 
 SOURCES = content.Sources(files=("Dockerfile",), folders=("package",))
 
@@ -45,7 +45,7 @@ def test_a_byte_moved_between_files_changes_the_name(tree: Path) -> None:
 
 def test_every_source_of_the_images_is_there() -> None:
     """A file that was renamed would else silently stop to count."""
-    for sources in (content.OPERATOR, content.RUNTIME):
+    for sources in (content.OPERATOR, content.RUNTIME, content.INITIALIZER, content.S3):
         assert all(path.is_file() for path in content.paths(sources))
         assert all((content.ROOT / folder).is_dir() for folder in sources.folders)
 
@@ -54,6 +54,26 @@ def test_the_cpu_image_leaves_out_cuda_but_for_its_runtime() -> None:
     kept = locked.select("torch==2\nnvidia-cuda-runtime==13\nnvidia-cublas==13\ntriton==3\n", locked._LEFT_OUT["cpu"])
     assert kept.split() == ["torch==2", "nvidia-cuda-runtime==13"]
     assert locked.select("kopf==1\n", re.compile("$^")) == "kopf==1\n"
+
+
+def test_what_the_tests_images_install_is_resolved_again_only_for_another_question(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """So that `make verify` needs no network, and no release of somebody else breaks it."""
+    assert locked.stale() == []
+    (tmp_path / "s3.txt").write_text(locked.path("s3").read_text().replace("moto[s3]==", "moto[s3]==0.", 1))
+    (tmp_path / "storage.txt").write_text(locked.path("storage").read_text() + "another==1\n")
+    monkeypatch.setattr(locked, "path", lambda image: tmp_path / f"{image}.txt")
+    assert locked._is_stale("s3")
+    assert not locked._is_stale("storage")
+
+
+def test_the_download_container_goes_by_kserves_name_on_the_node() -> None:
+    """The ConfigMap of the local KServe has one name, whatever the image is made of."""
+    objects = (content.ROOT / "hack" / "cluster" / "kserve-objects.yaml").read_text()
+    assert build.product("initializer").alias == build.INITIALIZER
+    assert objects.count(build.INITIALIZER) == 2
+    assert build.product("operator").alias is None
 
 
 def test_docker_gets_no_flag_that_only_buildah_knows() -> None:
