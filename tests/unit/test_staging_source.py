@@ -45,10 +45,27 @@ def refusal(uri: str, path: str | None = None) -> Invalid:
     ],
 )
 def test_every_scheme_says_what_it_is_and_where_it_lies(uri: str, kind: Kind, place: str, folder: str) -> None:
-    """One slash at the end is nothing."""
+    """One slash at the end is nothing, but for s3."""
     found = read(uri)
     assert (found.kind, found.place, found.folder) == (kind, place, folder)
-    assert found.uri == uri.rstrip("/")
+    assert found.uri.removesuffix("/") == uri.removesuffix("/")
+
+
+@pytest.mark.parametrize(
+    ("uri", "asked"),
+    [
+        ("s3://models/llama-8b", "s3://models/llama-8b/"),
+        ("s3://models/llama-8b/", "s3://models/llama-8b/"),
+        ("s3://models/llama.tar.gz", "s3://models/llama.tar.gz"),
+        ("s3://models/llama.TGZ", "s3://models/llama.TGZ"),
+        ("gs://models/llama-8b/", "gs://models/llama-8b"),
+        ("https://host/models/llama.tgz/", "https://host/models/llama.tgz"),
+    ],
+)
+def test_a_folder_of_a_bucket_brings_no_sibling_of_its_name(uri: str, asked: str) -> None:
+    """KServe's downloader takes s3://models/llama-8b for a prefix: llama-8b-instruct has it too (seen on a node)."""
+    assert read(uri).uri == asked
+    assert read(uri).model == read(uri.rstrip("/")).model
 
 
 @pytest.mark.parametrize(

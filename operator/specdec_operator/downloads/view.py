@@ -137,9 +137,9 @@ def _failure(pods: list[PodView]) -> tuple[str, str] | None:
 
 
 def _course(pods: list[PodView]) -> tuple[str, str]:
+    if failed := _failure(pods):  # a moment before the Job itself says so
+        return failed
     for pod in pods:
-        if trouble := trouble_of(pod):
-            return trouble
         if pod.pending:
             return "Unschedulable", f"pod {pod.name} is not scheduled: {pod.pending[:_MOST_WORDS]}"
         if any(each.running for each in pod.helpers):

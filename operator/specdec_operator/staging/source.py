@@ -15,6 +15,8 @@ MOST_FOLDER: Final = 512
 """Characters of a folder inside an artifact."""
 MOST_PART: Final = 255
 """Bytes of one part of a folder: what file systems take."""
+_FILES: Final = (".tar", ".tar.gz", ".tgz", ".zip", ".gguf")
+"""Ends of keys that are one object: archives, which the downloader unpacks, and weights in one file."""
 _SCHEME: Final = r"([A-Za-z][A-Za-z0-9+.-]*):(//)?((?s:.*))"
 _STRANGE: Final = r"[^A-Za-z0-9._~%+=,:@/-]"
 _WITH_KEYS: Final = frozenset({"hf", "s3", "gs", "https"})
@@ -64,7 +66,7 @@ class Source:
         """What tells one model from another: two sources that agree in it are the same files."""
         if self.kind is Kind.CLAIM:
             return f"pvc://{self.place}", joined(self.folder, self.path)
-        return self.place if self.scheme.startswith("oci") else self.uri, self.path
+        return self.place if self.scheme.startswith("oci") else self.uri.removesuffix("/"), self.path
 
 
 def source(field: str, uri: str, path: str | None) -> Source:
@@ -82,8 +84,17 @@ def source(field: str, uri: str, path: str | None) -> Source:
     kind, read = _READERS[scheme]
     place, folder = read(where, uri, rest)
     inside = "/".join(_parts(f"{field}.path", path, path)) if path else ""
+    return Source(
+        field=field, kind=kind, scheme=scheme, uri=_whole(scheme, uri), place=place, folder=folder, path=inside
+    )
+
+
+def _whole(scheme: str, uri: str) -> str:
+    """The URI as KServe's downloader must read it: it takes the rest of an s3 URI for the beginning of keys, so that
+    s3://models/llama-8b without a slash brings llama-8b-instruct as well.
+    """
     plain = uri.removesuffix("/")
-    return Source(field=field, kind=kind, scheme=scheme, uri=plain, place=place, folder=folder, path=inside)
+    return f"{plain}/" if scheme == "s3" and not plain.lower().endswith(_FILES) else plain
 
 
 def joined(*folders: str) -> str:
