@@ -42,7 +42,6 @@ _TARGETS: Final = {
     "oci": {"uri": "oci://registry.example/target:1"},
     "oci+native": {"uri": "oci+native://registry.example/target:1"},
 }
-_INSIDE: Final = "a folder of the target's artifact"
 _DRAFTS: Final[Mapping[str, Mapping[str, str]]] = {
     "none": {},
     _INSIDE: {"path": "draft"},
@@ -93,10 +92,10 @@ with `pod.imagePullSecrets`. A Modelcar makes the engine run as KServe's `uidMod
 images set HOME and USER, so that they start as any user.
 
 What to know about KServe's credentials (all seen in its controller): the ConfigMap that it ships names the keys of an
-S3 secret `AWS_ACCESS_KEY_ID` and `AWS_SECRET_ACCESS_KEY`; a secret with other names counts as none. One secret is of one
-kind: S3 keys hide an `HF_TOKEN` beside them. A service account that does not exist is passed over in silence. A secret
-that changed restarts nothing. Where two ClusterStorageContainers serve the first URI, KServe takes either, anew at each
-look.
+S3 secret `AWS_ACCESS_KEY_ID` and `AWS_SECRET_ACCESS_KEY`; a secret with other names counts as none. One secret is of
+one kind: S3 keys hide an `HF_TOKEN` beside them. A service account that does not exist is passed over in silence. A
+secret that changed restarts nothing. Where two ClusterStorageContainers serve the first URI, KServe takes either,
+anew at each look.
 
 An s3 URI is asked for with a slash at its end, unless it names an archive: KServe's downloader takes it for the
 beginning of keys, and `s3://models/llama-8b` would bring `llama-8b-instruct` as well.
@@ -108,8 +107,8 @@ stays in the claim.
 
 `works`: a test on a real node ends with tokens that are drafted and accepted; of `hf s3 gs https` s3 was tried.
 `refused`: the sis is Stalled, with the reason below. `not tried here`: rendered, and no test of this project has run it
-on that version; what the controller of KServe 0.20 makes of it is known from recordings. Kubernetes 1.35 and `ociModelMode: modelcar` are assumed. `specdec
-render --kserve 0.19` asks the same of one sis.
+on that version; what the controller of KServe 0.20 makes of it is known from recordings. Kubernetes 1.35 and
+`ociModelMode: modelcar` are assumed. `specdec render --kserve 0.19` asks the same of one sis.
 """
 
 
