@@ -1,4 +1,4 @@
-"""Builds the Kubernetes programs from the Go module proxy, once for each set of pins.
+"""Builds the cluster's programs from the Go module proxy, once for each set of pins.
 
 It never installs Go and never writes into the tree (`-mod=readonly`)."""
 
@@ -10,51 +10,86 @@ import re
 import shutil
 import subprocess
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 
 from hack.cluster import paths, versions
 from hack.cluster.errors import ClusterError
 
-MODULE = pathlib.Path(__file__).parent / "go"
-PACKAGES = {
-    "etcd": "go.etcd.io/etcd/server/v3",
-    "kube-apiserver": "k8s.io/kubernetes/cmd/kube-apiserver",
-    "kube-controller-manager": "k8s.io/kubernetes/cmd/kube-controller-manager",
-    "kube-scheduler": "k8s.io/kubernetes/cmd/kube-scheduler",
-    "kube-proxy": "k8s.io/kubernetes/cmd/kube-proxy",
-    "kubelet": "k8s.io/kubernetes/cmd/kubelet",
-    "kubectl": "k8s.io/kubernetes/cmd/kubectl",
-    "pause": "./pause",
-}
+_HERE = pathlib.Path(__file__).parent
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Module:
+    """One Go module: the programs whose dependencies are chosen together."""
+
+    root: pathlib.Path
+    packages: Mapping[str, str]
+    flags: str
+
+    def folder(self) -> pathlib.Path:
+        """The folder of the programs made from the present pins."""
+        return paths.cache() / "bin" / self.fingerprint()
+
+    def fingerprint(self) -> str:
+        """Change when, and only when, another build could come out."""
+        digest = hashlib.sha256()
+        for file in (self.root / "go.mod", self.root / "go.sum", *sorted(self.root.rglob("*.go"))):
+            digest.update(file.read_bytes())
+        digest.update(self.flags.encode())
+        return digest.hexdigest()[:12]
+
+
+KUBERNETES = Module(
+    root=_HERE / "go",
+    packages={
+        "etcd": "go.etcd.io/etcd/server/v3",
+        "kube-apiserver": "k8s.io/kubernetes/cmd/kube-apiserver",
+        "kube-controller-manager": "k8s.io/kubernetes/cmd/kube-controller-manager",
+        "kube-scheduler": "k8s.io/kubernetes/cmd/kube-scheduler",
+        "kube-proxy": "k8s.io/kubernetes/cmd/kube-proxy",
+        "kubelet": "k8s.io/kubernetes/cmd/kubelet",
+        "kubectl": "k8s.io/kubernetes/cmd/kubectl",
+        "pause": "./pause",
+    },
+    flags=versions.linker_flags(versions.KUBERNETES_STAMPS),
+)
+CONTAINERD = Module(
+    root=_HERE / "go-containerd",
+    packages={
+        "containerd": "github.com/containerd/containerd/v2/cmd/containerd",
+        "containerd-shim-runc-v2": "github.com/containerd/containerd/v2/cmd/containerd-shim-runc-v2",
+        "ctr": "github.com/containerd/containerd/v2/cmd/ctr",
+    },
+    flags=versions.linker_flags(versions.CONTAINERD_STAMPS),
+)
+_MODULES = {name: module for module in (KUBERNETES, CONTAINERD) for name in module.packages}
+PROGRAMS = tuple(_MODULES)
 
 
 def ensure(*names: str, say: Callable[[str], None] = print) -> dict[str, pathlib.Path]:
     """Return the path of each program, after building those that are missing."""
-    unknown = sorted(set(names) - set(PACKAGES))
+    unknown = sorted(set(names) - set(PROGRAMS))
     if unknown:
-        raise ClusterError(f"no recipe for {', '.join(unknown)}; there is one for {', '.join(PACKAGES)}")
-    built = {name: folder() / name for name in names}
-    if not _missing(built):
-        return built
-    with _locked():
-        for name, target in _missing(built).items():
-            _build(name, target, say)
-    return built
+        raise ClusterError(f"no recipe for {', '.join(unknown)}; there is one for {', '.join(PROGRAMS)}")
+    for module in (KUBERNETES, CONTAINERD):
+        wanted = [name for name in names if name in module.packages]
+        if _missing(module, wanted):
+            with _locked(module):
+                for name in _missing(module, wanted):
+                    _build(module, name, say)
+    return {name: path(name) for name in names}
 
 
-def folder() -> pathlib.Path:
-    """The folder of the programs made from the present pins."""
-    return paths.cache() / "bin" / fingerprint()
+def path(name: str) -> pathlib.Path:
+    """Where a program is, or will be once it is built."""
+    return _MODULES[name].folder() / name
 
 
 def fingerprint() -> str:
-    """Change when, and only when, another build could come out."""
-    digest = hashlib.sha256()
-    for file in (MODULE / "go.mod", MODULE / "go.sum", MODULE / "pause" / "main.go"):
-        digest.update(file.read_bytes())
-    digest.update(versions.linker_flags().encode())
-    return digest.hexdigest()[:12]
+    """Change when, and only when, any program of the cluster could come out different."""
+    return hashlib.sha256(f"{KUBERNETES.fingerprint()} {CONTAINERD.fingerprint()}".encode()).hexdigest()[:12]
 
 
 def go_version(text: str) -> tuple[int, int] | None:
@@ -63,28 +98,28 @@ def go_version(text: str) -> tuple[int, int] | None:
     return (int(found[1]), int(found[2])) if found else None
 
 
-def _missing(built: dict[str, pathlib.Path]) -> dict[str, pathlib.Path]:
-    return {name: target for name, target in built.items() if not target.exists()}
+def _missing(module: Module, names: Iterable[str]) -> list[str]:
+    return [name for name in names if not (module.folder() / name).exists()]
 
 
 @contextmanager
-def _locked() -> Iterator[None]:
+def _locked(module: Module) -> Iterator[None]:
     """Keep two callers from building the same program; the lock goes with the process that holds it."""
-    folder().mkdir(parents=True, exist_ok=True)
-    with (folder() / ".lock").open("w") as handle:
+    module.folder().mkdir(parents=True, exist_ok=True)
+    with (module.folder() / ".lock").open("w") as handle:
         fcntl.flock(handle, fcntl.LOCK_EX)
         yield
 
 
-def _build(name: str, target: pathlib.Path, say: Callable[[str], None]) -> None:
+def _build(module: Module, name: str, say: Callable[[str], None]) -> None:
     require_go()
-    say(f"building {name} ({PACKAGES[name]})")
+    package, target = module.packages[name], module.folder() / name
+    say(f"building {name} ({package})")
     started = time.monotonic()
     unfinished = target.with_suffix(".unfinished")
-    flags = ["-mod=readonly", "-trimpath", f"-ldflags={versions.linker_flags()}"]
     outcome = subprocess.run(
-        ["go", "build", *flags, "-o", str(unfinished), PACKAGES[name]],
-        cwd=MODULE,
+        ["go", "build", "-mod=readonly", "-trimpath", f"-ldflags={module.flags}", "-o", str(unfinished), package],
+        cwd=module.root,
         env=os.environ | {"CGO_ENABLED": "0"},
         stderr=subprocess.PIPE,
         text=True,
@@ -92,7 +127,7 @@ def _build(name: str, target: pathlib.Path, say: Callable[[str], None]) -> None:
     )
     if outcome.returncode != 0:
         last = "\n".join(outcome.stderr.splitlines()[-10:])
-        raise ClusterError(f"go build {PACKAGES[name]} failed in {MODULE}:\n{last}")
+        raise ClusterError(f"go build {package} failed in {module.root}:\n{last}")
     unfinished.rename(target)
     say(f"built {name} in {time.monotonic() - started:.0f} s")
 
@@ -104,7 +139,7 @@ def require_go() -> None:
         raise ClusterError(
             f"the local cluster is built from source and needs Go >= {wanted} on PATH: no `go` was found"
         )
-    asked = subprocess.run(["go", "env", "GOVERSION"], cwd=MODULE, capture_output=True, text=True, check=False)
+    asked = subprocess.run(["go", "env", "GOVERSION"], cwd=KUBERNETES.root, capture_output=True, text=True, check=False)
     found = go_version(asked.stdout.strip())
     if found is None or found < versions.GO_MINIMUM:
         words = asked.stdout.strip() or asked.stderr.strip() or "an unknown version"

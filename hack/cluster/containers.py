@@ -3,7 +3,7 @@
 import pathlib
 from collections.abc import Sequence
 
-from hack.cluster import shell
+from hack.cluster import binaries, shell
 from hack.cluster.paths import Layout
 
 _IMPORT_SECONDS = 900
@@ -11,7 +11,7 @@ _IMPORT_SECONDS = 900
 
 def client(layout: Layout, *words: str) -> list[str]:
     """Prefix a `ctr` command with the cluster's socket and the namespace that kubelet uses."""
-    return ["ctr", f"--address={layout.socket}", "--namespace=k8s.io", *words]
+    return [str(binaries.ensure("ctr")["ctr"]), f"--address={layout.socket}", "--namespace=k8s.io", *words]
 
 
 def answers(layout: Layout) -> bool:
@@ -25,13 +25,22 @@ def image_names(layout: Layout) -> list[str]:
 
 
 def purge(layout: Layout) -> int:
-    """Forget every container, and return how many there were; images stay."""
-    listed = shell.ask(client(layout, "containers", "ls", "-q"), timeout=10)
-    found = listed.out.split() if listed.code == 0 else []
+    """Forget every container and pod, and return how many there were; images stay."""
+    found = _listed(layout, "containers", "ls", "-q")
     if found:
         shell.ask(client(layout, "tasks", "rm", "--force", *found), timeout=30)
         shell.ask(client(layout, "containers", "rm", *found), timeout=30)
-    return len(found)
+    # A pod's lease has the pod's name, and keeps the snapshots of its image volumes.
+    pods = _listed(layout, "leases", "ls", "-q")
+    if pods:
+        shell.ask(client(layout, "sandboxes", "rm", "--force", *pods), timeout=30)
+        shell.ask(client(layout, "leases", "rm", "--sync", *pods), timeout=30)
+    return len(found) + len(pods)
+
+
+def _listed(layout: Layout, *words: str) -> list[str]:
+    answer = shell.ask(client(layout, *words), timeout=10)
+    return answer.out.splitlines() if answer.code == 0 else []
 
 
 def load(layout: Layout, archive: pathlib.Path) -> None:

@@ -8,6 +8,8 @@ from hack.cluster.paths import Layout
 from hack.cluster.pki import NODE_NAME
 
 API_PORT = 6443
+# Image volumes: beta, and off by default before Kubernetes 1.35. API server and kubelet must agree.
+FEATURE_GATES = ("ImageVolume",)
 ETCD = "http://127.0.0.1:2379"
 _ETCD_PEER = "http://127.0.0.1:2380"
 _ISSUER = "https://kubernetes.default.svc"
@@ -53,6 +55,7 @@ def apiserver(layout: Layout, binaries: Binaries) -> list[str]:
         f"--kubelet-client-key={pki / 'admin.key'}",
         "--authorization-mode=Node,RBAC",
         "--allow-privileged=true",
+        f"--feature-gates={','.join(f'{gate}=true' for gate in FEATURE_GATES)}",
         "--profiling=false",
     ]
 

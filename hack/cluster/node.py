@@ -5,6 +5,7 @@ import pathlib
 from collections.abc import Mapping
 
 from hack.cluster import netns
+from hack.cluster.controlplane import FEATURE_GATES
 from hack.cluster.paths import Layout
 from hack.cluster.pki import NODE_NAME
 
@@ -15,35 +16,45 @@ CNI_PLUGINS = pathlib.Path("/usr/lib/cni")
 Binaries = Mapping[str, pathlib.Path]
 
 
-def containerd(layout: Layout) -> list[str]:
-    """The container runtime, from the distribution's package."""
-    return ["containerd", f"--config={layout.conf / 'containerd.toml'}"]
+def containerd(layout: Layout, binaries: Binaries) -> list[str]:
+    """The container runtime; runc, which it calls, is the distribution's."""
+    return [str(binaries["containerd"]), f"--config={layout.conf / 'containerd.toml'}"]
 
 
-def containerd_config(layout: Layout, filesystem: str) -> str:
+def containerd_config(layout: Layout, binaries: Binaries, filesystem: str) -> str:
     """Images under a folder that stays, everything else under one that goes."""
     # In a container the cache may itself lie on an overlay, which cannot carry another: copy, then.
     snapshotter = "native" if filesystem == "overlay" else "overlayfs"
-    return f"""version = 2
+    return f"""version = 3
 root = "{layout.images}"
 state = "{layout.run / "containerd"}"
 [grpc]
   address = "{layout.socket}"
-[plugins."io.containerd.grpc.v1.cri"]
-  sandbox_image = "{PAUSE_IMAGE}"
+[plugins."io.containerd.cri.v1.images"]
+  snapshotter = "{snapshotter}"
+  [plugins."io.containerd.cri.v1.images".pinned_images]
+    sandbox = "{PAUSE_IMAGE}"
+# What `ctr` imports is unpacked where pods look for it.
+[[plugins."io.containerd.transfer.v1.local".unpack_config]]
+  platform = "linux"
+  snapshotter = "{snapshotter}"
+[plugins."io.containerd.cri.v1.runtime"]
   # Without CAP_SYS_RESOURCE a lower score is refused, and runc dies with "can't get final child's PID".
   restrict_oom_score_adj = true
   # Pod network namespaces are mounted under `state`, where `down` finds them.
   netns_mounts_under_state_dir = true
-  [plugins."io.containerd.grpc.v1.cri".cni]
-    bin_dir = "{CNI_PLUGINS}"
+  [plugins."io.containerd.cri.v1.runtime".cni]
+    bin_dirs = ["{CNI_PLUGINS}"]
     conf_dir = "{layout.conf / "cni"}"
-  [plugins."io.containerd.grpc.v1.cri".containerd]
-    snapshotter = "{snapshotter}"
-    [plugins."io.containerd.grpc.v1.cri".containerd.runtimes.runc]
-      runtime_type = "io.containerd.runc.v2"
-      [plugins."io.containerd.grpc.v1.cri".containerd.runtimes.runc.options]
-        SystemdCgroup = false
+  [plugins."io.containerd.cri.v1.runtime".containerd.runtimes.runc]
+    runtime_type = "io.containerd.runc.v2"
+    # A distribution's shim may come first on PATH, and does not understand this containerd.
+    runtime_path = "{binaries["containerd-shim-runc-v2"]}"
+    [plugins."io.containerd.cri.v1.runtime".containerd.runtimes.runc.options]
+      SystemdCgroup = false
+# Its socket would lie in a folder of the machine.
+[plugins."io.containerd.nri.v1.nri"]
+  disable = true
 [plugins."io.containerd.internal.v1.opt"]
   path = "{layout.run / "opt"}"
 """
@@ -98,6 +109,7 @@ def kubelet_config(layout: Layout) -> dict[str, object]:
         "cgroupRoot": f"/{layout.name}",
         "failCgroupV1": False,
         "failSwapOn": False,
+        "featureGates": dict.fromkeys(FEATURE_GATES, True),
         "oomScoreAdj": 0,
         "evictionHard": {"memory.available": "100Mi", "nodefs.available": "1%", "imagefs.available": "1%"},
         "imageGCHighThresholdPercent": 100,

@@ -10,8 +10,6 @@ from hack.cluster.errors import ClusterError
 
 # program -> Debian package
 PROGRAMS = {
-    "containerd": "containerd",
-    "ctr": "containerd",
     "runc": "runc",
     "iptables": "iptables",
     "ip": "iproute2",

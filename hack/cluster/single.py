@@ -26,7 +26,6 @@ from hack.cluster import (
 from hack.cluster.paths import Layout
 
 PREFERRED_PORT = 26443
-PROGRAMS = tuple(binaries.PACKAGES)
 # Every process of a running node, in the order in which they start.
 COMPONENTS = (
     "forward",
@@ -69,7 +68,7 @@ class Node:
 
     def build(self) -> None:
         """Build every program, so that a missing Go is said before anything runs."""
-        binaries.ensure(*PROGRAMS, say=self.say)
+        self._programs()
 
     def make_network(self) -> None:
         """Make the namespaces and groups that everything else starts in."""
@@ -82,12 +81,12 @@ class Node:
 
     def start_control_plane(self) -> None:
         """Start etcd and the API server, and containerd beside them: it has time to load its images."""
-        programs = binaries.ensure("etcd", "kube-apiserver", say=self.say)
+        programs = self._programs()
         port = self._forward()
-        self._write_configuration(port)
+        self._write_configuration(port, programs)
         self._spawn("etcd", controlplane.etcd(self.layout, programs))
         self._spawn("kube-apiserver", controlplane.apiserver(self.layout, programs))
-        self._spawn("containerd", node.containerd(self.layout))
+        self._spawn("containerd", node.containerd(self.layout, programs))
         ready.until(
             "answer from the API server",
             lambda: ready.api_ready(port, self.layout.pki / "ca.crt"),
@@ -98,11 +97,11 @@ class Node:
 
     def start_node(self) -> None:
         """Start the controllers and kubelet, and wait until pods can run."""
-        programs = binaries.ensure(*PROGRAMS, say=self.say)
+        programs = self._programs()
         self._spawn("kube-controller-manager", controlplane.controller_manager(self.layout, programs))
         self._spawn("kube-scheduler", controlplane.scheduler(self.layout, programs))
         self._spawn("kube-proxy", controlplane.proxy(self.layout, programs))
-        self._prepare_containerd()
+        self._prepare_containerd(programs)
         self._spawn("kubelet", node.kubelet(self.layout, programs))
         ready.until(
             "node that is Ready",
@@ -112,18 +111,20 @@ class Node:
             timeout=90,
         )
 
-    def _prepare_containerd(self) -> None:
+    def _prepare_containerd(self, programs: node.Binaries) -> None:
         """Drop containers of an earlier run that was cut short, and bring in the sandbox image."""
         self._await_containerd()
         if containers.purge(self.layout):
             # The CRI part keeps its own list in memory and would go on reporting what is gone.
             process.stop([process.recall_all(self.layout.processes)["containerd"]], grace=5.0)
-            self._spawn("containerd", node.containerd(self.layout))
+            self._spawn("containerd", node.containerd(self.layout, programs))
             self._await_containerd()
         if node.PAUSE_IMAGE not in containers.image_names(self.layout):
-            program = binaries.ensure("pause", say=self.say)["pause"]
-            archive = pause.archive(program, node.PAUSE_IMAGE, self.layout.run / "pause.tar")
+            archive = pause.archive(programs["pause"], node.PAUSE_IMAGE, self.layout.run / "pause.tar")
             containers.load(self.layout, archive)
+
+    def _programs(self) -> node.Binaries:
+        return binaries.ensure(*binaries.PROGRAMS, say=self.say)
 
     def _await_containerd(self) -> None:
         ready.until(
@@ -143,7 +144,7 @@ class Node:
             port: int = listener.getsockname()[1]
         return port
 
-    def _write_configuration(self, port: int) -> None:
+    def _write_configuration(self, port: int, programs: node.Binaries) -> None:
         layout = self.layout
         inside = f"https://127.0.0.1:{controlplane.API_PORT}"
         kubeconfig.write(layout.kubeconfig, server=f"https://127.0.0.1:{port}", pki=layout.pki, who="admin")
@@ -151,7 +152,8 @@ class Node:
         kubeconfig.write(layout.run / "kubeconfig.node", server=inside, pki=layout.pki, who="node")
         (layout.conf / "cni").mkdir(parents=True, exist_ok=True)
         (layout.conf / "cni" / "10-specdec.conflist").write_text(node.cni_config(layout))
-        (layout.conf / "containerd.toml").write_text(node.containerd_config(layout, mounts.filesystem(layout.images)))
+        runtime = node.containerd_config(layout, programs, mounts.filesystem(layout.images))
+        (layout.conf / "containerd.toml").write_text(runtime)
         (layout.conf / "kubelet.yaml").write_text(yaml.safe_dump(node.kubelet_config(layout)))
         (layout.conf / "proxy.yaml").write_text(yaml.safe_dump(controlplane.proxy_config(layout)))
 

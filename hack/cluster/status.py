@@ -13,7 +13,7 @@ from hack.cluster.record import Driver, Flavour
 # Names under which the API server reports on its neighbours.
 _REPORTED = {"etcd": "etcd-0", "kube-scheduler": "scheduler", "kube-controller-manager": "controller-manager"}
 _FINE = "fine"
-_VERSIONS = {"etcd": versions.ETCD, "containerd": "Debian", "forward": ""}
+_VERSIONS = {"etcd": versions.ETCD, "containerd": versions.CONTAINERD, "forward": ""}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

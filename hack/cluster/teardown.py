@@ -3,6 +3,7 @@
 Every step works on what it finds: a node that was half started, or half taken down, is no special case."""
 
 import contextlib
+import json
 import os
 import pathlib
 import shutil
@@ -10,7 +11,7 @@ import signal
 import time
 from collections.abc import Callable
 
-from hack.cluster import cgroups, containers, mounts, netns, process
+from hack.cluster import binaries, cgroups, containers, mounts, netns, process
 from hack.cluster.errors import ClusterError
 from hack.cluster.paths import Layout
 
@@ -28,7 +29,8 @@ def take_down(layout: Layout) -> None:
     """Remove everything but images and logs."""
     identities = process.recall_all(layout.processes)
     process.stop((who for name, who in identities.items() if name not in _LAST), grace=3.0)
-    if process.alive(identities.get("containerd")):
+    # Nothing is built on the way down: what is not forgotten now is forgotten at the next start.
+    if process.alive(identities.get("containerd")) and binaries.path("ctr").exists():
         containers.purge(layout)
     # What they keep is thrown away below: there is nothing to wait for.
     process.stop((who for name, who in identities.items() if name in _LAST), grace=1.0)
@@ -36,7 +38,7 @@ def take_down(layout: Layout) -> None:
     mounts.undo(layout.run)
     if cgroups.exists(layout.name):
         _retry(lambda: cgroups.remove(layout.name))
-    _forget_traces(layout)
+    forget_traces(layout)
     remove_run(layout)
 
 
@@ -60,10 +62,10 @@ def _kill(pids: list[int]) -> None:
             os.kill(pid, signal.SIGKILL)
 
 
-def _forget_traces(layout: Layout) -> None:
+def forget_traces(layout: Layout) -> None:
     """Remove the files that containerd, CNI and kubelet keep in places of their own choice."""
-    for note in (layout.run / "containerd").glob("io.containerd.runtime.v2.task/*/*/address"):
-        pathlib.Path(note.read_text().strip().removeprefix("unix://")).unlink(missing_ok=True)
+    for note in (layout.run / "containerd").glob("io.containerd.runtime.v2.task/*/*/bootstrap.json"):
+        pathlib.Path(json.loads(note.read_text())["address"].removeprefix("unix://")).unlink(missing_ok=True)
     for result in _CNI_RESULTS.glob(f"{layout.name}-*-eth0"):
         sandbox = result.name.removeprefix(f"{layout.name}-").removesuffix("-eth0")
         result.unlink(missing_ok=True)

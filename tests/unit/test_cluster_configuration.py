@@ -6,6 +6,7 @@ import pathlib
 import shutil
 import stat
 import tomllib
+from typing import Any
 
 import pytest
 import yaml
@@ -15,7 +16,7 @@ from hack.cluster.paths import Layout, cache, layout
 from hack.cluster.record import Driver, Flavour, Record
 
 LAYOUT = Layout(root=pathlib.Path("/cache/cluster"))
-PROGRAMS = {name: pathlib.Path("/bin") / name for name in binaries.PACKAGES}
+PROGRAMS = {name: pathlib.Path("/bin") / name for name in binaries.PROGRAMS}
 
 
 def flags(argv: list[str]) -> dict[str, str]:
@@ -48,26 +49,47 @@ def test_the_server_certificate_is_valid_for_pods_and_for_this_machine() -> None
         assert f"IP:{address}" in names.split(",")
 
 
+def runtime(filesystem: str = "ext4") -> dict[str, Any]:
+    return tomllib.loads(node.containerd_config(LAYOUT, PROGRAMS, filesystem))
+
+
 def test_the_sandbox_image_is_the_one_that_is_made_here() -> None:
-    told = tomllib.loads(node.containerd_config(LAYOUT, "ext4"))["plugins"]["io.containerd.grpc.v1.cri"]
-    assert told["sandbox_image"] == node.PAUSE_IMAGE
-    assert told["restrict_oom_score_adj"] is True
+    told = runtime()["plugins"]
+    assert told["io.containerd.cri.v1.images"]["pinned_images"]["sandbox"] == node.PAUSE_IMAGE
+    assert told["io.containerd.cri.v1.runtime"]["restrict_oom_score_adj"] is True
+
+
+def test_pods_run_with_the_shim_that_was_built_with_containerd() -> None:
+    """One from the distribution may come first on PATH, and its containerd is another."""
+    started = runtime()["plugins"]["io.containerd.cri.v1.runtime"]["containerd"]["runtimes"]["runc"]
+    assert started["runtime_path"] == str(PROGRAMS["containerd-shim-runc-v2"])
+    assert node.containerd(LAYOUT, PROGRAMS)[0] == str(PROGRAMS["containerd"])
+
+
+def test_api_server_and_kubelet_agree_on_image_volumes() -> None:
+    """With the gate on one side only, a pod's volume is dropped, or never mounted."""
+    assert flags(controlplane.apiserver(LAYOUT, PROGRAMS))["feature-gates"] == "ImageVolume=true"
+    assert node.kubelet_config(LAYOUT)["featureGates"] == {"ImageVolume": True}
 
 
 @pytest.mark.parametrize(("filesystem", "snapshotter"), [("ext4", "overlayfs"), ("overlay", "native")])
 def test_an_overlay_is_not_laid_on_an_overlay(filesystem: str, snapshotter: str) -> None:
-    told = tomllib.loads(node.containerd_config(LAYOUT, filesystem))
-    assert told["plugins"]["io.containerd.grpc.v1.cri"]["containerd"]["snapshotter"] == snapshotter
+    """And what is imported is unpacked where pods look for it, not once more elsewhere."""
+    told = runtime(filesystem)["plugins"]
+    assert told["io.containerd.cri.v1.images"]["snapshotter"] == snapshotter
+    unpacked = told["io.containerd.transfer.v1.local"]["unpack_config"]
+    assert [place["snapshotter"] for place in unpacked] == [snapshotter]
 
 
 def test_images_stay_and_everything_else_goes_with_the_run_folder() -> None:
-    told = tomllib.loads(node.containerd_config(LAYOUT, "ext4"))
+    told = runtime()
     assert pathlib.Path(told["root"]) == LAYOUT.images
     assert LAYOUT.run not in LAYOUT.images.parents
     kubelet = node.kubelet_config(LAYOUT)
     homes = [told["state"], told["grpc"]["address"], kubelet["podLogsDir"], kubelet["volumePluginDir"]]
     homes.append(flags(node.kubelet(LAYOUT, PROGRAMS))["root-dir"])
     assert all(LAYOUT.run in pathlib.Path(str(home)).parents for home in homes)
+    assert told["plugins"]["io.containerd.nri.v1.nri"]["disable"] is True  # its socket lies in a folder of the machine
 
 
 def test_pods_live_in_the_cgroup_that_is_emptied_on_the_way_down() -> None:
@@ -146,8 +168,10 @@ def test_a_record_is_read_back_and_a_torn_one_is_no_record(tmp_path: pathlib.Pat
     assert record.read(place) is None
 
 
-def test_the_module_pins_the_versions_that_are_announced() -> None:
-    text = (binaries.MODULE / "go.mod").read_text()
+def test_the_modules_pin_the_versions_that_are_announced() -> None:
+    runtime_pins = (binaries.CONTAINERD.root / "go.mod").read_text()
+    assert f"github.com/containerd/containerd/v2 v{versions.CONTAINERD} " in runtime_pins
+    text = (binaries.KUBERNETES.root / "go.mod").read_text()
     assert f"k8s.io/kubernetes v{versions.KUBERNETES} " in text
     assert f"go.etcd.io/etcd/server/v3 v{versions.ETCD} " in text
     staging = versions.KUBERNETES.replace("1.", "0.", 1)
@@ -156,10 +180,34 @@ def test_the_module_pins_the_versions_that_are_announced() -> None:
     assert all(line.endswith(f" v{staging}") for line in replaced)
 
 
-def test_every_program_from_the_module_is_declared_there() -> None:
-    tools = (binaries.MODULE / "go.mod").read_text()
-    for package in binaries.PACKAGES.values():
+@pytest.mark.parametrize("module", [binaries.KUBERNETES, binaries.CONTAINERD])
+def test_every_program_from_a_module_is_declared_there(module: binaries.Module) -> None:
+    tools = (module.root / "go.mod").read_text()
+    for package in module.packages.values():
         assert package.startswith("./") or f"\t{package}\n" in tools
+
+
+@pytest.mark.parametrize("part", ["go.mod", "go.sum", "more/main.go"])
+def test_other_pins_or_sources_are_another_build(tmp_path: pathlib.Path, part: str) -> None:
+    (tmp_path / "more").mkdir()
+    for name in ("go.mod", "go.sum", "more/main.go"):
+        (tmp_path / name).write_text("before")
+    module = binaries.Module(root=tmp_path, packages={}, flags="-s")
+    before = module.fingerprint()
+    (tmp_path / part).write_text("after")
+    assert module.fingerprint() != before
+
+
+def test_other_linker_flags_are_another_build(tmp_path: pathlib.Path) -> None:
+    for name in ("go.mod", "go.sum"):
+        (tmp_path / name).write_text("")
+    made = {binaries.Module(root=tmp_path, packages={}, flags=flag).fingerprint() for flag in ("-s", "-w")}
+    assert len(made) == 2
+
+
+def test_kubernetes_and_its_runtime_are_built_apart() -> None:
+    """A new containerd must not cost minutes of building Kubernetes again."""
+    assert binaries.path("kubelet").parent != binaries.path("ctr").parent
 
 
 def test_an_unknown_program_is_named_with_the_known_ones() -> None:

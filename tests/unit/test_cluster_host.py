@@ -9,7 +9,7 @@ import subprocess
 import tarfile
 
 import pytest
-from hack.cluster import cgroups, engine, forward, mounts, packages, pause, shell, teardown
+from hack.cluster import binaries, cgroups, containers, engine, forward, mounts, packages, pause, shell, teardown
 from hack.cluster.errors import ClusterError
 from hack.cluster.paths import Layout
 
@@ -59,6 +59,44 @@ def test_a_folder_with_a_mount_in_it_is_not_removed(mounted: Layout, tmp_path: p
     teardown.remove_run(mounted)
     assert not mounted.run.exists()
     assert (tmp_path / "models" / "target").is_dir()
+
+
+def test_the_socket_of_a_killed_shim_is_removed(tmp_path: pathlib.Path) -> None:
+    """It lies in a folder of the machine, where nobody else would."""
+    place, socket = Layout(root=tmp_path / "cluster"), tmp_path / "shim.sock"
+    bundle = place.run / "containerd" / "io.containerd.runtime.v2.task" / "k8s.io" / "pod"
+    bundle.mkdir(parents=True)
+    (bundle / "bootstrap.json").write_text(json.dumps({"version": 3, "address": f"unix://{socket}"}))
+    socket.touch()
+    teardown.forget_traces(place)
+    assert not socket.exists()
+
+
+CLIENT = """#!/bin/sh
+shift 2
+echo "$*" >> {log}
+case "$*" in
+    "containers ls -q") printf 'sandbox\\nengine\\n' ;;
+    "leases ls -q") printf 'pod\\n' ;;
+esac
+"""
+
+
+def test_nothing_of_a_pod_stays_in_the_store_of_images(monkeypatch: pytest.MonkeyPatch, tmp_path: pathlib.Path) -> None:
+    """A lease that stayed would keep the snapshots of the pod's image volumes for ever."""
+    monkeypatch.setenv("SPECDEC_CACHE", str(tmp_path))
+    program, log = binaries.path("ctr"), tmp_path / "log"
+    program.parent.mkdir(parents=True)
+    program.write_text(CLIENT.format(log=log))
+    program.chmod(0o755)
+    assert containers.purge(Layout(root=tmp_path / "cluster")) == 3
+    asked = [line for line in log.read_text().splitlines() if " ls" not in line]
+    assert asked == [
+        "tasks rm --force sandbox engine",
+        "containers rm sandbox engine",
+        "sandboxes rm --force pod",
+        "leases rm --sync pod",
+    ]
 
 
 @pytest.mark.parametrize(
