@@ -66,6 +66,17 @@ S3_MISSING = "RuntimeError: Failed to fetch model. No model found in s3://models
             "FolderNotFound",
             "subPath",
         ),
+        (
+            pod(
+                engine=ContainerView(
+                    name="kserve-container",
+                    waiting="CreateContainerError",
+                    waiting_words="failed to mount image volume: ImageVolumeMountFailed: ensure image subpath exists",
+                )
+            ),
+            "FolderNotFound",
+            "image volume",
+        ),
     ],
 )
 def test_what_keeps_artifacts_away_is_told_in_the_clusters_words(seen: PodView, reason: str, words: str) -> None:
@@ -91,6 +102,21 @@ def test_nothing_is_claimed_that_no_container_shows(seen: PodView, status: str, 
     """An engine that started had its mounts; a GPU that is missing says nothing about artifacts."""
     said = arrival(LAYOUT, None, [seen])
     assert (said.status, said.reason) == (status, reason)
+
+
+def test_the_image_of_a_volume_is_told_from_the_engines_own() -> None:
+    """The kubelet lets the engine's container wait for either; only one is an artifact."""
+    volume = {"name": "specdec-target", "image": {"reference": "registry/llama:1"}}
+    layout = Layout(target=TARGET, draft=None, volumes=(volume,), mounts=({"mountPath": TARGET},))
+
+    def waits_for(image: str) -> tuple[str, str]:
+        words = f'Back-off pulling image "{image}"'
+        engine = ContainerView(name="kserve-container", waiting="ImagePullBackOff", waiting_words=words)
+        said = arrival(layout, None, [pod(engine=engine)])
+        return said.status, said.reason
+
+    assert waits_for("registry/llama:1") == ("False", "ImagePull")
+    assert waits_for("specdec-runtime:cpu") == ("Unknown", "NotStarted")
 
 
 def test_events_speak_where_nothing_else_does() -> None:

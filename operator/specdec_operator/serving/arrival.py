@@ -17,6 +17,8 @@ _BUSY: Final = frozenset({"PodInitializing", "ContainerCreating"})
 _IMAGE: Final = frozenset({"ErrImagePull", "ImagePullBackOff", "InvalidImageName", "ErrImageNeverPull"})
 _CLAIM_MISSING: Final = re.compile(r'persistentvolumeclaim "(?P<claim>[^"]+)" (not found|is being deleted)')
 _CLAIM_UNBOUND: Final = re.compile(r"unbound immediate PersistentVolumeClaims|didn't find available persistent volumes")
+_SUB_PATH: Final = re.compile(r"subPath|image subpath|failed to mount image volume")
+"""The kubelet's and containerd's words for a folder that a claim or an image lacks."""
 _MOUNTS: Final = frozenset({"FailedMount", "FailedAttachVolume", "FailedMapVolume"})
 _MOST_WORDS: Final = 400
 
@@ -37,8 +39,9 @@ def arrival(
     pods = tuple(pods)
     if deployment is not None and (dropped := _dropped(layout, deployment)):
         return dropped
+    images = {each["image"]["reference"] for each in layout.volumes if "image" in each}
     for pod in pods:
-        if trouble := trouble_of(pod):
+        if trouble := trouble_of(pod) or _image_trouble(pod, images):
             return Arrival(status="False", reason=trouble[0], message=trouble[1])
     if any(pod.ready or pod.engine.running or pod.engine.ends for pod in pods):
         return Arrival(status="True", reason="Staged", message=_where(layout))
@@ -60,8 +63,16 @@ def trouble_of(pod: PodView) -> tuple[str, str] | None:
         if trouble := _helper_trouble(pod.name, helper):
             return trouble
     engine = pod.engine
-    if engine.waiting and engine.waiting not in _BUSY and "subPath" in engine.waiting_words:
+    if engine.waiting and engine.waiting not in _BUSY and _SUB_PATH.search(engine.waiting_words):
         return "FolderNotFound", f"pod {pod.name}: {engine.waiting_words[:_MOST_WORDS]}"
+    return None
+
+
+def _image_trouble(pod: PodView, images: Iterable[str]) -> tuple[str, str] | None:
+    """Why the image of an image volume does not come: the engine's container waits for it as for its own."""
+    engine = pod.engine
+    if engine.waiting in _IMAGE and any(each in engine.waiting_words for each in images):
+        return "ImagePull", f"pod {pod.name}: {engine.waiting}: {engine.waiting_words[:_MOST_WORDS]}"
     return None
 
 
