@@ -51,6 +51,6 @@ def _memory(plan: MemoryPlan) -> list[Any]:
         return [said]
     table = Table("memory of one device", "size", "in the budget", "how it is known")
     for term in plan.terms:
-        known = "estimate: " if term.estimated else ""
+        known = "estimate: " if term.estimated and not term.source.startswith("estimate") else ""
         table.add_row(term.name, amount(term.bytes), "yes" if term.counted else "no", f"{known}{term.source}")
     return [table, said]
