@@ -199,7 +199,7 @@ TOLD = json.dumps({"reason": "Unauthorized", "message": "S3 error [403]: Forbidd
 @pytest.mark.parametrize(
     ("body", "pods", "stand", "reason", "said"),
     [
-        (None, [], Stand.MISSING, "", ""),
+        (None, [], Stand.MISSING, "Waiting", "its turn has not come"),
         (job(), [], Stand.RUNNING, "Starting", "does not run yet"),
         (job(), [pod(waiting("ContainerCreating"))], Stand.RUNNING, "Starting", "does not run yet"),
         (job(), [pod({"running": {}})], Stand.RUNNING, "Downloading", "pod j-x is at work"),

@@ -57,7 +57,8 @@ def _fetch(key: Key, name: str, download: Download, stores: Stores, memory: Down
     body, made = stores.jobs(key).get(name), memory.made.get(name)
     seen = body["metadata"].get("uid") if body else None
     if made is not None and seen != made.uid and now - made.at < _UNSEEN:
-        return Fetch(download=download, view=JobView(stand=Stand.RUNNING, attempt=1, reason="Starting"))
+        view = JobView(stand=Stand.RUNNING, attempt=1, reason="Starting", message="its Job was just made")
+        return Fetch(download=download, view=view)
     notes = body["metadata"].get("annotations", {}) if body else {}
     view = job_view(body, stores.stagers(key))
     if view.stand is Stand.DONE and memory.claim_uid and notes.get(CLAIM_ANNOTATION) != memory.claim_uid:

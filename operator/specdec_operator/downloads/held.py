@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from specdec_operator.downloads.view import Stand
+from specdec_operator.downloads.view import WELL, Stand
 from specdec_operator.downloads.waiting import Fetch
 from specdec_operator.serving.arrival import Arrival
 from specdec_operator.serving.pods import PodView
@@ -24,10 +24,7 @@ def held_rollout(fetches: Sequence[Fetch], pods: Sequence[PodView]) -> RolloutVi
 def held_arrival(fetches: Sequence[Fetch]) -> Arrival:
     """The condition ArtifactsStaged while downloads are not done: the first that is in trouble, else the first."""
     waiting = [each for each in fetches if not each.done]
-    troubled = [each for each in waiting if each.view.stand is Stand.FAILED or each.view.reason not in _WELL]
+    troubled = [each for each in waiting if each.view.stand is Stand.FAILED or each.view.reason not in WELL]
     first = (troubled or waiting)[0]
     reason = first.view.reason if troubled else "Downloading"
     return Arrival(status="False", reason=reason, message="; ".join(each.words for each in waiting))
-
-
-_WELL = frozenset({"Starting", "Downloading"})

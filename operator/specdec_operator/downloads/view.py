@@ -16,7 +16,8 @@ Json = Mapping[str, Any]
 _FIRST_WAIT: Final = 60.0
 _LONGEST_WAIT: Final = 3600.0
 _MOST_WORDS: Final = 400
-_WELL: Final = frozenset({"Starting", "Downloading"})
+WELL: Final = frozenset({"Waiting", "Starting", "Downloading"})
+"""Reasons of a download that needs nothing but time."""
 
 
 class Stand(StrEnum):
@@ -56,7 +57,7 @@ class Progress:
 def job_view(body: Json | None, pods: Iterable[Json] = ()) -> JobView:
     """A Job as the API server gives it, None for one that is not there, with the pods of its sis."""
     if body is None:
-        return JobView(stand=Stand.MISSING)
+        return JobView(stand=Stand.MISSING, reason="Waiting", message="its turn has not come")
     meta, status = body["metadata"], body.get("status", {})
     conditions = {each["type"]: each for each in status.get("conditions", ()) if each.get("status") == "True"}
     own = [pod_view(each) for each in pods if _owned(each, meta.get("uid"))]
@@ -83,7 +84,7 @@ def due(view: JobView, now: float, *, made_of: str) -> bool:
     changed = view.made_of != made_of
     if view.stand is Stand.FAILED:
         return changed or now >= (view.finished or 0.0) + wait(view.attempt)
-    return view.stand is Stand.RUNNING and changed and view.reason not in _WELL
+    return view.stand is Stand.RUNNING and changed and view.reason not in WELL
 
 
 def next_attempt(view: JobView, made_of: str) -> int:
