@@ -119,6 +119,22 @@ def test_the_image_of_a_volume_is_told_from_the_engines_own() -> None:
     assert waits_for("specdec-runtime:cpu") == ("Unknown", "NotStarted")
 
 
+@pytest.mark.parametrize(
+    ("numbers", "status"),
+    [
+        ({"updatedReplicas": 1, "availableReplicas": 1, "replicas": 1}, "True"),
+        ({"updatedReplicas": 1, "availableReplicas": 1, "replicas": 2}, "Unknown"),
+        ({"updatedReplicas": 1, "replicas": 1}, "Unknown"),
+    ],
+)
+def test_a_deployment_that_serves_has_its_artifacts_whoever_told_of_it_first(numbers: Body, status: str) -> None:
+    """Its event may come before those of its pods; while old pods serve it proves nothing."""
+    mounts = [{"mountPath": TARGET}, {"mountPath": DRAFT}]
+    engine = {"name": "kserve-container", "volumeMounts": mounts}
+    body = {"spec": {"template": {"spec": {"containers": [engine]}}}, "status": numbers}
+    assert arrival(LAYOUT, deployment_view(body), []).status == status
+
+
 def test_events_speak_where_nothing_else_does() -> None:
     """The newest failed mount; other warnings are about something else."""
     events = [

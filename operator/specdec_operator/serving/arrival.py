@@ -43,7 +43,7 @@ def arrival(
     for pod in pods:
         if trouble := trouble_of(pod) or _image_trouble(pod, images):
             return Arrival(status="False", reason=trouble[0], message=trouble[1])
-    if any(pod.ready or pod.engine.running or pod.engine.ends for pod in pods):
+    if _up(deployment) or any(pod.ready or pod.engine.running or pod.engine.ends for pod in pods):
         return Arrival(status="True", reason="Staged", message=_where(layout))
     if words := _mount_words(events):
         return Arrival(status="False", reason="MountFailed", message=words)
@@ -51,6 +51,11 @@ def arrival(
     if busy is not None:
         return Arrival(status="False", reason="Staging", message=f"container {busy.name} is at work")
     return Arrival(status="Unknown", reason="NotStarted", message="no pod has come so far that its artifacts matter")
+
+
+def _up(deployment: DeploymentView | None) -> bool:
+    """Whether the Deployment has pods of this revision that serve: it may be told of before they are."""
+    return deployment is not None and deployment.available > 0 and deployment.total == deployment.updated
 
 
 def trouble_of(pod: PodView) -> tuple[str, str] | None:
