@@ -1,4 +1,4 @@
-"""The preStop hook: keeps a pod that gets no new requests until those it has are answered.
+"""The preStop hook: keeps a pod that gets no new clients until it has answered those it has, and let go of them.
 
 Without it the old pod of a rollout is told to stop in the middle of its requests, and their clients wait for nothing.
 """
@@ -6,28 +6,46 @@ Without it the old pod of a rollout is told to stop in the middle of its request
 from __future__ import annotations
 
 import time
+from typing import TYPE_CHECKING
 
-from specdec_runtime import counters
+from specdec_runtime import connections, counters, leaving
 from specdec_runtime.api import NotAnsweredError, Server
 
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
 _SETTLE = 2.0
-"""Seconds in which services still send requests to a pod that is on its way out."""
+"""Seconds in which services still send clients to a pod that is on its way out."""
 _LOOK = 0.25
 
 
-def drain(port: int, seconds: float, *, settle: float = _SETTLE) -> str:
-    """Wait until the server has nothing to do, for `seconds` at most; return one sentence."""
+def drain(
+    port: int, seconds: float, *, settle: float = _SETTLE, clients: Callable[[int], int] = connections.count
+) -> str:
+    """Wait until the server has no request and no client left, for `seconds` at most; return one sentence.
+
+    clients: tells how many connections a port has.
+    """
     started = time.monotonic()
+    _say_so()
     time.sleep(min(settle, seconds))
     while (left := started + seconds - time.monotonic()) > 0:
         try:
             page = Server(port=port, deadline=time.monotonic() + left).get("/metrics")
         except NotAnsweredError as error:
             return f"nothing to wait for: {error}"
-        if not _requests(page):
+        if not _requests(page) and not clients(port):
             return f"drained in {time.monotonic() - started:.1f} s"
         time.sleep(_LOOK)
-    return f"requests were still under way after {seconds:.0f} s"
+    return f"clients were still there after {seconds:.0f} s"
+
+
+def _say_so() -> None:
+    """Have the server close each connection with its next answer, where leaving.py is among its middlewares."""
+    try:
+        leaving.mark().touch()
+    except OSError as error:
+        print(f"specdec: {leaving.mark()} cannot be written, clients keep their connections: {error}", flush=True)
 
 
 def _requests(page: str) -> float:
