@@ -10,6 +10,7 @@ from hack import images
 from hack.cluster import paths
 from hack.cluster.errors import ClusterError
 from hack.images import box, build, content, tool
+from hack.models import faults
 
 if TYPE_CHECKING:
     import pathlib
@@ -29,10 +30,16 @@ def folder() -> pathlib.Path:
 
 
 def ensure() -> pathlib.Path:
-    """Return the folder of the trained pair; a training that was cut off leaves nothing behind."""
+    """Return the folder of the trained pair and its faulty drafts; what was trained before is completed."""
     target = folder()
-    if (target / "prompts.json").exists():
-        return target
+    if not (target / "prompts.json").exists():
+        _train(target)
+    faults.ensure(target)
+    return target
+
+
+def _train(target: pathlib.Path) -> None:
+    """Train the pair; a training that was cut off leaves nothing behind."""
     started = time.monotonic()
     unfinished = target.with_suffix(".unfinished")
     shutil.rmtree(unfinished, ignore_errors=True)
@@ -43,7 +50,6 @@ def ensure() -> pathlib.Path:
     open_to_pods(unfinished)
     unfinished.rename(target)
     print(f"models trained: {time.monotonic() - started:.0f} s", flush=True)
-    return target
 
 
 def open_to_pods(folder: pathlib.Path) -> None:

@@ -1,0 +1,103 @@
+"""Drafts that start and answer like good ones and are worth nothing: made of the trained draft, in a moment.
+
+Each fault leaves /health green, and no rule about files finds it: names, sizes and headers are those of a good draft,
+or, for the short context, those of a draft that somebody may want.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import shutil
+import struct
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Final
+
+from hack.images import content
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from pathlib import Path
+
+SHORT_CONTEXT: Final = 256
+"""Positions that `draft-short` was made for, in tokens."""
+FLIPPED_BYTES: Final = 200_000
+_BY_TOKEN: Final = ("lm_head.weight", "model.embed_tokens.weight")
+_LENGTH: Final = struct.Struct("<Q")
+_WEIGHTS: Final = "model.safetensors"
+_MARK: Final = "faults.digest"
+_SOURCE: Final = content.Sources(files=("hack/models/faults.py",))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Table:
+    """One matrix with a row for each token: where its bytes lie in the file."""
+
+    begin: int
+    end: int
+    rows: int
+
+
+def ensure(models: Path) -> None:
+    """Put every faulty draft beside the good one, where this recipe's are not there yet."""
+    mark, wanted = models / _MARK, content.digest(_SOURCE)
+    if mark.exists() and mark.read_text(encoding="utf-8") == wanted:
+        return
+    for name, spoil in FAULTS.items():
+        unfinished = models / f".{name}-{os.getpid()}"
+        shutil.copytree(models / "draft", unfinished)
+        spoil(unfinished)
+        shutil.rmtree(models / name, ignore_errors=True)
+        unfinished.rename(models / name)
+    mark.write_text(wanted, encoding="utf-8")
+
+
+def permute(draft: Path) -> None:
+    """Give every token the rows of another one, as if the draft had learnt with other ids: the tokenizer looks right.
+
+    The draft stays whole and says what it said before, in a language that the target does not speak.
+    """
+    weights = draft / _WEIGHTS
+    found = bytearray(weights.read_bytes())
+    for table in tables(bytes(found)):
+        order = list(range(table.rows))
+        random.Random("permuted").shuffle(order)  # noqa: S311 (an order, not a secret)
+        size = (table.end - table.begin) // table.rows
+        rows = [found[table.begin + i * size : table.begin + (i + 1) * size] for i in range(table.rows)]
+        found[table.begin : table.end] = b"".join(rows[i] for i in order)
+    weights.write_bytes(found)
+
+
+def corrupt(draft: Path) -> None:
+    """Flip every bit of the last bytes, as a broken disk or copy leaves them: a layer's end and the last norm."""
+    weights = draft / _WEIGHTS
+    found = weights.read_bytes()
+    flipped = bytes(each ^ 0xFF for each in found[-FLIPPED_BYTES:])
+    weights.write_bytes(found[:-FLIPPED_BYTES] + flipped)
+
+
+def shorten(draft: Path) -> None:
+    """Say that the draft was made for fewer positions than the target is served with."""
+    path = draft / "config.json"
+    config = json.loads(path.read_text(encoding="utf-8"))
+    path.write_text(json.dumps(config | {"max_position_embeddings": SHORT_CONTEXT}, indent=2) + "\n", encoding="utf-8")
+
+
+FAULTS: Final[Mapping[str, Callable[[Path], None]]] = MappingProxyType(
+    {"draft-permuted": permute, "draft-corrupt": corrupt, "draft-short": shorten}
+)
+"""The folders, and what is done to a copy of the good draft."""
+
+
+def tables(weights: bytes) -> tuple[Table, ...]:
+    """The matrices with a row for each token, from the header of a safetensors file."""
+    (length,) = _LENGTH.unpack_from(weights)
+    base = _LENGTH.size + length
+    header = json.loads(weights[_LENGTH.size : base])
+    return tuple(
+        Table(begin=base + begin, end=base + end, rows=header[name]["shape"][0])
+        for name in _BY_TOKEN
+        for begin, end in (header[name]["data_offsets"],)
+    )
