@@ -15,6 +15,7 @@ class Settings:
     kserve_namespace: where KServe's controller and its ConfigMap are. kserve_version: KServe's version where its image
     does not tell, such as 0.20. storage_initializer: image of its storage-initializer, where its ConfigMap does not.
     scrape_timeout: seconds that a pod's metrics may take. scrape_limit: scrapes under way at once.
+    prometheus_urls: the servers that guard.source.prometheus may name, all where empty.
     """
 
     namespaces: tuple[str, ...] = ()
@@ -25,6 +26,7 @@ class Settings:
     storage_initializer: str = ""
     scrape_timeout: float = 5.0
     scrape_limit: int = 32
+    prometheus_urls: tuple[str, ...] = ()
     log_level: str = "INFO"
 
 
@@ -38,6 +40,9 @@ def read_settings(environ: Mapping[str, str] = os.environ) -> Settings:
         kserve_version=environ.get("SPECDEC_KSERVE_VERSION", ""),
         storage_initializer=environ.get("SPECDEC_STORAGE_INITIALIZER", ""),
         scrape_limit=_number(environ, "SPECDEC_SCRAPE_LIMIT", 32),
+        prometheus_urls=tuple(
+            part.strip() for part in environ.get("SPECDEC_PROMETHEUS_URLS", "").split(",") if part.strip()
+        ),
         log_level=environ.get("SPECDEC_LOG_LEVEL", "INFO").upper(),
     )
 
