@@ -1,0 +1,81 @@
+"""The plain twin, and when a service counts as ready to be asked."""
+
+from typing import Any
+
+import pytest
+
+from specdec_operator.api.spec import Spec
+from specdec_operator.measure.errors import Unmeasurable
+from specdec_operator.measure.twin import Stand, left_behind, served_model, twin_of, view
+from tests.unit.measure_standin import sis, status
+
+
+def test_a_twin_is_the_same_service_without_speculation_and_guard() -> None:
+    """Everything else stays: replicas, engine, resources; and clients send the same model name."""
+    given = sis(replicas=3, engine={"maxModelLen": 1024}, guard={"window": "5s"})
+    twin = twin_of(given)
+    assert twin["metadata"] == {
+        "name": "llama-plain",
+        "namespace": "team-a",
+        "annotations": {"specdec.io/measured": "llama"},
+    }
+    assert twin["spec"] == {
+        "model": {"uri": "hf://meta/llama", "name": "llama"},
+        "rollout": {"deadline": "10m"},
+        "replicas": 3,
+        "engine": {"maxModelLen": 1024},
+        "guard": {"mode": "Off"},
+    }
+    assert Spec.model_validate(twin["spec"]).speculation is None
+    assert "speculation" in given["spec"]
+
+
+def test_a_twin_keeps_a_model_name_of_its_own() -> None:
+    """The requests are the same for both sides."""
+    given = sis(model={"uri": "hf://meta/llama", "name": "chat"})
+    assert served_model(given) == served_model(twin_of(given)) == "chat"
+
+
+@pytest.mark.parametrize("annotations", [{}, {"specdec.io/measured": "another"}])
+def test_only_a_twin_of_this_service_may_be_removed(annotations: dict[str, str]) -> None:
+    """Whoever else has that name keeps it."""
+    found = sis("llama-plain")
+    found["metadata"]["annotations"] = annotations
+    with pytest.raises(Unmeasurable, match="it is left alone"):
+        left_behind(found, "llama")
+
+
+@pytest.mark.parametrize(
+    ("now", "speculating", "stand"),
+    [
+        (status("Watching", speculating=True), True, Stand.READY),
+        (status("Serving", speculating=True), True, Stand.READY),
+        (status("WarmingUp", speculating=True), True, Stand.WAITING),
+        (status("RollingOut", speculating=True), True, Stand.WAITING),
+        (status("MeasuringBaseline", speculating=False), True, Stand.WAITING),
+        (status("Responding", speculating=False), True, Stand.FAILED),
+        (status("RolledBack", speculating=False), True, Stand.FAILED),
+        (status("Stalled", speculating=True), True, Stand.FAILED),
+        (status("Serving", speculating=False), False, Stand.READY),
+        (status("RolledBack", speculating=False), False, Stand.READY),
+        (status("RolledBack", speculating=True), False, Stand.FAILED),
+        (status("Watching", speculating=True), False, Stand.WAITING),
+        (status("Responding", speculating=False), False, Stand.WAITING),
+        (status("Stalled", speculating=False), False, Stand.FAILED),
+        (status("RollingOut", speculating=False, reason="Unschedulable"), False, Stand.NO_ROOM),
+        (status("RollingOut", speculating=False, reason="ImagePull"), False, Stand.WAITING),
+        ({}, False, Stand.WAITING),
+    ],
+)
+def test_a_service_is_asked_when_it_serves_what_is_measured(
+    now: dict[str, Any], speculating: bool, stand: Stand
+) -> None:
+    """Speculating and settled, or plain and settled; what the operator gave up is not waited for."""
+    assert view(sis() | {"status": now}, speculating=speculating).stand is stand
+
+
+def test_a_status_of_an_older_spec_is_not_believed() -> None:
+    """The operator has yet to see what was applied a moment ago."""
+    changed = sis()
+    changed["metadata"]["generation"] = 2
+    assert view(changed, speculating=True).stand is Stand.WAITING
