@@ -1,10 +1,19 @@
-"""The only place that talks to the API server: server-side apply, deletion, and reading what no watch tells."""
+"""The only place that talks to the API server: server-side apply, deletion, and reading what no watch tells.
 
+The operator comes as its service account, the command `specdec` as the user of a kubeconfig.
+"""
+
+import asyncio
+import json
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any, Final, Protocol, Self
 
+import aiohttp
+import yaml
 from kubernetes.aio import client, config
 from kubernetes.aio.client.exceptions import ApiException
+from kubernetes.aio.config.kube_config import ENV_KUBECONFIG_PATH_SEPARATOR, KubeConfigLoader
 from kubernetes.aio.dynamic import DynamicClient
 
 from specdec_operator import __version__, names
@@ -13,11 +22,15 @@ from specdec_operator.errors import Invalid, Unavailable
 Manifest = dict[str, Any]
 
 _APPLY: Final = "application/apply-patch+yaml"
+_MERGE: Final = "application/merge-patch+json"
+_TABLE: Final = "application/json;as=Table;v=v1;g=meta.k8s.io"
 _TIMEOUT: Final = 30.0
+_USERS_TIMEOUT: Final = 10.0
 _NOT_FOUND: Final = "NotFound"
 _PLURALS: Final[Mapping[str, str]] = {
     "InferenceService": "inferenceservices",
     "Job": "jobs",
+    "Pod": "pods",
     "PersistentVolumeClaim": "persistentvolumeclaims",
 }
 _LOG_BYTES: Final = 2000
@@ -123,13 +136,89 @@ class ApiServer:
             raise _translated(error, path, body) from error
 
     async def _ask(self, method: str, path: str, **more: Any) -> Manifest:
-        try:
-            answer: Manifest = await self._dynamic.request(
-                method, path, serializer=lambda _, data: data, _request_timeout=_TIMEOUT, **more
+        return await _asked(self._dynamic, method, path, _request_timeout=_TIMEOUT, **more)
+
+
+class Refused(Unavailable):
+    """The API server answered a user with an error; the message is its own. status: HTTP's."""
+
+    def __init__(self, status: int, message: str) -> None:
+        super().__init__("Refused", message)
+        self.status = status
+
+
+class AsUser:
+    """A cluster as the user of a kubeconfig sees it. server: its address; namespace: that of the context."""
+
+    def __init__(self, api: client.ApiClient, loader: KubeConfigLoader) -> None:
+        self._api = api
+        self._dynamic = DynamicClient(api)
+        self._renewing = asyncio.create_task(config.refresh_token(loader, api.configuration))
+        self.server = str(api.configuration.host)
+        self.namespace = str(loader.current_context["context"].get("namespace") or "default")
+
+    @classmethod
+    async def connect(cls, kubeconfig: str | None, context: str | None) -> Self:
+        """Connects as a kubeconfig says. None: as KUBECONFIG or ~/.kube/config says, in its current context.
+
+        Raises Unavailable where that says nothing.
+        """
+        places = kubeconfig or config.KUBE_CONFIG_DEFAULT_LOCATION
+        if not any(Path(each).expanduser().is_file() for each in places.split(ENV_KUBECONFIG_PATH_SEPARATOR) if each):
+            raise Unavailable(
+                "NoKubeconfig", f"there is no kubeconfig at {places}: set KUBECONFIG, or use --kubeconfig"
             )
-        except (TimeoutError, OSError, client.exceptions.ApiTypeError) as error:
-            raise Unavailable("ApiServerUnavailable", f"the API server did not answer: {error!r}") from error
-        return answer
+        settings = client.Configuration()
+        try:
+            loader = await config.load_kube_config(places, context, settings, persist_config=False)
+            api = client.ApiClient(settings)
+        except (config.ConfigException, yaml.YAMLError, OSError, ValueError) as error:
+            raise Unavailable("NoKubeconfig", f"the kubeconfig {places} cannot be used: {_said(error)}") from error
+        except (TypeError, LookupError, AttributeError) as error:  # the loader takes any YAML for a kubeconfig
+            raise Unavailable("NoKubeconfig", f"the kubeconfig {places} cannot be used: it is none") from error
+        api.user_agent = f"specdec/{__version__}"
+        return cls(api, loader)
+
+    async def close(self) -> None:
+        """Closes the connections."""
+        self._renewing.cancel()
+        await asyncio.gather(self._renewing, return_exceptions=True)
+        await self._api.close()
+
+    async def get(self, path: str, *, table: bool = False) -> Manifest:
+        """What lies at a path; table: a list as `kubectl get` shows it. Raises Refused, or Unavailable."""
+        return await self._ask("get", path, header_params={"Accept": _TABLE} if table else {})
+
+    async def merge(self, path: str, body: Manifest) -> Manifest:
+        """A merge patch; returns the object as it is now. Raises as get does."""
+        return await self._ask("patch", path, body=body, content_type=_MERGE, field_manager="specdec")
+
+    async def _ask(self, method: str, path: str, **more: Any) -> Manifest:
+        try:
+            return await _asked(self._dynamic, method, path, _request_timeout=_USERS_TIMEOUT, **more)
+        except ApiException as error:
+            raise Refused(error.status or 0, _words(error)) from error
+
+
+async def _asked(dynamic: DynamicClient, method: str, path: str, **more: Any) -> Manifest:
+    try:
+        answer: Manifest = await dynamic.request(method, path, serializer=lambda _, data: data, **more)
+    except (TimeoutError, OSError, aiohttp.ClientError, ValueError, client.exceptions.ApiTypeError) as error:
+        raise Unavailable("ApiServerUnavailable", f"the API server did not answer: {_said(error)}") from error
+    return answer
+
+
+def _said(error: Exception) -> str:
+    """What an exception says, in one line; what it is, where it says nothing."""
+    return " ".join(str(error).split()) or type(error).__name__
+
+
+def _words(error: ApiException) -> str:
+    """The message of the Status that the API server sent, or else what it sent."""
+    try:
+        return str(json.loads(error.body or "")["message"])
+    except (ValueError, TypeError, LookupError):
+        return str(error.body or error.reason)[:1000]
 
 
 def _path(manifest: Manifest) -> str:

@@ -11,6 +11,7 @@ import pytest
 from kubernetes.aio import client, config
 
 from tests.wire.api import Api
+from tests.wire.command import Command
 from tests.wire.install import install, operator_kubeconfig
 from tests.wire.operator import OperatorProcess
 from tests.wire.server import api_server
@@ -85,3 +86,9 @@ async def operator(
     own = await operator_kubeconfig(api, kubeconfig, tmp_path / "kubeconfig")
     async with OperatorProcess(own, world.namespace, tmp_path) as process:
         yield process
+
+
+@pytest.fixture
+def specdec(kubeconfig: pathlib.Path, world: World) -> Command:
+    """The command `specdec` as an administrator runs it."""
+    return Command(kubeconfig, world.namespace)

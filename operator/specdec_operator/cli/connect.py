@@ -1,0 +1,161 @@
+"""The sis of a cluster as the user may see them, and trouble in words."""
+
+import asyncio
+import difflib
+import re
+from collections.abc import AsyncIterator, Coroutine
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any, Final
+
+import typer
+
+from specdec_operator import names
+from specdec_operator.errors import OperatorError, Unavailable
+
+if TYPE_CHECKING:
+    from specdec_operator.cluster import AsUser, Refused
+
+Body = dict[str, Any]
+
+INTERRUPTED: Final = 130
+_KIND: Final = f"{names.PLURAL}.{names.GROUP}"
+_WORD: Final = re.compile(r"[a-z0-9]([-.a-z0-9]*[a-z0-9])?")
+_MOST_NAMES: Final = 20
+
+
+def _checked(word: str | None) -> str | None:
+    """A name as Kubernetes takes it: it becomes a part of a URL."""
+    if word is not None and not _WORD.fullmatch(word):
+        raise typer.BadParameter(f"{word!r} is no name: a-z, 0-9, '-' and '.'")
+    return word
+
+
+Name = Annotated[str, typer.Argument(metavar="NAME", help="Name of the sis.", callback=_checked)]
+AnyName = Annotated[
+    str | None, typer.Argument(metavar="NAME", help="Name of the sis; without it, all are listed.", callback=_checked)
+]
+Namespace = Annotated[
+    str | None, typer.Option("-n", "--namespace", help="Its namespace. Default: the context's.", callback=_checked)
+]
+Context = Annotated[str | None, typer.Option(help="Context in the kubeconfig. Default: the current one.")]
+Kubeconfig = Annotated[str | None, typer.Option(help="Default: KUBECONFIG, or ~/.kube/config.")]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Where:
+    """Which cluster, as which user, which namespace. None: as the kubeconfig says."""
+
+    namespace: str | None
+    context: str | None
+    kubeconfig: str | None
+
+
+class Services:
+    """The sis of one namespace. Every method raises Unavailable in words, with a way out where there is one."""
+
+    def __init__(self, cluster: "AsUser", namespace: str) -> None:
+        self._cluster = cluster
+        self.namespace = namespace
+
+    async def one(self, name: str) -> Body:
+        """A sis."""
+        return await self._asked(self._cluster.get(self._path(name)), "get", name)
+
+    async def all(self, *, everywhere: bool, table: bool = False) -> Body:
+        """The list of all sis, of the namespace or of all namespaces; table: as `kubectl get` shows them."""
+        path = f"/apis/{names.API_VERSION}/{names.PLURAL}" if everywhere else self._path()
+        return await self._asked(self._cluster.get(path, table=table), "list", "", everywhere=everywhere)
+
+    async def annotate(self, name: str, annotation: str, value: str | None) -> Body:
+        """Sets an annotation of a sis, or removes it; returns the sis as it is then."""
+        body = {"metadata": {"annotations": {annotation: value}}}
+        return await self._asked(self._cluster.merge(self._path(name), body), "patch", name)
+
+    def _path(self, name: str = "") -> str:
+        path = f"/apis/{names.API_VERSION}/namespaces/{self.namespace}/{names.PLURAL}"
+        return f"{path}/{name}" if name else path
+
+    async def _asked(
+        self, answer: Coroutine[Any, Any, Body], verb: str, name: str, *, everywhere: bool = False
+    ) -> Body:
+        from specdec_operator.cluster import Refused  # noqa: PLC0415 - kubernetes takes long to import
+
+        try:
+            return await answer
+        except Refused as error:
+            if error.status == 404 and name:
+                raise Unavailable("NoSuchService", await self._no_such(name)) from error
+            place = "in all namespaces" if everywhere else f"in namespace {self.namespace}"
+            raise self._in_words(error, verb, place) from error
+        except Unavailable as error:
+            raise Unavailable(error.reason, f"{self._cluster.server}: {error.message}") from error
+
+    def _in_words(self, error: "Refused", verb: str, place: str) -> Unavailable:
+        if error.status == 404:
+            message = (
+                f"{self._cluster.server} does not know {_KIND}: the CRD is not installed there; "
+                "kubectl apply -f crds/, or look at --context"
+            )
+            return Unavailable("NoCRD", message)
+        if error.status == 403:
+            message = (
+                f"you may not {verb} {_KIND} {place}; whoever administers the cluster can allow it, by a Role with "
+                f"apiGroups [{names.GROUP}], resources [{names.PLURAL}], verbs [{verb}]. "
+                f"The API server says: {error.message}"
+            )
+            return Unavailable("Forbidden", message)
+        if error.status == 401:
+            message = f"{self._cluster.server} does not know you; log in again. The API server says: {error.message}"
+            return Unavailable("Unauthorized", message)
+        return Unavailable("Refused", f"{self._cluster.server}: HTTP {error.status}: {error.message}")
+
+    async def _no_such(self, name: str) -> str:
+        """What there is instead. Where that may not be read, only that there is none."""
+        missing = f"there is no sis {name} in namespace {self.namespace}"
+        try:
+            here = _named(await self.all(everywhere=False))
+            others = [] if here else _named(await self.all(everywhere=True), with_namespace=True)
+        except Unavailable as error:
+            if error.reason == "Forbidden":
+                return missing
+            raise
+        if not here and not others:
+            return f"{missing}, nor any other sis in this cluster"
+        near = difflib.get_close_matches(name, here, n=1)
+        there = f"; did you mean {near[0]}?" if near else ";"
+        return f"{missing}{there} there are: {_listed(here or others)}"
+
+
+def _named(found: Body, *, with_namespace: bool = False) -> list[str]:
+    metas = [each["metadata"] for each in found.get("items", ())]
+    return [f"{each['namespace']}/{each['name']}" if with_namespace else each["name"] for each in metas]
+
+
+def _listed(found: list[str]) -> str:
+    more = len(found) - _MOST_NAMES
+    return ", ".join(sorted(found)[:_MOST_NAMES]) + (f" and {more} more" if more > 0 else "")
+
+
+@asynccontextmanager
+async def services(where: Where) -> AsyncIterator[Services]:
+    """A connection for as long as the block. Raises Unavailable where no kubeconfig says where to."""
+    from specdec_operator.cluster import AsUser  # noqa: PLC0415 - kubernetes takes long to import
+
+    cluster = await AsUser.connect(where.kubeconfig, where.context)
+    try:
+        yield Services(cluster, where.namespace or cluster.namespace)
+    finally:
+        await cluster.close()
+
+
+def done(work: Coroutine[Any, Any, int], *, interrupted: int = INTERRUPTED) -> None:
+    """Does the work of a command and ends it: with its exit code, or with 1 and what went wrong in words."""
+    try:
+        code = asyncio.run(work)
+    except OperatorError as error:
+        typer.echo(f"error: {error.message}", err=True)
+        raise typer.Exit(1) from error
+    except (KeyboardInterrupt, asyncio.CancelledError):
+        raise typer.Exit(interrupted) from None
+    raise typer.Exit(code)

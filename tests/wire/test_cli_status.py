@@ -1,0 +1,152 @@
+"""`specdec status`, `rollback`, `retry`, `hold` and `release` against a real API server, as programs."""
+
+import asyncio
+import json
+from typing import Any
+
+import pytest
+
+from tests.wire.command import WATCHING, Command, Said, report
+from tests.wire.world import NAME, World, sis
+
+
+async def _decide(world: World, state: str, **guard: Any) -> None:
+    plain = state in ("RolledBack", "Stalled")
+    await report(world, {"phase": state, "serving": {"speculating": not plain}, "guard": {"state": state, **guard}})
+
+
+async def _annotation(world: World, name: str) -> str | None:
+    found: str | None = (await world.sis())["metadata"].get("annotations", {}).get(f"specdec.io/{name}")
+    return found
+
+
+async def _nonce(world: World, name: str) -> str:
+    async def there() -> str | None:
+        return await _annotation(world, name)
+
+    found: str = await world.until(f"annotation {name}", there)
+    return found
+
+
+async def test_a_status_is_shown_to_people_and_to_programs(world: World, specdec: Command) -> None:
+    """A pipe gets no colours; JSON is the object, without what only the API server needs."""
+    await world.apply(sis())
+    await report(world, WATCHING)
+    said = await specdec("status", NAME)
+    assert (said.code, said.err) == (0, "")
+    assert said.out.startswith(f"{world.namespace}/{NAME}  Watching for ")
+    assert all(word in said.out for word in ("draft_model, 4 tokens per step", "Pass: acceptance 0.78", "0.90"))
+    assert "\x1b" not in said.out
+    shown = json.loads((await specdec("status", NAME, "--json")).out)
+    assert shown["status"]["guard"]["verdict"] == "Pass"
+    assert "managedFields" not in shown["metadata"]
+
+
+async def test_all_services_are_listed_as_kubectl_lists_them(world: World, specdec: Command) -> None:
+    """The columns are the CRD's own, so both agree; -A says where each one is."""
+    await world.apply(sis())
+    await report(world, WATCHING)
+    head, row = (await specdec("status")).out.splitlines()
+    columns = dict(zip(head.split(), row.split(), strict=True))
+    assert columns.pop("AGE").endswith("s")
+    assert columns == {
+        "NAME": NAME,
+        "READY": "True",
+        "PHASE": "Watching",
+        "METHOD": "draft_model",
+        "K": "4",
+        "ACCEPT": "0.78",
+        "SPEEDUP": "1.5",
+    }
+    everywhere = (await specdec("status", "-A")).out.splitlines()
+    assert everywhere[0].startswith("NAMESPACE")
+    assert [world.namespace, NAME] in [each.split()[:2] for each in everywhere]
+    listed = json.loads((await specdec("status", "--json")).out)
+    assert [each["metadata"]["name"] for each in listed["items"]] == [NAME]
+
+
+async def test_an_empty_namespace_is_no_error(world: World, specdec: Command) -> None:
+    """As with kubectl."""
+    said = await specdec("status")
+    assert said == Said(code=0, out="", err=f"no sis in namespace {world.namespace}\n")
+
+
+async def test_a_rollback_is_a_new_value_each_time_and_leaves_the_spec_alone(world: World, specdec: Command) -> None:
+    """Time and reason; what Git says stays."""
+    before = await world.apply(sis())
+    await report(world, WATCHING)
+    said = await specdec("rollback", NAME, "--reason", "too\nslow")
+    assert said.code == 0
+    assert f"`specdec retry {NAME}`" in said.out
+    first = await _annotation(world, "rollback")
+    assert first is not None
+    assert first.endswith("Z too slow")
+    await specdec("rollback", NAME)
+    after = await world.sis()
+    assert after["metadata"]["annotations"]["specdec.io/rollback"] != first
+    assert (after["spec"], after["metadata"]["generation"]) == (before["spec"], before["metadata"]["generation"])
+
+
+@pytest.mark.parametrize(
+    ("act", "handled", "ways", "code", "words"),
+    [
+        ("rollback", "handledRollback", ("Responding", "RolledBack"), 0, "RolledBack"),
+        ("rollback", "handledRollback", ("Responding", "Stalled"), 1, "Stalled"),
+        ("retry", "handledRetry", ("RollingOut", "WarmingUp", "Watching"), 0, "Watching"),
+        ("retry", "handledRetry", ("RollingOut", "Stalled"), 1, "Stalled"),
+    ],
+)
+async def test_an_act_is_waited_for(
+    act: str, handled: str, ways: tuple[str, ...], code: int, words: str, world: World, specdec: Command
+) -> None:
+    """Each phase on the way is told; the exit code says how it ended."""
+    await world.apply(sis())
+    await _decide(world, "Watching", reduced={"tokens": 1} if act == "retry" else None)
+    waiting = asyncio.create_task(specdec(act, NAME, "--wait", "--timeout", "50s"))
+    value = await _nonce(world, act)
+    for state in ways:
+        await asyncio.sleep(1.5)
+        assert not waiting.done()
+        await _decide(world, state, reduced=None, **{handled: value})
+    said = await waiting
+    assert said.code == code
+    assert words in (said.err if code else said.out)
+    assert ways[0] in said.err
+
+
+async def test_a_wait_without_an_operator_ends(world: World, specdec: Command) -> None:
+    """The annotation stays, and the way out is told."""
+    await world.apply(sis())
+    await report(world, WATCHING)
+    said = await specdec("rollback", NAME, "--wait", "--timeout", "2s")
+    assert said.code == 1
+    assert "the operator has taken no note of it in" in said.err
+    assert await _annotation(world, "rollback")
+
+
+async def test_what_would_come_to_nothing_sets_nothing(world: World, specdec: Command) -> None:
+    """A retry of what was never rolled back."""
+    await world.apply(sis())
+    await report(world, WATCHING)
+    said = await specdec("retry", NAME)
+    assert said.code == 1
+    assert "nothing was rolled back or reduced" in said.err
+    assert await _annotation(world, "retry") is None
+
+
+async def test_a_hold_is_there_until_it_is_released(world: World, specdec: Command) -> None:
+    """Both may be said twice; a second hold keeps the first one's time and reason."""
+    await world.apply(sis())
+    await report(world, WATCHING)
+    assert "was not held" in (await specdec("release", NAME)).out
+    assert (await specdec("hold", NAME, "--reason", "load test")).code == 0
+    held = await _annotation(world, "hold")
+    assert held is not None
+    assert held.endswith("Z load test")
+    again = await specdec("hold", NAME)
+    assert again.code == 0
+    assert "is held already" in again.out
+    assert await _annotation(world, "hold") == held
+    assert "load test" in (await specdec("status", NAME)).out
+    assert (await specdec("release", NAME)).code == 0
+    assert await _annotation(world, "hold") is None

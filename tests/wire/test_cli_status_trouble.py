@@ -1,0 +1,105 @@
+"""`specdec` where a cluster, a name or a permission is missing: in words, against a real API server."""
+
+import pathlib
+from typing import Any
+
+import pytest
+import yaml
+
+from tests.wire.api import SIS, Api
+from tests.wire.command import Command
+from tests.wire.world import NAME, World, sis
+
+
+@pytest.mark.parametrize("command", ["status", "watch", "rollback", "retry", "hold", "release"])
+async def test_a_name_that_is_not_there_brings_those_that_are(command: str, world: World, specdec: Command) -> None:
+    """With the nearest one first."""
+    await world.apply(sis())
+    said = await specdec(command, "lama")
+    assert (said.code, said.out) == (1, "")
+    missing = f"error: there is no sis lama in namespace {world.namespace}"
+    assert said.err == f"{missing}; did you mean {NAME}? there are: {NAME}\n"
+
+
+async def test_a_namespace_without_any_brings_those_of_other_namespaces(world: World, kubeconfig: pathlib.Path) -> None:
+    """The usual slip is a forgotten -n."""
+    await world.apply(sis())
+    said = await Command(kubeconfig, "default")("status", NAME)
+    assert said.code == 1
+    assert f"{world.namespace}/{NAME}" in said.err or "more" in said.err
+
+
+async def _as_somebody(api: Api, namespace: str, admin: pathlib.Path, target: pathlib.Path, *verbs: str) -> Command:
+    """A user of the namespace who may do to sis what `verbs` say."""
+    await api.call("post", f"/api/v1/namespaces/{namespace}/serviceaccounts", {"metadata": {"name": "somebody"}})
+    rbac = f"/apis/rbac.authorization.k8s.io/v1/namespaces/{namespace}"
+    rule = {"apiGroups": ["serving.specdec.io"], "resources": [SIS[1]], "verbs": list(verbs)}
+    subject = {"kind": "ServiceAccount", "name": "somebody", "namespace": namespace}
+    role = {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": "r"}
+    if verbs:
+        await api.call("post", f"{rbac}/roles", {"metadata": {"name": "r"}, "rules": [rule]})
+        await api.call(
+            "post", f"{rbac}/rolebindings", {"metadata": {"name": "r"}, "roleRef": role, "subjects": [subject]}
+        )
+    path = f"/api/v1/namespaces/{namespace}/serviceaccounts/somebody/token"
+    token = (await api.call("post", path, {"spec": {"audiences": []}}))["status"]["token"]
+    return Command(_changed(admin, target, token=token), namespace)
+
+
+def _changed(admin: pathlib.Path, target: pathlib.Path, *, token: str = "", path: str = "") -> pathlib.Path:
+    """The administrator's kubeconfig with another user, or another address."""
+    content: dict[str, Any] = yaml.safe_load(admin.read_text())
+    if token:
+        content["users"] = [{"name": content["users"][0]["name"], "user": {"token": token}}]
+    content["clusters"][0]["cluster"]["server"] += path
+    target.write_text(yaml.safe_dump(content))
+    return target
+
+
+@pytest.mark.parametrize(
+    ("verbs", "words", "verb"),
+    [
+        ((), ("status", NAME), "get"),
+        ((), ("status",), "list"),
+        (("get", "list"), ("rollback", NAME), "patch"),
+        (("get",), ("hold", NAME), "patch"),
+        (("get",), ("status", "-A"), "list"),
+    ],
+)
+async def test_what_is_forbidden_is_told_with_verb_and_resource(
+    verbs: tuple[str, ...],
+    words: tuple[str, ...],
+    verb: str,
+    world: World,
+    kubeconfig: pathlib.Path,
+    tmp_path: pathlib.Path,
+) -> None:
+    """So that a user knows what to ask for; and as whom it was asked."""
+    await world.apply(sis())
+    somebody = await _as_somebody(world.api, world.namespace, kubeconfig, tmp_path / "kubeconfig", *verbs)
+    said = await somebody(*words)
+    assert (said.code, said.out) == (1, "")
+    assert said.err.startswith(f"error: you may not {verb} speculativeinferenceservices.serving.specdec.io in ")
+    assert f"verbs [{verb}]" in said.err
+    assert f"system:serviceaccount:{world.namespace}:somebody" in said.err
+
+
+async def test_who_may_get_and_not_list_is_told_that_there_is_none(
+    world: World, kubeconfig: pathlib.Path, tmp_path: pathlib.Path
+) -> None:
+    """The names that there are are then nobody's business."""
+    await world.apply(sis())
+    somebody = await _as_somebody(world.api, world.namespace, kubeconfig, tmp_path / "kubeconfig", "get")
+    assert (await somebody("status", "lama")).err == f"error: there is no sis lama in namespace {world.namespace}\n"
+
+
+async def test_a_token_that_is_not_taken_and_a_cluster_without_the_crd_are_told_apart(
+    world: World, kubeconfig: pathlib.Path, tmp_path: pathlib.Path
+) -> None:
+    """Each has its own way out. The second is played by a path at which the API server knows nothing."""
+    stranger = Command(_changed(kubeconfig, tmp_path / "1", token="nobody's"), world.namespace)  # noqa: S106
+    assert "does not know you; log in again" in (await stranger("status", NAME)).err
+    bare = Command(_changed(kubeconfig, tmp_path / "2", path="/nothing/here"), world.namespace)
+    said = await bare("status", NAME)
+    assert said.code == 1
+    assert "the CRD is not installed there; kubectl apply -f crds/" in said.err

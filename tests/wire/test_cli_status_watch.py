@@ -1,0 +1,76 @@
+"""`specdec watch` against a real API server, in a pipe and in a terminal."""
+
+import asyncio
+import os
+import pty
+import signal
+from collections.abc import Callable
+
+import pytest
+
+from tests.wire.api import SIS
+from tests.wire.command import WATCHING, Command, report
+from tests.wire.world import NAME, World, sis
+
+
+async def _line(stream: asyncio.StreamReader | None) -> str:
+    assert stream is not None
+    return (await asyncio.wait_for(stream.readline(), 30)).decode()
+
+
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
+async def test_a_watch_in_a_pipe_is_a_line_a_change_until_it_is_ended(
+    how: signal.Signals, world: World, specdec: Command
+) -> None:
+    """Ctrl-C is how one ends it, so it is no trouble."""
+    await world.apply(sis())
+    await report(world, WATCHING)
+    pipe = asyncio.subprocess.PIPE
+    process = await specdec.start("watch", NAME, stdout=pipe, stderr=pipe)
+    assert " Watching Accepted draft_model K=4 accept=0.78 speedup=1.50 " in await _line(process.stdout)
+    await asyncio.sleep(3)
+    await report(world, {"phase": "RolledBack", "reason": "AcceptanceRateLow", "message": "so low"})
+    assert " RolledBack AcceptanceRateLow " in await _line(process.stdout)
+    process.send_signal(how)
+    out, err = await asyncio.wait_for(process.communicate(), 15)
+    assert (process.returncode, out, err) == (0, b"", b"")
+
+
+async def test_a_watch_ends_when_its_service_is_gone(world: World, specdec: Command) -> None:
+    """There is nothing more to see; exit code 1 and why."""
+    await world.apply(sis())
+    pipe = asyncio.subprocess.PIPE
+    process = await specdec.start("watch", NAME, stdout=pipe, stderr=pipe)
+    await _line(process.stdout)
+    await world.api.delete(SIS, world.namespace, NAME)
+    _, err = await asyncio.wait_for(process.communicate(), 30)
+    assert process.returncode == 1
+    assert err.decode().startswith(f"error: there is no sis {NAME} in namespace {world.namespace}")
+
+
+async def test_a_watch_leaves_a_terminal_as_it_was(world: World, specdec: Command) -> None:
+    """The alternate screen is left, the cursor is back, and the last page stays in sight."""
+    await world.apply(sis())
+    await report(world, WATCHING)
+    ours, theirs = pty.openpty()
+    process = await specdec.start("watch", NAME, stdin=theirs, stdout=theirs, stderr=theirs)
+    os.close(theirs)
+    seen = bytearray()
+    await _read(ours, seen, lambda: b"Acceptance by position" in seen)
+    process.send_signal(signal.SIGINT)
+    await _read(ours, seen, lambda: False)
+    assert await asyncio.wait_for(process.wait(), 15) == 0
+    os.close(ours)
+    left = seen.rindex(b"\x1b[?1049l")
+    assert seen.rindex(b"\x1b[?25h") > seen.rindex(b"\x1b[?25l")
+    assert b"Acceptance by position" in seen[left:]
+    assert b"Traceback" not in seen
+
+
+async def _read(terminal: int, into: bytearray, enough: Callable[[], bool]) -> None:
+    """Reads until it is enough, or the other side is closed."""
+    try:
+        while not enough():
+            into += await asyncio.wait_for(asyncio.to_thread(os.read, terminal, 65536), 30)
+    except OSError:  # how a pseudo-terminal says that nobody is there any more
+        return
