@@ -4,11 +4,15 @@ from typing import Annotated
 
 import typer
 
-from specdec_operator.cli import rules, validate
+from specdec_operator.cli import act, rules, validate
 from specdec_operator.cli.explain import explain
 from specdec_operator.cli.importing import import_
+from specdec_operator.cli.measure import measure
 from specdec_operator.cli.recommend import recommend
 from specdec_operator.cli.render import render
+from specdec_operator.cli.replay import replay
+from specdec_operator.cli.status import status
+from specdec_operator.cli.watch import watch
 
 app = typer.Typer(
     name="specdec",
@@ -30,3 +34,11 @@ app.command("explain")(explain)
 app.command("recommend")(recommend)
 app.command("rules")(rules.rules)
 app.command("import")(import_)
+app.command("measure")(measure)
+app.command("replay")(replay)
+app.command("status")(status)
+app.command("watch")(watch)
+app.command("rollback")(act.rollback)
+app.command("retry")(act.retry)
+app.command("hold")(act.hold)
+app.command("release")(act.release)
