@@ -1,4 +1,5 @@
-"""Writes the generated pages: those of docs/ that say so, and the API section of README.md.
+"""Writes the generated pages: those of docs/ that say so, the tables of docs/guard.md and the API
+section of README.md.
 
 `python -m hack.reference` writes; `python -m hack.reference verify` says which of them is stale.
 """
@@ -8,6 +9,7 @@ import sys
 from collections.abc import Iterator
 from typing import Any
 
+from hack.guard_page import page as guard_page
 from hack.staging_page import page as staging_page
 from specdec_operator.api.crd import openapi
 from specdec_operator.cli.methods_page import page as methods_page
@@ -81,12 +83,13 @@ def readme(text: str) -> str:
 
 def pages() -> dict[pathlib.Path, str]:
     """Every generated page."""
-    front = _ROOT / "README.md"
+    front, guard = _ROOT / "README.md", _ROOT / "docs" / "guard.md"
     return {
         _ROOT / "docs" / "api.md": api_page(),
         _ROOT / "docs" / "rules.md": rules_page(),
         _ROOT / "docs" / "methods.md": methods_page(),
         _ROOT / "docs" / "staging.md": staging_page(),
+        guard: guard_page(guard.read_text(encoding="utf-8")),
         front: readme(front.read_text(encoding="utf-8")),
     }
 

@@ -10,9 +10,11 @@ from specdec_operator import metrics
 from specdec_operator.cluster import ApiServer
 from specdec_operator.control.handlers import REGISTRY, App
 from specdec_operator.control.loop import Loop
+from specdec_operator.control.readers import Readers
 from specdec_operator.control.stores import Stores
 from specdec_operator.control.surroundings import Surroundings
 from specdec_operator.control.wakeups import Wakeups
+from specdec_operator.prometheus import PrometheusReader
 from specdec_operator.scrape import Scraper
 from specdec_operator.settings import Settings, read_settings
 
@@ -20,6 +22,7 @@ from specdec_operator.settings import Settings, read_settings
 async def operate(settings: Settings, stop: asyncio.Event | None = None) -> None:
     """Runs until stopped."""
     cluster = await ApiServer.connect()
+    prometheus = PrometheusReader(clock=time.time, timeout=settings.scrape_timeout, limit=settings.scrape_limit)
     scraper = Scraper(timeout=settings.scrape_timeout, limit=settings.scrape_limit)
     stores = Stores()
     surroundings = Surroundings(
@@ -29,7 +32,8 @@ async def operate(settings: Settings, stop: asyncio.Event | None = None) -> None
         told=settings.kserve_version,
         initializer=settings.storage_initializer,
     )
-    loop = Loop(cluster, scraper, stores, surroundings, clock=time.time)
+    readers = Readers(scraper, prometheus, clock=time.time)
+    loop = Loop(cluster, readers, stores, surroundings, clock=time.time, prometheus=settings.prometheus_urls)
     try:
         await kopf.operator(
             registry=REGISTRY,
@@ -42,6 +46,7 @@ async def operate(settings: Settings, stop: asyncio.Event | None = None) -> None
         )
     finally:
         await scraper.close()
+        await prometheus.close()
         await cluster.close()
 
 

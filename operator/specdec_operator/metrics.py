@@ -6,7 +6,7 @@ from typing import Final
 
 from prometheus_client import Counter, Gauge, Histogram, start_http_server
 
-from specdec_operator.control.report import Findings
+from specdec_operator.control.findings import Findings
 from specdec_operator.control.wakeups import Key
 from specdec_operator.guard.state import Phase
 
@@ -14,6 +14,8 @@ _SIS: Final = ("namespace", "name")
 
 _RATE = Gauge("specdec_acceptance_rate", "Accepted / drafted tokens in the last measured window.", _SIS)
 _LENGTH = Gauge("specdec_acceptance_length", "1 + accepted tokens / drafts in the last measured window.", _SIS)
+_SPEEDUP = Gauge("specdec_speedup", "Plain time per output token / that with speculation, at the same load.", _SIS)
+_WOULD = Gauge("specdec_would_act", "1 while the guard would have acted, were it free to: Observe, or held.", _SIS)
 _PHASE = Gauge("specdec_phase", "1 for the guard's present phase, 0 for the others.", (*_SIS, "phase"))
 _FAILURES = Gauge("specdec_failing_windows", "Failing windows in a row.", _SIS)
 _SPECULATING = Gauge("specdec_speculating", "1 while the pods are asked to speculate.", _SIS)
@@ -22,7 +24,7 @@ _SILENT = Gauge("specdec_pods_without_metrics", "Pods that did not answer with m
 _TURN = Histogram("specdec_turn_seconds", "Duration of one turn of the loop.")
 _FAILED_TURNS = Counter("specdec_turn_failures", "Turns that failed and are tried again.", ("reason",))
 
-_PER_SIS: Final = (_RATE, _LENGTH, _FAILURES, _SPECULATING, _ROLLBACKS, _SILENT)
+_PER_SIS: Final = (_RATE, _LENGTH, _SPEEDUP, _WOULD, _FAILURES, _SPECULATING, _ROLLBACKS, _SILENT)
 
 
 def serve(port: int) -> None:
@@ -45,7 +47,8 @@ def turn_failed(reason: str) -> None:
 def observe(key: Key, found: Findings, *, silent: int) -> None:
     """Shows what one turn found."""
     _SILENT.labels(*key).set(silent)
-    state, evidence = found.state, found.evidence
+    state, judged = found.state, found.judged
+    evidence = judged.evidence if judged else None
     for phase in Phase:
         _PHASE.labels(*key, phase.value).set(phase is state.phase)
     _FAILURES.labels(*key).set(state.failures)
@@ -54,6 +57,10 @@ def observe(key: Key, found: Findings, *, silent: int) -> None:
     if evidence is not None and evidence.acceptance_rate is not None and evidence.acceptance_length is not None:
         _RATE.labels(*key).set(evidence.acceptance_rate)
         _LENGTH.labels(*key).set(evidence.acceptance_length)
+    if judged is not None and judged.comparison is not None:
+        _SPEEDUP.labels(*key).set(judged.comparison.speedup)
+    would = found.state.would
+    _WOULD.labels(*key).set(would is not None)
 
 
 def forget(key: Key) -> None:

@@ -7,6 +7,7 @@ from typing import Final
 
 import aiohttp
 
+from specdec_operator.bounded import PLAIN, body_of
 from specdec_operator.guard.counters import Counters, read_counters
 
 _LOG = logging.getLogger(__name__)
@@ -41,13 +42,10 @@ class Scraper:
 
     async def _page(self, url: str) -> str:
         if self._session is None:
-            self._session = aiohttp.ClientSession(timeout=self._timeout)
+            # A connection that is kept open would keep a pod on its way out waiting for its client.
+            connector = aiohttp.TCPConnector(force_close=True, limit=0)
+            self._session = aiohttp.ClientSession(
+                connector=connector, timeout=self._timeout, headers=PLAIN, auto_decompress=False
+            )
         async with self._session.get(url, allow_redirects=False) as response:
-            if response.status != 200:
-                raise ValueError(f"HTTP {response.status}")
-            body = bytearray()
-            async for chunk in response.content.iter_any():
-                body += chunk
-                if len(body) > _MOST_BYTES:
-                    raise ValueError(f"more than {_MOST_BYTES} bytes of metrics")
-        return body.decode()
+            return (await body_of(response, _MOST_BYTES)).decode()

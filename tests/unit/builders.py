@@ -1,18 +1,24 @@
-"""Builders of what the operator reads: a sis, counters, evidence, pods and Deployments as Kubernetes writes them."""
+"""Builders of what the operator reads and decides on: a sis, states, facts, counters, evidence."""
 
-from collections.abc import Iterable
+import json
+from dataclasses import fields
 from typing import Any
 
 from specdec_operator.api.guard import GuardMode
 from specdec_operator.api.spec import Spec
-from specdec_operator.control.report import Findings
-from specdec_operator.guard.advance import Facts
+from specdec_operator.control.findings import Findings
+from specdec_operator.guard.baseline import Comparison, Plain
 from specdec_operator.guard.counters import Counters
 from specdec_operator.guard.evidence import Evidence
-from specdec_operator.guard.judge import Thresholds
-from specdec_operator.guard.state import Phase, Rollback, State
+from specdec_operator.guard.facts import Facts
+from specdec_operator.guard.judge import Judged, Row
+from specdec_operator.guard.moments import Moments
+from specdec_operator.guard.pace import Pace
+from specdec_operator.guard.policy import Policy
+from specdec_operator.guard.state import Good, Phase, Reduction, Rollback, State, Would
+from specdec_operator.guard.thresholds import Thresholds
 from specdec_operator.guard.verdict import Outcome, Reason, Verdict
-from specdec_operator.names import API_VERSION, KIND, OWNER_LABEL, REVISION_LABEL
+from specdec_operator.names import API_VERSION, KIND
 from specdec_operator.serving.arrival import Arrival
 from specdec_operator.serving.plan import plan
 from specdec_operator.serving.rollout import Progress, RolloutView
@@ -61,9 +67,46 @@ def make_state(phase: Phase = Phase.WATCHING, **changes: Any) -> State:
     return State(phase=phase, **(known | changes))
 
 
-def make_rollback(reason: str = "AcceptanceRateLow", at: float = 0.0, message: str = "acceptance 0.02") -> Rollback:
+def make_rollback(
+    reason: str = "AcceptanceRateLow", at: float = 0.0, message: str = "acceptance 0.02", good: Good | None = None
+) -> Rollback:
     """A decision against speculation."""
-    return Rollback(reason=reason, message=message, at=at)
+    return Rollback(reason=reason, message=message, at=at, good=good)
+
+
+def make_good(tokens: int = 2, **changes: Any) -> Good:
+    """Another speculation that once passed: n-gram."""
+    block = json.dumps({"method": "ngram", "tokens": tokens}, separators=(",", ":"))
+    known: Body = {"block": block, "digest": f"d{tokens}", "of": "s0", "tokens": tokens, "rate": 0.6, "at": 1.0}
+    return Good(**(known | changes))
+
+
+def make_reduction(tokens: int = 2, at: float = 0.0) -> Reduction:
+    """A decision for fewer tokens."""
+    return Reduction(reason="AcceptanceRateLow", message="acceptance 0.25 < 0.30", at=at, tokens=tokens)
+
+
+def make_would(action: str = "RollBack", at: float = 0.0) -> Would:
+    """What a guard that may not act says."""
+    return Would(action=action, reason="AcceptanceRateLow", message="acceptance 0.02 < 0.30", at=at)
+
+
+def times(*seconds: float, requests: float = 10) -> Moments:
+    """Blocks of time in each of which `requests` requests ended, with their mean time per output token in seconds."""
+    moments = Moments()
+    for each in seconds:
+        moments = moments.plus(each * requests, requests)
+    return moments
+
+
+def pace(*seconds: float, requests: float = 10) -> Pace:
+    """The same as a pace: blocks of 2 s, each request of 32 tokens."""
+    return Pace(times=times(*seconds, requests=requests), tokens=32 * requests * len(seconds), seconds=2 * len(seconds))
+
+
+def make_plain(load: int = 1, *seconds: float, blocks: int = 8, requests: float = 10) -> Plain:
+    """The plain service at a load: known, its blocks all alike at 0.02 s unless `seconds` gives each its own."""
+    return Plain(load=load, pace=pace(*(seconds or (0.02,) * blocks), requests=requests))
 
 
 def view(progress: Progress = Progress.COMPLETE, reason: str = "RolloutComplete", **changes: Any) -> RolloutView:
@@ -80,18 +123,38 @@ LOW = Verdict(outcome=Outcome.FAIL, reason=Reason.ACCEPTANCE_RATE_LOW, message="
 IDLE = Verdict(outcome=Outcome.INCONCLUSIVE, reason=Reason.NO_TRAFFIC, message="no token generated in 10 s")
 
 
+def policy(**changes: Any) -> Policy:
+    """A guard that enforces, with a warm-up of 4 s, and that three windows convince."""
+    known: Body = {"mode": GuardMode.ENFORCE, "warmup": 4.0, "failure_limit": 3}
+    return Policy(**(known | changes))
+
+
 def facts(**changes: Any) -> Facts:
-    """Facts of a turn in which nothing happens: rolled out, enforced, no window closed."""
+    """Facts of a turn in which nothing happens: rolled out, enforced, no window closed.
+
+    What is a field of the policy changes the policy.
+    """
+    asked = {each.name: changes.pop(each.name) for each in fields(Policy) if each.name in changes}
     known: Body = {
+        "subject": "s1",
+        "policy": policy(**asked),
         "speculating": True,
-        "mode": GuardMode.ENFORCE,
-        "warmup": 4.0,
-        "failure_limit": 3,
         "revision": "r1",
         "rollout": view(),
-        "verdict": None,
     }
     return Facts(**(known | changes))
+
+
+def make_comparison(speedup: float = 1.5, **changes: Any) -> Comparison:
+    """How a window compares with plain, which took 0.02 s per output token."""
+    known: Body = {"low": speedup - 0.1, "high": speedup + 0.1, "share": 1.0, "plain": 0.02, "seconds": 0.02 / speedup}
+    return Comparison(speedup=speedup, **(known | changes))
+
+
+def judged(verdict: Verdict = PASSED, evidence: Evidence | None = None, **changes: Any) -> Judged:
+    """A closed window."""
+    known: Body = {"comparison": None, "row": Row()}
+    return Judged(verdict=verdict, evidence=evidence or make_evidence(), **(known | changes))
 
 
 def found(state: State, *, spec: Body | None = None, **changes: Any) -> Findings:
@@ -104,9 +167,9 @@ def found(state: State, *, spec: Body | None = None, **changes: Any) -> Findings
         "rollout": view(),
         "revision": "r1",
         "url": None,
+        "policy": policy(),
         "thresholds": limits(),
-        "verdict": None,
-        "evidence": None,
+        "judged": None,
         "arrival": STAGED,
         "fetches": (),
         "kserve": KServe(version=(0, 20), seen="the controller is kserve/kserve-controller:v0.20.0"),
@@ -158,107 +221,3 @@ def limits(**changes: Any) -> Thresholds:
         "draft_length": 4,
     }
     return Thresholds(**(known | changes))
-
-
-def make_pod(
-    name: str = "llama-predictor-1",
-    *,
-    revision: str = "r1",
-    ready: bool = True,
-    engine: Body | None = None,
-    unscheduled: str | None = None,
-    deleting: bool = False,
-    mounts: Iterable[Body] = (),
-) -> Body:
-    """A pod. `engine` is the container's status, from running(), ended(), waiting() or crashed()."""
-    spec = {"containers": [{"name": "kserve-container", "volumeMounts": list(mounts)}]}
-    meta: Body = {"name": name, "namespace": NAMESPACE, "labels": {OWNER_LABEL: NAME, REVISION_LABEL: revision}}
-    if deleting:
-        meta |= {"deletionTimestamp": "2026-11-20T10:00:00Z", "deletionGracePeriodSeconds": 30}
-    if unscheduled is not None:
-        scheduled = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": unscheduled}
-        return {"metadata": meta, "spec": spec, "status": {"phase": "Pending", "conditions": [scheduled]}}
-    return {
-        "metadata": meta,
-        "spec": spec,
-        "status": {
-            "phase": "Running",
-            "podIP": "10.0.0.7",
-            "conditions": [
-                {"type": "PodScheduled", "status": "True"},
-                {"type": "Ready", "status": "True" if ready else "False"},
-            ],
-            "containerStatuses": [
-                {"name": "sidecar", "restartCount": 9, "state": {"running": {}}},
-                {"name": "kserve-container", "ready": ready, **(engine or running())},
-            ],
-        },
-    }
-
-
-def running(restarts: int = 0, before: Body | None = None) -> Body:
-    """The engine runs; `before` is how it ended before that."""
-    return {"restartCount": restarts, "state": {"running": {}}, "lastState": {"terminated": before} if before else {}}
-
-
-def termination(code: int, reason: str = "Error", message: str = "") -> Body:
-    """How a container ended."""
-    return {"exitCode": code, "reason": reason} | ({"message": message} if message else {})
-
-
-def ended(code: int, *, reason: str = "Error", message: str = "", restarts: int = 0) -> Body:
-    """The engine ended and was not started again yet."""
-    state = {"terminated": termination(code, reason, message)}
-    return {"restartCount": restarts, "state": state, "lastState": {}}
-
-
-def crashed(code: int, *, times: int, reason: str = "Error", message: str = "") -> Body:
-    """The engine ended `times` times, and the kubelet waits before it starts it again."""
-    return {
-        "restartCount": times - 1,
-        "state": {"waiting": {"reason": "CrashLoopBackOff", "message": "back-off 40s restarting failed container"}},
-        "lastState": {"terminated": termination(code, reason, message)},
-    }
-
-
-def waiting(reason: str, message: str = "") -> Body:
-    """The engine was not started yet."""
-    words = {"reason": reason} | ({"message": message} if message else {})
-    return {"restartCount": 0, "state": {"waiting": words}, "lastState": {}}
-
-
-def make_deployment(
-    revision: str = "r1",
-    *,
-    replicas: int = 1,
-    updated: int | None = None,
-    available: int | None = None,
-    total: int | None = None,
-    seen: bool = True,
-    mounted: Iterable[str] = (),
-) -> Body:
-    """A Deployment, rolled out unless the numbers say otherwise. `seen`: its controller knows its newest generation.
-
-    mounted: folders at which the engine's container has volumes.
-    """
-    engine = {"name": "kserve-container", "volumeMounts": [{"mountPath": each} for each in mounted]}
-    labels = {OWNER_LABEL: NAME, REVISION_LABEL: revision, "app": f"isvc.{NAME}-predictor"}
-    status = {
-        "observedGeneration": 2 if seen else 1,
-        "replicas": replicas if total is None else total,
-        "updatedReplicas": replicas if updated is None else updated,
-        "availableReplicas": replicas if available is None else available,
-    }
-    return {
-        "metadata": {
-            "name": f"{NAME}-predictor",
-            "namespace": NAMESPACE,
-            "generation": 2,
-            "labels": {OWNER_LABEL: NAME},
-        },
-        "spec": {
-            "replicas": replicas,
-            "template": {"metadata": {"labels": labels}, "spec": {"containers": [engine]}},
-        },
-        "status": {key: value for key, value in status.items() if value},  # Kubernetes leaves zeros out
-    }

@@ -1,15 +1,18 @@
 """A stage for the loop of one sis: a clock, an API server in a dict, engines that count, and one who plays KServe."""
 
+import json
 from collections.abc import Iterator, Mapping
 from itertools import repeat
 from typing import TYPE_CHECKING, Any
 
+from specdec_operator.api.guard import Guard
 from specdec_operator.control.loop import Loop, Turn
 from specdec_operator.control.stores import Stores
 from specdec_operator.control.surroundings import Surroundings
 from specdec_operator.guard.counters import Counters, read_counters
 from specdec_operator.names import OWNER_LABEL, REVISION_LABEL
-from tests.unit.builders import NAME, NAMESPACE, Body, make_deployment, make_pod, make_sis
+from tests.unit.bodies import make_deployment, make_pod
+from tests.unit.builders import NAME, NAMESPACE, Body, make_sis
 from tests.wire.pods import EngineStandIn
 
 if TYPE_CHECKING:
@@ -47,6 +50,8 @@ class FakeCluster:
 
     async def remove(self, manifest: Body) -> None:
         """Notes the deletion."""
+        if error := self.failing.get("remove"):
+            raise error
         self.calls.append(("remove", manifest["metadata"]["name"]))
 
     async def apply(self, manifest: Body) -> Body:
@@ -82,7 +87,7 @@ class Stage:
     """One sis, its pods, and the time.
 
     events: all that were sent. phases: every written phase in turn. asked: the pods that each look read.
-    late: seconds by which the turns of `until` are late.
+    late: seconds by which the turns of `until` are late. spares: engines of the pods in place of deleted ones.
     seen: what the watches told last, of "child", "deployment" and each pod by name.
     """
 
@@ -95,6 +100,7 @@ class Stage:
         self.phases: list[str] = []
         self.asked: list[tuple[str, ...]] = []
         self.late: Iterator[float] = repeat(0.0)
+        self.spares: list[EngineStandIn] = []
         self._spent = START
         self._made = 0
         self.seen: dict[str, Body] = {}
@@ -113,18 +119,21 @@ class Stage:
         """The time."""
         return self.now
 
-    async def read(self, urls: Mapping[str, str]) -> dict[str, Counters | None]:
+    async def read(self, guard: Guard, pods: Mapping[str, str], *, namespace: str) -> dict[str, Counters | None]:
         """Answers for the engines, from their pages of metrics; an engine that hangs does not answer."""
-        self.asked.append(tuple(urls))
+        assert (guard.source, namespace) == (None, NAMESPACE)
+        self.asked.append(tuple(pods))
         for engine in self.engines.values():
             engine.spend(self.now - self._spent)
         self._spent = self.now
-        return {pod: None if self.engines[pod].hangs else read_counters(self.engines[pod].page()) for pod in urls}
+        return {pod: None if self.engines[pod].hangs else read_counters(self.engines[pod].page()) for pod in pods}
 
     async def turn(self) -> Turn:
         """One turn of the loop, as the clock stands."""
         turn = await self.loop.turn(make_sis(status=self.cluster.status, **self.sis))
         self.events += turn.events
+        for pod in {name for verb, name in self.cluster.calls if verb == "remove"} & {*self.seen}:
+            self._replace(pod)
         phase = self.cluster.status.get("phase")
         if phase and self.phases[-1:] != [phase]:
             self.phases.append(phase)
@@ -167,6 +176,15 @@ class Stage:
             ready = each is not None
             self.note(name, make_pod(name, revision=revision, ready=ready, engine=engine, mounts=mounts, **pod))
 
+    def _replace(self, gone: str) -> None:
+        """Plays the Deployment and the kubelet for a pod that was deleted."""
+        revision = self.seen[gone]["metadata"]["labels"][REVISION_LABEL]
+        self._forget(gone)
+        self._made += 1
+        name = f"pod-{self._made}"
+        self.engines[name] = self.spares.pop(0) if self.spares else EngineStandIn(tokens_per_second=400.0)
+        self.note(name, make_pod(name, revision=revision))
+
     def note(self, name: str, body: Body) -> None:
         """The watches tell of a child, the Deployment or a pod."""
         self.seen[name] = body
@@ -176,6 +194,12 @@ class Stage:
         """Somebody deletes the InferenceService."""
         self.stores.note_child(self.seen.pop("child"), deleted=True)
         self.cluster.child = {}
+
+    def flags(self) -> Body:
+        """The speculation that the InferenceService asks the engine for; empty where it is plain."""
+        args = self.cluster.child["spec"]["predictor"]["model"]["args"]
+        found = [arg.partition("=")[2] for arg in args if arg.startswith("--speculative-config")]
+        return json.loads(found[0]) if found else {}
 
     def conditions(self) -> dict[str, Body]:
         """The written conditions by type."""
@@ -192,11 +216,26 @@ class Stage:
         self._note(name, self.seen.pop(name), deleted=True)
 
 
-async def watching(engine: EngineStandIn | None = None, **sis: Any) -> tuple[Stage, EngineStandIn]:
-    """A stage whose service is watched, with its engine: busy, and its draft is accepted."""
-    engine = engine or EngineStandIn(tokens_per_second=400.0, acceptance=0.8)
+def plain(**changes: Any) -> EngineStandIn:
+    """A busy engine without speculation."""
+    return EngineStandIn(**({"speculative": False, "tokens_per_second": 400.0} | changes))
+
+
+async def watching(*engines: EngineStandIn, **sis: Any) -> tuple[Stage, EngineStandIn]:
+    """A stage whose service is watched, with its first engine: busy, and its draft is accepted, unless given."""
+    engines = engines or (EngineStandIn(tokens_per_second=400.0, acceptance=0.8),)
     stage = Stage(**sis)
     await stage.turn()
-    stage.roll_out(engine)
+    stage.roll_out(*engines)
     await stage.until("Watching")
-    return stage, engine
+    return stage, engines[0]
+
+
+async def rolled_back(**sis: Any) -> Stage:
+    """A stage whose draft was not accepted and is out."""
+    stage, engine = await watching(**sis)
+    engine.acceptance = 0.0
+    await stage.until("Responding")
+    stage.roll_out(plain())
+    await stage.until("RolledBack")
+    return stage

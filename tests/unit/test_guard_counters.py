@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from specdec_operator.guard.counters import PREFIXES, Counters, read_counters, restarted
+from specdec_operator.guard.counters import FAMILIES, Counters, counters_of, read_counters, restarted
 from tests.unit.builders import counters
 
 TRACES = pathlib.Path(__file__).parents[1] / "data" / "traces"
@@ -27,6 +27,13 @@ vllm:spec_decode_num_accepted_tokens_per_pos_total{engine="1",model_name="m",pos
 vllm:spec_decode_num_accepted_tokens_per_pos_total{engine="0",model_name="m",position="2"} 3
 vllm:generation_tokens_total{engine="0",model_name="m"} 22
 vllm:inter_token_latency_seconds_sum{engine="0",model_name="m"} not a number
+vllm:request_time_per_output_token_seconds_bucket{engine="0",le="0.01",model_name="m"} not a number
+vllm:request_time_per_output_token_seconds_sum{engine="0",model_name="m"} 0.25
+vllm:request_time_per_output_token_seconds_sum{engine="1",model_name="m"} 0.5
+vllm:request_time_per_output_token_seconds_count{engine="0",model_name="m"} 3
+vllm:request_time_per_output_token_seconds_count{engine="1",model_name="m"} 4
+vllm:num_requests_running{engine="0",model_name="m"} 2
+vllm:num_requests_running{engine="1",model_name="m"} 1
 process_start_time_seconds 1.5e+09
 """
 
@@ -39,9 +46,24 @@ def test_counters_are_summed_over_data_parallel_ranks() -> None:
         accepted_tokens=12,
         generation_tokens=22,
         accepted_per_position=(9, 0, 3),
+        token_seconds=0.75,
+        requests=7,
+        running=3,
         started=1.5e9,
         speculative=True,
     )
+
+
+def test_the_start_of_a_pod_is_that_of_its_youngest_process() -> None:
+    """A rank that began anew counts from zero, whatever the others do."""
+    samples = [("process_start_time_seconds", {"rank": str(rank)}, at) for rank, at in enumerate((2.0, 9.0, 3.0))]
+    assert counters_of(samples).started == 9.0
+
+
+def test_an_engine_that_does_not_say_how_busy_it_is_may_be_anything() -> None:
+    """Nothing running is not the same as not being told."""
+    assert read_counters("vllm:generation_tokens_total 1\n").running is None
+    assert read_counters('vllm:num_requests_running{engine="0"} 0\n').running == 0
 
 
 def test_a_page_without_the_families_is_not_a_page_with_zeros() -> None:
@@ -66,10 +88,14 @@ PER_POSITION = "vllm:spec_decode_num_accepted_tokens_per_pos_total"
         "vllm:generation_tokens_total{",
         "vllm:generation_tokens_total NaN",
         "vllm:generation_tokens_total +Inf",
+        "vllm:generation_tokens_total -1",
+        "vllm:num_requests_running -1",
+        "process_start_time_seconds NaN",
         PER_POSITION + '{engine="0"} 3',
         PER_POSITION + '{position="x"} 3',
         PER_POSITION + '{position="-1"} 3',
         PER_POSITION + '{position="999999999"} 3',
+        PER_POSITION + '{position="128"} 3',
     ],
 )
 def test_a_broken_page_is_refused(line: str) -> None:
@@ -78,11 +104,11 @@ def test_a_broken_page_is_refused(line: str) -> None:
         read_counters(line)
 
 
-@given(st.sampled_from(PREFIXES), st.text(alphabet='{}",=\\ 019abnNI+-.#e_:\t', max_size=30))
-def test_garbage_is_refused_in_one_way(prefix: str, rest: str) -> None:
+@given(st.sampled_from(FAMILIES), st.text(alphabet='{}",=\\ 019abnNI+-.#e_:\t', max_size=30))
+def test_garbage_is_refused_in_one_way(family: str, rest: str) -> None:
     """ValueError is what the scraper takes for a pod that did not answer."""
     try:
-        read_counters(prefix + rest)
+        read_counters(family + rest)
     except ValueError:
         return
 
@@ -97,6 +123,9 @@ def test_a_recorded_page_reads_as_its_server_counted() -> None:
         accepted_tokens=24280,
         generation_tokens=44987,
         accepted_per_position=(7654, 6550, 5319, 4757),
+        token_seconds=3.0030266880451877,
+        requests=433,
+        running=0,
         started=1.79522686884e9,
         speculative=True,
     )
@@ -113,10 +142,14 @@ def test_a_recorded_page_reads_as_its_server_counted() -> None:
         ({"drafts": 9.0}, True),
         ({"draft_tokens": 39.0}, True),
         ({"accepted_tokens": 0.0}, True),
+        ({"requests": 4.0}, True),
+        ({"token_seconds": 0.9}, True),
+        ({"running": 0.0}, False),
     ],
 )
 def test_an_engine_began_anew_when_its_start_moved_or_a_counter_fell(
     change: dict[str, float | None], began_anew: bool
 ) -> None:
     """Counters only grow while a process lives; without a start time only they can tell."""
-    assert restarted(counters(10), replace(counters(10), **change)) is began_anew
+    before = counters(10, requests=5.0, token_seconds=1.0, running=3.0)
+    assert restarted(before, replace(before, **change)) is began_anew

@@ -1,4 +1,4 @@
-"""What a closed window says: only evidence that nothing else explains is a Fail."""
+"""A closed window: each pod is judged before the pool, and bursts are no proof before they repeat."""
 
 from typing import Any
 
@@ -7,118 +7,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from specdec_operator.guard.counters import Counters
-from specdec_operator.guard.judge import judge, judge_evidence
-from specdec_operator.guard.verdict import Outcome, Reason
+from specdec_operator.guard.judge import Judged, Row, judge
+from specdec_operator.guard.verdict import Outcome, Reason, Verdict
 from specdec_operator.guard.window import Window, opened
-from tests.unit.builders import counters, limits, make_evidence
+from tests.unit.builders import counters, limits, make_plain, pace
 
-PASS, FAIL, INCONCLUSIVE = Outcome.PASS, Outcome.FAIL, Outcome.INCONCLUSIVE
-
-WEIGHT = {FAIL: 0, INCONCLUSIVE: 1, PASS: 1}
-
-
-def words(evidence: dict[str, Any], thresholds: dict[str, Any]) -> tuple[Outcome, Reason, str]:
-    """The verdict's parts."""
-    verdict = judge_evidence(make_evidence(**evidence), limits(**thresholds))
-    return verdict.outcome, verdict.reason, verdict.message
-
-
-@pytest.mark.parametrize(
-    ("evidence", "thresholds", "outcome", "reason"),
-    [
-        ({}, {}, PASS, Reason.ACCEPTED),
-        ({"rate": 0.3}, {}, PASS, Reason.ACCEPTED),
-        ({"rate": 0.0}, {}, FAIL, Reason.ACCEPTANCE_RATE_LOW),
-        ({"rate": 0.28}, {}, INCONCLUSIVE, Reason.NOT_SIGNIFICANT),
-        ({"rate": 0.28, "drafts": 50_000}, {}, FAIL, Reason.ACCEPTANCE_RATE_LOW),
-        ({"rate": 0.0}, {"acceptance_rate": None}, PASS, Reason.ACCEPTED),
-        ({"rate": 0.0, "drafts": 49}, {}, INCONCLUSIVE, Reason.FEW_TOKENS),
-        ({"rate": 0.0, "drafts": 50}, {}, FAIL, Reason.ACCEPTANCE_RATE_LOW),
-        ({"rate": 0.4}, {"acceptance_length": 3.0}, FAIL, Reason.ACCEPTANCE_LENGTH_LOW),
-        ({"rate": 0.49}, {"acceptance_length": 3.0}, INCONCLUSIVE, Reason.NOT_SIGNIFICANT),
-        ({"rate": 0.5}, {"acceptance_length": 3.0}, PASS, Reason.ACCEPTED),
-        ({"rate": 0.0, "restarted": True}, {}, INCONCLUSIVE, Reason.RESTARTED),
-        ({"rate": 0.0, "longest_gap": 6.1}, {}, INCONCLUSIVE, Reason.SCRAPE_FAILED),
-        ({"rate": 0.0, "longest_gap": 6.0}, {}, FAIL, Reason.ACCEPTANCE_RATE_LOW),
-        ({"rate": 0.0, "unread": 1}, {}, INCONCLUSIVE, Reason.SCRAPE_FAILED),
-        ({"drafts": 0}, {}, INCONCLUSIVE, Reason.NO_TRAFFIC),
-        ({"drafts": 0, "generation_tokens": 200}, {}, FAIL, Reason.NOT_DRAFTING),
-        ({"drafts": 0, "generation_tokens": 199}, {}, INCONCLUSIVE, Reason.FEW_TOKENS),
-        ({"drafts": 0, "generation_tokens": 900}, {"always_drafts": False}, INCONCLUSIVE, Reason.FEW_TOKENS),
-        (
-            {"drafts": 0, "generation_tokens": 900, "speculative": False},
-            {"always_drafts": False},
-            FAIL,
-            Reason.NOT_DRAFTING,
-        ),
-    ],
-)
-def test_the_first_check_that_has_something_to_say_decides(
-    evidence: dict[str, Any], thresholds: dict[str, Any], outcome: Outcome, reason: Reason
-) -> None:
-    """Missing data first, then whether anything was drafted, then how well."""
-    assert words(evidence, thresholds)[:2] == (outcome, reason)
-
-
-@pytest.mark.parametrize(
-    ("evidence", "message"),
-    [
-        ({"rate": 0.0}, "acceptance 0.00 < 0.30 (95 % bound 0.01) over 10 s, 2000 drafted tokens, 1 pod"),
-        ({"rate": 0.8, "pods": 3}, "acceptance 0.80, 4.20 tokens per step over 10 s, 2000 drafted tokens, 3 pods"),
-        ({"drafts": 10}, "40 drafted tokens, 200 are needed over 10 s, 40 drafted tokens, 1 pod"),
-        ({"longest_gap": 8}, "no metrics for 8 s of 10 s"),
-        ({"unread": 2}, "2 pods never answered in 10 s"),
-        ({"drafts": 0}, "no token generated in 10 s"),
-        (
-            {"drafts": 0, "generation_tokens": 900, "speculative": False},
-            "the engine generated 900 tokens and has no speculation counters over 10 s, 0 drafted tokens, 1 pod",
-        ),
-    ],
-)
-def test_a_verdict_says_the_numbers_that_it_rests_on(evidence: dict[str, Any], message: str) -> None:
-    """The value, the threshold, and how much was seen."""
-    assert words(evidence, {})[2] == message
-
-
-EVIDENCE = st.fixed_dictionaries(
-    {
-        "drafts": st.integers(0, 100_000),
-        "rate": st.floats(0, 1),
-        "tokens": st.integers(1, 8),
-        "longest_gap": st.floats(0, 60),
-        "unread": st.integers(0, 2),
-        "restarted": st.booleans(),
-        "speculative": st.booleans(),
-    }
-)
-
-
-@given(EVIDENCE)
-def test_a_restart_is_never_held_against_speculation(evidence: dict[str, Any]) -> None:
-    """Differences across a restart mean nothing."""
-    assert words(evidence | {"restarted": True}, {})[0] is INCONCLUSIVE
-
-
-@given(EVIDENCE, st.integers(1, 3))
-def test_a_pod_that_cannot_be_read_is_never_held_against_speculation(evidence: dict[str, Any], unread: int) -> None:
-    """Nor is a long gap."""
-    assert words(evidence | {"unread": unread}, {})[0] is INCONCLUSIVE
-    assert words(evidence | {"longest_gap": 6.5}, {})[0] is INCONCLUSIVE
-
-
-@given(EVIDENCE)
-def test_a_fail_rests_on_a_full_sample_below_the_threshold(evidence: dict[str, Any]) -> None:
-    """No Fail for acceptance without enough drafted tokens and a rate below the threshold."""
-    outcome, reason, _ = words(evidence, {})
-    seen = make_evidence(**evidence)
-    if outcome is FAIL and reason is Reason.ACCEPTANCE_RATE_LOW:
-        assert seen.draft_tokens >= 200
-        assert seen.acceptance_rate is not None
-        assert seen.acceptance_rate < 0.3
-    if outcome is PASS:
-        assert seen.acceptance_rate is not None
-        assert seen.acceptance_rate >= 0.3
-
+PASS, FAIL, UNSURE = Outcome.PASS, Outcome.FAIL, Outcome.INCONCLUSIVE
+WEIGHT = {FAIL: 0, UNSURE: 1, PASS: 1}
 
 READING = st.one_of(st.none(), st.builds(counters, st.integers(0, 5000), rate=st.sampled_from((0.0, 0.28, 0.5, 0.9))))
 ROUNDS = st.lists(st.fixed_dictionaries({"a": READING, "b": READING}), min_size=1, max_size=6)
@@ -136,45 +31,207 @@ def windows(rounds: list[dict[str, Counters | None]]) -> Window:
 def test_a_look_without_an_answer_never_brings_a_fail(
     rounds: list[dict[str, Counters | None]], place: int, pod: str
 ) -> None:
-    """One more pod that is silent, at any look, can only make the verdict milder."""
+    """One more pod that is silent, at any look, can only make the verdict milder, or blame another pod."""
     now = 2.0 * len(rounds)
     index = min(place, len(rounds) - 1)
     silent = [*rounds]
     silent[index] = {pod: None} | rounds[index]
-    with_silence, _ = judge(windows(silent), limits(), now)
-    without, _ = judge(windows(rounds), limits(), now)
-    assert WEIGHT[with_silence.outcome] >= WEIGHT[without.outcome]
+    with_silence = judge(windows(silent), limits(), now).verdict
+    without = judge(windows(rounds), limits(), now).verdict
+    assert WEIGHT[with_silence.outcome] >= WEIGHT[without.outcome] or with_silence.reason is Reason.POD_SKEW
 
 
 @given(ROUNDS)
 def test_silence_alone_is_never_a_fail(rounds: list[dict[str, Counters | None]]) -> None:
-    """A pod that answered once and is silent for more than three looks makes the window inconclusive."""
+    """Pods that answered once and are silent for more than three looks make the window inconclusive."""
     window = windows([*rounds, *({"a": None, "b": None},) * 4])
-    verdict, _ = judge(window, limits(), 2.0 * (len(rounds) + 3))
-    assert verdict.outcome is INCONCLUSIVE
+    assert judge(window, limits(), 2.0 * (len(rounds) + 3)).verdict.outcome is UNSURE
 
 
-def pair(good: float, bad: float, *, drafts: int = 500) -> Window:
-    """Two pods with their acceptance; the second drafts more, as a draft that is never accepted does."""
-    window = opened(0).with_readings({"pod-0": counters(0), "pod-1": counters(0)}, 0)
-    return window.with_readings({"pod-0": counters(drafts, rate=good), "pod-1": counters(4 * drafts, rate=bad)}, 2)
+def of(**pods: Any) -> Verdict:
+    """The verdict on pods with their acceptance, 500 drafts each; a dict changes the counters besides."""
+    window, last = opened(0).with_readings({pod: counters(0) for pod in pods}, 0), {}
+    for pod, each in pods.items():
+        changes = each if isinstance(each, dict) else {"rate": each}
+        last[pod] = counters(**{"drafts": 500} | changes)
+    return judge(window.with_readings(last, 2), limits(always_drafts=False), 2).verdict
 
 
-def test_a_good_pod_and_a_broken_one_do_not_condemn_the_draft() -> None:
-    """The pods differ, not the draft: the verdict names them."""
-    verdict, seen = judge(pair(0.8, 0.0), limits(), 2)
-    assert (verdict.outcome, verdict.reason) == (INCONCLUSIVE, Reason.POD_SKEW)
-    assert verdict.message.endswith("but only in pod-1; pod-0 pass")
-    assert seen.acceptance_rate == pytest.approx(0.16)
+@pytest.mark.parametrize(
+    ("pods", "outcome", "reason", "blamed"),
+    [
+        ({"a": 0.8, "b": 0.0}, FAIL, Reason.POD_SKEW, ("b",)),
+        ({"a": 0.0, "b": 0.8, "c": 0.8}, FAIL, Reason.POD_SKEW, ("a",)),
+        ({"a": 0.1, "b": 0.8, "c": 0.0}, FAIL, Reason.POD_SKEW, ("c", "a")),
+        ({"a": 0.1, "b": 0.1, "c": 0.8}, FAIL, Reason.POD_SKEW, ("a", "b")),
+        ({"a": 0.05, "b": 0.0}, FAIL, Reason.ACCEPTANCE_RATE_LOW, ()),
+        ({"a": 0.8, "b": 0.7}, PASS, Reason.ACCEPTED, ()),
+        ({"a": 0.31, "b": 0.2}, FAIL, Reason.POD_SKEW, ("b",)),
+        ({"a": 0.31, "b": {"rate": 0.25, "drafts": 9000}}, FAIL, Reason.ACCEPTANCE_RATE_LOW, ()),
+        ({"a": {"rate": 0.34, "drafts": 9000}, "b": {"rate": 0.25, "drafts": 2000}}, FAIL, Reason.POD_SKEW, ("b",)),
+        (
+            {"a": {"rate": 0.31, "drafts": 9000}, "b": {"rate": 0.25, "drafts": 2000}},
+            UNSURE,
+            Reason.NOT_SIGNIFICANT,
+            (),
+        ),
+        ({"a": {"rate": 0.32, "drafts": 9000}, "b": {"rate": 0.26, "drafts": 2000}}, PASS, Reason.ACCEPTED, ()),
+        ({"a": {"rate": 0.8, "drafts": 40}, "b": 0.0}, FAIL, Reason.ACCEPTANCE_RATE_LOW, ()),
+        ({"a": {"drafts": 0}, "b": 0.0}, FAIL, Reason.ACCEPTANCE_RATE_LOW, ()),
+        ({"a": 0.8, "b": {"rate": 0.0, "drafts": 40}}, PASS, Reason.ACCEPTED, ()),
+        ({"a": 0.8, "b": {"rate": 0.0, "started": 2.0e9}}, UNSURE, Reason.RESTARTED, ()),
+    ],
+    ids=[
+        "one is broken",
+        "one of three",
+        "two of three, the worst first",
+        "two alike, by name",
+        "both are",
+        "both are well",
+        "just above and two thirds of that",
+        "just above and four fifths of that: no other pod",
+        "a quarter below",
+        "a fifth below is too little to blame it",
+        "a fifth below, and together they pass",
+        "too little traffic to speak for the draft",
+        "no traffic speaks neither for nor against",
+        "too little traffic to be blamed",
+        "a restarted pod proves nothing",
+    ],
+)
+def test_a_pod_is_blamed_that_fails_far_below_others_that_pass(
+    pods: dict[str, Any], outcome: Outcome, reason: Reason, blamed: tuple[str, ...]
+) -> None:
+    """Summed up, a broken pod and a good one would condemn both."""
+    found = of(**pods)
+    assert (found.outcome, found.reason, found.pods) == (outcome, reason, blamed)
 
 
-def test_pods_that_all_fail_condemn_the_draft() -> None:
-    """The sum is judged; no pod speaks for the draft."""
-    assert judge(pair(0.05, 0.0), limits(), 2)[0].outcome is FAIL
+@pytest.mark.parametrize(
+    ("broken", "why"),
+    [
+        ({"rate": 0.0}, "acceptance 0.00 < 0.30 (95 % bound 0.01) over 2 s, 2000 drafted tokens, 1 pod"),
+        (
+            {"drafts": 0, "generation_tokens": 900, "speculative": False},
+            "the engine generated 900 tokens and has no speculation counters over 2 s, 0 drafted tokens, 1 pod",
+        ),
+    ],
+)
+def test_the_worst_pod_is_named_with_its_numbers(broken: dict[str, Any], why: str) -> None:
+    """And those that pass, with theirs: a user sees which pod to look at."""
+    found = of(**{"pod-0": 0.8, "pod-1": broken, "pod-2": 0.8})
+    assert found.message == f"pod-1 fails: {why}; others pass: pod-0, pod-2, acceptance 0.80"
 
 
-def test_a_pod_without_traffic_speaks_neither_for_nor_against() -> None:
-    """An idle pod does not shield a draft that fails wherever it is used."""
-    window = opened(0).with_readings({"pod-0": counters(0), "pod-1": counters(0)}, 0)
-    window = window.with_readings({"pod-0": counters(0), "pod-1": counters(500, rate=0.0)}, 2)
-    assert judge(window, limits(), 2)[0].outcome is FAIL
+def test_a_pod_that_is_slow_is_blamed_whatever_it_accepts() -> None:
+    """Half the speed of its sibling, at the same load and the same acceptance."""
+    window = opened(0, 2.0).with_readings({pod: counters(0, running=1.0) for pod in "ab"}, 0)
+    for step in (1, 2, 3, 4):
+        seconds = {"a": 0.01, "b": 0.05}
+        ended = {pod: {"requests": 10.0 * step, "token_seconds": 10.0 * step * each} for pod, each in seconds.items()}
+        window = window.with_readings(
+            {pod: counters(100 * step, running=1.0, **ended[pod]) for pod in "ab"}, 2.0 * step
+        )
+    found = judge(window, limits(speedup=1.0, baseline=(make_plain(1),)), 8).verdict
+    assert (found.reason, found.pods) == (Reason.POD_SKEW, ("b",))
+
+
+def bursts(*rates: float, at: float = 0.0) -> Window:
+    """A window of one pod whose blocks of 2 s have these acceptance rates, 500 drafted tokens each."""
+    window, drafts, accepted = opened(at, 2.0).with_readings({"p": counters(0, rate=0)}, at), 0, 0.0
+    for step, rate in enumerate(rates, start=1):
+        drafts, accepted = drafts + 125, accepted + 500 * rate
+        reading = counters(drafts, rate=0, accepted_tokens=accepted, generation_tokens=drafts + accepted)
+        window = window.with_readings({"p": reading}, at + 2.0 * step)
+    return window
+
+
+def row_of(*parts: tuple[float, ...], limit: float = 0.3, **changes: Any) -> list[Judged]:
+    """Windows one after the other, each with the row before it."""
+    found: list[Judged] = []
+    for rates in parts:
+        row = found[-1].row if found else None
+        found.append(judge(bursts(*rates), limits(acceptance_rate=limit, **changes), 2.0 * len(rates), row))
+    return found
+
+
+EVEN, BURSTY = (0.2,) * 5, (0.0, 0.0, 0.0, 0.6, 0.0)
+
+
+@pytest.mark.parametrize(
+    ("parts", "settled"),
+    [
+        ((EVEN,), [True]),
+        ((BURSTY,), [False]),
+        ((BURSTY,) * 6, [False, False, True, True, True, True]),
+        ((BURSTY, EVEN, EVEN), [False, True, True]),
+        (((0.2,),), [False]),
+        (((0.2,), (0.2,)), [False, True]),
+    ],
+    ids=["even", "a burst", "the same burst again and again", "a burst, then even", "one block", "two blocks"],
+)
+def test_a_row_of_failing_windows_settles_when_its_own_scatter_leaves_no_doubt(
+    parts: tuple[tuple[float, ...], ...], settled: list[bool]
+) -> None:
+    """Tokens of one burst stand and fall together: the blocks of all failing windows in a row are the sample."""
+    found = row_of(*parts)
+    assert [each.verdict.outcome for each in found] == [FAIL] * len(found)
+    assert [each.verdict.settled for each in found] == settled
+
+
+def test_an_unsettled_window_says_what_it_waits_for() -> None:
+    """Else a user would see three failing windows and no decision."""
+    (found,) = row_of(BURSTY)
+    assert "the traffic comes in bursts, more windows are needed (their bound 0.45)" in found.verdict.message
+
+
+def test_a_length_settles_by_the_same_rule() -> None:
+    """As a rate of the drafted tokens: 1.8 tokens per step with K=4 are an acceptance of 0.20."""
+    asked: dict[str, Any] = {"limit": 0.0, "acceptance_length": 2.2}
+    assert [each.verdict.settled for each in row_of(EVEN, **asked)] == [True]
+    (found,) = row_of(BURSTY, **asked)
+    assert (found.verdict.reason, found.verdict.settled) == (Reason.ACCEPTANCE_LENGTH_LOW, False)
+
+
+@pytest.mark.parametrize("rates", [(0.8,) * 5, (0.28,) * 2])
+def test_a_window_that_does_not_fail_ends_the_row(rates: tuple[float, ...]) -> None:
+    """What was seen before it is not held against the next ones."""
+    first, second = row_of(EVEN, rates)
+    assert first.row.acceptance.blocks == 5
+    assert second.verdict.outcome is not FAIL
+    assert second.row == Row()
+
+
+def slow(*seconds: float, row: Row | None = None) -> Judged:
+    """A window of a well accepted draft whose blocks took these times per output token; plain takes 0.02 s."""
+    window, total = opened(0, 2.0).with_readings({"p": counters(0, running=1.0)}, 0), 0.0
+    for step, each in enumerate(seconds, start=1):
+        total += 10 * each
+        reading = counters(100 * step, running=1.0, requests=10.0 * step, token_seconds=total)
+        window = window.with_readings({"p": reading}, 2.0 * step)
+    asked = limits(speedup=1.0, baseline=(make_plain(1),))
+    return judge(window, asked, 2.0 * len(seconds), row)
+
+
+def test_the_speed_of_failing_windows_in_a_row_adds_up() -> None:
+    """A window that alone proves nothing fails as the third of a row, and its row holds them all."""
+    doubtful = (0.016, 0.030, 0.024, 0.022)
+    alone = slow(*doubtful)
+    assert alone.verdict.reason is Reason.NOT_SIGNIFICANT
+    before = Row(paces={1: pace(*(0.0235, 0.0225) * 4)})
+    third = slow(*doubtful, row=before)
+    assert third.verdict.reason is Reason.SLOWER_THAN_PLAIN
+    assert third.row.paces[1].times.blocks == 12
+
+
+def test_a_window_that_was_fast_enough_is_not_failed_by_those_before_it() -> None:
+    """The row convicts no window that is well by itself."""
+    found = slow(0.01, 0.01, 0.01, 0.01, row=Row(paces={1: pace(*(0.05,) * 40)}))
+    assert (found.verdict.outcome, found.row) == (PASS, Row())
+    assert found.comparison is not None
+    assert found.comparison.speedup == pytest.approx(2.0)
+
+
+def test_a_verdict_knows_when_its_window_closed() -> None:
+    """By that it is counted once."""
+    assert judge(bursts(0.8), limits(), 77.0).verdict.at == 77.0

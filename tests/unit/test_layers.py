@@ -17,7 +17,7 @@ def _sources(root: str) -> dict[str, str]:
 OPERATOR = _sources("operator/specdec_operator")
 RUNTIME = _sources("runtime/specdec_runtime")
 
-PURE = ("advice", "api", "downloads", "engine", "staging", "guard", "serving")
+PURE = ("advice", "api", "downloads", "engine", "staging", "guard", "serving", "measure")
 VALUE_MODULES = frozenset(
     ("collections", "dataclasses", "enum", "functools", "hashlib", "itertools", "json", "math", "re", "types", "typing")
 )
@@ -27,18 +27,22 @@ BORROWED = {
     "engine/tables.py": {"pathlib"},
     "downloads/job.py": {"pathlib"},
     "downloads/view.py": {"datetime"},
+    "measure/table.py": {"rich"},
+    "serving/pods.py": {"datetime"},
 }
 """What pure code may import besides: parsers of text, and the doors to the package's own tables and programs."""
 PROGRAM = tuple(f"downloads/{name}.py" for name in ("fetch_failure", "fetch_check", "fetch_claim", "fetch"))
 """Travels as text into the staging Job and runs there: it is all I/O, and the operator never imports it."""
+MEASURE_SHELL = tuple(f"measure/{name}.py" for name in ("connection", "service", "asking", "plain", "run"))
+"""What `specdec measure` does to a cluster; the rest of its package decides and tells."""
 PRINTS = "api/crd.py"
 """Prints the CRD when it is run as a command."""
 
 DOORS = {
     "kopf": {"control/handlers.py", "__main__.py"},
-    "kubernetes": {"cluster.py"},
-    "aiohttp": {"scrape.py"},
-    "time": {"control/handlers.py", "__main__.py"},
+    "kubernetes": {"cluster.py", "measure/connection.py"},
+    "aiohttp": {"bounded.py", "measure/connection.py", "scrape.py", "prometheus.py", "cluster.py"},
+    "time": {"control/handlers.py", "__main__.py", "measure/asking.py", "measure/plain.py", "measure/service.py"},
     "random": {"control/handlers.py"},
     "os": {"settings.py"},
 }
@@ -46,7 +50,7 @@ DOORS = {
 
 MOST_LINES = 250
 
-CORE = [path for path in OPERATOR if path.partition("/")[0] in PURE and path not in PROGRAM]
+CORE = [path for path in OPERATOR if path.partition("/")[0] in PURE and path not in (*PROGRAM, *MEASURE_SHELL)]
 
 
 def package(path: str) -> str:

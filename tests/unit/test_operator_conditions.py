@@ -1,28 +1,34 @@
 """Conditions by the rules of kstatus, and the time of their last transition."""
 
+from dataclasses import fields
 from typing import Any
 
 import pytest
 
 from specdec_operator.control.conditions import merged, wanted_conditions
-from specdec_operator.guard.state import Phase
+from specdec_operator.guard.policy import Policy
+from specdec_operator.guard.state import Phase, State
 from tests.unit.builders import (
     FAILED,
     IDLE,
     LOW,
-    PASSED,
     PROGRESSING,
-    STAGED,
     Body,
+    found,
+    judged,
     make_evidence,
+    make_good,
+    make_reduction,
     make_rollback,
     make_state,
+    policy,
     view,
 )
 
 EARLIER, NOW = "2026-11-20T10:00:00Z", "2026-11-20T11:00:00Z"
 
-OUT, WARM, WATCH, RESPOND, BACK, STALLED, SERVE = (
+BASE, OUT, WARM, WATCH, RESPOND, BACK, STALLED, SERVE = (
+    Phase.MEASURING_BASELINE,
     Phase.ROLLING_OUT,
     Phase.WARMING_UP,
     Phase.WATCHING,
@@ -32,19 +38,18 @@ OUT, WARM, WATCH, RESPOND, BACK, STALLED, SERVE = (
     Phase.SERVING,
 )
 GONE = make_rollback()
+OF_GOOD = make_rollback(good=make_good())
 
 
-def said(phase: Phase, *, rollback: Any = None, speculating: bool = True, **changes: Any) -> Body:
-    """Status and reason of each condition; None where what was said before stays."""
-    known: Body = {"rollout": view(), "verdict": None, "evidence": None} | changes
-    wanted = wanted_conditions(
-        make_state(phase, rollback=rollback),
-        known["rollout"],
-        STAGED,
-        speculating=speculating,
-        verdict=known["verdict"],
-        evidence=known["evidence"],
-    )
+def said(phase: Phase, *, speculating: bool = True, **changes: Any) -> Body:
+    """Status and reason of each condition; None where what was said before stays.
+
+    What is a field of the state changes the state, and of the policy the policy; all else is found at the turn.
+    """
+    window = {"judged": changes.pop("judged", None)}  # a state has a time of that name
+    state = make_state(phase, **{each.name: changes.pop(each.name) for each in fields(State) if each.name in changes})
+    asked = policy(**{each.name: changes.pop(each.name) for each in fields(Policy) if each.name in changes})
+    wanted = wanted_conditions(found(state, policy=asked, **window, **changes), speculating=speculating)
     return {kind: each and f"{each[0]} {each[1]}" for kind, each in wanted.items()}
 
 
@@ -58,32 +63,36 @@ OUT_OF_USE = {
 }
 NOT_UP = {"SpeculationActive": "Unknown NotMeasured", "GuardPassing": "Unknown NotMeasured"}
 KEPT = {"SpeculationActive": None, "GuardPassing": None}
+FEWER = {"RolledBack": "False TokensReduced"}
+INSTEAD = {"RolledBack": "True AcceptanceRateLow"}
+MEASURED_FIRST = {"SpeculationActive": "False MeasuringBaseline", "GuardPassing": "Unknown NotMeasured"}
+DEGRADED: Body = {"guard": {"health": "Degraded"}}
 
 
 @pytest.mark.parametrize(
-    ("phase", "facts", "conditions"),
+    ("phase", "known", "conditions"),
     [
         (OUT, {"rollout": PROGRESSING}, UP | {"Reconciling": "True RollingOut"} | ON | NOT_UP),
         (WARM, {}, UP | ON | KEPT),
         (WATCH, {}, UP | ON | KEPT),
         (
             WATCH,
-            {"verdict": PASSED, "evidence": make_evidence()},
+            {"judged": judged()},
             UP | ON | {"SpeculationActive": "True Drafting", "GuardPassing": "True Accepted"},
         ),
         (
             WATCH,
-            {"verdict": LOW, "evidence": make_evidence(rate=0.02)},
+            {"judged": judged(LOW, make_evidence(rate=0.02))},
             UP | ON | {"SpeculationActive": "True Drafting", "GuardPassing": "False AcceptanceRateLow"},
         ),
         (
             WATCH,
-            {"verdict": IDLE, "evidence": make_evidence(0)},
+            {"judged": judged(IDLE, make_evidence(0))},
             UP | ON | {"SpeculationActive": None, "GuardPassing": "Unknown NoTraffic"},
         ),
         (
             WATCH,
-            {"verdict": LOW, "evidence": make_evidence(0, generation_tokens=900)},
+            {"judged": judged(LOW, make_evidence(0, generation_tokens=900))},
             UP | ON | {"SpeculationActive": "False NotDrafting", "GuardPassing": "False AcceptanceRateLow"},
         ),
         (RESPOND, {"rollback": GONE, "rollout": PROGRESSING}, UP | {"Reconciling": "True RollingOut"} | OUT_OF_USE),
@@ -95,6 +104,43 @@ KEPT = {"SpeculationActive": None, "GuardPassing": None}
             {"Ready": "False CrashLoop", "Stalled": "True CrashLoop"} | THERE | OUT_OF_USE,
         ),
         (SERVE, {"speculating": False}, UP),
+        (BASE, {"measuring": True}, UP | {"Reconciling": "True RolloutComplete"} | ON | MEASURED_FIRST),
+        (
+            STALLED,
+            {"measuring": True, "rollout": FAILED},
+            {"Ready": "False CrashLoop", "Stalled": "True CrashLoop"} | THERE | ON | MEASURED_FIRST,
+        ),
+        (
+            RESPOND,
+            {"reduced": make_reduction(), "rollout": PROGRESSING},
+            UP | {"Reconciling": "True RollingOut"} | FEWER | NOT_UP,
+        ),
+        (
+            WATCH,
+            {"reduced": make_reduction(), "judged": judged()},
+            UP | FEWER | {"SpeculationActive": "True Drafting", "GuardPassing": "True Accepted"},
+        ),
+        (
+            RESPOND,
+            {"rollback": OF_GOOD, "rollout": PROGRESSING},
+            UP | {"Reconciling": "True RollingOut"} | INSTEAD | NOT_UP,
+        ),
+        (
+            WATCH,
+            {"rollback": OF_GOOD, "judged": judged()},
+            UP | INSTEAD | {"SpeculationActive": "True Drafting", "GuardPassing": "True Accepted"},
+        ),
+        (WATCH, {"held": True}, UP | ON | KEPT | {"Held": "True AsRequested"}),
+        (BACK, {"rollback": GONE, "held": True}, UP | OUT_OF_USE | {"Held": "True AsRequested"}),
+        (
+            OUT,
+            {"rollout": PROGRESSING, "replacing": "r1"},
+            UP | {"Reconciling": "True RollingOut", "Replacing": "True NoRoom"} | ON | NOT_UP,
+        ),
+        (WATCH, {"replacing": "r1"}, UP | ON | KEPT | {"Replacing": "True NoRoom"}),
+        (WATCH, {"replacing": "r0"}, UP | ON | KEPT),
+        (BACK, {"rollback": GONE, "spec": DEGRADED}, UP | OUT_OF_USE | {"Stalled": "True RolledBack"}),
+        (WATCH, {"rollback": OF_GOOD, "spec": DEGRADED}, UP | INSTEAD | KEPT),
         (
             STALLED,
             {"speculating": False, "rollout": FAILED},
@@ -102,9 +148,9 @@ KEPT = {"SpeculationActive": None, "GuardPassing": None}
         ),
     ],
 )
-def test_each_phase_says_what_people_and_gitops_tools_ask(phase: Phase, facts: Body, conditions: Body) -> None:
+def test_each_phase_says_what_people_and_gitops_tools_ask(phase: Phase, known: Body, conditions: Body) -> None:
     """Of a plain service nothing is said about speculation."""
-    assert said(phase, **facts) == conditions
+    assert said(phase, **known) == conditions
 
 
 @pytest.mark.parametrize("phase", Phase)
@@ -112,11 +158,34 @@ def test_each_phase_says_what_people_and_gitops_tools_ask(phase: Phase, facts: B
 @pytest.mark.parametrize("rollback", [None, GONE])
 def test_reconciling_and_stalled_are_there_only_when_true(phase: Phase, rollout: Any, rollback: Any) -> None:
     """kstatus takes their mere presence for trouble; and never both at once."""
-    found = said(phase, rollback=rollback, rollout=rollout)
-    abnormal = {kind: found[kind] for kind in ("Reconciling", "Stalled") if kind in found}
+    conditions = said(phase, rollback=rollback, rollout=rollout)
+    abnormal = {kind: conditions[kind] for kind in ("Reconciling", "Stalled") if kind in conditions}
     assert all(each.startswith("True") for each in abnormal.values())
     assert len(abnormal) <= 1
-    assert found["Ready"].startswith("True" if rollout.serving else "False")
+    assert conditions["Ready"].startswith("True" if rollout.serving else "False")
+
+
+@pytest.mark.parametrize(
+    ("state", "message"),
+    [
+        (make_state(), "the pods are asked to speculate as the spec says"),
+        (make_state(rollback=GONE), "acceptance 0.02"),
+        (
+            make_state(rollback=OF_GOOD),
+            "acceptance 0.02; serving ngram with 2 tokens, the last that was good, instead",
+        ),
+        (
+            make_state(rollback=make_rollback(good=make_good(block="edited"))),
+            "acceptance 0.02; the last good speculation cannot be read any more, so there is none",
+        ),
+        (make_state(reduced=make_reduction()), "2 tokens per step: AcceptanceRateLow: acceptance 0.25 < 0.30"),
+    ],
+)
+def test_what_is_served_instead_is_said_with_the_reason(state: State, message: str) -> None:
+    """Who reads only this condition knows what runs, and why."""
+    wanted = wanted_conditions(found(state), speculating=True)["RolledBack"]
+    assert wanted is not None
+    assert wanted[2] == message
 
 
 def condition(kind: str, status: str, reason: str = "R", message: str = "m") -> Body:

@@ -6,23 +6,11 @@ import pytest
 
 from specdec_operator.names import RETRY_ANNOTATION
 from tests.unit.builders import DRAFT, Body
-from tests.unit.stage import START, Stage, is_speculative, watching
+from tests.unit.stage import START, Stage, is_speculative, plain, rolled_back, watching
 from tests.wire.pods import EngineStandIn
 
 WINDOW, LIMIT = 10.0, 3
 """The guard of tests.unit.builders."""
-
-PLAIN = {"speculative": False, "tokens_per_second": 400.0}
-
-
-async def rolled_back(**sis: object) -> Stage:
-    """A stage whose draft was not accepted and is out."""
-    stage, engine = await watching(**sis)
-    engine.acceptance = 0.0
-    await stage.until("Responding")
-    stage.roll_out(EngineStandIn(**PLAIN))
-    await stage.until("RolledBack")
-    return stage
 
 
 async def test_the_whole_story_as_a_film() -> None:
@@ -39,6 +27,7 @@ async def test_the_whole_story_as_a_film() -> None:
     status = stage.cluster.status
     assert status["guard"]["rollback"]["reason"] == "AcceptanceRateLow"
     assert "acceptance 0.00 < 0.40" in status["message"]
+    assert [turn.get("rate") for turn in status["history"]] == [0.0, 0.0, None, None, None]
     assert (status["serving"]["speculating"], status["serving"]["tokens"]) == (False, 0)
     assert status["serving"]["url"] == "http://llama.team-a"
 
@@ -60,6 +49,18 @@ async def test_windows_keep_their_length_whatever_the_clocks_jitter(interval: fl
     stage.late = cycle((0.05, 0.0, 0.03))
     engine.acceptance = 0.0
     assert await stage.until("Responding", 500) <= 6 * (window + interval / 2) + 1
+
+
+async def test_the_window_that_decided_is_told_with_the_decision() -> None:
+    """Not the one before it, which may have passed."""
+    stage, engine = await watching(guard={"failureLimit": 1})
+    await stage.run(2 * WINDOW)
+    assert stage.cluster.status["guard"]["verdict"] == "Pass"
+    engine.acceptance = 0.0
+    await stage.until("Responding")
+    guard = stage.cluster.status["guard"]
+    assert (guard["verdict"], guard["reason"], guard["recommendation"]["tokens"]) == ("Fail", "AcceptanceRateLow", 0)
+    assert guard["message"] == guard["rollback"]["message"]
 
 
 async def test_a_decision_is_written_before_it_is_acted_on() -> None:
@@ -108,8 +109,8 @@ async def test_no_traffic_is_no_verdict_for_as_long_as_it_lasts() -> None:
     assert stage.phases[-1] == "Watching"
 
 
-async def test_the_pods_are_read_each_interval_and_only_while_they_are_watched() -> None:
-    """Not while they roll out or warm up, and not after a rollback."""
+async def test_the_pods_are_read_each_interval_while_they_are_watched_and_while_they_are_plain() -> None:
+    """Not while they roll out or warm up; after a rollback they show how fast the plain service is."""
     stage, engine = Stage(), EngineStandIn(tokens_per_second=400.0)
     await stage.turn()
     stage.roll_out(engine)
@@ -121,9 +122,13 @@ async def test_the_pods_are_read_each_interval_and_only_while_they_are_watched()
     engine.acceptance = 0.0
     await stage.until("Responding")
     asked = len(stage.asked)
-    stage.roll_out(EngineStandIn(**PLAIN))
-    await stage.run(60)
+    await stage.run(20)
+    stage.roll_out(plain())
+    await stage.until("RolledBack")
+    await stage.run(3)
     assert len(stage.asked) == asked
+    await stage.run(4 * WINDOW)
+    assert len(stage.asked) - asked == pytest.approx(4 * WINDOW / 2, abs=2)
 
 
 @pytest.mark.parametrize(
@@ -158,7 +163,7 @@ async def test_a_retry_is_granted_once() -> None:
     assert is_speculative(stage.cluster.child)
     stage.roll_out(EngineStandIn(tokens_per_second=400.0, acceptance=0.0))
     await stage.until("Responding")
-    stage.roll_out(EngineStandIn(**PLAIN))
+    stage.roll_out(plain())
     await stage.until("RolledBack")
     await stage.run(60)
     assert stage.cluster.status["guard"]["rollbacks"] == 2
@@ -182,17 +187,6 @@ async def test_a_change_beside_speculation_rolls_out_and_is_watched_again() -> N
     assert stage.cluster.status["guard"]["verdict"] == "Pass"
 
 
-async def test_observe_says_what_it_would_have_done() -> None:
-    """One Event, no other flags."""
-    stage, engine = await watching(guard={"mode": "Observe"})
-    engine.acceptance = 0.0
-    await stage.run(8 * WINDOW)
-    assert [event.reason for event in stage.events].count("WouldRollBack") == 1
-    assert stage.cluster.status["guard"]["wouldRollBack"]["reason"] == "AcceptanceRateLow"
-    assert stage.phases[-1] == "Watching"
-    assert ("apply", "plain") not in stage.cluster.calls
-
-
 async def test_off_looks_at_nothing() -> None:
     """It serves with speculation and never reads the pods; switched on, it begins to watch."""
     stage = Stage(guard={"mode": "Off"})
@@ -211,7 +205,7 @@ async def test_a_plain_service_is_served_and_not_watched() -> None:
     """Without speculation there is nothing to guard."""
     stage = Stage(speculation=None)
     await stage.turn()
-    stage.roll_out(EngineStandIn(**PLAIN))
+    stage.roll_out(plain())
     await stage.until("Serving")
     await stage.run(60)
     assert stage.asked == []

@@ -1,7 +1,7 @@
 """The loop while KServe is away or the API server refuses: what heals by itself, and what speculation answers for."""
 
 from specdec_operator.errors import Invalid
-from tests.unit.builders import ended
+from tests.unit.bodies import ended
 from tests.unit.stage import Stage, is_speculative, watching
 from tests.wire.pods import EngineStandIn
 

@@ -5,11 +5,10 @@ import json
 import pytest
 
 from specdec_operator.names import REVISION_LABEL
-from tests.unit.builders import DRAFT, Body, crashed, ended, make_pod, waiting
-from tests.unit.stage import Stage, watching
-from tests.wire.pods import EngineStandIn
+from tests.unit.bodies import crashed, ended, make_pod, waiting
+from tests.unit.builders import DRAFT, Body
+from tests.unit.stage import Stage, plain, watching
 
-PLAIN = {"speculative": False, "tokens_per_second": 400.0}
 WORDS = json.dumps({"reason": "DraftMissing", "field": "draft", "message": "/mnt/draft/model: no such folder"})
 
 
@@ -28,7 +27,7 @@ async def test_a_draft_that_keeps_the_pods_from_starting_is_taken_out(engine: Bo
     await stage.until("Responding")
     rollback = stage.cluster.status["guard"]["rollback"]
     assert (rollback["reason"], rollback["message"]) == ("RolloutFailed", words)
-    stage.roll_out(EngineStandIn(**PLAIN))
+    stage.roll_out(plain())
     await stage.until("RolledBack")
 
 
@@ -65,7 +64,7 @@ async def test_a_plain_service_that_does_not_come_up_either_stalls_and_heals() -
         await stage.until(phase)
     assert stage.conditions()["Stalled"]["reason"] == "PreflightRefused"
     assert stage.events[-1].warning
-    stage.roll_out(EngineStandIn(**PLAIN))
+    stage.roll_out(plain())
     await stage.until("RolledBack", 400)
     assert "Stalled" not in stage.conditions()
 

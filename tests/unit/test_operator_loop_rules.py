@@ -2,10 +2,12 @@
 
 import pytest
 
+from specdec_operator.engine.case import Case
 from specdec_operator.engine.rule import Finding, Rule, Severity
 from specdec_operator.serving import plan as planning
 from tests.unit.builders import DRAFT
 from tests.unit.stage import Stage, is_speculative, watching
+from tests.wire.pods import EngineStandIn
 
 NEWER = Rule(id="NEWER", severity=Severity.REFUSED, says="A rule of a newer operator.", source="this test")
 
@@ -47,6 +49,23 @@ async def test_a_newer_rule_refuses_what_does_not_run_yet(monkeypatch: pytest.Mo
     stage.sis["speculation"] = DRAFT | {"tokens": 2}
     await stage.turn()
     assert "(rule NEWER)" in stage.conditions()["Stalled"]["message"]
+
+
+async def test_fewer_tokens_that_the_engine_does_not_take_are_not_tried(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Some drafts only take multiples: K=2 would have passed, K=1 is what can be served."""
+
+    def check(case: Case) -> tuple[Finding, ...]:
+        odd = (case.speculation or {}).get("num_speculative_tokens") != 2
+        return () if odd else (Finding(rule=NEWER, field="num_speculative_tokens", value=2, message="not 2"),)
+
+    monkeypatch.setattr(planning, "check", check)
+    stage, engine = await watching(
+        EngineStandIn(tokens_per_second=400.0, falls=0.2), guard={"response": ["ReduceTokens", "RollBack"]}
+    )
+    engine.acceptance = 0.25
+    await stage.until("Responding")
+    assert stage.flags()["num_speculative_tokens"] == 1
+    assert stage.cluster.status["guard"]["recommendation"]["tokens"] == 1
 
 
 async def test_a_warning_is_told_once() -> None:

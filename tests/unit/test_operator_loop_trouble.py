@@ -156,6 +156,19 @@ async def test_a_spec_that_cannot_run_is_told_in_words_and_the_pods_are_left_alo
     assert "Stalled" not in stage.conditions()
 
 
+async def test_the_pods_of_the_spec_before_are_guarded_while_the_new_one_cannot_run() -> None:
+    """A typing error must not disarm the guard: the draft that runs is still taken out."""
+    stage, engine = await watching()
+    stage.sis = {"model": {"uri": "hf://x"}, "generation": 2}
+    await stage.run(2 * WINDOW)
+    engine.acceptance = 0.0
+    await stage.run(5 * WINDOW)
+    assert not is_speculative(stage.cluster.child)
+    assert stage.cluster.status["guard"]["rollback"]["reason"] == "AcceptanceRateLow"
+    assert stage.conditions()["Stalled"]["message"].startswith("spec.model.uri: 'hf://x': ")
+    assert [event.reason for event in stage.events].count("InvalidSpec") == 1
+
+
 async def test_an_inference_service_that_the_api_server_refuses_is_told_once() -> None:
     """The status does not flap between the wish and its refusal."""
     stage = Stage()

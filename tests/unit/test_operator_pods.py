@@ -3,16 +3,8 @@
 import pytest
 
 from specdec_operator.serving.pods import ContainerView, DeploymentView, PodView, deployment_view, pod_view
-from tests.unit.builders import (
-    Body,
-    crashed,
-    ended,
-    make_deployment,
-    make_pod,
-    running,
-    termination,
-    waiting,
-)
+from tests.unit.bodies import crashed, ended, make_deployment, make_pod, running, termination, waiting
+from tests.unit.builders import Body
 
 KNOWN = {"name": "llama-predictor-1", "revision": "r1", "ip": "10.0.0.7", "ready": False, "deleting": False}
 SIDECAR = ContainerView(name="sidecar", running=True, ends=9)
@@ -52,6 +44,14 @@ def test_a_pod_that_is_not_scheduled_says_why() -> None:
     seen = pod_view(make_pod(unscheduled="0/1 nodes are available: 1 Insufficient nvidia.com/gpu."))
     expected = {"ip": None, "pending": "0/1 nodes are available: 1 Insufficient nvidia.com/gpu."}
     assert seen == PodView(**KNOWN | expected)
+
+
+def test_a_pod_says_since_when_it_waits_or_is_ready() -> None:
+    """In the cluster's time; a warm-up and the scheduler's patience count from there."""
+    waits = pod_view(make_pod(unscheduled="no node", since="2026-11-20T10:00:05Z"))
+    assert (waits.pending_since, waits.ready_since) == (1795168805.0, None)
+    serves = pod_view(make_pod(since="2026-11-20T10:00:05Z"))
+    assert (serves.pending_since, serves.ready_since) == (None, 1795168805.0)
 
 
 def test_a_pod_that_was_just_made_has_no_status() -> None:

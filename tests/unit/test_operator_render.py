@@ -10,7 +10,17 @@ from specdec_operator.serving.owner import Owner
 from specdec_operator.serving.plan import plan
 from specdec_operator.serving.render import Rendered, render
 from tests import golden
-from tests.unit.builders import DRAFT, NAME, NAMESPACE, Body, make_rollback, make_spec, make_state
+from tests.unit.builders import (
+    DRAFT,
+    NAME,
+    NAMESPACE,
+    Body,
+    make_good,
+    make_reduction,
+    make_rollback,
+    make_spec,
+    make_state,
+)
 
 OWNER = Owner(name=NAME, namespace=NAMESPACE, uid="u-1")
 NGRAM: Body = {"method": "ngram", "tokens": 3, "ngram": {"lookupMin": 2, "lookupMax": 6}}
@@ -52,6 +62,7 @@ IMAGES: Body = {
     "model": {"uri": "oci+native://registry.example/pair:1", "path": "target"},
     "speculation": {"method": "eagle3", "tokens": 3, "draft": {"path": "draft"}},
 }
+SURGE: Body = {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 1, "maxUnavailable": 0}}
 ROLLED_BACK = make_state(Phase.ROLLED_BACK, rollback=make_rollback())
 
 
@@ -102,6 +113,8 @@ CHANGES: dict[str, tuple[State | None, Body]] = {
     "draft": (None, {"speculation": DRAFT | {"draft": {"uri": "pvc://models/other"}}}),
     "no speculation": (None, {"speculation": None}),
     "rolled back": (ROLLED_BACK, {}),
+    "fewer tokens": (make_state(reduced=make_reduction(3)), {}),
+    "the last good one": (make_state(rollback=make_rollback(good=make_good())), {}),
     "accelerator": (None, {"engine": {"accelerator": "nvidia"}}),
     "runtime": (None, {"engine": {"accelerator": "cpu", "runtime": "mine"}}),
     "longest sequence": (None, {"engine": {"accelerator": "cpu", "maxModelLen": 512}}),
@@ -169,8 +182,8 @@ def test_a_users_label_does_not_displace_ours() -> None:
 @pytest.mark.parametrize(
     ("strategy", "replicas", "rendered_strategy"),
     [
-        ("Surge", 1, {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 1, "maxUnavailable": 0}}),
-        ("Surge", 3, {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 1, "maxUnavailable": 0}}),
+        ("Surge", 1, SURGE),
+        ("Surge", 3, SURGE),
         ("Replace", 1, {"type": "Recreate"}),
         ("Replace", 3, {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 0, "maxUnavailable": 1}}),
     ],
@@ -179,6 +192,28 @@ def test_surge_needs_room_and_replace_needs_none(strategy: str, replicas: int, r
     """A single pod can only be replaced by stopping it first."""
     made = rendered(rollout={"strategy": strategy}, replicas=replicas)
     assert made.manifest["spec"]["predictor"]["deploymentStrategy"] == rendered_strategy
+
+
+@pytest.mark.parametrize(
+    ("strategy", "replicas", "replacing", "rendered_strategy"),
+    [
+        ("Auto", 1, None, SURGE),
+        ("Auto", 1, "this", {"type": "Recreate"}),
+        ("Auto", 3, "this", {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 0, "maxUnavailable": 1}}),
+        ("Auto", 1, "another", SURGE),
+        ("Surge", 1, "this", SURGE),
+        ("Replace", 1, "this", {"type": "Recreate"}),
+    ],
+)
+def test_auto_surges_and_gives_that_up_for_the_revision_that_finds_no_room(
+    strategy: str, replicas: int, replacing: str | None, rendered_strategy: Body
+) -> None:
+    """The pods stay the same: only how they are brought up changes. What the user chose is never given up."""
+    planned = plan(make_spec(rollout={"strategy": strategy}, replicas=replicas), make_state(), name=NAME)
+    usual = render(planned, OWNER)
+    made = render(planned, OWNER, usual.revision if replacing == "this" else replacing)
+    assert made.manifest["spec"]["predictor"]["deploymentStrategy"] == rendered_strategy
+    assert made.revision == usual.revision
 
 
 def test_the_startup_probe_lasts_as_long_as_the_rollout_may() -> None:

@@ -1,14 +1,12 @@
 """The status that is written, and when it is worth a write."""
 
 import copy
-import json
-from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from specdec_operator.control.durable import state_of, to_time
-from specdec_operator.control.report import is_material, status_of
+from specdec_operator.control.report import status_of
 from specdec_operator.guard.state import Phase, State
 from tests.unit.builders import (
     FAILED,
@@ -18,10 +16,13 @@ from tests.unit.builders import (
     PROGRESSING,
     Body,
     found,
+    judged,
     make_evidence,
+    make_good,
+    make_reduction,
     make_rollback,
     make_state,
-    view,
+    make_would,
 )
 
 WATCHING = make_state()
@@ -30,7 +31,7 @@ ROLLED_BACK = make_state(Phase.ROLLED_BACK, rollback=make_rollback())
 
 def watched(rate: float = 0.8, *, drafts: float = 500, verdict: Any = PASSED, now: float = 60.0) -> Body:
     """The status after a window."""
-    return status_of(found(WATCHING, verdict=verdict, evidence=make_evidence(drafts, rate=rate)), {}, now)
+    return status_of(found(WATCHING, judged=judged(verdict, make_evidence(drafts, rate=rate))), {}, now)
 
 
 def test_the_status_shows_what_is_and_why() -> None:
@@ -55,6 +56,7 @@ def test_the_status_shows_what_is_and_why() -> None:
         "drafts": 500,
         "draftTokens": 2000,
         "perPosition": [0.8] * 4,
+        "draftedShare": 1.0,
         "windowSeconds": 10.0,
         "pods": 1,
     }
@@ -68,10 +70,15 @@ def test_the_status_shows_what_is_and_why() -> None:
     [
         (make_state(Phase.ROLLING_OUT), {"rollout": PROGRESSING}, "RollingOut"),
         (make_state(Phase.WARMING_UP), {}, "RolloutComplete"),
+        (make_state(Phase.WARMING_UP, restarting=("p",)), {"judged": judged(LOW)}, "AcceptanceRateLow"),
+        (make_state(Phase.MEASURING_BASELINE, measuring=True), {}, "MeasuringBaseline"),
+        (make_state(Phase.MEASURING_BASELINE, measuring=True, revision=None), {"rollout": PROGRESSING}, "RollingOut"),
+        (make_state(Phase.RESPONDING, reduced=make_reduction()), {"rollout": PROGRESSING}, "AcceptanceRateLow"),
+        (make_state(rollback=make_rollback("X", good=make_good())), {"judged": judged()}, "Accepted"),
         (WATCHING, {}, "RolloutComplete"),
-        (WATCHING, {"verdict": LOW}, "AcceptanceRateLow"),
+        (WATCHING, {"judged": judged(LOW)}, "AcceptanceRateLow"),
         (make_state(Phase.RESPONDING, rollback=make_rollback("X")), {"rollout": PROGRESSING}, "X"),
-        (ROLLED_BACK, {"verdict": PASSED}, "AcceptanceRateLow"),
+        (ROLLED_BACK, {"judged": judged()}, "AcceptanceRateLow"),
         (make_state(Phase.STALLED, rollback=make_rollback("X")), {"rollout": FAILED}, "CrashLoop"),
         (make_state(Phase.SERVING), {}, "RolloutComplete"),
     ],
@@ -91,7 +98,7 @@ def test_a_plain_service_is_shown_as_plain() -> None:
 def test_what_was_not_measured_this_time_is_kept() -> None:
     """An idle hour, or an operator that was restarted, does not wipe out the last numbers."""
     before = watched()
-    idle = status_of(found(WATCHING, verdict=IDLE, evidence=make_evidence(0)), before, 120)
+    idle = status_of(found(WATCHING, judged=judged(IDLE, make_evidence(0))), before, 120)
     assert idle["acceptance"] == before["acceptance"]
     assert idle["guard"]["verdict"] == "Inconclusive"
     restarted = status_of(found(WATCHING), before, 120)
@@ -121,57 +128,11 @@ def test_the_same_status_about_another_speculation_is_a_transition() -> None:
         assert (passing["status"], passing["lastTransitionTime"]) == ("Unknown", to_time(since))
 
 
-@pytest.mark.parametrize(
-    ("after", "since_written", "material"),
-    [
-        (watched(now=60), 0, False),
-        (watched(0.81), 9999, False),
-        (watched(0.9), 59, False),
-        (watched(0.9), 60, True),
-        (watched(drafts=700), 9999, False),
-        (watched(0.1, verdict=LOW), 0, True),
-        (watched(verdict=IDLE), 0, True),
-        (status_of(found(replace(WATCHING, failures=1), verdict=PASSED, evidence=make_evidence()), {}, 60), 0, True),
-        (status_of(found(WATCHING, verdict=PASSED, evidence=make_evidence(), url="http://x"), {}, 60), 0, True),
-        (status_of(found(WATCHING, verdict=PASSED, evidence=make_evidence(), generation=2), {}, 60), 0, True),
-        (status_of(found(WATCHING, verdict=PASSED, evidence=make_evidence(), rollout=FAILED), {}, 60), 0, True),
-        (status_of(found(WATCHING, verdict=PASSED), {}, 60), 0, True),
-        (status_of(found(ROLLED_BACK), {}, 60), 0, True),
-    ],
-    ids=[
-        "the same",
-        "two points are jitter",
-        "a moved number, too soon",
-        "a moved number, a minute later",
-        "more drafts",
-        "a verdict",
-        "a gap in the evidence",
-        "a counted failure",
-        "a URL",
-        "a generation",
-        "pods that went away",
-        "the first numbers",
-        "a phase",
-    ],
-)
-def test_a_status_is_written_for_decisions_and_numbers_once_a_minute(
-    after: Body, since_written: float, material: bool
-) -> None:
-    """A steady service is not written to at all."""
-    assert is_material(after, watched(), since_written=since_written) is material
-
-
-def test_the_first_status_is_always_written() -> None:
-    """Also where there is none at all yet."""
-    assert is_material(watched(), None, since_written=0)
-    assert is_material(watched(), {}, since_written=0)
-
-
 def test_status_leads_back_to_the_state_it_was_made_from() -> None:
     """Every phase, with and without a rollback."""
     for phase in Phase:
         for rollback in (None, make_rollback()):
-            state = make_state(phase, rollback=rollback, rollbacks=1, failures=2, would_roll_back=rollback)
+            state = make_state(phase, rollback=rollback, rollbacks=1, failures=2, would=make_would())
             assert state_of(status_of(found(state), {}, 60)) == state
 
 
@@ -192,19 +153,6 @@ def test_the_same_phase_begun_anew_is_a_turn() -> None:
     first = status_of(found(make_state(Phase.ROLLING_OUT), rollout=PROGRESSING), {}, 0)
     again = status_of(found(make_state(Phase.ROLLING_OUT, since=9, speculation="s2"), rollout=PROGRESSING), first, 9)
     assert [turn["state"] for turn in again["history"]] == ["RollingOut", "RollingOut"]
-
-
-def test_a_status_full_of_words_stays_small() -> None:
-    """etcd and every watcher carry it: less than 16 KiB with ten turns of a preflight's long words."""
-    words = "w" * 1000
-    status: Body = {}
-    for at in range(12):
-        phase = (Phase.RESPONDING, Phase.ROLLED_BACK)[at % 2]
-        state = make_state(phase, since=float(at), rollback=make_rollback("RolloutFailed", message=words))
-        rollout = view(reason="PreflightRefused", message=words)
-        status = status_of(found(state, rollout=rollout, verdict=LOW, evidence=make_evidence(tokens=128)), status, at)
-    assert len(status["history"]) == 10
-    assert len(json.dumps(status)) < 16 * 1024
 
 
 def test_the_status_before_is_not_changed() -> None:

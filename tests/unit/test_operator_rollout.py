@@ -4,9 +4,11 @@ import json
 
 import pytest
 
+from specdec_operator.control.durable import from_time
 from specdec_operator.serving.pods import deployment_view, pod_view
-from specdec_operator.serving.rollout import Progress, RolloutView, refusal_words, view_rollout
-from tests.unit.builders import Body, crashed, ended, make_deployment, make_pod, running, termination, waiting
+from specdec_operator.serving.rollout import NO_ROOM_SECONDS, Progress, RolloutView, refusal_words, view_rollout
+from tests.unit.bodies import crashed, ended, make_deployment, make_pod, running, termination, waiting
+from tests.unit.builders import Body
 
 PROGRESSING, COMPLETE, FAILED, BLOCKED = Progress.PROGRESSING, Progress.COMPLETE, Progress.FAILED, Progress.BLOCKED
 
@@ -14,7 +16,7 @@ REFUSAL = json.dumps({"reason": "DraftMissing", "field": "draft", "message": "/m
 OLD = make_pod("old", revision="r1")
 
 
-def seen(deployment: Body | None, *pods: Body, waited: float = 10, deadline: float = 60) -> RolloutView:
+def seen(deployment: Body | None, *pods: Body, waited: float = 10, deadline: float = 60, now: float = 0) -> RolloutView:
     """The rollout of r2."""
     return view_rollout(
         "r2",
@@ -22,6 +24,7 @@ def seen(deployment: Body | None, *pods: Body, waited: float = 10, deadline: flo
         tuple(pod_view(pod) for pod in pods),
         waited=waited,
         deadline=deadline,
+        now=now,
     )
 
 
@@ -156,3 +159,56 @@ def test_a_rollout_that_is_done_cannot_fail_any_more() -> None:
 def test_a_refusal_is_read_whatever_was_left(text: str, words: str) -> None:
     """The termination message may be the log's tail instead of the JSON line; the status is kept small."""
     assert refusal_words(text) == words
+
+
+FULL = "0/3 nodes are available: 1 node(s) had untolerated taint, 2 Insufficient nvidia.com/gpu."
+SINCE, AT = "2026-11-20T10:00:00Z", from_time("2026-11-20T10:00:00Z")
+
+
+@pytest.mark.parametrize(
+    ("pods", "seconds", "starved"),
+    [
+        ([OLD, new(unscheduled=FULL, since=SINCE)], NO_ROOM_SECONDS, True),
+        ([OLD, new(unscheduled=FULL, since=SINCE)], NO_ROOM_SECONDS - 0.1, False),
+        ([OLD, new(unscheduled="0/1 nodes are available: 1 Too many pods.", since=SINCE)], 61, True),
+        (
+            [OLD, new(unscheduled="1 node(s) didn't have free ports for the requested pod ports.", since=SINCE)],
+            61,
+            True,
+        ),
+        ([OLD, new(unscheduled="0/1 nodes are available: 1 node(s) had untolerated taint.", since=SINCE)], 61, False),
+        ([OLD, new(unscheduled='persistentvolumeclaim "x" not found', since=SINCE)], 61, False),
+        ([new(unscheduled=FULL, since=SINCE)], 61, False),
+        ([make_pod("old", deleting=True), new(unscheduled=FULL, since=SINCE)], 61, False),
+        ([OLD, new(unscheduled=FULL)], 61, False),
+        ([OLD, new(since=SINCE)], 61, False),
+        ([OLD, new(unscheduled=FULL, since=SINCE, deleting=True)], 61, False),
+    ],
+    ids=[
+        "no room for a minute",
+        "for less",
+        "too many pods",
+        "no free port",
+        "a taint, which no replacing would mend",
+        "a claim, neither",
+        "no old pod is in the way",
+        "the old pod is leaving",
+        "nobody says since when",
+        "it is scheduled",
+        "it is leaving itself",
+    ],
+)
+def test_a_new_pod_that_finds_no_room_beside_the_old_ones_is_starved(
+    pods: list[Body], seconds: float, starved: bool
+) -> None:
+    """In the scheduler's own words, and for so long that nothing is about to end."""
+    view = seen(MOVING, *pods, now=AT + seconds)
+    assert (view.starved, view.progress) == (starved, PROGRESSING)
+
+
+def test_a_rollout_that_is_over_is_not_starved() -> None:
+    """Neither done nor failed: a deadline is a deadline."""
+    pods = [OLD, new(unscheduled=FULL, since=SINCE)]
+    assert not seen(make_deployment("r2"), *pods, now=AT + 99).starved
+    late = seen(MOVING, *pods, waited=61, now=AT + 99)
+    assert (late.progress, late.starved) == (FAILED, False)

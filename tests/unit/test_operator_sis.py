@@ -1,12 +1,13 @@
 """Reading a sis as the API server has it."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from specdec_operator.control.sis import read_sis, speculation_hash
+from specdec_operator.control.sis import annotated, read_sis, service_hash, speculation_hash
 from specdec_operator.errors import Invalid
-from specdec_operator.names import RETRY_ANNOTATION
+from specdec_operator.names import HOLD_ANNOTATION, RETRY_ANNOTATION, ROLLBACK_ANNOTATION
 from specdec_operator.serving.owner import Owner
 from tests.unit.builders import DRAFT, make_sis, make_spec
 
@@ -16,7 +17,36 @@ def test_a_sis_is_read_with_what_the_user_asked_by_annotation() -> None:
     sis = read_sis(make_sis(generation=3, annotations={RETRY_ANNOTATION: "7", "other": "x"}, status={"phase": "X"}))
     assert (sis.owner, sis.generation, sis.retry) == (Owner(name="llama", namespace="team-a", uid="u-1"), 3, "7")
     assert sis.status == {"phase": "X"}
-    assert read_sis(make_sis()).retry is None
+    assert (sis.rollback, sis.held) == (None, False)
+    asked = read_sis(make_sis(annotations={ROLLBACK_ANNOTATION: "8", HOLD_ANNOTATION: "x"}))
+    assert (asked.retry, asked.rollback, asked.held) == (None, "8", True)
+    assert not read_sis(make_sis(annotations={HOLD_ANNOTATION: ""})).held, "an empty value holds nothing"
+
+
+def test_the_annotations_of_an_object_may_be_read_with_the_spec_before_it() -> None:
+    """A spec that cannot run does not keep the user from holding or rolling back what runs."""
+    before = read_sis(make_sis(annotations={RETRY_ANNOTATION: "7"}))
+    after = annotated(before, make_sis(annotations={ROLLBACK_ANNOTATION: "8"}, model={}))
+    assert after == replace(before, retry=None, rollback="8")
+
+
+@pytest.mark.parametrize(
+    ("spec", "another"),
+    [
+        ({"model": {"uri": "pvc://models/other"}}, True),
+        ({"engine": {"accelerator": "nvidia"}}, True),
+        ({"resources": {"limits": {"cpu": "2"}}}, True),
+        ({"pod": {"nodeSelector": {"gpu": "h200"}}}, True),
+        ({"speculation": None}, False),
+        ({"speculation": DRAFT | {"tokens": 2}}, False),
+        ({"guard": {"failureLimit": 1}}, False),
+        ({"replicas": 3}, False),
+        ({"rollout": {"strategy": "Replace"}}, False),
+    ],
+)
+def test_another_service_has_another_hash(spec: dict[str, Any], another: bool) -> None:
+    """A changed hash forgets what was learnt of the plain service; its draft and its guard are no part of it."""
+    assert (service_hash(make_spec(**spec)) != service_hash(make_spec())) is another
 
 
 def test_fields_of_a_newer_version_are_passed_over() -> None:

@@ -4,7 +4,8 @@ import pytest
 
 from specdec_operator.control.stores import Stores
 from specdec_operator.names import OWNER_LABEL
-from tests.unit.builders import NAME, NAMESPACE, make_deployment, make_pod
+from tests.unit.bodies import make_deployment, make_pod
+from tests.unit.builders import NAME, NAMESPACE
 
 KEY = (NAMESPACE, NAME)
 CHILD = {"metadata": {"namespace": NAMESPACE, "labels": {OWNER_LABEL: NAME}, "generation": 3}}
@@ -66,3 +67,12 @@ def test_watches_are_settled_once_they_have_told_of_the_pods_that_the_deployment
     stores.forget(KEY)
     stores.note_deployment(make_deployment(available=0), deleted=False)
     assert stores.settled(KEY)
+
+
+def test_pods_on_their_way_out_are_not_there() -> None:
+    """A pod that is to be restarted is gone once it is being deleted."""
+    stores = Stores()
+    for name, deleting in (("stays", False), ("leaves", True)):
+        stores.note_pod(make_pod(name, deleting=deleting), deleted=False)
+    assert stores.pod_names(KEY) == {"stays"}
+    assert stores.pod_names(("elsewhere", "x")) == frozenset()

@@ -1,7 +1,7 @@
 """The status of a sis that cannot run as it is written."""
 
 from specdec_operator.api.status import Status
-from specdec_operator.control.trouble import stalled_status
+from specdec_operator.control.trouble import Trouble, stalled_status
 from specdec_operator.errors import Invalid
 from tests.unit.builders import Body
 
@@ -23,7 +23,7 @@ BEFORE: Body = {
 
 def test_it_says_what_is_wrong_and_keeps_the_rest() -> None:
     """Decisions, measurements and history stay; pods that run keep answering, and Ready keeps saying so."""
-    made = stalled_status(BEFORE, ERROR, generation=2, now=0)
+    made = stalled_status(BEFORE, Trouble(error=ERROR, generation=2), now=0)
     assert {key: made[key] for key in ("guard", "acceptance", "history")} == {
         key: BEFORE[key] for key in ("guard", "acceptance", "history")
     }
@@ -36,13 +36,13 @@ def test_it_says_what_is_wrong_and_keeps_the_rest() -> None:
 
 def test_saying_it_again_changes_nothing() -> None:
     """A second look at the same fault is no news."""
-    first = stalled_status(BEFORE, ERROR, generation=2, now=0)
-    assert stalled_status(first, ERROR, generation=2, now=60) == first
+    first = stalled_status(BEFORE, Trouble(error=ERROR, generation=2), now=0)
+    assert stalled_status(first, Trouble(error=ERROR, generation=2), now=60) == first
 
 
 def test_a_sis_that_was_never_served_is_not_ready() -> None:
     """Nothing is known of its pods."""
-    made = stalled_status({}, ERROR, generation=1, now=0)
+    made = stalled_status({}, Trouble(error=ERROR, generation=1), now=0)
     assert [(each["type"], each["status"]) for each in made["conditions"]] == [
         ("Ready", "Unknown"),
         ("Stalled", "True"),

@@ -1,20 +1,22 @@
 """What windows are compared with, and when the pods are looked at."""
 
 from collections.abc import Mapping
-from typing import Any
+from dataclasses import replace
 
 import pytest
 
 from specdec_operator.api.guard import Guard
-from specdec_operator.api.speculation import Method
+from specdec_operator.api.speculation import Speculation
 from specdec_operator.control.memory import Memory
-from specdec_operator.control.watch import look, thresholds_of
+from specdec_operator.control.watch import is_looked_at, look, thresholds_of
 from specdec_operator.guard.counters import Counters
-from specdec_operator.guard.judge import Thresholds
-from specdec_operator.guard.verdict import Reason, Verdict
+from specdec_operator.guard.judge import Judged
+from specdec_operator.guard.state import Phase
+from specdec_operator.guard.verdict import Reason
 from specdec_operator.serving.pods import PodView
-from tests.unit.builders import DRAFT, GUARD, counters, limits
+from tests.unit.builders import DRAFT, GUARD, NAMESPACE, Body, counters, limits, make_plain, make_state
 
+STEPS = {"tokensByBatchSize": [{"upTo": 8, "tokens": 4}, {"tokens": 0}]}
 NGRAM = {"method": "ngram", "tokens": 3}
 POD = PodView(name="pod-0", revision="r1", ip="10.0.0.7", ready=True, deleting=False)
 
@@ -24,16 +26,58 @@ POD = PodView(name="pod-0", revision="r1", ip="10.0.0.7", ready=True, deleting=F
     [
         ({}, DRAFT, {"acceptance_rate": 0.4, "longest_gap": 45.0, "min_draft_tokens": 1000, "draft_length": 4}),
         ({}, NGRAM, {"acceptance_rate": 0.2, "always_drafts": False, "draft_length": 3}),
+        ({}, DRAFT | STEPS, {"always_drafts": False}),
         ({"acceptanceRate": {"min": 0.0}}, DRAFT, {"acceptance_rate": 0.0}),
         ({"acceptanceLength": {"min": 1.5}}, DRAFT, {"acceptance_rate": 0.4, "acceptance_length": 1.5}),
         ({"interval": "2s", "minDraftTokens": 7}, DRAFT, {"longest_gap": 6.0, "min_draft_tokens": 7}),
+        ({"speedup": {"min": 1.1}}, DRAFT, {"speedup": 1.1, "time_per_output_token": None}),
+        ({"timePerOutputToken": {"max": "40ms"}}, DRAFT, {"time_per_output_token": 0.04, "plain": False}),
     ],
 )
-def test_thresholds_are_the_users_or_the_methods(guard: Any, speculation: Any, expected: dict[str, Any]) -> None:
-    """What the user leaves out comes from the table of methods."""
-    made = thresholds_of(Guard.model_validate(guard), Method(speculation["method"]), speculation["tokens"])
+def test_thresholds_are_the_users_or_the_methods(guard: Body, speculation: Body, expected: Body) -> None:
+    """What the user leaves out comes from the table of methods; a batch that is served without a draft drafts less."""
+    made = thresholds_of(Guard.model_validate(guard), Speculation.model_validate(speculation), speculation["tokens"])
     assert {key: getattr(made, key) for key in expected} == expected
     assert made.always_drafts is expected.get("always_drafts", True)
+
+
+def test_the_thresholds_of_a_plain_service_know_its_speed() -> None:
+    """It is judged by its limit alone, and what was learnt goes on being learnt."""
+    made = thresholds_of(Guard(), None, 0, (make_plain(),))
+    assert (made.plain, made.baseline, made.acceptance_rate) == (True, (make_plain(),), None)
+
+
+MEASURE: Body = {"baseline": "MeasureFirst"}
+NOT_YET = {"now": 3.9}
+
+
+@pytest.mark.parametrize(
+    ("phase", "guard", "known", "read"),
+    [
+        (Phase.WATCHING, {}, {}, True),
+        (Phase.WATCHING, {}, {"settled": False}, False),
+        (Phase.WATCHING, {}, {"plain": True}, False),
+        (Phase.WATCHING, {"mode": "Observe"}, {}, True),
+        (Phase.WATCHING, {"mode": "Off"}, {}, False),
+        (Phase.ROLLING_OUT, {}, {}, False),
+        (Phase.WARMING_UP, {}, {}, False),
+        (Phase.RESPONDING, {}, {"plain": True}, False),
+        (Phase.STALLED, {}, {"plain": True}, False),
+        (Phase.MEASURING_BASELINE, MEASURE, {"plain": True}, True),
+        (Phase.MEASURING_BASELINE, MEASURE, {"plain": True} | NOT_YET, False),
+        (Phase.MEASURING_BASELINE, MEASURE, {"plain": True, "settled": False}, False),
+        (Phase.ROLLED_BACK, {}, {"plain": True}, True),
+        (Phase.ROLLED_BACK, {}, {"plain": True} | NOT_YET, False),
+        (Phase.ROLLED_BACK, {"mode": "Off"}, {"plain": True}, False),
+        (Phase.SERVING, {}, {"plain": True}, False),
+        (Phase.SERVING, MEASURE, {"plain": True}, True),
+        (Phase.SERVING, MEASURE, {"plain": False}, False),
+    ],
+)
+def test_pods_are_read_to_be_judged_or_while_they_are_plain(phase: Phase, guard: Body, known: Body, read: bool) -> None:
+    """The phase began at 0 s, warm-up is 4 s: after it, a plain service shows how fast it is."""
+    asked: Body = {"plain": False, "settled": True, "now": 4.0} | known
+    assert is_looked_at(make_state(phase), Guard.model_validate(GUARD | guard), **asked) is read
 
 
 class Script:
@@ -41,52 +85,63 @@ class Script:
 
     def __init__(self, *rounds: Counters | None) -> None:
         self.rounds = list(rounds)
-        self.urls: list[dict[str, str]] = []
+        self.asked: list[dict[str, str]] = []
 
-    async def read(self, urls: Mapping[str, str]) -> dict[str, Counters | None]:
+    async def read(self, guard: Guard, pods: Mapping[str, str], *, namespace: str) -> dict[str, Counters | None]:
         """The next answer, for every pod."""
-        self.urls.append(dict(urls))
+        assert (guard.interval, namespace) == (2.0, NAMESPACE)
+        self.asked.append(dict(pods))
         answer = self.rounds.pop(0)
-        return dict.fromkeys(urls, answer)
+        return dict.fromkeys(pods, answer)
 
 
-async def at(memory: Memory, script: Script, now: float, *pods: PodView, thresholds: Thresholds) -> Verdict | None:
+async def at(memory: Memory, script: Script, now: float, *pods: PodView) -> Judged | None:
     """A look at a time, with windows of 10 s and an interval of 2 s."""
     guard = Guard.model_validate(GUARD)
-    return await look(memory, script, pods or (POD,), guard=guard, limits=thresholds, port=8080, now=now)
+    return await look(memory, script, pods or (POD,), namespace=NAMESPACE, guard=guard, limits=limits(), now=now)
 
 
 async def test_a_look_before_its_time_asks_nobody() -> None:
     """Events wake the loop more often than metrics are due."""
     memory, script = Memory(), Script(counters(0), counters(9))
     for now in (100.0, 100.5, 101.9, 102.0, 102.1):
-        await at(memory, script, now, thresholds=limits())
-    assert len(script.urls) == 2
-    assert memory.next_look == 104.0
+        await at(memory, script, now)
+    assert len(script.asked) == 2
+    assert memory.watched is not None
+    assert memory.watched.due == 104.0
 
 
 async def test_a_window_is_judged_once_at_its_end_and_the_next_one_follows() -> None:
-    """Five intervals, six readings; the last is the first of the next window."""
-    memory, script = Memory(), Script(*(counters(100 * step) for step in range(11)))
-    verdicts = [await at(memory, script, 100.0 + 2 * step, thresholds=limits()) for step in range(11)]
-    closed = {step: verdict.reason for step, verdict in enumerate(verdicts) if verdict}
+    """Five intervals, six readings; the last is the first of the next window. The newest one is remembered."""
+    memory, script = Memory(), Script(*(counters(100 * step) for step in range(13)))
+    windows = [await at(memory, script, 100.0 + 2 * step) for step in range(13)]
+    closed = {step: window.verdict.reason for step, window in enumerate(windows) if window}
     assert closed == {5: Reason.ACCEPTED, 10: Reason.ACCEPTED}
-    assert memory.evidence is not None
-    assert memory.evidence.drafts == 500
+    assert memory.judged is windows[10]
+    assert memory.judged is not None
+    assert memory.judged.evidence.drafts == 500
 
 
 async def test_a_loop_that_was_late_looks_once_and_not_for_every_look_that_it_missed() -> None:
     """A burst of looks would find nothing new."""
     memory, script = Memory(), Script(*(counters(step) for step in range(4)))
     for now in (100.0, 130.0, 130.1, 130.2, 130.3):
-        await at(memory, script, now, thresholds=limits())
-    assert len(script.urls) <= 3
+        await at(memory, script, now)
+    assert len(script.asked) <= 3
 
 
 async def test_pods_without_an_address_are_not_asked_and_silent_ones_are_counted() -> None:
     """A pod that was just made has none yet."""
     memory, script = Memory(), Script(None)
     new = PodView(name="new", revision="r1", ip=None, ready=False, deleting=False)
-    await at(memory, script, 100.0, POD, new, thresholds=limits())
-    assert script.urls == [{"pod-0": "http://10.0.0.7:8080/metrics"}]
+    await at(memory, script, 100.0, POD, new)
+    assert script.asked == [{"pod-0": "10.0.0.7"}]
     assert memory.silent == 1
+
+
+@pytest.mark.parametrize(("since", "asked"), [(97.0, 0), (96.1, 0), (96.0, 1), (None, 1)])
+async def test_a_pod_that_joins_later_has_its_own_warm_up(since: float | None, asked: int) -> None:
+    """The others are under watch; its first traffic is not judged. Unknown is old."""
+    memory, script = Memory(), Script(counters(0))
+    await at(memory, script, 100.0, replace(POD, ready_since=since))
+    assert len(script.asked[0]) == asked

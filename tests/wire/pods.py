@@ -12,22 +12,32 @@ from aiohttp import web
 
 _PORT = 8080
 _LABELS = 'engine="0",model_name="m"'
+_REQUEST_TOKENS = 32
 
 
 @dataclass(kw_only=True)
 class EngineStandIn:
-    """What the engine of one pod counts. Rates are per second of real time; change them to change the traffic."""
+    """What the engine of one pod counts. Rates are per second of real time; change them to change the traffic.
+
+    token_time: time per output token of a request, in seconds. asked, asked_by: how often, and by which programs.
+    """
 
     tokens_per_second: float = 0.0
     acceptance: float = 0.8
     tokens: int = 4
+    token_time: float = 0.02
+    running: int = 1
+    falls: float = 1.0
     speculative: bool = True
     hangs: bool = False
     started: float = field(default_factory=time.time)
     generated: float = 0.0
     drafts: float = 0.0
     accepted: float = 0.0
+    requests: float = 0.0
+    token_seconds: float = 0.0
     asked: int = 0
+    asked_by: set[str] = field(default_factory=set)
 
     def spend(self, seconds: float) -> None:
         """Lets time pass."""
@@ -36,23 +46,37 @@ class EngineStandIn:
         self.generated += new
         self.drafts += drafts
         self.accepted += drafts * self.acceptance * self.tokens
+        self.requests += new / _REQUEST_TOKENS
+        self.token_seconds += new / _REQUEST_TOKENS * self.token_time
 
     def restart(self) -> None:
         """A new process in the same pod: counters begin anew."""
-        self.generated = self.drafts = self.accepted = 0.0
+        self.generated = self.drafts = self.accepted = self.requests = self.token_seconds = 0.0
         self.started = time.time()
+
+    def accepted_per_position(self) -> list[float]:
+        """Accepted tokens at each position of the drafts."""
+        weights = [self.falls**position for position in range(self.tokens)]
+        return [self.accepted * weight / sum(weights) for weight in weights]
 
     def page(self) -> str:
         """The counters as vLLM writes them."""
         lines = [
             f"process_start_time_seconds {self.started}",
+            f"vllm:num_requests_running{{{_LABELS}}} {self.running if self.tokens_per_second else 0}",
             f"vllm:generation_tokens_total{{{_LABELS}}} {self.generated}",
+            f"vllm:request_time_per_output_token_seconds_count{{{_LABELS}}} {self.requests}",
+            f"vllm:request_time_per_output_token_seconds_sum{{{_LABELS}}} {self.token_seconds}",
         ]
         if self.speculative:
             lines += [
                 f"vllm:spec_decode_num_drafts_total{{{_LABELS}}} {self.drafts}",
                 f"vllm:spec_decode_num_draft_tokens_total{{{_LABELS}}} {self.drafts * self.tokens}",
                 f"vllm:spec_decode_num_accepted_tokens_total{{{_LABELS}}} {self.accepted}",
+            ]
+            lines += [
+                f'vllm:spec_decode_num_accepted_tokens_per_pos_total{{{_LABELS},position="{position}"}} {accepted}'
+                for position, accepted in enumerate(self.accepted_per_position())
             ]
         return "\n".join(lines) + "\n"
 
@@ -91,8 +115,9 @@ class PodServer:
             self.engine.spend(now - last)
             last = now
 
-    async def _metrics(self, _: web.Request) -> web.Response:
+    async def _metrics(self, request: web.Request) -> web.Response:
         self.engine.asked += 1
+        self.engine.asked_by.add(request.headers.get("User-Agent", "").partition("/")[0])
         if self.engine.hangs:
             await asyncio.sleep(3600)
         return web.Response(text=self.engine.page())

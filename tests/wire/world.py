@@ -129,6 +129,16 @@ class World:
             await self.remove_pod(pod["metadata"]["name"])
         return [await self._pod(child, revision, engine, ready=ready) for engine in engines]
 
+    async def surge_in_vain(self, child: Object, words: str) -> None:
+        """Plays a full cluster: the Deployment goes for the child's revision, and no node has room for its new pod."""
+        revision = child["spec"]["predictor"]["labels"][REVISION]
+        await self._deployment(child, revision, 1, ready=False)
+        name = await self._pod(child, revision, EngineStandIn(), ready=False)
+        long_ago = {"lastTransitionTime": "2026-01-01T00:00:00Z"}
+        scheduled = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": words} | long_ago
+        status = {"phase": "Pending", "podIP": None, "podIPs": None, "conditions": [scheduled]}
+        await self.api.merge(POD, self.namespace, name, {"status": status}, "status")
+
     async def remove_pod(self, name: str) -> None:
         """Takes a pod away."""
         await self.api.delete(POD, self.namespace, name)
@@ -141,6 +151,10 @@ class World:
         state = {"name": "kserve-container", "ready": False, "restartCount": 0, "state": {"terminated": ended}}
         state |= {"image": "i", "imageID": ""}
         await self.api.merge(POD, self.namespace, pod, {"status": {"containerStatuses": [state]}}, "status")
+
+    def address(self, pod: str) -> str:
+        """Where a pod serves."""
+        return self._servers[pod].address
 
     def asked(self) -> int:
         """How often the pods' metrics were read."""

@@ -33,6 +33,7 @@ _COLUMNS = (
         0,
         "Accepted draft tokens / drafted tokens, last measured window.",
     ),
+    ("Speedup", "number", ".status.performance.speedup", 0, "Against the plain service at the same load."),
     ("Reason", "string", ".status.reason", 1, "Why, in one word."),
     ("AccLen", "number", ".status.acceptance.length", 1, "Tokens that one step of the target yields."),
     ("Rollbacks", "integer", ".status.guard.rollbacks", 1, "Rollbacks so far."),

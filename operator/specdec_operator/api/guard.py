@@ -5,7 +5,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from specdec_operator.api.base import LATER, Part, rule, rules
+from specdec_operator.api.base import Part, rule, rules
 from specdec_operator.api.units import Duration
 
 
@@ -36,6 +36,10 @@ class RollBackTo(StrEnum):
 
     LAST_GOOD = "LastGood"
     BASELINE = "Baseline"
+
+
+Label = Annotated[str, Field(max_length=63, pattern=r"^[a-zA-Z_][a-zA-Z0-9_]*$")]
+"""Name of a Prometheus label."""
 
 
 class Health(StrEnum):
@@ -76,6 +80,22 @@ class Retry(Part):
     limit: Annotated[int, Field(ge=1, le=100)] = Field(description="Tries until the user is asked.")
 
 
+class Prometheus(Part):
+    """A Prometheus server that scrapes the pods."""
+
+    url: Annotated[str, Field(max_length=512, pattern=r"^https?://[^\s/@?#]+(/[^\s@?#]*)?$")] = Field(
+        description="Its address, such as http://prometheus.monitoring:9090; what follows it, /api/v1/query, is added."
+    )
+    pod_label: Label = Field("pod", description="Label that names the pod.")
+    namespace_label: Label = Field("namespace", description="Label that names the pod's namespace.")
+
+
+class Source(Part):
+    """Where the pods' metrics are read."""
+
+    prometheus: Prometheus = Field(description="A server that scrapes the pods, where they cannot be reached directly.")
+
+
 class Guard(Part):
     """When speculation is taken out. A window with too little evidence never counts against it."""
 
@@ -86,19 +106,26 @@ class Guard(Part):
             "window must be at least one interval",
             ".window",
         ),
-        rule("!has(self.speedup)", LATER.format("speedup"), ".speedup"),
-        rule("!has(self.timePerOutputToken)", LATER.format("timePerOutputToken"), ".timePerOutputToken"),
-        rule("!has(self.baseline) || self.baseline == 'None'", LATER.format("baseline: MeasureFirst"), ".baseline"),
         rule(
-            "!has(self.response) || self.response == ['RollBack']", LATER.format("response: ReduceTokens"), ".response"
+            "!has(self.response) || self.response == ['RollBack'] || self.response == ['ReduceTokens', 'RollBack']",
+            "response is [RollBack] or [ReduceTokens, RollBack]: the last resort is no speculation",
+            ".response",
         ),
         rule(
-            "!has(self.rollBackTo) || self.rollBackTo == 'Baseline'",
-            LATER.format("rollBackTo: LastGood"),
-            ".rollBackTo",
+            "!has(self.retry) || duration(self.retry.after) >= duration('1s')",
+            "after must be at least 1s: each try rolls every pod out anew",
+            ".retry.after",
         ),
-        rule("!has(self.retry)", LATER.format("retry"), ".retry"),
-        rule("!has(self.health) || self.health == 'Healthy'", LATER.format("health: Degraded"), ".health"),
+        rule(
+            "!has(self.timePerOutputToken) || duration(self.timePerOutputToken.max) > duration('0s')",
+            "max must be more than 0s, or every window fails",
+            ".timePerOutputToken.max",
+        ),
+        rule(
+            "!has(self.speedup) || !has(self.mode) || self.mode != 'Off'",
+            "the guard is Off: nothing is compared; leave speedup out or set mode Observe or Enforce",
+            ".speedup",
+        ),
     )
 
     mode: GuardMode = Field(
@@ -121,15 +148,29 @@ class Guard(Part):
     speedup: Speedup | None = None
     time_per_output_token: TimePerOutputToken | None = None
     baseline: Baseline | None = Field(
-        None, description="MeasureFirst serves plainly first and remembers its speed by load; None does not."
+        None,
+        description="MeasureFirst serves plainly first, for ten windows at most, and remembers its speed by load; None "
+        "does not. Default: MeasureFirst where speedup is asked for.",
     )
     response: Annotated[list[Response], Field(min_length=1, max_length=2)] | None = Field(
         None, description="What is tried, in this order. Default: RollBack."
     )
     roll_back_to: RollBackTo | None = Field(
-        None, description="LastGood: the last speculation that passed; Baseline: none. Default: Baseline."
+        None,
+        description="LastGood: the last other speculation that passed a window, none where there is none; "
+        "Baseline: none. Default: LastGood.",
     )
     retry: Retry | None = None
+    source: Source | None = Field(None, description="Default: the pods themselves.")
     health: Health | None = Field(
-        None, description="Whether a rolled back service counts as Degraded for GitOps tools. Default: Healthy."
+        None,
+        description="Degraded: a rolled back service has Stalled=True, which GitOps tools take for a failure, though "
+        "it answers. Default: Healthy.",
     )
+
+    @property
+    def measures_first(self) -> bool:
+        """Whether the plain service is measured before speculation begins."""
+        if self.baseline is None:
+            return self.speedup is not None
+        return self.baseline is Baseline.MEASURE_FIRST

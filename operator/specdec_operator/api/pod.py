@@ -11,6 +11,7 @@ from specdec_operator.api.units import Duration
 class Strategy(StrEnum):
     """How a change of the pods is rolled out."""
 
+    AUTO = "Auto"
     SURGE = "Surge"
     REPLACE = "Replace"
 
@@ -36,8 +37,9 @@ class Rollout(Part):
     """How a change reaches the pods."""
 
     strategy: Strategy = Field(
-        Strategy.SURGE,
-        description="Surge starts the new pod beside the old one and needs room for both; Replace stops it first.",
+        Strategy.AUTO,
+        description="Surge starts the new pod beside the old one and needs room for both; Replace stops it first; Auto "
+        "surges, and replaces where the scheduler finds no room for a minute.",
     )
     deadline: Duration = Field(
         "30m", validate_default=True, description="Longest time for the new pods to become ready."

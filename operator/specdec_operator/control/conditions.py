@@ -3,12 +3,11 @@
 from collections.abc import Mapping
 from typing import Any, Final
 
+from specdec_operator.api.guard import Health
 from specdec_operator.api.status import Condition
-from specdec_operator.engine.memory.plan import MemoryPlan
-from specdec_operator.guard.evidence import Evidence
-from specdec_operator.guard.state import Phase, State
-from specdec_operator.guard.verdict import Outcome, Verdict
-from specdec_operator.serving.arrival import Arrival
+from specdec_operator.control.findings import Findings
+from specdec_operator.guard.state import Good, Phase
+from specdec_operator.guard.verdict import Outcome
 from specdec_operator.serving.rollout import Progress, RolloutView
 
 Said = tuple[str, str, str]
@@ -20,34 +19,31 @@ WARNED: Final = "Warned"
 """What the engine takes and the user should know: lossy verification, fields that this version ignores."""
 STAGED: Final = "ArtifactsStaged"
 """Whether target and draft are where the engine looks for them."""
-_MOVING: Final = frozenset({Phase.ROLLING_OUT, Phase.RESPONDING})
+REPLACING: Final = "Replacing"
+"""Old pods go before new ones come, because there is no room for both."""
+_MOVING: Final = frozenset({Phase.ROLLING_OUT, Phase.RESPONDING, Phase.MEASURING_BASELINE})
 
 
-def wanted_conditions(
-    state: State,
-    rollout: RolloutView,
-    arrival: Arrival,
-    *,
-    speculating: bool,
-    verdict: Verdict | None,
-    evidence: Evidence | None,
-    warning: str = "",
-    memory: MemoryPlan | None = None,
-) -> dict[str, Said | None]:
+def wanted_conditions(found: Findings, *, speculating: bool, warning: str = "") -> dict[str, Said | None]:
     """Every condition by type. None keeps what was said before, because nothing new is known."""
+    state, rollout, arrival, memory = found.state, found.rollout, found.arrival, found.plan.memory
     said: dict[str, Said | None] = {"Ready": _ready(rollout)}
     if state.phase in _MOVING or (rollout.progress is Progress.PROGRESSING and state.phase is Phase.ROLLED_BACK):
         said["Reconciling"] = ("True", rollout.reason, rollout.message)
-    if state.phase is Phase.STALLED:
-        said["Stalled"] = ("True", rollout.reason, rollout.message)
+    if stalled := _stalled(found):
+        said["Stalled"] = stalled
+    if state.replacing is not None and state.replacing == found.revision:
+        said[REPLACING] = ("True", "NoRoom", "no node has room for a new pod beside the old ones: these go first")
+    if found.policy.held:
+        said["Held"] = ("True", "AsRequested", "annotation specdec.io/hold keeps the guard from changing anything")
     said[STAGED] = (arrival.status, arrival.reason, arrival.message)
     if speculating:
-        said["RolledBack"] = _rolled_back(state)
-        said["SpeculationActive"] = _active(state, evidence)
-        said["GuardPassing"] = _passing(state, verdict)
+        said["RolledBack"] = _rolled_back(found)
+        said["SpeculationActive"] = _active(found)
+        said["GuardPassing"] = _passing(found)
     if warning:
         said[WARNED] = ("True", "EngineRules", warning)
-    if memory is not None and memory.fits is not None:
+    if memory.fits is not None:
         said["MemoryFits"] = ("True", "Fits", memory.reason) if memory.fits else ("False", "TooLarge", memory.reason)
     return said
 
@@ -58,14 +54,39 @@ def _ready(rollout: RolloutView) -> Said:
     return "False", rollout.reason, rollout.message
 
 
-def _rolled_back(state: State) -> Said:
-    if state.rollback is None:
-        return "False", "AsRequested", "the pods are asked to speculate as the spec says"
-    return "True", state.rollback.reason, state.rollback.message
+def _stalled(found: Findings) -> Said | None:
+    state = found.state
+    if state.phase is Phase.STALLED:
+        return "True", found.rollout.reason, found.rollout.message
+    degraded = found.plan.spec.guard.health is Health.DEGRADED
+    if degraded and state.phase is Phase.ROLLED_BACK and state.rollback is not None:
+        return "True", "RolledBack", f"{state.rollback.reason}: {state.rollback.message}"
+    return None
 
 
-def _active(state: State, evidence: Evidence | None) -> Said | None:
+def _rolled_back(found: Findings) -> Said:
+    state = found.state
     if state.rollback is not None:
+        instead = f"; {_instead(found, state.rollback.good)}" if state.rollback.good else ""
+        return "True", state.rollback.reason, state.rollback.message + instead
+    if state.reduced is not None:
+        words = f"{state.reduced.tokens} tokens per step: {state.reduced.reason}: {state.reduced.message}"
+        return "False", "TokensReduced", words
+    return "False", "AsRequested", "the pods are asked to speculate as the spec says"
+
+
+def _instead(found: Findings, good: Good) -> str:
+    speculation = found.plan.speculation
+    if speculation is None:
+        return "the last good speculation cannot be read any more, so there is none"
+    return f"serving {speculation.method.value} with {good.tokens} tokens, the last that was good, instead"
+
+
+def _active(found: Findings) -> Said | None:
+    state, evidence = found.state, found.judged.evidence if found.judged else None
+    if state.measuring:
+        return "False", "MeasuringBaseline", "the plain service is measured first"
+    if state.plain:
         return "False", "RolledBack", "speculation is rolled back"
     if state.phase in _MOVING or state.phase is Phase.STALLED:
         return "Unknown", "NotMeasured", "the pods with speculation are not up yet"
@@ -76,10 +97,11 @@ def _active(state: State, evidence: Evidence | None) -> Said | None:
     return "False", "NotDrafting", "tokens are generated, but none is drafted"
 
 
-def _passing(state: State, verdict: Verdict | None) -> Said | None:
-    if state.rollback is not None:
+def _passing(found: Findings) -> Said | None:
+    state, verdict = found.state, found.judged.verdict if found.judged else None
+    if state.plain and state.rollback is not None:
         return "False", state.rollback.reason, state.rollback.message
-    if state.phase in _MOVING or state.phase is Phase.STALLED:
+    if state.plain or state.phase in _MOVING or state.phase is Phase.STALLED:
         return "Unknown", "NotMeasured", "the pods with speculation are not up yet"
     if verdict is None:
         return None

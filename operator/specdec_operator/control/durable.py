@@ -2,13 +2,17 @@
 
 import math
 from collections.abc import Mapping
+from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from typing import Any
 
 from pydantic import ValidationError
 
-from specdec_operator.api import status as api
-from specdec_operator.guard.state import Phase, Rollback, State
+from specdec_operator.api import guard_status as api
+from specdec_operator.guard.baseline import Baseline, Plain
+from specdec_operator.guard.moments import Moments
+from specdec_operator.guard.pace import Pace
+from specdec_operator.guard.state import Good, Phase, Reduction, Rollback, State, Would
 
 
 def to_time(at: float) -> str:
@@ -24,22 +28,43 @@ def from_time(text: str) -> float:
 def state_of(status: Mapping[str, Any]) -> State | None:
     """The state that an earlier process left behind; None where there is none that can be read."""
     try:
-        kept = api.GuardStatus.model_validate(status["guard"])
-        return State(
-            phase=Phase(kept.state),
-            since=from_time(kept.since),
-            speculation=kept.speculation or "",
-            revision=kept.revision,
-            wanted=kept.wanted,
-            wanted_since=from_time(kept.wanted_since) if kept.wanted_since else 0.0,
-            failures=kept.failures,
-            rollback=_rollback(kept.rollback),
-            would_roll_back=_rollback(kept.would_roll_back),
-            rollbacks=kept.rollbacks,
-            handled_retry=kept.handled_retry,
-        )
+        return _state(api.GuardStatus.model_validate(status["guard"]))
     except (KeyError, ValueError, ValidationError):
         return None
+
+
+def _state(kept: api.GuardStatus) -> State:
+    return State(
+        phase=Phase(kept.state),
+        since=from_time(kept.since),
+        speculation=kept.speculation or "",
+        service=kept.service or "",
+        revision=kept.revision,
+        wanted=kept.wanted,
+        wanted_since=_from(kept.wanted_since),
+        replacing=kept.replacing,
+        failures=kept.failures,
+        blamed=tuple(kept.blamed or ()),
+        judged=_from(kept.judged),
+        measuring=kept.measuring,
+        attempted=kept.attempted,
+        rollback=_rollback(kept.rollback),
+        reduced=_reduction(kept.reduced),
+        would=_would(kept.would),
+        rollbacks=kept.rollbacks,
+        retries=kept.retries,
+        restarting=tuple(kept.restarting or ()),
+        restarts=kept.restarts,
+        goods=tuple(_good(each) for each in kept.last_good or ()),
+        baseline=_baseline(kept.baseline or []),
+        handled_retry=kept.handled_retry,
+        handled_rollback=kept.handled_rollback,
+    )
+
+
+def decision(state: State) -> State:
+    """The state without what grows by itself: a difference here is worth a write at once."""
+    return replace(state, judged=0.0, baseline=tuple(Plain(load=each.load, pace=Pace()) for each in state.baseline))
 
 
 def guard_fields(state: State) -> dict[str, Any]:
@@ -48,20 +73,105 @@ def guard_fields(state: State) -> dict[str, Any]:
         "state": state.phase.value,
         "since": to_time(state.since),
         "speculation": state.speculation,
+        "service": state.service or None,
         "revision": state.revision,
         "wanted": state.wanted,
         "wanted_since": to_time(state.wanted_since) if state.wanted else None,
+        "replacing": state.replacing,
         "failures": state.failures,
-        "rollback": _kept(state.rollback),
-        "would_roll_back": _kept(state.would_roll_back),
+        "blamed": list(state.blamed) or None,
+        "judged": to_time(state.judged) if state.judged else None,
+        "measuring": state.measuring,
+        "attempted": state.attempted,
+        "rollback": state.rollback and _kept_rollback(state.rollback),
+        "reduced": state.reduced and _kept_reduction(state.reduced),
+        "would": state.would and _kept_would(state.would),
         "rollbacks": state.rollbacks,
+        "retries": state.retries,
+        "restarting": list(state.restarting) or None,
+        "restarts": state.restarts,
+        "last_good": [_kept_good(each) for each in state.goods] or None,
+        "baseline": [_kept_plain(each) for each in state.baseline] or None,
         "handled_retry": state.handled_retry,
+        "handled_rollback": state.handled_rollback,
     }
 
 
+def _from(text: str | None) -> float:
+    return from_time(text) if text else 0.0
+
+
 def _rollback(kept: api.Rollback | None) -> Rollback | None:
-    return Rollback(reason=kept.reason, message=kept.message, at=from_time(kept.at)) if kept else None
+    if kept is None:
+        return None
+    good = _good(kept.good) if kept.good else None
+    return Rollback(reason=kept.reason, message=kept.message, at=from_time(kept.at), good=good)
 
 
-def _kept(rollback: Rollback | None) -> api.Rollback | None:
-    return api.Rollback(reason=rollback.reason, message=rollback.message, at=to_time(rollback.at)) if rollback else None
+def _kept_rollback(rollback: Rollback) -> api.Rollback:
+    good = _kept_good(rollback.good) if rollback.good else None
+    at = to_time(rollback.at)
+    return api.Rollback(reason=rollback.reason, message=rollback.message, at=at, to=rollback.to.value, good=good)
+
+
+def _reduction(kept: api.Reduction | None) -> Reduction | None:
+    return (
+        None
+        if kept is None
+        else Reduction(reason=kept.reason, message=kept.message, at=from_time(kept.at), tokens=kept.tokens)
+    )
+
+
+def _kept_reduction(kept: Reduction) -> api.Reduction:
+    return api.Reduction(reason=kept.reason, message=kept.message, at=to_time(kept.at), tokens=kept.tokens)
+
+
+def _would(kept: api.Would | None) -> Would | None:
+    return (
+        None
+        if kept is None
+        else Would(action=kept.action, reason=kept.reason, message=kept.message, at=from_time(kept.at))
+    )
+
+
+def _kept_would(kept: Would) -> api.Would:
+    return api.Would(action=kept.action, reason=kept.reason, message=kept.message, at=to_time(kept.at))
+
+
+def _good(kept: api.LastGood) -> Good:
+    return Good(**(kept.model_dump() | {"at": from_time(kept.at)}))
+
+
+def _kept_good(good: Good) -> api.LastGood:
+    return api.LastGood.model_validate(asdict(good) | {"at": to_time(good.at)})
+
+
+def _baseline(kept: list[api.PlainSpeed]) -> Baseline:
+    return tuple(Plain(load=each.load, pace=_pace(each)) for each in kept)
+
+
+def _pace(kept: api.PlainSpeed) -> Pace:
+    total, of, total_total, total_of, of_of, tokens, seconds = kept.sums
+    times = Moments(blocks=kept.blocks, total=total, of=of, total_total=total_total, total_of=total_of, of_of=of_of)
+    return Pace(times=times, tokens=tokens, seconds=seconds)
+
+
+def _kept_plain(plain: Plain) -> api.PlainSpeed:
+    pace, times = plain.pace, plain.pace.times
+    return api.PlainSpeed(
+        load=plain.load,
+        time_per_output_token_ms=round(1000 * (times.mean or 0.0), 3),
+        error_ms=None if times.error is None else round(1000 * times.error, 4),
+        tokens_per_second=round(pace.tokens / pace.seconds, 1) if pace.seconds else 0.0,
+        requests=round(times.of),
+        blocks=times.blocks,
+        sums=[
+            times.total,
+            times.of,
+            times.total_total,
+            times.total_of,
+            times.of_of,
+            pace.tokens,
+            pace.seconds,
+        ],
+    )

@@ -5,7 +5,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from specdec_operator.control.conditions import STAGED, WARNED
-from specdec_operator.control.report import Findings, warning_of, why
+from specdec_operator.control.findings import Findings
+from specdec_operator.control.report import warning_of, why
+from specdec_operator.control.trouble import Trouble
 from specdec_operator.guard.state import Phase, State
 from specdec_operator.serving.arrival import AT_WORK
 
@@ -19,9 +21,22 @@ class Event:
     message: str
 
 
-def events_of(before: State | None, after: State, found: Findings, written: Mapping[str, Any]) -> tuple[Event, ...]:
-    """What a turn has to say: its transition, new warnings, and what newly keeps artifacts away."""
-    return (*_of_transition(before, after, found), *_of_warnings(found, written), *_of_artifacts(found, written))
+def events_of(
+    before: State | None, after: State, found: Findings, written: Mapping[str, Any], trouble: Trouble | None = None
+) -> tuple[Event, ...]:
+    """What a turn has to say: its transition, new warnings, what newly keeps artifacts away, a spec that cannot run."""
+    told = trouble is None or written.get("message") == trouble.error.message
+    return (
+        *_of_transition(before, after, found),
+        *_of_warnings(found, written),
+        *_of_artifacts(found, written),
+        *(() if told or trouble is None else (of_trouble(trouble),)),
+    )
+
+
+def of_trouble(trouble: Trouble) -> Event:
+    """The Event of a spec that cannot run."""
+    return Event(warning=True, reason=trouble.error.reason, message=trouble.error.message)
 
 
 def _of_warnings(found: Findings, written: Mapping[str, Any]) -> tuple[Event, ...]:
@@ -41,19 +56,38 @@ def _of_artifacts(found: Findings, written: Mapping[str, Any]) -> tuple[Event, .
 
 
 def _of_transition(before: State | None, after: State, found: Findings) -> tuple[Event, ...]:
-    """The Events of a transition; none where the phase stayed and nothing would have been done."""
-    would = after.would_roll_back
-    if would is not None and (before is None or before.would_roll_back != would):
-        return (Event(warning=True, reason="WouldRollBack", message=f"Observe: {would.reason}: {would.message}"),)
-    if before is not None and before.phase is after.phase:
+    """The Events of a transition; none where the phase stayed and nothing was decided."""
+    would = after.would
+    if would is not None and (before is None or before.would != would):
+        message = f"{would.action}, were the guard free to act: {would.reason}: {would.message}"
+        return (Event(warning=True, reason=f"Would{would.action}", message=message),)
+    if before is not None and after.restarts > before.restarts:
+        return (_restarting(after, found),)
+    if before is not None and after.replacing != before.replacing and after.replacing is not None:
+        message = "no node has room for a new pod beside the old ones: these go first"
+        return (Event(warning=True, reason="Replacing", message=message),)
+    if before is not None and before.phase is after.phase and before.subject == after.subject:
         return ()
+    return (_entered(after, found),)
+
+
+def _restarting(after: State, found: Findings) -> Event:
+    words = found.judged.verdict.message if found.judged else ""
+    return Event(warning=True, reason="RestartingPod", message=f"{', '.join(after.restarting)}: {words}")
+
+
+def _entered(after: State, found: Findings) -> Event:
     reason, message = why(found, {})
     match after.phase:
+        case Phase.RESPONDING if after.reduced is not None:
+            words = f"{after.reduced.tokens} tokens per step from now on: {reason}: {message}"
+            return Event(warning=True, reason="ReducingTokens", message=words)
         case Phase.RESPONDING:
-            return (Event(warning=True, reason="RollingBack", message=f"{reason}: {message}"),)
+            to = after.rollback.to.value if after.rollback else ""
+            return Event(warning=True, reason="RollingBack", message=f"to {to}: {reason}: {message}")
         case Phase.ROLLED_BACK:
-            return (Event(warning=False, reason="RolledBack", message=f"serving without speculation: {message}"),)
+            return Event(warning=False, reason="RolledBack", message=f"serving without speculation: {message}")
         case Phase.STALLED:
-            return (Event(warning=True, reason="Stalled", message=f"{reason}: {message}"),)
-        case Phase.ROLLING_OUT | Phase.WARMING_UP | Phase.WATCHING | Phase.SERVING:
-            return (Event(warning=False, reason=after.phase.value, message=message),)
+            return Event(warning=True, reason="Stalled", message=f"{reason}: {message}")
+        case Phase.ROLLING_OUT | Phase.WARMING_UP | Phase.WATCHING | Phase.SERVING | Phase.MEASURING_BASELINE:
+            return Event(warning=False, reason=after.phase.value, message=message)

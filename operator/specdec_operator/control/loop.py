@@ -14,29 +14,33 @@ from specdec_operator.cluster import Cluster
 from specdec_operator.control import report
 from specdec_operator.control.children import keep_applied, try_again
 from specdec_operator.control.downloads import Downloader
-from specdec_operator.control.durable import state_of
-from specdec_operator.control.events import Event, events_of
+from specdec_operator.control.durable import decision, state_of
+from specdec_operator.control.events import Event, events_of, of_trouble
+from specdec_operator.control.findings import Findings
+from specdec_operator.control.known import asked_of, better_of, facts_of, findings_of, policy_for
+from specdec_operator.control.material import is_material
 from specdec_operator.control.memory import Memory
 from specdec_operator.control.pace import RESYNC, RETRY, seconds_to_next
-from specdec_operator.control.report import Findings
-from specdec_operator.control.sis import Sis, read_sis
+from specdec_operator.control.readers import refuse_source
+from specdec_operator.control.sis import Sis, annotated, read_sis
 from specdec_operator.control.stores import Stores
 from specdec_operator.control.surroundings import Surroundings
-from specdec_operator.control.trouble import stalled_status
+from specdec_operator.control.trouble import Trouble, stalled_status
 from specdec_operator.control.wakeups import Key
-from specdec_operator.control.watch import Reader, look, thresholds_of
+from specdec_operator.control.watch import Reader, is_looked_at, look, thresholds_of
 from specdec_operator.control.wish import Wish, wish_of
 from specdec_operator.errors import Invalid, Unavailable
-from specdec_operator.guard.advance import Facts, advance, begin, renewed
-from specdec_operator.guard.judge import Thresholds
+from specdec_operator.guard.advance import advance
+from specdec_operator.guard.asked import begin, renewed
+from specdec_operator.guard.judge import Judged
 from specdec_operator.guard.state import Phase, State
-from specdec_operator.guard.verdict import Verdict
+from specdec_operator.guard.thresholds import Thresholds
 from specdec_operator.serving.arrival import Arrival, is_idle
-from specdec_operator.serving.pods import ENGINE_PORT
 
 _LOG = logging.getLogger(__name__)
 _SETTLE: Final = 10.0
 _UNSETTLED: Final = 1.0
+_MEASURED: Final = frozenset({Phase.WATCHING, Phase.RESPONDING, Phase.STALLED})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,7 +52,10 @@ class Turn:
 
 
 class Loop:
-    """Keeps every sis as its spec and its guard say. Holds no decision that the status does not hold."""
+    """Keeps every sis as its spec and its guard say. Holds no decision that the status does not hold.
+
+    prometheus: servers that guards may name, all where empty.
+    """
 
     def __init__(
         self,
@@ -58,14 +65,14 @@ class Loop:
         surroundings: Surroundings,
         *,
         clock: Callable[[], float],
-        port: int = ENGINE_PORT,
+        prometheus: tuple[str, ...] = (),
     ) -> None:
         self._cluster = cluster
         self._reader = reader
         self._stores = stores
         self._surroundings = surroundings
         self._clock = clock
-        self._port = port
+        self._prometheus = prometheus
         self._memories: dict[Key, Memory] = {}
         self._started = clock()
 
@@ -75,9 +82,7 @@ class Loop:
         memory = self._memories.setdefault(key, Memory())
         try:
             with metrics.turn_timed():
-                return await self._turn(key, memory, read_sis(body))
-        except Invalid as error:
-            return await self._stall(key, memory, body, error)
+                return await self._turn_or_stall(key, memory, body)
         except Unavailable as error:
             _LOG.warning("sis=%s/%s %s: %s", *key, error.reason, error.message)
             metrics.turn_failed(error.reason)
@@ -89,39 +94,64 @@ class Loop:
         self._stores.forget(key)
         metrics.forget(key)
 
-    async def _turn(self, key: Key, memory: Memory, sis: Sis) -> Turn:
+    async def _turn_or_stall(self, key: Key, memory: Memory, body: Mapping[str, Any]) -> Turn:
+        try:
+            sis = read_sis(body)
+            refuse_source(sis.spec.guard, self._prometheus)
+            return await self._turn(key, memory, sis)
+        except Invalid as error:
+            last, generation = memory.sis, body["metadata"].get("generation", 0)
+            if last is None or last.generation == generation:
+                return await self._stall(key, memory, body, error)
+            trouble = Trouble(error=error, generation=generation)
+        try:  # the pods of the spec before run on, and so does their guard
+            return await self._turn(key, memory, annotated(last, body), trouble)
+        except Invalid:
+            return await self._stall(key, memory, body, trouble.error)
+
+    async def _turn(self, key: Key, memory: Memory, sis: Sis, trouble: Trouble | None = None) -> Turn:
         now = self._clock()
         before = memory.state or state_of(sis.status)
         if memory.state is None and before is not None and not self._settled(key, now):
             return Turn(delay=_UNSETTLED)
         if memory.written is None:
             memory.written = sis.status
-        state = before or begin(sis.speculation, sis.retry, now)
-        wish = await self._wish(key, memory, sis, renewed(state, sis.speculation, sis.retry, now), now)
-        verdict, limits = await self._judged(key, memory, sis, wish, now)
+        policy = policy_for(sis)
+        asked = asked_of(sis, policy)
+        wish = await self._wish(key, memory, sis, renewed(before or begin(asked, now), asked, now), now)
+        memory.sis = sis
+        limits = thresholds_of(sis.spec.guard, wish.plan.speculation, wish.plan.tokens, wish.state.baseline)
+        judged = await self._look(key, memory, sis, wish, limits, now)
+        better = better_of(sis, wish, judged, limits)
         now = self._clock()
-        after = advance(wish.state, self._facts(sis, wish, verdict), now)
-        if after.rollback != wish.state.rollback:
+        after = advance(wish.state, facts_of(wish, policy, judged, better, self._stores.pod_names(key)), now)
+        if (after.subject, after.replacing) != (wish.state.subject, wish.state.replacing):
             wish = await self._wish(key, memory, sis, after, now)
             after = wish.state
         wish = replace(wish, state=after)
         arrived = await self._arrival(key, wish)
-        found = self._findings(key, memory, sis, wish, limits, arrived)
+        child = self._stores.child(key)
+        found = findings_of(sis, wish, policy, limits, memory.judged, better, arrived, url=child.url if child else None)
         if _restarts(before, after):
-            memory.window = memory.verdict = memory.evidence = None
-            found = replace(found, verdict=None, evidence=None) if after.rollback is None else found
+            memory.watched = memory.judged = None
+            decided_by = after.phase is Phase.ROLLED_BACK or (before is not None and after.restarts > before.restarts)
+            found = found if decided_by else replace(found, judged=None)
         await self._fetch(key, memory, sis, wish, arrived, now)
         if try_again(memory, wish.rendered, now) and after == before:
             # Nothing was decided, and nothing is told before it is known how that ends.
             await self._make(key, memory, wish, now)
         memory.state = after
-        memory.unsent += events_of(before, after, found, memory.written)
-        await self._tell(key, memory, found, now, decided=after != before)
+        memory.unsent += events_of(before, after, found, memory.written, trouble)
+        decided = before is None or decision(after) != decision(before)
+        await self._tell(key, memory, found, now, decided=decided, trouble=trouble)
         await self._make(key, memory, wish, now)
+        await self._restart_pods(key, after)
         _log_change(key, before, after, found)
         metrics.observe(key, found, silent=memory.silent)
         events, memory.unsent = memory.unsent, ()
-        delay = seconds_to_next(after, memory, sis.spec.guard.warmup, self._clock()) if wish.staged else RETRY
+        now = self._clock()
+        looks = self._looks(sis, wish, now)
+        delay = seconds_to_next(after, memory, policy, looks=looks, now=now) if wish.staged else RETRY
         return Turn(delay=delay, events=events)
 
     def _settled(self, key: Key, now: float) -> bool:
@@ -154,55 +184,37 @@ class Loop:
         events = await self._cluster.read(f"/api/v1/namespaces/{key[0]}/events", field_selector=about)
         return wish.arrival((events or {}).get("items", ()))
 
-    async def _judged(
-        self, key: Key, memory: Memory, sis: Sis, wish: Wish, now: float
-    ) -> tuple[Verdict | None, Thresholds | None]:
-        speculation = wish.plan.speculation
-        if speculation is None:
-            return None, None
-        limits = thresholds_of(sis.spec.guard, speculation.method, wish.plan.tokens)
-        if wish.state.phase is not Phase.WATCHING:
-            return None, limits
+    def _looks(self, sis: Sis, wish: Wish, now: float) -> bool:
+        settled = wish.rendered.revision == wish.state.revision
+        plain = wish.plan.speculation is None
+        return is_looked_at(wish.state, sis.spec.guard, plain=plain, settled=settled, now=now)
+
+    async def _look(
+        self, key: Key, memory: Memory, sis: Sis, wish: Wish, limits: Thresholds, now: float
+    ) -> Judged | None:
+        """The window of what is served that closed just now; None where none did."""
+        if memory.subject != wish.state.subject:
+            memory.watched, memory.subject = None, wish.state.subject
+        if not self._looks(sis, wish, now):
+            return None
         pods = tuple(pod for pod in wish.pods if pod.ready)
-        verdict = await look(memory, self._reader, pods, guard=sis.spec.guard, limits=limits, port=self._port, now=now)
-        return verdict, limits
-
-    def _facts(self, sis: Sis, wish: Wish, verdict: Verdict | None) -> Facts:
         guard = sis.spec.guard
-        return Facts(
-            speculating=wish.plan.speculation is not None,
-            mode=guard.mode,
-            warmup=guard.warmup,
-            failure_limit=guard.failure_limit,
-            revision=wish.rendered.revision,
-            rollout=wish.rollout,
-            verdict=verdict,
-        )
+        return await look(memory, self._reader, pods, namespace=key[0], guard=guard, limits=limits, now=now)
 
-    def _findings(
-        self, key: Key, memory: Memory, sis: Sis, wish: Wish, limits: Thresholds | None, arrived: Arrival
-    ) -> Findings:
-        child = self._stores.child(key)
-        return Findings(
-            name=sis.owner.name,
-            generation=sis.generation,
-            state=wish.state,
-            plan=wish.plan,
-            rollout=wish.rollout,
-            arrival=arrived,
-            fetches=wish.fetches,
-            kserve=wish.kserve,
-            revision=wish.rendered.revision,
-            url=child.url if child else None,
-            thresholds=limits,
-            verdict=memory.verdict,
-            evidence=memory.evidence,
-        )
+    async def _restart_pods(self, key: Key, state: State) -> None:
+        """Deletes pods that are to be restarted; their Deployment makes others in their place."""
+        for pod in self._stores.pods(key):
+            if pod.name in state.restarting and not pod.deleting:
+                meta = {"namespace": key[0], "name": pod.name}
+                await self._cluster.remove({"apiVersion": "v1", "kind": "Pod", "metadata": meta})
 
-    async def _tell(self, key: Key, memory: Memory, found: Findings, now: float, *, decided: bool) -> None:
+    async def _tell(
+        self, key: Key, memory: Memory, found: Findings, now: float, *, decided: bool, trouble: Trouble | None
+    ) -> None:
         written = memory.written or {}
         status = report.status_of(found, written, now)
-        if not decided and not report.is_material(status, written, since_written=now - memory.written_at):
+        status = stalled_status(status, trouble, now=now) if trouble else status
+        if not decided and not is_material(status, written, since_written=now - memory.written_at):
             return
         await self._write(key, memory, status, now)
 
@@ -214,20 +226,21 @@ class Loop:
         now = self._clock()
         if memory.written is None:
             memory.written = dict(body.get("status", {}))
-        status = stalled_status(memory.written, error, generation=body["metadata"].get("generation", 0), now=now)
-        if not report.is_material(status, memory.written, since_written=0.0):
+        trouble = Trouble(error=error, generation=body["metadata"].get("generation", 0))
+        status = stalled_status(memory.written, trouble, now=now)
+        if not is_material(status, memory.written, since_written=0.0):
             return Turn(delay=RESYNC)
         try:
             await self._write(key, memory, status, now)
         except Unavailable as unavailable:
             _LOG.warning("sis=%s/%s %s: %s", *key, unavailable.reason, unavailable.message)
             return Turn(delay=RETRY)
-        return Turn(delay=RESYNC, events=(Event(warning=True, reason=error.reason, message=error.message),))
+        return Turn(delay=RESYNC, events=(of_trouble(trouble),))
 
 
 def _restarts(before: State | None, after: State) -> bool:
-    """Whether what was measured belongs to the past: another phase than the one it was measured in."""
-    return before is None or (before.phase is not after.phase and after.phase in (Phase.ROLLING_OUT, Phase.WARMING_UP))
+    """Whether what was measured belongs to the past: other pods run from here on, or the same ones anew."""
+    return before is None or (before.phase is not after.phase and after.phase not in _MEASURED)
 
 
 def _log_change(key: Key, before: State | None, after: State, found: Findings) -> None:

@@ -6,11 +6,11 @@ from typing import Any
 
 from specdec_operator.control.downloads import Downloads
 from specdec_operator.control.events import Event
+from specdec_operator.control.sis import Sis
 from specdec_operator.errors import Invalid
-from specdec_operator.guard.evidence import Evidence
+from specdec_operator.guard.judge import Judged
 from specdec_operator.guard.state import State
-from specdec_operator.guard.verdict import Verdict
-from specdec_operator.guard.window import Window
+from specdec_operator.guard.watching import Watched
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,16 +34,17 @@ class Refused:
 class Memory:
     """One sis between two turns of its loop.
 
-    state: the newest state; durable once `written` holds it. next_look: when metrics are due, epoch seconds.
+    sis: the last one that could be planned. state: the newest state; durable once `written` holds it.
+    watched: the open window; judged: the last closed one; subject: the state's subject that both are about.
     silent: pods that did not answer at the last look. unsent: Events of turns whose writes failed.
     """
 
+    sis: Sis | None = None
     state: State | None = None
-    window: Window | None = None
-    next_look: float = 0.0
+    watched: Watched | None = None
+    judged: Judged | None = None
+    subject: str = ""
     silent: int = 0
-    verdict: Verdict | None = None
-    evidence: Evidence | None = None
     applied: Applied | None = None
     refused: Refused | None = None
     downloads: Downloads = field(default_factory=Downloads)

@@ -1,8 +1,11 @@
 """When a loop looks again if nothing wakes it."""
 
+from math import inf
 from typing import Final
 
 from specdec_operator.control.memory import Memory
+from specdec_operator.guard.occasions import retry_at
+from specdec_operator.guard.policy import Policy
 from specdec_operator.guard.state import Phase, State
 
 RETRY: Final = 5.0
@@ -11,14 +14,18 @@ RESYNC: Final = 300.0
 """Seconds to the next look at what stands."""
 
 
-def seconds_to_next(state: State, memory: Memory, warmup: float, now: float) -> float:
-    """Seconds until something is due; events wake the loop earlier."""
+def seconds_to_next(state: State, memory: Memory, policy: Policy, *, looks: bool, now: float) -> float:
+    """Seconds until something is due; events wake the loop earlier. looks: whether the pods are being read."""
+    tries = policy.acts and state.phase in (Phase.WATCHING, Phase.ROLLED_BACK)
+    due = [(retry_at(state, policy) if tries else None) or inf]
+    if looks:
+        due.append(memory.watched.due if memory.watched else now)
     match state.phase:
-        case Phase.WATCHING:
-            return max(0.0, (memory.next_look if memory.window else now) - now)
-        case Phase.WARMING_UP:
-            return max(0.0, state.since + warmup - now)
+        case Phase.WATCHING | Phase.WARMING_UP | Phase.MEASURING_BASELINE if not looks:
+            warm = state.since + policy.warmup
+            due.append(warm if warm > now else now + RETRY)
         case Phase.ROLLING_OUT | Phase.RESPONDING:
-            return RETRY
-        case Phase.ROLLED_BACK | Phase.STALLED | Phase.SERVING:
-            return RESYNC
+            due.append(now + RETRY)
+        case Phase.ROLLED_BACK | Phase.SERVING if state.since + policy.warmup > now:
+            due.append(state.since + policy.warmup)
+    return min(RESYNC, max(0.0, min(due) - now))

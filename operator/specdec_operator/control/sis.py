@@ -3,21 +3,24 @@
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, Final
 
 from pydantic import ValidationError
 
 from specdec_operator.api.spec import Spec
 from specdec_operator.errors import Invalid
-from specdec_operator.names import RETRY_ANNOTATION, SYNTHETIC_ANNOTATION
+from specdec_operator.names import HOLD_ANNOTATION, RETRY_ANNOTATION, ROLLBACK_ANNOTATION, SYNTHETIC_ANNOTATION
 from specdec_operator.serving.owner import Owner
+
+_OF_THE_SERVICE: Final = {"model", "engine", "resources", "pod"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sis:
-    """A sis, parsed. speculation: hash of its speculation part; retry: value of the retry annotation.
+    """A sis, parsed. speculation: hash of its speculation part; service: of what else makes the engine what it is.
 
+    retry, rollback: values of these annotations. held: whether the guard is asked to leave everything as it is.
     synthetic: whether an annotation lets the engine pretend an acceptance.
     """
 
@@ -25,7 +28,10 @@ class Sis:
     generation: int
     spec: Spec
     speculation: str
+    service: str
     retry: str | None
+    rollback: str | None
+    held: bool
     synthetic: bool
     status: Mapping[str, Any]
 
@@ -45,19 +51,46 @@ def read_sis(body: Mapping[str, Any]) -> Sis:
         first = error.errors()[0]
         field = ".".join(["spec", *map(str, first["loc"])])
         raise Invalid(field, first.get("input"), first["msg"]) from error
-    annotations = meta.get("annotations", {})
-    return Sis(
-        owner=owner_of_body(body),
-        generation=meta.get("generation", 0),
-        spec=spec,
-        speculation=speculation_hash(spec),
+    return annotated(
+        Sis(
+            owner=owner_of_body(body),
+            generation=meta.get("generation", 0),
+            spec=spec,
+            speculation=speculation_hash(spec),
+            service=service_hash(spec),
+            retry=None,
+            rollback=None,
+            held=False,
+            synthetic=False,
+            status=dict(body.get("status", {})),
+        ),
+        body,
+    )
+
+
+def annotated(sis: Sis, body: Mapping[str, Any]) -> Sis:
+    """A sis with the annotations of an object."""
+    annotations = body["metadata"].get("annotations", {})
+    return replace(
+        sis,
         retry=annotations.get(RETRY_ANNOTATION),
+        rollback=annotations.get(ROLLBACK_ANNOTATION),
+        held=bool(annotations.get(HOLD_ANNOTATION)),
         synthetic=annotations.get(SYNTHETIC_ANNOTATION) == "true",
-        status=dict(body.get("status", {})),
     )
 
 
 def speculation_hash(spec: Spec) -> str:
     """Ten hex digits that change when the speculation part of the spec means something else."""
-    meant = spec.speculation.model_dump(mode="json", by_alias=True, exclude_none=True) if spec.speculation else None
+    return _hash(
+        spec.speculation.model_dump(mode="json", by_alias=True, exclude_none=True) if spec.speculation else None
+    )
+
+
+def service_hash(spec: Spec) -> str:
+    """Ten hex digits that change when another model, engine or pod is asked for: its speed was never measured."""
+    return _hash(spec.model_dump(mode="json", by_alias=True, exclude_none=True, include=_OF_THE_SERVICE))
+
+
+def _hash(meant: Any) -> str:
     return hashlib.sha256(json.dumps(meant, sort_keys=True).encode()).hexdigest()[:10]

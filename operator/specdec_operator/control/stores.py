@@ -61,6 +61,10 @@ class Stores:
         """The pods of a sis, of every revision."""
         return tuple(self._pods[key].values()) if key in self._pods else ()
 
+    def pod_names(self, key: Key) -> frozenset[str]:
+        """Names of the pods of a sis that are not on their way out."""
+        return frozenset(pod.name for pod in self.pods(key) if not pod.deleting)
+
     def jobs(self, key: Key) -> Mapping[str, Mapping[str, Any]]:
         """The download Jobs of a sis by name, without their specs."""
         return self._jobs.get(key, {})

@@ -1,42 +1,48 @@
-"""One look at the pods' counters: opens a window, adds readings to it, and judges it when it is over."""
+"""One look at the pods' counters: readings go in, and a judged window comes out when one is over."""
 
 from collections.abc import Mapping
 from typing import Final, Protocol
 
-from specdec_operator.api.guard import Guard
-from specdec_operator.api.speculation import Method
+from specdec_operator.api.guard import Guard, GuardMode
+from specdec_operator.api.speculation import Speculation
 from specdec_operator.control.memory import Memory
 from specdec_operator.engine.methods import METHODS
+from specdec_operator.guard.baseline import Baseline
 from specdec_operator.guard.counters import Counters
-from specdec_operator.guard.judge import Thresholds, judge
-from specdec_operator.guard.verdict import Verdict
-from specdec_operator.guard.window import opened
+from specdec_operator.guard.judge import Judged
+from specdec_operator.guard.state import Phase, State
+from specdec_operator.guard.thresholds import Thresholds, thresholds
+from specdec_operator.guard.watching import Rhythm, take, watch
 from specdec_operator.serving.pods import PodView
 
-_LONGEST_GAP: Final = 3.0
-"""Intervals without a reading after which a window does not count."""
-_LONGEST_DRAFT: Final = 128
-"""K where the draft itself decides it: the engine's own bound, with which no chance is taken for a fault."""
+_PLAIN: Final = frozenset({Phase.MEASURING_BASELINE, Phase.ROLLED_BACK, Phase.SERVING})
 
 
 class Reader(Protocol):
     """Reads the counters of pods."""
 
-    async def read(self, urls: Mapping[str, str]) -> dict[str, Counters | None]:
-        """The counters of each pod by name; None for a pod that did not answer."""
+    async def read(self, guard: Guard, pods: Mapping[str, str], *, namespace: str) -> dict[str, Counters | None]:
+        """The counters of each pod by name; None for a pod that did not answer. pods: their addresses by name."""
 
 
-def thresholds_of(guard: Guard, method: Method, tokens: int) -> Thresholds:
-    """What the windows are compared with; what the user left out comes from the table of methods."""
-    facts = METHODS[method]
-    return Thresholds(
-        acceptance_rate=guard.acceptance_rate.min if guard.acceptance_rate else facts.acceptance_rate_min,
-        acceptance_length=guard.acceptance_length.min if guard.acceptance_length else None,
-        min_draft_tokens=guard.min_draft_tokens,
-        always_drafts=facts.always_drafts,
-        longest_gap=_LONGEST_GAP * guard.interval,
-        draft_length=tokens or _LONGEST_DRAFT,
-    )
+def thresholds_of(guard: Guard, speculation: Speculation | None, tokens: int, baseline: Baseline = ()) -> Thresholds:
+    """What the windows of a speculation are compared with; None: of a plain service."""
+    facts = METHODS[speculation.method] if speculation else None
+    pauses = any(step.tokens == 0 for step in (speculation and speculation.tokens_by_batch_size) or ())
+    return thresholds(guard, facts, tokens=tokens, baseline=baseline, pauses=pauses)
+
+
+def is_looked_at(state: State, guard: Guard, *, plain: bool, settled: bool, now: float) -> bool:
+    """Whether the pods are read: to be judged, or while they are plain to learn how fast that is.
+
+    plain: whether they run without speculation. settled: whether they are those that the state was reached with.
+    """
+    if guard.mode is GuardMode.OFF or not settled:
+        return False
+    if state.phase is Phase.WATCHING:
+        return not plain
+    learns = state.phase is not Phase.SERVING or guard.measures_first
+    return plain and state.phase in _PLAIN and learns and now - state.since >= guard.warmup
 
 
 async def look(
@@ -44,24 +50,27 @@ async def look(
     reader: Reader,
     pods: tuple[PodView, ...],
     *,
+    namespace: str,
     guard: Guard,
     limits: Thresholds,
-    port: int,
     now: float,
-) -> Verdict | None:
-    """Reads the pods when a reading is due; returns the verdict when that closed a window."""
-    if memory.window is None:
-        memory.window, memory.next_look = opened(now), now
-    if now < memory.next_look:
+) -> Judged | None:
+    """Reads the pods when a reading is due; returns the judged window when that closed one.
+
+    A pod that became ready while the others were under watch has its own warm-up.
+    """
+    rhythm = Rhythm(interval=guard.interval, window=guard.window)
+    if memory.watched is None:
+        memory.watched = watch(now, rhythm)
+    if not memory.watched.is_due(now):
         return None
-    memory.next_look = max(memory.next_look + guard.interval, now)
-    urls = {pod.name: f"http://{pod.ip}:{port}/metrics" for pod in pods if pod.ip}
-    readings = await reader.read(urls)
+    addresses = {pod.name: pod.ip for pod in pods if pod.ip and _is_warm(pod, guard, now)}
+    readings = await reader.read(guard, addresses, namespace=namespace)
     memory.silent = sum(reading is None for reading in readings.values())
-    window = memory.window.with_readings(readings, now)
-    if now - window.opened < guard.window - guard.interval / 2:  # the look nearest to the end closes it
-        memory.window = window
-        return None
-    memory.verdict, memory.evidence = judge(window, limits, now)
-    memory.window = window.next(now, frozenset(urls))
-    return memory.verdict
+    memory.watched, judged = take(memory.watched, readings, limits, rhythm, now)
+    memory.judged = judged or memory.judged
+    return judged
+
+
+def _is_warm(pod: PodView, guard: Guard, now: float) -> bool:
+    return pod.ready_since is None or now - pod.ready_since >= guard.warmup

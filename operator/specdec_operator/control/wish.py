@@ -10,7 +10,7 @@ from specdec_operator.control.stores import Stores
 from specdec_operator.control.wakeups import Key
 from specdec_operator.downloads.held import held_arrival, held_rollout
 from specdec_operator.downloads.waiting import Fetch, staged_at
-from specdec_operator.guard.advance import wanting
+from specdec_operator.guard.effects import want
 from specdec_operator.guard.state import State
 from specdec_operator.serving.arrival import Arrival, arrival
 from specdec_operator.serving.plan import Plan, plan, refuse
@@ -51,10 +51,11 @@ class Wish:
 def wish_of(key: Key, sis: Sis, state: State, stores: Stores, downloads: Downloads, kserve: KServe, now: float) -> Wish:
     """What `state` asks for. Raises Invalid for what cannot run, unless it runs already."""
     planned = plan(sis.spec, state, name=sis.owner.name, synthetic=sis.synthetic, kserve=kserve)
-    rendered = render(planned, sis.owner)
-    if rendered.revision != state.revision:  # what runs already has shown what it is, whatever a newer rule says
-        refuse(planned)
-    state = wanting(state, rendered.revision, now)
+    rendered = render(planned, sis.owner, state.replacing)
+    ran_well = state.rollback is not None and state.rollback.good is not None
+    if rendered.revision != state.revision and not ran_well:
+        refuse(planned)  # what runs already, or ran well, has shown what it is, whatever a newer rule says
+    state = want(state, rendered.revision, now)
     deployment, pods = stores.deployment(key), stores.pods(key)
     found = fetches(key, sis.owner.name, planned.layout, stores, downloads, now)
     staged = staged_at(found)
@@ -71,6 +72,7 @@ def wish_of(key: Key, sis: Sis, state: State, stores: Stores, downloads: Downloa
             pods,
             waited=now - max(state.wanted_since, staged),  # downloads have no deadline
             deadline=sis.spec.rollout.deadline,
+            now=now,
         ),
         deployment=deployment if deployment and deployment.revision == rendered.revision else None,
         pods=tuple(pod for pod in pods if pod.revision == rendered.revision and not pod.deleting),

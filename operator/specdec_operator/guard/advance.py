@@ -1,181 +1,99 @@
-"""The state machine: one function a phase, and the table of them.
+"""The state machine, as a table: in each phase, the first rule whose time has come says what follows.
 
 A rollback is no action: it is a state for which `plan` gives other flags.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final
 
-from specdec_operator.api.guard import GuardMode
-from specdec_operator.guard.state import Phase, Rollback, State
-from specdec_operator.guard.verdict import Outcome, Verdict
-from specdec_operator.serving.rollout import Progress, RolloutView
-
-ROLLOUT_FAILED: Final = "RolloutFailed"
+from specdec_operator.guard import effects as do
+from specdec_operator.guard import occasions as on
+from specdec_operator.guard.facts import Facts
+from specdec_operator.guard.state import Phase, State
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Facts:
-    """What is known at one turn of the loop.
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """When something happens, and what follows. Both are small functions whose docstrings are the documentation."""
 
-    speculating: whether the present plan speculates. revision: revision of the pods that it asks for.
-    rollout: how far they are. verdict: of a window that closed just now. warmup: in seconds.
-    """
-
-    speculating: bool
-    mode: GuardMode
-    warmup: float
-    failure_limit: int
-    revision: str
-    rollout: RolloutView
-    verdict: Verdict | None
+    when: Callable[[State, Facts, float], bool]
+    then: Callable[[State, Facts, float], State]
 
 
-Transition = Callable[[State, Facts, float], State]
-
-
-def begin(speculation: str, retry: str | None, now: float) -> State:
-    """The state of a sis that was never seen. A retry annotation that is there already asks for nothing."""
-    return State(phase=Phase.ROLLING_OUT, since=now, speculation=speculation, handled_retry=retry)
-
-
-def renewed(state: State, speculation: str, retry: str | None, now: float) -> State:
-    """What the user's own acts make of the state, before anything is planned.
-
-    Another speculation starts anew; a new value of the retry annotation asks for speculation again.
-    """
-    if speculation != state.speculation:
-        return replace(begin(speculation, retry, now), rollbacks=state.rollbacks, revision=state.revision)
-    if retry is None or retry == state.handled_retry:
-        return state
-    if state.rollback is None:
-        return replace(state, handled_retry=retry)
-    fresh = begin(speculation, retry, now)
-    return replace(fresh, rollbacks=state.rollbacks, revision=state.revision)
-
-
-def wanting(state: State, revision: str, now: float) -> State:
-    """The state once `revision` is what the plan asks for."""
-    return state if state.wanted == revision else replace(state, wanted=revision, wanted_since=now)
+TABLE: Final[Mapping[Phase, tuple[Rule, ...]]] = MappingProxyType(
+    {
+        Phase.MEASURING_BASELINE: (
+            Rule(on.measuring_is_not_wanted, do.speculate),
+            Rule(on.other_pods_fail, do.stall),
+            Rule(on.other_pods_are_up, do.settle),
+            Rule(on.baseline_is_known, do.speculate),
+            Rule(on.baseline_took_too_long, do.speculate),
+        ),
+        Phase.ROLLING_OUT: (
+            Rule(on.no_pods_can_be_made, do.stall),
+            Rule(on.pods_with_speculation_fail, do.answer_a_failed_rollout),
+            Rule(on.pods_fail, do.stall),
+            Rule(on.pods_to_watch_are_up, do.warm_up),
+            Rule(on.pods_are_up, do.serve),
+        ),
+        Phase.WARMING_UP: (
+            Rule(on.other_pods_are_asked_for, do.roll_out),
+            Rule(on.guard_is_off, do.serve),
+            Rule(on.warmup_is_over, do.watch),
+        ),
+        Phase.WATCHING: (
+            Rule(on.other_pods_are_asked_for, do.roll_out),
+            Rule(on.guard_is_off, do.serve),
+            Rule(on.retry_is_due, do.retry),
+            Rule(on.last_failing_window, do.answer_failing_windows),
+            Rule(on.failing_window, do.count),
+            Rule(on.passing_window, do.remember),
+            Rule(on.window_proves_nothing, do.forgive),
+        ),
+        Phase.RESPONDING: (
+            Rule(on.safer_speculation_fails, do.answer_a_failed_rollout),
+            Rule(on.pods_fail_or_cannot_be_made, do.stall),
+            Rule(on.pods_to_watch_are_up, do.warm_up),
+            Rule(on.pods_are_up, do.rest),
+        ),
+        Phase.ROLLED_BACK: (
+            Rule(on.retry_is_due, do.retry),
+            Rule(on.other_pods_fail, do.stall),
+            Rule(on.other_pods_are_up, do.note_revision),
+        ),
+        Phase.STALLED: (
+            Rule(on.user_has_acted, do.resume),
+            Rule(on.pods_are_up, do.heal),
+            Rule(on.pods_on_trial_are_made_at_last, do.give_them_their_time),
+        ),
+        Phase.SERVING: (
+            Rule(on.other_pods_are_asked_for, do.roll_out),
+            Rule(on.guard_is_on, do.warm_up),
+        ),
+    }
+)
 
 
 def advance(state: State, facts: Facts, now: float) -> State:
-    """The next state. Equal to `state` when nothing happened."""
-    return TRANSITIONS[state.phase](state, facts, now)
+    """The next state. Equal to `state` when nothing happened; advancing twice by the same facts is advancing once.
 
-
-def _enter(state: State, phase: Phase, now: float) -> State:
-    return replace(state, phase=phase, since=now, failures=0)
-
-
-def _rolling_out(state: State, facts: Facts, now: float) -> State:
-    match facts.rollout.progress:
-        case Progress.PROGRESSING:
-            return state
-        case Progress.BLOCKED:
-            return _enter(state, Phase.STALLED, now)
-        case Progress.FAILED:
-            return _rollout_failed(state, facts, now)
-        case Progress.COMPLETE:
-            watched = facts.speculating and facts.mode is not GuardMode.OFF
-            return _enter(replace(state, revision=facts.revision), Phase.WARMING_UP if watched else Phase.SERVING, now)
-
-
-def _rollout_failed(state: State, facts: Facts, now: float) -> State:
-    if not facts.speculating or facts.mode is GuardMode.OFF:
-        return _enter(state, Phase.STALLED, now)
-    message = f"{facts.rollout.reason}: {facts.rollout.message}"
-    return _respond(state, facts, Rollback(reason=ROLLOUT_FAILED, message=message, at=now), now)
-
-
-def _respond(state: State, facts: Facts, rollback: Rollback, now: float) -> State:
-    if facts.mode is GuardMode.OBSERVE:
-        would = state.would_roll_back
-        same = would is not None and would.reason == rollback.reason
-        return replace(state, failures=0, would_roll_back=would if same else rollback)
-    responding = _enter(replace(state, rollback=rollback), Phase.RESPONDING, now)
-    return replace(responding, rollbacks=state.rollbacks + 1)
-
-
-def _warming_up(state: State, facts: Facts, now: float) -> State:
-    if moved := _spec_moved(state, facts, now):
-        return moved
-    return _enter(state, Phase.WATCHING, now) if now - state.since >= facts.warmup else state
-
-
-def _watching(state: State, facts: Facts, now: float) -> State:
-    if moved := _spec_moved(state, facts, now):
-        return moved
-    if facts.verdict is None:
+    It ends where something else is to be served than the facts are about: they say nothing about that.
+    """
+    if not facts.is_about(state):
         return state
-    if facts.verdict.outcome is not Outcome.FAIL:
-        return replace(state, failures=0)  # a gap in the evidence ends the row: only windows in a row convict
-    failures = state.failures + 1
-    if failures < facts.failure_limit:
-        return replace(state, failures=failures)
-    rollback = Rollback(reason=facts.verdict.reason.value, message=facts.verdict.message, at=now)
-    return _respond(state, facts, rollback, now)
-
-
-def _serving(state: State, facts: Facts, now: float) -> State:
-    if moved := _spec_moved(state, facts, now):
-        return moved
-    watched = facts.speculating and facts.mode is not GuardMode.OFF  # the guard was switched on
-    return _enter(state, Phase.WARMING_UP, now) if watched else state
-
-
-def _spec_moved(state: State, facts: Facts, now: float) -> State | None:
-    """A change of the spec outside speculation asks for other pods: they roll out first."""
-    if facts.revision != state.revision:
-        return _enter(state, Phase.ROLLING_OUT, now)
-    if facts.mode is GuardMode.OFF and state.phase is not Phase.SERVING:
-        return _enter(state, Phase.SERVING, now)
-    return None
-
-
-def _responding(state: State, facts: Facts, now: float) -> State:
-    match facts.rollout.progress:
-        case Progress.PROGRESSING:
-            return state
-        case Progress.FAILED | Progress.BLOCKED:
-            return _enter(state, Phase.STALLED, now)
-        case Progress.COMPLETE:
-            return _enter(replace(state, revision=facts.revision), Phase.ROLLED_BACK, now)
-
-
-def _rolled_back(state: State, facts: Facts, now: float) -> State:
-    if facts.revision == state.revision:  # it came up once: later trouble shows in Ready, and pods heal by themselves
-        return state
-    match facts.rollout.progress:
-        case Progress.PROGRESSING:
-            return state
-        case Progress.FAILED | Progress.BLOCKED:
-            return _enter(state, Phase.STALLED, now)
-        case Progress.COMPLETE:
-            return replace(state, revision=facts.revision)
-
-
-def _stalled(state: State, facts: Facts, now: float) -> State:
-    if state.wanted_since > state.since:  # the user has acted: other pods are asked for than those that failed
-        return _enter(state, Phase.RESPONDING if state.rollback else Phase.ROLLING_OUT, now)
-    if facts.rollout.progress is Progress.COMPLETE:  # it healed by itself
-        return _enter(state, Phase.ROLLED_BACK if state.rollback else Phase.ROLLING_OUT, now)
-    on_trial = facts.speculating and facts.mode is not GuardMode.OFF
-    if on_trial and facts.rollout.progress is not Progress.BLOCKED:  # there are pods at last: their time begins now
-        return replace(_enter(state, Phase.ROLLING_OUT, now), wanted_since=now)
+    state = do.take_note(state, facts, now)
+    for _ in Phase:
+        after = _step(state, facts, now)
+        if after == state or not facts.is_about(after):
+            return after
+        state = after
     return state
 
 
-TRANSITIONS: Final[Mapping[Phase, Transition]] = MappingProxyType(
-    {
-        Phase.ROLLING_OUT: _rolling_out,
-        Phase.WARMING_UP: _warming_up,
-        Phase.WATCHING: _watching,
-        Phase.RESPONDING: _responding,
-        Phase.ROLLED_BACK: _rolled_back,
-        Phase.STALLED: _stalled,
-        Phase.SERVING: _serving,
-    }
-)
+def _step(state: State, facts: Facts, now: float) -> State:
+    for rule in TABLE[state.phase]:
+        if rule.when(state, facts, now):
+            return rule.then(state, facts, now)
+    return state

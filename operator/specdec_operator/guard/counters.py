@@ -1,6 +1,7 @@
 """vLLM's counters at one moment, read from the text of one pod's /metrics."""
 
-from collections.abc import Mapping
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from math import isfinite
 from typing import Final
@@ -12,13 +13,35 @@ _DRAFT_TOKENS: Final = "vllm:spec_decode_num_draft_tokens_total"
 _ACCEPTED: Final = "vllm:spec_decode_num_accepted_tokens_total"
 _ACCEPTED_PER_POSITION: Final = "vllm:spec_decode_num_accepted_tokens_per_pos_total"
 _GENERATED: Final = "vllm:generation_tokens_total"
+_TIMES: Final = "vllm:request_time_per_output_token_seconds_sum"
+_REQUESTS: Final = "vllm:request_time_per_output_token_seconds_count"
+_RUNNING: Final = "vllm:num_requests_running"
 _STARTED: Final = "process_start_time_seconds"
 
 _MOST_POSITIONS: Final = 128
 """The largest K that the CRD takes."""
 
-PREFIXES: Final = ("vllm:spec_decode_num_", _GENERATED, _STARTED)
-"""Lines that do not start so are dropped before parsing: 63 times cheaper on a page of 45 kB."""
+_MOST: Final = 1e15
+"""More than any engine counts in a life; the squares of what is below it can be added up."""
+
+FAMILIES: Final = (
+    _DRAFTS,
+    _DRAFT_TOKENS,
+    _ACCEPTED,
+    _ACCEPTED_PER_POSITION,
+    _GENERATED,
+    _TIMES,
+    _REQUESTS,
+    _RUNNING,
+    _STARTED,
+)
+"""Every series that is read. Inter-token latency is not: it counts steps, and a step brings several tokens."""
+
+_KEPT: Final = tuple(f"{name}{end}" for name in FAMILIES for end in "{ ")
+"""Lines that do not start so are dropped before parsing: many times cheaper on a page of 45 kB."""
+
+Sample = tuple[str, Mapping[str, str], float]
+"""Name of a series, its labels, its value."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,6 +50,8 @@ class Counters:
 
     drafts: steps that had at least one draft token. draft_tokens, accepted_tokens, generation_tokens: tokens.
     accepted_per_position: accepted tokens at each draft position, first position first.
+    token_seconds: sum over the requests that ended of their mean time per output token, in seconds; requests: how many.
+    running: requests in the batch at this moment, None where the page does not say.
     started: start of the process in epoch seconds, None where the page does not say.
     speculative: whether the page has the speculation families at all; without speculation it has none.
     """
@@ -36,32 +61,44 @@ class Counters:
     accepted_tokens: float = 0.0
     generation_tokens: float = 0.0
     accepted_per_position: tuple[float, ...] = ()
+    token_seconds: float = 0.0
+    requests: float = 0.0
+    running: float | None = None
     started: float | None = None
     speculative: bool = False
 
 
 def read_counters(page: str) -> Counters:
     """The counters in a Prometheus text page. Raises ValueError when the kept lines are not vLLM's counters."""
-    kept = "".join(f"{line}\n" for line in page.splitlines() if line.startswith(PREFIXES))
-    totals: dict[str, float] = {}
-    positions: dict[int, float] = {}
-    for family in text_string_to_metric_families(kept):
-        for sample in family.samples:
-            if not isfinite(sample.value):
-                raise ValueError(f"{sample.name} is {sample.value}: a counter is a finite number")
-            if sample.name == _ACCEPTED_PER_POSITION:
-                position = _position(sample.labels)
-                positions[position] = positions.get(position, 0.0) + sample.value
-            else:
-                totals[sample.name] = totals.get(sample.name, 0.0) + sample.value
+    kept = "".join(f"{line}\n" for line in page.splitlines() if line.startswith(_KEPT))
+    families = text_string_to_metric_families(kept)
+    return counters_of((each.name, each.labels, each.value) for family in families for each in family.samples)
+
+
+def counters_of(samples: Iterable[Sample]) -> Counters:
+    """The counters in the samples of one pod. Raises ValueError for what no counter of vLLM can be."""
+    totals: defaultdict[str, float] = defaultdict(float)
+    positions: defaultdict[int, float] = defaultdict(float)
+    for name, labels, value in samples:
+        if not (isfinite(value) and 0 <= value <= _MOST):
+            raise ValueError(f"{name} is {value}: it is a number from 0 to {_MOST:.0e}")
+        if name == _ACCEPTED_PER_POSITION:
+            positions[_position(labels)] += value
+        elif name == _STARTED:
+            totals[name] = max(totals[name], value)
+        else:
+            totals[name] += value
     return Counters(
-        drafts=totals.get(_DRAFTS, 0.0),
-        draft_tokens=totals.get(_DRAFT_TOKENS, 0.0),
-        accepted_tokens=totals.get(_ACCEPTED, 0.0),
-        generation_tokens=totals.get(_GENERATED, 0.0),
+        drafts=totals[_DRAFTS] if (speculative := _DRAFTS in totals) else 0.0,
+        draft_tokens=totals[_DRAFT_TOKENS],
+        accepted_tokens=totals[_ACCEPTED],
+        generation_tokens=totals[_GENERATED],
         accepted_per_position=tuple(positions.get(index, 0.0) for index in range(max(positions, default=-1) + 1)),
+        token_seconds=totals[_TIMES],
+        requests=totals[_REQUESTS],
+        running=totals.get(_RUNNING),
         started=totals.get(_STARTED),
-        speculative=_DRAFTS in totals,
+        speculative=speculative,
     )
 
 
@@ -81,4 +118,6 @@ def restarted(before: Counters, after: Counters) -> bool:
         or after.drafts < before.drafts
         or after.draft_tokens < before.draft_tokens
         or after.accepted_tokens < before.accepted_tokens
+        or after.requests < before.requests
+        or after.token_seconds < before.token_seconds
     )

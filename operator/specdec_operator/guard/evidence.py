@@ -1,8 +1,11 @@
 """What a closed window shows, for one pod or for all of them together."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import reduce
 from itertools import zip_longest
 
+from specdec_operator.guard.moments import Moments
+from specdec_operator.guard.pace import Pace, Paces, together
 from specdec_operator.guard.window import PodWindow, Window
 
 
@@ -11,6 +14,7 @@ class Evidence:
     """Differences of counters over a window.
 
     seconds: length of the window. longest_gap: longest time in which a pod was not read, in seconds.
+    acceptance: accepted and drafted tokens by block of time. paces: time per output token by load.
     pods: pods that were read at least twice. unread: pods that never answered.
     """
 
@@ -25,6 +29,8 @@ class Evidence:
     restarted: bool
     pods: int
     unread: int = 0
+    acceptance: Moments = field(default_factory=Moments)
+    paces: Paces = field(default_factory=dict)
 
     @property
     def acceptance_rate(self) -> float | None:
@@ -35,6 +41,20 @@ class Evidence:
     def acceptance_length(self) -> float | None:
         """1 + accepted tokens / drafts: tokens that one step of the target yields; None where nothing was drafted."""
         return 1 + self.accepted_tokens / self.drafts if self.drafts > 0 else None
+
+    @property
+    def drafted_share(self) -> float | None:
+        """Share of the target's steps that had a draft; None where nothing was generated.
+
+        Structured output cuts drafts before they are counted: acceptance looks fine, and hardly a step has a draft.
+        """
+        steps = self.generation_tokens - self.accepted_tokens
+        return min(1.0, self.drafts / steps) if steps > 0 else None
+
+    @property
+    def pace(self) -> Pace:
+        """Time per output token over all loads."""
+        return reduce(Pace.merged, self.paces.values(), Pace())
 
 
 def of_pod(pod: PodWindow, *, opened: float, now: float) -> Evidence:
@@ -49,9 +69,11 @@ def of_pod(pod: PodWindow, *, opened: float, now: float) -> Evidence:
         generation_tokens=max(0.0, last.generation_tokens - first.generation_tokens),
         accepted_per_position=tuple(max(0.0, after - before) for after, before in positions),
         speculative=last.speculative,
-        longest_gap=max(pod.longest_gap, now - pod.last_at),
+        longest_gap=max(pod.longest_gap, 0.0 if pod.left else now - pod.last_at),
         restarted=pod.restarted,
         pods=1,
+        acceptance=pod.acceptance,
+        paces=pod.paces,
     )
 
 
@@ -76,4 +98,6 @@ def pooled(parts: dict[str, Evidence], *, seconds: float, unread: int) -> Eviden
         restarted=any(part.restarted for part in each),
         pods=len(each),
         unread=unread,
+        acceptance=reduce(Moments.merged, (part.acceptance for part in each), Moments()),
+        paces=together(*(part.paces for part in each)),
     )

@@ -1,146 +1,126 @@
-"""Judges one closed window by an ordered list of checks; the first that has something to say decides."""
+"""Judges one closed window: each pod first, then all of them together."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from specdec_operator.guard import evidence as evidences
-from specdec_operator.guard.bounds import wilson_upper
+from specdec_operator.guard.baseline import Comparison, compare
+from specdec_operator.guard.case import Case
+from specdec_operator.guard.checks import judge_case
 from specdec_operator.guard.evidence import Evidence
+from specdec_operator.guard.moments import Moments
+from specdec_operator.guard.pace import Paces, together
+from specdec_operator.guard.thresholds import Thresholds
 from specdec_operator.guard.verdict import Outcome, Reason, Verdict
 from specdec_operator.guard.window import Window
 
+_FAR_BELOW: Final = 0.8
+"""Share of its siblings' acceptance below which a pod is another one than they are."""
+_BY_ACCEPTANCE: Final = frozenset({Reason.ACCEPTANCE_RATE_LOW, Reason.ACCEPTANCE_LENGTH_LOW})
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Thresholds:
-    """What a window is compared with.
+class Row:
+    """What failing windows in a row showed together: accepted and drafted tokens, and times by load."""
 
-    acceptance_rate: accepted / drafted tokens, at least. acceptance_length: 1 + accepted tokens / drafts, at least.
-    min_draft_tokens: fewer drafted tokens prove nothing. always_drafts: whether the method drafts at every step.
-    longest_gap: longest time without a reading that still counts as a full window, in seconds.
-    draft_length: K, tokens drafted per step.
+    acceptance: Moments = field(default_factory=Moments)
+    paces: Paces = field(default_factory=dict)
+
+    def plus(self, evidence: Evidence) -> "Row":
+        """With one more window."""
+        return Row(acceptance=self.acceptance.merged(evidence.acceptance), paces=together(self.paces, evidence.paces))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Judged:
+    """A closed window: the verdict, the pooled evidence, how fast it was against plain.
+
+    comparison: None where that is not known, and for a window of the plain service itself.
+    row: all failing windows in a row, this one included; empty after any other.
     """
 
-    acceptance_rate: float | None
-    acceptance_length: float | None
-    min_draft_tokens: int
-    always_drafts: bool
-    longest_gap: float
-    draft_length: int
+    verdict: Verdict
+    evidence: Evidence
+    comparison: Comparison | None
+    row: Row
+
+    @property
+    def conclusive(self) -> bool:
+        """Whether the window proves something."""
+        return self.verdict.outcome is not Outcome.INCONCLUSIVE
 
 
-Check = Callable[[Evidence, Thresholds], Verdict | None]
+def judge(window: Window, limits: Thresholds, now: float, row: Row | None = None) -> Judged:
+    """The verdict on a window that closes at `now`. row: the failing windows before it.
 
-
-def _unread(evidence: Evidence, limits: Thresholds) -> Verdict | None:
-    if evidence.unread:
-        return _inconclusive(Reason.SCRAPE_FAILED, f"{evidence.unread} pods never answered in {evidence.seconds:.0f} s")
-    if evidence.longest_gap > limits.longest_gap:
-        message = f"no metrics for {evidence.longest_gap:.0f} s of {evidence.seconds:.0f} s"
-        return _inconclusive(Reason.SCRAPE_FAILED, message)
-    return None
-
-
-def _restarted(evidence: Evidence, _: Thresholds) -> Verdict | None:
-    return _inconclusive(Reason.RESTARTED, "an engine restarted inside the window") if evidence.restarted else None
-
-
-def _no_traffic(evidence: Evidence, _: Thresholds) -> Verdict | None:
-    if evidence.generation_tokens > 0:
-        return None
-    return _inconclusive(Reason.NO_TRAFFIC, f"no token generated in {evidence.seconds:.0f} s")
-
-
-def _not_drafting(evidence: Evidence, limits: Thresholds) -> Verdict | None:
-    expected = limits.always_drafts or not evidence.speculative
-    if evidence.draft_tokens > 0 or not expected or evidence.generation_tokens < limits.min_draft_tokens:
-        return None
-    what = "drafted none" if evidence.speculative else "has no speculation counters"
-    return _fail(
-        Reason.NOT_DRAFTING,
-        f"the engine generated {evidence.generation_tokens:.0f} tokens and {what}{_over(evidence)}",
+    Each pod is judged before the pool: summed up, a broken pod and a good one would condemn both. Pods that were not
+    read well, or that began anew, are left out as long as more than half of all are left.
+    """
+    parts = evidences.by_pod(window.closed(), now)
+    whole = {pod: part for pod, part in parts.items() if _is_whole(part, limits)}
+    most = 2 * len(whole) > len(parts) + len(window.unread)
+    unread = 0 if most else len(window.unread)
+    pool = evidences.pooled(whole if most else parts, seconds=now - window.opened, unread=unread)
+    longer = (row or Row()).plus(pool)
+    case = _case(pool, limits, longer.paces)
+    verdict = replace(_skewed(parts, limits) or judge_case(case), at=now)
+    return Judged(
+        verdict=_settled(verdict, longer.acceptance, pool, limits),
+        evidence=pool,
+        comparison=None if limits.plain else case.comparison,
+        row=longer if verdict.outcome is Outcome.FAIL else Row(),
     )
 
 
-def _few_tokens(evidence: Evidence, limits: Thresholds) -> Verdict | None:
-    if evidence.draft_tokens >= limits.min_draft_tokens:
+def _is_whole(evidence: Evidence, limits: Thresholds) -> bool:
+    return not evidence.restarted and evidence.longest_gap <= limits.longest_gap
+
+
+def _case(evidence: Evidence, limits: Thresholds, paces: Paces) -> Case:
+    comparison, longer = compare(limits.baseline, evidence.paces), compare(limits.baseline, paces)
+    return Case(evidence=evidence, limits=limits, comparison=comparison, longer=longer)
+
+
+def _skewed(parts: dict[str, Evidence], limits: Thresholds) -> Verdict | None:
+    """PodSkew where some pods fail and others pass that are far better; the worst pod is named first."""
+    if len(parts) < 2:
         return None
-    message = f"{evidence.draft_tokens:.0f} drafted tokens, {limits.min_draft_tokens} are needed{_over(evidence)}"
-    return _inconclusive(Reason.FEW_TOKENS, message)
-
-
-def _acceptance_rate(evidence: Evidence, limits: Thresholds) -> Verdict | None:
-    rate = evidence.acceptance_rate
-    if limits.acceptance_rate is None or rate is None or rate >= limits.acceptance_rate:
-        return None
-    # The tokens of one draft stand and fall together, so the drafts are the sample, not their tokens.
-    bound = wilson_upper(rate, evidence.drafts)
-    message = f"acceptance {rate:.2f} < {limits.acceptance_rate:.2f} (95 % bound {bound:.2f}){_over(evidence)}"
-    if bound < limits.acceptance_rate:
-        return _fail(Reason.ACCEPTANCE_RATE_LOW, message)
-    return _inconclusive(Reason.NOT_SIGNIFICANT, message)
-
-
-def _acceptance_length(evidence: Evidence, limits: Thresholds) -> Verdict | None:
-    length = evidence.acceptance_length
-    if limits.acceptance_length is None or length is None or length >= limits.acceptance_length:
-        return None
-    share = min(1.0, (length - 1) / limits.draft_length)
-    bound = 1 + limits.draft_length * wilson_upper(share, evidence.drafts)
-    message = (
-        f"acceptance length {length:.2f} < {limits.acceptance_length:.2f} (95 % bound {bound:.2f}){_over(evidence)}"
-    )
-    if bound < limits.acceptance_length:
-        return _fail(Reason.ACCEPTANCE_LENGTH_LOW, message)
-    return _inconclusive(Reason.NOT_SIGNIFICANT, message)
-
-
-CHECKS: Final[tuple[Check, ...]] = (
-    _unread,  # missing data first: nothing that follows may be read into it
-    _restarted,
-    _no_traffic,
-    _not_drafting,
-    _few_tokens,
-    _acceptance_rate,
-    _acceptance_length,
-)
-
-
-def judge_evidence(evidence: Evidence, limits: Thresholds) -> Verdict:
-    """The verdict on one piece of evidence."""
-    for check in CHECKS:
-        if verdict := check(evidence, limits):
-            return verdict
-    rate, length = evidence.acceptance_rate or 0.0, evidence.acceptance_length or 1.0
-    message = f"acceptance {rate:.2f}, {length:.2f} tokens per step{_over(evidence)}"
-    return Verdict(outcome=Outcome.PASS, reason=Reason.ACCEPTED, message=message)
-
-
-def judge(window: Window, limits: Thresholds, now: float) -> tuple[Verdict, Evidence]:
-    """The verdict on a closed window, and the pooled evidence.
-
-    Each pod is judged before the pool: summed up, a broken pod and a good one would condemn both.
-    """
-    parts = evidences.by_pod(window, now)
-    pool = evidences.pooled(parts, seconds=now - window.opened, unread=len(window.unread))
-    verdict = judge_evidence(pool, limits)
-    if verdict.outcome is not Outcome.FAIL or len(parts) < 2:
-        return verdict, pool
-    passing = [pod for pod, part in parts.items() if judge_evidence(part, limits).outcome is Outcome.PASS]
+    verdicts = {pod: judge_case(_case(part, limits, part.paces)) for pod, part in parts.items()}
+    passing = {pod: parts[pod] for pod, verdict in verdicts.items() if verdict.outcome is Outcome.PASS}
     if not passing:
-        return verdict, pool
-    failing = ", ".join(pod for pod in parts if pod not in passing)
-    return _inconclusive(Reason.POD_SKEW, f"{verdict.message}, but only in {failing}; {', '.join(passing)} pass"), pool
+        return None
+    good = evidences.pooled(passing, seconds=0, unread=0)
+    failing = [pod for pod, verdict in verdicts.items() if verdict.outcome is Outcome.FAIL]
+    blamed = sorted(
+        (pod for pod in failing if _apart(verdicts[pod], parts[pod], good)),
+        key=lambda pod: (parts[pod].acceptance_rate or 0.0, pod),
+    )
+    if not blamed:
+        return None
+    worst = verdicts[blamed[0]]
+    rate = good.acceptance_rate or 0.0
+    message = f"{blamed[0]} fails: {worst.message}; others pass: {', '.join(passing)}, acceptance {rate:.2f}"
+    return Verdict(outcome=Outcome.FAIL, reason=Reason.POD_SKEW, message=message, pods=tuple(blamed))
 
 
-def _over(evidence: Evidence) -> str:
-    pods = f"{evidence.pods} pod{'' if evidence.pods == 1 else 's'}"
-    return f" over {evidence.seconds:.0f} s, {evidence.draft_tokens:.0f} drafted tokens, {pods}"
+def _apart(verdict: Verdict, evidence: Evidence, good: Evidence) -> bool:
+    """Whether a failing pod is far from those that pass, and not just on the other side of a threshold."""
+    if verdict.reason not in _BY_ACCEPTANCE:
+        return True
+    return (evidence.acceptance_rate or 0.0) < _FAR_BELOW * (good.acceptance_rate or 0.0)
 
 
-def _fail(reason: Reason, message: str) -> Verdict:
-    return Verdict(outcome=Outcome.FAIL, reason=reason, message=message)
-
-
-def _inconclusive(reason: Reason, message: str) -> Verdict:
-    return Verdict(outcome=Outcome.INCONCLUSIVE, reason=reason, message=message)
+def _settled(verdict: Verdict, row: Moments, pool: Evidence, limits: Thresholds) -> Verdict:
+    """The verdict, unsettled while the scatter of all failing windows in a row could still explain it."""
+    if verdict.reason not in _BY_ACCEPTANCE or row.mean is None:
+        return verdict
+    if verdict.reason is Reason.ACCEPTANCE_RATE_LOW:
+        least = limits.acceptance_rate or 0.0
+    else:  # a length of 1 + accepted / drafts, as a rate of the tokens that were drafted
+        least = ((limits.acceptance_length or 1.0) - 1) * pool.drafts / pool.draft_tokens
+    width = row.half_width()
+    if width is not None and row.mean + width < least:
+        return verdict
+    bound = "unknown" if width is None else f"{row.mean + width:.2f}"
+    message = f"{verdict.message}; the traffic comes in bursts, more windows are needed (their bound {bound})"
+    return replace(verdict, message=message, settled=False)

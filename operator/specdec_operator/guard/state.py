@@ -3,10 +3,14 @@
 from dataclasses import dataclass
 from enum import StrEnum
 
+from specdec_operator.guard.baseline import Baseline
+
 
 class Phase(StrEnum):
     """What the guard is doing."""
 
+    MEASURING_BASELINE = "MeasuringBaseline"
+    """The service runs plain, so that its speed is known before speculation begins."""
     ROLLING_OUT = "RollingOut"
     """The pods that the spec asks for are being brought up."""
     WARMING_UP = "WarmingUp"
@@ -14,21 +18,74 @@ class Phase(StrEnum):
     WATCHING = "Watching"
     """Windows of evidence are judged, one after the other."""
     RESPONDING = "Responding"
-    """Speculation is being taken out."""
+    """Something safer is being brought up: fewer tokens, the last good speculation, or the plain service."""
     ROLLED_BACK = "RolledBack"
-    """Speculation is out; the service runs plain until the speculation changes or the user asks for a retry."""
+    """Speculation is out; the service runs plain until it is due again, changed, or asked for."""
     STALLED = "Stalled"
     """The plain service does not come up either: the user must act."""
     SERVING = "Serving"
     """There is nothing to watch: no speculation is asked for, or the guard is off."""
 
 
+class Target(StrEnum):
+    """What a rollback goes back to."""
+
+    LAST_GOOD = "LastGood"
+    """Another speculation of this service, that once passed a full window."""
+    BASELINE = "Baseline"
+    """No speculation."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rollback:
-    """A decision against speculation: one word, one sentence with numbers, and when (epoch seconds)."""
+    """A decision against the speculation that is asked for: one word, one sentence with numbers, when (epoch seconds).
+
+    good: the speculation that is served instead; None: the service runs plain.
+    """
 
     reason: str
     message: str
+    at: float
+    good: "Good | None" = None
+
+    @property
+    def to(self) -> Target:
+        """What it goes back to."""
+        return Target.BASELINE if self.good is None else Target.LAST_GOOD
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reduction:
+    """A decision for fewer tokens per step than asked for: K', and as in a rollback why and when."""
+
+    reason: str
+    message: str
+    at: float
+    tokens: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Would:
+    """What would have been done, were the guard free to act: RestartPod, ReduceTokens or RollBack, why and when."""
+
+    action: str
+    reason: str
+    message: str
+    at: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Good:
+    """A speculation that passed a full window: its block of the spec as JSON, a hash of it, and since when.
+
+    of: hash of the speculation that was asked for then. tokens: K that was in use. rate: accepted / drafted tokens.
+    """
+
+    block: str
+    digest: str
+    of: str
+    tokens: int
+    rate: float
     at: float
 
 
@@ -37,20 +94,54 @@ class State:
     """Everything that the guard must not forget.
 
     since: when the phase began, epoch seconds. speculation: hash of the speculation that the decisions are about.
+    service: hash of what is served apart from it; what was learnt of another service is dropped.
     revision: revision of the last finished rollout. wanted: revision that is asked for now, and since when: a rollout's
-    deadline counts from there. failures: failing windows in a row.
-    rollback: present while speculation is out. would_roll_back: what mode Observe would have done.
-    rollbacks: how many there were. handled_retry: value of the retry annotation that was handled last.
+    deadline counts from there. replacing: a revision for which surging was given up for want of room.
+    failures: failing windows in a row; blamed: the pods that failed in all of them, empty for all pods; judged: when
+    the last window that was counted closed. measuring: whether the plain service is to be measured first;
+    attempted: whether that was begun for this service.
+    rollback: present while another speculation is served than asked for, or none. reduced: present while fewer tokens
+    are. would: what the guard would have done, where it may not. rollbacks: how many there were.
+    retries: tries after rollbacks. restarting: pods that are to be restarted; restarts: how many were.
+    goods: the last speculations that passed, newest first. baseline: the plain service's speed.
+    handled_retry, handled_rollback: values of the annotations that were handled last.
     """
 
     phase: Phase
     since: float
     speculation: str
+    service: str = ""
     revision: str | None = None
     wanted: str | None = None
     wanted_since: float = 0.0
+    replacing: str | None = None
     failures: int = 0
+    blamed: tuple[str, ...] = ()
+    judged: float = 0.0
+    measuring: bool = False
+    attempted: bool = False
     rollback: Rollback | None = None
-    would_roll_back: Rollback | None = None
+    reduced: Reduction | None = None
+    would: Would | None = None
     rollbacks: int = 0
+    retries: int = 0
+    restarting: tuple[str, ...] = ()
+    restarts: int = 0
+    goods: tuple[Good, ...] = ()
+    baseline: Baseline = ()
     handled_retry: str | None = None
+    handled_rollback: str | None = None
+
+    @property
+    def plain(self) -> bool:
+        """Whether this state asks for no speculation, whatever the spec asks for."""
+        return self.measuring or (self.rollback is not None and self.rollback.good is None)
+
+    @property
+    def subject(self) -> str:
+        """What this state asks to be served, in a word: what is known about something else says nothing about it."""
+        if self.plain:
+            return "plain"
+        if self.rollback is not None and self.rollback.good is not None:
+            return f"good:{self.rollback.good.digest}"
+        return f"{self.speculation}:{self.reduced.tokens}" if self.reduced else self.speculation

@@ -16,31 +16,52 @@ class Reason(StrEnum):
     """Why. Each is a condition reason too."""
 
     ACCEPTED = "Accepted"
-    """The draft is accepted often enough."""
+    """The draft is accepted often enough, and nothing else that was asked for is missed."""
+    PLAIN = "Plain"
+    """The service runs without speculation, as fast as it has to: that says nothing about a draft."""
     ACCEPTANCE_RATE_LOW = "AcceptanceRateLow"
     """Too few of the drafted tokens are accepted."""
     ACCEPTANCE_LENGTH_LOW = "AcceptanceLengthLow"
     """A step of the target yields too few tokens."""
+    SLOWER_THAN_PLAIN = "SlowerThanPlain"
+    """At the same load the plain service wrote faster, by more than was allowed."""
+    TOO_SLOW = "TooSlow"
+    """The time per output token is above its limit."""
     NOT_DRAFTING = "NotDrafting"
     """Tokens are generated, but nothing is drafted."""
+    POD_SKEW = "PodSkew"
+    """Some pods pass and others fail: the pods differ, not the draft."""
     NO_TRAFFIC = "NoTraffic"
     """Nothing was generated."""
     FEW_TOKENS = "FewTokens"
     """Too few drafted tokens to judge by."""
     SCRAPE_FAILED = "ScrapeFailed"
     """A pod's metrics could not be read for too long."""
+    IMPLAUSIBLE = "Implausible"
+    """The counters contradict each other."""
     RESTARTED = "Restarted"
     """An engine restarted inside the window."""
     NOT_SIGNIFICANT = "NotSignificant"
     """Below the threshold, but chance can explain it."""
-    POD_SKEW = "PodSkew"
-    """Some pods pass and others fail: the pods differ, not the draft."""
+    RARELY_DRAFTS = "RarelyDrafts"
+    """Hardly a step has a draft, so acceptance says little, and there is no baseline to compare the speed with."""
+    NOT_MEASURED = "NotMeasured"
+    """The speed of the plain service at this load is not known."""
+    PLAIN_IS_SLOWER = "PlainIsSlower"
+    """The time per output token is above its limit, and without speculation it was longer still."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict:
-    """Outcome of one window, with its reason and one sentence with numbers."""
+    """Outcome of one window, with its reason and one sentence with numbers.
+
+    at: when the window closed, epoch seconds. pods: the pods that are to blame; empty: all of them, or none.
+    settled: whether the evidence of all failing windows in a row is beyond doubt even for traffic that comes in bursts.
+    """
 
     outcome: Outcome
     reason: Reason
     message: str
+    at: float = 0.0
+    pods: tuple[str, ...] = ()
+    settled: bool = True

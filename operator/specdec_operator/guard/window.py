@@ -1,12 +1,36 @@
 """One window of evidence: what each pod's counters did between its first and its last reading.
 
-Windows do not overlap: overlapping ones are not independent evidence. A window keeps two readings a pod, not a series.
+Windows do not overlap: overlapping ones are not independent evidence. A window keeps no series: besides its first and
+last reading it folds blocks of time into sums, which tell how much one part of the window differs from the next.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from specdec_operator.guard.counters import Counters, restarted
+from specdec_operator.guard.moments import Moments
+from specdec_operator.guard.pace import Pace, Paces, load_of, together
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Block:
+    """A block of time that is still open. busy: sum and number of the readings that showed running requests."""
+
+    first: Counters
+    opened: float
+    busy: tuple[float, int] = (0.0, 0)
+
+    def seen(self, reading: Counters) -> "Block":
+        """With the load of one more reading."""
+        if not reading.running:
+            return self
+        return replace(self, busy=(self.busy[0] + reading.running, self.busy[1] + 1))
+
+    @property
+    def load(self) -> int:
+        """The load in it. Where no reading met a running request, requests came one at a time."""
+        total, number = self.busy
+        return load_of(total / number) if number else 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -14,23 +38,54 @@ class PodWindow:
     """What one pod showed in a window.
 
     longest_gap: longest time without a reading, in seconds. restarted: the counters began anew inside the window.
+    acceptance: accepted and drafted tokens by block. paces: time per output token by load. left: it is gone, and nobody
+    asks it any more.
     """
 
     first: Counters
     last: Counters
     last_at: float
+    block: Block
     longest_gap: float = 0.0
     restarted: bool = False
+    left: bool = False
+    acceptance: Moments = field(default_factory=Moments)
+    paces: Paces = field(default_factory=dict)
 
-    def extended(self, reading: Counters, at: float) -> "PodWindow":
-        """This window with one more reading."""
-        return replace(
+    def extended(self, reading: Counters, at: float, block_seconds: float) -> "PodWindow":
+        """This window with one more reading. One that is not newer than the last adds nothing."""
+        if at <= self.last_at:
+            return self
+        longer = replace(
             self,
             last=reading,
             last_at=at,
+            block=self.block.seen(reading),
             longest_gap=max(self.longest_gap, at - self.last_at),
             restarted=self.restarted or restarted(self.last, reading),
         )
+        return longer.folded() if at - longer.block.opened >= block_seconds - 1e-6 else longer
+
+    def folded(self) -> "PodWindow":
+        """With the open block taken into the sums, and a new one begun."""
+        before, after, seconds = self.block.first, self.last, self.last_at - self.block.opened
+        fresh = replace(self, block=Block(first=after, opened=self.last_at))
+        if seconds <= 0 or restarted(before, after):
+            return fresh
+        drafted, requests = after.draft_tokens - before.draft_tokens, after.requests - before.requests
+        acceptance = self.acceptance.plus(after.accepted_tokens - before.accepted_tokens, drafted) if drafted else None
+        pace = Pace(
+            times=Moments().plus(after.token_seconds - before.token_seconds, requests) if requests else Moments(),
+            tokens=after.generation_tokens - before.generation_tokens,
+            seconds=seconds,
+        )
+        paces = together(self.paces, {self.block.load: pace}) if requests or pace.tokens else self.paces
+        return replace(fresh, acceptance=acceptance or self.acceptance, paces=paces)
+
+
+def begun(reading: Counters, at: float) -> PodWindow:
+    """A pod's window with its first reading."""
+    return PodWindow(first=reading, last=reading, last_at=at, block=Block(first=reading, opened=at))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,6 +93,7 @@ class Window:
     """An open window. `unread` names pods that were asked and never answered."""
 
     opened: float
+    block_seconds: float
     pods: Mapping[str, PodWindow] = field(default_factory=dict)
     unread: frozenset[str] = frozenset()
 
@@ -45,25 +101,24 @@ class Window:
         """This window with one round of readings; None stands for a pod that did not answer."""
         pods = dict(self.pods)
         for pod, reading in readings.items():
-            if reading is None:
-                continue
-            known = pods.get(pod)
-            pods[pod] = (
-                PodWindow(first=reading, last=reading, last_at=at) if known is None else known.extended(reading, at)
-            )
+            if reading is not None:
+                known = pods.get(pod)
+                pods[pod] = begun(reading, at) if known is None else known.extended(reading, at, self.block_seconds)
+        for pod in set(pods) - set(readings):
+            pods[pod] = replace(pods[pod], left=True)
         silent = {pod for pod, reading in readings.items() if reading is None} | self.unread
         return replace(self, pods=pods, unread=frozenset(silent - set(pods)))
 
+    def closed(self) -> "Window":
+        """This window with every open block taken in, ready to be judged."""
+        return replace(self, pods={name: pod.folded() for name, pod in self.pods.items()})
+
     def next(self, at: float, alive: frozenset[str]) -> "Window":
         """The window that follows. It starts from the last readings, so nothing between the two is lost."""
-        kept = {
-            pod: PodWindow(first=window.last, last=window.last, last_at=window.last_at)
-            for pod, window in self.pods.items()
-            if pod in alive
-        }
-        return Window(opened=at, pods=kept)
+        kept = {name: begun(pod.last, pod.last_at) for name, pod in self.pods.items() if name in alive}
+        return Window(opened=at, block_seconds=self.block_seconds, pods=kept)
 
 
-def opened(at: float) -> Window:
-    """An empty window."""
-    return Window(opened=at)
+def opened(at: float, block_seconds: float = 0.0) -> Window:
+    """An empty window with blocks of a length in seconds; 0: a block for each reading."""
+    return Window(opened=at, block_seconds=block_seconds)

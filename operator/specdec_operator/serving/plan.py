@@ -1,4 +1,4 @@
-"""What to serve: the spec as it stands, or the plain service while speculation is rolled back."""
+"""What to serve: the spec as it stands, or what the guard's state asks for instead."""
 
 from dataclasses import dataclass
 
@@ -13,6 +13,7 @@ from specdec_operator.engine.memory.plan import MemoryPlan
 from specdec_operator.engine.rule import Finding, Severity
 from specdec_operator.errors import Invalid
 from specdec_operator.guard.state import State
+from specdec_operator.serving.served import served
 from specdec_operator.staging.kserve import KServe
 from specdec_operator.staging.layout import DRAFT_PATH, Layout, lay_out
 
@@ -52,15 +53,16 @@ def plan(
     synthetic: whether acceptance may be pretended. target, draft, kserve: what is known of the models and of the
     cluster; rules about what is not known are silent.
 
-    While speculation is rolled back the draft is not staged either: its volume may be what kept the pods down.
+    While the service runs plain the draft is not staged either: its volume may be what kept the pods down.
     """
     extra = spec.engine.args or []
-    written = spec.model_dump(mode="json", by_alias=True, exclude_none=True)
-    layout = lay_out(written, name=name, kserve=kserve, draft=state.rollback is None)
-    speculation = None if state.rollback is not None else spec.speculation
+    speculation = served(spec, state)
+    of_state = spec.model_copy(update={"speculation": speculation or spec.speculation})
+    written = of_state.model_dump(mode="json", by_alias=True, exclude_none=True)
+    layout = lay_out(written, name=name, kserve=kserve, draft=speculation is not None)
     asked = ask(written, draft_path=layout.draft or DRAFT_PATH, synthetic=synthetic, target=target, draft=draft)
     findings = layout.findings
-    if state.rollback is None:
+    if speculation is not None or spec.speculation is None:
         findings = (*findings, *asked.findings, *check(asked.case))
     else:  # the way out of a speculation is never barred by a rule of the engine
         asked = ask(written, draft_path=DRAFT_PATH, target=target, speculate=False)

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any, Final
 
 from specdec_operator.names import REVISION_LABEL
@@ -33,7 +34,8 @@ class PodView:
     """One pod.
 
     engine: the container that serves. helpers: all others, which stage artifacts: init containers first.
-    pending: why the pod is not scheduled, as the cluster says. evicted: why the kubelet threw it out.
+    pending: why the pod is not scheduled, as the cluster says, and since when. ready_since: since when it is ready.
+    Both times are epoch seconds. evicted: why the kubelet threw it out.
     folders: sub-paths of volumes that its engine has mounted.
     """
 
@@ -45,6 +47,8 @@ class PodView:
     engine: ContainerView = ContainerView(name=ENGINE_CONTAINER)
     helpers: tuple[ContainerView, ...] = ()
     pending: str | None = None
+    pending_since: float | None = None
+    ready_since: float | None = None
     evicted: str | None = None
     folders: frozenset[str] = frozenset()
 
@@ -82,9 +86,17 @@ def pod_view(body: Mapping[str, Any]) -> PodView:
         engine=engine,
         helpers=(*initial, *(each for each in containers if each.name != ENGINE_CONTAINER)),
         pending=unscheduled.get("message") if unscheduled.get("status") == "False" else None,
+        pending_since=_since(unscheduled),
+        ready_since=_since(conditions.get("Ready", {})),
         evicted=status.get("message", "") if status.get("reason") == "Evicted" else None,
         folders=frozenset(each["subPath"] for each in _mounts(body.get("spec", {})) if each.get("subPath")),
     )
+
+
+def _since(condition: Mapping[str, Any]) -> float | None:
+    """When a condition became what it is, epoch seconds."""
+    at = condition.get("lastTransitionTime")
+    return datetime.fromisoformat(at).timestamp() if at else None
 
 
 def container_view(status: Mapping[str, Any]) -> ContainerView:

@@ -34,11 +34,13 @@ class Rendered:
     revision: str
 
 
-def render(plan: Plan, owner: Owner) -> Rendered:
-    """The InferenceService of a plan."""
+def render(plan: Plan, owner: Owner, replacing: str | None = None) -> Rendered:
+    """The InferenceService of a plan. replacing: the revision for which there is no room beside the old pods."""
     predictor = _predictor(plan)
     reaches_pods = {key: value for key, value in predictor.items() if key not in _BESIDE_PODS}
     revision = hashlib.sha256(json.dumps(reaches_pods, sort_keys=True).encode()).hexdigest()[:10]
+    if replacing == revision and plan.spec.rollout.strategy is Strategy.AUTO:
+        predictor["deploymentStrategy"] = _replace(plan.spec.replicas)
     labels = {**predictor.get("labels", {}), names.OWNER_LABEL: owner.name, names.REVISION_LABEL: revision}
     manifest = {
         "apiVersion": f"{names.KSERVE_GROUP}/{names.KSERVE_VERSION}",
@@ -109,8 +111,12 @@ def _model(plan: Plan) -> Manifest:
 
 
 def _strategy(rollout: Rollout, replicas: int) -> Manifest:
-    if rollout.strategy is Strategy.SURGE:
-        return {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 1, "maxUnavailable": 0}}
+    if rollout.strategy is Strategy.REPLACE:
+        return _replace(replicas)
+    return {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 1, "maxUnavailable": 0}}
+
+
+def _replace(replicas: int) -> Manifest:
     if replicas == 1:
         return {"type": "Recreate"}
     return {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 0, "maxUnavailable": 1}}

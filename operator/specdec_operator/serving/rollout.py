@@ -5,7 +5,8 @@ Deployment's (tests/data/kserve).
 """
 
 import json
-from dataclasses import dataclass
+import re
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Final
 
@@ -16,6 +17,10 @@ REFUSED_EXIT_CODE: Final = 78
 """Exit code of the runtime's preflight (sysexits.h EX_CONFIG); its words are the termination message."""
 _MOST_WORDS: Final = 400
 """Characters of others' words that are passed on: the status is kept small."""
+NO_ROOM_SECONDS: Final = 60.0
+"""How long a scheduler may find no room: pods that end, and nodes that are added, need their time."""
+_ROOM: Final = re.compile(r"Insufficient|Too many pods|didn't have free ports")
+"""The scheduler's words for a node that is full; other words, such as those about taints, no replacing would mend."""
 _CRASHES: Final = 3
 """Ends of one container after which it is taken to crash for good."""
 
@@ -33,12 +38,16 @@ class Progress(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RolloutView:
-    """A rollout, with its reason and one sentence. serving: pods of any revision that answer."""
+    """A rollout, with its reason and one sentence. serving: pods of any revision that answer.
+
+    starved: whether a new pod finds no room beside the old ones, for so long that waiting is vain.
+    """
 
     progress: Progress
     reason: str
     message: str
     serving: int
+    starved: bool = False
 
 
 def view_rollout(
@@ -48,6 +57,7 @@ def view_rollout(
     *,
     waited: float,
     deadline: float,
+    now: float,
 ) -> RolloutView:
     """The state of the rollout of `revision`, `waited` seconds after it began, with `deadline` seconds to finish."""
     serving = sum(pod.ready and not pod.deleting for pod in pods)
@@ -70,7 +80,16 @@ def view_rollout(
         return _view(Progress.FAILED, "DeadlineExceeded", message, serving)
     ready = sum(pod.ready for pod in current)
     message = f"{ready} of {deployment.replicas} pods of revision {revision} are ready{trouble}"
-    return _view(Progress.PROGRESSING, reason, message, serving)
+    crowded = any(pod.revision != revision and not pod.deleting for pod in pods)
+    starved = crowded and any(_no_room(pod, now) for pod in current)
+    return replace(_view(Progress.PROGRESSING, reason, message, serving), starved=starved)
+
+
+def _no_room(pod: PodView, now: float) -> bool:
+    """Whether the scheduler has said for a while that no node has room for a pod."""
+    if not pod.pending or pod.pending_since is None or not _ROOM.search(pod.pending):
+        return False
+    return now - pod.pending_since >= NO_ROOM_SECONDS
 
 
 def _without_deployment(waited: float, deadline: float, serving: int) -> RolloutView:

@@ -1,0 +1,46 @@
+"""Where the counters of a sis are read: from its pods, or from the Prometheus server that its guard names."""
+
+from collections.abc import Callable, Mapping
+from typing import Final
+
+from specdec_operator.api.guard import Guard
+from specdec_operator.errors import Invalid
+from specdec_operator.guard.counters import Counters
+from specdec_operator.prometheus import PrometheusReader
+from specdec_operator.promql import allowed
+from specdec_operator.scrape import Scraper
+from specdec_operator.serving.pods import ENGINE_PORT
+
+_OLDEST: Final = 2.0
+"""Intervals: a sample that is older says nothing about now. A server that scrapes as often is one scrape behind."""
+
+
+class Readers:
+    """Reads by `guard.source`. clock: tells epoch seconds."""
+
+    def __init__(self, pods: Scraper, prometheus: PrometheusReader, *, clock: Callable[[], float]) -> None:
+        self._pods = pods
+        self._prometheus = prometheus
+        self._clock = clock
+
+    async def read(self, guard: Guard, pods: Mapping[str, str], *, namespace: str) -> dict[str, Counters | None]:
+        """The counters of each pod by name; None for a pod of which nothing new is known."""
+        if guard.source is None:
+            return await self._pods.read({pod: _page(address) for pod, address in pods.items()})
+        since = self._clock() - _OLDEST * guard.interval
+        return await self._prometheus.read(guard.source.prometheus, namespace, pods, since=since)
+
+
+def _page(address: str) -> str:
+    """Where a pod shows its metrics, by its address."""
+    host = f"[{address}]" if ":" in address else address
+    return f"http://{host}:{ENGINE_PORT}/metrics"
+
+
+def refuse_source(guard: Guard, urls: tuple[str, ...]) -> None:
+    """Raises Invalid for a server that this operator may not ask. urls: those that it may; all where empty."""
+    if guard.source is None:
+        return
+    url = guard.source.prometheus.url
+    if words := allowed(url, urls):
+        raise Invalid("spec.guard.source.prometheus.url", url, words)

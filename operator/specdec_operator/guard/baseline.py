@@ -1,0 +1,131 @@
+"""The plain service's speed by load, learnt while it serves plain, and what speculation makes of it at that load."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from math import exp, inf, log, sqrt
+from typing import Final
+
+from specdec_operator.guard.moments import Moments, student95
+from specdec_operator.guard.pace import Pace, Paces
+
+MOST_LOADS: Final = 11
+"""1 to 1024 by powers of two."""
+FEWEST_REQUESTS: Final = 10
+"""Requests that have to end at a load before its speed is known."""
+_FEWEST_BLOCKS: Final = 4
+"""Blocks of time that have to be measured before it is known how much they differ."""
+_MOST_BLOCKS: Final = 64
+"""Blocks that are remembered: older ones fade, so that a new day corrects an old one."""
+_LIKE: Final = 0.5
+"""Share of the requests that must have run at loads that are known, else the two are not alike."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plain:
+    """The plain service at one load. pace: of one pod; its tokens are what was asked of it, not what it could give."""
+
+    load: int
+    pace: Pace
+
+    @property
+    def known(self) -> bool:
+        """Whether it may be compared with."""
+        times = self.pace.times
+        return times.blocks >= _FEWEST_BLOCKS and times.of >= FEWEST_REQUESTS
+
+
+Baseline = tuple[Plain, ...]
+"""By load, rising. Empty: nothing is known."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Comparison:
+    """Plain time per output token / that with speculation, at the same loads, with its 95 % interval.
+
+    share: of the requests with speculation that ran at loads that are known. plain, seconds: both times, in seconds.
+    """
+
+    speedup: float
+    low: float
+    high: float
+    share: float
+    plain: float
+    seconds: float
+
+
+def learnt(baseline: Baseline, paces: Paces) -> Baseline:
+    """The baseline with what one more window of the plain service showed."""
+    known = {each.load: each.pace for each in baseline}
+    for load, pace in paces.items():
+        if pace.times.blocks:
+            known[load] = _faded(known[load], pace.times.blocks).merged(pace) if load in known else pace
+    return tuple(Plain(load=load, pace=known[load]) for load in sorted(known))[:MOST_LOADS]
+
+
+def _faded(pace: Pace, fresh: int) -> Pace:
+    """What was known, made to leave room for fresh blocks."""
+    blocks = max(1, _MOST_BLOCKS - fresh)
+    if pace.times.blocks <= blocks:
+        return pace
+    share = blocks / pace.times.blocks
+    return Pace(times=pace.times.faded(blocks), tokens=pace.tokens * share, seconds=pace.seconds * share)
+
+
+def compare(baseline: Baseline, paces: Paces) -> Comparison | None:
+    """Both sides at the same loads; None where too few requests ran at loads that are known.
+
+    Each load counts by the requests that ran at it with speculation, on both sides alike. The interval is that of a
+    ratio of two totals by their relative errors (delta method, on the logarithm), with Welch's degrees of freedom.
+    """
+    plain = {each.load: each.pace.times for each in baseline if each.known}
+    requests = sum(pace.times.of for pace in paces.values())
+    ours = {load: pace.times for load, pace in paces.items() if load in plain and pace.times.of > 0}
+    compared = sum(times.of for times in ours.values())
+    if compared < max(FEWEST_REQUESTS, _LIKE * requests):
+        return None
+    before = sum((plain[load].mean or 0.0) * times.of for load, times in ours.items())
+    after = sum(times.total for times in ours.values())
+    if before <= 0 or after <= 0:
+        return None
+    theirs = [(plain[load], times.of) for load, times in ours.items()]
+    width = _width(_relative(ours.values(), after), _relative_plain(theirs, before))
+    ratio = log(before / after)
+    return Comparison(
+        speedup=before / after,
+        low=exp(ratio - width),
+        high=exp(ratio + width),
+        share=compared / requests,
+        plain=before / compared,
+        seconds=after / compared,
+    )
+
+
+Error = tuple[float, int]
+"""Relative variance of a total, and its degrees of freedom."""
+
+
+def _relative(moments: Iterable[Moments], total: float) -> Error:
+    """Of our own total: the scatter of all blocks about the mean of their load: a load may have one block only."""
+    parts = tuple(moments)
+    blocks, scatter = sum(each.blocks for each in parts), sum(each.scatter for each in parts)
+    degrees = blocks - len(parts)
+    return (scatter * blocks / degrees / total**2 if degrees > 0 else inf), degrees
+
+
+def _relative_plain(parts: list[tuple[Moments, float]], total: float) -> Error:
+    """Of the plain total at the same requests: each load's mean counts as often as we had requests at it."""
+    variance = sum(((each.error or 0.0) * requests) ** 2 for each, requests in parts)
+    return variance / total**2, sum(each.blocks - 1 for each, _ in parts)
+
+
+def _width(ours: Error, plain: Error) -> float:
+    """Half the width of the interval of the logarithm of the ratio; at most that of one of which nothing is known."""
+    variance = ours[0] + plain[0]
+    if variance == inf:
+        return _UNKNOWN
+    spread = sum(part * part / max(1, degrees) for part, degrees in (ours, plain))
+    degrees = max(1, int(variance * variance / spread)) if spread > 0 else 1
+    return min(_UNKNOWN, student95(degrees) * sqrt(variance))
+
+
+_UNKNOWN: Final = log(1000)

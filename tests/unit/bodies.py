@@ -1,0 +1,121 @@
+"""Builders of pods and Deployments as Kubernetes writes them."""
+
+from collections.abc import Iterable
+
+from specdec_operator.names import OWNER_LABEL, REVISION_LABEL
+from tests.unit.builders import NAME, NAMESPACE, Body
+
+
+def make_pod(
+    name: str = "llama-predictor-1",
+    *,
+    revision: str = "r1",
+    ready: bool = True,
+    engine: Body | None = None,
+    unscheduled: str | None = None,
+    since: str | None = None,
+    deleting: bool = False,
+    mounts: Iterable[Body] = (),
+) -> Body:
+    """A pod. `engine` is the container's status, from running(), ended(), waiting() or crashed().
+
+    since: since when it is ready, or not scheduled.
+    """
+    moved = {"lastTransitionTime": since} if since else {}
+    spec = {"containers": [{"name": "kserve-container", "volumeMounts": list(mounts)}]}
+    meta: Body = {"name": name, "namespace": NAMESPACE, "labels": {OWNER_LABEL: NAME, REVISION_LABEL: revision}}
+    if deleting:
+        meta |= {"deletionTimestamp": "2026-11-20T10:00:00Z", "deletionGracePeriodSeconds": 30}
+    if unscheduled is not None:
+        scheduled = {
+            "type": "PodScheduled",
+            "status": "False",
+            "reason": "Unschedulable",
+            "message": unscheduled,
+            **moved,
+        }
+        return {"metadata": meta, "spec": spec, "status": {"phase": "Pending", "conditions": [scheduled]}}
+    return {
+        "metadata": meta,
+        "spec": spec,
+        "status": {
+            "phase": "Running",
+            "podIP": "10.0.0.7",
+            "conditions": [
+                {"type": "PodScheduled", "status": "True"},
+                {"type": "Ready", "status": "True" if ready else "False", **moved},
+            ],
+            "containerStatuses": [
+                {"name": "sidecar", "restartCount": 9, "state": {"running": {}}},
+                {"name": "kserve-container", "ready": ready, **(engine or running())},
+            ],
+        },
+    }
+
+
+def running(restarts: int = 0, before: Body | None = None) -> Body:
+    """The engine runs; `before` is how it ended before that."""
+    return {"restartCount": restarts, "state": {"running": {}}, "lastState": {"terminated": before} if before else {}}
+
+
+def termination(code: int, reason: str = "Error", message: str = "") -> Body:
+    """How a container ended."""
+    return {"exitCode": code, "reason": reason} | ({"message": message} if message else {})
+
+
+def ended(code: int, *, reason: str = "Error", message: str = "", restarts: int = 0) -> Body:
+    """The engine ended and was not started again yet."""
+    state = {"terminated": termination(code, reason, message)}
+    return {"restartCount": restarts, "state": state, "lastState": {}}
+
+
+def crashed(code: int, *, times: int, reason: str = "Error", message: str = "") -> Body:
+    """The engine ended `times` times, and the kubelet waits before it starts it again."""
+    return {
+        "restartCount": times - 1,
+        "state": {"waiting": {"reason": "CrashLoopBackOff", "message": "back-off 40s restarting failed container"}},
+        "lastState": {"terminated": termination(code, reason, message)},
+    }
+
+
+def waiting(reason: str, message: str = "") -> Body:
+    """The engine was not started yet."""
+    words = {"reason": reason} | ({"message": message} if message else {})
+    return {"restartCount": 0, "state": {"waiting": words}, "lastState": {}}
+
+
+def make_deployment(
+    revision: str = "r1",
+    *,
+    replicas: int = 1,
+    updated: int | None = None,
+    available: int | None = None,
+    total: int | None = None,
+    seen: bool = True,
+    mounted: Iterable[str] = (),
+) -> Body:
+    """A Deployment, rolled out unless the numbers say otherwise. `seen`: its controller knows its newest generation.
+
+    mounted: folders at which the engine's container has volumes.
+    """
+    engine = {"name": "kserve-container", "volumeMounts": [{"mountPath": each} for each in mounted]}
+    labels = {OWNER_LABEL: NAME, REVISION_LABEL: revision, "app": f"isvc.{NAME}-predictor"}
+    status = {
+        "observedGeneration": 2 if seen else 1,
+        "replicas": replicas if total is None else total,
+        "updatedReplicas": replicas if updated is None else updated,
+        "availableReplicas": replicas if available is None else available,
+    }
+    return {
+        "metadata": {
+            "name": f"{NAME}-predictor",
+            "namespace": NAMESPACE,
+            "generation": 2,
+            "labels": {OWNER_LABEL: NAME},
+        },
+        "spec": {
+            "replicas": replicas,
+            "template": {"metadata": {"labels": labels}, "spec": {"containers": [engine]}},
+        },
+        "status": {key: value for key, value in status.items() if value},  # Kubernetes leaves zeros out
+    }
