@@ -6,7 +6,7 @@ VENV := .venv
 RUN := $(VENV)/bin/python
 
 .DEFAULT_GOAL := help
-.PHONY: help venv fmt check lint type unit wire test verify generate golden cluster-up cluster-down cluster-status cluster-env bench \
+.PHONY: help venv fmt check lint type unit wire test verify generate golden cluster-up cluster-down cluster-status cluster-env bench bench-guard \
         images models push-model demo kserve-render clean
 
 help: ## List the targets
@@ -56,7 +56,7 @@ generate: venv ## Write crds/, the reference pages and the images' requirements
 	$(RUN) -m hack.images lock
 
 golden: venv ## Rewrite tests/golden; `git diff` is the review
-	SPECDEC_GOLDEN=write $(RUN) -m pytest -q tests/unit/test_operator_render.py
+	SPECDEC_GOLDEN=write $(RUN) -m pytest -q tests/unit/test_operator_render.py tests/unit/test_cli_status_view.py
 
 verify: venv ## Fail when a generated file is stale
 	@$(RUN) -m specdec_operator.api.crd | diff -u crds/serving.specdec.io_speculativeinferenceservices.yaml - \
@@ -69,8 +69,12 @@ verify: venv ## Fail when a generated file is stale
 test: venv ## Everything that this machine can run; says what it could not and why
 	$(RUN) -m hack.test
 
-bench: venv ## How long `specdec validate` takes on this machine
+bench: venv ## How long `specdec validate` takes on this machine, and how often the guard is wrong (minutes)
 	@$(RUN) -m hack.bench
+	@$(RUN) -m hack.guard --print
+
+bench-guard: venv ## How often the guard is wrong and how soon it is right, printed and written to docs/guard (minutes)
+	@$(RUN) -m hack.guard
 
 cluster-up: venv ## A real local cluster: kind where Docker or podman is, else one real node
 	$(RUN) -m hack.cluster up

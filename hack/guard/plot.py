@@ -1,0 +1,136 @@
+"""Draws the figures with matplotlib, as SVG and PNG."""
+
+import pathlib
+from collections.abc import Callable, Sequence
+from typing import Any, Final, Literal
+
+import matplotlib
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+
+from hack.guard.figures import (
+    ABOVE,
+    BELOW,
+    CURVE_VOLUME,
+    CURVE_WINDOWS,
+    LEAST_CAUGHT,
+    LIMIT,
+    MOST_ALARMS,
+    VOLUMES,
+    Delay,
+    Figures,
+    Point,
+)
+from hack.guard.rules import BY_DRAFTS, BY_TOKENS, GUARD, RULES
+from hack.guard.traffic import KINDS
+
+# Okabe and Ito's colours, which people with any colour vision can tell apart.
+_COLOURS: Final = ("#0072B2", "#009E73", "#D55E00", "#CC79A7")
+_LEVEL: Final = "#666666"
+_OF_RULE: Final = {
+    GUARD: ("the guard", _COLOURS[0], "-"),
+    BY_DRAFTS: ("bound of drafts", _COLOURS[1], "--"),
+    BY_TOKENS: ("bound of tokens", _COLOURS[2], ":"),
+}
+_STYLE: dict[Any, Any] = {
+    "font.size": 9,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "legend.frameon": False,
+    "svg.hashsalt": "specdec-operator",
+}
+_LINES: Final[tuple[Literal[":", "-.", "--", "-"], ...]] = (":", "-.", "--", "-")
+_LAST: Final = 11.0
+"""Windows after an onset that are drawn."""
+PICTURES: Final = ("curve", "volume", "delays")
+
+
+def draw(found: Figures, folder: pathlib.Path) -> None:
+    """Draw every picture into a folder, as NAME.svg and NAME.png."""
+    with matplotlib.rc_context(_STYLE):
+        for name, drawn in zip(PICTURES, (_curve, _volume, _delays), strict=True):
+            figure = drawn(found)
+            # Without its date, an equal picture is an equal file.
+            figure.savefig(folder / f"{name}.svg", metadata={"Date": None})
+            figure.savefig(folder / f"{name}.png", dpi=150)
+
+
+def _curve(found: Figures) -> Figure:
+    figure = Figure(figsize=(9, 5.4), layout="constrained")
+    rows = figure.subplots(2, len(KINDS), sharex=True, sharey=True)
+    spans: tuple[tuple[str, Callable[[Point], dict[str, float]]], ...] = (
+        (f"lost within {LIMIT} windows", lambda each: each.within_limit),
+        (f"lost within {CURVE_WINDOWS} windows", lambda each: each.within_ten),
+    )
+    for row, (label, share) in zip(rows, spans, strict=True):
+        row[0].set(ylabel=label)
+        for axes, kind in zip(row, KINDS, strict=True):
+            points = [each for each in found.curve if each.kind == kind.name]
+            axes.axvline(0, color=_LEVEL, linewidth=1, linestyle=":")
+            for rule in reversed(RULES):
+                words, colour, line = _OF_RULE[rule]
+                shares = [share(each)[rule] for each in points]
+                axes.plot([100 * each.offset for each in points], shares, line, color=colour, label=words, marker=".")
+    for axes, kind in zip(rows[0], KINDS, strict=True):
+        axes.set_title(f"{kind.name} traffic")
+    for axes in rows[1]:
+        axes.set(xlabel="true acceptance - threshold, points")
+    rows[0][-1].legend(title=f"{CURVE_VOLUME} requests a window")
+    return figure
+
+
+def _volume(found: Figures) -> Figure:
+    figure = Figure(figsize=(9, 3.4), layout="constrained")
+    left, right = figure.subplots(1, 2)
+    for kind, colour in zip(KINDS, _COLOURS, strict=False):
+        for rule, line in ((GUARD, "-"), (BY_DRAFTS, "--")):
+            alarms = [(each.volume, 100 * each.a_window[rule]) for each in found.alarms if each.kind == kind.name]
+            caught = [(each.volume, 100 * each.within_limit[rule]) for each in found.catches if each.kind == kind.name]
+            words = {"label": kind.name} if rule == GUARD else {}
+            left.plot(*zip(*alarms, strict=True), line, color=colour, marker=".", **words)
+            right.plot(*zip(*caught, strict=True), line, color=colour, marker=".", **words)
+    _level(left, 100 * MOST_ALARMS, f"{100 * MOST_ALARMS:g} %")
+    _level(right, 100 * LEAST_CAUGHT, f"{100 * LEAST_CAUGHT:g} %")
+    left.set(title=f"{100 * ABOVE:g} points above the threshold", ylabel="rollbacks, % of windows")
+    left.set_yscale("symlog", linthresh=0.01)
+    left.set_ylim(bottom=0)
+    right.set(title=f"{-100 * BELOW:g} points below it", ylabel=f"caught within {LIMIT} windows, %")
+    right.legend(title="traffic (dashed: bound of drafts)")
+    for axes in (left, right):
+        axes.set_xscale("log")
+        axes.set_xticks(VOLUMES, [f"{each}" for each in VOLUMES])
+        axes.minorticks_off()
+        axes.set(xlabel="requests a window")
+    return figure
+
+
+def _level(axes: Axes, at: float, words: str) -> None:
+    axes.axhline(at, color=_LEVEL, linestyle=":", linewidth=1)
+    axes.annotate(words, (1, at), xycoords=("axes fraction", "data"), color=_LEVEL, va="bottom", ha="right")
+
+
+def _delays(found: Figures) -> Figure:
+    figure = Figure(figsize=(9, 4), layout="constrained")
+    panels = figure.subplots(1, 2, sharey=True)
+    for axes, delays in zip(panels, (found.acceptance_delays, found.speed_delays), strict=True):
+        _steps(axes, delays)
+        axes.axvline(LIMIT + 1, color=_LEVEL, linestyle=":", linewidth=1)
+        axes.set(xlabel="windows from the onset to the decision", ylim=(-0.02, 1.02), xlim=(0, _LAST))
+    panels[0].set(title="acceptance drifts", ylabel="share of services")
+    panels[1].set_title("speculation becomes slow")
+    return figure
+
+
+def _steps(axes: Axes, delays: Sequence[Delay]) -> None:
+    """A colour for what it drifts to, a line for the volume; both are told below the panel."""
+    colours = dict(zip(dict.fromkeys(each.name for each in delays), _COLOURS, strict=False))
+    volumes = sorted({each.volume for each in delays})
+    lines = dict(zip(volumes, _LINES[-len(volumes) :], strict=True))
+    for each in delays:
+        shares = [(place + 1) / each.of for place in range(len(each.windows))]
+        steps = [0.0, *each.windows, _LAST], [0.0, *shares, shares[-1] if shares else 0.0]
+        axes.step(*steps, where="post", color=colours[each.name], linestyle=lines[each.volume], linewidth=1)
+    keys = [Line2D([], [], color=colour, label=name) for name, colour in colours.items()]
+    keys += [Line2D([], [], color=_LEVEL, linestyle=line, label=f"{each:g} requests") for each, line in lines.items()]
+    axes.legend(handles=keys, fontsize=7, ncols=2, loc="upper center", bbox_to_anchor=(0.5, -0.16))

@@ -1,0 +1,250 @@
+"""What the states may never do, whatever the facts: roll out without end, forget, act twice, act where they may not."""
+
+import json
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from specdec_operator.api.guard import GuardMode
+from specdec_operator.api.status import GuardStatus
+from specdec_operator.control.durable import guard_fields, state_of
+from specdec_operator.guard.advance import advance
+from specdec_operator.guard.asked import begin, renewed
+from specdec_operator.guard.baseline import MOST_LOADS, Baseline, learnt
+from specdec_operator.guard.effects import want
+from specdec_operator.guard.facts import Asked, Facts
+from specdec_operator.guard.moments import Moments
+from specdec_operator.guard.pace import Pace
+from specdec_operator.guard.policy import Policy
+from specdec_operator.guard.respond import MOST_RESTARTS, Action
+from specdec_operator.guard.state import Good, Phase, State
+from specdec_operator.guard.verdict import Outcome, Reason, Verdict
+from specdec_operator.serving.rollout import Progress
+from tests.unit.builders import BLOCKED, facts, make_state, view
+
+VERDICTS = st.builds(
+    Verdict,
+    outcome=st.sampled_from((*[Outcome.FAIL] * 8, Outcome.PASS, Outcome.INCONCLUSIVE)),
+    reason=st.sampled_from((Reason.ACCEPTANCE_RATE_LOW, Reason.SLOWER_THAN_PLAIN, Reason.POD_SKEW)),
+    message=st.just("as drawn"),
+    pods=st.sampled_from(((), ("a",), ("b",), ("a", "b"))),
+    settled=st.sampled_from((True, True, True, False)),
+)
+
+
+def pace(load: int, seconds: float, requests: list[int]) -> dict[int, Pace]:
+    """A window of the plain service at one load; a block for each number of requests."""
+    times = Moments()
+    for each in requests:
+        times = times.plus(seconds * each, each)
+    return {load: Pace(times=times, tokens=100.0, seconds=2.0)}
+
+
+PACES = st.builds(
+    pace, st.sampled_from((1, 2, 8)), st.floats(1e-4, 1.0), st.lists(st.integers(1, 20), min_size=1, max_size=9)
+)
+TURN = st.fixed_dictionaries(
+    {
+        "dt": st.one_of(*[st.integers(0, 60)] * 6, st.integers(-50, 5000)),
+        "closes": st.sampled_from((True, True, True, False)),
+        "verdict": VERDICTS,
+        "paces": PACES,
+        "progress": st.sampled_from((*[Progress.COMPLETE] * 12, *Progress)),
+        "starved": st.booleans(),
+        "other": st.sampled_from((*[False] * 15, True)),
+        "pods": st.frozensets(st.sampled_from("abc")),
+        "good": st.sampled_from((None, "g1", "g2")),
+        "fewer": st.sampled_from((None, 1, 3)),
+    }
+)
+TURNS = st.lists(TURN, min_size=20, max_size=60)
+POLICIES = st.builds(
+    Policy,
+    mode=st.just(GuardMode.ENFORCE),
+    warmup=st.sampled_from((0.0, 4.0)),
+    failure_limit=st.integers(1, 3),
+    measure_first=st.booleans(),
+    baseline_limit=st.just(100.0),
+    reduce_tokens=st.booleans(),
+    to_last_good=st.booleans(),
+    retry_after=st.sampled_from((None, 0.0, 1.0, 60.0)),
+    retry_limit=st.integers(0, 3),
+    auto=st.booleans(),
+)
+OTHERS = tuple(Good(block="{}", digest=name, of=f"s-{name}", tokens=4, rate=0.5, at=0.0) for name in ("g1", "g2"))
+GOODS = st.sampled_from(((), OTHERS[:1], OTHERS))
+"""Speculations that were good before this one."""
+
+
+def asked_by(policy: Policy) -> Asked:
+    """One speculation."""
+    return Asked(speculation="s1", service="m", speculating=True, measure=policy.measure_first)
+
+
+def first(policy: Policy, goods: tuple[Good, ...]) -> State:
+    """The state at its beginning."""
+    return replace(begin(asked_by(policy), 1000.0), goods=goods)
+
+
+def told(turn: dict[str, Any], state: State, policy: Policy, now: float) -> Facts:
+    """What a turn knows: about what the state asks to be served, as the loop's own facts are."""
+    speculating, closes = not state.plain, turn["closes"]
+    good = next((each for each in OTHERS if each.digest == turn["good"]), None)
+    return Facts(
+        subject=state.subject,
+        policy=policy,
+        speculating=speculating,
+        revision=state.wanted or "",
+        rollout=view(turn["progress"], "Drawn", message="as drawn", starved=turn["starved"]),
+        pods=turn["pods"],
+        closed=now if closes else 0.0,
+        verdict=replace(turn["verdict"], at=now) if closes and speculating else None,
+        paces=turn["paces"] if closes else {},
+        good=replace(good, of=state.speculation) if good and closes and speculating else None,
+        fewer=turn["fewer"],
+    )
+
+
+def wanting(turn: dict[str, Any], state: State, now: float) -> State:
+    """As the loop plans it: the pods are those of what is to be served, or the user has asked for others."""
+    return want(state, f"r2-{state.subject}" if turn["other"] else f"r-{state.subject}", now)
+
+
+def turned(turn: dict[str, Any], state: State, policy: Policy, now: float) -> State:
+    """The state after one turn."""
+    state = wanting(turn, state, now)
+    return advance(state, told(turn, state, policy, now), now)
+
+
+def reborn(state: State) -> State:
+    """The state as another process reads it: through the schema of the status, and through JSON."""
+    kept = GuardStatus.model_validate(guard_fields(state)).model_dump(mode="json", by_alias=True, exclude_none=True)
+    read = state_of({"guard": json.loads(json.dumps(kept, allow_nan=False))})
+    assert read is not None
+    return read
+
+
+def done(before: State, after: State) -> tuple[str, ...]:
+    """What a turn did, in words."""
+    acts = [Action.RESTART_POD.value] if after.restarts > before.restarts else []
+    acts += [Action.REDUCE_TOKENS.value] if after.reduced and not before.reduced else []
+    acts += [Action.ROLL_BACK.value] if after.rollbacks > before.rollbacks else []
+    acts += ["retry"] if after.retries > before.retries else []
+    return (*acts, after.phase.value, after.subject)
+
+
+@given(POLICIES, GOODS, TURNS)
+@settings(max_examples=60)
+def test_rollouts_are_bounded_by_the_budget(policy: Policy, goods: tuple[Good, ...], turns: list[Any]) -> None:
+    """What was asked for, fewer tokens, the last good speculation, none: each once, and again with each retry."""
+    state, now, changes, restarts = first(policy, goods), 1000.0, 0, 0
+    for turn in turns:
+        now += turn["dt"]
+        after = turned(turn, state, policy, now)
+        changes += after.subject != state.subject
+        restarts += after.restarts > state.restarts
+        state = after
+    rungs = 1 + policy.reduce_tokens + (policy.to_last_good and bool(goods)) + 1
+    tries = 1 + (policy.retry_limit if policy.retry_after is not None else 0)
+    assert changes <= rungs * tries
+    assert restarts <= MOST_RESTARTS * tries
+
+
+@given(POLICIES, GOODS, TURNS)
+@settings(max_examples=60)
+def test_advancing_twice_is_advancing_once(policy: Policy, goods: tuple[Good, ...], turns: list[Any]) -> None:
+    """A turn that is taken again by the same facts, after a write that failed, changes nothing."""
+    state, now = first(policy, goods), 1000.0
+    for turn in turns:
+        now += turn["dt"]
+        state = wanting(turn, state, now)
+        known = told(turn, state, policy, now)
+        state = advance(state, known, now)
+        assert advance(state, known, now) == state
+
+
+@given(POLICIES, GOODS, TURNS)
+@settings(max_examples=60)
+def test_an_operator_that_is_killed_after_any_write_decides_the_same(
+    policy: Policy, goods: tuple[Good, ...], turns: list[Any]
+) -> None:
+    """The state is read back from the status after each turn: the actions are those of a process that lives on."""
+    living, read, now = first(policy, goods), first(policy, goods), 1000.0
+    for turn in turns:
+        now += turn["dt"]
+        lived, again = (turned(turn, each, policy, now) for each in (living, read))
+        assert done(living, lived) == done(read, again)
+        living, read = lived, reborn(again)
+
+
+@given(POLICIES, GOODS, TURNS, st.integers(0, 15), st.sampled_from(("Observe", "Off", "held")))
+@settings(max_examples=60)
+def test_observe_and_held_change_nothing_that_is_served(
+    policy: Policy, goods: tuple[Good, ...], turns: list[Any], switch: int, how: str
+) -> None:
+    """From the moment on that the user takes the guard's hands off. Only a measurement ends: Observe makes none."""
+    state, now, off = first(policy, goods), 1000.0, False
+    tied = replace(policy, held=True) if how == "held" else replace(policy, mode=GuardMode(how))
+    for place, turn in enumerate(turns):
+        now, off = now + turn["dt"], place >= switch
+        after = turned(turn, state, tied if off else policy, now)
+        if off and (tied.held or not state.measuring):
+            assert after.subject == state.subject
+            assert (after.restarts, after.rollbacks, after.retries) == (state.restarts, state.rollbacks, state.retries)
+        state = after
+
+
+@given(POLICIES, GOODS, st.lists(st.tuples(TURN, st.sampled_from(("", "", "", "retry", "rollback", "other")))))
+@settings(max_examples=60)
+def test_each_act_of_the_user_grants_one_budget_more(
+    policy: Policy, goods: tuple[Good, ...], turns: list[tuple[Any, str]]
+) -> None:
+    """A nonce, or another speculation, begins anew; nothing else does, and a nonce that was handled is spent."""
+    asked, state, now, changes, acts = asked_by(policy), first(policy, goods), 1000.0, 0, 0
+    for place, (turn, act) in enumerate(turns):
+        now += turn["dt"]
+        if act:
+            name = "speculation" if act == "other" else act
+            asked, acts = replace(asked, **{name: f"n{place}"}), acts + 1
+        before = state.subject
+        state = renewed(state, asked, now)
+        assert renewed(state, asked, now) == state
+        state = turned(turn, state, policy, now)
+        changes += state.subject != before
+    assert changes <= 4 * (1 + policy.retry_limit) * (1 + acts)
+
+
+@pytest.mark.parametrize("phase", Phase)
+@given(policy=POLICIES, turn=TURN, goods=GOODS)
+@settings(max_examples=25)
+def test_a_window_of_the_past_is_not_counted_again(
+    phase: Phase, policy: Policy, turn: dict[str, Any], goods: tuple[Good, ...]
+) -> None:
+    """An operator that is killed between the write and the act sees the same window again, and knows it."""
+    state = replace(first(policy, goods), phase=phase, revision="r1", wanted="r1", measuring=False, judged=2000.0)
+    known = told(turn | {"closes": True, "progress": Progress.COMPLETE}, state, policy, 2000.0)
+    after = advance(state, known, 2000.0)
+    assert (after.failures, after.rollbacks, after.restarts, after.baseline) == (0, 0, 0, ())
+
+
+@given(st.lists(PACES, min_size=1, max_size=20))
+def test_what_is_learnt_stays_bounded_and_is_kept(windows: list[dict[int, Pace]]) -> None:
+    """However long the service runs plain: a few loads, few blocks of each, and all of it survives the status."""
+    known: Baseline = ()
+    for paces in windows:
+        known = learnt(known, paces)
+    assert len(known) <= MOST_LOADS
+    assert all(each.pace.times.blocks <= 64 for each in known)
+    state = State(phase=Phase.ROLLED_BACK, since=0.0, speculation="s1", baseline=known)
+    assert reborn(state).baseline == known
+
+
+def test_a_clock_that_goes_back_is_no_act_of_the_user() -> None:
+    """A stall that began before its revision was asked for would end and begin again within one turn, and tell it."""
+    state = make_state(Phase.ROLLING_OUT, wanted="r2", wanted_since=100.0)
+    after = advance(state, facts(revision="r2", rollout=BLOCKED), 50.0)
+    assert after.phase is Phase.STALLED
+    assert advance(after, facts(revision="r2", rollout=BLOCKED), 51.0) == after
