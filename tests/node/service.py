@@ -4,6 +4,7 @@ import asyncio
 import json
 import pathlib
 import time
+import uuid
 from collections.abc import Awaitable, Callable
 from typing import Any
 
@@ -54,6 +55,11 @@ class Service:
             self.namespace,
             {"apiVersion": SIS[0], "kind": "SpeculativeInferenceService", "metadata": meta, "spec": spec},
         )
+
+    async def retry(self) -> None:
+        """Asks for speculation again after a rollback, as `kubectl annotate` does."""
+        nonce = {"metadata": {"annotations": {"specdec.io/retry": uuid.uuid4().hex}}}
+        await self.api.merge(SIS, self.namespace, self.name, nonce)
 
     async def status(self) -> Object:
         """Its status."""
@@ -135,11 +141,12 @@ class Service:
 
 
 class Traffic:
-    """One client that asks again and again, for the length of a block."""
+    """One client that asks again and again, for the length of a block. sampling: of every request."""
 
-    def __init__(self, service: Service, kind: str) -> None:
+    def __init__(self, service: Service, kind: str, **sampling: Any) -> None:
         self._service = service
         self._kind = kind
+        self._sampling = sampling
         self._task: asyncio.Task[None] | None = None
 
     async def __aenter__(self) -> "Traffic":
@@ -154,5 +161,5 @@ class Traffic:
     async def _run(self) -> None:
         number = 0
         while True:
-            await self._service.ask(self._service.prompt(self._kind, number))
+            await self._service.ask(self._service.prompt(self._kind, number), **self._sampling)
             number += 1
