@@ -58,13 +58,20 @@ def test_what_cannot_be_measured_is_one_sentence() -> None:
     assert [*Path().iterdir()] == []
 
 
+def heed_interrupts() -> None:
+    """In a new process: Ctrl-C ends it, also where the tests run in the background of a shell, which has it ignored."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 @asynccontextmanager
 async def specdec(folder: Path, *options: str) -> AsyncIterator[asyncio.subprocess.Process]:
     """The command as a process of its own, in a folder."""
     words = (sys.executable, "-m", "specdec_operator.cli.main", "measure", "llama", *options)
     environment = os.environ | {"PYTHONPATH": str(Path(specdec_operator.__file__).parents[1])}
     pipe = asyncio.subprocess.PIPE
-    process = await asyncio.create_subprocess_exec(*words, cwd=folder, env=environment, stdout=pipe, stderr=pipe)
+    process = await asyncio.create_subprocess_exec(
+        *words, cwd=folder, env=environment, stdout=pipe, stderr=pipe, preexec_fn=heed_interrupts
+    )
     try:
         yield process
     finally:

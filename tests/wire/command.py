@@ -3,6 +3,7 @@
 import asyncio
 import os
 import pathlib
+import signal
 import sys
 from dataclasses import dataclass
 from typing import Any
@@ -42,18 +43,34 @@ class Said:
     err: str
 
 
+def heed_interrupts() -> None:
+    """In a new process: Ctrl-C ends it, also where the tests run in the background of a shell, which has it ignored."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 class Command:
     """`specdec` in a namespace, as the user of a kubeconfig."""
 
     def __init__(self, kubeconfig: pathlib.Path, namespace: str) -> None:
         self.kubeconfig = kubeconfig
         self.namespace = namespace
+        self._started: list[asyncio.subprocess.Process] = []
 
     async def start(self, *words: str, **streams: Any) -> asyncio.subprocess.Process:
         """Starts it."""
         environment = os.environ | {"KUBECONFIG": str(self.kubeconfig), "PYTHONPATH": str(_ROOT / "operator")}
         argv = [sys.executable, "-m", "specdec_operator.cli.main", *words, "-n", self.namespace]
-        return await asyncio.create_subprocess_exec(*argv, env=environment | {"TERM": "xterm"}, **streams)
+        process = await asyncio.create_subprocess_exec(
+            *argv, env=environment | {"TERM": "xterm"}, preexec_fn=heed_interrupts, **streams
+        )
+        self._started.append(process)
+        return process
+
+    def end(self) -> None:
+        """Ends what a failed test left behind."""
+        for process in self._started:
+            if process.returncode is None:
+                process.kill()
 
     async def __call__(self, *words: str) -> Said:
         """Runs it to its end."""

@@ -89,6 +89,8 @@ async def operator(
 
 
 @pytest.fixture
-def specdec(kubeconfig: pathlib.Path, world: World) -> Command:
+def specdec(kubeconfig: pathlib.Path, world: World) -> Iterator[Command]:
     """The command `specdec` as an administrator runs it."""
-    return Command(kubeconfig, world.namespace)
+    command = Command(kubeconfig, world.namespace)
+    yield command
+    command.end()
