@@ -47,7 +47,7 @@ BASE, OUT, WARM, WATCH, RESPOND, BACK, STALLED, SERVE = (
     Phase.STALLED,
     Phase.SERVING,
 )
-KNOWN = (make_plain(),)
+KNOWN = (make_plain(blocks=16),)
 OF_PLAIN = make_rollback()
 OF_GOOD = make_rollback(good=make_good())
 LESS = make_reduction()
@@ -58,8 +58,8 @@ FILMS: dict[str, tuple[State, Frames, list[Phase]]] = {
         (
             (5, MEASURE | COMING),
             (9, MEASURE | OTHER),
-            (20, MEASURE | OTHER | {"paces": {1: pace(*(0.02,) * 4)}}),
-            (30, MEASURE | OTHER | {"paces": {1: pace(*(0.02,) * 4)}}),
+            (20, MEASURE | OTHER | {"paces": {1: pace(*(0.02,) * 8)}}),
+            (30, MEASURE | OTHER | {"paces": {1: pace(*(0.02,) * 8)}}),
         ),
         [BASE, BASE, BASE, OUT],
     ),

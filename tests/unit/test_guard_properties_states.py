@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import replace
+from functools import reduce
 from typing import Any
 
 import pytest
@@ -25,42 +26,41 @@ from specdec_operator.guard.verdict import Outcome, Reason, Verdict
 from specdec_operator.serving.rollout import Progress
 from tests.unit.builders import BLOCKED, facts, make_state, view
 
-VERDICTS = st.builds(
-    Verdict,
-    outcome=st.sampled_from((*[Outcome.FAIL] * 8, Outcome.PASS, Outcome.INCONCLUSIVE)),
-    reason=st.sampled_from((Reason.ACCEPTANCE_RATE_LOW, Reason.SLOWER_THAN_PLAIN, Reason.POD_SKEW)),
-    message=st.just("as drawn"),
-    pods=st.sampled_from(((), ("a",), ("b",), ("a", "b"))),
-    settled=st.sampled_from((True, True, True, False)),
+VERDICTS = st.sampled_from(
+    [
+        Verdict(outcome=outcome, reason=reason, message="as drawn", pods=pods, settled=settled)
+        for outcome in (*[Outcome.FAIL] * 8, Outcome.PASS, Outcome.INCONCLUSIVE)
+        for reason in (Reason.ACCEPTANCE_RATE_LOW, Reason.SLOWER_THAN_PLAIN, Reason.POD_SKEW)
+        for pods in ((), ("a",), ("b",), ("a", "b"))
+        for settled in (True, True, True, False)
+    ]
 )
 
 
 def pace(load: int, seconds: float, requests: list[int]) -> dict[int, Pace]:
     """A window of the plain service at one load; a block for each number of requests."""
-    times = Moments()
-    for each in requests:
-        times = times.plus(seconds * each, each)
+    times = reduce(lambda sums, each: sums.plus(seconds * each, each), requests, Moments())
     return {load: Pace(times=times, tokens=100.0, seconds=2.0)}
 
 
-PACES = st.builds(
-    pace, st.sampled_from((1, 2, 8)), st.floats(1e-4, 1.0), st.lists(st.integers(1, 20), min_size=1, max_size=9)
-)
+BLOCKS = st.lists(st.integers(1, 20), min_size=1, max_size=9)
+PACES = st.builds(pace, st.sampled_from((1, 2, 8)), st.floats(1e-4, 1.0), BLOCKS)
+SOME_PACES = st.sampled_from([pace(load, 0.03, [5] * blocks) for load in (1, 2, 8) for blocks in (1, 4, 8)])
 TURN = st.fixed_dictionaries(
     {
         "dt": st.one_of(*[st.integers(0, 60)] * 6, st.integers(-50, 5000)),
         "closes": st.sampled_from((True, True, True, False)),
         "verdict": VERDICTS,
-        "paces": PACES,
+        "paces": SOME_PACES,
         "progress": st.sampled_from((*[Progress.COMPLETE] * 12, *Progress)),
         "starved": st.booleans(),
         "other": st.sampled_from((*[False] * 15, True)),
-        "pods": st.frozensets(st.sampled_from("abc")),
+        "pods": st.sampled_from((frozenset("ab"), frozenset("bc"), frozenset("c"), frozenset())),
         "good": st.sampled_from((None, "g1", "g2")),
         "fewer": st.sampled_from((None, 1, 3)),
     }
 )
-TURNS = st.lists(TURN, min_size=20, max_size=60)
+TURNS = st.lists(TURN, min_size=10, max_size=50)
 POLICIES = st.builds(
     Policy,
     mode=st.just(GuardMode.ENFORCE),
@@ -77,6 +77,7 @@ POLICIES = st.builds(
 OTHERS = tuple(Good(block="{}", digest=name, of=f"s-{name}", tokens=4, rate=0.5, at=0.0) for name in ("g1", "g2"))
 GOODS = st.sampled_from(((), OTHERS[:1], OTHERS))
 """Speculations that were good before this one."""
+ACTS = st.sampled_from(("", "", "", "retry", "rollback", "speculation"))
 
 
 def asked_by(policy: Policy) -> Asked:
@@ -109,7 +110,7 @@ def told(turn: dict[str, Any], state: State, policy: Policy, now: float) -> Fact
 
 
 def wanting(turn: dict[str, Any], state: State, now: float) -> State:
-    """As the loop plans it: the pods are those of what is to be served, or the user has asked for others."""
+    """As the loop plans it: the pods of what is to be served, or others that the user has asked for."""
     return want(state, f"r2-{state.subject}" if turn["other"] else f"r-{state.subject}", now)
 
 
@@ -129,28 +130,31 @@ def reborn(state: State) -> State:
 
 def done(before: State, after: State) -> tuple[str, ...]:
     """What a turn did, in words."""
-    acts = [Action.RESTART_POD.value] if after.restarts > before.restarts else []
-    acts += [Action.REDUCE_TOKENS.value] if after.reduced and not before.reduced else []
-    acts += [Action.ROLL_BACK.value] if after.rollbacks > before.rollbacks else []
-    acts += ["retry"] if after.retries > before.retries else []
-    return (*acts, after.phase.value, after.subject)
+    acts = {
+        Action.RESTART_POD: after.restarts > before.restarts,
+        Action.REDUCE_TOKENS: after.reduced and not before.reduced,
+        Action.ROLL_BACK: after.rollbacks > before.rollbacks,
+        "retry": after.retries > before.retries,
+    }
+    return (*(each for each, was in acts.items() if was), after.phase, after.subject)
 
 
 @given(POLICIES, GOODS, TURNS)
 @settings(max_examples=60)
 def test_rollouts_are_bounded_by_the_budget(policy: Policy, goods: tuple[Good, ...], turns: list[Any]) -> None:
     """What was asked for, fewer tokens, the last good speculation, none: each once, and again with each retry."""
-    state, now, changes, restarts = first(policy, goods), 1000.0, 0, 0
+    state, now, changes, restarts, forgotten = first(policy, goods), 1000.0, 0, 0, 0
     for turn in turns:
         now += turn["dt"]
         after = turned(turn, state, policy, now)
         changes += after.subject != state.subject
         restarts += after.restarts > state.restarts
+        forgotten += after.restarts < state.restarts
         state = after
     rungs = 1 + policy.reduce_tokens + (policy.to_last_good and bool(goods)) + 1
     tries = 1 + (policy.retry_limit if policy.retry_after is not None else 0)
     assert changes <= rungs * tries
-    assert restarts <= MOST_RESTARTS * tries
+    assert restarts <= MOST_RESTARTS * (1 + forgotten), "by a retry, or an hour that passed well"
 
 
 @given(POLICIES, GOODS, TURNS)
@@ -193,11 +197,12 @@ def test_observe_and_held_change_nothing_that_is_served(
         after = turned(turn, state, tied if off else policy, now)
         if off and (tied.held or not state.measuring):
             assert after.subject == state.subject
-            assert (after.restarts, after.rollbacks, after.retries) == (state.restarts, state.rollbacks, state.retries)
+            assert after.restarts <= state.restarts
+            assert (after.rollbacks, after.retries) == (state.rollbacks, state.retries)
         state = after
 
 
-@given(POLICIES, GOODS, st.lists(st.tuples(TURN, st.sampled_from(("", "", "", "retry", "rollback", "other")))))
+@given(POLICIES, GOODS, st.lists(st.tuples(TURN, ACTS)))
 @settings(max_examples=60)
 def test_each_act_of_the_user_grants_one_budget_more(
     policy: Policy, goods: tuple[Good, ...], turns: list[tuple[Any, str]]
@@ -207,8 +212,7 @@ def test_each_act_of_the_user_grants_one_budget_more(
     for place, (turn, act) in enumerate(turns):
         now += turn["dt"]
         if act:
-            name = "speculation" if act == "other" else act
-            asked, acts = replace(asked, **{name: f"n{place}"}), acts + 1
+            asked, acts = replace(asked, **{act: f"n{place}"}), acts + 1
         before = state.subject
         state = renewed(state, asked, now)
         assert renewed(state, asked, now) == state
@@ -233,9 +237,7 @@ def test_a_window_of_the_past_is_not_counted_again(
 @given(st.lists(PACES, min_size=1, max_size=20))
 def test_what_is_learnt_stays_bounded_and_is_kept(windows: list[dict[int, Pace]]) -> None:
     """However long the service runs plain: a few loads, few blocks of each, and all of it survives the status."""
-    known: Baseline = ()
-    for paces in windows:
-        known = learnt(known, paces)
+    known: Baseline = reduce(learnt, windows, ())
     assert len(known) <= MOST_LOADS
     assert all(each.pace.times.blocks <= 64 for each in known)
     state = State(phase=Phase.ROLLED_BACK, since=0.0, speculation="s1", baseline=known)

@@ -19,7 +19,7 @@ async def measured(**sis: Any) -> Stage:
     await stage.until("MeasuringBaseline")
     assert stage.flags() == {}
     stage.roll_out(plain(token_time=0.02))
-    await stage.until("RollingOut", WARMUP + 3 * WINDOW)
+    await stage.until("RollingOut", WARMUP + 5 * WINDOW)
     assert stage.flags()["num_speculative_tokens"] == 4
     return stage
 
@@ -80,7 +80,7 @@ async def test_a_restarted_operator_goes_on_measuring() -> None:
     stage.restart()
     await stage.run(1)
     assert stage.phases == ["MeasuringBaseline"]
-    await stage.until("RollingOut", 3 * WINDOW)
+    await stage.until("RollingOut", 5 * WINDOW)
 
 
 async def test_another_draft_is_not_measured_for_again() -> None:

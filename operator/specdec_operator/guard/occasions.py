@@ -137,5 +137,5 @@ def pods_on_trial_are_made_at_last(state: State, facts: Facts, now: float) -> bo
     return guard_is_on(state, facts, now) and not no_pods_can_be_made(state, facts, now)
 
 
-ENOUGH_BLOCKS = 8
-"""Blocks of time at one load that make a baseline: a window's worth."""
+ENOUGH_BLOCKS = 16
+"""Blocks of time at one load that make a baseline: two windows' worth. With one window's, the gate misses more."""
