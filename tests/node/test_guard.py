@@ -15,7 +15,7 @@ async def test_speculation_has_to_beat_the_plain_service_at_the_same_load(servic
     (plain, *_) = status["guard"]["baseline"]
     assert plain["load"] == 1
     assert status["performance"]["speedup"] > 1.0
-    async with Traffic(service, "drift"):
+    async with Traffic(service, "drift", max_tokens=16):  # ten requests a window are needed
         status = await service.phase("Responding", "RolledBack", seconds=90)
     rollback = status["guard"]["rollback"]
     assert rollback["reason"] == "SlowerThanPlain"

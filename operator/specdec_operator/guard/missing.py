@@ -1,5 +1,6 @@
 """Checks for what cannot be told. Each docstring is a line of the documentation."""
 
+from specdec_operator.guard.baseline import FEWEST_REQUESTS
 from specdec_operator.guard.case import RARELY, Case, cut_words, over, speed_words, unsure
 from specdec_operator.guard.verdict import Reason, Verdict
 
@@ -59,11 +60,15 @@ def not_significant(case: Case) -> Verdict | None:
 
 def not_compared(case: Case) -> Verdict | None:
     """**Inconclusive** (NotMeasured): `speedup.min` is asked for, and the plain service was never measured at this
-    load; or (NotSignificant) the speedup is below it, and chance can explain that.
+    load, or fewer than ten requests ended; or (NotSignificant) the speedup is below it, and chance can explain that.
     """
     found, least = case.comparison, case.limits.speedup
     if least is None:
         return None
+    ended = case.evidence.pace.times.of
+    if found is None and ended < FEWEST_REQUESTS:
+        message = f"{ended:.0f} requests ended, {FEWEST_REQUESTS} are needed to compare their speed"
+        return unsure(Reason.NOT_MEASURED, message + over(case.evidence))
     if found is None:
         loads = ", ".join(str(load) for load in sorted(case.evidence.paces)) or "none"
         known = ", ".join(str(each.load) for each in case.limits.baseline if each.known) or "none"
