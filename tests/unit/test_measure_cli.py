@@ -15,6 +15,7 @@ from typer.testing import CliRunner
 
 import specdec_operator
 from specdec_operator.cli.measure import measure
+from tests.signals import heed_interrupts
 from tests.unit.measure_standin import StandIn, sis
 
 APP = typer.Typer()
@@ -56,11 +57,6 @@ def test_what_cannot_be_measured_is_one_sentence() -> None:
     assert said.exit_code == 1
     assert said.stderr.startswith("error: kubeconfig nowhere cannot be used")
     assert [*Path().iterdir()] == []
-
-
-def heed_interrupts() -> None:
-    """In a new process: Ctrl-C ends it, also where the tests run in the background of a shell, which has it ignored."""
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 @asynccontextmanager

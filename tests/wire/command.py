@@ -3,11 +3,11 @@
 import asyncio
 import os
 import pathlib
-import signal
 import sys
 from dataclasses import dataclass
 from typing import Any
 
+from tests.signals import heed_interrupts
 from tests.wire.api import SIS, Object
 from tests.wire.world import NAME, World
 
@@ -41,11 +41,6 @@ class Said:
     code: int
     out: str
     err: str
-
-
-def heed_interrupts() -> None:
-    """In a new process: Ctrl-C ends it, also where the tests run in the background of a shell, which has it ignored."""
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 class Command:

@@ -3,7 +3,7 @@
 import asyncio
 import time
 
-from tests.wire.api import ISVC, POD, SIS, Object
+from tests.wire.api import POD, SIS, Object
 from tests.wire.command import Command
 from tests.wire.operator import OperatorProcess
 from tests.wire.pods import EngineStandIn
@@ -194,7 +194,6 @@ async def test_a_spec_that_cannot_run_leaves_the_guard_of_the_running_pods_on(
     status = await world.status()
     assert status["guard"]["rollback"]["reason"] == "AcceptanceRateLow"
     assert "the operator renders this flag" in status["message"]
-    await world.api.items(ISVC, world.namespace)
 
 
 async def _child_with(world: World, tokens: int) -> Object:

@@ -4,15 +4,17 @@ import math
 from collections.abc import Mapping
 from dataclasses import asdict, replace
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, TypeVar
 
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 
 from specdec_operator.api import guard_status as api
 from specdec_operator.guard.baseline import Baseline, Plain
 from specdec_operator.guard.moments import Moments
 from specdec_operator.guard.pace import Pace
 from specdec_operator.guard.state import Good, Phase, Reduction, Rollback, State, Would
+
+_Kept = TypeVar("_Kept", Reduction, Would, Good)
 
 
 def to_time(at: float) -> str:
@@ -49,13 +51,13 @@ def _state(kept: api.GuardStatus) -> State:
         measuring=kept.measuring,
         attempted=kept.attempted,
         rollback=_rollback(kept.rollback),
-        reduced=_reduction(kept.reduced),
-        would=_would(kept.would),
+        reduced=_read(Reduction, kept.reduced) if kept.reduced else None,
+        would=_read(Would, kept.would) if kept.would else None,
         rollbacks=kept.rollbacks,
         retries=kept.retries,
         restarting=tuple(kept.restarting or ()),
         restarts=kept.restarts,
-        goods=tuple(_good(each) for each in kept.last_good or ()),
+        goods=tuple(_read(Good, each) for each in kept.last_good or ()),
         baseline=_baseline(kept.baseline or []),
         handled_retry=kept.handled_retry,
         handled_rollback=kept.handled_rollback,
@@ -83,14 +85,14 @@ def guard_fields(state: State) -> dict[str, Any]:
         "judged": to_time(state.judged) if state.judged else None,
         "measuring": state.measuring,
         "attempted": state.attempted,
-        "rollback": state.rollback and _kept_rollback(state.rollback),
-        "reduced": state.reduced and _kept_reduction(state.reduced),
-        "would": state.would and _kept_would(state.would),
+        "rollback": _written_rollback(state.rollback),
+        "reduced": _written(state.reduced),
+        "would": _written(state.would),
         "rollbacks": state.rollbacks,
         "retries": state.retries,
         "restarting": list(state.restarting) or None,
         "restarts": state.restarts,
-        "last_good": [_kept_good(each) for each in state.goods] or None,
+        "last_good": [_written(each) for each in state.goods] or None,
         "baseline": [_kept_plain(each) for each in state.baseline] or None,
         "handled_retry": state.handled_retry,
         "handled_rollback": state.handled_rollback,
@@ -101,49 +103,28 @@ def _from(text: str | None) -> float:
     return from_time(text) if text else 0.0
 
 
+def _read(kind: type[_Kept], kept: BaseModel) -> _Kept:
+    """A decision as it was kept; both sides have the same fields, but for the time."""
+    fields = kept.model_dump()
+    return kind(**(fields | {"at": from_time(fields["at"])}))
+
+
+def _written(value: Reduction | Would | Good | None) -> dict[str, Any] | None:
+    return None if value is None else asdict(value) | {"at": to_time(value.at)}
+
+
 def _rollback(kept: api.Rollback | None) -> Rollback | None:
     if kept is None:
         return None
-    good = _good(kept.good) if kept.good else None
+    good = _read(Good, kept.good) if kept.good else None
     return Rollback(reason=kept.reason, message=kept.message, at=from_time(kept.at), good=good)
 
 
-def _kept_rollback(rollback: Rollback) -> api.Rollback:
-    good = _kept_good(rollback.good) if rollback.good else None
-    at = to_time(rollback.at)
-    return api.Rollback(reason=rollback.reason, message=rollback.message, at=at, to=rollback.to.value, good=good)
-
-
-def _reduction(kept: api.Reduction | None) -> Reduction | None:
-    return (
-        None
-        if kept is None
-        else Reduction(reason=kept.reason, message=kept.message, at=from_time(kept.at), tokens=kept.tokens)
-    )
-
-
-def _kept_reduction(kept: Reduction) -> api.Reduction:
-    return api.Reduction(reason=kept.reason, message=kept.message, at=to_time(kept.at), tokens=kept.tokens)
-
-
-def _would(kept: api.Would | None) -> Would | None:
-    return (
-        None
-        if kept is None
-        else Would(action=kept.action, reason=kept.reason, message=kept.message, at=from_time(kept.at))
-    )
-
-
-def _kept_would(kept: Would) -> api.Would:
-    return api.Would(action=kept.action, reason=kept.reason, message=kept.message, at=to_time(kept.at))
-
-
-def _good(kept: api.LastGood) -> Good:
-    return Good(**(kept.model_dump() | {"at": from_time(kept.at)}))
-
-
-def _kept_good(good: Good) -> api.LastGood:
-    return api.LastGood.model_validate(asdict(good) | {"at": to_time(good.at)})
+def _written_rollback(rollback: Rollback | None) -> dict[str, Any] | None:
+    if rollback is None:
+        return None
+    at, good = to_time(rollback.at), _written(rollback.good)
+    return asdict(rollback) | {"at": at, "to": rollback.to.value, "good": good}
 
 
 def _baseline(kept: list[api.PlainSpeed]) -> Baseline:

@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass, replace
 
-from specdec_operator.api.guard import GuardMode
 from specdec_operator.api.pod import Strategy
 from specdec_operator.control.findings import Findings
 from specdec_operator.control.sis import Sis
@@ -34,13 +33,13 @@ def policy_for(sis: Sis) -> Policy:
 
 
 def asked_of(sis: Sis, policy: Policy) -> Asked:
-    """What the user asks for. A service without traffic worth guarding is not measured first."""
+    """What the user asks for. Nothing is measured first for a service that is not to speculate."""
     speculating = sis.spec.speculation is not None
     return Asked(
         speculation=sis.speculation,
         service=sis.service,
         speculating=speculating,
-        measure=speculating and policy.measure_first and policy.mode is GuardMode.ENFORCE,
+        measure=speculating and policy.measures,
         retry=sis.retry,
         rollback=sis.rollback,
     )

@@ -100,14 +100,13 @@ class Loop:
             refuse_source(sis.spec.guard, self._prometheus)
             return await self._turn(key, memory, sis)
         except Invalid as error:
-            last, generation = memory.sis, body["metadata"].get("generation", 0)
-            if last is None or last.generation == generation:
-                return await self._stall(key, memory, body, error)
-            trouble = Trouble(error=error, generation=generation)
+            last, trouble = memory.sis, Trouble(error=error, generation=body["metadata"].get("generation", 0))
+        if last is None or last.generation == trouble.generation:
+            return await self._stall(key, memory, body, trouble)
         try:  # the pods of the spec before run on, and so does their guard
             return await self._turn(key, memory, annotated(last, body), trouble)
         except Invalid:
-            return await self._stall(key, memory, body, trouble.error)
+            return await self._stall(key, memory, body, trouble)
 
     async def _turn(self, key: Key, memory: Memory, sis: Sis, trouble: Trouble | None = None) -> Turn:
         now = self._clock()
@@ -222,11 +221,10 @@ class Loop:
         await self._cluster.apply_status(*key, status)
         memory.written, memory.written_at = status, now
 
-    async def _stall(self, key: Key, memory: Memory, body: Mapping[str, Any], error: Invalid) -> Turn:
+    async def _stall(self, key: Key, memory: Memory, body: Mapping[str, Any], trouble: Trouble) -> Turn:
         now = self._clock()
         if memory.written is None:
             memory.written = dict(body.get("status", {}))
-        trouble = Trouble(error=error, generation=body["metadata"].get("generation", 0))
         status = stalled_status(memory.written, trouble, now=now)
         if not is_material(status, memory.written, since_written=0.0):
             return Turn(delay=RESYNC)

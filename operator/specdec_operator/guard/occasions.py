@@ -12,7 +12,7 @@ from specdec_operator.serving.rollout import Progress
 
 def measuring_is_not_wanted(_: State, facts: Facts, now: float) -> bool:
     """`guard.baseline` is not MeasureFirst any more, or the mode is not Enforce."""
-    return not facts.policy.measure_first or facts.policy.mode is not GuardMode.ENFORCE
+    return not facts.policy.measures
 
 
 def baseline_is_known(state: State, facts: Facts, now: float) -> bool:

@@ -29,6 +29,11 @@ class Policy:
     auto: bool = False
 
     @property
+    def measures(self) -> bool:
+        """Whether the plain service is measured first. Observe changes nothing that is served, so it does not."""
+        return self.measure_first and self.mode is GuardMode.ENFORCE
+
+    @property
     def acts(self) -> bool:
         """Whether the guard may change what is served."""
         return self.mode is GuardMode.ENFORCE and not self.held
