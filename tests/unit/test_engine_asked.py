@@ -138,6 +138,15 @@ def test_ascends_verification_is_no_part_of_the_speculative_configuration() -> N
     assert made.case.speculation == {"method": "ngram", "num_speculative_tokens": 3}
 
 
+def test_the_rules_see_the_environment_that_is_written_down() -> None:
+    """A variable that comes from a Secret has no value here, and a rule about it is silent."""
+    env = [
+        {"name": "VLLM_USE_V2_MODEL_RUNNER", "value": "1"},
+        {"name": "TOKEN", "valueFrom": {"secretKeyRef": {"name": "a", "key": "b"}}},
+    ]
+    assert asked(None, env=env).case.env == {"VLLM_USE_V2_MODEL_RUNNER": "1"}
+
+
 def test_a_plain_service_asks_for_no_speculation_and_none_of_its_flags() -> None:
     """Rolled back, a service runs as if it had never speculated."""
     spec = {
@@ -146,7 +155,22 @@ def test_a_plain_service_asks_for_no_speculation_and_none_of_its_flags() -> None
     }
     made = ask(spec, draft_path="/mnt/draft/model", speculate=False)
     assert made.case.speculation is None
-    assert made.flags == {"max_num_seqs": 4}
+    assert made.flags == {"max_num_seqs": 4, "shutdown_timeout": 50}
+
+
+@pytest.mark.parametrize(
+    ("engine", "seconds"),
+    [
+        ({"version": "0.17.0"}, None),
+        ({"version": "0.18.0"}, 50),
+        ({}, 50),
+        ({"accelerator": "ascend", "version": "0.17.0"}, None),
+        ({"args": ["--shutdown-timeout=5"]}, None),
+    ],
+)
+def test_an_engine_that_can_drain_is_told_for_how_long(engine: dict[str, object], seconds: int | None) -> None:
+    """vLLM has the flag since 0.18; an older one would not start with it. Who writes it has their own way."""
+    assert ask({"engine": engine}, draft_path="/mnt/draft/model").flags.get("shutdown_timeout") == seconds
 
 
 def test_a_key_that_has_a_field_is_refused_among_the_options() -> None:
@@ -192,6 +216,7 @@ def test_a_flag_that_a_field_renders_is_refused_among_the_args() -> None:
         ("speculative_config", "spec.speculation"),
         ("args.max_num_seqs", "spec.engine.maxNumSeqs"),
         ("args.enable_lora", "spec.engine.args"),
+        ("env.ASCEND_LAUNCH_BLOCKING", "spec.engine.env"),
         ("args.additional_config.rejection_sampler_config", "spec.speculation.ascend"),
         ("draft.vocab_size", "spec.speculation.draft"),
         ("target.model_type", "spec.model"),

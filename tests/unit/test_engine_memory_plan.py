@@ -174,6 +174,34 @@ def test_an_npu_with_uncounted_graphs_stays_at_0_9() -> None:
     assert plan(models.ask("vllm-ascend 0.23.0", gib=64, tokens=1, reserve=NONE)).utilization == 0.92
 
 
+@pytest.mark.parametrize("gib", [64, None])
+def test_who_says_how_much_of_an_npu_to_take_is_believed(gib: float | None) -> None:
+    """0.9 is a rule of thumb; a utilisation that the user wrote is none."""
+    assert plan(models.ask("vllm-ascend 0.23.0", gib=gib, tokens=1, gpu_memory_utilization=0.91)).utilization == 0.91
+
+
+@pytest.mark.parametrize(
+    ("engine", "args", "utilization"),
+    [
+        ("vllm-ascend 0.23.0", {}, 0.9),
+        ("vllm-ascend 0.22.1", {}, 0.92),  # it counts its graphs
+        ("vllm-ascend 0.18.0", {}, 0.9),  # its default
+        ("vllm-ascend 0.23.0", {"enforce_eager": True}, 0.92),
+        ("vllm-ascend 0.23.0", {"method": None}, 0.92),
+        ("vllm-ascend 0.23.0", {"reserve": NONE}, 0.92),
+        ("vllm-ascend 0.23.0", {"reserve": parse_reserve("6%")}, 0.86),
+        ("vllm 0.33.0", {}, 0.92),
+    ],
+)
+def test_an_npu_of_unknown_memory_leaves_room_for_graphs_too(
+    engine: str, args: models.Config, utilization: float
+) -> None:
+    """Nobody writes down the device's memory; to run out of it while graphs are captured is the usual fault there."""
+    made = plan(models.ask(engine, gib=None, **args))
+    assert made.utilization == utilization
+    assert ("vllm-ascend captures graphs outside of it" in made.because) is (utilization == 0.9 and made.lowered_by > 0)
+
+
 def test_without_speculation_nothing_is_reserved() -> None:
     """Graphs and other processes take 1.5 GiB outside of 0.9, which leaves 1.2 of 12 GiB; that was so before."""
     made = plan(models.ask("vllm 0.17.0", gib=12, method=None, target_bytes=GIB, max_model_len=1024))

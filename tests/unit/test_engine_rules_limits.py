@@ -1,5 +1,7 @@
 """Numbers and places: tokens, batches, devices, runners. Each rule on both sides."""
 
+from typing import Any
+
 import pytest
 
 from specdec_operator.engine.case import Case
@@ -14,6 +16,14 @@ V2 = {"VLLM_USE_V2_MODEL_RUNNER": "1"}
 V1 = {"VLLM_USE_V2_MODEL_RUNNER": "0"}
 ADAPTIVE = spec("dspark", 4, enable_adaptive_verification=True)
 DEEP = {**KINDS["mimo"], "num_attention_heads": 8, "num_key_value_heads": 1}
+
+FEW_HEADS = {**KINDS["llama"], "num_attention_heads": 8, "num_key_value_heads": 2}
+CONTEXT_RANKS: dict[str, Any] = {
+    "flavor": NPU,
+    "version": "0.23.0",
+    "tensor_parallel_size": 4,
+    "decode_context_parallel_size": 2,
+}
 
 SIDES: list[tuple[str, Case, Case]] = [
     (
@@ -95,6 +105,11 @@ SIDES: list[tuple[str, Case, Case]] = [
         "DCP-HEADS",
         case(tensor_parallel_size=2, decode_context_parallel_size=2),
         case(target=DEEP, tensor_parallel_size=4, decode_context_parallel_size=2),
+    ),
+    (
+        "ASC-DCP",
+        case(EAGLE3, target=FEW_HEADS, draft="d-eagle3", **CONTEXT_RANKS),
+        case(EAGLE3, target=FEW_HEADS, draft={**KINDS["d-eagle3"], "num_key_value_heads": 2}, **CONTEXT_RANKS),
     ),
     (
         "DRAFT-TP",

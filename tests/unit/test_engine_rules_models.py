@@ -1,5 +1,7 @@
 """The models: whether they open, and whether they fit together. Each rule on both sides."""
 
+from typing import Any
+
 import pytest
 
 from specdec_operator.engine.case import Case
@@ -11,6 +13,7 @@ OLD = "0.15.1"
 HIDDEN = spec("extract_hidden_states", 1, draft_model_config={"hf_config": {"eagle_aux_hidden_state_layer_ids": [1]}})
 STORE = {"kv_connector": "ExampleHiddenStatesConnector", "kv_role": "kv_producer"}
 LLAMA = KINDS["llama"]
+ON_NPUS: dict[str, Any] = {"flavor": NPU, "version": "0.23.0"}
 
 SIDES: list[tuple[str, Case, Case]] = [
     ("MODEL-FOLDER", case(EAGLE3, draft="d-badjson"), case(EAGLE3, draft="d-eagle3")),
@@ -35,6 +38,10 @@ SIDES: list[tuple[str, Case, Case]] = [
     ("DRAFT-EMBEDS", case(MODEL, draft="d-bert", version="0.20.2"), case(MODEL, draft="d-llama", version="0.20.2")),
     ("QUANT-UNKNOWN", case(spec("eagle3", quantization="x"), draft="d-eagle3"), case(spec("ngram", quantization="x"))),
     ("QUANT-UNKNOWN", case(quantization="x"), case(quantization="fp8")),
+    ("QUANT-UNKNOWN", case(quantization="ascend"), case(quantization="ascend", **ON_NPUS)),
+    ("ASC-QUANT", case(quantization="awq", **ON_NPUS), case(quantization="ascend", **ON_NPUS)),
+    ("ASC-QUANT", case(quantization="fp8", **ON_NPUS | {"version": "0.20.2"}), case(quantization="fp8", **ON_NPUS)),
+    ("ASC-QUANT", case(target="d-llama-gptq", **ON_NPUS), case(target="d-llama-gptq")),
     (
         "QUANT-DIFFERS",
         case(spec("draft_model", quantization="fp8"), draft="d-llama-gptq"),

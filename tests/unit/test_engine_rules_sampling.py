@@ -27,6 +27,10 @@ def schedule(*rows: list[int], **more: Any) -> Case:
     return case(method, draft="d-eagle3", version=version, **more)
 
 
+SECOND = {"VLLM_USE_V2_MODEL_RUNNER": "1"}
+ENTROPY = {"rejection_sampler_config": {"enable_entropy_verify": True}}
+
+
 def npu(
     speculation: dict[str, Any] | None = None, *, version: str = "0.23.0", ascend: str = "0.23.0", **sampler: Any
 ) -> Case:
@@ -147,6 +151,38 @@ SIDES: list[tuple[str, Case, Case]] = [
         case(spec("eagle3", disable_padded_drafter_batch=True), flavor=NPU, version="0.23.0"),
     ),
     ("ASC-IGNORED", npu(spec("eagle3", quantization="fp8")), npu(spec("eagle3"))),
+    (
+        "ASC-BLOCKING",
+        case(NGRAM, flavor=NPU, version="0.23.0", env={"ASCEND_LAUNCH_BLOCKING": "1"}),
+        case(NGRAM, flavor=NPU, version="0.23.0", env={"ASCEND_LAUNCH_BLOCKING": "1"}, enforce_eager=True),
+    ),
+    (
+        "ASC-BLOCKING",
+        case(flavor=NPU, version="0.23.0", env={"ASCEND_LAUNCH_BLOCKING": "1"}),
+        case(NGRAM, env={"ASCEND_LAUNCH_BLOCKING": "1"}),
+    ),
+    (
+        "ASC-PP-MTP",
+        case(spec("mtp", 1), target=None, flavor=NPU, version="0.23.0", pipeline_parallel_size=2),
+        case(spec("mtp", 1), target=None, flavor=NPU, version="0.24.0", pipeline_parallel_size=2),
+    ),
+    (
+        "ASC-PP-MTP",
+        case(spec("deepseek_mtp", 1), target=None, flavor=NPU, version="0.22.1", pipeline_parallel_size=2),
+        case(
+            spec("mtp", 1),
+            target=None,
+            flavor=NPU,
+            version="0.23.0",
+            pipeline_parallel_size=2,
+            kv_transfer_config={"kv_role": "kv_producer"},
+        ),
+    ),
+    (
+        "ASC-SAMPLER-RUNNER",
+        case(NGRAM, flavor=NPU, version="0.23.0", env=SECOND, additional_config=ENTROPY),
+        case(NGRAM, flavor=NPU, version="0.23.0", additional_config=ENTROPY),
+    ),
 ]
 
 

@@ -10,6 +10,7 @@ from specdec_operator.serving.owner import Owner
 from specdec_operator.serving.plan import plan
 from specdec_operator.serving.render import Rendered, render
 from tests import golden
+from tests.unit.accelerated import ASCEND, NVIDIA
 from tests.unit.builders import (
     DRAFT,
     NAME,
@@ -80,6 +81,8 @@ CASES: dict[str, Rendered] = {
     "hub-target-modelcar-draft": rendered(**DOWNLOADED),
     "downloaded-once": rendered(**ONCE),
     "image-volume-with-both": rendered(**IMAGES),
+    "ascend-rolled-back": rendered(ROLLED_BACK, **ASCEND["ascend-mtp-block-verify"]),
+    **{name: rendered(**spec) for name, spec in (ASCEND | NVIDIA).items()},
 }
 
 
@@ -87,6 +90,12 @@ CASES: dict[str, Rendered] = {
 def test_the_rendered_inference_service_is_the_golden_one(name: str) -> None:
     """`SPECDEC_GOLDEN=write` rewrites the files; review the difference."""
     assert CASES[name].manifest == golden.expected(name, CASES[name].manifest)
+
+
+@pytest.mark.parametrize("name", ASCEND | NVIDIA)
+def test_what_is_shown_for_an_accelerator_is_refused_by_no_rule(name: str) -> None:
+    """A golden file of what no engine starts with would be an example of a mistake."""
+    assert plan(make_spec(**(ASCEND | NVIDIA)[name]), make_state(), name=NAME).refused == ()
 
 
 def test_every_golden_file_belongs_to_a_case() -> None:

@@ -43,7 +43,9 @@ class Engine(Part):
     max_model_len: Annotated[int, Field(ge=1)] | None = Field(None, description="Longest sequence, in tokens.")
     max_num_seqs: Annotated[int, Field(ge=1)] | None = Field(None, description="Most requests in one batch.")
     gpu_memory_utilization: Annotated[float, Field(gt=0, le=1)] | None = Field(
-        None, description="Share of the device's memory that vLLM may use. Default: the engine's own."
+        None,
+        description="Share of the device's memory that vLLM may use. Default: the engine's own; with speculation on "
+        "NPUs 0.9 at most.",
     )
     enforce_eager: bool = Field(False, description="Run without graph capture: slower, but starts sooner.")
     args: Annotated[list[Text], Field(max_length=64)] | None = Field(

@@ -27,7 +27,7 @@ class Pod(Part):
     priority_class_name: Name | None = Field(None, description="Priority class of the pods.")
     runtime_class_name: Name | None = Field(None, description="RuntimeClass of the pods, such as nvidia.")
     shared_memory: Quantity | None = Field(
-        None, description="Size of /dev/shm, which tensor parallelism on one node needs. Default: the node's 64 MiB."
+        None, description="Size of /dev/shm, which the engine's processes share. Default: the runtime's, 1Gi in ours."
     )
     labels: dict[str, str] | None = Field(None, description="Labels that are added to the pods.")
     annotations: dict[str, str] | None = Field(None, description="Annotations that are added to the pods.")

@@ -49,7 +49,11 @@ class Spec(Part):
     engine: Engine = Field(default_factory=Engine, json_schema_extra={"default": {}})
     memory: Memory = Field(default_factory=Memory, json_schema_extra={"default": {}})
     staging: Staging | None = None
-    resources: Free | None = Field(None, description="Container resources (requests, limits) of the engine.")
+    resources: Free | None = Field(
+        None,
+        description="Container resources (requests, limits) of the engine. GPUs or NPUs are added, as many as the "
+        "engine is spread over, unless a resource with a domain is named here.",
+    )
     replicas: Annotated[int, Field(ge=1, le=1000)] = Field(1, description="Number of pods.")
     pod: Pod | None = None
     rollout: Rollout = Field(default_factory=Rollout, json_schema_extra={"default": {}})

@@ -12,6 +12,7 @@ from typing import Any, Final
 from specdec_operator.engine import argv
 from specdec_operator.engine.builds import PACKAGES, build_of
 from specdec_operator.engine.case import Case, Json, Model
+from specdec_operator.engine.graphs import graph_flags
 from specdec_operator.engine.owned import refuse_owned
 from specdec_operator.engine.rule import Finding
 from specdec_operator.engine.tables import table
@@ -70,6 +71,10 @@ _OPTION_FIELDS: Final = MappingProxyType(
 _SUFFIX_TREE_DEPTH: Final = 24
 _ASCEND_TOKENS: Final = 15
 _MANY_REQUESTS: Final = 65_536
+_DRAIN_SECONDS: Final = 50
+"""How long a server that is told to stop goes on with what it was asked: ten seconds less than its pod is given."""
+_DRAINS_SINCE: Final = Version(0, 18, 0)
+"""vLLM PR 34730: --shutdown-timeout. Before, a server that is told to stop drops what it was asked."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,6 +99,8 @@ def path_of(field: str) -> str:
         case "args":
             known = {flag: f"spec.engine.{path}" for path, flag in FLAGS}
             return known.get(key, "spec.speculation.ascend" if key == "additional_config" else "spec.engine.args")
+        case "env":
+            return "spec.engine.env"
     whole = {"draft": "spec.speculation.draft", "target": "spec.model", "build": "spec.engine.version", "spec": field}
     return whole.get(place, "spec.speculation")
 
@@ -123,12 +130,16 @@ def ask(
     config = None if speculation is None else _config(speculation, build, flags, draft_path)
     if not synthetic:
         _refuse_synthetic(config or {})
+    flags |= dict(graph_flags(build, flags, config or {}, line.args))
+    if build.vllm >= _DRAINS_SINCE and "shutdown_timeout" not in line.args:
+        flags["shutdown_timeout"] = _DRAIN_SECONDS
     case = Case(
         build=build,
         target=target,
         draft=draft,
         speculation=config,
         args={**flags, **line.args},
+        env=dict(_environment(engine)),
         packages=_packages(engine),
     )
     return Asked(case=case, flags=flags, findings=line.findings)
@@ -152,6 +163,13 @@ def _refuse_synthetic(config: Json) -> None:
     if config.get("rejection_sample_method") == "synthetic":
         rule = f'answers would be garbage; for a test, annotate the sis with {SYNTHETIC_ANNOTATION}: "true"'
         raise Invalid("spec.speculation.rejection", "Synthetic", rule)
+
+
+def _environment(engine: Json) -> Iterator[tuple[str, str]]:
+    """The variables of the engine's container whose values stand in the spec."""
+    for each in engine.get("env") or []:
+        if isinstance(name := each.get("name"), str) and isinstance(value := each.get("value"), str):
+            yield name, value
 
 
 def _engine_flags(engine: Json) -> Iterator[tuple[str, Any]]:

@@ -10,9 +10,9 @@ from specdec_operator.errors import Invalid
 IMAGES: Final[Mapping[str, str]] = MappingProxyType({"nvidia": "0.33.0", "ascend": "0.23.0", "cpu": "0.32.0"})
 """The engine version in this release's runtime images; the same as the extras of pyproject.toml."""
 PACKAGES: Final[Mapping[str, frozenset[str]]] = MappingProxyType(
-    {"nvidia": frozenset(), "ascend": frozenset({"arctic_inference"}), "cpu": frozenset()}
+    {accelerator: frozenset({"arctic_inference", "specdec_runtime"}) for accelerator in ("nvidia", "ascend", "cpu")}
 )
-"""Optional packages in this release's images: what the engine's own metadata asks for (uv.lock)."""
+"""Optional packages in this release's images (the engines' extras in pyproject.toml)."""
 _FLAVORS: Final = MappingProxyType(
     {"nvidia": Flavor.VLLM, "ascend": Flavor.VLLM_ASCEND, "cpu": Flavor.VLLM_CPU},
 )

@@ -33,7 +33,8 @@ class Case:
     speculation: the object of --speculative-config; None serves plainly. Its keys are the engine's (snake case).
     args: the engine's flags by their Python names, `max_num_seqs` for --max-num-seqs; absent ones have defaults.
     env: environment variables that change what the engine accepts.
-    packages: optional Python packages that are installed beside the engine, such as arctic_inference; None: not known.
+    packages: optional Python packages that are installed beside the engine, such as arctic_inference; specdec_runtime
+        stands for what this release's images correct. None: not known.
     """
 
     build: Build

@@ -7,6 +7,7 @@ from typing import Any, Final, TypeAlias
 
 from specdec_operator import names
 from specdec_operator.api.pod import Pod, Rollout, Strategy
+from specdec_operator.serving.devices import resources
 from specdec_operator.serving.owner import Owner, owner_reference
 from specdec_operator.serving.plan import Plan
 from specdec_operator.serving.pods import ENGINE_PORT
@@ -105,8 +106,8 @@ def _model(plan: Plan) -> Manifest:
         model["image"] = engine.image
     if engine.env:
         model["env"] = engine.env
-    if plan.spec.resources:
-        model["resources"] = plan.spec.resources
+    if asked := resources(plan.spec):
+        model["resources"] = asked
     return model
 
 

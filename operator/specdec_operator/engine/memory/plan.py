@@ -55,11 +55,11 @@ def plan(asked: MemoryAsked) -> MemoryPlan:
         because = f"{_NOT_APPLICABLE}, and is left as it is"
         return MemoryPlan(utilization=asked.utilization, because=because, reason=_NOT_APPLICABLE)
     terms = fixed_terms(asked)
+    outside = graphs_outside(asked, graphs_counted(asked)[0])
     if asked.device is None:
-        return _without_device(asked, terms)
+        return _without_device(asked, terms, ascend=outside)
     request = _request(asked)
     needed = _sum(terms, counted=True) + request if asked.target.weights and request else 0
-    outside = graphs_outside(asked, graphs_counted(asked)[0])
     choice = choose(asked, asked.device, outside=_sum(terms, counted=False), needed=needed, ascend=outside)
     because = words.because(asked, asked.device, choice, terms)
     known = _judged(asked, asked.device, choice, terms) if needed else _unknown_model(asked, terms)
@@ -68,8 +68,8 @@ def plan(asked: MemoryAsked) -> MemoryPlan:
     )
 
 
-def _without_device(asked: MemoryAsked, terms: tuple[Term, ...]) -> MemoryPlan:
-    start, chosen = asked_millionths(asked), share_without_device(asked)
+def _without_device(asked: MemoryAsked, terms: tuple[Term, ...], *, ascend: bool) -> MemoryPlan:
+    start, chosen = asked_millionths(asked), share_without_device(asked, ascend=ascend)
     return MemoryPlan(
         utilization=chosen / WHOLE,
         lowered_by=(start - chosen) / WHOLE,

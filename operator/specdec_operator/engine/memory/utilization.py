@@ -59,17 +59,27 @@ def choose(asked: MemoryAsked, device: int, *, outside: int, needed: int, ascend
             wanted = _lowered(start, asked.reserve.amount)
         case ReserveKind.BYTES:
             wanted = _lowered(start, _share(asked.reserve.amount, device))
-    capped = ascend and asked.reserve.kind is ReserveKind.AUTO and asked.method is not None and wanted > _ASCEND_MOST
+    capped = ascend and _cautious(asked) and wanted > _ASCEND_MOST
     wanted = min(wanted, _ASCEND_MOST) if capped else wanted
     least = -(-needed * WHOLE // device // _FINE) * _FINE
     chosen = wanted if wanted >= least else max(wanted, min(start, least))
     return Choice(asked=start, wanted=wanted, chosen=chosen, missing=missing, ascend=capped, needed=least)
 
 
-def share_without_device(asked: MemoryAsked) -> int:
-    """What is left to ask for where the device's memory is not known: only a share can be taken off."""
+def share_without_device(asked: MemoryAsked, *, ascend: bool) -> int:
+    """What is left to ask for where the device's memory is not known: only shares can be taken off.
+
+    ascend: as in `choose`.
+    """
     start = asked_millionths(asked)
+    if ascend and _cautious(asked):
+        return min(start, _ASCEND_MOST)
     return _lowered(start, asked.reserve.amount) if asked.reserve.kind is ReserveKind.SHARE else start
+
+
+def _cautious(asked: MemoryAsked) -> bool:
+    """Whether nobody has said how much of an NPU to leave to graphs: not by a reserve, nor by a utilisation."""
+    return asked.reserve.kind is ReserveKind.AUTO and asked.method is not None and asked.utilization is None
 
 
 def graphs_outside(asked: MemoryAsked, counted: bool) -> bool:

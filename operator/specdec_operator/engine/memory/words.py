@@ -11,6 +11,7 @@ _MINUS: Final = "\u2212"
 _MIB: Final = 1024**2
 _MANY_SEQS: Final = 64
 _NO_DRAFT: Final = "there is no draft to reserve memory for"
+_OUTSIDE: Final = "vllm-ascend captures graphs outside of it (how much else, only spec.memory.device can tell)"
 
 
 def amount(size: int) -> str:
@@ -100,7 +101,9 @@ def _advice(asked: MemoryAsked, choice: Choice, terms: tuple[Term, ...]) -> str:
 def no_device(asked: MemoryAsked, start: int, chosen: int) -> str:
     """Why the utilisation is what it is where the device is not known."""
     if chosen != start:
-        return f"{share(start)} lowered to {share(chosen)}: draftReserve is {asked.reserve.text}"
+        told = f"draftReserve is {asked.reserve.text}"
+        auto = asked.reserve.kind is ReserveKind.AUTO
+        return f"{share(start)} lowered to {share(chosen)}: {_OUTSIDE if auto else told}"
     match asked.reserve.kind:
         case ReserveKind.NONE:
             return f"{share(start)} as it is: draftReserve is None"

@@ -6,6 +6,7 @@ from typing import Any, Final
 from specdec_operator.engine import flags
 from specdec_operator.engine.rule import Finding, Rule
 from specdec_operator.engine.rules.making import refused, shown, stricter, warned
+from specdec_operator.engine.runner import VARIABLE, Runner, forced
 from specdec_operator.engine.settled import Settled
 from specdec_operator.engine.tables import table
 from specdec_operator.engine.version import Flavor, Version
@@ -86,6 +87,24 @@ UNPADDED: Final = stricter(
 IGNORED: Final = warned(
     "ASC-IGNORED", "vllm-ascend ignores the draft's quantization and attention_backend.", "vllm-ascend", on=_NPU
 )
+BLOCKING: Final = refused(
+    "ASC-BLOCKING", "Graphs on NPUs exclude ASCEND_LAUNCH_BLOCKING=1.", "vllm-ascend platform.py", on=_NPU
+)
+PIPELINE: Final = refused(
+    "ASC-PP-MTP",
+    "vllm-ascend 0.22 and 0.23 run mtp with pipeline parallelism on prefill nodes only.",
+    "vllm-ascend platform.py _validate_pd_pp_mtp_config",
+    since="0.22",
+    until="0.23",
+    on=_NPU,
+)
+UNREAD: Final = warned(
+    "ASC-SAMPLER-RUNNER",
+    "Model Runner V2 on NPUs ignores the sampler's config.",
+    "vllm-ascend, its own Model Runner V2",
+    since="0.21",
+    on=_NPU,
+)
 
 RULES: Final = (
     TOKENS,
@@ -104,11 +123,15 @@ RULES: Final = (
     ALWAYS,
     UNPADDED,
     IGNORED,
+    BLOCKING,
+    PIPELINE,
+    UNREAD,
 )
 
 _CONFIG: Final = "args.additional_config.rejection_sampler_config"
 _SWITCHES: Final = ("enable_block_verify", "enable_entropy_verify")
 _KEYS: Final = (*_SWITCHES, "posterior_threshold", "posterior_alpha")
+_BLOCKING: Final = "ASCEND_LAUNCH_BLOCKING"
 
 
 def check(settled: Settled) -> Iterator[Finding]:
@@ -119,8 +142,13 @@ def check(settled: Settled) -> Iterator[Finding]:
         yield EARLY.broken(_CONFIG, sampler, "use 0.21 or later")
         yield from _sampler(sampler)
         yield from _verifies(sampler, settled)
+        if forced(settled) is Runner.V2:
+            yield UNREAD.broken(_CONFIG, sampler, f"leave {VARIABLE} out, or this")
+    if settled.case.env.get(_BLOCKING) == "1" and not flags.switched(settled.case, "enforce_eager"):
+        yield BLOCKING.broken(f"env.{_BLOCKING}", "1", f"remove {_BLOCKING}, or set enforceEager")
     if settled.case.build.flavor is Flavor.VLLM_ASCEND and settled.speculates:
         yield from _limits(settled)
+        yield from _piped(settled)
 
 
 def _limits(settled: Settled) -> Iterator[Finding]:
@@ -146,6 +174,13 @@ def _limits(settled: Settled) -> Iterator[Finding]:
     for key in ("quantization", "attention_backend"):
         if settled.value(key) is not None:
             yield IGNORED.broken(f"speculative_config.{key}", settled.value(key), f"{key} has no effect on NPUs")
+
+
+def _piped(settled: Settled) -> Iterator[Finding]:
+    depth = flags.size(settled.case, "pipeline_parallel_size") or 1
+    prefills = flags.part(settled.case, "kv_transfer_config", "kv_role") == "kv_producer"
+    if depth > 1 and settled.method == "mtp" and not prefills:
+        yield PIPELINE.broken("args.pipeline_parallel_size", depth, "use tensor parallelism for mtp")
 
 
 def _sampler(sampler: Mapping[str, Any]) -> Iterator[Finding]:

@@ -10,6 +10,7 @@ from specdec_operator.engine.rules.making import SPECULATIVE, refused, stricter,
 from specdec_operator.engine.runner import Runner, runner
 from specdec_operator.engine.settled import WITHOUT_DRAFT, Settled
 from specdec_operator.engine.tables import known
+from specdec_operator.engine.version import Flavor
 
 _MODEL: Final = "config/model.py verify_with_parallel_config"
 
@@ -45,6 +46,13 @@ CONTEXT_RANKS: Final = refused(
 CONTEXT: Final = refused(
     "DCP-HEADS", "Decode context parallelism needs more tensor parallel ranks than KV heads.", _MODEL
 )
+CONTEXT_DRAFT: Final = refused(
+    "ASC-DCP",
+    "On NPUs decode context parallelism needs more of the draft's ranks than its KV heads, too.",
+    "vllm-ascend platform.py _validate_draft_decode_context_parallel_config",
+    since="0.21",
+    on=(Flavor.VLLM_ASCEND,),
+)
 
 RULES: Final = (
     HEADS,
@@ -57,6 +65,7 @@ RULES: Final = (
     PIPELINE_DRAFT,
     PIPELINE_HIDDEN,
     PIPELINE_RISK,
+    CONTEXT_DRAFT,
 )
 
 _LATENT: Final = ("kv_lora_rank",)
@@ -79,7 +88,7 @@ def _target(target: Facts, settled: Settled) -> Iterator[Finding]:
         yield EXPERTS.broken("args.enable_expert_parallel", True, f"{target.model_type} has no experts")
     if (flags.size(case, "pipeline_parallel_size") or 1) > 1:
         yield from _piped(PIPELINE, target.architectures, settled)
-    yield from _decode_context(target, settled)
+    yield from _decode_context(CONTEXT, target, flags.size(case, "tensor_parallel_size"), settled)
 
 
 def _has_experts(target: Facts) -> bool:
@@ -108,15 +117,16 @@ def _context_ranks(settled: Settled) -> Iterator[Finding]:
         yield CONTEXT_RANKS.broken("args.decode_context_parallel_size", ranks, message)
 
 
-def _decode_context(target: Facts, settled: Settled) -> Iterator[Finding]:
+def _decode_context(rule: Rule, model: Facts, split: int | None, settled: Settled) -> Iterator[Finding]:
     ranks = flags.size(settled.case, "decode_context_parallel_size") or 1
-    split, heads = flags.size(settled.case, "tensor_parallel_size"), target.kv_heads
-    if ranks <= 1 or not heads or not split or any(target.text.get(name) for name in _LATENT):
+    heads = model.kv_heads
+    if ranks <= 1 or not heads or not split or any(model.text.get(name) for name in _LATENT):
         return
-    per_head = (target.heads or heads) // heads
+    per_head = (model.heads or heads) // heads
     if split <= heads or ranks > split // heads or per_head % ranks:
-        message = f"tensor parallel size {split} and {heads} KV heads leave no room for {ranks} context ranks"
-        yield CONTEXT.broken("args.decode_context_parallel_size", ranks, message)
+        whose = "" if rule is CONTEXT else "the draft's "
+        message = f"{whose}tensor parallel size {split} and {heads} KV heads leave no room for {ranks} context ranks"
+        yield rule.broken("args.decode_context_parallel_size", ranks, message)
 
 
 def _draft(settled: Settled) -> Iterator[Finding]:
@@ -132,6 +142,7 @@ def _draft(settled: Settled) -> Iterator[Finding]:
         yield DRAFT_TP_EQUAL.broken("speculative_config.draft_tensor_parallel_size", asked, message)
     if settled.draft is not None:
         yield from _split("draft", settled.draft, asked or split)
+        yield from _decode_context(CONTEXT_DRAFT, settled.draft, asked or split, settled)
 
 
 def _newer(settled: Settled) -> bool:

@@ -38,7 +38,7 @@ LATENT: Final = stricter(
 
 PINNED: Final = stricter(
     "CPU-PINNED",
-    "ngram_gpu and the example connector for hidden states need pinned memory, which the CPU engine does not have.",
+    "ngram_gpu, and the example connector for hidden states outside of this release's image, need pinned memory.",
     "measured on 0.32.0: RuntimeError: pin_memory=True requires a CUDA or other accelerator backend",
     since="0.18",
     on=_CPU,
@@ -100,8 +100,9 @@ def _speculating(settled: Settled) -> Iterator[Finding]:
         yield BLOCKS.broken("speculative_config.method", "dflash", "use 0.25 or later")
     if settled.method == "ngram_gpu":
         yield PINNED.broken("speculative_config.method", "ngram_gpu", "use ngram")
-    if settled.method == "extract_hidden_states" and connector == "ExampleHiddenStatesConnector":
-        yield PINNED.broken("args.kv_transfer_config", connector, "use another connector")
+    corrected = "specdec_runtime" in (settled.case.packages or ())
+    if settled.method == "extract_hidden_states" and connector == "ExampleHiddenStatesConnector" and not corrected:
+        yield PINNED.broken("args.kv_transfer_config", connector, "use another connector, or this release's image")
     target = settled.target.architectures if settled.target is not None else ()
     if settled.method == "mtp" and any(known("architectures", "recurrent", each, settled.version) for each in target):
         yield RECURRENT.broken("speculative_config.method", "mtp", "use ngram")
