@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from hack.guard_page import page as guard_page
+from hack.preflight_page import page as preflight_page
 from hack.staging_page import page as staging_page
 from specdec_operator.api.crd import openapi
 from specdec_operator.cli.methods_page import page as methods_page
@@ -86,6 +87,7 @@ def pages() -> dict[pathlib.Path, str]:
     front, guard = _ROOT / "README.md", _ROOT / "docs" / "guard.md"
     return {
         _ROOT / "docs" / "api.md": api_page(),
+        _ROOT / "docs" / "preflight.md": preflight_page(),
         _ROOT / "docs" / "rules.md": rules_page(),
         _ROOT / "docs" / "methods.md": methods_page(),
         _ROOT / "docs" / "staging.md": staging_page(),

@@ -6,7 +6,7 @@ Both spellings are read, `--name=value` and `--name value`, with dashes or under
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from specdec_runtime.refusal import Refusal, RefusedError
@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 _SPECULATIVE = ("speculative-config", "sc")
+_SHORT = {"tp": "tensor-parallel-size", "pp": "pipeline-parallel-size", "q": "quantization"}
+_WITHOUT_DRAFT = frozenset({"ngram", "ngram_gpu", "suffix", "custom_class", "extract_hidden_states"})
+"""Methods whose `model`, where there is one, is a word or a module of Python."""
 DEFAULT_PORT = 8000
 
 
@@ -27,6 +30,20 @@ class Flags:
     port: int
     max_model_len: int | None
     load_format: str
+    tensor_parallel: int = 1
+    pipeline_parallel: int = 1
+    dtype: str = "auto"
+    quantization: str | None = None
+    generation_config: str = "auto"
+    """Where default sampling parameters come from: `auto` is the model's folder, `vllm` is nowhere."""
+    sampling: Mapping[str, object] = field(default_factory=dict)
+    """Default sampling parameters that the flags set over those."""
+    tokenizer_elsewhere: bool = False
+    """Whether the tokenizer is not the one in the target's folder."""
+    utilization: float = 0.9
+    """Share of a device's memory that the engine may take."""
+    offloads: bool = False
+    """Whether a part of the weights stays in the host's memory."""
 
     @property
     def method(self) -> str | None:
@@ -39,7 +56,7 @@ class Flags:
     def draft(self) -> str | None:
         """Where the draft lies, or None where the method needs none."""
         model = (self.speculation or {}).get("model")
-        return model if isinstance(model, str) and model and self.method != "ngram" else None
+        return model if isinstance(model, str) and model and self.method not in _WITHOUT_DRAFT else None
 
 
 def read(arguments: Sequence[str]) -> Flags:
@@ -59,6 +76,15 @@ def read(arguments: Sequence[str]) -> Flags:
         port=_number("port", values) or DEFAULT_PORT,
         max_model_len=_length(values),
         load_format=values.get("load-format", "auto"),
+        tensor_parallel=_number("tensor-parallel-size", values) or 1,
+        pipeline_parallel=_number("pipeline-parallel-size", values) or 1,
+        dtype=values.get("dtype", "auto"),
+        quantization=values.get("quantization"),
+        generation_config=values.get("generation-config", "auto"),
+        sampling=_sampling(values),
+        tokenizer_elsewhere=bool({"tokenizer", "skip-tokenizer-init"} & values.keys()),
+        utilization=_share(values),
+        offloads="cpu-offload-gb" in values,
     )
 
 
@@ -71,7 +97,8 @@ def _collect(arguments: Sequence[str]) -> dict[str, str]:
         name, equals, value = argument.partition("=")
         if not equals and at + 1 < len(arguments) and not arguments[at + 1].startswith("-"):
             value = arguments[at + 1]
-        values[name.lstrip("-").replace("_", "-")] = value
+        known = name.lstrip("-").replace("_", "-")
+        values[_SHORT.get(known, known)] = value
     return values
 
 
@@ -87,6 +114,23 @@ def _speculation(values: Mapping[str, str]) -> Mapping[str, object] | None:
     if not isinstance(parsed, dict):
         raise _unreadable(text, f"is a JSON {type(parsed).__name__}, not an object")
     return parsed
+
+
+def _sampling(values: Mapping[str, str]) -> Mapping[str, object]:
+    """Return --override-generation-config; vLLM itself complains where it is not JSON."""
+    try:
+        parsed = json.loads(values.get("override-generation-config", "{}"))
+    except json.JSONDecodeError:
+        return {}
+    return parsed if isinstance(parsed, dict) else {}
+
+
+def _share(values: Mapping[str, str]) -> float:
+    """Return --gpu-memory-utilization; vLLM itself complains where it is no number."""
+    try:
+        return float(values.get("gpu-memory-utilization", "0.9"))
+    except ValueError:
+        return 0.9
 
 
 def _refused(reason: str, field: str, message: str) -> RefusedError:

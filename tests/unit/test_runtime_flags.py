@@ -32,8 +32,30 @@ def test_what_is_not_given_is_absent() -> None:
     assert (read.port, read.max_model_len, read.load_format) == (8000, None, "auto")
 
 
-def test_ngram_has_no_draft() -> None:
-    assert flags.read(["--model=/m", '-sc={"method":"ngram","model":"[ngram]"}']).draft is None
+@pytest.mark.parametrize(
+    ("method", "model"),
+    [("ngram", "[ngram]"), ("ngram_gpu", "ngram_gpu"), ("suffix", "suffix"), ("custom_class", "drafters.Last")],
+)
+def test_a_model_that_is_a_word_is_no_draft(method: str, model: str) -> None:
+    """The engine puts its own words there, or the name of a class."""
+    assert flags.read(["--model=/m", "-sc", json.dumps({"method": method, "model": model})]).draft is None
+
+
+def test_what_decides_of_devices_and_sampling_is_read() -> None:
+    """Short names and underscores as vLLM takes them."""
+    words = ["-tp=2", "--pipeline_parallel_size", "3", "-q", "fp8", "--dtype=float16", "--cpu-offload-gb=4"]
+    more = ["--generation-config=vllm", '--override-generation-config={"min_p":0.1}', "--gpu-memory-utilization=0.5"]
+    read = flags.read(["--model=/m", *words, *more])
+    assert (read.tensor_parallel, read.pipeline_parallel, read.quantization, read.dtype) == (2, 3, "fp8", "float16")
+    assert (read.generation_config, read.sampling, read.utilization) == ("vllm", {"min_p": 0.1}, 0.5)
+    assert read.offloads
+
+
+@pytest.mark.parametrize("word", ["--override-generation-config={", "--gpu-memory-utilization=most"])
+def test_what_vllm_will_complain_of_is_left_to_it(word: str) -> None:
+    """These flags are read for a figure or two; vLLM has the words for the rest."""
+    read = flags.read(["--model=/m", word])
+    assert (read.sampling, read.utilization) == ({}, 0.9)
 
 
 @pytest.mark.parametrize(

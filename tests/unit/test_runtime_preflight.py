@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from specdec_runtime import __main__ as commands
-from specdec_runtime import checks, flags, preflight, refusal
+from specdec_runtime import flags, preflight, refusal
 from tests.unit import runtime_models as models
 
 
@@ -15,7 +15,7 @@ def pair(tmp_path: Path) -> tuple[Path, Path]:
     return models.write(tmp_path / "target"), models.write(tmp_path / "draft")
 
 
-def inspect(target: Path, draft: Path | None = None, *more: str, **speculation: object) -> dict[str, checks.Finding]:
+def inspect(target: Path, draft: Path | None = None, *more: str, **speculation: object) -> dict[str, preflight.Finding]:
     """Findings by id for what the operator would render."""
     words = [f"--model={target}", *more]
     if draft is not None or speculation:
@@ -24,7 +24,7 @@ def inspect(target: Path, draft: Path | None = None, *more: str, **speculation: 
     return {finding.id: finding for finding in preflight.inspect(flags.read(words))}
 
 
-def only(found: dict[str, checks.Finding], reason: str) -> checks.Finding:
+def only(found: dict[str, preflight.Finding], reason: str) -> preflight.Finding:
     assert list(found) == [reason]
     return found[reason]
 
@@ -35,7 +35,7 @@ def test_a_good_pair_has_no_finding(pair: tuple[Path, Path]) -> None:
 
 def test_a_plain_server_is_looked_at_as_well(pair: tuple[Path, Path]) -> None:
     (pair[0] / "config.json").unlink()
-    assert only(inspect(pair[0]), "TargetConfigInvalid").severity is checks.Severity.REFUSE
+    assert only(inspect(pair[0]), "TargetConfigInvalid").severity is preflight.Severity.REFUSE
 
 
 def test_ngram_looks_at_the_target_only(pair: tuple[Path, Path]) -> None:
@@ -109,13 +109,13 @@ def test_a_list_vocabulary_equals_the_mapping_with_the_same_ids(tmp_path: Path, 
 
 def test_a_draft_without_a_tokenizer_is_served_with_a_warning(pair: tuple[Path, Path]) -> None:
     (pair[1] / "tokenizer.json").unlink()
-    assert only(inspect(*pair), "VocabularyNotCompared").severity is checks.Severity.WARN
+    assert only(inspect(*pair), "VocabularyNotCompared").severity is preflight.Severity.WARN
 
 
 def test_a_draft_with_a_short_context_is_served_with_a_warning(tmp_path: Path, pair: tuple[Path, Path]) -> None:
     short = models.write(tmp_path / "short", config={"max_position_embeddings": 256})
     finding = only(inspect(pair[0], short, "--max-model-len=1k"), "DraftContextShort")
-    assert finding.severity is checks.Severity.WARN
+    assert finding.severity is preflight.Severity.WARN
     assert "max_position_embeddings 256" in finding.sentence
     assert "--max-model-len 1000" in finding.sentence
 
@@ -150,7 +150,7 @@ def test_a_folder_without_weights_is_refused_unless_dummy_weights_are_asked_for(
 
 def test_weights_in_another_format_are_served_with_a_warning(pair: tuple[Path, Path]) -> None:
     (pair[1] / "model.safetensors").rename(pair[1] / "pytorch_model.bin")
-    assert only(inspect(*pair), "WeightsNotChecked").severity is checks.Severity.WARN
+    assert only(inspect(*pair), "WeightsNotChecked").severity is preflight.Severity.WARN
 
 
 def test_an_embedding_of_another_shape_than_the_config_is_refused(tmp_path: Path, pair: tuple[Path, Path]) -> None:
@@ -160,7 +160,8 @@ def test_an_embedding_of_another_shape_than_the_config_is_refused(tmp_path: Path
 
 
 def test_packed_weights_have_shapes_of_their_own(tmp_path: Path, pair: tuple[Path, Path]) -> None:
-    packed = models.write(tmp_path / "packed", weights=models.safetensors((4, 3)).replace(b'"BF16"', b'"U8"  '))
+    stored = models.file({"model.embed_tokens.weight": ("U8", (4, 3))})
+    packed = models.write(tmp_path / "packed", weights=stored)
     assert inspect(pair[0], packed) == {}
 
 
@@ -172,6 +173,28 @@ def test_sizes_are_also_found_in_the_text_config_of_a_multimodal_model(tmp_path:
 
 def test_a_hub_id_is_left_to_vllm() -> None:
     assert preflight.inspect(flags.read(["--model=org/model"])) == ()
+
+
+@pytest.mark.parametrize(
+    "flags",
+    [["--generation-config=vllm"], ['--override-generation-config={"min_p":0}'], ["--generation-config=/mnt/x"]],
+)
+def test_the_ways_out_of_a_default_that_is_refused_are_ways_out(pair: tuple[Path, Path], flags: list[str]) -> None:
+    (pair[0] / "generation_config.json").write_text('{"min_p": 0.05, "top_k": 20}')
+    assert "SamplingNotServed" in inspect(*pair)
+    assert inspect(*pair, *flags) == {}
+    assert inspect(pair[0]) == {}
+
+
+def test_a_single_file_of_gguf_is_left_to_vllm(tmp_path: Path) -> None:
+    (tmp_path / "model.gguf").write_bytes(b"GGUF")
+    assert preflight.inspect(flags.read([f"--model={tmp_path / 'model.gguf'}"])) == ()
+
+
+@pytest.mark.parametrize("flag", ["--tokenizer=/mnt/other", "--skip-tokenizer-init"])
+def test_a_tokenizer_may_lie_elsewhere(pair: tuple[Path, Path], flag: str) -> None:
+    (pair[0] / "tokenizer.json").unlink()
+    assert inspect(pair[0], None, flag) == {}
 
 
 def test_only_the_first_broken_stage_speaks(pair: tuple[Path, Path]) -> None:
@@ -210,6 +233,33 @@ def test_the_command_looks_at_two_folders_on_any_machine(
     (pair[1] / "config.json").unlink()
     assert commands.main(["preflight", str(pair[0]), str(pair[1])]) == refusal.EXIT_CODE
     assert "refuse: DraftConfigInvalid: --speculative-config model:" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("options", "code", "said"),
+    [
+        ([], 0, "preflight: nothing stands against a start"),
+        (["--max-model-len=2048"], 0, "warn: DraftContextShort"),
+        (["--method=eagle3", "--tokens=3"], refusal.EXIT_CODE, "preflight: refused"),
+    ],
+)
+def test_the_command_takes_what_the_server_will_be_started_with(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], options: list[str], code: int, said: str
+) -> None:
+    """Method, K and context decide of a pair as much as its files do."""
+    target, draft = models.llama(tmp_path / "t"), models.llama(tmp_path / "d")
+    assert preflight.command([str(target), str(draft), *options]) == code
+    assert said in capsys.readouterr().out
+
+
+def test_warnings_and_notes_are_logged_and_the_start_goes_on(capsys: pytest.CaptureFixture[str]) -> None:
+    """Each by its name, as one line."""
+    found = [
+        preflight.Finding(id=word, severity=severity, field="--model", sentence="a: b; c")
+        for word, severity in (("One", preflight.Severity.WARN), ("Two", preflight.Severity.NOTE))
+    ]
+    preflight.enforce(tuple(found))
+    assert capsys.readouterr().out.splitlines() == ["specdec: warning: One: a: b; c", "specdec: note: Two: a: b; c"]
 
 
 def speculating(draft: Path) -> str:

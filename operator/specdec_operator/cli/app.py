@@ -8,6 +8,7 @@ from specdec_operator.cli import act, rules, validate
 from specdec_operator.cli.explain import explain
 from specdec_operator.cli.importing import import_
 from specdec_operator.cli.measure import measure
+from specdec_operator.cli.preflight import preflight
 from specdec_operator.cli.recommend import recommend
 from specdec_operator.cli.render import render
 from specdec_operator.cli.replay import replay
@@ -35,6 +36,7 @@ app.command("recommend")(recommend)
 app.command("rules")(rules.rules)
 app.command("import")(import_)
 app.command("measure")(measure)
+app.command("preflight")(preflight)
 app.command("replay")(replay)
 app.command("status")(status)
 app.command("watch")(watch)

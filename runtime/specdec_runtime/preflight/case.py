@@ -1,0 +1,81 @@
+"""Everything that is judged together, and the questions that several checks ask of it. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from specdec_runtime.flags import Flags
+    from specdec_runtime.preflight.artifact import Artifact
+    from specdec_runtime.preflight.surroundings import Surroundings, Version
+
+HEADS: Final = frozenset({"eagle", "eagle3", "dflash", "dspark", "medusa"})
+"""Methods whose draft is a head on the target's hidden states."""
+WITH_AUX: Final = frozenset({"eagle3", "dflash"})
+"""Heads that read hidden states of several layers of the target."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Case:
+    """A target, what shall draft for it, how, and where."""
+
+    target: Artifact
+    draft: Artifact | None
+    flags: Flags
+    around: Surroundings
+
+    @property
+    def method(self) -> str | None:
+        """The method; every old name of an MTP method is `mtp`."""
+        name = self.flags.method
+        return "mtp" if name is not None and name.endswith("_mtp") else name
+
+    @property
+    def tokens(self) -> int | None:
+        """K, the number of tokens that are drafted at once, as far as the flags say it."""
+        return whole(self.option("num_speculative_tokens"))
+
+    @property
+    def load_weights(self) -> bool:
+        """Whether the engine will read weights at all."""
+        return self.flags.load_format != "dummy"
+
+    @property
+    def artifacts(self) -> tuple[Artifact, ...]:
+        """The target and, where there is one, the draft."""
+        return (self.target,) if self.draft is None else (self.target, self.draft)
+
+    @property
+    def head(self) -> Artifact | None:
+        """The draft, where it is a head on the target's hidden states."""
+        return self.draft if self.method in HEADS else None
+
+    @property
+    def heterogeneous(self) -> bool:
+        """Whether target and draft may have vocabularies of their own."""
+        return bool(self.option("use_heterogeneous_vocab"))
+
+    @property
+    def pair(self) -> tuple[Artifact, Artifact] | None:
+        """Target and draft where the draft is a language model of its own that must share the vocabulary."""
+        if self.draft is None or self.method != "draft_model" or self.heterogeneous:
+            return None
+        return self.target, self.draft
+
+    def option(self, key: str) -> object:
+        """Return a value of the speculative config."""
+        return (self.flags.speculation or {}).get(key)
+
+    def before(self, version: Version) -> bool:
+        """Whether the engine is known to be older than a version."""
+        return self.around.engine is not None and self.around.engine < version
+
+    def since(self, version: Version) -> bool:
+        """Whether the engine is known to be of a version or newer."""
+        return self.around.engine is not None and self.around.engine >= version
+
+
+def whole(value: object) -> int | None:
+    """Return a whole number, or None for any other value."""
+    return value if isinstance(value, int) and not isinstance(value, bool) else None

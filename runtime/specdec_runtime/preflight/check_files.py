@@ -1,0 +1,149 @@
+"""Folders, configs, tokenizers and whole weights: what everything else is read from."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from specdec_runtime.preflight.finding import Finding, Rule, Severity
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from specdec_runtime.preflight.case import Case
+
+MISSING: Final = Rule(
+    id="*Missing",
+    severity=Severity.REFUSE,
+    when="a path is given",
+    says="The folder is there.",
+    without="`Invalid repository ID or local directory specified` after 7 s.",
+    source="run, 0.32",
+)
+UNREADABLE: Final = Rule(
+    id="*Unreadable",
+    severity=Severity.REFUSE,
+    when="a path is given",
+    says="It is a folder, and the engine's user may read it.",
+    without="As above, or a PermissionError from the middle of loading.",
+    source="not run",
+)
+CONFIG: Final = Rule(
+    id="*ConfigInvalid",
+    severity=Severity.REFUSE,
+    when="always",
+    says="config.json is a JSON object.",
+    without="A traceback of transformers.",
+    source="not run",
+)
+TOKENIZER: Final = Rule(
+    id="*TokenizerInvalid",
+    severity=Severity.REFUSE,
+    when="there is a tokenizer.json or vocab.json",
+    says="It holds a vocabulary.",
+    without="A traceback of tokenizers for the target; the draft's is never read, so nothing is said.",
+    source="config/speculative.py, 0.32; not run",
+)
+NO_TOKENIZER: Final = Rule(
+    id="TargetTokenizerMissing",
+    severity=Severity.REFUSE,
+    when="neither --tokenizer nor --skip-tokenizer-init is given",
+    says="The target's folder holds a tokenizer.",
+    without="A traceback of transformers.",
+    source="not run",
+)
+BROKEN: Final = Rule(
+    id="*WeightsBroken",
+    severity=Severity.REFUSE,
+    when="weights are safetensors",
+    says="Every file of the index is there and holds what its header announces, without gap or overlap.",
+    without="`SafetensorError` after 21 s; for large models after minutes of loading.",
+    source="run, 0.32",
+)
+NO_WEIGHTS: Final = Rule(
+    id="*WeightsMissing",
+    severity=Severity.REFUSE,
+    when="--load-format is not dummy",
+    says="There are weights.",
+    without="`Cannot find any model weights` after 22 s.",
+    source="run, 0.32",
+)
+NOT_CHECKED: Final = Rule(
+    id="WeightsNotChecked",
+    severity=Severity.WARN,
+    when="weights are *.bin, *.pt, *.pth or *.gguf",
+    says="Weights are safetensors: others are not looked into.",
+    without="-",
+    source="-",
+)
+RULES: Final = (MISSING, UNREADABLE, CONFIG, TOKENIZER, NO_TOKENIZER, BROKEN, NO_WEIGHTS, NOT_CHECKED)
+
+
+def folders(case: Case) -> Iterator[Finding]:
+    """Both folders are there and can be read."""
+    for each in case.artifacts:
+        if not each.exists:
+            yield MISSING.found(
+                each.field,
+                f"{each.path} does not exist: the {each.role.lower()} model must lie there; "
+                "check the path inside the artifact and that the volume holds it",
+                each.role,
+            )
+        elif not each.readable:
+            yield UNREADABLE.found(
+                each.field,
+                f"{each.path} is not a folder that this user can read: vLLM needs a folder of files; "
+                "mount the folder itself and let group or others read it",
+                each.role,
+            )
+
+
+def configs(case: Case) -> Iterator[Finding]:
+    """Both folders hold a config.json that parses."""
+    for each in case.artifacts:
+        if each.readable and each.config is None:
+            yield CONFIG.found(
+                each.field,
+                f"{each.config_trouble}: every model needs its config.json; copy the whole model folder again",
+                each.role,
+            )
+
+
+def tokenizers(case: Case) -> Iterator[Finding]:
+    """The target has a tokenizer; the draft's, where there is one, can be read."""
+    for each in case.artifacts:
+        if each.tokenizer_trouble:
+            yield TOKENIZER.found(
+                each.field,
+                f"{each.tokenizer_trouble}: it must be the file that the tokenizers library writes; copy it again",
+                each.role,
+            )
+    if case.target.readable and not case.target.tokenizer_files and not case.flags.tokenizer_elsewhere:
+        yield NO_TOKENIZER.found(
+            case.target.field,
+            f"{case.target.path} holds no tokenizer (tokenizer.json, tokenizer.model, vocab.json, ...): "
+            "vLLM takes the tokenizer from the target's folder; copy it there",
+        )
+
+
+def weights(case: Case) -> Iterator[Finding]:
+    """The weights are there, as long as their headers say."""
+    for each in case.artifacts if case.load_weights else ():
+        if each.weights_trouble:
+            yield BROKEN.found(
+                each.field,
+                f"{each.path}: {each.weights_trouble}; fetch the weights of this model again",
+                each.role,
+            )
+        elif each.tensors is None and not each.other_weights:
+            yield NO_WEIGHTS.found(
+                each.field,
+                f"{each.path} holds no weights (*.safetensors, *.bin, *.pt, *.gguf): "
+                "vLLM loads them from there; copy them, or start with --load-format=dummy on purpose",
+                each.role,
+            )
+        elif each.tensors is None:
+            yield NOT_CHECKED.found(
+                each.field,
+                f"{each.path} holds weights in a format that is not safetensors: "
+                "their completeness was not checked; convert them to have it checked",
+            )

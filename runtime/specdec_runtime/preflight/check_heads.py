@@ -1,0 +1,157 @@
+"""A head must fit the target's vocabulary and hidden states. Tensors decide where they and config.json disagree."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from specdec_runtime.preflight import layers
+from specdec_runtime.preflight.finding import Finding, Rule, Severity
+from specdec_runtime.preflight.weights import PLAIN
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from specdec_runtime.preflight.artifact import Artifact
+    from specdec_runtime.preflight.case import Case
+
+VOCABULARY: Final = Rule(
+    id="HeadVocabularyMismatch",
+    severity=Severity.REFUSE,
+    when="eagle, eagle3, dflash, dspark, medusa",
+    says="vocab_size is the target's; the head's own lm_head has as many rows as its config says.",
+    without="A shape error while it loads, or drafts of tokens that the target does not have.",
+    source="model_executor/models/llama_eagle3.py and medusa.py, 0.32",
+)
+MAP: Final = Rule(
+    id="DraftVocabularyMapMissing",
+    severity=Severity.REFUSE,
+    when="eagle3, dflash, dspark with a draft_vocab_size other than the target's vocab_size",
+    says="A tensor d2t of draft_vocab_size entries says which token each is.",
+    without="Nothing: the map stays zero, and the drafts are the wrong tokens.",
+    source="model_executor/models/llama_eagle3.py, 0.32",
+)
+WIDTH: Final = Rule(
+    id="HeadWidthMismatch",
+    severity=Severity.REFUSE,
+    when="eagle, eagle3, dflash, medusa",
+    says="It takes hidden states as wide as the target's, of as many layers as it names: fc.weight is [h, 2h] for "
+    "eagle and [h, layers x target hidden_size] for eagle3 and dflash.",
+    without="`Tried to load weights of size ...` after 21 s, or a healthy start and death at the first request.",
+    source="run, 0.32",
+)
+HEADS: Final = Rule(
+    id="MedusaHeadsTooFew",
+    severity=Severity.REFUSE,
+    when="medusa",
+    says="There is a head for each of the K tokens.",
+    without="`Following weights were not initialized from checkpoint` after 20 s.",
+    source="run, 0.32",
+)
+RULES: Final = (VOCABULARY, MAP, WIDTH, HEADS)
+_WAY_OUT: Final = "choose the head that was trained for this target"
+
+
+def vocabularies(case: Case) -> Iterator[Finding]:
+    """A head speaks the target's vocabulary."""
+    head, wanted = case.head, case.target.number("vocab_size")
+    if head is None or wanted is None:
+        return
+    if case.method == "medusa":
+        yield from _medusa_rows(head, wanted)
+        return
+    found = head.number("vocab_size")
+    if found is not None and found != wanted:
+        yield VOCABULARY.found(
+            head.field,
+            f"{head.path}/config.json has vocab_size {found}, the target has {wanted}: a head drafts the target's "
+            f"own tokens; {_WAY_OUT}",
+        )
+        return
+    own = head.number("draft_vocab_size") or head.number("truncated_vocab_size") or wanted
+    yield from _lm_head(head, own)
+    if own != wanted and case.method != "eagle" and case.load_weights and head.tensors is not None:
+        yield from _map(head, own, wanted)
+
+
+def _medusa_rows(head: Artifact, wanted: int) -> Iterator[Finding]:
+    tables = {
+        name: each
+        for name, each in (head.tensors or {}).items()
+        if len(each.shape) == 2 and each.shape[0] != each.shape[1] and each.dtype in PLAIN
+    }
+    wrong = [name for name, each in tables.items() if each.shape[0] != wanted]
+    if wrong and "token_map" not in (head.tensors or {}):
+        yield VOCABULARY.found(
+            head.field,
+            f"{head.path}: {wrong[0]} has {tables[wrong[0]].shape[0]} rows, the target's vocab_size is {wanted}: every "
+            f"head drafts the target's own tokens; {_WAY_OUT}",
+        )
+
+
+def _lm_head(head: Artifact, own: int) -> Iterator[Finding]:
+    table = head.tensor("lm_head.weight")
+    if table is not None and table.dtype in PLAIN and table.shape[:1] != (own,):
+        yield VOCABULARY.found(
+            head.field,
+            f"{head.path}: lm_head.weight has {table.shape[0] if table.shape else 0} rows, config.json says {own} "
+            "(draft_vocab_size, else vocab_size): weights and config are of different heads; copy both from one",
+        )
+
+
+def _map(head: Artifact, own: int, wanted: int) -> Iterator[Finding]:
+    table = head.tensor("d2t") or head.tensor("draft_id_to_target_id")
+    if table is None or table.shape != (own,):
+        found = f"d2t is {list(table.shape)}" if table else "there is no tensor d2t"
+        yield MAP.found(
+            head.field,
+            f"{head.path}: draft_vocab_size is {own}, the target's vocab_size {wanted}, and {found}: d2t must say for "
+            f"each of the {own} drafted ids which of the target's tokens it is; copy the whole checkpoint of the head",
+        )
+
+
+def widths(case: Case) -> Iterator[Finding]:
+    """A head reads the target's hidden states, all of them and no others."""
+    head, wanted = case.head, case.target.number("hidden_size")
+    if head is None or wanted is None:
+        return
+    declared = head.number("target_hidden_size")
+    if declared is None and case.method in {"eagle", "medusa", "eagle3"}:
+        declared = head.number("hidden_size")
+    if declared is not None and declared != wanted:
+        yield WIDTH.found(
+            head.field,
+            f"{head.path}/config.json was made for hidden states of {declared} numbers (target_hidden_size, else "
+            f"hidden_size), the target's have {wanted}: a head fits one width only; {_WAY_OUT}",
+        )
+        return
+    yield from _fc(case, head, wanted)
+
+
+def _fc(case: Case, head: Artifact, hidden: int) -> Iterator[Finding]:
+    fc = head.tensor("fc.weight")
+    if fc is None or fc.dtype not in PLAIN or len(fc.shape) != 2 or case.method not in {"eagle", "eagle3", "dflash"}:
+        return
+    parts = 2 if case.method == "eagle" else layers.count(case.method, head.settings)
+    if parts is not None and fc.shape[1] != parts * hidden:
+        what = "the embedding and the last hidden state" if case.method == "eagle" else f"{parts} layers of the target"
+        yield WIDTH.found(
+            head.field,
+            f"{head.path}: fc.weight is {list(fc.shape)}, the target's hidden_size is {hidden}: it must take "
+            f"{parts} x {hidden} = {parts * hidden} numbers ({what}); {_WAY_OUT}",
+        )
+
+
+def medusa_heads(case: Case) -> Iterator[Finding]:
+    """Medusa has a head for each token."""
+    head = case.head
+    if head is None or case.method != "medusa" or case.tokens is None:
+        return
+    named = head.number("num_heads") or head.number("medusa_num_heads")
+    stored = layers.medusa_heads(head.tensors or {})
+    heads = stored or named
+    if heads is not None and case.tokens > heads:
+        yield HEADS.found(
+            "--speculative-config num_speculative_tokens",
+            f"num_speculative_tokens is {case.tokens}, {head.path} has {heads} heads: medusa drafts one token with "
+            f"each head; set num_speculative_tokens to {heads} or less",
+        )

@@ -1,0 +1,118 @@
+"""The layers of the target that a head reads, and what a head needs to draft all tokens at once."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from specdec_runtime.preflight import layers
+from specdec_runtime.preflight.case import WITH_AUX
+from specdec_runtime.preflight.finding import Finding, Rule, Severity
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from specdec_runtime.preflight.artifact import Artifact
+    from specdec_runtime.preflight.case import Case
+
+RANGE: Final = Rule(
+    id="AuxLayersOutOfRange",
+    severity=Severity.REFUSE,
+    when="eagle3, dflash whose config names layers (eagle_aux_hidden_state_layer_ids, target_layer_ids)",
+    says="Each is a layer of the target.",
+    without="A healthy start; the first request kills the engine, because a hidden state is missing.",
+    source="v1/worker/gpu_model_runner.py, 0.32",
+)
+COLLAPSE: Final = Rule(
+    id="AuxLayersCollapse",
+    severity=Severity.REFUSE,
+    when="eagle3, dflash",
+    says="The layers are different ones; a head that names none takes 2, n/2 and n-3 of n.",
+    without="A healthy start; the first request kills the engine: `shape '[-1, 768]' is invalid for input of size "
+    "2048`.",
+    source="run, 0.32",
+)
+PARALLEL: Final = Rule(
+    id="ParallelDraftingUntrained",
+    severity=Severity.REFUSE,
+    when="parallel_drafting, dflash",
+    says="config.json names the token of a masked place (mask_token_id, pard_token, ptd_token_id), and an EAGLE-3 head "
+    "holds the tensor mask_hidden.",
+    without="`For parallel drafting, the draft model config must have ...` or `mask_hidden not found` after 20 s.",
+    source="v1/spec_decode/llm_base_proposer.py, 0.32",
+)
+BLOCK: Final = Rule(
+    id="DraftBlockShort",
+    severity=Severity.WARN,
+    when="dflash with a block_size",
+    says="K is at most block_size - 1, the width that the head was trained for.",
+    without="It drafts what it was not trained for, and the last tokens are hardly ever accepted.",
+    source="v1/worker/gpu/spec_decode/dflash/speculator.py, 0.32; not run",
+)
+RULES: Final = (RANGE, COLLAPSE, PARALLEL, BLOCK)
+_MASKS: Final = ("mask_token_id", "dspark_noise_token_id", "pard_token", "ptd_token_id")
+
+
+def aux(case: Case) -> Iterator[Finding]:
+    """The layers that a head reads are there, and each is another one."""
+    head, depth = case.head, case.target.number("num_hidden_layers")
+    if head is None or depth is None or case.method not in WITH_AUX or not layers.reads_any(head.settings):
+        return
+    ids = layers.named(head.settings)
+    if ids is None and case.method == "dflash":
+        return
+    taken = ids or layers.usual(depth)
+    astray = [each for each in taken if not 0 <= each <= depth]
+    if ids is not None and astray:
+        yield RANGE.found(
+            head.field,
+            f"{head.path}/config.json names the layers {list(ids)}, the target has {depth}: layer {astray[0]} is not "
+            "there; choose the head that was trained for this target",
+        )
+    elif len({each for each in taken if 0 <= each <= depth}) < len(taken):
+        yield COLLAPSE.found(head.field, _collapsed(head, ids, taken, depth))
+
+
+def _collapsed(head: Artifact, ids: tuple[int, ...] | None, taken: tuple[int, ...], depth: int) -> str:
+    said = "names" if ids else "names no layers, so that vLLM takes"
+    return (
+        f"{head.path}/config.json {said} {list(taken)} of the target's {depth}: they must be {len(taken)} different "
+        'layers; set "eagle_aux_hidden_state_layer_ids" in it to those that it was trained with'
+    )
+
+
+def parallel(case: Case) -> Iterator[Finding]:
+    """Drafting all tokens at once is something that a model must have learnt."""
+    draft = case.draft
+    if draft is None or not (case.option("parallel_drafting") or case.method == "dflash"):
+        return
+    places = (draft.settings, draft.settings.section("dflash_config"))
+    if all(place.number(key) is None for place in places for key in _MASKS):
+        yield PARALLEL.found(
+            draft.field,
+            f"{draft.path}/config.json names no token of a masked place ({', '.join(_MASKS)}): all tokens at once can "
+            'only draft what was trained to; leave "parallel_drafting" out, or choose such a draft',
+        )
+    elif case.method == "eagle3" and case.load_weights and draft.tensors is not None and _no_mask(draft):
+        yield PARALLEL.found(
+            draft.field,
+            f"{draft.path} holds no tensor mask_hidden: an EAGLE-3 head that drafts all tokens at once needs it; "
+            'leave "parallel_drafting" out, or choose such a head (P-EAGLE)',
+        )
+
+
+def _no_mask(draft: Artifact) -> bool:
+    return not any("mask_hidden" in name for name in draft.tensors or {})
+
+
+def block(case: Case) -> Iterator[Finding]:
+    """A DFlash head is asked for as many tokens as it was trained for."""
+    head = case.head
+    if head is None or case.method != "dflash" or case.tokens is None:
+        return
+    size = head.settings.section("dflash_config").number("block_size") or head.number("block_size")
+    if size is not None and case.tokens > size - 1:
+        yield BLOCK.found(
+            "--speculative-config num_speculative_tokens",
+            f"num_speculative_tokens is {case.tokens}, {head.path} was trained for blocks of {size}: it drafts up to "
+            f"{size - 1} tokens well; set num_speculative_tokens to {size - 1} or less",
+        )

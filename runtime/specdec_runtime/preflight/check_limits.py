@@ -1,0 +1,140 @@
+"""Limits of lengths, types and places: what the pair, or the engine here, cannot do beyond a number."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from specdec_runtime.preflight.finding import Finding, Rule, Severity
+from specdec_runtime.preflight.surroundings import Accelerator
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from specdec_runtime.preflight.case import Case
+
+CONTEXT: Final = Rule(
+    id="DraftContextShort",
+    severity=Severity.WARN,
+    when="max_position_embeddings and --max-model-len are given; not eagle with vLLM 0.27 and later: they raise it",
+    says="The draft reaches as far as the target is served.",
+    without="Nothing: beyond that position drafts are computed, counted and never accepted.",
+    source="run, 0.32",
+)
+DTYPE: Final = Rule(
+    id="DraftTypeOther",
+    severity=Severity.WARN,
+    when="both config.json name a dtype, and --dtype is auto",
+    says="The draft's weights are of the target's type.",
+    without="The engine casts the draft to the target's type while it loads.",
+    source="config/speculative.py, 0.32",
+)
+QUANTIZATION: Final = Rule(
+    id="DraftQuantizationContradicted",
+    severity=Severity.WARN,
+    when='"quantization" in --speculative-config, and a quantization_config in the draft',
+    says="Both name the same method.",
+    without="`Quantization method specified in the model config ... does not match`, or a kernel of its own choice.",
+    source="config/model.py, 0.32",
+)
+NPU_TOKENS: Final = Rule(
+    id="NpuTokensTooMany",
+    severity=Severity.REFUSE,
+    when="Ascend; suffix drafts up to suffix_decoding_max_tree_depth tokens, 24 unless K says otherwise",
+    says="K is at most 15: the attention operator takes 1 + K <= 16 tokens of a request.",
+    without="Dies in the operator at the first request that drafts so many.",
+    source="vllm-ascend, code of 0.11 to 0.25",
+)
+NPU_PARALLEL: Final = Rule(
+    id="NpuDraftTensorParallel",
+    severity=Severity.REFUSE,
+    when="Ascend; draft_model",
+    says="draft_tensor_parallel_size is absent or the target's.",
+    without="`draft_tensor_parallel_size and tensor_parallel_size must be the same` when the workers start.",
+    source="vllm-ascend, code of 0.17 to 0.25",
+)
+NPU_VOCABULARY: Final = Rule(
+    id="NpuHeterogeneousVocabulary",
+    severity=Severity.REFUSE,
+    when="Ascend; draft_model",
+    says="use_heterogeneous_vocab is absent.",
+    without="Dies at configuration or drafts wrong tokens: the plugin has no such path.",
+    source="vllm-ascend, code of 0.17 to 0.25",
+)
+RULES: Final = (CONTEXT, DTYPE, QUANTIZATION, NPU_TOKENS, NPU_PARALLEL, NPU_VOCABULARY)
+_NPU_MOST: Final = 15
+_SUFFIX_DEPTH: Final = 24
+
+
+def context(case: Case) -> Iterator[Finding]:
+    """The draft reaches as far as the target is served; beyond that its drafts are counted but never accepted."""
+    draft, served = case.draft, case.flags.max_model_len
+    raised = case.method in {"eagle", "eagle3"} and case.since((0, 27))
+    reach = draft.number("max_position_embeddings") if draft is not None and case.method != "medusa" else None
+    if draft is not None and reach is not None and served is not None and reach < served and not raised:
+        share = round(100 * (served - reach) / served)
+        yield CONTEXT.found(
+            draft.field,
+            f"{draft.path}/config.json has max_position_embeddings {reach}, the server runs with --max-model-len "
+            f"{served}: drafts beyond position {reach} are computed but not accepted, in {share} % of the context; "
+            "choose a draft with a longer context or lower --max-model-len",
+        )
+
+
+def dtype(case: Case) -> Iterator[Finding]:
+    """The draft is stored as the target is."""
+    if case.draft is None or case.flags.dtype != "auto":
+        return
+    target, draft = case.target.settings.dtype, case.draft.settings.dtype
+    if target and draft and target != draft:
+        yield DTYPE.found(
+            case.draft.field,
+            f"{case.draft.path}/config.json has dtype {draft}, the target has {target}: vLLM runs both as "
+            f"{target}, and the draft was stored as {draft}; convert it, so that nothing is cast at every start",
+        )
+
+
+def quantization(case: Case) -> Iterator[Finding]:
+    """The flags do not contradict how the draft is stored."""
+    asked = case.option("quantization")
+    stored = case.draft.settings.quantization if case.draft else None
+    if case.draft is None or stored is None or not isinstance(asked, str):
+        return
+    one, other = (each.lower().replace("-", "_").partition("_")[0] for each in (asked, stored))
+    if one != other and stored != "unnamed":
+        yield QUANTIZATION.found(
+            "--speculative-config quantization",
+            f"quantization is {asked!r}, {case.draft.path}/config.json says {stored!r}: vLLM reads weights as they are "
+            'stored; leave "quantization" out',
+        )
+
+
+def npu(case: Case) -> Iterator[Finding]:
+    """What an Ascend device cannot do."""
+    if case.around.accelerator is not Accelerator.ASCEND or case.method is None:
+        return
+    depth = case.option("suffix_decoding_max_tree_depth")
+    tokens = case.tokens or ((depth if isinstance(depth, int) else _SUFFIX_DEPTH) if case.method == "suffix" else 0)
+    if tokens > _NPU_MOST:
+        yield NPU_TOKENS.found(
+            "--speculative-config num_speculative_tokens",
+            f"{case.method} drafts up to {tokens} tokens: an Ascend device takes 1 + K <= 16 tokens of a request; "
+            f"set num_speculative_tokens to {_NPU_MOST} or less",
+        )
+    if case.method == "draft_model":
+        yield from _npu_draft(case)
+
+
+def _npu_draft(case: Case) -> Iterator[Finding]:
+    size = case.option("draft_tensor_parallel_size")
+    if isinstance(size, int) and size != case.flags.tensor_parallel:
+        yield NPU_PARALLEL.found(
+            "--speculative-config draft_tensor_parallel_size",
+            f"draft_tensor_parallel_size is {size}, --tensor-parallel-size {case.flags.tensor_parallel}: on Ascend a "
+            "draft model runs on the target's devices; leave it out",
+        )
+    if case.heterogeneous:
+        yield NPU_VOCABULARY.found(
+            "--speculative-config use_heterogeneous_vocab",
+            "use_heterogeneous_vocab is true: vllm-ascend has no translation between vocabularies; "
+            "choose a draft with the target's vocabulary and leave it out",
+        )

@@ -1,0 +1,107 @@
+"""The weights of both models against the memory of one device. It only speaks where the figures are certain."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from specdec_runtime.preflight.finding import Finding, Rule, Severity
+from specdec_runtime.preflight.surroundings import Accelerator
+from specdec_runtime.preflight.weights import BITS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from specdec_runtime.preflight.artifact import Artifact
+    from specdec_runtime.preflight.case import Case
+
+SMALL: Final = Rule(
+    id="MemoryTooSmall",
+    severity=Severity.REFUSE,
+    when="inside the image, on NVIDIA (by the driver) or a CPU (by the control group); weights are not quantised or "
+    "offloaded while they load",
+    says="The weights of target and draft, divided by the devices, fit; on a CPU the KV cache as well.",
+    without="`torch.OutOfMemoryError` after minutes of loading; on a CPU the kernel kills it without a word.",
+    source="facts of the device",
+)
+TIGHT: Final = Rule(
+    id="MemoryTight",
+    severity=Severity.WARN,
+    when="as above",
+    says="They leave a tenth of what the engine may take for the KV cache; on a CPU that much is free now.",
+    without="`No available memory for the cache blocks`, or a context that is too short.",
+    source="facts of the device",
+)
+NOT_MEASURED: Final = Rule(
+    id="MemoryNotMeasured",
+    severity=Severity.NOTE,
+    when="Ascend",
+    says="The memory of the device is not asked for.",
+    without="-",
+    source="-",
+)
+RULES: Final = (SMALL, TIGHT, NOT_MEASURED)
+_ROOM: Final = 0.1
+_GIB: Final = 2**30
+
+
+def memory(case: Case) -> Iterator[Finding]:
+    """Both models fit."""
+    if case.around.accelerator is Accelerator.ASCEND:
+        yield NOT_MEASURED.found(
+            "--model", "the memory of an Ascend device was not measured: nothing is known of it here; watch the start"
+        )
+    found = case.around.memory
+    if found is None or not case.load_weights or case.flags.offloads or case.flags.quantization:
+        return
+    if case.around.accelerator is Accelerator.CPU:
+        yield from _on_cpu(case)
+        return
+    devices = case.flags.tensor_parallel * case.flags.pipeline_parallel
+    needed, budget = weights(case) / devices, found.total * case.flags.utilization
+    words = f"the weights take {_gib(needed)} on each of {devices} devices and {found.where} has {_gib(found.total)}"
+    if needed > found.total:
+        yield SMALL.found(
+            "--model", f"{words}: they must fit; raise --tensor-parallel-size, or take a smaller or quantised model"
+        )
+    elif needed > budget * (1 - _ROOM):
+        yield TIGHT.found(
+            "--model",
+            f"{words}, of which --gpu-memory-utilization gives {_gib(budget)}: less than a tenth is left for the KV "
+            "cache; raise --tensor-parallel-size, or take a smaller draft",
+        )
+
+
+def _on_cpu(case: Case) -> Iterator[Finding]:
+    found = case.around.memory
+    if found is None:
+        return
+    needed = weights(case) + (case.around.cache or 0)
+    words = f"weights and KV cache take {_gib(needed)} and {found.where} has {_gib(found.total)}"
+    if needed > found.total:
+        yield SMALL.found(
+            "--model", f"{words}: they must fit; raise the pod's memory limit, or lower VLLM_CPU_KVCACHE_SPACE"
+        )
+    elif needed > found.free:
+        yield TIGHT.found(
+            "--model",
+            f"{words}, of which {_gib(found.free)} are free now: the start may fail; "
+            "raise the pod's memory limit, or lower VLLM_CPU_KVCACHE_SPACE",
+        )
+
+
+def weights(case: Case) -> int:
+    """Return the bytes of both models' weights as the engine holds them: what is stored in f32 it halves."""
+    halves = case.flags.dtype not in {"float32", "float"}
+    return sum(_bytes(each, halves=halves) for each in case.artifacts)
+
+
+def _bytes(artifact: Artifact, *, halves: bool) -> int:
+    bits = (
+        each.elements * (16 if halves and each.dtype == "F32" else BITS.get(each.dtype, 8))
+        for each in (artifact.tensors or {}).values()
+    )
+    return sum(bits) // 8
+
+
+def _gib(size: float) -> str:
+    return f"{size / _GIB:.2f} GiB"

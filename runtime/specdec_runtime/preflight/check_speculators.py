@@ -1,0 +1,120 @@
+"""Checkpoints in the format of speculators: they name their verifier and settings, and vLLM takes only a part of it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from specdec_runtime.preflight import kinds
+from specdec_runtime.preflight.case import whole
+from specdec_runtime.preflight.finding import Finding, Rule, Severity
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from specdec_runtime.preflight.case import Case
+
+TARGET: Final = Rule(
+    id="TargetIsSpeculator",
+    severity=Severity.REFUSE,
+    when="the target's config.json has speculators_model_type",
+    says="--model is the target, not the head.",
+    without="It serves the verifier that the head names instead, downloading it by its name.",
+    source="transformers_utils/config.py, 0.32",
+)
+TYPE: Final = Rule(
+    id="SpeculatorsTypeUnknown",
+    severity=Severity.REFUSE,
+    when="the draft's config.json has speculators_model_type; the engine's version is known, up to 0.33",
+    says="This vLLM reads checkpoints of that type.",
+    without="`Expected one of: ... Please ensure you're loading a speculators-format model.`",
+    source="transformers_utils/configs/speculators/algos.py, 0.11 to 0.33",
+)
+VERIFIER: Final = Rule(
+    id="VerifierMismatch",
+    severity=Severity.WARN,
+    when="the draft's speculators_config names a verifier, and the target's config.json itself (_name_or_path)",
+    says="It is the target.",
+    without="Nothing; a head of another target drafts badly.",
+    source="-",
+)
+SETTINGS: Final = Rule(
+    id="SpeculatorsSettingsIgnored",
+    severity=Severity.WARN,
+    when="the draft's speculators_config names a number of tokens, or the draft is a peagle",
+    says="num_speculative_tokens and parallel_drafting are those that it was trained with.",
+    without="Nothing: given as a draft, the settings in the checkpoint are not read.",
+    source="transformers_utils/configs/speculators/base.py, 0.32",
+)
+RULES: Final = (TARGET, TYPE, VERIFIER, SETTINGS)
+
+
+def target(case: Case) -> Iterator[Finding]:
+    """The head is not given in the place of the target."""
+    kind = case.target.settings.text("speculators_model_type")
+    if kind is not None:
+        verifier = case.target.settings.section("speculators_config").section("verifier").text("name_or_path")
+        yield TARGET.found(
+            case.target.field,
+            f"{case.target.path}/config.json has speculators_model_type {kind}: it is a head, and vLLM would serve "
+            f"{verifier or 'its verifier'} instead; give the target as --model and this folder as the draft",
+        )
+
+
+def kind(case: Case) -> Iterator[Finding]:
+    """The engine knows the type of the checkpoint."""
+    engine, draft = case.around.engine, case.draft
+    name = draft.settings.text("speculators_model_type") if draft else None
+    if draft is None or name is None or engine is None or engine > kinds.NEWEST:
+        return
+    since = kinds.SPECULATORS.get(name)
+    if since is None or since > engine:
+        known = ", ".join(each for each, first in kinds.SPECULATORS.items() if first <= engine)
+        yield TYPE.found(
+            draft.field,
+            f"{draft.path}/config.json has speculators_model_type {name}: vLLM {engine[0]}.{engine[1]} reads {known}; "
+            "choose such a head, or a newer engine",
+        )
+
+
+def verifier(case: Case) -> Iterator[Finding]:
+    """The head was trained for this target, as far as names tell it."""
+    if case.draft is None:
+        return
+    trained = case.draft.settings.section("speculators_config").section("verifier").text("name_or_path")
+    served = case.target.settings.text("_name_or_path")
+    if trained and served and _base(trained) != _base(served):
+        yield VERIFIER.found(
+            case.draft.field,
+            f"{case.draft.path}/config.json names the verifier {trained}, the target calls itself {served}: a head "
+            "drafts well for the model that it was trained for; make sure that they are the same",
+        )
+
+
+def _base(name: str) -> str:
+    return name.rstrip("/").rpartition("/")[2].lower()
+
+
+def settings(case: Case) -> Iterator[Finding]:
+    """What the checkpoint says of itself is said to vLLM as well."""
+    if case.draft is None or case.draft.settings.text("speculators_model_type") is None:
+        return
+    trained = _tokens(case.draft.settings.section("speculators_config").document)
+    if trained is not None and case.tokens is not None and trained != case.tokens:
+        yield SETTINGS.found(
+            "--speculative-config num_speculative_tokens",
+            f"num_speculative_tokens is {case.tokens}, {case.draft.path}/config.json says {trained}: vLLM takes the "
+            f"flag, the head was trained for the other; set it to {trained}, or measure that {case.tokens} is better",
+        )
+    if case.draft.settings.text("speculators_model_type") == "peagle" and not case.option("parallel_drafting"):
+        yield SETTINGS.found(
+            "--speculative-config parallel_drafting",
+            f'parallel_drafting is not set, {case.draft.path} is a peagle: it drafts all tokens at once; set "method": '
+            '"eagle3" and "parallel_drafting": true',
+        )
+
+
+def _tokens(speculators: Mapping[str, object]) -> int | None:
+    match speculators.get("proposal_methods"):
+        case [{"speculative_tokens": tokens}, *_]:
+            return whole(tokens)
+    return None

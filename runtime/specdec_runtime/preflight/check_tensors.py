@@ -1,0 +1,167 @@
+"""The weights must be those that config.json describes, whole, and look like numbers that were trained."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final
+
+from specdec_runtime.preflight import expected
+from specdec_runtime.preflight.finding import Finding, Rule, Severity
+from specdec_runtime.preflight.weights import PLAIN
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from specdec_runtime.preflight.artifact import Artifact
+    from specdec_runtime.preflight.case import Case
+    from specdec_runtime.preflight.values import Stretch
+    from specdec_runtime.preflight.weights import Tensor
+
+_FAMILIES: Final = "models of the Llama, Mistral, Qwen2, Qwen3, Gemma and MiMo kind that are not quantised"
+MISMATCH: Final = Rule(
+    id="*WeightsMismatch",
+    severity=Severity.REFUSE,
+    when=f"{_FAMILIES}; of others model.embed_tokens.weight only",
+    says="Every tensor has the shape that config.json describes.",
+    without="Nothing, where the tensor is the larger: it loads a slice and drafts worse. Else a shape error.",
+    source="run, 0.32",
+)
+INCOMPLETE: Final = Rule(
+    id="*TensorsMissing",
+    severity=Severity.REFUSE,
+    when=_FAMILIES,
+    says="Every tensor of every layer is there.",
+    without="For the draft nothing: what is missing stays as it was allocated, and no draft is accepted.",
+    source="run, 0.32",
+)
+UNSOUND: Final = Rule(
+    id="DraftWeightsUnsound",
+    severity=Severity.REFUSE,
+    when="weights in bf16, f16 or f32; at most 1 MiB is looked at, the whole of small models",
+    says="The numbers are finite, not all zero, and of a size that training leaves.",
+    without="Nothing: healthy, no warning, not one draft accepted.",
+    source="run, 0.32",
+)
+TARGET_UNSOUND: Final = Rule(
+    id="TargetWeightsUnsound",
+    severity=Severity.WARN,
+    when="as for the draft",
+    says="The target's numbers are sound as well. A warning only: padding of unusual models may hold anything.",
+    without="It answers with nonsense.",
+    source="-",
+)
+RULES: Final = (MISMATCH, INCOMPLETE, UNSOUND, TARGET_UNSOUND)
+
+LARGEST: Final = 1e4
+"""No weight of a matrix is as large. Trained matrices stay below 100; ten thousand is what a wrong exponent gives: all
+bits of a bf16 number flipped turn 0.0004 into 10,000, and random bits are beyond it in four of ten cases."""
+LARGEST_FLAT: Final = 1e6
+"""The same for norms and biases, of which some families keep hundreds."""
+MEDIAN: Final = 64.0
+"""No thousand weights of a matrix have such a median. Trained ones are about 1/sqrt(width), embeddings up to a few;
+flipped bits turn the usual 0.02 into 200."""
+_FEWEST: Final = 64
+"""Numbers of which a median, or being all zero, says anything."""
+_PLACES: Final = 3
+"""Places of a tensor that must all be zero: one alone may be the row of an unused token, or a pruned head."""
+_NEVER_ZERO: Final = re.compile(r"(?:^|\.)(?:embed_tokens|lm_head|fc|norm|[qkv]_proj|gate_proj|up_proj)\.weight$")
+"""Tensors that are not zero in any trained model. Not among them: o_proj and down_proj, with which some models were
+made deeper, and biases."""
+_LAYER: Final = re.compile(r"^model\.layers\.(\d+)\.")
+
+
+def shapes(case: Case) -> Iterator[Finding]:
+    """Tensors have the shapes that config.json says; vLLM would load a slice of a larger one in silence."""
+    for each in case.artifacts if case.load_weights else ():
+        wrong = _wrong(each)
+        if wrong:
+            name, tensor, wanted = wrong[0]
+            more = f" ({len(wrong)} tensors are like that)" if len(wrong) > 1 else ""
+            said = "vocab_size, hidden_size" if "embed" in name else "sizes of layers and heads"
+            yield MISMATCH.found(
+                each.field,
+                f"{each.path}: {name} is {list(tensor.shape)} but config.json says {_list(wanted)} "
+                f"({said}){more}: weights and config are of different models; copy both from one model",
+                each.role,
+            )
+
+
+def _wrong(artifact: Artifact) -> list[tuple[str, Tensor, tuple[int | None, ...]]]:
+    known = expected.tensors(artifact.settings)
+    wanted: Mapping[str, tuple[int | None, ...]] = known.shapes if known else _embedding(artifact)
+    found = ((name, (artifact.tensors or {}).get(name), shape) for name, shape in wanted.items())
+    return [(n, t, shape) for n, t, shape in found if t and t.dtype in PLAIN and not expected.fits(t.shape, shape)]
+
+
+def _embedding(artifact: Artifact) -> Mapping[str, tuple[int | None, ...]]:
+    size, hidden = artifact.number("vocab_size"), artifact.number("hidden_size")
+    return {"model.embed_tokens.weight": (size, hidden)} if size and hidden else {}
+
+
+def _list(wanted: tuple[int | None, ...]) -> str:
+    return "[" + ", ".join("any" if each is None else str(each) for each in wanted) + "]"
+
+
+def whole(case: Case) -> Iterator[Finding]:
+    """No tensor of a layer is missing, and no layer is there that config.json does not count."""
+    for each in case.artifacts if case.load_weights else ():
+        known = expected.tensors(each.settings)
+        if known is None or each.tensors is None or not _named_usually(each):
+            continue
+        missing = [name for name in known.needed if name not in each.tensors]
+        if missing:
+            yield INCOMPLETE.found(
+                each.field,
+                f"{each.path} lacks {len(missing)} of {len(known.needed)} tensors that config.json describes, first "
+                f"{missing[0]}: vLLM leaves such a tensor of a draft as it is, without a word; fetch the weights again",
+                each.role,
+            )
+        top = max((int(found[1]) for name in each.tensors if (found := _LAYER.match(name))), default=0)
+        if top >= known.layers and "MiMoForCausalLM" not in each.settings.architectures:
+            yield MISMATCH.found(
+                each.field,
+                f"{each.path} holds layers up to number {top} but config.json counts {known.layers}: weights and "
+                "config are of different models; copy both from one model",
+                each.role,
+            )
+
+
+def _named_usually(artifact: Artifact) -> bool:
+    """Whether the tensors bear the names of transformers; the original layout of Mistral, for one, has others."""
+    return any(name.startswith("model.layers.") for name in artifact.tensors or {})
+
+
+def sound(case: Case) -> Iterator[Finding]:
+    """The numbers look trained. A draft with permuted rows looks so, too: only its acceptance shows it."""
+    for each in case.artifacts if case.load_weights else ():
+        trouble = next(filter(None, map(_torn, each.stretches)), None) or _zero(each)
+        if trouble is not None:
+            rule = TARGET_UNSOUND if each is case.target else UNSOUND
+            yield rule.found(
+                each.field,
+                f"{each.path}: {trouble}: no training leaves such weights, the file was damaged or never filled; "
+                "fetch the weights of this model again and compare their checksums",
+            )
+
+
+def _torn(stretch: Stretch) -> str | None:
+    if stretch.unreal:
+        return f"{stretch.unreal} of {stretch.count} numbers of {stretch.tensor} are NaN or infinite"
+    if stretch.largest > (LARGEST_FLAT if stretch.flat else LARGEST):
+        return f"{stretch.tensor} holds a number of {stretch.largest:.3g}"
+    if not stretch.flat and stretch.count >= _FEWEST and stretch.median > MEDIAN:
+        return f"half of {stretch.count} numbers of {stretch.tensor} are beyond {stretch.median:.3g}"
+    return None
+
+
+def _zero(artifact: Artifact) -> str | None:
+    seen: dict[str, list[Stretch]] = {}
+    for each in artifact.stretches:
+        if _NEVER_ZERO.search(each.tensor):
+            seen.setdefault(each.tensor, []).append(each)
+    for name, parts in seen.items():
+        count = sum(each.count for each in parts)
+        enough = len(parts) >= _PLACES or any(each.whole for each in parts)
+        if enough and count >= _FEWEST and all(each.zeros == each.count for each in parts):
+            return f"all {count} numbers of {name} that were looked at are zero"
+    return None

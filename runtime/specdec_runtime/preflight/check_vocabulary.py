@@ -1,0 +1,91 @@
+"""A draft model of its own must mean the target's tokens by the target's ids."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from specdec_runtime.preflight import vocabulary
+from specdec_runtime.preflight.finding import Finding, Rule, Severity
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from specdec_runtime.preflight.artifact import Artifact
+    from specdec_runtime.preflight.case import Case
+
+_WHEN: Final = "draft_model without use_heterogeneous_vocab"
+SIZE: Final = Rule(
+    id="VocabularySizeMismatch",
+    severity=Severity.REFUSE,
+    when=_WHEN,
+    says="vocab_size is the same, padding included.",
+    without="`Target and draft model should have the same vocabulary size` after 7 s.",
+    source="run, 0.32",
+)
+MISMATCH: Final = Rule(
+    id="VocabularyMismatch",
+    severity=Severity.REFUSE,
+    when=f"{_WHEN}; both tokenizers can be read",
+    says="The same token stands behind every id.",
+    without="Nothing: healthy, no warning, not one draft accepted, 0.4 times the speed.",
+    source="run, 0.32",
+)
+NOT_COMPARED: Final = Rule(
+    id="VocabularyNotCompared",
+    severity=Severity.WARN,
+    when=f"{_WHEN}; a tokenizer is missing, or of a format that is not read, and not byte for byte the target's",
+    says="The tokenizers can be compared.",
+    without="-",
+    source="-",
+)
+RULES: Final = (SIZE, MISMATCH, NOT_COMPARED)
+
+
+def sizes(case: Case) -> Iterator[Finding]:
+    """Target and draft have one vocabulary size."""
+    if case.pair is None:
+        return
+    target, draft = case.pair[0].number("vocab_size"), case.pair[1].number("vocab_size")
+    if target is not None and draft is not None and target != draft:
+        yield SIZE.found(
+            case.pair[1].field,
+            f"{case.pair[1].path}/config.json has vocab_size {draft}, the target has {target}: a draft model must have "
+            "the target's vocabulary, padding included; choose a draft of the same family, or set "
+            '"use_heterogeneous_vocab": true (vLLM 0.25 and later)',
+        )
+
+
+def token_ids(case: Case) -> Iterator[Finding]:
+    """The same token stands behind every id; where it does not, nothing fails and no draft is ever accepted."""
+    if case.pair is None:
+        return
+    target, draft = case.pair
+    if target.tokens is not None and draft.tokens is not None:
+        limits = [each for each in (target.number("vocab_size"), draft.number("vocab_size")) if each is not None]
+        size = min(limits, default=max(*target.tokens, *draft.tokens) + 1)
+        found = vocabulary.compare(target.tokens, draft.tokens, size)
+        if found is not None:
+            yield MISMATCH.found(draft.field, _difference(draft, target.tokens, draft.tokens, found))
+    elif not _sealed_alike(target, draft):
+        missing = target if target.tokens is None else draft
+        yield NOT_COMPARED.found(
+            missing.field,
+            f"{missing.path} holds no tokenizer.json: whether target and draft mean the same tokens was not compared; "
+            "add tokenizer.json to have it compared",
+        )
+
+
+def _sealed_alike(target: Artifact, draft: Artifact) -> bool:
+    """Whether the two folders have a vocabulary file in common, byte for byte."""
+    return bool(target.sealed & draft.sealed)
+
+
+def _difference(
+    artifact: Artifact, target: Mapping[int, str], draft: Mapping[int, str], found: vocabulary.Difference
+) -> str:
+    return (
+        f"{artifact.path}/tokenizer.json gives {found.count} ids another meaning than the target, first id "
+        f"{found.token_id}: {found.draft!r} instead of {found.target!r} (fingerprints "
+        f"{vocabulary.fingerprint(draft)} and {vocabulary.fingerprint(target)}): a draft model must use the target's "
+        "ids, otherwise no draft is ever accepted; choose a draft that was trained with the target's tokenizer"
+    )

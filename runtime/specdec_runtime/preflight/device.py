@@ -1,0 +1,73 @@
+"""Asks the NVIDIA driver or the kernel how much memory the engine may have. It decides nothing."""
+
+from __future__ import annotations
+
+import ctypes
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+_NVML: Final = "libnvidia-ml.so.1"
+_CGROUPS: Final = (Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory/memory.limit_in_bytes"))
+_KERNEL: Final = Path("/proc/meminfo")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Memory:
+    """What one device, or the container, has. Bytes; `where` is the words for it."""
+
+    where: str
+    total: int
+    free: int
+
+
+class _NvmlMemory(ctypes.Structure):
+    _fields_ = (("total", ctypes.c_ulonglong), ("free", ctypes.c_ulonglong), ("used", ctypes.c_ulonglong))
+
+
+def nvidia(library: str = _NVML) -> Memory | None:
+    """Return the memory of the smallest visible NVIDIA device; None where there is no driver or no device."""
+    try:
+        nvml = ctypes.CDLL(library)
+        return _smallest(nvml) if nvml.nvmlInit_v2() == 0 else None
+    except (OSError, AttributeError):
+        return None
+
+
+def _smallest(nvml: ctypes.CDLL) -> Memory | None:
+    count = ctypes.c_uint()
+    found: list[Memory] = []
+    if nvml.nvmlDeviceGetCount_v2(ctypes.byref(count)) == 0:
+        for number in range(count.value):
+            device, memory = ctypes.c_void_p(), _NvmlMemory()
+            if nvml.nvmlDeviceGetHandleByIndex_v2(number, ctypes.byref(device)):
+                continue
+            if nvml.nvmlDeviceGetMemoryInfo(device, ctypes.byref(memory)) == 0:
+                found.append(Memory(where=f"NVIDIA device {number}", total=memory.total, free=memory.free))
+    nvml.nvmlShutdown()
+    return min(found, key=lambda each: each.total, default=None)
+
+
+def host(kernel: Path = _KERNEL, cgroups: tuple[Path, ...] = _CGROUPS) -> Memory | None:
+    """Return what the container may use of the host's memory; None where the kernel does not say it."""
+    try:
+        lines = kernel.read_text(encoding="utf-8")
+    except OSError:
+        return None
+    sizes = {name: int(size) * 1024 for name, size in re.findall(r"^(\w+): +(\d+) kB$", lines, re.MULTILINE)}
+    if "MemTotal" not in sizes:
+        return None
+    limit = min((each for each in map(_limit, cgroups) if each), default=sizes["MemTotal"])
+    total = min(limit, sizes["MemTotal"])
+    free = min(total, sizes.get("MemAvailable", total))
+    return Memory(where="this container" if limit < sizes["MemTotal"] else "this host", total=total, free=free)
+
+
+def _limit(path: Path) -> int | None:
+    """Return a control group's limit in bytes, or None where it sets none."""
+    try:
+        text = path.read_text(encoding="utf-8").strip()
+    except OSError:
+        return None
+    return int(text) if text.isdecimal() else None

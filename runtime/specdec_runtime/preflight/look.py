@@ -1,0 +1,57 @@
+"""Looks at the model folders before vLLM spends minutes on them; answers with findings or refuses.
+
+It only looks at folders: a model that is named by its hub id is left to vLLM.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from specdec_runtime.preflight import artifact, stages, surroundings
+from specdec_runtime.preflight.case import Case
+from specdec_runtime.preflight.finding import Finding, Severity
+from specdec_runtime.refusal import Refusal, RefusedError
+
+if TYPE_CHECKING:
+    from specdec_runtime.flags import Flags
+
+TARGET_FIELD: Final = "--model"
+DRAFT_FIELD: Final = "--speculative-config model"
+
+
+def inspect(flags: Flags, around: surroundings.Surroundings | None = None) -> tuple[Finding, ...]:
+    """Return the findings on what the flags name. around: where it will run; else here."""
+    if not _is_folder(flags.model):
+        return ()
+    draft = flags.draft
+    return stages.judge(
+        Case(
+            target=artifact.gather("Target", TARGET_FIELD, Path(flags.model)),
+            draft=artifact.gather("Draft", DRAFT_FIELD, Path(draft)) if draft and _is_folder(draft) else None,
+            flags=flags,
+            around=around or surroundings.here(),
+        )
+    )
+
+
+def enforce(findings: tuple[Finding, ...]) -> None:
+    """Log warnings and notes, and raise the first refusal with the sentences of all."""
+    refused = [finding for finding in findings if finding.severity is Severity.REFUSE]
+    for finding in findings:
+        if finding.severity is not Severity.REFUSE:
+            word = "warning" if finding.severity is Severity.WARN else "note"
+            print(f"specdec: {word}: {finding.id}: {finding.sentence}", flush=True)
+    if refused:
+        message = "; also: ".join(finding.sentence for finding in refused)
+        raise RefusedError(Refusal(reason=refused[0].id, field=refused[0].field, message=message))
+
+
+def _is_folder(name: str) -> bool:
+    """Tell a path from a hub id such as org/model, and from a single file, of which GGUF is the only one."""
+    return not name.endswith(".gguf") and _is_path(name)
+
+
+def _is_path(name: str) -> bool:
+    return name.startswith((".", "/", "~")) or os.path.exists(name)

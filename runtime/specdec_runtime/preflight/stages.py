@@ -1,0 +1,89 @@
+"""All checks in the order of causes, and all their rules. Pure: it reads no file."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Final
+
+from specdec_runtime.preflight import (
+    check_files,
+    check_heads,
+    check_layers,
+    check_limits,
+    check_memory,
+    check_method,
+    check_mtp,
+    check_serving,
+    check_speculators,
+    check_tensors,
+    check_vocabulary,
+)
+from specdec_runtime.preflight.case import Case
+from specdec_runtime.preflight.finding import Finding, Rule, Severity
+
+Check = Callable[[Case], Iterator[Finding]]
+
+STAGES: Final[tuple[tuple[Check, ...], ...]] = (
+    (check_files.folders,),
+    (check_files.configs, check_files.tokenizers, check_files.weights, check_speculators.target),
+    (
+        check_method.fits,
+        check_method.in_engine,
+        check_method.path,
+        check_speculators.kind,
+        check_mtp.heads,
+        check_serving.packages,
+        check_limits.npu,
+    ),
+    (
+        check_tensors.shapes,
+        check_tensors.whole,
+        check_vocabulary.sizes,
+        check_heads.vocabularies,
+        check_heads.widths,
+        check_heads.medusa_heads,
+        check_layers.aux,
+        check_layers.parallel,
+        check_mtp.tensors,
+        check_mtp.divisible,
+    ),
+    (
+        check_vocabulary.token_ids,
+        check_tensors.sound,
+        check_memory.memory,
+        check_serving.sampling,
+        check_method.architecture,
+        check_layers.block,
+        check_speculators.verifier,
+        check_speculators.settings,
+        check_limits.context,
+        check_limits.dtype,
+        check_limits.quantization,
+    ),
+)
+"""What a later stage reads, an earlier one has found to be there."""
+
+RULES: Final[tuple[Rule, ...]] = (
+    *check_files.RULES,
+    *check_speculators.RULES,
+    *check_method.RULES,
+    *check_mtp.RULES,
+    *check_vocabulary.RULES,
+    *check_heads.RULES,
+    *check_layers.RULES,
+    *check_tensors.RULES,
+    *check_limits.RULES,
+    *check_serving.RULES,
+    *check_memory.RULES,
+)
+
+
+def judge(case: Case) -> tuple[Finding, ...]:
+    """Return all findings, those of the first broken stage only, so that one cause is said once."""
+    found: list[Finding] = []
+    for stage in STAGES:
+        new = tuple(finding for check in stage for finding in check(case))
+        if any(finding.severity is Severity.REFUSE for finding in new):
+            return new
+        found += new
+    return tuple(found)
