@@ -1,4 +1,4 @@
-"""The few requests that prove sends to the server beside it, each within what is left of one time limit."""
+"""The few requests that prove and drain send to the server beside it, each within what is left of one time limit."""
 
 from __future__ import annotations
 
@@ -12,16 +12,31 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 
+_WORDS = 300
+"""Characters of an answer that are passed on."""
+
+
 class NotAnsweredError(Exception):
-    """The server did not answer, or not as a healthy one does; the message is the sentence to print."""
+    """The server did not answer, or not as a healthy one does; the message is the sentence to print.
+
+    status: the HTTP status that it answered with, if it did.
+    """
+
+    def __init__(self, message: str, status: int | None = None) -> None:
+        super().__init__(message)
+        self.status = status
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Server:
-    """A vLLM server on this host."""
+    """A vLLM server on this host.
+
+    deadline: when the answers must be there, by the monotonic clock. key: the API key that it wants, if any.
+    """
 
     port: int
     deadline: float
+    key: str | None = None
     host: str = "127.0.0.1"
 
     def get(self, path: str) -> str:
@@ -45,7 +60,7 @@ class Server:
             raise NotAnsweredError(f"no time was left for {path}")
         connection = http.client.HTTPConnection(self.host, self.port, timeout=left)
         try:
-            connection.request(verb, path, body, {"Content-Type": "application/json"})
+            connection.request(verb, path, body, self._headers())
             response = connection.getresponse()
             text = response.read().decode("utf-8", errors="replace")
         except ConnectionRefusedError as error:
@@ -55,5 +70,11 @@ class Server:
         finally:
             connection.close()
         if response.status != http.client.OK:
-            raise NotAnsweredError(f"{verb} {path} was answered with {response.status}: {text[:300]}")
+            raise NotAnsweredError(
+                f"{verb} {path} was answered with {response.status}: {text[:_WORDS]}", response.status
+            )
         return text
+
+    def _headers(self) -> dict[str, str]:
+        headers = {"Content-Type": "application/json"}
+        return headers | ({"Authorization": f"Bearer {self.key}"} if self.key else {})

@@ -4,17 +4,23 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import sys
 import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from specdec_runtime import leaving, stop
+
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from specdec_runtime.flags import Flags
 
-SERVER = "vllm.entrypoints.openai.api_server"
+ENGINE = "specdec_runtime.engine"
+_RUNNER = re.compile(r"(VLLM|OMP|ASCEND|CUDA|NVIDIA|HIP|TORCH|PYTORCH)_")
+"""Environment variables that change how the engine runs."""
+_SECRET = re.compile(r"(?i)\W?(api|hf)[-_]?(key|token)|secret|password|credential")
 
 
 def plan_path() -> Path:
@@ -22,23 +28,54 @@ def plan_path() -> Path:
     return Path(tempfile.gettempdir()) / "specdec-plan.json"
 
 
-def write_plan(flags: Flags, path: Path) -> None:
-    """Leave the note: what prove has to find in the metrics."""
-    tokens = (flags.speculation or {}).get("num_speculative_tokens")
-    path.write_text(json.dumps({"method": flags.method, "tokens": tokens}) + "\n", encoding="utf-8")
+def plan(flags: Flags, arguments: Sequence[str], environment: Mapping[str, str]) -> dict[str, object]:
+    """Return what is about to run: what prove has to find in the metrics, and what a person wants from the log."""
+    speculation = flags.speculation or {}
+    return {
+        "method": flags.method,
+        "tokens": speculation.get("num_speculative_tokens"),
+        "schedule": speculation.get("num_speculative_tokens_per_batch_size"),
+        "draft": flags.draft,
+        "model": flags.model,
+        "environment": {
+            name: value
+            for name, value in sorted(environment.items())
+            if _RUNNER.match(name) and not _SECRET.search(name)
+        },
+        "command": _without_secrets(command(arguments)),
+    }
+
+
+def _without_secrets(words: Sequence[str]) -> list[str]:
+    """Return a command line with the values of flags such as --api-key left out."""
+    shown: list[str] = []
+    hide = False
+    for word in words:
+        name, equals, _ = word.partition("=")
+        secret = word.startswith("--") and _SECRET.search(name) is not None
+        shown.append("***" if hide else f"{name}=***" if secret and equals else word)
+        hide = secret and not equals
+    return shown
+
+
+def write_plan(said: Mapping[str, object], path: Path) -> None:
+    """Leave the note, and take away one that says that the pod leaves: the folder may outlive a container."""
+    path.write_text(json.dumps(said) + "\n", encoding="utf-8")
+    leaving.mark().unlink(missing_ok=True)
 
 
 def command(arguments: Sequence[str]) -> list[str]:
-    """Return the command line of vLLM."""
-    return [sys.executable, "-m", SERVER, *arguments]
+    """Return the command line of the engine."""
+    return [sys.executable, "-m", ENGINE, *arguments]
 
 
 def start(flags: Flags, arguments: Sequence[str]) -> None:
     """Write one line of what is started, and become vLLM."""
+    said = plan(flags, arguments, os.environ)
     try:
-        write_plan(flags, plan_path())
+        write_plan(said, plan_path())
     except OSError as error:
         print(f"specdec: {plan_path()} cannot be written, prove will go by the metrics: {error}", flush=True)
-    print(f"specdec: start method={flags.method or 'none'} command={json.dumps(command(arguments))}", flush=True)
-    sys.stdout.flush()
+    print(f"specdec: start {json.dumps(said)}", flush=True)
+    stop.keep_for_later()
     os.execv(sys.executable, command(arguments))  # noqa: S606 (no shell on purpose)

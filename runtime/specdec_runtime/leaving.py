@@ -10,6 +10,8 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from specdec_runtime.stop import STOP
+
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, MutableMapping
 
@@ -37,7 +39,7 @@ class Leaving:
         """Pass one request on, and its answer back."""
 
         async def last(message: Message) -> None:
-            if message["type"] == "http.response.start" and self._mark.exists():
+            if message["type"] == "http.response.start" and (STOP.asked or self._mark.exists()):
                 message = {**message, "headers": [*message.get("headers", ()), _CLOSE]}
             await send(message)
 

@@ -1,5 +1,6 @@
-"""Corrects one vLLM bug on CPU: with speculation, temperature, top_k and top_p of a request are read from
-memory that nobody wrote (vllm issue 55005), so sampled text is wrong and any top_k kills the engine.
+"""Corrects two faults of vLLM on CPU. With speculation, temperature, top_k and top_p of a request are read from
+memory that nobody wrote (vllm issue 55005), so sampled text is wrong and any top_k kills the engine. And the connector
+that writes hidden states needs an accelerator's memory (hidden_states.py).
 
 Loaded by vLLM as a general plugin in each of its processes. It never raises: vLLM would not start.
 """
@@ -15,19 +16,38 @@ _Expand = Callable[..., None]
 
 
 def register() -> None:
-    """Put the corrected function in place of vLLM's on CPU builds; do nothing anywhere else."""
-    try:
-        _install()
-    except Exception as error:
-        _LOG.warning("specdec: the CPU sampling correction is not installed: %r", error)
+    """Put what is corrected in place of vLLM's own on CPU builds; do nothing anywhere else."""
+    for what, install in (("sampling", _correct_sampling), ("hidden states", _correct_connector)):
+        try:
+            if _is_cpu():
+                install()
+        except Exception as error:
+            _LOG.warning("specdec: the CPU correction of %s is not installed: %r", what, error)
 
 
-def _install() -> None:
+def _is_cpu() -> bool:
     # Only importable inside vLLM.
     from vllm.platforms import current_platform  # type: ignore[import-not-found]  # noqa: PLC0415
 
-    if not current_platform.is_cpu():
-        return
+    return bool(current_platform.is_cpu())
+
+
+def _correct_connector() -> None:
+    """Have vLLM's own name lead to the connector that works here; it is imported when a server asks for it."""
+    from vllm.distributed.kv_transfer.kv_connector import factory  # type: ignore[import-not-found]  # noqa: PLC0415
+
+    name, registry = "ExampleHiddenStatesConnector", factory.KVConnectorFactory._registry
+    if name in registry:
+        registry[name] = _connector
+
+
+def _connector() -> Any:
+    from specdec_runtime.hidden_states import ExampleHiddenStatesConnector  # noqa: PLC0415
+
+    return ExampleHiddenStatesConnector
+
+
+def _correct_sampling() -> None:
     from vllm.utils import cpu_triton_utils  # type: ignore[import-not-found]  # noqa: PLC0415
 
     cpu_triton_utils._expand_kernel_impl = _checked(cpu_triton_utils._expand_kernel_impl)

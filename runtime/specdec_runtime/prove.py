@@ -1,4 +1,4 @@
-"""The startup probe: a server is up when it has generated, greedily and by sampling, and has speculated.
+"""The startup probe: a server is up when it has generated in each of three ways, and has speculated.
 
 A healthy /health proves nothing: several broken setups answer it and die at the first real request.
 """
@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from specdec_runtime import counters
 from specdec_runtime.api import NotAnsweredError, Server
+from specdec_runtime.expect import Expected, read
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -19,10 +20,26 @@ if TYPE_CHECKING:
 
 # Repeats itself, so that the methods that look drafts up in the prompt find one.
 _PROMPT = "one two three four one two three four one two three four one two three four one two"
-_TOKENS = 16
 # The engine reports its counters a moment after it has answered.
 _COUNTER_PATIENCE = 0.5
-_FOUND_BY_LOOKUP = {"ngram", "ngram_gpu", "suffix"}
+_SCHEMA = {
+    "type": "object",
+    "properties": {"ready": {"type": "boolean"}},
+    "required": ["ready"],
+    "additionalProperties": False,
+}
+_GENERATIONS: Mapping[str, Mapping[str, object]] = {
+    "greedy": {"max_tokens": 16, "temperature": 0},
+    "sampled": {"max_tokens": 8, "temperature": 0.8, "top_k": 20, "top_p": 0.95},
+    "structured": {
+        "max_tokens": 8,
+        "temperature": 0,
+        "response_format": {"type": "json_schema", "json_schema": {"name": "proof", "schema": _SCHEMA}},
+    },
+}
+"""One after the other, so that the one that kills an engine is known. Completions: they need no chat template."""
+_OPTIONAL = "structured"
+"""A server may refuse it as a request that it does not serve; that takes nothing from the others."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -33,43 +50,36 @@ class Proof:
     sentence: str
 
 
-def prove(port: int, seconds: float, plan: Path) -> Proof:
-    """Ask the server for everything that must work; answer at once where it does not listen yet."""
+def prove(port: int, seconds: float, plan: Path, key: str | None = None) -> Proof:
+    """Ask the server for everything that must work; answer at once where it does not listen yet.
+
+    key: what the server wants as an API key, if any.
+    """
     started = time.monotonic()
-    server = Server(port=port, deadline=started + seconds)
+    server = Server(port=port, deadline=started + seconds, key=key)
     try:
         server.get("/health")
-        drafted = _generate(server, expect_speculation=_method(plan))
+        said = _generate(server, read(plan))
     except NotAnsweredError as error:
         return Proof(ok=False, sentence=f"not up: {error}")
-    return Proof(ok=True, sentence=f"up: {drafted} ({time.monotonic() - started:.2f} s)")
+    return Proof(ok=True, sentence=f"up: {said} ({time.monotonic() - started:.2f} s)")
 
 
-def _method(plan: Path) -> str | None:
-    """Return the method that launch noted, or None where it is plain or unknown."""
-    try:
-        method = json.loads(plan.read_text(encoding="utf-8")).get("method")
-    except (OSError, ValueError, AttributeError):
-        return None
-    return method if isinstance(method, str) else None
-
-
-def _generate(server: Server, expect_speculation: str | None) -> str:
-    """Generate twice, and return what the speculation counters say about it."""
+def _generate(server: Server, expected: Expected) -> str:
+    """Generate in every way, and return what the answers and the speculation counters say."""
     model = _served_model(server)
     before = counters.total(server.get("/metrics"), counters.DRAFTS)
-    if before is None and expect_speculation is not None:
+    if before is None and expected.method is not None:
         raise NotAnsweredError(
-            f"{expect_speculation} is configured but /metrics has no {counters.DRAFTS}: "
+            f"{expected.method} is configured but /metrics has no {counters.DRAFTS}: "
             "speculation is off, or --disable-log-stats hides it"
         )
-    greedy: dict[str, object] = {"temperature": 0}
-    sampled: dict[str, object] = {"temperature": 0.8, "top_k": 20, "top_p": 0.95}
-    for sampling in (greedy, sampled):
-        _complete(server, {"model": model, "prompt": _PROMPT, "max_tokens": _TOKENS, **sampling})
-    if before is None:
-        return "greedy and sampled generation answered, no speculation configured"
-    return _drafted(server, before, expect_speculation)
+    refused = [words for name in _GENERATIONS if (words := _complete(server, model, name))]
+    answered = [name for name in _GENERATIONS if not refused or name != _OPTIONAL]
+    said = "; ".join([f"{' and '.join(answered)} generation answered", *refused])
+    drafted = "no speculation configured" if before is None else _drafted(server, before, expected)
+    _still_there(server)
+    return f"{said}; {drafted}"
 
 
 def _served_model(server: Server) -> str:
@@ -79,14 +89,22 @@ def _served_model(server: Server) -> str:
         raise NotAnsweredError("/v1/models names no served model") from error
 
 
-def _complete(server: Server, body: Mapping[str, object]) -> None:
-    answer = server.post("/v1/completions", body)
+def _complete(server: Server, model: str, name: str) -> str | None:
+    """Generate in one way; return the server's words where it refuses a way that it need not have."""
+    body = {"model": model, "prompt": _PROMPT, **_GENERATIONS[name]}
+    try:
+        answer = server.post("/v1/completions", body)
+    except NotAnsweredError as error:
+        if name == _OPTIONAL and error.status == 400:
+            return f"{name} generation is not served here: {error}"
+        raise NotAnsweredError(f"{name} generation: {error}") from error
     if not answer.get("choices"):
-        raise NotAnsweredError(f"/v1/completions (temperature {body['temperature']}) answered without a choice")
+        raise NotAnsweredError(f"{name} generation: /v1/completions answered without a choice")
+    return None
 
 
-def _drafted(server: Server, before: float, method: str | None) -> str:
-    """Wait shortly for the draft counter to move; only a lookup method may find nothing to draft."""
+def _drafted(server: Server, before: float, expected: Expected) -> str:
+    """Wait shortly for the draft counter to move, which not every method must do for every prompt."""
     patience = time.monotonic() + _COUNTER_PATIENCE
     drafts = 0.0
     while not drafts and time.monotonic() < patience:
@@ -94,9 +112,17 @@ def _drafted(server: Server, before: float, method: str | None) -> str:
         if not drafts:
             time.sleep(0.1)
     if drafts:
-        return f"greedy and sampled generation answered, {drafts:.0f} drafts were verified"
-    if method in _FOUND_BY_LOOKUP:
-        return f"greedy and sampled generation answered, {method} found nothing to draft in the probe's prompt"
+        return f"{drafts:.0f} drafts were verified"
+    if expected.excuse:
+        return f"nothing was drafted: {expected.excuse}"
     raise NotAnsweredError(
-        f"speculation is configured but {counters.DRAFTS} did not move over {2 * _TOKENS} generated tokens"
+        f"speculation is configured but {counters.DRAFTS} did not move over {len(_GENERATIONS)} generations"
     )
+
+
+def _still_there(server: Server) -> None:
+    """Some engines die of a request that they have answered."""
+    try:
+        server.get("/health")
+    except NotAnsweredError as error:
+        raise NotAnsweredError(f"every generation was answered, and then the engine died: {error}") from error

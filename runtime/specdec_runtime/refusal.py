@@ -1,25 +1,28 @@
-"""How a start is refused: one JSON line for the operator, one sentence for people, one exit code.
+"""How a start is refused or an engine ends: one JSON line for the operator, one sentence for people, one exit code.
 
-It never decides what is wrong; preflight and flags do.
+It never decides what is wrong; preflight, flags and engine do.
 """
 
 from __future__ import annotations
 
 import json
+import os
 import sys
 from dataclasses import dataclass
 from pathlib import Path
 
 # sysexits.h EX_CONFIG: vLLM itself never exits with it, so the operator can tell the two apart.
 EXIT_CODE = 78
-TERMINATION_LOG = Path("/dev/termination-log")
 # The kubelet keeps the last 4096 bytes of the file; a longer line would reach the operator as broken JSON.
 _LINE_LIMIT = 4095
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Refusal:
-    """A start that must not happen, with everything that a user needs to change it."""
+    """A start that must not happen or an engine that ended, with everything that a user needs to change it.
+
+    field: the flag that leads to the fault, empty where none is known.
+    """
 
     reason: str
     field: str
@@ -46,12 +49,23 @@ class RefusedError(Exception):
         self.refusal = refusal
 
 
-def report(refusal: Refusal, log: Path = TERMINATION_LOG) -> int:
-    """Say the refusal to people and to the operator, and return the exit code."""
-    print(f"specdec: refused to start: {refusal.reason}: {refusal.message}", file=sys.stderr, flush=True)
+def report(refusal: Refusal) -> int:
+    """Say a refused start to people and to the operator, and return the exit code."""
+    log(refusal, "refused to start")
+    return EXIT_CODE
+
+
+def log(refusal: Refusal, what: str = "ended") -> None:
+    """Say how this container ends: one sentence for people, one JSON line in the termination log."""
+    print(f"specdec: {what}: {refusal.reason}: {refusal.message}", file=sys.stderr, flush=True)
+    path = termination_log()
     try:
-        log.write_text(refusal.line() + "\n", encoding="utf-8")
+        path.write_text(refusal.line() + "\n", encoding="utf-8")
     except OSError as error:
         # Outside a pod there is no termination log; the sentence above has been said either way.
-        print(f"specdec: {log} cannot be written: {error}", file=sys.stderr, flush=True)
-    return EXIT_CODE
+        print(f"specdec: {path} cannot be written: {error}", file=sys.stderr, flush=True)
+
+
+def termination_log() -> Path:
+    """Return where the kubelet reads last words; TERMINATION_LOG says it where a pod's terminationMessagePath does."""
+    return Path(os.environ.get("TERMINATION_LOG", "/dev/termination-log"))

@@ -12,6 +12,7 @@ from tests.unit.builders import Body
 
 PROGRESSING, COMPLETE, FAILED, BLOCKED = Progress.PROGRESSING, Progress.COMPLETE, Progress.FAILED, Progress.BLOCKED
 
+DIED = json.dumps({"reason": "EngineDied", "field": "", "message": "the engine died while it served: RuntimeError: x"})
 REFUSAL = json.dumps({"reason": "DraftMissing", "field": "draft", "message": "/mnt/draft/model: no such folder"})
 OLD = make_pod("old", revision="r1")
 
@@ -56,6 +57,8 @@ MOVING = make_deployment("r2", updated=1, available=1, total=2)
         (MOVING, [OLD, new(crashed(1, times=3))], FAILED, "CrashLoop"),
         (MOVING, [OLD, new(running(3, termination(1)))], FAILED, "CrashLoop"),
         (MOVING, [OLD, new(running(3, termination(1)), ready=True)], PROGRESSING, "RollingOut"),
+        (MOVING, [OLD, new(crashed(70, times=2, message=DIED))], PROGRESSING, "CrashLoopBackOff"),
+        (MOVING, [OLD, new(crashed(70, times=3, message=DIED))], FAILED, "CrashLoop"),
         (MOVING, [OLD, new(crashed(137, times=3, reason="OOMKilled"))], FAILED, "OutOfMemory"),
         (MOVING, [OLD, new(crashed(78, times=1), deleting=True)], PROGRESSING, "RollingOut"),
         (MOVING, [make_pod("old", ready=False, engine=crashed(1, times=9)), new()], PROGRESSING, "RollingOut"),
@@ -113,10 +116,19 @@ def test_a_rollout_that_waits_says_what_for(pod: Body, message: str) -> None:
             "pod new ended 4 times, last with exit code 1: RuntimeError: CUDA error",
         ),
         (crashed(139, times=3), "pod new ended 3 times, last with exit code 139"),
+        (
+            crashed(70, times=3, message=DIED + "\n"),
+            "pod new ended 3 times, last with exit code 70: the engine died while it served: RuntimeError: x",
+        ),
+        (
+            crashed(70, times=3, message='{"reason": "X"}'),
+            'pod new ended 3 times, last with exit code 70: {"reason": "X"}',
+        ),
+        (crashed(1, times=3, message="[1]"), "pod new ended 3 times, last with exit code 1: [1]"),
     ],
 )
 def test_a_failure_is_told_in_the_pods_own_words(engine: Body, message: str) -> None:
-    """The preflight's sentence, or the last line of the log."""
+    """The preflight's sentence, the runtime's about a dead engine, or the last line of the log."""
     assert seen(MOVING, new(engine)).message == message
 
 

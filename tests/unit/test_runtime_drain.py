@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from specdec_runtime import connections, drain, leaving
+from specdec_runtime import connections, drain, leaving, stop
 
 
 @pytest.fixture(autouse=True)
@@ -106,26 +106,35 @@ def test_it_waits_for_clients_that_hold_a_connection(vllm: Metrics) -> None:
     assert time.monotonic() - started > 0.45
 
 
+async def app(scope: Any, receive: Any, send: Any) -> None:
+    """An application that answers each request with one header."""
+    await send({"type": "http.response.start", "status": 200, "headers": [(b"server", b"uvicorn")]})
+    await send({"type": "http.response.body", "body": b"{}"})
+
+
+def headers(served: leaving.Leaving) -> list[tuple[bytes, bytes]]:
+    """The headers of one answer."""
+    sent: list[Any] = []
+
+    async def keep(message: Any) -> None:
+        sent.append(message)
+
+    asyncio.run(served({"type": "http"}, keep, keep))  # type: ignore[arg-type]
+    assert [each["type"] for each in sent] == ["http.response.start", "http.response.body"]
+    found: list[tuple[bytes, bytes]] = sent[0]["headers"]
+    return found
+
+
 def test_every_answer_of_a_pod_that_leaves_closes_its_connection(vllm: Metrics) -> None:
     """From the moment on at which drain begins, and with all the headers that the answer had."""
-
-    async def app(scope: Any, receive: Any, send: Any) -> None:
-        await send({"type": "http.response.start", "status": 200, "headers": [(b"server", b"uvicorn")]})
-        await send({"type": "http.response.body", "body": b"{}"})
-
-    def headers() -> list[tuple[bytes, bytes]]:
-        sent: list[Any] = []
-
-        async def keep(message: Any) -> None:
-            sent.append(message)
-
-        asyncio.run(served({"type": "http"}, keep, keep))  # type: ignore[arg-type]
-        assert [each["type"] for each in sent] == ["http.response.start", "http.response.body"]
-        found: list[tuple[bytes, bytes]] = sent[0]["headers"]
-        return found
-
     served = leaving.Leaving(app)
-    assert headers() == [(b"server", b"uvicorn")]
+    assert headers(served) == [(b"server", b"uvicorn")]
     vllm.running = 0.0
     drain.drain(vllm.server_port, 20, settle=0.0)
-    assert headers() == [(b"server", b"uvicorn"), (b"connection", b"close")]
+    assert headers(served) == [(b"server", b"uvicorn"), (b"connection", b"close")]
+
+
+def test_a_server_that_was_told_to_stop_closes_connections_without_the_hook(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Outside Kubernetes there is no preStop hook, only the signal."""
+    monkeypatch.setattr(leaving, "STOP", stop.Stop(served=True, asked=True))
+    assert (b"connection", b"close") in headers(leaving.Leaving(app))

@@ -1,121 +1,93 @@
 """specdec_runtime prove: the startup probe against a stand-in of vLLM's server that plays recorded answers."""
 
 import json
-import threading
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
 
 from specdec_runtime import __main__ as commands
 from specdec_runtime import counters, launch, prove
-
-RECORDED = Path(__file__).parents[1] / "data" / "vllm"
-METRICS = (RECORDED / "metrics.txt").read_text()
-DRAFTS = 'vllm:spec_decode_num_drafts_total{engine="0",model_name="m"}'
-PLAIN = "".join(f"{line}\n" for line in METRICS.splitlines() if "spec_decode" not in line)
-
-
-@dataclass
-class StandIn:
-    """A stand-in of vLLM: it plays recorded answers, and counts a draft for each generation if it is to draft."""
-
-    speculates: bool = True
-    drafts_per_generation: int = 9
-    broken_when: str = ""
-    status: dict[str, int] = field(default_factory=dict)
-    answers: dict[str, str] = field(default_factory=dict)
-    seconds: float = 0.0
-    asked: list[dict[str, object]] = field(default_factory=list)
-    port: int = 0
-
-    def metrics(self) -> str:
-        drafts = 19.0 + self.drafts_per_generation * len(self.asked)
-        return METRICS.replace(f"{DRAFTS} 19.0", f"{DRAFTS} {drafts}") if self.speculates else PLAIN
-
-    def answer(self, path: str, body: dict[str, object] | None) -> tuple[int, str]:
-        time.sleep(self.seconds)
-        if path in self.answers:
-            return self.status.get(path, 200), self.answers[path]
-        if path == "/metrics":
-            return 200, self.metrics()
-        if path == "/v1/models":
-            return 200, (RECORDED / "models.json").read_text()
-        if path == "/v1/completions" and body is not None:
-            self.asked.append(body)
-            broken = bool(self.broken_when) and self.broken_when in body
-            return (
-                (500, "EngineCore encountered an issue")
-                if broken
-                else (200, (RECORDED / "completion.json").read_text())
-            )
-        return self.status.get(path, 200), ""
+from tests.unit.prove_standin import StandIn, serving
 
 
 @pytest.fixture
 def vllm() -> Iterator[StandIn]:
-    stand_in = StandIn()
-
-    class Handler(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            self.reply(None)
-
-        def do_POST(self) -> None:
-            self.reply(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
-
-        def reply(self, body: dict[str, object] | None) -> None:
-            status, text = stand_in.answer(self.path, body)
-            self.send_response(status)
-            self.send_header("Content-Length", str(len(text.encode())))
-            self.end_headers()
-            self.wfile.write(text.encode())
-
-        def log_message(self, format: str, *args: object) -> None:  # noqa: A002 (the name is the standard library's)
-            """Tests are quiet."""
-
-    class Server(ThreadingHTTPServer):
-        def handle_error(self, *connection: object) -> None:
-            """A probe that gave up has hung up; that is what one of the tests wants."""
-
-    with Server(("127.0.0.1", 0), Handler) as server:
-        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-        thread.start()
-        stand_in.port = server.server_port
+    """The stand-in, serving."""
+    with serving() as stand_in:
         yield stand_in
-        server.shutdown()
-        thread.join()
 
 
-def run(vllm: StandIn, tmp_path: Path, method: str | None = None, seconds: float = 5.0) -> prove.Proof:
+def run(vllm: StandIn, tmp_path: Path, method: str | None = None, seconds: float = 5.0, **noted: object) -> prove.Proof:
     plan = tmp_path / "plan.json"
     if method is not None:
-        plan.write_text(json.dumps({"method": method, "tokens": 4}))
+        plan.write_text(json.dumps({"method": method, "tokens": 4, **noted}))
     return prove.prove(vllm.port, seconds, plan)
 
 
 def test_a_server_that_generated_and_drafted_is_up(vllm: StandIn, tmp_path: Path) -> None:
     proof = run(vllm, tmp_path, "draft_model")
     assert proof.ok
-    assert "18 drafts were verified" in proof.sentence
+    assert "27 drafts were verified" in proof.sentence
 
 
-def test_it_generates_greedily_and_with_top_k(vllm: StandIn, tmp_path: Path) -> None:
-    """Either alone has been seen to pass on a server whose engine dies at the other."""
-    run(vllm, tmp_path, "draft_model")
-    greedy, sampled = vllm.asked
+def test_it_generates_greedily_with_top_k_and_by_a_schema(vllm: StandIn, tmp_path: Path) -> None:
+    """Each alone has been seen to pass on a server whose engine dies at another; none needs a chat template."""
+    proof = run(vllm, tmp_path, "draft_model")
+    greedy, sampled, structured = vllm.asked
     assert (greedy["temperature"], "top_k" in greedy) == (0, False)
-    assert (sampled["temperature"], sampled["top_k"]) == (0.8, 20)
+    assert (sampled["temperature"], sampled["top_k"], sampled["top_p"]) == (0.8, 20, 0.95)
+    assert "json_schema" in str(structured["response_format"])
     assert {request["model"] for request in vllm.asked} == {"m"}
+    assert "greedy and sampled and structured generation answered; 27" in proof.sentence
 
 
-def test_a_server_that_dies_at_a_sampled_request_is_not_up(vllm: StandIn, tmp_path: Path) -> None:
-    vllm.broken_when = "top_k"
+@pytest.mark.parametrize(
+    ("broken", "name", "asked"),
+    [("temperature", "greedy", 1), ("top_k", "sampled", 2), ("response_format", "structured", 3)],
+)
+def test_a_server_that_dies_at_one_kind_of_request_is_not_up_and_that_is_said(
+    vllm: StandIn, tmp_path: Path, broken: str, name: str, asked: int
+) -> None:
+    """With the server's own words, and no request after it."""
+    vllm.broken_when = broken
     proof = run(vllm, tmp_path, "draft_model")
     assert not proof.ok
-    assert "answered with 500: EngineCore encountered an issue" in proof.sentence
+    assert proof.sentence == (
+        f"not up: {name} generation: POST /v1/completions was answered with 500: EngineCore encountered an issue"
+    )
+    assert len(vllm.asked) == asked
+
+
+def test_a_server_that_refuses_structured_output_is_up_and_that_is_noted(vllm: StandIn, tmp_path: Path) -> None:
+    """Its clients learn the same; nothing is broken."""
+    vllm.broken_when, vllm.broken = "response_format", (400, "structured output is off")
+    proof = run(vllm, tmp_path, "draft_model")
+    assert proof.ok
+    assert "greedy and sampled generation answered; structured generation is not served here" in proof.sentence
+    assert "structured output is off" in proof.sentence
+
+
+def test_a_server_that_refuses_sampling_is_not_up(vllm: StandIn, tmp_path: Path) -> None:
+    """Every client samples."""
+    vllm.broken_when, vllm.broken = "top_k", (400, "not yet supported")
+    assert not run(vllm, tmp_path, "draft_model").ok
+
+
+def test_an_engine_that_dies_of_what_it_answered_is_not_up(vllm: StandIn, tmp_path: Path) -> None:
+    """A connector that fails to write has been seen to do so."""
+    vllm.broken_when, vllm.broken = "response_format", (200, "")
+    proof = run(vllm, tmp_path, "draft_model")
+    assert (proof.ok, "and then the engine died" in proof.sentence) == (False, True)
+
+
+@pytest.mark.parametrize(("key", "ok"), [("abc", True), (None, False)])
+def test_a_server_that_wants_a_key_is_asked_with_it(vllm: StandIn, tmp_path: Path, key: str | None, ok: bool) -> None:
+    """The pod has it in VLLM_API_KEY; without it the server's refusal is said."""
+    vllm.key = "abc"
+    proof = prove.prove(vllm.port, 5, tmp_path / "plan.json", key)
+    assert (proof.ok, "401" in proof.sentence) == (ok, not ok)
 
 
 def test_a_plain_server_is_up_without_counters(vllm: StandIn, tmp_path: Path) -> None:
@@ -138,14 +110,36 @@ def test_a_draft_model_that_does_not_draft_is_not_up(vllm: StandIn, tmp_path: Pa
     vllm.drafts_per_generation = 0
     proof = run(vllm, tmp_path, method)
     assert not proof.ok
-    assert "did not move over 32 generated tokens" in proof.sentence
+    assert "did not move over 3 generations" in proof.sentence
 
 
-def test_ngram_may_find_nothing_to_draft(vllm: StandIn, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("method", "schedule", "why"),
+    [
+        ("ngram", None, "ngram found no match in the probe's prompt"),
+        ("suffix", None, "suffix found no match in the probe's prompt"),
+        ("custom_class", None, "custom_class drafts when its own code says so"),
+        ("extract_hidden_states", None, "extract_hidden_states reads the target's states and need not draft"),
+        ("draft_model", [[1, 4, 0], [5, 64, 3]], "the schedule of tokens by batch size drafts none"),
+    ],
+)
+def test_a_healthy_server_that_has_no_reason_to_draft_is_up(
+    vllm: StandIn, tmp_path: Path, method: str, schedule: object, why: str
+) -> None:
+    """And says why it need not."""
     vllm.drafts_per_generation = 0
-    proof = run(vllm, tmp_path, "ngram")
+    proof = run(vllm, tmp_path, method, schedule=schedule)
     assert proof.ok
-    assert "ngram found nothing to draft" in proof.sentence
+    assert f"nothing was drafted: {why}" in proof.sentence
+
+
+@pytest.mark.parametrize("schedule", [[[1, 4, 2], [5, 64, 0]], [[2, 4, 0]], [], "x", [[1]], [1]])
+def test_a_schedule_that_drafts_for_one_request_excuses_nothing(
+    vllm: StandIn, tmp_path: Path, schedule: object
+) -> None:
+    """The probe is alone."""
+    vllm.drafts_per_generation = 0
+    assert not run(vllm, tmp_path, "draft_model", schedule=schedule).ok
 
 
 def test_before_the_server_listens_it_answers_at_once(vllm: StandIn, tmp_path: Path) -> None:

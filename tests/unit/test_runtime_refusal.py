@@ -13,9 +13,15 @@ from specdec_runtime import refusal
 REFUSAL = refusal.Refusal(reason="DraftMissing", field="--speculative-config model", message="it is not there")
 
 
-def test_the_termination_log_gets_one_json_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    log = tmp_path / "termination-log"
-    assert refusal.report(REFUSAL, log) == 78
+@pytest.fixture(autouse=True)
+def log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Where the kubelet would read."""
+    monkeypatch.setenv("TERMINATION_LOG", str(tmp_path / "termination-log"))
+    return tmp_path / "termination-log"
+
+
+def test_the_termination_log_gets_one_json_line(log: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert refusal.report(REFUSAL) == 78
     (line,) = log.read_text().splitlines()
     assert json.loads(line) == {
         "reason": "DraftMissing",
@@ -32,21 +38,31 @@ def test_a_long_sentence_is_cut_so_that_the_line_stays_json() -> None:
     assert json.loads(long.line())["message"].endswith("…")
 
 
-def test_outside_a_pod_the_sentence_is_still_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert refusal.report(REFUSAL, tmp_path / "no" / "such" / "folder") == 78
+def test_outside_a_pod_the_sentence_is_still_said(
+    log: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TERMINATION_LOG", str(log / "no" / "such" / "folder"))
+    assert refusal.report(REFUSAL) == 78
     assert "it is not there" in capsys.readouterr().err
 
 
-def test_serve_ends_with_the_code_and_never_reaches_vllm(tmp_path: Path) -> None:
+def test_without_a_word_from_the_pod_it_is_where_kubernetes_has_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The default of a pod's terminationMessagePath."""
+    monkeypatch.delenv("TERMINATION_LOG")
+    assert refusal.termination_log() == Path("/dev/termination-log")
+
+
+def test_serve_ends_with_the_code_and_never_reaches_vllm(tmp_path: Path, log: Path) -> None:
     """As a process, the way the kubelet sees it."""
     done = subprocess.run(
         [sys.executable, "-m", "specdec_runtime", "serve", f"--model={tmp_path / 'gone'}"],
         capture_output=True,
         text=True,
         check=False,
-        env={"PYTHONPATH": str(Path(commands.__file__).parents[1])},
+        env={"PYTHONPATH": str(Path(commands.__file__).parents[1]), "TERMINATION_LOG": str(log)},
     )
     assert done.returncode == 78
+    assert json.loads(log.read_text())["reason"] == "TargetMissing"
     assert "refused to start: TargetMissing" in done.stderr
     assert "specdec: start" not in done.stdout
 

@@ -121,9 +121,17 @@ def _failure(pod: PodView) -> tuple[str, str] | None:
     if pod.engine.ends < _CRASHES:
         return None
     reason = "OutOfMemory" if pod.engine.ended == "OOMKilled" else "CrashLoop"
-    said = pod.engine.message.strip().splitlines()
-    words = f": {said[-1][:_MOST_WORDS]}" if said else ""
-    return reason, f"pod {pod.name} ended {pod.engine.ends} times, last with exit code {pod.engine.exit_code}{words}"
+    said = f": {words}" if (words := _last_words(pod.engine.message)) else ""
+    return reason, f"pod {pod.name} ended {pod.engine.ends} times, last with exit code {pod.engine.exit_code}{said}"
+
+
+def _last_words(message: str) -> str:
+    """Why an engine ended: the runtime's sentence out of its JSON line, else the last line of the log."""
+    *_, last = message.strip().splitlines() or [""]
+    try:
+        return str(json.loads(last)["message"])[:_MOST_WORDS]
+    except (ValueError, KeyError, TypeError):
+        return last[:_MOST_WORDS]
 
 
 def refusal_words(message: str) -> str:

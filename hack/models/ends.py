@@ -1,0 +1,138 @@
+"""Ends the real engine in the ways a pod ends, and notes what the kubelet would see; runs where vLLM is.
+
+python -m hack.models.ends MODELS OUT.json [NAME...]
+"""
+
+from __future__ import annotations
+
+import http.client
+import json
+import os
+import signal
+import sys
+import tempfile
+import threading
+import time
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from hack.models.first import Engine
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+_END_SECONDS = 120
+_SETTLED = 5.0
+_UNDER_WAY = 1.0
+_TOKENS = 600
+_ENGINE = "VLLM::Engine"
+REQUESTS = 4
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class End:
+    """What is seen of an end from outside.
+
+    proof: what the startup probe said before. code: of the exit. said: the termination message.
+    whole: answers of requests under way that came in full. seconds: from the cause to the exit.
+    left: processes that are still there five seconds later. first: whether the engine was process 1.
+    """
+
+    proof: str
+    code: int
+    said: str
+    whole: int
+    seconds: float
+    left: int
+    first: bool
+
+
+def stop(engine: Engine) -> None:
+    """As the kubelet or `docker stop` does."""
+    os.kill(engine.inner(), signal.SIGTERM)
+
+
+def kill(engine: Engine) -> None:
+    """As the kernel does that is out of memory."""
+    os.kill(engine.children(_ENGINE)[0], signal.SIGKILL)
+
+
+def interrupt(engine: Engine) -> None:
+    """As a rollout does that is taken back while its pods load their weights."""
+    stop(engine)
+
+
+def crash(engine: Engine) -> None:
+    """By the bug that the sampling plugin corrects, without that plugin."""
+    _ask(engine.port, {"temperature": 0.8, "top_k": 20, "max_tokens": 16})
+
+
+def _ask(port: int, options: dict[str, object]) -> bool:
+    """Send one generation; return whether all of it came."""
+    body = {"model": "m", "prompt": "def f(x):\n", "ignore_eos": True, "temperature": 0, "max_tokens": _TOKENS}
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=_END_SECONDS)
+    try:
+        connection.request("POST", "/v1/completions", json.dumps(body | options), {"Content-Type": "application/json"})
+        text = connection.getresponse().read().decode()
+    except (OSError, http.client.HTTPException):
+        return False
+    finally:
+        connection.close()
+    return text.rstrip().endswith("[DONE]") and '"finish_reason":"length"' in text.replace(": ", ":")
+
+
+def ended(models: Path, cause: Callable[[Engine], None]) -> End:
+    """Start a speculating engine, put it under load, and end it."""
+    method = {"method": "draft_model", "model": str(models / "draft"), "num_speculative_tokens": 4}
+    variables = {"VLLM_PLUGINS": "specdec_witness"} if cause is crash else {}
+    with tempfile.TemporaryDirectory(prefix="specdec-ends-", ignore_cleanup_errors=True) as name:
+        engine = Engine(models, Path(name), [f"--speculative-config={json.dumps(method)}"], variables)
+        try:
+            return _end(engine, cause, _ready(engine, cause))
+        finally:
+            engine.destroy()
+
+
+def _ready(engine: Engine, cause: Callable[[Engine], None]) -> str:
+    """Wait until an end can come, and return what the startup probe said by then."""
+    if cause is interrupt:
+        while not engine.children(_ENGINE):
+            time.sleep(0.1)
+        time.sleep(_UNDER_WAY)
+        return ""
+    # The probe's sampled generation is what the crash is made of.
+    return engine.up(prove=cause is not crash)
+
+
+def _end(engine: Engine, cause: Callable[[Engine], None], proof: str) -> End:
+    """Bring an end about while requests are under way."""
+    whole: list[bool] = []
+    asking = [
+        threading.Thread(target=lambda: whole.append(_ask(engine.port, {"stream": True}))) for _ in range(REQUESTS)
+    ]
+    for each in asking:
+        each.start()
+    time.sleep(_UNDER_WAY)
+    began = time.monotonic()
+    cause(engine)
+    code = engine.end(_END_SECONDS)
+    seconds = round(time.monotonic() - began, 2)
+    for each in asking:
+        each.join()
+    time.sleep(_SETTLED)
+    said, left = engine.last_words(), len(engine.alive())
+    return End(proof=proof, code=code, said=said, whole=sum(whole), seconds=seconds, left=left, first=engine.first)
+
+
+_CAUSES = {each.__name__: each for each in (stop, interrupt, kill, crash)}
+
+
+def main(models: Path, out: Path, names: list[str]) -> None:
+    """Bring about some ends, or all, and write them down."""
+    ends = {name: asdict(ended(models, _CAUSES[name])) for name in names or _CAUSES}
+    out.write_text(json.dumps(ends, indent=1) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3:])

@@ -1,0 +1,83 @@
+"""Runs vLLM's OpenAI server in this process, and says how it ended: vLLM itself exits with 0 when its engine has died.
+
+vLLM's child processes import this module again; it is light, and does nothing there.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import runpy
+import sys
+import traceback
+from typing import TYPE_CHECKING
+
+from specdec_runtime import sentence, witness
+from specdec_runtime.refusal import Refusal, log
+from specdec_runtime.stop import STOP, interrupt_start, watch_handlers
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+DIED = 70
+"""sysexits.h EX_SOFTWARE: the engine died while it served."""
+_SERVER = "vllm.entrypoints.launchers.api_server.entry"
+_OLDER_SERVER = "vllm.entrypoints.openai.api_server"
+"""Where vLLM's server is. The older place still works in 0.32, as deprecated."""
+_SECONDARY = ("Engine core initialization failed", "Engine process failed", "EngineCore encountered an issue")
+"""What vLLM's server says when another of its processes has failed, and has said why."""
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Serve until the end; return 0 for an asked stop and 70 for a dead engine.
+
+    Raises what vLLM raised where it did not come up, after saying it: Python then ends with vLLM's own code.
+    """
+    witness.forget()
+    interrupt_start()
+    watch_handlers()
+    try:
+        _serve(arguments)
+    except BaseException as error:
+        if STOP.served:
+            traceback.print_exc()
+        elif not isinstance(error, SystemExit) or error.code:
+            log(start_failed(error))
+            raise
+    if STOP.asked or not STOP.served:
+        return 0
+    log(died())
+    return DIED
+
+
+def _serve(arguments: Sequence[str]) -> None:
+    """Become vLLM's server: by its function where it has one, else by its module."""
+    sys.argv = ["vllm", *arguments]
+    if run := getattr(importlib.import_module(_SERVER), "main", None) if _there(_SERVER) else None:
+        run()
+    else:
+        runpy.run_module(_OLDER_SERVER, run_name="__main__")
+
+
+def _there(name: str) -> bool:
+    try:
+        return importlib.util.find_spec(name) is not None
+    except ModuleNotFoundError:
+        return False
+
+
+def start_failed(error: BaseException) -> Refusal:
+    """Say why the server did not come up: the cause in whichever process it was."""
+    own = sentence.of(error)
+    said = witness.cause() if any(each in own for each in _SECONDARY) else None
+    return Refusal(reason="EngineStartFailed", field="", message=f"the engine did not start: {said or own}")
+
+
+def died() -> Refusal:
+    """Say why the engine died while it served."""
+    said = witness.cause() or "one of its processes ended without a word, as one does that is killed or out of memory"
+    return Refusal(reason="EngineDied", field="", message=f"the engine died while it served: {said}")
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,41 @@
+"""Makes one sentence of an exception, without the frame that pydantic, PyTorch and argparse put around their words."""
+
+from __future__ import annotations
+
+import re
+import traceback
+
+LIMIT = 1000
+"""Characters of a sentence."""
+_FRAME = re.compile(
+    r"^\d+ validation errors? for .*$"  # pydantic's heading
+    r"|\s*\[type=.*"  # and its note on the input, which prints the whole configuration
+    r"|^\s*For further information visit .*$"
+    r"|^\s*Value error, ",
+    re.MULTILINE,
+)
+_CPP_STACK = re.compile(r"\n(?:Exception raised from |C\+\+ CapturedTraceback|frame #0).*", re.DOTALL)
+
+
+def of(error: BaseException) -> str:
+    """Return what an exception says, with its kind where its words alone would not tell."""
+    if isinstance(error, SystemExit):
+        return _refused_flags(error)
+    words = tidy(str(error))
+    kind = type(error).__name__
+    return words if kind == "ValidationError" and words else f"{kind}: {words}".removesuffix(": ")
+
+
+def tidy(text: str) -> str:
+    """Return a text as one line of limited length."""
+    kept = _FRAME.sub("", _CPP_STACK.sub("", text))
+    line = " ".join(kept.split())
+    return line if len(line) <= LIMIT else f"{line[:LIMIT]}…"
+
+
+def _refused_flags(error: SystemExit) -> str:
+    """Return what argparse printed before it left: it keeps its words in the frame that raised."""
+    for frame, _ in traceback.walk_tb(error.__traceback__):
+        if frame.f_code.co_name == "error" and isinstance(said := frame.f_locals.get("message"), str):
+            return tidy(said)
+    return f"it ended itself with code {error.code}; its log says why"
