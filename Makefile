@@ -7,7 +7,7 @@ RUN := $(VENV)/bin/python
 
 .DEFAULT_GOAL := help
 .PHONY: help venv fmt check lint type unit wire test verify generate golden cluster-up cluster-down cluster-status cluster-env bench bench-guard \
-        images models push-model demo kserve-render clean
+        images sbom resolve models push-model demo kserve-render clean
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 18
@@ -42,7 +42,7 @@ type: venv ## mypy --strict
 	$(VENV)/bin/mypy
 
 unit: venv ## Pure tests, seconds
-	$(RUN) -m pytest -q -n 2 tests/unit
+	$(RUN) -m pytest -q -n 2 -m "not index" tests/unit
 
 wire: venv ## Tests against a real etcd and kube-apiserver
 	$(RUN) -m pytest -q -n 4 tests/wire
@@ -90,6 +90,12 @@ cluster-env: venv ## Lines for: eval "$$(make -s cluster-env)"
 
 images: venv ## Build the images and load them onto the local cluster
 	$(RUN) -m hack.images all
+
+sbom: venv ## What the runtime image is made of, in CycloneDX, checked and written to dist/sbom
+	$(RUN) -m hack.images sbom
+
+resolve: venv ## Ask the package index whether each engine's requirements hold together (a minute)
+	$(RUN) -m hack.images resolve
 
 models: venv ## Train the tiny model pair (about two minutes, cached)
 	$(RUN) -m hack.models

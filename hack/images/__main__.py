@@ -2,6 +2,8 @@
 python -m hack.images initializer|s3|tests    the same, of what the tests on a node need besides
 python -m hack.images refs                    prints the names only
 python -m hack.images lock|verify             writes or checks requirements/
+python -m hack.images resolve                 asks the package index whether each engine's requirements hold together
+python -m hack.images sbom                    builds the runtime image and writes what it is made of to dist/sbom
 """
 
 from __future__ import annotations
@@ -13,7 +15,7 @@ from dataclasses import astuple
 from hack.cluster import images as node
 from hack.cluster import paths, record
 from hack.cluster.errors import ClusterError
-from hack.images import build, delivery, locked, refs, tool
+from hack.images import build, content, delivery, locked, refs, resolved, tool
 
 _IMAGES = {
     "operator": ("operator",),
@@ -48,6 +50,22 @@ def ensure(names: tuple[str, ...]) -> None:
         print(product.ref, flush=True)
 
 
+def resolve() -> None:
+    """Ask for every engine on every platform."""
+    for platform in resolved.PLATFORMS:
+        count = resolved.check(platform, locked.path(platform.engine).read_text(encoding="utf-8"))
+        say(f"{platform.engine} on {platform.machine}, Python {platform.python}: {count} packages, no conflict")
+
+
+def write_sbom() -> None:
+    """Take the documents out of the runtime image; the checks of their schema are a package of the tests."""
+    from hack.images import sbom  # noqa: PLC0415
+
+    ensure(("runtime",))
+    for path in sbom.take(tool.choose(), refs().runtime, sbom.FOLDER):
+        say(f"written: {path.relative_to(content.ROOT)}")
+
+
 def main(words: list[str]) -> int:
     """Run one command."""
     match words:
@@ -61,6 +79,10 @@ def main(words: list[str]) -> int:
             if stale := locked.stale():
                 print(f"stale: {', '.join(stale)}; run `python -m hack.images lock` and commit the result")
                 return 1
+        case ["resolve"]:
+            resolve()
+        case ["sbom"]:
+            write_sbom()
         case _:
             print(__doc__)
             return 2
@@ -70,5 +92,5 @@ def main(words: list[str]) -> int:
 if __name__ == "__main__":
     try:
         sys.exit(main(sys.argv[1:]))
-    except ClusterError as error:
+    except (ClusterError, resolved.Unresolved) as error:
         sys.exit(f"error: {error}")

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from hack import images
+from hack.cluster import shell
 from hack.cluster.errors import ClusterError
 from hack.images import base, content, tool
 
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
 
 # How many states of the tree stay in the store; their big layer is shared.
 _KEPT = 3
+_LABELLED = ("cpu",)
 _STORAGE = "hack/images/storage/Dockerfile"
 INITIALIZER = "localhost/storage-initializer:v0.20.0"
 """What the local KServe's ConfigMap calls its download container."""
@@ -50,13 +52,20 @@ def ensure(builder: tool.Tool, wanted: Product, say: Callable[[str], None]) -> b
         return False
     foundation = base.ensure(builder)
     say(f"building {wanted.ref} on {foundation}")
-    command = builder.build(wanted.file, wanted.target, wanted.ref, {"BASE_IMAGE": foundation})
+    arguments = {"BASE_IMAGE": foundation} | (labels() if wanted.target in _LABELLED else {})
+    command = builder.build(wanted.file, wanted.target, wanted.ref, arguments)
     done = subprocess.run(command, cwd=content.ROOT, capture_output=True, text=True, check=False)
     if done.returncode != 0:
         words = "\n".join((done.stdout + done.stderr).splitlines()[-30:])
         raise ClusterError(f"the build of {wanted.ref} from {wanted.file} failed:\n{words}")
     _forget_old(builder, wanted)
     return True
+
+
+def labels() -> dict[str, str]:
+    """Return what the runtime image's labels say: the project's version and the commit; `unknown` outside of Git."""
+    revision = shell.ask(["git", "-C", str(content.ROOT), "rev-parse", "HEAD"])
+    return {"VERSION": content.version(), "REVISION": revision.out.strip() if revision.code == 0 else "unknown"}
 
 
 def _forget_old(builder: tool.Tool, wanted: Product) -> None:

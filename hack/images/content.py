@@ -7,6 +7,7 @@ import json
 import tomllib
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 ROOT = Path(__file__).parents[2]
 
@@ -24,8 +25,13 @@ OPERATOR = Sources(
     folders=("operator/specdec_operator",),
 )
 RUNTIME = Sources(
-    files=("Dockerfile.runtime", "hack/images/requirements/cpu.txt"),
-    folders=("runtime/specdec_runtime", "hack/images/cpu"),
+    files=(
+        "Dockerfile.runtime",
+        "hack/images/requirements/cpu.txt",
+        "hack/images/requirements/build.txt",
+        "hack/images/requirements/sbom.txt",
+    ),
+    folders=("runtime/specdec_runtime", "hack/images/cpu", "hack/images/engine"),
 )
 INITIALIZER = Sources(
     files=(
@@ -39,10 +45,20 @@ S3 = Sources(
 )
 
 
+def version(root: Path = ROOT) -> str:
+    """Return the project's version."""
+    return str(_project(root)["version"])
+
+
 def distribution(root: Path = ROOT) -> str:
     """Return what the runtime image takes from pyproject.toml; the rest of it changes often and means nothing there."""
-    project = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    project = _project(root)
     return json.dumps([project["version"], project["entry-points"]], sort_keys=True)
+
+
+def _project(root: Path) -> dict[str, Any]:
+    project: dict[str, Any] = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    return project
 
 
 def paths(sources: Sources, root: Path = ROOT) -> list[Path]:

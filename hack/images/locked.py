@@ -1,7 +1,7 @@
 """What each image installs: taken from uv.lock, less what the image never loads. Generated, committed, verified.
 
-The images of the tests are locked by themselves, because what they install and the operator's client library exclude
-each other; they are resolved anew only where something else is asked of them.
+The images of the tests and the tools of the builds are locked by themselves, because what they install and the
+operator's client library exclude each other; they are resolved anew only where something else is asked of them.
 
 python -m hack.images lock      writes the files again
 python -m hack.images verify    fails when they are stale
@@ -17,7 +17,14 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 FOLDER = Path(__file__).parent / "requirements"
 _EXPORT = ("export", "--quiet", "--frozen", "--no-emit-project", "--no-hashes", "--no-annotate", "--no-header")
-_EXTRAS = {"operator": (), "cpu": ("--extra", "cpu")}
+# The engines need nothing that only the operator's own packages ask for.
+_ENGINE = ("--prune=kopf", "--prune=kubernetes", "--extra")
+_EXTRAS = {
+    "operator": (),
+    "cpu": (*_ENGINE, "cpu"),
+    "nvidia": (*_ENGINE, "nvidia"),
+    "ascend": (*_ENGINE, "ascend"),
+}
 _COMPILE = (
     "pip",
     "compile",
@@ -27,12 +34,33 @@ _COMPILE = (
     "--no-annotate",
     "--no-header",
 )
-_ASKED = {"storage": ("kserve-storage==0.20.0",), "s3": ("moto[s3]==5.2.5", "flask>=3,<4", "flask-cors>=6,<7")}
-# The engine needs neither the operator's client libraries, nor CUDA (stubs stand in for it), nor what reads images
-# and sound. PyTorch calls the CUDA runtime while it is loaded, so that one stays.
+_ASKED = {
+    "storage": ("kserve-storage==0.20.0",),
+    "s3": ("moto[s3]==5.2.5", "flask>=3,<4", "flask-cors>=6,<7"),
+    # What the packages are built with that PyPI has as source only: arctic-inference, and vLLM without a device.
+    "build": (
+        "cmake>=4,<5",
+        "grpcio-tools",
+        "jinja2",
+        "nanobind==2.9.2",
+        "ninja",
+        "packaging",
+        "setuptools<81",
+        "setuptools-rust",
+        "setuptools-scm",
+        "wheel",
+    ),
+    "sbom": ("cyclonedx-bom>=7.5,<8", "debsbom==0.10.2"),
+}
+# An engine that is not CUDA's needs none of it (stubs stand in for it), nor what reads images and sound. PyTorch calls
+# the CUDA runtime while it is loaded, so that one stays. Ascend's Triton takes the place of the other.
 _LEFT_OUT = {
     "operator": re.compile(r"$^"),
-    "cpu": re.compile(r"^(kopf|kubernetes|triton|nvidia-(?!cuda-runtime)|cuda-|opencv-|torchcodec)"),
+    "cpu": re.compile(r"^(triton|nvidia-(?!cuda-runtime)|cuda-|opencv-|torchcodec)"),
+    "nvidia": re.compile(r"$^"),
+    "ascend": re.compile(r"^(triton|nvidia-(?!cuda-runtime)|cuda-)"),
+    "build": re.compile(r"$^"),
+    "sbom": re.compile(r"$^"),
     # The store of the tests speaks S3 only: what reads Azure, Google's storage and Git is never loaded.
     "storage": re.compile(
         r"^(azure-|msal|isodate|google|proto|dulwich|opentelemetry|pyasn1|pyjwt|crypto|cffi|pycparser"
@@ -49,7 +77,7 @@ def export(image: str) -> str:
 
 
 def resolve(image: str) -> str:
-    """Return the requirements of one image of the tests, resolved anew; the first line says what was asked."""
+    """Return requirements that the lock does not have, resolved anew; the first line says what was asked."""
     lines = _uv(*_COMPILE, "-", asked="\n".join(_ASKED[image]))
     return f"{_question(image)}\n{select(lines, _LEFT_OUT[image])}"
 
@@ -88,6 +116,18 @@ def _question(image: str) -> str:
     return f"# {' '.join(_ASKED[image])} without {_LEFT_OUT[image].pattern}"
 
 
-def _uv(*words: str, asked: str | None = None) -> str:
+def is_left_out(image: str, package: str) -> bool:
+    """Tell whether an image goes without a package that its requirements would bring."""
+    return _LEFT_OUT[image].match(package) is not None
+
+
+def ask_uv(*words: str, asked: str | None = None) -> subprocess.CompletedProcess[str]:
+    """Run this environment's uv in the repository: its pyproject.toml corrects what some packages say of themselves."""
     command = [str(Path(sys.executable).with_name("uv")), *words]
-    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True, input=asked).stdout
+    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, input=asked)
+
+
+def _uv(*words: str, asked: str | None = None) -> str:
+    done = ask_uv(*words, asked=asked)
+    done.check_returncode()
+    return done.stdout

