@@ -37,7 +37,7 @@ def render(
     if remarks:
         notes.print(text([Report(file=file, remarks=remarks, seen=1)]), end="")
     notes.print(f"runtime: {made.runtime} on {made.engine}")
-    for flag in made.flags:
+    for flag in made.manifest["spec"]["predictor"]["model"]["args"]:
         notes.print(f"  {flag}")
     for part in _memory(made.memory):
         notes.print(part)

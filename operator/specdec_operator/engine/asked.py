@@ -71,10 +71,6 @@ _OPTION_FIELDS: Final = MappingProxyType(
 _SUFFIX_TREE_DEPTH: Final = 24
 _ASCEND_TOKENS: Final = 15
 _MANY_REQUESTS: Final = 65_536
-_DRAIN_SECONDS: Final = 50
-"""How long a server that is told to stop goes on with what it was asked: ten seconds less than its pod is given."""
-_DRAINS_SINCE: Final = Version(0, 18, 0)
-"""vLLM PR 34730: --shutdown-timeout. Before, a server that is told to stop drops what it was asked."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -131,8 +127,6 @@ def ask(
     if not synthetic:
         _refuse_synthetic(config or {})
     flags |= dict(graph_flags(build, flags, config or {}, line.args))
-    if build.vllm >= _DRAINS_SINCE and "shutdown_timeout" not in line.args:
-        flags["shutdown_timeout"] = _DRAIN_SECONDS
     case = Case(
         build=build,
         target=target,

@@ -7,6 +7,7 @@ from typing import Any, Final, TypeAlias
 
 from specdec_operator import names
 from specdec_operator.api.pod import Pod, Rollout, Strategy
+from specdec_operator.serving import stopping
 from specdec_operator.serving.devices import resources
 from specdec_operator.serving.owner import Owner, owner_reference
 from specdec_operator.serving.plan import Plan
@@ -16,10 +17,6 @@ Manifest: TypeAlias = dict[str, Any]
 
 PROVE: Final = ("python3", "-m", "specdec_runtime", "prove", f"--port={ENGINE_PORT}")
 """The startup probe in the runtime image: a pod is up only after it has really generated."""
-_GRACE: Final = 60
-"""Seconds from the decision to stop a pod to its end by force."""
-DRAIN: Final = ("python3", "-m", "specdec_runtime", "drain", f"--port={ENGINE_PORT}", f"--timeout={_GRACE - 10}")
-"""The preStop hook in the runtime image: the old pod of a rollout answers what it was asked before it stops."""
 _BESIDE_PODS: Final = frozenset({"minReplicas", "maxReplicas", "deploymentStrategy"})
 """Parts of the predictor that no pod template shows: changing them restarts no pod."""
 _SHARED_MEMORY: Final = "/dev/shm"  # noqa: S108 - where every process looks for it
@@ -70,7 +67,7 @@ def _predictor(plan: Plan) -> Manifest:
         "model": _model(plan),
         "volumes": [*plan.layout.volumes, *_shared_memory(spec.pod)],
         **({"storageUris": list(plan.layout.storage_uris)} if plan.layout.storage_uris else {}),
-        "terminationGracePeriodSeconds": _GRACE,
+        "terminationGracePeriodSeconds": stopping.GRACE,
         **_pod(spec.pod or Pod()),
     }
 
@@ -83,7 +80,7 @@ def _model(plan: Plan) -> Manifest:
     model: Manifest = {
         "modelFormat": {"name": "huggingface"},
         "runtime": engine.runtime or f"specdec-{engine.accelerator.value}",
-        "args": list(plan.args),
+        "args": [*plan.args, *stopping.flags(engine)],
         "volumeMounts": [
             *plan.layout.mounts,
             *({"name": each["name"], "mountPath": _SHARED_MEMORY} for each in _shared_memory(plan.spec.pod)),
@@ -99,7 +96,7 @@ def _model(plan: Plan) -> Manifest:
             "periodSeconds": 5,
             "timeoutSeconds": 5,
         },
-        "lifecycle": {"preStop": {"exec": {"command": list(DRAIN)}}},
+        "lifecycle": {"preStop": {"exec": {"command": list(stopping.DRAIN)}}},
         "terminationMessagePolicy": "FallbackToLogsOnError",
     }
     if engine.image:
