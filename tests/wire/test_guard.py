@@ -170,8 +170,12 @@ async def test_pods_without_room_make_the_old_ones_go_first(world: World, operat
     await world.apply(sis(speculation=DRAFT | {"tokens": 2}))
     await world.surge_in_vain(await _child_with(world, 2), "0/1 nodes are available: 1 Insufficient nvidia.com/gpu.")
     status = await world.condition("Replacing", "True")
-    strategy = (await world.child())["spec"]["predictor"]["deploymentStrategy"]
-    assert strategy["type"] == "Recreate"
+
+    async def replaced() -> bool:
+        child = await world.child()
+        return bool(child["spec"]["predictor"]["deploymentStrategy"]["type"] == "Recreate")
+
+    await world.until("an InferenceService that replaces", replaced)
     assert status["phase"] == "RollingOut"
     assert "Replacing" in await world.events()
 
