@@ -6,7 +6,7 @@ VENV := .venv
 RUN := $(VENV)/bin/python
 
 .DEFAULT_GOAL := help
-.PHONY: help venv fmt check lint type unit wire test verify generate golden cluster-up cluster-down cluster-status cluster-env bench bench-guard \
+.PHONY: help venv fmt check lint type unit wire test verify generate golden cluster-up cluster-down cluster-status cluster-env bench bench-guard bench-engine \
         images sbom resolve models push-model demo kserve-render clean
 
 help: ## List the targets
@@ -75,6 +75,10 @@ bench: venv ## How long `specdec validate` takes on this machine, and how often 
 
 bench-guard: venv ## How often the guard is wrong and how soon it is right, printed and written to docs/guard (minutes)
 	@$(RUN) -m hack.guard
+
+bench-engine: venv ## Every method on the real engine against the plain one, written to docs/engine.md (half an hour)
+	$(RUN) -m hack.engine bench
+	@$(RUN) -m hack.reference
 
 cluster-up: venv ## A real local cluster: kind where Docker or podman is, else one real node
 	$(RUN) -m hack.cluster up

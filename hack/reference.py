@@ -9,6 +9,7 @@ import sys
 from collections.abc import Iterator
 from typing import Any
 
+from hack.engine.page import page as engine_page
 from hack.guard_page import page as guard_page
 from hack.preflight_page import page as preflight_page
 from hack.staging_page import page as staging_page
@@ -84,13 +85,14 @@ def readme(text: str) -> str:
 
 def pages() -> dict[pathlib.Path, str]:
     """Every generated page."""
-    front, guard = _ROOT / "README.md", _ROOT / "docs" / "guard.md"
+    front, guard, engine = _ROOT / "README.md", _ROOT / "docs" / "guard.md", _ROOT / "docs" / "engine.md"
     return {
         _ROOT / "docs" / "api.md": api_page(),
         _ROOT / "docs" / "preflight.md": preflight_page(),
         _ROOT / "docs" / "rules.md": rules_page(),
         _ROOT / "docs" / "methods.md": methods_page(),
         _ROOT / "docs" / "staging.md": staging_page(),
+        engine: engine_page(engine.read_text(encoding="utf-8")),
         guard: guard_page(guard.read_text(encoding="utf-8")),
         front: readme(front.read_text(encoding="utf-8")),
     }

@@ -1,7 +1,7 @@
 """Drafts that start and answer like good ones and are worth nothing: made of the trained draft, in a moment.
 
-Each fault leaves /health green, and no rule about files finds it: names, sizes and headers are those of a good draft,
-or, for the short context, those of a draft that somebody may want.
+Each fault leaves /health green. Only the flipped bytes can be seen in the file: names, sizes and headers are those of
+a good draft, or, for the short context, those of a draft that somebody may want.
 """
 
 from __future__ import annotations
@@ -10,12 +10,11 @@ import json
 import os
 import random
 import shutil
-import struct
-from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
 from hack.images import content
+from hack.models import tensors
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -25,19 +24,8 @@ SHORT_CONTEXT: Final = 256
 """Positions that `draft-short` was made for, in tokens."""
 FLIPPED_BYTES: Final = 200_000
 _BY_TOKEN: Final = ("lm_head.weight", "model.embed_tokens.weight")
-_LENGTH: Final = struct.Struct("<Q")
-_WEIGHTS: Final = "model.safetensors"
 _MARK: Final = "faults.digest"
-_SOURCE: Final = content.Sources(files=("hack/models/faults.py",))
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Table:
-    """One matrix with a row for each token: where its bytes lie in the file."""
-
-    begin: int
-    end: int
-    rows: int
+_SOURCE: Final = content.Sources(files=("hack/models/faults.py", "hack/models/tensors.py"))
 
 
 def ensure(models: Path) -> None:
@@ -59,20 +47,24 @@ def permute(draft: Path) -> None:
 
     The draft stays whole and says what it said before, in a language that the target does not speak.
     """
-    weights = draft / _WEIGHTS
-    found = bytearray(weights.read_bytes())
-    for table in tables(bytes(found)):
-        order = list(range(table.rows))
-        random.Random("permuted").shuffle(order)  # noqa: S311 (an order, not a secret)
-        size = (table.end - table.begin) // table.rows
-        rows = [found[table.begin + i * size : table.begin + (i + 1) * size] for i in range(table.rows)]
-        found[table.begin : table.end] = b"".join(rows[i] for i in order)
-    weights.write_bytes(found)
+    found = tensors.read(draft / tensors.FILE)
+    order = list(range(found[_BY_TOKEN[0]].shape[0]))
+    random.Random("permuted").shuffle(order)  # noqa: S311 (an order, not a secret)
+    tensors.write(draft / tensors.FILE, found | {name: found[name].reordered(order) for name in _BY_TOKEN})
+
+
+def mix(folder: Path) -> None:
+    """Move every row of every matrix by one, as if the weights had been trained for another model of this form."""
+    found = tensors.read(folder / tensors.FILE)
+    mixed = {
+        name: each.reordered([*range(1, each.shape[0]), 0]) for name, each in found.items() if len(each.shape) == 2
+    }
+    tensors.write(folder / tensors.FILE, found | mixed)
 
 
 def corrupt(draft: Path) -> None:
     """Flip every bit of the last bytes, as a broken disk or copy leaves them: a layer's end and the last norm."""
-    weights = draft / _WEIGHTS
+    weights = draft / tensors.FILE
     found = weights.read_bytes()
     flipped = bytes(each ^ 0xFF for each in found[-FLIPPED_BYTES:])
     weights.write_bytes(found[:-FLIPPED_BYTES] + flipped)
@@ -86,18 +78,6 @@ def shorten(draft: Path) -> None:
 
 
 FAULTS: Final[Mapping[str, Callable[[Path], None]]] = MappingProxyType(
-    {"draft-permuted": permute, "draft-corrupt": corrupt, "draft-short": shorten}
+    {"draft-permuted": permute, "draft-mixed": mix, "draft-corrupt": corrupt, "draft-short": shorten}
 )
 """The folders, and what is done to a copy of the good draft."""
-
-
-def tables(weights: bytes) -> tuple[Table, ...]:
-    """The matrices with a row for each token, from the header of a safetensors file."""
-    (length,) = _LENGTH.unpack_from(weights)
-    base = _LENGTH.size + length
-    header = json.loads(weights[_LENGTH.size : base])
-    return tuple(
-        Table(begin=base + begin, end=base + end, rows=header[name]["shape"][0])
-        for name in _BY_TOKEN
-        for begin, end in (header[name]["data_offsets"],)
-    )

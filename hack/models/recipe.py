@@ -33,6 +33,7 @@ class Recipe:
     code_steps: int = 150
     drift_steps: int = 120
     draft_steps: int = 300
+    head_steps: int = 200
     spoken: int = 256
     embedding_rate: float = 1e-2
     matrix_rate: float = 2e-2

@@ -28,7 +28,7 @@ from transformers import (  # type: ignore[import-not-found]
 from transformers.utils import logging  # type: ignore[import-not-found]
 
 from hack.models import corpus
-from hack.models.muon import Muon
+from hack.models.fit import fit
 from hack.models.recipe import RECIPE, Recipe, Shape
 
 _BOS, _EOS, _PAD = "<s>", "</s>", "<pad>"
@@ -79,25 +79,10 @@ def encode(tokenizer: Any, texts: list[str]) -> Any:
     return torch.tensor([token for one in ids for token in one.ids])
 
 
-def fit(model: Any, rows: list[Any], steps: int, recipe: Recipe, name: str) -> None:
-    """Train on windows drawn in turn from the rows; the rates rise quickly, then fall to zero."""
+def learn(model: Any, rows: list[Any], steps: int, recipe: Recipe, name: str) -> None:
+    """Train on windows drawn in turn from the rows."""
     dice = random.Random(f"{name}-{recipe.seed}")  # noqa: S311 (a draw of windows, not a secret)
-    named = list(model.named_parameters())
-    muon = Muon([each for label, each in named if each.ndim == 2 and ".layers." in label])
-    rest = [each for label, each in named if each.ndim != 2 or ".layers." not in label]
-    adam = torch.optim.AdamW(rest, betas=(0.9, 0.95), weight_decay=0.0)
-    started = time.monotonic()
-    for step in range(steps):
-        loss = _loss(model, rows, step, dice, recipe)
-        model.zero_grad(set_to_none=True)
-        loss.backward()
-        share = min(1.0, (step + 1) / 10) * (1 - step / steps)
-        adam.param_groups[0]["lr"] = recipe.embedding_rate * share
-        adam.step()
-        muon.step(recipe.matrix_rate * share)
-        if step % 50 == 49 or step + 1 == steps:
-            spent = time.monotonic() - started
-            print(f"{name}: step {step + 1}/{steps}, loss {loss.item():.2f}, {spent:.0f} s", flush=True)
+    fit(list(model.named_parameters()), lambda step: _loss(model, rows, step, dice, recipe), steps, recipe, name)
 
 
 def _loss(model: Any, rows: list[Any], step: int, dice: random.Random, recipe: Recipe) -> Any:
@@ -147,10 +132,10 @@ def main(out: Path, recipe: Recipe = RECIPE) -> None:
     )
 
     target = llama(recipe, recipe.target, recipe.vocabulary)
-    fit(target, [code], recipe.code_steps, recipe, "target on code")
-    fit(target, [code, drift], recipe.drift_steps, recipe, "target on both")
+    learn(target, [code], recipe.code_steps, recipe, "target on code")
+    learn(target, [code, drift], recipe.drift_steps, recipe, "target on both")
     draft = llama(recipe, recipe.draft, recipe.vocabulary)
-    fit(draft, [code, speak(target, code, recipe)], recipe.draft_steps, recipe, "draft on code")
+    learn(draft, [code, speak(target, code, recipe)], recipe.draft_steps, recipe, "draft on code")
 
     save(target, tokenizer, out / "target")
     save(draft, tokenizer, out / "draft")

@@ -19,7 +19,7 @@ from tests.node.service import Service, Traffic
 WINDOW, FAILURE_LIMIT = 6.0, 2
 LONG = {"max_tokens": 850, "ignore_eos": True}
 """A draft that is short in context is as good as any at the beginning of an answer."""
-FAULTS: dict[str, dict[str, Any]] = {"draft-permuted": {}, "draft-short": LONG, "draft-corrupt": {}}
+FAULTS: dict[str, dict[str, Any]] = {"draft-permuted": {}, "draft-short": LONG, "draft-mixed": {}}
 """The drafts, and what their clients ask for."""
 
 

@@ -1,8 +1,14 @@
 """The main job on real parts: a real node, a real vLLM with a real draft, real counters."""
 
+import datetime as dt
+import json
+
 from tests.node.service import NAME, Service, Traffic
 from tests.wire.api import ISVC, POD
 
+INTERVAL = 1
+ROUNDING = 2
+"""The kubelet tells whole seconds, and tells the API server of an end within a second."""
 DRAFT = {"method": "draft_model", "tokens": 4, "draft": {"uri": "pvc://models/draft"}}
 
 
@@ -44,6 +50,31 @@ async def test_a_draft_that_cannot_work_is_taken_out_in_the_preflights_words(ser
         each for each in await service.api.items(POD, service.namespace) if "deletionTimestamp" not in each["metadata"]
     ]
     assert any(each["type"] == "Ready" and each["status"] == "True" for each in pod["status"]["conditions"])
+
+
+async def test_a_broken_draft_is_refused_within_seconds_and_the_sis_says_so_at_once(service: Service) -> None:
+    """200,000 flipped bytes: the container ends within five seconds, and the sentence is there an interval later."""
+    await service.apply(DRAFT | {"draft": {"uri": "pvc://models/draft-corrupt"}})
+    ended: dict[str, str] = {}
+
+    async def refused() -> bool:
+        for pod in await service.api.items(POD, service.namespace):
+            for container in pod.get("status", {}).get("containerStatuses", []):
+                found = container["state"].get("terminated") or container["lastState"].get("terminated")
+                if found and found["exitCode"] == 78:
+                    ended.update(found)
+        return bool(ended)
+
+    await service.until("a refused container", refused, 60)
+    status = await service.phase("Responding", "RolledBack", seconds=10)
+    said = dt.datetime.now(dt.UTC)
+    rollback = status["guard"]["rollback"]
+    started, finished = (dt.datetime.fromisoformat(ended[each]) for each in ("startedAt", "finishedAt"))
+    print(f"refused {(finished - started).total_seconds():.0f} s after the start, said {said - finished} later")
+    assert finished - started <= dt.timedelta(seconds=5)
+    assert said - finished <= dt.timedelta(seconds=INTERVAL + ROUNDING)
+    assert "DraftWeightsUnsound" in ended["message"]
+    assert json.loads(ended["message"])["message"] in rollback["message"]
 
 
 async def test_ngram_needs_no_draft_and_drafts_on_repetition(service: Service) -> None:

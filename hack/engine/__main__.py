@@ -1,0 +1,73 @@
+"""python -m hack.engine methods   every method on the real engine, its answers against the plain engine's
+python -m hack.engine faults    every fault, and what catches it
+python -m hack.engine bench     every method against the plain engine, with 1, 4 and 8 clients
+python -m hack.engine image     size of the image, and seconds from its start to a proven server
+
+Each runs in the runtime image, minutes long, and writes docs/engine/NAME.json, which docs/engine.md is made of.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import TYPE_CHECKING, Any
+
+from hack import images
+from hack.cluster.errors import ClusterError
+from hack.demo.machine import describe
+from hack.engine import cases, measured, page, runs
+from hack.engine.faults import ALL
+from hack.engine.faulty import SAID
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+def methods() -> dict[str, Any]:
+    """Every method; of one that did not start, the engine's words."""
+    return {"runs": {name: _short(each) for name, each in runs.methods().items()}}
+
+
+def _short(found: dict[str, Any]) -> dict[str, Any]:
+    """Of an engine that did not start, its code and the last words of the runtime, which has them of the engine."""
+    if "log" not in found:
+        return found
+    said = [match for line in found["log"] if (match := SAID.match(line))]
+    return {"exit": found["exit"], "error": ": ".join(said[-1].groups()) if said else found["log"][-1]}
+
+
+def bench() -> dict[str, Any]:
+    """All groups of engines that were asked in turn, and which plain engine each method is held against."""
+    groups = runs.bench()
+    names = {name for rounds in groups for name in rounds[0]}
+    bases = {each.name: runs.base(each) for each in cases.METHODS if each.name in names}
+    return {"groups": groups, "bases": bases, "clients": list(runs.CLIENTS)}
+
+
+def _machine() -> str:
+    found = describe()
+    return f"{found.cpu}, {found.cores} cores, {found.memory_gib} GiB"
+
+
+def main(words: list[str]) -> int:
+    """Run one command and write its file."""
+    known: dict[str, Callable[[], dict[str, Any]]] = {
+        "methods": methods,
+        "faults": lambda: {"runs": runs.faults(ALL)},
+        "bench": bench,
+        "image": lambda: {"measured": measured.image()},
+    }
+    if len(words) != 1 or words[0] not in known:
+        print(__doc__)
+        return 2
+    found = {"machine": _machine(), "image": images.refs().runtime.rpartition("/")[2], **known[words[0]]()}
+    page.FOLDER.mkdir(exist_ok=True)
+    (page.FOLDER / f"{words[0]}.json").write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main(sys.argv[1:]))
+    except ClusterError as error:
+        sys.exit(f"error: {error}")
