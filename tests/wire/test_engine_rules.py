@@ -25,11 +25,7 @@ async def test_a_warning_is_a_condition_and_one_event(world: World, operator: Op
     assert "spec.engine.pipelineParallelSize" in warned["message"]
     assert "(PP-RISK)" in warned["message"]
     assert await world.child()
-
-    async def told() -> bool:
-        return "Warned" in await world.events()
-
-    await world.until("the Event", told)
+    await world.event("Warned")
     await world.apply(sis(speculation=ngram, engine={"accelerator": "nvidia"}))
 
     async def gone() -> bool:

@@ -82,7 +82,7 @@ async def test_a_pod_far_below_its_sibling_is_restarted_and_speculation_stays(
     await world.until("the bad pod deleted", one_left)
     status = await world.status()
     assert (status["guard"]["restarts"], status["guard"].get("rollback")) == (1, None)
-    assert "RestartingPod" in await world.events()
+    await world.event("RestartingPod")
     assert is_speculative(await world.child())
 
 
@@ -177,7 +177,7 @@ async def test_pods_without_room_make_the_old_ones_go_first(world: World, operat
 
     await world.until("an InferenceService that replaces", replaced)
     assert status["phase"] == "RollingOut"
-    assert "Replacing" in await world.events()
+    await world.event("Replacing")
 
 
 async def test_a_spec_that_cannot_run_leaves_the_guard_of_the_running_pods_on(

@@ -166,6 +166,14 @@ class World:
         ours = [each for each in found if each["involvedObject"]["name"] == NAME]
         return [each["reason"] for each in sorted(ours, key=lambda each: each["metadata"]["creationTimestamp"])]
 
+    async def event(self, reason: str) -> None:
+        """Waits for an Event: they are posted after what they tell of, and may come late."""
+
+        async def there() -> bool:
+            return reason in await self.events()
+
+        await self.until(f"an Event {reason}", there)
+
     async def _deployment(self, child: Object, revision: str, replicas: int, *, ready: bool) -> None:
         predictor = child["spec"]["predictor"]
         engine = {"name": "kserve-container", "image": "i", "volumeMounts": predictor["model"]["volumeMounts"]}
