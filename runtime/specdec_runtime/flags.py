@@ -15,6 +15,15 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 _SPECULATIVE = ("speculative-config", "sc")
+_SPREADING = {
+    "cpu-offload-gb",
+    "offload-backend",
+    "enable-expert-parallel",
+    "ep",
+    "enable-eplb",
+    "data-parallel-size",
+    "dp",
+}
 _SHORT = {"tp": "tensor-parallel-size", "pp": "pipeline-parallel-size", "q": "quantization"}
 _WITHOUT_DRAFT = frozenset({"ngram", "ngram_gpu", "suffix", "custom_class", "extract_hidden_states"})
 """Methods whose `model`, where there is one, is a word or a module of Python."""
@@ -42,8 +51,9 @@ class Flags:
     """Whether the tokenizer is not the one in the target's folder."""
     utilization: float = 0.9
     """Share of a device's memory that the engine may take."""
-    offloads: bool = False
-    """Whether a part of the weights stays in the host's memory."""
+    spreads: bool = False
+    """Whether a device may hold less than its share by tensor and pipeline: a part stays in the host's memory, or
+    experts are split over more devices."""
 
     @property
     def method(self) -> str | None:
@@ -84,7 +94,7 @@ def read(arguments: Sequence[str]) -> Flags:
         sampling=_sampling(values),
         tokenizer_elsewhere=bool({"tokenizer", "skip-tokenizer-init"} & values.keys()),
         utilization=_share(values),
-        offloads="cpu-offload-gb" in values,
+        spreads=bool(_SPREADING & values.keys()),
     )
 
 

@@ -48,7 +48,14 @@ def test_what_decides_of_devices_and_sampling_is_read() -> None:
     read = flags.read(["--model=/m", *words, *more])
     assert (read.tensor_parallel, read.pipeline_parallel, read.quantization, read.dtype) == (2, 3, "fp8", "float16")
     assert (read.generation_config, read.sampling, read.utilization) == ("vllm", {"min_p": 0.1}, 0.5)
-    assert read.offloads
+    assert read.spreads
+
+
+@pytest.mark.parametrize("word", ["--enable-expert-parallel", "--data-parallel-size=8", "-dp=8", "--enable_eplb"])
+def test_experts_may_lie_on_more_devices_than_tensor_parallelism_says(word: str) -> None:
+    """A model of experts that is larger than its tensor-parallel devices is then no fault."""
+    assert flags.read(["--model=/m", word]).spreads
+    assert not flags.read(["--model=/m", "--tensor-parallel-size=8"]).spreads
 
 
 @pytest.mark.parametrize("word", ["--override-generation-config={", "--gpu-memory-utilization=most"])

@@ -115,7 +115,10 @@ def test_on_a_laptop_checks_of_versions_and_places_are_left_out(tmp_path: Path) 
     assert preflight.inspect(read(models.llama(tmp_path / "x"), draft, method="medusa"), Surroundings()) == ()
 
 
-@pytest.mark.parametrize("flag", ["--cpu-offload-gb=4", "--quantization=fp8", "--load-format=dummy", "-tp=4", "-pp=4"])
+@pytest.mark.parametrize(
+    "flag",
+    ["--cpu-offload-gb=4", "--quantization=fp8", "--load-format=dummy", "-tp=4", "-pp=4", "--enable-expert-parallel"],
+)
 def test_weights_that_shrink_or_are_shared_are_not_too_large(tmp_path: Path, flag: str) -> None:
     """Refusing what would fit is worse than trying what would not."""
     memory = device.Memory(where="NVIDIA device 0", total=15_000, free=15_000)

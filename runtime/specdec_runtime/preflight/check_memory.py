@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 SMALL: Final = Rule(
     id="MemoryTooSmall",
     severity=Severity.REFUSE,
-    when="inside the image, on NVIDIA (by the driver) or a CPU (by the control group); weights are not quantised or "
-    "offloaded while they load",
+    when="inside the image, on NVIDIA (by the driver) or a CPU (by the control group); weights are not quantised "
+    "while they load, offloaded, or split over more devices than tensor and pipeline size say",
     says="The weights of target and draft, divided by the devices, fit; on a CPU the KV cache as well.",
     without="`torch.OutOfMemoryError` after minutes of loading; on a CPU the kernel kills it without a word.",
     source="facts of the device",
@@ -51,7 +51,7 @@ def memory(case: Case) -> Iterator[Finding]:
             "--model", "the memory of an Ascend device was not measured: nothing is known of it here; watch the start"
         )
     found = case.around.memory
-    if found is None or not case.load_weights or case.flags.offloads or case.flags.quantization:
+    if found is None or not case.load_weights or case.flags.spreads or case.flags.quantization:
         return
     if case.around.accelerator is Accelerator.CPU:
         yield from _on_cpu(case)
