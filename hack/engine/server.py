@@ -16,6 +16,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from specdec_runtime import family
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
@@ -59,7 +61,7 @@ class Server:
 
     def memory(self) -> int:
         """Return the resident bytes of the process and its children, as the kernel counts them."""
-        return sum(_resident(each) for each in _family(self.process.pid))
+        return sum(_resident(each) for each in (self.process.pid, *family.descendants(self.process.pid)))
 
 
 @contextmanager
@@ -114,21 +116,6 @@ def wait(server: Server, seconds: float = START_SECONDS) -> bool:
             return True
         time.sleep(0.5)
     return False
-
-
-def _family(root: int) -> list[int]:
-    children: dict[int, list[int]] = {}
-    for stat in Path("/proc").glob("[0-9]*/stat"):
-        try:
-            rest = stat.read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()
-        except OSError:
-            continue
-        children.setdefault(int(rest[1]), []).append(int(stat.parent.name))
-    found, todo = [], [root]
-    while todo:
-        found.append(todo.pop())
-        todo += children.get(found[-1], [])
-    return found
 
 
 def _resident(pid: int) -> int:

@@ -5,11 +5,13 @@ One process serves, so there is one such knowledge: the engine's entry point and
 
 from __future__ import annotations
 
-import multiprocessing
+import contextlib
 import os
 import signal
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NoReturn
+
+from specdec_runtime import family
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -77,6 +79,8 @@ def _leave(*_: object) -> NoReturn:
     """End this process and those that it has started; nothing has been served, so there is nothing to finish."""
     # Not print: the signal may have come in the middle of one.
     os.write(1, b"specdec: asked to stop before the server was up\n")
-    for child in multiprocessing.active_children():
-        child.kill()
+    # All that are below, as they are now: a worker whose parent is killed before it is nobody's child any more.
+    for each in family.descendants(os.getpid()):
+        with contextlib.suppress(OSError):
+            os.kill(each, signal.SIGKILL)
     os._exit(0)
