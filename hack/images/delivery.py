@@ -52,11 +52,15 @@ def _load_rest(ref: str, held: dict[str, int]) -> None:
         prepare(layout, held)
         shell.run(["buildah", "push", "--quiet", "--disable-compression", ref, f"oci:{layout}:{ref}"], timeout=_MINUTES)
         command = containers.client(paths.layout(), "images", "import", "-")
-        importer = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
-        with importer, tarfile.open(fileobj=importer.stdin, mode="w|") as archive:
-            pack(layout, held, archive)
+        # Its words go into a file: a pipe is closed before it has said everything, and then it ends by SIGPIPE.
+        with tempfile.TemporaryFile() as words:
+            importer = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=words)
+            with importer, tarfile.open(fileobj=importer.stdin, mode="w|") as archive:
+                pack(layout, held, archive)
+            words.seek(0)
+            told = words.read().decode(errors="replace").strip()
         if importer.returncode != 0:
-            raise ClusterError(f"`{' '.join(command)}` ended with code {importer.returncode} for {ref}")
+            raise ClusterError(f"`{' '.join(command)}` ended with code {importer.returncode} for {ref}: {told}")
 
 
 def prepare(layout: Path, held: dict[str, int]) -> None:
