@@ -35,8 +35,8 @@ class Fault:
     """One thing that is wrong.
 
     what: in the user's words. method: the name of the case that works. word: the reason of the refusal or the decision.
-    breaks: `draft`, `target`, or `cache` for one that is too small. how: what is done to a copy of that model.
-    speculation, draft: what the sis says otherwise than the case.
+    breaks: `draft` or `target`; how: what is done to a copy of that model. speculation, draft, flags: what the sis says
+    otherwise than the case. tokens: of each answer that clients ask for.
     """
 
     what: str
@@ -47,6 +47,8 @@ class Fault:
     how: spoil.Spoil | None = None
     speculation: Mapping[str, Any] = field(default_factory=dict)
     draft: str | None = None
+    flags: tuple[str, ...] = ()
+    tokens: int = 96
 
     def asked(self) -> Method:
         """Return the method with what is wrong in the spec itself."""
@@ -64,6 +66,10 @@ def _refused(what: str, word: str, how: spoil.Spoil | None, method: str = "draft
     return Fault(what=what, method=method, layer=Layer.PREFLIGHT, word=word, how=how, **more)
 
 
+def _worthless(what: str, how: spoil.Spoil, method: str = "draft_model", **more: Any) -> Fault:
+    return Fault(what=what, method=method, layer=Layer.GUARD, word="AcceptanceRateLow", how=how, **more)
+
+
 FILES: Final = (
     _refused("the draft's folder is not there", "DraftMissing", spoil.gone()),
     _refused("the target's folder is not there", "TargetMissing", spoil.gone(), breaks="target"),
@@ -76,7 +82,7 @@ FILES: Final = (
     ),
     _refused("no weights", "DraftWeightsMissing", spoil.gone("model.safetensors")),
     _refused("the weights are cut off", "DraftWeightsBroken", spoil.cut()),
-    _refused("the target's weights lack their last byte", "TargetWeightsBroken", spoil.cut(0.999999), breaks="target"),
+    _refused("the target's weights lack their last bytes", "TargetWeightsBroken", spoil.cut(0.999999), breaks="target"),
     _refused("an empty weights file", "DraftWeightsBroken", spoil.cut(0.0)),
     _refused("a header that is no JSON", "DraftWeightsBroken", spoil.header(b"not json")),
     _refused("a header longer than the file", "DraftWeightsBroken", spoil.header(b"{}", 1 << 40)),
@@ -169,8 +175,7 @@ LATER: Final = (
         method="draft_model",
         layer=Layer.START,
         word="EngineStartFailed",
-        speculation={},
-        breaks="cache",
+        flags=("--kv-cache-memory-bytes=65536",),
     ),
     Fault(
         what="an own proposer that breaks at the first request",
@@ -179,48 +184,17 @@ LATER: Final = (
         word="EngineDied",
         speculation={"customClass": "hack.engine.proposer.Broken"},
     ),
-    Fault(
-        what="weights learnt with other ids",
-        method="draft_model",
-        layer=Layer.GUARD,
-        word="AcceptanceRateLow",
-        how=spoil.permuted,
-    ),
-    Fault(
-        what="a draft made for 256 positions, long answers",
-        method="draft_model",
-        layer=Layer.GUARD,
-        word="AcceptanceRateLow",
-        how=spoil.short,
-    ),
-    Fault(
-        what="an EAGLE head of another target",
-        method="eagle",
-        layer=Layer.GUARD,
-        word="AcceptanceRateLow",
-        how=spoil.untrained,
-    ),
-    Fault(
-        what="an EAGLE-3 head of another target",
-        method="eagle3",
-        layer=Layer.GUARD,
-        word="AcceptanceRateLow",
-        how=spoil.untrained,
-    ),
-    Fault(
-        what="heads for mtp of another target",
-        method="mtp",
-        layer=Layer.GUARD,
-        word="AcceptanceRateLow",
-        how=spoil.filled("model.mtp_layers.0.input_proj.weight", 0.0),
+    _worthless("weights learnt with other ids", spoil.permuted),
+    # It is as good as any at the beginning of an answer.
+    _worthless("a draft made for 256 positions, long answers", spoil.short, tokens=850),
+    _worthless("an EAGLE head of another target", spoil.untrained, "eagle"),
+    _worthless("an EAGLE-3 head of another target", spoil.untrained, "eagle3"),
+    _worthless(
+        "mtp heads with a projection of zeros",
+        spoil.filled("model.mtp_layers.0.input_proj.weight", 0.0),
+        "mtp",
         breaks="target",
     ),
-    Fault(
-        what="Medusa heads of another target",
-        method="medusa",
-        layer=Layer.GUARD,
-        word="AcceptanceRateLow",
-        how=spoil.untrained,
-    ),
+    _worthless("Medusa heads of another target", spoil.untrained, "medusa"),
 )
 ALL: Final = (*FILES, *PAIRS, *HEADS, *LATER)

@@ -2,7 +2,7 @@
 
     python -m hack.engine.faulty WORK.json OUT.json
 
-WORK.json: {"prompts": file, "runs": [{"name", "flags", "kind", "sampling"}]}. Where nothing stops the engine, clients
+WORK.json: {"prompts": file, "runs": [{"name", "flags", "tokens"}]}. Where nothing stops the engine, clients
 ask it for a while and its metrics are recorded, for the guard to judge.
 """
 
@@ -14,15 +14,11 @@ import sys
 import threading
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from hack.engine import server, several
+from specdec_runtime.refusal import EXIT_CODE
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-REFUSED: Final = 78
-"""Exit code of the runtime's preflight."""
 SAID: Final = re.compile(r"^specdec: (?:refused to start|ended): (\w+): (.*)$")
 _LISTENS: Final = "Application startup complete"
 _START_SECONDS: Final = 120
@@ -30,14 +26,14 @@ SECONDS: Final = 20.0
 """How long clients ask: three windows of six seconds and what it takes to begin."""
 
 
-def run(flags: list[str], prompts: list[str], sampling: Mapping[str, Any]) -> dict[str, Any]:
+def run(flags: list[str], prompts: list[str], tokens: int) -> dict[str, Any]:
     """Start one engine; return what came of it."""
     with server.started(flags) as engine:
         up = server.wait(engine, _START_SECONDS)
         if not up:
             return _stopped(engine)
         scrapes: list[dict[str, Any]] = []
-        asked = _ask_for_a_while(engine, prompts, sampling, scrapes)
+        asked = _ask_for_a_while(engine, prompts, tokens, scrapes)
         if engine.process.poll() is not None:
             return _stopped(engine)
         return {"layer": "guard", "seconds": round(engine.ready or 0.0, 1), "scrapes": scrapes, "answers": asked}
@@ -50,7 +46,7 @@ def _stopped(engine: server.Server) -> dict[str, Any]:
     log = engine.words()
     said = next((found for line in reversed(log) if (found := SAID.match(line))), None)
     listened = any(_LISTENS in line for line in log)
-    layer = "preflight" if code == REFUSED else "prove" if listened else "start"
+    layer = "preflight" if code == EXIT_CODE else "prove" if listened else "start"
     reason, message = said.groups() if said else (None, _error(log))
     return {
         "layer": layer,
@@ -67,9 +63,7 @@ def _error(log: list[str]) -> str:
     return next((line for line in reversed(log) if re.search(r"\w(Error|Exception)\b", line)), "")[-300:]
 
 
-def _ask_for_a_while(
-    engine: server.Server, prompts: list[str], sampling: Mapping[str, Any], scrapes: list[dict[str, Any]]
-) -> int:
+def _ask_for_a_while(engine: server.Server, prompts: list[str], tokens: int, scrapes: list[dict[str, Any]]) -> int:
     """Send prompts one after the other and look at the metrics each second; return how many were answered."""
     over, answered = threading.Event(), 0
 
@@ -88,8 +82,8 @@ def _ask_for_a_while(
     deadline = time.monotonic() + SECONDS
     try:
         while time.monotonic() < deadline:
-            body = {"model": "m", "prompt": prompts[answered % len(prompts)], "max_tokens": 96, "temperature": 0}
-            engine.ask("/v1/completions", {**body, "ignore_eos": True, **sampling})
+            body = {"model": "m", "prompt": prompts[answered % len(prompts)], "max_tokens": tokens, "temperature": 0}
+            engine.ask("/v1/completions", body | {"ignore_eos": True})
             answered += 1
     except RuntimeError as error:
         print(f"  {error}", flush=True)
@@ -105,7 +99,7 @@ def main(work: Path, out: Path) -> None:
     prompts = json.loads(Path(asked["prompts"]).read_text(encoding="utf-8"))["code"]
 
     def do(each: dict[str, Any]) -> dict[str, Any]:
-        result = run(each["flags"], prompts, each.get("sampling", {}))
+        result = run(each["flags"], prompts, each["tokens"])
         print(f"{each['name']}: {result['layer']} {result.get('reason') or ''} {result['seconds']} s", flush=True)
         return result
 

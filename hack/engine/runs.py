@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from hack.engine.faults import Fault
 
 CLIENTS: Final = (1, 4, 8)
-BENCH_ROUNDS: Final = 3
+_ROUNDS: Final = 3
 _SIDE_BY_SIDE: Final = 3
 
 
@@ -39,13 +39,13 @@ def methods(names: Sequence[str] = ()) -> dict[str, Any]:
     return found
 
 
-def bench(rounds: int = BENCH_ROUNDS) -> list[list[dict[str, Any]]]:
+def bench() -> list[list[dict[str, Any]]]:
     """Time the methods that draft, each in its plainest form, three at once beside the plain engine."""
     models = zoo.ensure()
     timed = [each for each in cases.METHODS if each.drafts and each.name == each.speculation["method"]]
     groups = [timed[at : at + _SIDE_BY_SIDE] for at in range(0, len(timed), _SIDE_BY_SIDE)]
     runs = [_once([each for method in group for each in _with_base(method, models)]) for group in groups]
-    work = {"models": str(models), "groups": runs, "rounds": rounds, "clients": list(CLIENTS)}
+    work = {"models": str(models), "groups": runs, "rounds": _ROUNDS, "clients": list(CLIENTS)}
     found: list[list[dict[str, Any]]] = _ask("hack.engine.bench", models, work)
     return found
 

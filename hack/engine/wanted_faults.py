@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import shutil
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from hack.engine import wanted
-from hack.engine.faults import Fault, Layer
 from hack.models import store
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
-_LONG: Final = {"max_tokens": 850}
-"""A draft that is short in context is as good as any at the beginning of an answer."""
-_TINY_CACHE: Final = "--kv-cache-memory-bytes=65536"
+    from hack.engine.faults import Fault
 
 
 def prepare(faults: Iterable[Fault], models: Path, scratch: Path) -> list[dict[str, Any]]:
@@ -32,8 +29,4 @@ def _prepared(number: int, fault: Fault, models: Path, scratch: Path) -> dict[st
         broken = method.target if fault.breaks == "target" else method.draft
         fault.how(folder / str(broken))
     store.open_to_pods(folder)
-    flags = wanted.flags(method, folder)
-    if fault.breaks == "cache":
-        flags.append(_TINY_CACHE)
-    sampling = _LONG if fault.layer is Layer.GUARD and "256" in fault.what else {}
-    return {"name": fault.what, "flags": flags, "sampling": sampling}
+    return {"name": fault.what, "flags": [*wanted.flags(method, folder), *fault.flags], "tokens": fault.tokens}

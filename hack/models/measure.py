@@ -19,7 +19,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from specdec_runtime import counters
+from hack.engine.counted import moved
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -27,9 +27,6 @@ if TYPE_CHECKING:
 _TOKENS = 96
 _PROMPTS = 16
 _START_SECONDS = 240
-_ACCEPTED = "vllm:spec_decode_num_accepted_tokens_total"
-_DRAFTED = "vllm:spec_decode_num_draft_tokens_total"
-_POSITIONS = "vllm:spec_decode_num_accepted_tokens_per_pos_total"
 
 
 def ask(port: int, path: str, body: dict[str, Any] | None = None) -> str:
@@ -100,13 +97,10 @@ def traffic(port: int, prompts: Sequence[str]) -> dict[str, float]:
         body = {"model": "m", "prompt": prompt, "max_tokens": _TOKENS, "temperature": 0, "ignore_eos": True}
         generated += json.loads(ask(port, "/v1/completions", body))["usage"]["completion_tokens"]
     seconds, after = time.monotonic() - started, ask(port, "/metrics")
-    moved = {
-        name: (counters.total(after, name) or 0.0) - (counters.total(before, name) or 0.0)
-        for name in (_ACCEPTED, _DRAFTED)
-    }
+    found = moved(before, after)
     numbers = {"tokens_per_second": round(generated / seconds, 1)}
-    if moved[_DRAFTED]:
-        numbers |= {"acceptance": round(moved[_ACCEPTED] / moved[_DRAFTED], 4), "drafted": moved[_DRAFTED]}
+    if found["drafted"]:
+        numbers |= {"acceptance": found["acceptance"], "drafted": found["drafted"]}
     return numbers
 
 
