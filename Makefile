@@ -25,7 +25,7 @@ $(VENV)/bin/uv: | $(VENV)/bin/python
 	$(RUN) -m pip install --quiet uv==$(UV_VERSION)
 
 $(VENV)/.synced: uv.lock pyproject.toml | $(VENV)/bin/uv
-	VIRTUAL_ENV=$(VENV) $(VENV)/bin/uv sync --quiet --frozen --inexact --active --extra test --extra demo --compile-bytecode
+	VIRTUAL_ENV=$(VENV) $(VENV)/bin/uv sync --quiet --frozen --inexact --active --extra test --extra demo --extra docs --compile-bytecode
 	@touch $@
 
 fmt: venv ## Format the code
