@@ -1,0 +1,46 @@
+"""Fixtures of the browser tests: one Chromium a test, and the page with every kind of service."""
+
+import socket
+from collections.abc import AsyncIterator
+
+import pytest
+from hack.browser.session import browsing
+from hack.cluster.errors import ClusterError
+from playwright.async_api import Browser
+
+from specdec_operator.web.seen import Seen
+from specdec_operator.web.server import WebServer
+from tests.unit.web_samples import HOSTILE, NOW, fleet, sample, spoiled
+
+
+@pytest.fixture
+async def browser() -> AsyncIterator[Browser]:
+    """A real headless Chromium; the test is skipped, with the reason, where none can be had."""
+    try:
+        async with browsing() as found:
+            yield found
+    except ClusterError as error:
+        pytest.skip(str(error))
+
+
+@pytest.fixture
+def seen() -> Seen:
+    """Every sample, and one in which every text is hostile and long."""
+    found = fleet()
+    body = spoiled(sample("watching"))
+    body["metadata"] |= {"namespace": "team-b", "name": "hostile"}
+    body["status"]["message"] = HOSTILE + "x" * 300
+    found.note(body, deleted=False)
+    return found
+
+
+@pytest.fixture
+async def base(seen: Seen) -> AsyncIterator[str]:
+    """The address of the page."""
+    with socket.socket() as held:
+        held.bind(("127.0.0.1", 0))
+        port = held.getsockname()[1]
+    server = WebServer(seen, clock=NOW.timestamp)
+    await server.start("127.0.0.1", port)
+    yield f"http://127.0.0.1:{port}"
+    await server.stop()
