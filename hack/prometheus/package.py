@@ -1,4 +1,4 @@
-"""Where the program comes from: the machine's own, or Debian's package, unpacked into the cache."""
+"""Where the programs come from: the machine's own, or Debian's package, unpacked into the cache."""
 
 import fcntl
 import os
@@ -11,27 +11,37 @@ from hack.cluster import paths, shell
 from hack.cluster.errors import ClusterError
 
 _PACKAGE = "prometheus"
-_PROGRAM = pathlib.Path("usr/bin/prometheus")
+_PROGRAMS = pathlib.Path("usr/bin")
 
 
 def ensure(say: Callable[[str], None] = print) -> pathlib.Path:
-    """Return the path of the program, after fetching it where it is missing. Two callers fetch it once."""
-    if own := shutil.which(_PACKAGE):
+    """Return the path of the server, after fetching it where it is missing. Two callers fetch it once."""
+    return _ensure("prometheus", say)
+
+
+def promtool(say: Callable[[str], None] = print) -> pathlib.Path:
+    """Return the path of the program that checks and tests rules; it comes with the server."""
+    return _ensure("promtool", say)
+
+
+def _ensure(name: str, say: Callable[[str], None]) -> pathlib.Path:
+    if own := shutil.which(name):
         return pathlib.Path(own)
     target = paths.cache() / "prometheus"
-    if not (target / _PROGRAM).exists():
+    program = target / _PROGRAMS / name
+    if not program.exists():
         target.mkdir(parents=True, exist_ok=True)
         with (target.parent / "prometheus.lock").open("w") as handle:
             fcntl.flock(handle, fcntl.LOCK_EX)
-            if not (target / _PROGRAM).exists():
-                _fetch(target, say)
-    return target / _PROGRAM
+            if not program.exists():
+                _fetch(name, target, say)
+    return program
 
 
-def _fetch(target: pathlib.Path, say: Callable[[str], None]) -> None:
+def _fetch(name: str, target: pathlib.Path, say: Callable[[str], None]) -> None:
     if any(shutil.which(each) is None for each in ("apt-get", "dpkg-deb")):
         raise ClusterError(
-            "there is no program `prometheus` on PATH, and without apt-get and dpkg-deb Debian's cannot be fetched: "
+            f"there is no program `{name}` on PATH, and without apt-get and dpkg-deb Debian's cannot be fetched: "
             "install one (https://prometheus.io/download)"
         )
     say(f"fetching Debian's package {_PACKAGE}")

@@ -1,30 +1,60 @@
-"""The operator's own Prometheus metrics, behind verbs. Series of a deleted sis are removed."""
+"""The operator's own Prometheus metrics about its process: turns, reads of pods, requests, leadership.
 
+Those about each sis are in sis_metrics.py. Label values are words of the code, so that their number is bounded.
+"""
+
+import platform
 from collections.abc import Iterator
 from contextlib import contextmanager
+from enum import StrEnum
 from typing import Final
 
 from prometheus_client import Counter, Gauge, Histogram, start_http_server
 
-from specdec_operator.control.findings import Findings
-from specdec_operator.control.wakeups import Key
-from specdec_operator.guard.state import Phase
+from specdec_operator import __version__
+from specdec_operator.errors import OperatorError
 
-_SIS: Final = ("namespace", "name")
+UNEXPECTED: Final = "Unexpected"
+"""Reason of a turn that ended in a fault of the operator's own."""
 
-_RATE = Gauge("specdec_acceptance_rate", "Accepted / drafted tokens in the last measured window.", _SIS)
-_LENGTH = Gauge("specdec_acceptance_length", "1 + accepted tokens / drafts in the last measured window.", _SIS)
-_SPEEDUP = Gauge("specdec_speedup", "Plain time per output token / that with speculation, at the same load.", _SIS)
-_WOULD = Gauge("specdec_would_act", "1 while the guard would have acted, were it free to: Observe, or held.", _SIS)
-_PHASE = Gauge("specdec_phase", "1 for the guard's present phase, 0 for the others.", (*_SIS, "phase"))
-_FAILURES = Gauge("specdec_failing_windows", "Failing windows in a row.", _SIS)
-_SPECULATING = Gauge("specdec_speculating", "1 while the pods are asked to speculate.", _SIS)
-_ROLLBACKS = Gauge("specdec_rollbacks", "Rollbacks so far, as kept in the status.", _SIS)
-_SILENT = Gauge("specdec_pods_without_metrics", "Pods that did not answer with metrics at the last look.", _SIS)
-_TURN = Histogram("specdec_turn_seconds", "Duration of one turn of the loop.")
-_FAILED_TURNS = Counter("specdec_turn_failures", "Turns that failed and are tried again.", ("reason",))
 
-_PER_SIS: Final = (_RATE, _LENGTH, _SPEEDUP, _WOULD, _FAILURES, _SPECULATING, _ROLLBACKS, _SILENT)
+class Source(StrEnum):
+    """Where counters are read."""
+
+    POD = "pod"
+    PROMETHEUS = "prometheus"
+
+
+class Failure(StrEnum):
+    """Why a read failed."""
+
+    TIMEOUT = "Timeout"
+    """No answer within the time that a read may take."""
+    CONNECTION = "Connection"
+    """Nobody there, or the connection broke off: a network policy, a mesh, a pod on its way out."""
+    UNREADABLE = "Unreadable"
+    """Another HTTP status than 200, too long, or no counters of an engine."""
+
+
+_TURN: Final = Histogram("specdec_turn_seconds", "Duration of one turn of the loop.")
+_FAILED_TURNS: Final = Counter("specdec_turn_failures", "Turns that failed and are tried again.", ("reason",))
+_LOOPS: Final = Gauge("specdec_loops", "Loops that run here: one a sis.")
+_LEADER: Final = Gauge("specdec_leader", "1 while this replica runs the loops; always 1 without leader election.")
+_READS: Final = Counter("specdec_scrapes", "Reads of counters: a pod's page, or one query for all pods.", ("source",))
+_FAILED_READS: Final = Counter("specdec_scrape_failures", "Reads that failed, by why.", ("source", "kind"))
+_REQUESTS: Final = Counter("specdec_api_requests", "Requests of the loops to the API server; no watches.", ("verb",))
+_FAILED_REQUESTS: Final = Counter(
+    "specdec_api_errors", "Those that failed, by HTTP status; `none`: no answer.", ("verb", "code")
+)
+_BUILD: Final = Gauge("specdec_build_info", "1, with the version as labels.", ("version", "python"))
+
+_LEADER.set(1)
+_FAILED_TURNS.labels(UNEXPECTED)
+_BUILD.labels(__version__, platform.python_version()).set(1)
+for _source in Source:
+    _READS.labels(_source)
+    for _kind in Failure:
+        _FAILED_READS.labels(_source, _kind)
 
 
 def serve(port: int) -> None:
@@ -34,9 +64,15 @@ def serve(port: int) -> None:
 
 @contextmanager
 def turn_timed() -> Iterator[None]:
-    """Times one turn."""
-    with _TURN.time():
-        yield
+    """Times one turn, and counts it where it ends in a fault of the operator's own; others count by turn_failed."""
+    try:
+        with _TURN.time():
+            yield
+    except OperatorError:
+        raise
+    except Exception:
+        turn_failed(UNEXPECTED)
+        raise
 
 
 def turn_failed(reason: str) -> None:
@@ -44,27 +80,36 @@ def turn_failed(reason: str) -> None:
     _FAILED_TURNS.labels(reason).inc()
 
 
-def observe(key: Key, found: Findings, *, silent: int) -> None:
-    """Shows what one turn found."""
-    _SILENT.labels(*key).set(silent)
-    state, judged = found.state, found.judged
-    evidence = judged.evidence if judged else None
-    for phase in Phase:
-        _PHASE.labels(*key, phase.value).set(phase is state.phase)
-    _FAILURES.labels(*key).set(state.failures)
-    _ROLLBACKS.labels(*key).set(state.rollbacks)
-    _SPECULATING.labels(*key).set(found.plan.speculation is not None)
-    if evidence is not None and evidence.acceptance_rate is not None and evidence.acceptance_length is not None:
-        _RATE.labels(*key).set(evidence.acceptance_rate)
-        _LENGTH.labels(*key).set(evidence.acceptance_length)
-    if judged is not None and judged.comparison is not None:
-        _SPEEDUP.labels(*key).set(judged.comparison.speedup)
-    would = found.state.would
-    _WOULD.labels(*key).set(would is not None)
+def loops(running: int) -> None:
+    """Shows how many loops run."""
+    _LOOPS.set(running)
 
 
-def forget(key: Key) -> None:
-    """Removes the series of a deleted sis."""
-    for metric in _PER_SIS:
-        metric.remove_by_labels({"namespace": key[0], "name": key[1]})
-    _PHASE.remove_by_labels({"namespace": key[0], "name": key[1]})
+def leading(leads: bool) -> None:
+    """Shows whether this replica runs the loops. Never called where there is no election."""
+    _LEADER.set(leads)
+
+
+def read(source: Source, failure: Failure | None = None) -> None:
+    """Counts one read of counters. failure: why it failed; None: it did not."""
+    _READS.labels(source).inc()
+    if failure is not None:
+        _FAILED_READS.labels(source, failure).inc()
+
+
+def failure_of(error: Exception) -> Failure:
+    """The kind of an error that a read raised: of aiohttp, asyncio or our own."""
+    if isinstance(error, TimeoutError):
+        return Failure.TIMEOUT
+    return Failure.UNREADABLE if isinstance(error, ValueError) else Failure.CONNECTION
+
+
+@contextmanager
+def requested(verb: str) -> Iterator[None]:
+    """Counts one request to the API server, and how it ended."""
+    _REQUESTS.labels(verb).inc()
+    try:
+        yield
+    except Exception as error:
+        _FAILED_REQUESTS.labels(verb, str(getattr(error, "status", None) or "none")).inc()
+        raise

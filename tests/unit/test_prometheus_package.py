@@ -1,6 +1,7 @@
 """Where the tests' Prometheus comes from, without fetching anything."""
 
 import pathlib
+from collections.abc import Callable
 
 import pytest
 from hack.cluster.errors import ClusterError
@@ -21,20 +22,28 @@ def _program(path: pathlib.Path) -> pathlib.Path:
     return path
 
 
-def test_the_machines_own_comes_first(tmp_path: pathlib.Path) -> None:
+PROGRAMS = pytest.mark.parametrize(("name", "ensure"), [("prometheus", package.ensure), ("promtool", package.promtool)])
+
+
+@PROGRAMS
+def test_the_machines_own_comes_first(tmp_path: pathlib.Path, name: str, ensure: Callable[[], pathlib.Path]) -> None:
     """Whoever installed one wants that one."""
-    _program(tmp_path / "cache" / "prometheus" / "usr" / "bin" / "prometheus")
-    own = _program(tmp_path / "bin" / "prometheus")
-    assert package.ensure() == own
+    _program(tmp_path / "cache" / "prometheus" / "usr" / "bin" / name)
+    own = _program(tmp_path / "bin" / name)
+    assert ensure() == own
 
 
-def test_what_was_fetched_once_is_not_fetched_again(tmp_path: pathlib.Path) -> None:
+@PROGRAMS
+def test_what_was_fetched_once_is_not_fetched_again(
+    tmp_path: pathlib.Path, name: str, ensure: Callable[[], pathlib.Path]
+) -> None:
     """Here nothing could be."""
-    cached = _program(tmp_path / "cache" / "prometheus" / "usr" / "bin" / "prometheus")
-    assert package.ensure() == cached
+    cached = _program(tmp_path / "cache" / "prometheus" / "usr" / "bin" / name)
+    assert ensure() == cached
 
 
-def test_where_none_can_be_had_the_way_out_is_told() -> None:
+@PROGRAMS
+def test_where_none_can_be_had_the_way_out_is_told(name: str, ensure: Callable[[], pathlib.Path]) -> None:
     """Without Debian's programs there is nothing to fetch it with."""
-    with pytest.raises(ClusterError, match=r"no program `prometheus` on PATH.*install one"):
-        package.ensure()
+    with pytest.raises(ClusterError, match=rf"no program `{name}` on PATH.*install one"):
+        ensure()

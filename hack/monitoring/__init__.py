@@ -1,0 +1,1 @@
+"""Alerts, recording rules and dashboards from code: one source for plain Prometheus, its operator and Helm."""

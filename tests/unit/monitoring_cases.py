@@ -1,0 +1,198 @@
+"""When the alerts about services fire and when they do not: series in promtool's notation, a value a minute."""
+
+from dataclasses import dataclass, field
+
+LLAMA = {"namespace": "team-a", "name": "llama"}
+ON = 'namespace="team-a",name="llama",instance="operator"'
+"""Labels of a series as it is scraped: the operator's own pod is told too."""
+OTHER_POD = ON.replace("operator", "its successor")
+_VERDICT = f"specdec_verdict{{{ON},outcome="
+_INFO = f'specdec_service_info{{{ON},mode="Enforce",accelerator="nvidia",method='
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Case:
+    """An alert some minutes after the beginning. labels: of the alert that fires, but its severity; None: it does not.
+
+    summary, description: what it says.
+    """
+
+    alert: str
+    when: str
+    series: dict[str, str]
+    minutes: int
+    labels: dict[str, str] | None = None
+    summary: str = ""
+    description: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Twice:
+    """An alert that fires with some series and does not with others.
+
+    others: what is different, and the series then. tight: whether a minute earlier is too early.
+    """
+
+    alert: str
+    minutes: int
+    fires: dict[str, str]
+    summary: str
+    description: str
+    others: dict[str, dict[str, str]]
+    labels: dict[str, str] = field(default_factory=lambda: LLAMA)
+    tight: bool = True
+
+    def cases(self) -> tuple[Case, ...]:
+        """The case that fires, the same too early, and those that do not."""
+        fires = Case(
+            alert=self.alert,
+            when="it fires",
+            series=self.fires,
+            minutes=self.minutes,
+            labels=self.labels,
+            summary=self.summary,
+            description=self.description,
+        )
+        others = (
+            Case(alert=self.alert, when=when, series=series, minutes=self.minutes)
+            for when, series in self.others.items()
+        )
+        early = Case(alert=self.alert, when="too early", series=self.fires, minutes=self.minutes - 1)
+        return (fires, *([early] if self.tight else []), *others)
+
+
+def _acceptance(rate: float, method: str, least: float) -> dict[str, str]:
+    return {
+        f"specdec_acceptance_rate{{{ON}}}": f"{rate}x60",
+        f"specdec_acceptance_rate_threshold{{{ON}}}": f"{least}x60",
+        f'{_INFO}"{method}"}}': "1x60",
+    }
+
+
+ABOUT_SERVICES = (
+    Twice(
+        alert="SpecdecAcceptanceLow",
+        minutes=30,
+        fires=_acceptance(0.45, "eagle3", 0.4),
+        summary="team-a/llama: the draft is hardly accepted",
+        description="team-a/llama accepts 45% of its drafted tokens: less than one expects of its method, "
+        "for half an hour.",
+        others={
+            "it is as usual": _acceptance(0.6, "eagle3", 0.4),
+            "a look-up lives there": _acceptance(0.45, "ngram", 0.2),
+            "it was low for a while": _acceptance(0.6, "eagle3", 0.4)
+            | {f"specdec_acceptance_rate{{{ON}}}": "0.3x20 0.6x40"},
+            "it was low for half an hour less a minute": _acceptance(0.45, "eagle3", 0.4)
+            | {f"specdec_acceptance_rate{{{ON}}}": "0.6 0.3x60"},
+        },
+    ),
+    Twice(
+        alert="SpecdecAcceptanceLow",
+        minutes=30,
+        fires=_acceptance(0.15, "ngram", 0.2),
+        summary="team-a/llama: the draft is hardly accepted",
+        description="team-a/llama accepts 15% of its drafted tokens: less than one expects of its method, "
+        "for half an hour.",
+        others={},
+    ),
+    Twice(
+        alert="SpecdecAcceptanceTooHigh",
+        minutes=60,
+        fires={f"specdec_acceptance_rate{{{ON}}}": "1x70"},
+        summary="team-a/llama: the draft is always right",
+        description="team-a/llama accepts 100% of its drafted tokens, for an hour: "
+        "the draft may be the target itself, or acceptance is pretended.",
+        others={"a very good draft": {f"specdec_acceptance_rate{{{ON}}}": "0.97x70"}},
+    ),
+    Twice(
+        alert="SpecdecRolledBack",
+        minutes=1,
+        tight=False,
+        fires={f'specdec_rolled_back{{{ON},reason="AcceptanceRateLow",to="Baseline"}}': "1x5"},
+        labels=LLAMA | {"reason": "AcceptanceRateLow", "to": "Baseline"},
+        summary="team-a/llama: speculation was rolled back",
+        description="team-a/llama was rolled back to Baseline for AcceptanceRateLow; it serves on.",
+        others={
+            "the user asked for it": {f'specdec_rolled_back{{{ON},reason="Requested",to="Baseline"}}': "1x5"},
+            "it was taken back": {f'specdec_rolled_back{{{ON},reason="TooSlow",to="Baseline"}}': "1 stale"},
+        },
+    ),
+    Twice(
+        alert="SpecdecStalled",
+        minutes=10,
+        fires={f"specdec_stalled{{{ON}}}": "1x5 stale", f"specdec_stalled{{{OTHER_POD}}}": "_x5 1x10"},
+        summary="team-a/llama: somebody has to act",
+        description="team-a/llama has been Stalled for ten minutes: its spec is refused, "
+        "or not even plain pods come up.",
+        others={"it goes on": {f"specdec_stalled{{{ON}}}": "1x8 0x10"}},
+    ),
+    Twice(
+        alert="SpecdecNotDrafting",
+        minutes=5,
+        fires={f'{_VERDICT}"Fail",reason="NotDrafting"}}': "1x10"},
+        summary="team-a/llama: nothing is drafted",
+        description="team-a/llama generates tokens and has drafted none for five minutes.",
+        others={"it drafts badly": {f'{_VERDICT}"Fail",reason="AcceptanceRateLow"}}': "1x10"}},
+    ),
+    Twice(
+        alert="SpecdecInconclusive",
+        minutes=120,
+        fires={
+            f'{_VERDICT}"Inconclusive",reason="NotSignificant"}}': "1x60 stale",
+            f'{_VERDICT}"Inconclusive",reason="ScrapeFailed"}}': "_x60 1x80",
+        },
+        summary="team-a/llama: two hours of traffic have proved nothing",
+        description="The windows of team-a/llama have been inconclusive for two hours, now for ScrapeFailed: "
+        "nobody guards it.",
+        others={
+            "nobody asks it anything": {f'{_VERDICT}"Inconclusive",reason="NoTraffic"}}': "1x130"},
+            "a window passed": {
+                f'{_VERDICT}"Inconclusive",reason="NotSignificant"}}': "1x60 stale _x3 1x60",
+                f'{_VERDICT}"Pass",reason="Accepted"}}': "_x60 1x3 stale",
+            },
+        },
+    ),
+    Twice(
+        alert="SpecdecWithoutTraffic",
+        minutes=24 * 60,
+        fires={f'{_VERDICT}"Inconclusive",reason="NoTraffic"}}': "1x1500"},
+        summary="team-a/llama: too little traffic to judge by",
+        description="A day of windows of team-a/llama had too little traffic to judge the draft by, now for NoTraffic.",
+        others={"there is traffic": {f'{_VERDICT}"Inconclusive",reason="NotSignificant"}}': "1x1500"}},
+    ),
+    Twice(
+        alert="SpecdecPodsWithoutMetrics",
+        minutes=15,
+        fires={f"specdec_pods_without_metrics{{{ON}}}": "2x20"},
+        summary="team-a/llama: pods do not tell their metrics",
+        description="2 pods of team-a/llama have not answered with metrics for a quarter of an hour.",
+        others={"all answer": {f"specdec_pods_without_metrics{{{ON}}}": "2x10 0x10"}},
+    ),
+    Twice(
+        alert="SpecdecSlowerThanPlain",
+        minutes=15,
+        fires={f"specdec_speedup_high{{{ON}}}": "0.87x20", f"specdec_speculating{{{ON}}}": "1x20"},
+        summary="team-a/llama: speculation slows it down",
+        description="team-a/llama is at most 0.87 times as fast as without speculation (95 %).",
+        others={
+            "it may be faster": {
+                f"specdec_speedup{{{ON}}}": "0.95x20",
+                f"specdec_speedup_high{{{ON}}}": "1.02x20",
+                f"specdec_speculating{{{ON}}}": "1x20",
+            },
+            "it no longer speculates": {
+                f"specdec_speedup_high{{{ON}}}": "0.87x20",
+                f"specdec_speculating{{{ON}}}": "1x5 0x20",
+            },
+        },
+    ),
+    Twice(
+        alert="SpecdecWouldAct",
+        minutes=15,
+        fires={f"specdec_would_act{{{ON}}}": "1x20"},
+        summary="team-a/llama: the guard would act and may not",
+        description="The guard of team-a/llama only observes, or is held, "
+        "and has wanted to act for a quarter of an hour.",
+        others={"it would not": {f"specdec_would_act{{{ON}}}": "0x20"}},
+    ),
+)
