@@ -2,26 +2,35 @@
 
 import asyncio
 import logging
+import platform
 import time
+from collections.abc import Callable
+from functools import partial
 
 import kopf
 
 from specdec_operator import metrics
-from specdec_operator.cluster import ApiServer
+from specdec_operator.cluster import ApiServer, Cluster
+from specdec_operator.control import served
 from specdec_operator.control.handlers import REGISTRY, App
 from specdec_operator.control.loop import Loop
 from specdec_operator.control.readers import Readers
 from specdec_operator.control.stores import Stores
 from specdec_operator.control.surroundings import Surroundings
 from specdec_operator.control.wakeups import Wakeups
+from specdec_operator.fenced import Fenced
+from specdec_operator.leading import lead
 from specdec_operator.prometheus import PrometheusReader
 from specdec_operator.scrape import Scraper
 from specdec_operator.settings import Settings, read_settings
+from specdec_operator.web.seen import Seen
+from specdec_operator.web.server import WebServer
 
 
-async def operate(settings: Settings, stop: asyncio.Event | None = None) -> None:
-    """Runs until stopped."""
-    cluster = await ApiServer.connect()
+async def operate(settings: Settings, may_write: Callable[[], bool] = lambda: True) -> None:
+    """Runs until stopped. may_write: whether this replica leads."""
+    api_server = await ApiServer.connect()
+    cluster = Fenced(api_server, may_write)
     prometheus = PrometheusReader(clock=time.time, timeout=settings.scrape_timeout, limit=settings.scrape_limit)
     scraper = Scraper(timeout=settings.scrape_timeout, limit=settings.scrape_limit)
     stores = Stores()
@@ -34,20 +43,37 @@ async def operate(settings: Settings, stop: asyncio.Event | None = None) -> None
     )
     readers = Readers(scraper, prometheus, clock=time.time)
     loop = Loop(cluster, readers, stores, surroundings, clock=time.time, prometheus=settings.prometheus_urls)
+    seen = Seen(stores.pods)
+    page = WebServer(seen, names=settings.web_hosts, clock=time.time)
+    app = App(loop=loop, stores=stores, wakeups=Wakeups(), seen=seen, turned=time.time())
+    try:
+        await page.start(settings.web_address, settings.web_port)
+        while await _watch(settings, cluster, app):
+            pass
+    finally:
+        await page.stop()
+        await scraper.close()
+        await prometheus.close()
+        await api_server.close()
+
+
+async def _watch(settings: Settings, cluster: Cluster, app: App) -> bool:
+    """Runs kopf until it is stopped. Returns whether to run it anew: the cluster serves more than it did."""
+    arrived = asyncio.Event()
+    waiting = asyncio.create_task(served.wait_for(cluster, await served.missing(cluster), arrived))
     try:
         await kopf.operator(
             registry=REGISTRY,
-            memo=App(loop=loop, stores=stores, wakeups=Wakeups(), turned=time.time()),
+            memo=app,
             standalone=True,
             clusterwide=not settings.namespaces,
             namespaces=settings.namespaces,
             liveness_endpoint=f"http://0.0.0.0:{settings.health_port}/healthz",
-            stop_flag=stop,
+            stop_flag=arrived,
         )
     finally:
-        await scraper.close()
-        await prometheus.close()
-        await cluster.close()
+        waiting.cancel()
+    return arrived.is_set()
 
 
 def main() -> None:
@@ -58,7 +84,10 @@ def main() -> None:
         logging.getLogger(name).setLevel(logging.WARNING)
     logging.getLogger("specdec_operator").setLevel(settings.log_level)
     metrics.serve(settings.metrics_port)
-    asyncio.run(operate(settings))
+    if settings.leader_lease:
+        asyncio.run(lead(settings, partial(operate, settings), identity=platform.node()))
+    else:
+        asyncio.run(operate(settings))
 
 
 if __name__ == "__main__":

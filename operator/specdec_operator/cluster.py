@@ -16,7 +16,8 @@ from kubernetes.aio.client.exceptions import ApiException
 from kubernetes.aio.config.kube_config import ENV_KUBECONFIG_PATH_SEPARATOR, KubeConfigLoader
 from kubernetes.aio.dynamic import DynamicClient
 
-from specdec_operator import __version__, names
+from specdec_operator import __version__, metrics, names
+from specdec_operator.connection import connection
 from specdec_operator.errors import Invalid, Unavailable
 
 Manifest = dict[str, Any]
@@ -27,6 +28,10 @@ _TABLE: Final = "application/json;as=Table;v=v1;g=meta.k8s.io"
 _TIMEOUT: Final = 30.0
 _USERS_TIMEOUT: Final = 10.0
 _NOT_FOUND: Final = "NotFound"
+_NO_KSERVE: Final = (
+    "this cluster does not know InferenceServices: install KServe, its CRDs and its controller; "
+    "this service goes on by itself once they are there"
+)
 _PLURALS: Final[Mapping[str, str]] = {
     "InferenceService": "inferenceservices",
     "Job": "jobs",
@@ -68,13 +73,7 @@ class ApiServer:
     @classmethod
     async def connect(cls) -> Self:
         """Connects as the pod's service account, or else as KUBECONFIG says."""
-        try:
-            config.load_incluster_config()
-        except config.ConfigException:
-            await config.load_kube_config()
-        api = client.ApiClient()
-        api.user_agent = f"specdec-operator/{__version__}"
-        return cls(api)
+        return cls(await connection())
 
     async def close(self) -> None:
         """Closes the connections."""
@@ -136,7 +135,8 @@ class ApiServer:
             raise _translated(error, path, body) from error
 
     async def _ask(self, method: str, path: str, **more: Any) -> Manifest:
-        return await _asked(self._dynamic, method, path, _request_timeout=_TIMEOUT, **more)
+        with metrics.requested(method):
+            return await _asked(self._dynamic, method, path, _request_timeout=_TIMEOUT, **more)
 
 
 class Refused(Unavailable):
@@ -233,7 +233,11 @@ def _translated(error: ApiException, path: str, body: Manifest) -> Exception:
         what = f"{body.get('kind', path)} {body.get('metadata', {}).get('name', '')}".rstrip()
         return Invalid(what, error.status, f"the API server refused it: {said}")
     if error.status == 404 and "inferenceservices" in path:
-        return Unavailable("KServeMissing", "the API server does not know InferenceServices: install KServe")
+        return Unavailable("KServeMissing", _NO_KSERVE)
     if error.status == 404:
         return Unavailable(_NOT_FOUND, f"{path} is gone")
+    if error.status == 403:
+        return Unavailable(
+            "Forbidden", f"{_words(error)}: grant it (manifests/operator/rbac.yaml, or the Helm chart's)"
+        )
     return Unavailable("ApiServerRefused", f"HTTP {error.status} for {path}: {said}")

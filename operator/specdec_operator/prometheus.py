@@ -11,6 +11,7 @@ from typing import Final
 
 import aiohttp
 
+from specdec_operator import metrics
 from specdec_operator.api.guard import Prometheus
 from specdec_operator.bounded import PLAIN, body_of
 from specdec_operator.guard.counters import Counters
@@ -40,10 +41,13 @@ class PrometheusReader:
         try:
             async with self._places:
                 asked = query(source, namespace, names, seconds=span(since, self._clock()))
-                return readings(await self._answer(source.url, asked), source, names, since=since)
+                found = readings(await self._answer(source.url, asked), source, names, since=since)
         except (aiohttp.ClientError, TimeoutError, ValueError, OSError) as error:
             _LOG.debug("no metrics from prometheus=%s namespace=%s: %r", source.url, namespace, error)
+            metrics.read(metrics.Source.PROMETHEUS, metrics.failure_of(error))
             return dict.fromkeys(names)
+        metrics.read(metrics.Source.PROMETHEUS)
+        return found
 
     async def close(self) -> None:
         """Closes the connections."""

@@ -7,8 +7,9 @@ from typing import Final
 
 import aiohttp
 
+from specdec_operator import metrics
 from specdec_operator.bounded import PLAIN, body_of
-from specdec_operator.guard.counters import Counters, read_counters
+from specdec_operator.guard.counters import Counters, Unread, read_counters
 
 _LOG = logging.getLogger(__name__)
 _MOST_BYTES: Final = 2 * 1024 * 1024
@@ -22,8 +23,8 @@ class Scraper:
         self._places = asyncio.Semaphore(limit)
         self._session: aiohttp.ClientSession | None = None
 
-    async def read(self, urls: Mapping[str, str]) -> dict[str, Counters | None]:
-        """The counters of each pod by name; None for a pod that did not answer in time, or not with metrics."""
+    async def read(self, urls: Mapping[str, str]) -> dict[str, Counters | Unread]:
+        """The counters of each pod by name; Unread for a pod that did not answer in time, or not with metrics."""
         readings = await asyncio.gather(*(self._read_one(pod, url) for pod, url in urls.items()))
         return dict(zip(urls, readings, strict=True))
 
@@ -32,13 +33,27 @@ class Scraper:
         if self._session is not None:
             await self._session.close()
 
-    async def _read_one(self, pod: str, url: str) -> Counters | None:
+    async def _read_one(self, pod: str, url: str) -> Counters | Unread:
         try:
             async with self._places:
-                return read_counters(await self._page(url))
+                counters = read_counters(await self._page(url))
         except (aiohttp.ClientError, TimeoutError, ValueError, OSError) as error:
             _LOG.debug("no metrics from pod=%s url=%s: %r", pod, url, error)
-            return None
+            kind = metrics.failure_of(error)
+            metrics.read(metrics.Source.POD, kind)
+            return Unread(f"pod {pod}, {url}: {self._words(kind, error)}")
+        metrics.read(metrics.Source.POD)
+        return counters
+
+    def _words(self, kind: metrics.Failure, error: Exception) -> str:
+        match kind:
+            case metrics.Failure.TIMEOUT:
+                within = f"no answer within {self._timeout.total:g} s"
+                return f"{within}; a NetworkPolicy that does not let the operator in does this"
+            case metrics.Failure.CONNECTION:
+                return f"{error}; the engine does not listen there, or a NetworkPolicy or a mesh refuses the operator"
+            case metrics.Failure.UNREADABLE:
+                return f"this is no page of an engine's metrics: {error}"
 
     async def _page(self, url: str) -> str:
         if self._session is None:

@@ -16,6 +16,9 @@ class Settings:
     does not tell, such as 0.20. storage_initializer: image of its storage-initializer, where its ConfigMap does not.
     scrape_timeout: seconds that a pod's metrics may take. scrape_limit: scrapes under way at once.
     prometheus_urls: the servers that guard.source.prometheus may name, all where empty.
+    leader_lease: namespace and name of the Lease that replicas compete for; empty: this one works, come what may.
+    web_port: where the web page listens, 0: nowhere; on web_address, to browsers that call it by an address, localhost
+    or one of web_hosts.
     """
 
     namespaces: tuple[str, ...] = ()
@@ -27,6 +30,10 @@ class Settings:
     scrape_timeout: float = 5.0
     scrape_limit: int = 32
     prometheus_urls: tuple[str, ...] = ()
+    leader_lease: tuple[str, ...] = ()
+    web_port: int = 0
+    web_address: str = "127.0.0.1"
+    web_hosts: tuple[str, ...] = ()
     log_level: str = "INFO"
 
 
@@ -43,6 +50,10 @@ def read_settings(environ: Mapping[str, str] = os.environ) -> Settings:
         prometheus_urls=tuple(
             part.strip() for part in environ.get("SPECDEC_PROMETHEUS_URLS", "").split(",") if part.strip()
         ),
+        leader_lease=_lease(environ.get("SPECDEC_LEADER_LEASE", "")),
+        web_port=_number(environ, "SPECDEC_WEB_PORT", 0),
+        web_address=environ.get("SPECDEC_WEB_ADDRESS", "127.0.0.1"),
+        web_hosts=tuple(part.strip() for part in environ.get("SPECDEC_WEB_HOSTS", "").split(",") if part.strip()),
         log_level=environ.get("SPECDEC_LOG_LEVEL", "INFO").upper(),
     )
 
@@ -53,6 +64,13 @@ def api_server(environ: Mapping[str, str] = os.environ) -> str | None:
     if host is None:
         return None
     return f"https://[{host}]:{port}" if ":" in host else f"https://{host}:{port}"
+
+
+def _lease(text: str) -> tuple[str, ...]:
+    parts = tuple(text.split("/")) if text else ()
+    if parts and (len(parts) != 2 or not all(parts)):
+        raise OperatorError("InvalidSettings", f"SPECDEC_LEADER_LEASE={text!r}: write namespace/name of a Lease")
+    return parts
 
 
 def _number(environ: Mapping[str, str], name: str, default: int) -> int:

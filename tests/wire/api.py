@@ -1,6 +1,8 @@
 """A thin client of the API server for tests: plain dicts in and out, every path written out."""
 
+import asyncio
 import json
+import pathlib
 from typing import Any
 
 import yaml
@@ -50,6 +52,17 @@ class Api:
         version, plural = kind
         root = "/api" if "/" not in version else "/apis"
         return f"{root}/{version}/namespaces/{namespace}/{plural}" + (f"/{name}" if name else "")
+
+    async def established(self, file: pathlib.Path) -> None:
+        """Waits until the CRD of a file is served."""
+        (crd,) = documents(file.read_text())
+        path = f"/apis/apiextensions.k8s.io/v1/customresourcedefinitions/{crd['metadata']['name']}"
+        async with asyncio.timeout(30):
+            while not any(
+                each["type"] == "Established" and each["status"] == "True"
+                for each in (await self.call("get", path)).get("status", {}).get("conditions", ())
+            ):
+                await asyncio.sleep(0.1)
 
     async def create_namespace(self, name: str) -> None:
         """Makes a namespace."""

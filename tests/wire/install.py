@@ -1,6 +1,7 @@
 """Puts the CRDs and the operator's RBAC onto the API server, and gives the operator its service account's token."""
 
 import pathlib
+from collections.abc import Iterable
 from typing import Any
 
 import yaml
@@ -23,18 +24,20 @@ _PLURALS = {
 }
 
 
-async def install(api: Api) -> None:
-    """Applies everything the operator needs, except itself."""
-    for file in _FILES:
+async def install(api: Api, files: Iterable[pathlib.Path] = _FILES) -> None:
+    """Applies the objects of files: by default everything the operator needs, except itself."""
+    for file in files:
         for body in documents(file.read_text()):
             path = f"{_PLURALS[body['kind']]}/{body['metadata']['name']}"
             await api.call("patch", path, body, content_type=APPLY, field_manager="wire-tests", force_conflicts=True)
 
 
-async def operator_kubeconfig(api: Api, admin: pathlib.Path, target: pathlib.Path) -> pathlib.Path:
+async def operator_kubeconfig(
+    api: Api, admin: pathlib.Path, target: pathlib.Path, *, account: str = "specdec-operator"
+) -> pathlib.Path:
     """A kubeconfig with a token of the operator's service account: its permissions and no more."""
     request: Object = {"spec": {"audiences": [], "expirationSeconds": 3600}}
-    path = "/api/v1/namespaces/specdec-system/serviceaccounts/specdec-operator/token"
+    path = f"/api/v1/namespaces/specdec-system/serviceaccounts/{account}/token"
     token = (await api.call("post", path, request))["status"]["token"]
     content: dict[str, Any] = yaml.safe_load(admin.read_text())
     content["users"] = [{"name": content["users"][0]["name"], "user": {"token": token}}]

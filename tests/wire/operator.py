@@ -6,6 +6,7 @@ import pathlib
 import signal
 import sys
 import time
+from collections.abc import Mapping
 from typing import Self
 
 import aiohttp
@@ -19,10 +20,19 @@ _ROOT = pathlib.Path(__file__).parents[2]
 class OperatorProcess:
     """`python -m specdec_operator` with the operator's own service account."""
 
-    def __init__(self, kubeconfig: pathlib.Path, namespace: str, folder: pathlib.Path) -> None:
+    def __init__(
+        self,
+        kubeconfig: pathlib.Path,
+        namespace: str,
+        folder: pathlib.Path,
+        *,
+        name: str = "operator",
+        environment: Mapping[str, str] | None = None,
+    ) -> None:
+        self._more = dict(environment or {})
         self._kubeconfig = kubeconfig
         self._namespace = namespace
-        self.log = folder / "operator.log"
+        self.log = folder / f"{name}.log"
         self.health_port, self.metrics_port = free_ports(2)
         self._process: asyncio.subprocess.Process | None = None
 
@@ -35,6 +45,7 @@ class OperatorProcess:
             "SPECDEC_NAMESPACES": self._namespace,
             "SPECDEC_HEALTH_PORT": str(self.health_port),
             "SPECDEC_METRICS_PORT": str(self.metrics_port),
+            **self._more,
         }
         with self.log.open("ab") as output:
             self._process = await asyncio.create_subprocess_exec(
@@ -54,6 +65,25 @@ class OperatorProcess:
                 except aiohttp.ClientError:
                     await asyncio.sleep(0.1)
         raise AssertionError(f"the operator does not answer /healthz; its log ends: {self.log.read_text()[-2000:]}")
+
+    async def leads(self) -> bool:
+        """Whether it says that it is the one that works; False where it does not answer."""
+        try:
+            url = f"http://127.0.0.1:{self.metrics_port}/metrics"
+            async with aiohttp.ClientSession() as session, session.get(url) as answer:
+                return "specdec_leader 1.0" in await answer.text()
+        except aiohttp.ClientError:
+            return False
+
+    def send(self, number: signal.Signals) -> None:
+        """Sends it a signal, and waits for nothing."""
+        assert self._process is not None
+        self._process.send_signal(number)
+
+    async def ended(self, seconds: float) -> int:
+        """Waits until it ends by itself; returns its exit code."""
+        assert self._process is not None
+        return await asyncio.wait_for(self._process.wait(), seconds)
 
     async def stop(self, how: signal.Signals = signal.SIGTERM) -> int:
         """Ends it; returns its exit code."""

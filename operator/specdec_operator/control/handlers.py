@@ -13,12 +13,13 @@ from typing import Any, Final
 
 import kopf
 
-from specdec_operator import names
+from specdec_operator import metrics, names
 from specdec_operator.control.events import Event
 from specdec_operator.control.loop import Loop
 from specdec_operator.control.stores import Stores
 from specdec_operator.control.wakeups import Key, Wakeups
 from specdec_operator.settings import api_server
+from specdec_operator.web.seen import Seen
 
 REGISTRY: Final = kopf.OperatorRegistry()
 _START_SPREAD: Final = 1.0
@@ -34,6 +35,7 @@ class App:
     loop: Loop
     stores: Stores
     wakeups: Wakeups
+    seen: Seen
     running: int = 0
     turned: float = 0.0
 
@@ -77,8 +79,11 @@ def probe(memo: App, **_: Any) -> str:
 
 
 @kopf.on.event(names.GROUP, names.PLURAL, registry=REGISTRY)
-async def wake_on_change(memo: App, body: Mapping[str, Any], meta: Mapping[str, Any], **_: Any) -> None:
-    """A new generation or a user's annotation wakes; our own status writes do not."""
+async def wake_on_change(
+    memo: App, event: Mapping[str, Any], body: Mapping[str, Any], meta: Mapping[str, Any], **_: Any
+) -> None:
+    """A new generation or a user's annotation wakes; our own status writes do not, and are shown."""
+    memo.seen.note(body, deleted=event["type"] == "DELETED")
     asked = {k: v for k, v in meta.get("annotations", {}).items() if k.startswith(names.ANNOTATION_PREFIX)}
     memo.wakeups.wake_if_new((meta["namespace"], meta["name"]), (meta.get("generation"), tuple(sorted(asked.items()))))
 
@@ -116,6 +121,7 @@ async def keep(memo: App, body: kopf.Body, stopped: kopf.DaemonStopped, **_: Any
     """Runs the loop of one sis until the sis or the operator ends."""
     key = (body["metadata"]["namespace"], body["metadata"]["name"])
     memo.running += 1
+    metrics.loops(memo.running)
     try:
         while not stopped:
             turn = await memo.loop.turn(body)
@@ -124,8 +130,10 @@ async def keep(memo: App, body: kopf.Body, stopped: kopf.DaemonStopped, **_: Any
             await _sleep(memo.wakeups, key, stopped, turn.delay)
     finally:
         memo.running -= 1
+        metrics.loops(memo.running)
         memo.loop.forget(key)
         memo.wakeups.forget(key)
+        memo.seen.forget(key)
 
 
 async def _sleep(wakeups: Wakeups, key: Key, stopped: kopf.DaemonStopped, seconds: float) -> None:

@@ -1,0 +1,105 @@
+"""A Lease of the cluster that one replica holds: the library's lock with bounded requests and a clock of its own.
+
+The library waits for an answer as long as it takes, and tells time by the wall clock. Neither may keep a replica in the
+belief that it leads.
+"""
+
+import asyncio
+import logging
+import time
+from collections.abc import Awaitable, Callable
+from typing import Any, Final, TypeVar
+
+import aiohttp
+from kubernetes.aio import client
+from kubernetes.aio.client.exceptions import ApiException
+from kubernetes.aio.leaderelection.leaderelectionrecord import LeaderElectionRecord
+from kubernetes.aio.leaderelection.resourcelock.leaselock import LeaseLock
+
+DURATION: Final = 15
+"""Seconds that others wait after they saw the holder renew it last."""
+RENEW_DEADLINE: Final = 8
+"""Seconds in which the holder tries to renew it before it gives up."""
+RETRY: Final = 2
+"""Seconds between two tries."""
+_REQUEST: Final = 2.0
+_MARGIN: Final = 2.0
+"""Seconds before the end in which the holder does not write any more: a write under way must have ended by then."""
+
+_Answer = TypeVar("_Answer")
+_LOG = logging.getLogger(__name__)
+logging.getLogger("kubernetes.aio.leaderelection").setLevel(logging.CRITICAL)  # a traceback for each lost race
+
+
+class Lease(LeaseLock):
+    """The Lease `namespace`/`name`, as this replica `identity` sees it. clock: seconds that never go back."""
+
+    def __init__(
+        self,
+        namespace: str,
+        name: str,
+        identity: str,
+        api: client.ApiClient,
+        *,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        super().__init__(name, namespace, identity, api)
+        self._clock = clock
+        self._renewed: float | None = None
+
+    def held(self) -> bool:
+        """Whether this replica renewed it so lately that nobody else can have it."""
+        return self._renewed is not None and self._clock() - self._renewed < DURATION - _MARGIN
+
+    async def get(self, name: str, namespace: str) -> Any:
+        """See BaseLock. No answer is an answer: the library asks again."""
+        try:
+            return await _bounded(super().get(name, namespace))
+        except ApiException as error:
+            return False, error
+
+    async def create(self, name: str, namespace: str, election_record: LeaderElectionRecord) -> bool:
+        """See BaseLock. The library's own (37.0.2) sends pretty=True, which its client then refuses."""
+        meta = client.V1ObjectMeta(name=name)
+        lease = client.V1Lease(metadata=meta, spec=self.update_lease(election_record))
+        return await self._renewed_by(_made(self.api_instance.create_namespaced_lease(namespace, lease)))
+
+    async def update(self, name: str, namespace: str, updated_record: LeaderElectionRecord) -> bool:
+        """See BaseLock."""
+        return await self._renewed_by(super().update(name, namespace, updated_record))
+
+    async def release(self) -> None:
+        """Gives it back, so that another replica need not wait for its end."""
+        self._renewed = None
+        try:
+            found, record = await self.get(self.name, self.namespace)
+            lease = self.lease_reference
+            if not found or lease is None or lease.spec is None or record.holder_identity != self.identity:
+                return
+            lease.spec.holder_identity = None
+            await _bounded(self.api_instance.replace_namespaced_lease(self.name, self.namespace, lease))
+        except ApiException as error:
+            _LOG.warning("lease %s/%s was not given back: %s", self.namespace, self.name, error.reason)
+
+    async def _renewed_by(self, request: Awaitable[bool]) -> bool:
+        begun = self._clock()
+        try:
+            done = await _bounded(request)
+        except ApiException:
+            return False
+        self._renewed = begun if done else self._renewed
+        return done
+
+
+async def _made(request: Awaitable[object]) -> bool:
+    await request
+    return True
+
+
+async def _bounded(request: Awaitable[_Answer]) -> _Answer:
+    """Raises ApiException where no answer comes in time."""
+    try:
+        async with asyncio.timeout(_REQUEST):
+            return await request
+    except (TimeoutError, OSError, aiohttp.ClientError) as error:
+        raise ApiException(status=0, reason=f"no answer: {type(error).__name__}") from error

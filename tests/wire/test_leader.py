@@ -1,0 +1,131 @@
+"""Two operators with one Lease: one writes, the other stands by and takes over."""
+
+import asyncio
+import pathlib
+import signal
+import time
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack
+
+import pytest
+
+from specdec_operator.leading import LOST
+from tests.wire.api import Api, Object
+from tests.wire.install import operator_kubeconfig
+from tests.wire.operator import OperatorProcess
+from tests.wire.world import NAME, World, sis
+
+FAIL_OVER = 20.0
+"""Seconds that a service may be without its operator when a replica dies: the Lease's 15 and two tries."""
+
+
+@pytest.fixture
+async def pair(
+    api: Api, kubeconfig: pathlib.Path, world: World, tmp_path: pathlib.Path
+) -> AsyncIterator[tuple[OperatorProcess, OperatorProcess]]:
+    """Two replicas that compete for one Lease of the test's namespace."""
+    own = await operator_kubeconfig(api, kubeconfig, tmp_path / "kubeconfig")
+    await _let_elect(api, world.namespace)
+    told = {"SPECDEC_LEADER_LEASE": f"{world.namespace}/specdec-operator"}
+    async with AsyncExitStack() as stack:
+        made = [
+            OperatorProcess(own, world.namespace, tmp_path, name=name, environment=told) for name in ("first", "second")
+        ]
+        for each in made:
+            await stack.enter_async_context(each)
+        yield made[0], made[1]
+
+
+async def _let_elect(api: Api, namespace: str) -> None:
+    """The Role that the manifests give in the operator's own namespace."""
+    role: Object = {
+        "apiVersion": "rbac.authorization.k8s.io/v1",
+        "kind": "Role",
+        "metadata": {"name": "leader"},
+        "rules": [
+            {"apiGroups": ["coordination.k8s.io"], "resources": ["leases"], "verbs": ["get", "create", "update"]}
+        ],
+    }
+    account = {"kind": "ServiceAccount", "name": "specdec-operator", "namespace": "specdec-system"}
+    binding: Object = {
+        "apiVersion": "rbac.authorization.k8s.io/v1",
+        "kind": "RoleBinding",
+        "metadata": {"name": "leader"},
+        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": "leader"},
+        "subjects": [account],
+    }
+    await api.create(("rbac.authorization.k8s.io/v1", "roles"), namespace, role)
+    await api.create(("rbac.authorization.k8s.io/v1", "rolebindings"), namespace, binding)
+
+
+async def _leader(pair: tuple[OperatorProcess, ...], seconds: float = 30.0) -> OperatorProcess:
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        leading = [each for each in pair if await each.leads()]
+        assert len(leading) < 2, "two replicas lead at once"
+        if leading:
+            return leading[0]
+        await asyncio.sleep(0.1)
+    raise AssertionError(f"nobody leads: {[each.log.read_text()[-800:] for each in pair]}")
+
+
+async def test_one_replica_works_and_the_other_answers_its_probe(
+    pair: tuple[OperatorProcess, OperatorProcess], world: World
+) -> None:
+    """Only the leader makes the InferenceService; both count as alive."""
+    leader = await _leader(pair)
+    await world.apply(sis())
+    await world.child(speculative=True)
+    (other,) = [each for each in pair if each is not leader]
+    assert not await other.leads()
+    assert "phase=" in leader.log.read_text()
+    assert "phase=" not in other.log.read_text()
+
+
+async def test_a_replica_that_is_stopped_gives_its_lease_back(
+    pair: tuple[OperatorProcess, OperatorProcess], world: World
+) -> None:
+    """An upgrade does not wait for the Lease's end: the other leads after one of its tries."""
+    leader = await _leader(pair)
+    (other,) = [each for each in pair if each is not leader]
+    begun = time.monotonic()
+    assert await leader.stop() == 0
+    assert await _leader((other,)) is other
+    assert time.monotonic() - begun < FAIL_OVER / 2
+    await world.apply(sis())
+    await world.child(speculative=True)
+
+
+async def test_a_replica_that_is_killed_is_replaced_in_time(
+    pair: tuple[OperatorProcess, OperatorProcess], world: World
+) -> None:
+    """Nobody gives the Lease back: it runs out, and the spec's change is still made."""
+    leader = await _leader(pair)
+    (other,) = [each for each in pair if each is not leader]
+    await world.apply(sis())
+    await world.child(speculative=True)
+    begun = time.monotonic()
+    await leader.stop(signal.SIGKILL)
+    assert await _leader((other,)) is other
+    assert time.monotonic() - begun < FAIL_OVER
+    await world.apply(sis(replicas=2))
+
+    async def changed() -> bool:
+        child = await world.child()
+        return bool(child["spec"]["predictor"].get("minReplicas") == 2)
+
+    await world.until("the new leader applies the change", changed)
+
+
+async def test_a_replica_that_slept_through_its_lease_ends_and_writes_nothing(
+    pair: tuple[OperatorProcess, OperatorProcess], world: World
+) -> None:
+    """A paused process wakes up as a leader that was replaced: it must end before it writes."""
+    leader = await _leader(pair)
+    (other,) = [each for each in pair if each is not leader]
+    leader.send(signal.SIGSTOP)
+    assert await _leader((other,)) is other
+    leader.send(signal.SIGCONT)
+    assert await leader.ended(5.0) == LOST
+    assert await other.leads()
+    assert NAME not in leader.log.read_text()

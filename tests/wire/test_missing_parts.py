@@ -1,0 +1,120 @@
+"""A cluster in the wrong order: the operator first, then its CRD, a sis, KServe, a runtime. Each step says the next.
+
+It has an API server of its own, because the other tests' has everything.
+"""
+
+import pathlib
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Iterator
+from contextlib import contextmanager
+
+import pytest
+from kubernetes.aio import client, config
+
+from tests.wire.api import APPLY, DEPLOYMENT, Api, Object, documents
+from tests.wire.install import install, operator_kubeconfig
+from tests.wire.operator import OperatorProcess
+from tests.wire.server import api_server
+from tests.wire.world import NAME, World, sis
+
+ROOT = pathlib.Path(__file__).parents[2]
+CRD = ROOT / "crds" / "serving.specdec.io_speculativeinferenceservices.yaml"
+OPERATOR = (ROOT / "manifests" / "operator" / "namespace.yaml", ROOT / "manifests" / "operator" / "rbac.yaml")
+RUNTIMES = "/apis/serving.kserve.io/v1alpha1/clusterservingruntimes"
+TEAM = "team-a"
+
+
+@contextmanager
+def kserve_stand_in(kubeconfig: pathlib.Path, log: pathlib.Path) -> Iterator[None]:
+    """KServe arrives: the stand-in of its controller, and its CRDs."""
+    argv = [sys.executable, "-m", "tests.kserve_standin", "run", "--install-crds", f"--kubeconfig={kubeconfig}"]
+    with log.open("wb") as output, subprocess.Popen(argv, cwd=ROOT, stderr=output) as it:
+        try:
+            yield
+        finally:
+            it.terminate()
+
+
+@pytest.fixture
+async def bare(tmp_path: pathlib.Path) -> AsyncIterator[tuple[Api, pathlib.Path]]:
+    """An API server on which nothing was installed but the operator's account and its rights."""
+    with api_server(tmp_path / "server") as kubeconfig:
+        settings = client.Configuration()
+        await config.load_kube_config(str(kubeconfig), client_configuration=settings)
+        async with client.ApiClient(settings) as connection:
+            api = Api(connection)
+            await install(api, OPERATOR)
+            await api.create_namespace(TEAM)
+            yield api, kubeconfig
+
+
+def conditions(status: Object) -> dict[str, tuple[str, str, str]]:
+    """Status, reason and message by type."""
+    return {each["type"]: (each["status"], each["reason"], each["message"]) for each in status.get("conditions", ())}
+
+
+async def told(world: World, reason: str) -> tuple[str, str, str]:
+    """Waits until the sis is not Ready for this reason; returns what Ready says."""
+
+    async def said() -> tuple[str, str, str] | None:
+        ready = conditions(await world.status()).get("Ready", ("", "", ""))
+        return ready if ready[:2] == ("False", reason) else None
+
+    found: tuple[str, str, str] = await world.until(f"Ready=False, {reason}", said, 60)
+    return found
+
+
+async def test_a_cluster_that_is_put_together_in_the_wrong_order_says_what_is_missing(
+    bare: tuple[Api, pathlib.Path], tmp_path: pathlib.Path
+) -> None:
+    """No CRD, no KServe, no runtime: the reason is in Ready, in words that name the fix, and what follows heals it."""
+    api, admin = bare
+    own = await operator_kubeconfig(api, admin, tmp_path / "operator.kubeconfig")
+    async with OperatorProcess(own, TEAM, tmp_path):
+        await install(api, (CRD,))
+        world = World(api, TEAM)
+        await api.established(CRD)
+        await world.apply(sis())
+
+        ready = await told(world, "KServeMissing")
+        assert "install KServe" in ready[2]
+        status = await world.status()
+        assert conditions(status)["Reconciling"][1] == status["reason"] == "KServeMissing"
+        await world.event("KServeMissing")
+
+        with kserve_stand_in(admin, tmp_path / "kserve.log"):
+            ready = await told(world, "RuntimeNotRecognized")
+            assert "ClusterServingRuntime specdec-cpu" in ready[2]
+            assert "kubectl apply -k manifests/runtimes" in ready[2]
+            await world.event("RuntimeNotRecognized")
+
+            (runtime,) = documents((ROOT / "manifests" / "runtimes" / "cpu.yaml").read_text())
+            path = f"{RUNTIMES}/{runtime['metadata']['name']}"
+            await api.call("patch", path, runtime, content_type=APPLY, field_manager="wire-tests")
+
+            async def deployed() -> Object | None:
+                return await api.get(DEPLOYMENT, TEAM, f"{NAME}-predictor")
+
+            await world.until("KServe makes the Deployment", deployed)
+            await told(world, "RollingOut")
+            await world.child(speculative=True)
+
+
+async def test_rights_that_are_missing_are_named(bare: tuple[Api, pathlib.Path], tmp_path: pathlib.Path) -> None:
+    """An operator that may not write InferenceServices says so in the sis, with the API server's own words."""
+    api, admin = bare
+    await install(api, (CRD, *sorted((ROOT / "tests" / "kserve_standin" / "crds").glob("*.yaml"))))
+    await api.established(CRD)
+    role = await api.call("get", "/apis/rbac.authorization.k8s.io/v1/clusterroles/specdec-operator")
+    for rule in role["rules"]:
+        if rule["resources"] == ["inferenceservices"]:
+            rule["verbs"] = ["get", "list", "watch"]
+    await api.call("put", "/apis/rbac.authorization.k8s.io/v1/clusterroles/specdec-operator", role)
+    own = await operator_kubeconfig(api, admin, tmp_path / "operator.kubeconfig")
+    async with OperatorProcess(own, TEAM, tmp_path):
+        world = World(api, TEAM)
+        await world.apply(sis())
+        ready = await told(world, "Forbidden")
+        assert 'cannot patch resource "inferenceservices"' in ready[2]
+        assert "manifests/operator/rbac.yaml" in ready[2]
