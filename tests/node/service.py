@@ -137,7 +137,7 @@ class Service:
         async def gone() -> bool:
             return not [each for kind in _KINDS for each in await self.api.items(kind, self.namespace)]
 
-        await self.until("everything gone", gone, 60)
+        await self.until("everything gone", gone, 120)
 
 
 class Traffic:

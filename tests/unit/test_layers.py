@@ -17,7 +17,7 @@ def _sources(root: str) -> dict[str, str]:
 OPERATOR = _sources("operator/specdec_operator")
 RUNTIME = _sources("runtime/specdec_runtime")
 
-PURE = ("advice", "api", "downloads", "engine", "staging", "guard", "serving", "measure")
+PURE = ("advice", "api", "downloads", "engine", "staging", "guard", "serving", "measure", "doctor", "web")
 VALUE_MODULES = frozenset(
     ("collections", "dataclasses", "enum", "functools", "hashlib", "itertools", "json", "math", "re", "types", "typing")
 )
@@ -27,7 +27,10 @@ BORROWED = {
     "engine/tables.py": {"pathlib"},
     "downloads/job.py": {"pathlib"},
     "downloads/view.py": {"datetime"},
+    "doctor": {"datetime", "pydantic", "specdec_operator.cli.found"},
     "measure/table.py": {"rich"},
+    "web": {"specdec_operator.cli.found", "specdec_operator.cli.status_words", "datetime", "html", "urllib.parse"},
+    "web/hosts.py": {"ipaddress"},
     "serving/pods.py": {"datetime"},
 }
 """What pure code may import besides: parsers of text, and the doors to the package's own tables and programs."""
@@ -35,22 +38,42 @@ PROGRAM = tuple(f"downloads/{name}.py" for name in ("fetch_failure", "fetch_chec
 """Travels as text into the staging Job and runs there: it is all I/O, and the operator never imports it."""
 MEASURE_SHELL = tuple(f"measure/{name}.py" for name in ("connection", "service", "asking", "plain", "run"))
 """What `specdec measure` does to a cluster; the rest of its package decides and tells."""
+WEB_SHELL = ("web/server.py",)
+"""Listens for browsers; the rest of its package makes pages of values."""
 PRINTS = "api/crd.py"
 """Prints the CRD when it is run as a command."""
 
 DOORS = {
     "kopf": {"control/handlers.py", "__main__.py"},
-    "kubernetes": {"cluster.py", "measure/connection.py"},
-    "aiohttp": {"bounded.py", "measure/connection.py", "scrape.py", "prometheus.py", "cluster.py"},
-    "time": {"control/handlers.py", "__main__.py", "measure/asking.py", "measure/plain.py", "measure/service.py"},
+    "kubernetes": {"cluster.py", "connection.py", "errand.py", "leading.py", "lease.py", "measure/connection.py"},
+    "aiohttp": {
+        "bounded.py",
+        "measure/connection.py",
+        "scrape.py",
+        "prometheus.py",
+        "cluster.py",
+        "errand.py",
+        "lease.py",
+        "standby.py",
+        "web/server.py",
+    },
+    "time": {
+        "control/handlers.py",
+        "__main__.py",
+        "lease.py",
+        "measure/asking.py",
+        "measure/plain.py",
+        "measure/service.py",
+    },
     "random": {"control/handlers.py"},
-    "os": {"settings.py"},
+    "os": {"settings.py", "leading.py"},
 }
 """The only files that may import each."""
 
 MOST_LINES = 250
 
-CORE = [path for path in OPERATOR if path.partition("/")[0] in PURE and path not in (*PROGRAM, *MEASURE_SHELL)]
+SHELL = (*PROGRAM, *MEASURE_SHELL, *WEB_SHELL)
+CORE = [path for path in OPERATOR if path.partition("/")[0] in PURE and path not in SHELL]
 
 
 def package(path: str) -> str:

@@ -224,3 +224,21 @@ def test_a_rollout_that_is_over_is_not_starved() -> None:
     assert not seen(make_deployment("r2"), *pods, now=AT + 99).starved
     late = seen(MOVING, *pods, waited=61, now=AT + 99)
     assert (late.progress, late.starved) == (FAILED, False)
+
+
+@pytest.mark.parametrize("name", ["nvidia.com/gpu", "huawei.com/Ascend910", "nvidia.com/mig-1g.10gb"])
+def test_a_device_that_no_node_has_to_spare_is_told_with_the_way_out(name: str) -> None:
+    """The scheduler's word is the same for none at all and for none left: both are named."""
+    words = f"0/3 nodes are available: 3 Insufficient {name}."
+    found = seen(make_deployment("r2", available=0), make_pod("new", revision="r2", unscheduled=words))
+    assert found.reason == "Unschedulable"
+    assert f"no node has {name} to spare: its device plugin must offer it" in found.message
+    assert "spec.engine.accelerator" in found.message
+
+
+def test_memory_that_no_node_has_is_no_device() -> None:
+    """Nothing is said of device plugins."""
+    found = seen(
+        make_deployment("r2", available=0), make_pod("new", revision="r2", unscheduled="0/3: 3 Insufficient memory.")
+    )
+    assert "device plugin" not in found.message

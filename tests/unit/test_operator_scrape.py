@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator
 import pytest
 from aiohttp import web
 
+from specdec_operator.guard.counters import Counters, Unread
 from specdec_operator.scrape import Scraper
 
 PAGE = 'vllm:generation_tokens_total{engine="0"} 22\n'
@@ -79,10 +80,41 @@ async def test_each_pod_gets_its_counters_or_nothing(address: str) -> None:
     readings = await scraper.read(urls)
     took = asyncio.get_running_loop().time() - begun
     await scraper.close()
-    assert {pod for pod, reading in readings.items() if reading is not None} == {"well"}
-    assert readings["well"] is not None
+    assert {pod for pod, reading in readings.items() if isinstance(reading, Counters)} == {"well"}
+    assert isinstance(readings["well"], Counters)
     assert readings["well"].generation_tokens == 22
     assert took < 5
+
+
+@pytest.mark.parametrize(
+    ("page", "words"),
+    [
+        ("hang", "no answer within 0.3 s; a NetworkPolicy that does not let the operator in does this"),
+        ("trickle", "no answer within 0.3 s"),
+        ("busy", "this is no page of an engine's metrics"),
+        ("redirect", "this is no page of an engine's metrics"),
+        ("broken", "this is no page of an engine's metrics"),
+    ],
+)
+async def test_what_could_not_be_read_is_told_with_its_address_and_what_does_that(
+    address: str, page: str, words: str
+) -> None:
+    """The words end in the condition GuardPassing."""
+    scraper = Scraper(timeout=0.3, limit=32)
+    found = (await scraper.read({"pod-1": f"{address}/{page}"}))["pod-1"]
+    await scraper.close()
+    assert isinstance(found, Unread)
+    assert found.words.startswith(f"pod pod-1, {address}/{page}: ")
+    assert words in found.words
+
+
+async def test_a_pod_at_which_nobody_listens_is_told() -> None:
+    """Refused at once: no engine, or a policy that rejects instead of dropping."""
+    scraper = Scraper(timeout=1.0, limit=32)
+    found = (await scraper.read({"pod-1": "http://127.0.0.1:9/metrics"}))["pod-1"]
+    await scraper.close()
+    assert isinstance(found, Unread)
+    assert "the engine does not listen there, or a NetworkPolicy" in found.words
 
 
 async def test_only_so_many_scrapes_are_under_way_at_once(address: str) -> None:

@@ -8,7 +8,8 @@ from specdec_operator.cluster import Cluster
 from specdec_operator.control.memory import Applied, Memory, Refused
 from specdec_operator.control.stores import Stores
 from specdec_operator.control.wakeups import Key
-from specdec_operator.errors import Invalid
+from specdec_operator.errors import Invalid, Unavailable
+from specdec_operator.serving.hindrance import Hindrance
 from specdec_operator.serving.render import Rendered
 
 _ASK_AGAIN: Final = 300.0
@@ -42,7 +43,10 @@ async def keep_applied(
     except Invalid as error:
         memory.refused = Refused(digest=digest, error=error, at=now)
         raise
-    memory.refused = None
+    except Unavailable as error:
+        memory.hindrance = Hindrance(reason=error.reason, message=error.message)
+        raise
+    memory.refused = memory.hindrance = None
     memory.applied = Applied(digest=digest, generation=live["metadata"]["generation"])
     stores.note_applied(key)
 

@@ -1,4 +1,4 @@
-"""The Events of a turn: a transition, a new warning, what newly keeps artifacts away. Pure; kopf sends them."""
+"""The Events of a turn: a transition, a new warning, what newly keeps artifacts or pods away. Pure; kopf sends them."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -30,6 +30,7 @@ def events_of(
         *_of_transition(before, after, found),
         *_of_warnings(found, written),
         *_of_artifacts(found, written),
+        *_of_hindrance(found, written),
         *(() if told or trouble is None else (of_trouble(trouble),)),
     )
 
@@ -53,6 +54,15 @@ def _of_artifacts(found: Findings, written: Mapping[str, Any]) -> tuple[Event, .
     if arrival.status != "False" or arrival.reason in (told, *AT_WORK):
         return ()
     return (Event(warning=True, reason=f"Artifacts{arrival.reason}", message=arrival.message),)
+
+
+def _of_hindrance(found: Findings, written: Mapping[str, Any]) -> tuple[Event, ...]:
+    """One Event for what newly keeps KServe from making the Deployment."""
+    told = {c["reason"] for c in written.get("conditions", ()) if c["type"] in ("Ready", "Reconciling", "Stalled")}
+    rollout = found.rollout
+    if not rollout.hindered or rollout.reason in told:
+        return ()
+    return (Event(warning=True, reason=rollout.reason, message=rollout.message),)
 
 
 def _of_transition(before: State | None, after: State, found: Findings) -> tuple[Event, ...]:

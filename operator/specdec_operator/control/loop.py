@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from specdec_operator import metrics
+from specdec_operator import metrics, sis_metrics
 from specdec_operator.cluster import Cluster
 from specdec_operator.control import report
 from specdec_operator.control.children import keep_applied, try_again
@@ -86,13 +86,14 @@ class Loop:
         except Unavailable as error:
             _LOG.warning("sis=%s/%s %s: %s", *key, error.reason, error.message)
             metrics.turn_failed(error.reason)
-            return Turn(delay=RETRY)
+            events, memory.told = memory.told, ()
+            return Turn(delay=RETRY, events=events)
 
     def forget(self, key: Key) -> None:
         """Drops what is kept for a deleted sis."""
         self._memories.pop(key, None)
         self._stores.forget(key)
-        metrics.forget(key)
+        sis_metrics.forget(key)
 
     async def _turn_or_stall(self, key: Key, memory: Memory, body: Mapping[str, Any]) -> Turn:
         try:
@@ -146,8 +147,8 @@ class Loop:
         await self._make(key, memory, wish, now)
         await self._restart_pods(key, after)
         _log_change(key, before, after, found)
-        metrics.observe(key, found, silent=memory.silent)
-        events, memory.unsent = memory.unsent, ()
+        sis_metrics.observe(key, found, memory, stalled=trouble is not None)
+        events, memory.told = memory.told, ()
         now = self._clock()
         looks = self._looks(sis, wish, now)
         delay = seconds_to_next(after, memory, policy, looks=looks, now=now) if wish.staged else RETRY
@@ -159,7 +160,8 @@ class Loop:
 
     async def _wish(self, key: Key, memory: Memory, sis: Sis, state: State, now: float) -> Wish:
         kserve = await self._surroundings.kserve()
-        return wish_of(key, sis, state, self._stores, memory.downloads, kserve, now)
+        said = memory.hindrance
+        return wish_of(key, sis, state, self._stores, memory.downloads, kserve, now, hindrance=said)
 
     async def _fetch(self, key: Key, memory: Memory, sis: Sis, wish: Wish, arrived: Arrival, now: float) -> None:
         """Brings downloads on their way. It changes nothing that runs, so it need not be told before it is done."""
@@ -213,15 +215,16 @@ class Loop:
         written = memory.written or {}
         status = report.status_of(found, written, now)
         status = stalled_status(status, trouble, now=now) if trouble else status
-        if not decided and not is_material(status, written, since_written=now - memory.written_at):
-            return
-        await self._write(key, memory, status, now)
+        if decided or is_material(status, written, since_written=now - memory.written_at):
+            await self._write(key, memory, status, now)
+        memory.told, memory.unsent = (*memory.told, *memory.unsent), ()
 
     async def _write(self, key: Key, memory: Memory, status: dict[str, Any], now: float) -> None:
         await self._cluster.apply_status(*key, status)
         memory.written, memory.written_at = status, now
 
     async def _stall(self, key: Key, memory: Memory, body: Mapping[str, Any], trouble: Trouble) -> Turn:
+        sis_metrics.refuse(key)
         now = self._clock()
         if memory.written is None:
             memory.written = dict(body.get("status", {}))

@@ -11,6 +11,7 @@ from specdec_operator.errors import Invalid
 from specdec_operator.guard.judge import Judged
 from specdec_operator.guard.state import State
 from specdec_operator.guard.watching import Watched
+from specdec_operator.serving.hindrance import Hindrance
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,7 +37,9 @@ class Memory:
 
     sis: the last one that could be planned. state: the newest state; durable once `written` holds it.
     watched: the open window; judged: the last closed one; subject: the state's subject that both are about.
-    silent: pods that did not answer at the last look. unsent: Events of turns whose writes failed.
+    silent: pods that did not answer at the last look. unsent: Events whose status is not
+    written yet; told: those whose status is, and that wait for the end of the turn.
+    hindrance: why the InferenceService could not be applied when that was tried last.
     """
 
     sis: Sis | None = None
@@ -47,7 +50,9 @@ class Memory:
     silent: int = 0
     applied: Applied | None = None
     refused: Refused | None = None
+    hindrance: Hindrance | None = None
     downloads: Downloads = field(default_factory=Downloads)
     unsent: tuple[Event, ...] = ()
+    told: tuple[Event, ...] = ()
     written: Mapping[str, Any] | None = None
     written_at: float = 0.0

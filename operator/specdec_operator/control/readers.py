@@ -5,7 +5,7 @@ from typing import Final
 
 from specdec_operator.api.guard import Guard
 from specdec_operator.errors import Invalid
-from specdec_operator.guard.counters import Counters
+from specdec_operator.guard.counters import Counters, Unread
 from specdec_operator.prometheus import PrometheusReader
 from specdec_operator.promql import allowed
 from specdec_operator.scrape import Scraper
@@ -23,12 +23,17 @@ class Readers:
         self._prometheus = prometheus
         self._clock = clock
 
-    async def read(self, guard: Guard, pods: Mapping[str, str], *, namespace: str) -> dict[str, Counters | None]:
-        """The counters of each pod by name; None for a pod of which nothing new is known."""
+    async def read(self, guard: Guard, pods: Mapping[str, str], *, namespace: str) -> dict[str, Counters | Unread]:
+        """The counters of each pod by name; Unread for a pod of which nothing new is known."""
         if guard.source is None:
             return await self._pods.read({pod: _page(address) for pod, address in pods.items()})
         since = self._clock() - _OLDEST * guard.interval
-        return await self._prometheus.read(guard.source.prometheus, namespace, pods, since=since)
+        server = guard.source.prometheus
+        found = await self._prometheus.read(server, namespace, pods, since=since)
+        stale = (
+            f"{server.url} has no sample of it of the last {_OLDEST * guard.interval:g} s; it must scrape the engines"
+        )
+        return {pod: reading or Unread(f"pod {pod}: {stale}") for pod, reading in found.items()}
 
 
 def _page(address: str) -> str:

@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 
 from specdec_operator.control.wakeups import Key
 from specdec_operator.names import OWNER_LABEL, STAGING_LABEL
+from specdec_operator.serving.hindrance import Hindrance, hindrance_of
 from specdec_operator.serving.pods import DeploymentView, PodView, deployment_view, pod_view
 
 _Seen = TypeVar("_Seen")
@@ -17,11 +18,15 @@ _Seen = TypeVar("_Seen")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Child:
-    """The InferenceService as it was seen last; deleted stands for one that is gone."""
+    """The InferenceService as it was seen last; deleted stands for one that is gone.
+
+    hindrance: what KServe says against it.
+    """
 
     generation: int
     url: str | None
     deleted: bool
+    hindrance: Hindrance | None = None
 
     def drifted(self, applied: int) -> bool:
         """Whether somebody else changed or deleted it after we made it generation `applied`."""
@@ -82,7 +87,8 @@ class Stores:
         """Takes in an event of an InferenceService; returns the sis to wake."""
         key = owner_of(body)
         url = body.get("status", {}).get("url")
-        self._children[key] = Child(generation=body["metadata"].get("generation", 0), url=url, deleted=deleted)
+        generation, hindrance = body["metadata"].get("generation", 0), None if deleted else hindrance_of(body)
+        self._children[key] = Child(generation=generation, url=url, deleted=deleted, hindrance=hindrance)
         return key
 
     def note_deployment(self, body: Mapping[str, Any], *, deleted: bool) -> Key:

@@ -1,6 +1,7 @@
 """One look at the pods' counters: readings go in, and a judged window comes out when one is over."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Final, Protocol
 
 from specdec_operator.api.guard import Guard, GuardMode
@@ -8,10 +9,11 @@ from specdec_operator.api.speculation import Speculation
 from specdec_operator.control.memory import Memory
 from specdec_operator.engine.methods import METHODS
 from specdec_operator.guard.baseline import Baseline
-from specdec_operator.guard.counters import Counters
+from specdec_operator.guard.counters import Counters, Unread
 from specdec_operator.guard.judge import Judged
 from specdec_operator.guard.state import Phase, State
 from specdec_operator.guard.thresholds import Thresholds, thresholds
+from specdec_operator.guard.verdict import Reason
 from specdec_operator.guard.watching import Rhythm, take, watch
 from specdec_operator.serving.pods import PodView
 
@@ -21,8 +23,8 @@ _PLAIN: Final = frozenset({Phase.MEASURING_BASELINE, Phase.ROLLED_BACK, Phase.SE
 class Reader(Protocol):
     """Reads the counters of pods."""
 
-    async def read(self, guard: Guard, pods: Mapping[str, str], *, namespace: str) -> dict[str, Counters | None]:
-        """The counters of each pod by name; None for a pod that did not answer. pods: their addresses by name."""
+    async def read(self, guard: Guard, pods: Mapping[str, str], *, namespace: str) -> dict[str, Counters | Unread]:
+        """The counters of each pod by name; Unread for one that did not answer. pods: their addresses by name."""
 
 
 def thresholds_of(guard: Guard, speculation: Speculation | None, tokens: int, baseline: Baseline = ()) -> Thresholds:
@@ -66,10 +68,20 @@ async def look(
         return None
     addresses = {pod.name: pod.ip for pod in pods if pod.ip and _is_warm(pod, guard, now)}
     readings = await reader.read(guard, addresses, namespace=namespace)
-    memory.silent = sum(reading is None for reading in readings.values())
-    memory.watched, judged = take(memory.watched, readings, limits, rhythm, now)
+    counters = {pod: reading if isinstance(reading, Counters) else None for pod, reading in readings.items()}
+    memory.silent = sum(reading is None for reading in counters.values())
+    memory.watched, judged = take(memory.watched, counters, limits, rhythm, now)
+    words = next((reading.words for reading in readings.values() if isinstance(reading, Unread)), "")
+    judged = _explained(judged, words)
     memory.judged = judged or memory.judged
     return judged
+
+
+def _explained(judged: Judged | None, words: str) -> Judged | None:
+    """A window that could not be read, with the words of the last look that failed."""
+    if judged is None or not words or judged.verdict.reason is not Reason.SCRAPE_FAILED:
+        return judged
+    return replace(judged, verdict=replace(judged.verdict, message=f"{judged.verdict.message}: {words}"))
 
 
 def _is_warm(pod: PodView, guard: Guard, now: float) -> bool:

@@ -13,6 +13,7 @@ from specdec_operator.downloads.waiting import Fetch, staged_at
 from specdec_operator.guard.effects import want
 from specdec_operator.guard.state import State
 from specdec_operator.serving.arrival import Arrival, arrival
+from specdec_operator.serving.hindrance import Hindrance
 from specdec_operator.serving.plan import Plan, plan, refuse
 from specdec_operator.serving.pods import DeploymentView, PodView
 from specdec_operator.serving.render import Rendered, render
@@ -48,15 +49,28 @@ class Wish:
         return arrival(self.plan.layout, self.deployment, self.pods, events)
 
 
-def wish_of(key: Key, sis: Sis, state: State, stores: Stores, downloads: Downloads, kserve: KServe, now: float) -> Wish:
-    """What `state` asks for. Raises Invalid for what cannot run, unless it runs already."""
+def wish_of(
+    key: Key,
+    sis: Sis,
+    state: State,
+    stores: Stores,
+    downloads: Downloads,
+    kserve: KServe,
+    now: float,
+    *,
+    hindrance: Hindrance | None = None,
+) -> Wish:
+    """What `state` asks for. Raises Invalid for what cannot run, unless it runs already.
+
+    hindrance: why the InferenceService could not be applied when that was tried last.
+    """
     planned = plan(sis.spec, state, name=sis.owner.name, synthetic=sis.synthetic, kserve=kserve)
     rendered = render(planned, sis.owner, state.replacing)
     ran_well = state.rollback is not None and state.rollback.good is not None
     if rendered.revision != state.revision and not ran_well:
         refuse(planned)  # what runs already, or ran well, has shown what it is, whatever a newer rule says
     state = want(state, rendered.revision, now)
-    deployment, pods = stores.deployment(key), stores.pods(key)
+    deployment, pods, child = stores.deployment(key), stores.pods(key), stores.child(key)
     found = fetches(key, sis.owner.name, planned.layout, stores, downloads, now)
     staged = staged_at(found)
     return Wish(
@@ -73,6 +87,7 @@ def wish_of(key: Key, sis: Sis, state: State, stores: Stores, downloads: Downloa
             waited=now - max(state.wanted_since, staged),  # downloads have no deadline
             deadline=sis.spec.rollout.deadline,
             now=now,
+            hindrance=hindrance or (child.hindrance if child else None),
         ),
         deployment=deployment if deployment and deployment.revision == rendered.revision else None,
         pods=tuple(pod for pod in pods if pod.revision == rendered.revision and not pod.deleting),

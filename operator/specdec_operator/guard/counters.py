@@ -68,6 +68,13 @@ class Counters:
     speculative: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class Unread:
+    """A pod that did not answer with counters. words: why, and what does that."""
+
+    words: str
+
+
 def read_counters(page: str) -> Counters:
     """The counters in a Prometheus text page. Raises ValueError when the kept lines are not vLLM's counters."""
     kept = "".join(f"{line}\n" for line in page.splitlines() if line.startswith(_KEPT))

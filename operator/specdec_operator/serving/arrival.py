@@ -93,7 +93,8 @@ def _claim_trouble(pending: str) -> tuple[str, str] | None:
         claim = missing["claim"]
         return "ClaimNotFound", f"claim {claim} is not in this namespace: make it, or correct the pvc:// URI"
     if _CLAIM_UNBOUND.search(pending):
-        return "ClaimNotBound", f"a claim of the pod has no volume yet: {pending[:_MOST_WORDS]}"
+        words = "make one, or name a storage class that makes it; `kubectl describe pvc` says which claim waits"
+        return "ClaimNotBound", f"a claim of the pod has no volume: {words}: {pending[:_MOST_WORDS]}"
     return None
 
 

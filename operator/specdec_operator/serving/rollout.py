@@ -11,6 +11,7 @@ from enum import StrEnum
 from typing import Final
 
 from specdec_operator.serving.arrival import trouble_of
+from specdec_operator.serving.hindrance import Hindrance
 from specdec_operator.serving.pods import DeploymentView, PodView
 
 REFUSED_EXIT_CODE: Final = 78
@@ -21,6 +22,8 @@ NO_ROOM_SECONDS: Final = 60.0
 """How long a scheduler may find no room: pods that end, and nodes that are added, need their time."""
 _ROOM: Final = re.compile(r"Insufficient|Too many pods|didn't have free ports")
 """The scheduler's words for a node that is full; other words, such as those about taints, no replacing would mend."""
+_DEVICE: Final = re.compile(r"Insufficient (?P<name>[a-z0-9.-]+/[A-Za-z0-9._-]*[A-Za-z0-9])")
+"""A resource with a domain in its name: a device."""
 _CRASHES: Final = 3
 """Ends of one container after which it is taken to crash for good."""
 
@@ -41,6 +44,7 @@ class RolloutView:
     """A rollout, with its reason and one sentence. serving: pods of any revision that answer.
 
     starved: whether a new pod finds no room beside the old ones, for so long that waiting is vain.
+    hindered: whether KServe cannot make the Deployment, and `message` says what to do about it.
     """
 
     progress: Progress
@@ -48,6 +52,7 @@ class RolloutView:
     message: str
     serving: int
     starved: bool = False
+    hindered: bool = False
 
 
 def view_rollout(
@@ -58,9 +63,16 @@ def view_rollout(
     waited: float,
     deadline: float,
     now: float,
+    hindrance: Hindrance | None = None,
 ) -> RolloutView:
-    """The state of the rollout of `revision`, `waited` seconds after it began, with `deadline` seconds to finish."""
+    """The state of the rollout of `revision`, `waited` seconds after it began, with `deadline` seconds to finish.
+
+    hindrance: what is known to keep KServe from making its Deployment.
+    """
     serving = sum(pod.ready and not pod.deleting for pod in pods)
+    if hindrance is not None and (deployment is None or deployment.revision != revision):
+        progress = Progress.PROGRESSING if waited <= deadline else Progress.BLOCKED
+        return replace(_view(progress, hindrance.reason, hindrance.message, serving), hindered=True)
     if deployment is None:
         return _without_deployment(waited, deadline, serving)
     current = tuple(pod for pod in pods if pod.revision == revision and not pod.deleting)
@@ -149,12 +161,25 @@ def _trouble(pods: tuple[PodView, ...]) -> tuple[str, str]:
         if staging := trouble_of(pod):
             return staging[0], f"; {staging[1]}"
         if pod.pending:
-            return "Unschedulable", f"; pod {pod.name} is not scheduled: {pod.pending[:_MOST_WORDS]}"
+            return (
+                "Unschedulable",
+                f"; pod {pod.name} is not scheduled: {pod.pending[:_MOST_WORDS]}{_device(pod.pending)}",
+            )
         waiting, words = pod.engine.waiting, pod.engine.waiting_words[:_MOST_WORDS]
         if waiting and waiting not in {"ContainerCreating", "PodInitializing"}:
             reason = "ImagePull" if waiting in {"ErrImagePull", "ImagePullBackOff"} else waiting
             return reason, f"; pod {pod.name} waits: {waiting} {words}".rstrip()
     return "RollingOut", ""
+
+
+def _device(pending: str) -> str:
+    """What to do where a node's devices are what is missing: the scheduler's word for none and for none left is one."""
+    if not (found := _DEVICE.search(pending)):
+        return ""
+    return (
+        f"; no node has {found['name']} to spare: its device plugin must offer it (`kubectl describe nodes`), "
+        "or else spec.engine.accelerator is not what this cluster has"
+    )
 
 
 def _view(progress: Progress, reason: str, message: str, serving: int) -> RolloutView:
