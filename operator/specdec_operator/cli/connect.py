@@ -24,19 +24,19 @@ _WORD: Final = re.compile(r"[a-z0-9]([-.a-z0-9]*[a-z0-9])?")
 _MOST_NAMES: Final = 20
 
 
-def _checked(word: str | None) -> str | None:
+def checked(word: str | None) -> str | None:
     """A name as Kubernetes takes it: it becomes a part of a URL."""
     if word is not None and not _WORD.fullmatch(word):
         raise typer.BadParameter(f"{word!r} is no name: a-z, 0-9, '-' and '.'")
     return word
 
 
-Name = Annotated[str, typer.Argument(metavar="NAME", help="Name of the sis.", callback=_checked)]
+Name = Annotated[str, typer.Argument(metavar="NAME", help="Name of the sis.", callback=checked)]
 AnyName = Annotated[
-    str | None, typer.Argument(metavar="NAME", help="Name of the sis; without it, all are listed.", callback=_checked)
+    str | None, typer.Argument(metavar="NAME", help="Name of the sis; without it, all are listed.", callback=checked)
 ]
 Namespace = Annotated[
-    str | None, typer.Option("-n", "--namespace", help="Its namespace. Default: the context's.", callback=_checked)
+    str | None, typer.Option("-n", "--namespace", help="Its namespace. Default: the context's.", callback=checked)
 ]
 Context = Annotated[str | None, typer.Option(help="Context in the kubeconfig. Default: the current one.")]
 Kubeconfig = Annotated[str | None, typer.Option(help="Default: KUBECONFIG, or ~/.kube/config.")]

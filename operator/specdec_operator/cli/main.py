@@ -25,7 +25,9 @@ def _run(argv: list[str]) -> int:
 
         return validate.main(argv[1:])
     try:
-        from specdec_operator.cli.app import app  # noqa: PLC0415
+        from specdec_operator.cli.commands import application  # noqa: PLC0415
+
+        app = application(argv[0] if argv else "")
     except ModuleNotFoundError as error:
         sys.stderr.write(f"specdec: {error.name} is missing; pip install 'specdec-operator[cli]'\n")
         return 1

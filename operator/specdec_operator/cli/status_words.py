@@ -119,17 +119,22 @@ def good_words(good: Found) -> str:
     return words + (f", acceptance {rate:.2f}" if rate is not None else "")
 
 
+def looked_at(sis: Found) -> bool:
+    """Whether an operator has written the status: before that it is empty, or has the CRD's default of -1."""
+    return sis.of("status").there and (sis.of("status", "observedGeneration").whole or 0) >= 0
+
+
 def orphaned(sis: Found, now: datetime) -> bool:
     """Whether no operator has looked at it for longer than a running one would take."""
     made = sis.of("metadata", "creationTimestamp").time
-    return not sis.of("status").there and made is not None and now - made > PATIENCE
+    return not looked_at(sis) and made is not None and now - made > PATIENCE
 
 
 def unseen(sis: Found) -> str:
     """Why the status is not about this spec; empty where it is."""
     generation = sis.of("metadata", "generation").whole
     observed = sis.of("status", "observedGeneration").whole
-    if not sis.of("status").there:
+    if not looked_at(sis):
         return "the operator has not looked at it yet"
     if generation is None or observed is None or observed >= generation:
         return ""

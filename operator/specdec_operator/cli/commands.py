@@ -1,0 +1,75 @@
+"""All commands of `specdec`, each imported only where it is asked for: together they take a second to import."""
+
+from collections.abc import Mapping
+from importlib import import_module
+from types import MappingProxyType
+from typing import Annotated, Final
+
+import typer
+
+from specdec_operator import __version__
+
+_PACKAGE: Final = "specdec_operator.cli"
+COMMANDS: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "validate": "commands:validate",
+        "render": "render:render",
+        "explain": "explain:explain",
+        "recommend": "recommend:recommend",
+        "rules": "rules:rules",
+        "import": "importing:import_",
+        "measure": "measure:measure",
+        "preflight": "preflight:preflight",
+        "replay": "replay:replay",
+        "doctor": "doctor:doctor",
+        "status": "status:status",
+        "watch": "watch:watch",
+        "rollback": "act:rollback",
+        "retry": "act:retry",
+        "hold": "act:hold",
+        "release": "act:release",
+        "completion": "completion:completion",
+    }
+)
+"""Name of each command -> module and function, in the order in which help lists them."""
+_HELP: Final = "Speculative decoding on Kubernetes: what runs, what would run, and why."
+
+
+def application(first: str = "") -> typer.Typer:
+    """The program. first: the first word of its command line; where that is a command, no other is imported."""
+    made = typer.Typer(
+        name="specdec", help=_HELP, no_args_is_help=True, rich_markup_mode=None, pretty_exceptions_enable=False
+    )
+    made.callback()(_specdec)
+    if first == "--version":
+        return made
+    for name in [first] if first in COMMANDS else COMMANDS:
+        module, _, function = COMMANDS[name].partition(":")
+        settings = _PASSED_ON if name == "validate" else {}
+        made.command(name, add_help_option=not settings, context_settings=settings)(
+            getattr(import_module(f"{_PACKAGE}.{module}"), function)
+        )
+    return made
+
+
+_PASSED_ON: Final = {"ignore_unknown_options": True}
+"""`validate` reads its own options: it also runs without typer."""
+
+
+def _version(asked: bool) -> None:
+    if asked:
+        typer.echo(f"specdec {__version__}")
+        raise typer.Exit
+
+
+def _specdec(
+    _: Annotated[
+        bool, typer.Option("--version", help="Show the version and exit.", is_eager=True, callback=_version)
+    ] = False,
+) -> None:
+    """What all commands share."""
+
+
+def validate(arguments: Annotated[list[str] | None, typer.Argument(metavar="[OPTIONS] [FILE]...")] = None) -> None:
+    """Refuse what the API server or the engine would refuse, with file and line."""
+    raise typer.Exit(import_module(f"{_PACKAGE}.validate").main(arguments or []))
