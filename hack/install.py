@@ -10,6 +10,7 @@ import yaml
 from hack import images
 from hack.cluster import access, kubectl, paths, shell
 from hack.cluster.errors import ClusterError
+from hack.images import content
 
 NAMESPACE = "specdec-system"
 _MANIFESTS = pathlib.Path(__file__).parents[1] / "manifests" / "default"
@@ -29,7 +30,8 @@ def with_images(objects: list[dict[str, Any]], refs: Mapping[str, str]) -> list[
 
 def refs_of(built: images.Refs) -> dict[str, str]:
     """The image names of the manifests, and what stands for them here."""
-    return {"specdec-operator": built.operator, "specdec-runtime:cpu": built.runtime}
+    version = content.version()
+    return {f"specdec-operator:{version}": built.operator, f"specdec-runtime:cpu-{version}": built.runtime}
 
 
 def ensure(built: images.Refs) -> None:

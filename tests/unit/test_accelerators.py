@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 import yaml
+from hack.images import content
 
 from specdec_operator.api.engine import Accelerator
 from specdec_operator.cli import validate
@@ -52,7 +53,7 @@ def test_every_accelerator_has_its_runtime_with_the_image_of_its_name(accelerato
     """Rendering names the runtime, and Dockerfile.runtime the target, by the accelerator alone."""
     document = yaml.safe_load((RUNTIMES / f"{accelerator}.yaml").read_text(encoding="utf-8"))
     assert document["metadata"]["name"] == f"specdec-{accelerator}"
-    assert container(accelerator)["image"] == f"specdec-runtime:{accelerator}"
+    assert container(accelerator)["image"] == f"specdec-runtime:{accelerator}-{content.version()}"
     assert f"{accelerator}.yaml" in yaml.safe_load((RUNTIMES / "kustomization.yaml").read_text())["resources"]
 
 

@@ -1,0 +1,91 @@
+{{- define "specdec.name" -}}
+{{- default .Chart.Name .Values.nameOverride | trunc 63 | trimSuffix "-" }}
+{{- end }}
+
+{{- define "specdec.fullname" -}}
+{{- if .Values.fullnameOverride }}
+{{- .Values.fullnameOverride | trunc 52 | trimSuffix "-" }}
+{{- else if contains (include "specdec.name" .) .Release.Name }}
+{{- .Release.Name | trunc 52 | trimSuffix "-" }}
+{{- else }}
+{{- printf "%s-%s" .Release.Name (include "specdec.name" .) | trunc 52 | trimSuffix "-" }}
+{{- end }}
+{{- end }}
+
+{{- define "specdec.selector" -}}
+app.kubernetes.io/name: {{ include "specdec.name" . }}
+app.kubernetes.io/instance: {{ .Release.Name }}
+{{- end }}
+
+{{- define "specdec.labels" -}}
+{{ include "specdec.selector" . }}
+app.kubernetes.io/part-of: specdec-operator
+app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
+app.kubernetes.io/managed-by: {{ .Release.Service }}
+helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
+{{- end }}
+
+{{- define "specdec.account" -}}
+{{- if .Values.serviceAccount.create }}
+{{- default (include "specdec.fullname" .) .Values.serviceAccount.name }}
+{{- else }}
+{{- default "default" .Values.serviceAccount.name }}
+{{- end }}
+{{- end }}
+
+{{- define "specdec.registry" -}}
+{{- with .Values.registry }}{{ trimSuffix "/" . }}/{{ end }}
+{{- end }}
+
+{{- define "specdec.image" -}}
+{{- $name := printf "%s%s" (include "specdec.registry" .) .Values.image.repository }}
+{{- if .Values.image.digest }}
+{{- printf "%s@%s" $name .Values.image.digest }}
+{{- else }}
+{{- printf "%s:%s" $name (default .Chart.AppVersion .Values.image.tag) }}
+{{- end }}
+{{- end }}
+
+{{/* The image of a runtime, by (dict "root" $ "accelerator" "cpu"). */}}
+{{- define "specdec.runtimeImage" -}}
+{{- $own := index .root.Values.runtimes .accelerator }}
+{{- default (printf "%sspecdec-runtime:%s-%s" (include "specdec.registry" .root) .accelerator .root.Chart.AppVersion) $own.image }}
+{{- end }}
+
+{{/* Empty where the page is seen with port-forward alone. */}}
+{{- define "specdec.webIsReachable" -}}
+{{- if and .Values.web.enabled (not (has .Values.web.address (list "127.0.0.1" "::1" "localhost"))) }}true{{ end }}
+{{- end }}
+
+{{- define "specdec.testNamespace" -}}
+{{- default (first (append .Values.namespaces "default")) .Values.test.namespace }}
+{{- end }}
+
+{{/* Where the operator's pods, and those of the hooks, may run. */}}
+{{- define "specdec.placement" -}}
+{{- with .Values.nodeSelector }}
+nodeSelector:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with .Values.tolerations }}
+tolerations:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with .Values.affinity }}
+affinity:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with .Values.priorityClassName }}
+priorityClassName: {{ . }}
+{{- end }}
+{{- end }}
+
+{{/* Why these values cannot run, where the schema cannot tell. */}}
+{{- define "specdec.check" -}}
+{{- if and (gt (int .Values.replicas) 1) (not .Values.leaderElection.enabled) }}
+{{- fail (printf "replicas: %d: two operators without leader election would judge the same windows twice: set leaderElection.enabled=true, or replicas=1" (int .Values.replicas)) }}
+{{- end }}
+{{- if and .Values.web.enabled (has (int .Values.web.port) (list 8080 9090)) }}
+{{- fail (printf "web.port: %d: health listens at 8080 and metrics at 9090: choose another port" (int .Values.web.port)) }}
+{{- end }}
+{{- end }}

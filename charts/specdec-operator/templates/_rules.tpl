@@ -1,0 +1,105 @@
+{{/* What the operator does with the objects of the namespaces that it watches. */}}
+{{- define "specdec.rules.services" -}}
+# The operator never reads Secrets, writes no spec of yours, and makes no pods but those of its download Jobs.
+- apiGroups: [serving.specdec.io]
+  resources: [speculativeinferenceservices]
+  verbs: [get, list, watch, patch] # patch: its finalizer
+- apiGroups: [serving.specdec.io]
+  resources: [speculativeinferenceservices/status]
+  verbs: [patch]
+- apiGroups: [serving.specdec.io]
+  resources: [speculativeinferenceservices/finalizers]
+  verbs: [update] # blockOwnerDeletion in the InferenceService's owner reference
+- apiGroups: [serving.kserve.io]
+  resources: [inferenceservices]
+  verbs: [get, list, watch, create, patch]
+- apiGroups: [apps]
+  resources: [deployments]
+  verbs: [get, list, watch]
+- apiGroups: [""]
+  resources: [pods]
+  verbs: [get, list, watch, delete] # delete: a pod far below its siblings is restarted
+- apiGroups: [""]
+  resources: [events]
+  verbs: [create, list] # list: the kubelet's words about a pod whose volumes do not mount
+- apiGroups: [""]
+  resources: [pods/log]
+  verbs: [get] # of its own download Jobs: how far they are
+- apiGroups: [batch]
+  resources: [jobs]
+  verbs: [get, list, watch]
+{{- end }}
+
+{{/* What it reads of the cluster, whichever namespaces it watches. */}}
+{{- define "specdec.rules.cluster" -}}
+- apiGroups: [""]
+  resources: [namespaces]
+  verbs: [get, list, watch]
+- apiGroups: [apiextensions.k8s.io]
+  resources: [customresourcedefinitions]
+  verbs: [get, list, watch] # KServe's may arrive later; it also tells which KServe that is
+- apiGroups: [serving.kserve.io]
+  resources: [clusterstoragecontainers]
+  verbs: [list] # whether KServe's download container takes several URIs
+- apiGroups: [""]
+  resources: [configmaps]
+  resourceNames: [inferenceservice-config]
+  verbs: [get] # KServe's: how it serves oci://, and the image that downloads
+- apiGroups: [apps]
+  resources: [deployments]
+  resourceNames: [kserve-controller-manager]
+  verbs: [get] # which KServe that is
+{{- end }}
+
+{{- define "specdec.rules.downloads" -}}
+# For staging.mode PersistentVolumeClaim only. Whoever makes Jobs can run anything as any service account of a namespace:
+# leave this role out where nobody uses that mode; the operator then says what it may not do.
+- apiGroups: [""]
+  resources: [persistentvolumeclaims]
+  verbs: [create, patch]
+- apiGroups: [batch]
+  resources: [jobs]
+  verbs: [create, patch, delete]
+{{- end }}
+
+{{/* A role with its binding: dict "root" $ "name" .. "rules" .. "account" .. "namespace" .. (empty: for the cluster). */}}
+{{- define "specdec.role" -}}
+{{- $kind := ternary "Role" "ClusterRole" (ne .namespace "") -}}
+apiVersion: rbac.authorization.k8s.io/v1
+kind: {{ $kind }}
+metadata:
+  name: {{ .name }}
+  {{- with .namespace }}
+  namespace: {{ . }}
+  {{- end }}
+  labels:
+    {{- include "specdec.labels" .root | nindent 4 }}
+  {{- with .annotations }}
+  annotations:
+    {{- toYaml . | nindent 4 }}
+  {{- end }}
+rules:
+{{ .rules }}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: {{ $kind }}Binding
+metadata:
+  name: {{ .name }}
+  {{- with .namespace }}
+  namespace: {{ . }}
+  {{- end }}
+  labels:
+    {{- include "specdec.labels" .root | nindent 4 }}
+  {{- with .annotations }}
+  annotations:
+    {{- toYaml . | nindent 4 }}
+  {{- end }}
+roleRef:
+  apiGroup: rbac.authorization.k8s.io
+  kind: {{ $kind }}
+  name: {{ .name }}
+subjects:
+- kind: ServiceAccount
+  name: {{ .account }}
+  namespace: {{ .root.Release.Namespace }}
+{{- end }}

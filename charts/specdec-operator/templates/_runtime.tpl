@@ -1,0 +1,53 @@
+{{/* A ClusterServingRuntime: dict "root" $ "accelerator" .. "env" .. (more of its environment, as text). */}}
+{{- define "specdec.runtime" -}}
+{{- if (index .root.Values.runtimes .accelerator).enabled -}}
+apiVersion: serving.kserve.io/v1alpha1
+kind: ClusterServingRuntime
+metadata:
+  name: specdec-{{ .accelerator }}
+  labels:
+    {{- include "specdec.labels" .root | nindent 4 }}
+  {{- if .root.Values.runtimes.keep }}
+  annotations:
+    helm.sh/resource-policy: keep
+  {{- end }}
+spec:
+  # A checkpoint in Hugging Face's layout. KServe takes any other format without a storage URI for a multi-model server.
+  supportedModelFormats:
+  - name: huggingface
+    version: "1"
+    autoSelect: false
+  annotations:
+    prometheus.io/scrape: "true"
+    prometheus.io/port: "8080"
+    prometheus.io/path: /metrics
+  containers:
+  - name: kserve-container
+    image: {{ include "specdec.runtimeImage" . }}
+    imagePullPolicy: IfNotPresent
+    command: [python3, -m, specdec_runtime, serve]
+    args:
+    - --port=8080
+    - --middleware=specdec_runtime.leaving.Leaving # a pod on its way out lets go of clients that hold a connection
+    env:
+    - name: HF_HUB_OFFLINE
+      value: "1"
+    - name: VLLM_NO_USAGE_STATS
+      value: "1"
+    {{- with .env }}
+    {{- . | trim | nindent 4 }}
+    {{- end }}
+    ports:
+    - containerPort: 8080
+      protocol: TCP
+    volumeMounts:
+    - name: shm
+      mountPath: /dev/shm
+  volumes:
+  # vLLM shares 160 MiB and more between its processes; a container's own /dev/shm has 64.
+  - name: shm
+    emptyDir:
+      medium: Memory
+      sizeLimit: 1Gi
+{{- end }}
+{{- end }}
