@@ -5,7 +5,7 @@
 
 import json
 import sys
-from typing import Any
+from typing import Any, Final
 
 import yaml
 
@@ -87,9 +87,15 @@ def openapi() -> Schema:
             "kind": {"type": "string"},
             "metadata": {"type": "object"},
             "spec": structural(spec, spec.get("$defs", {})),
-            "status": _without_required(structural(status, status.get("$defs", {}))),
+            "status": {**_without_required(structural(status, status.get("$defs", {}))), "default": _UNSEEN},
         },
     }
+
+
+_UNSEEN: Final = {"observedGeneration": -1}
+"""Status of an object that nobody has looked at. kstatus calls an object without a status Current, so Flux would report
+success before the operator has read it; its own kinds have this default as well.
+"""
 
 
 def _without_required(schema: Schema) -> Schema:

@@ -1,0 +1,120 @@
+"""A Git repository served over smart HTTP on loopback: git's own http-backend behind a small server."""
+
+import os
+import pathlib
+import shutil
+import subprocess
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from threading import Thread
+from typing import Any, Final
+
+_TIMEOUT: Final = 30
+_ENVIRONMENT: Final = {
+    "GIT_CONFIG_GLOBAL": os.devnull,
+    "GIT_CONFIG_SYSTEM": os.devnull,
+    "GIT_AUTHOR_NAME": "a user",
+    "GIT_AUTHOR_EMAIL": "user@example.com",
+    "GIT_COMMITTER_NAME": "a user",
+    "GIT_COMMITTER_EMAIL": "user@example.com",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Repository:
+    """A repository with a work tree, and where it is served."""
+
+    folder: pathlib.Path
+    url: str
+
+    def commit(self, files: Mapping[str, str]) -> str:
+        """Make `files` the whole content of the branch; returns the commit's id."""
+        for old in self._git("ls-files").split():
+            (self.folder / old).unlink()
+        for path, text in files.items():
+            target = self.folder / path
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_text(text)
+        self._git("add", "--all")
+        self._git("commit", "--quiet", "--allow-empty", "--message", "a change")
+        return self._git("rev-parse", "HEAD").strip()
+
+    def _git(self, *words: str) -> str:
+        return git(*words, folder=self.folder)
+
+
+def git(*words: str, folder: pathlib.Path) -> str:
+    """What git says. Raises RuntimeError where there is no git, and CalledProcessError where it fails."""
+    if shutil.which("git") is None:
+        raise RuntimeError("no `git` on PATH: install it (Debian: apt-get install git)")
+    environment = os.environ | _ENVIRONMENT
+    return subprocess.run(
+        ["git", *words], cwd=folder, env=environment, check=True, capture_output=True, text=True, timeout=_TIMEOUT
+    ).stdout
+
+
+@contextmanager
+def served(folder: pathlib.Path) -> Iterator[Repository]:
+    """A new repository below `folder`, served for the length of the block."""
+    tree = folder / "fleet"
+    tree.mkdir()
+    git("init", "--quiet", "--initial-branch=main", folder=tree)
+    server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(folder))
+    thread = Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
+    thread.start()
+    try:
+        yield Repository(folder=tree, url=f"http://127.0.0.1:{server.server_port}/fleet/.git")
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+def _handler(root: pathlib.Path) -> type[BaseHTTPRequestHandler]:
+    class Handler(BaseHTTPRequestHandler):
+        """Hands each request to git http-backend, which speaks CGI."""
+
+        def do_GET(self) -> None:
+            self._answer(b"")
+
+        def do_POST(self) -> None:
+            self._answer(self.rfile.read(int(self.headers.get("Content-Length", 0))))
+
+        def log_message(self, *_: Any) -> None:
+            """Says nothing."""
+
+        def _answer(self, body: bytes) -> None:
+            done = subprocess.run(
+                ["git", "http-backend"],
+                input=body,
+                env=os.environ | _ENVIRONMENT | self._asked(body),
+                check=True,
+                capture_output=True,
+                timeout=_TIMEOUT,
+            )
+            head, _, content = done.stdout.partition(b"\r\n\r\n")
+            headers = dict(line.split(": ", 1) for line in head.decode().splitlines())
+            self.send_response(int(headers.pop("Status", "200").split()[0]))
+            for name, value in headers.items():
+                self.send_header(name, value)
+            self.send_header("Content-Length", str(len(content)))
+            self.end_headers()
+            self.wfile.write(content)
+
+        def _asked(self, body: bytes) -> dict[str, str]:
+            path, _, query = self.path.partition("?")
+            return {
+                "GIT_PROJECT_ROOT": str(root),
+                "GIT_HTTP_EXPORT_ALL": "1",
+                "PATH_INFO": path,
+                "QUERY_STRING": query,
+                "REQUEST_METHOD": self.command,
+                "CONTENT_TYPE": self.headers.get("Content-Type", ""),
+                "CONTENT_LENGTH": str(len(body)),
+                "HTTP_CONTENT_ENCODING": self.headers.get("Content-Encoding", ""),
+                "GIT_PROTOCOL": self.headers.get("Git-Protocol", ""),
+            }
+
+    return Handler
