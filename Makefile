@@ -6,8 +6,8 @@ VENV := .venv
 RUN := $(VENV)/bin/python
 
 .DEFAULT_GOAL := help
-.PHONY: help venv fmt check lint type unit wire test verify generate golden cluster-up cluster-down cluster-status cluster-env bench bench-guard bench-engine \
-        images sbom resolve models push-model demo kserve-render clean
+.PHONY: help venv fmt check lint type unit wire gitops test verify generate golden cluster-up cluster-down cluster-status cluster-env bench bench-guard bench-engine \
+        images sbom resolve models push-model demo kserve-render chart docs plugin clean
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 18
@@ -47,6 +47,10 @@ unit: venv ## Pure tests, seconds
 wire: venv ## Tests against a real etcd and kube-apiserver
 	$(RUN) -m pytest -q -n 4 tests/wire
 
+gitops: venv ## Argo CD's and Flux's own code over every state; Flux, Git, operator and a real API server in a round trip
+	$(RUN) -m hack.gitops build
+	$(RUN) -m pytest -q -n 2 tests/gitops
+
 SCHEMA := operator/specdec_operator/api/schema.json
 
 generate: venv ## Write crds/, the reference pages and the images' requirements
@@ -54,9 +58,13 @@ generate: venv ## Write crds/, the reference pages and the images' requirements
 	$(RUN) -m specdec_operator.api.crd schema > $(SCHEMA)
 	$(RUN) -m hack.reference
 	$(RUN) -m hack.images lock
+	$(RUN) -m hack.monitoring
+	$(RUN) -m hack.helm manifests
+	$(RUN) -m hack.gitops
+	$(RUN) -m hack.packaging.man
 
 golden: venv ## Rewrite tests/golden; `git diff` is the review
-	SPECDEC_GOLDEN=write $(RUN) -m pytest -q tests/unit/test_operator_render.py tests/unit/test_cli_status_view.py
+	SPECDEC_GOLDEN=write $(RUN) -m pytest -q tests/unit/test_operator_render.py tests/unit/test_cli_status_view.py tests/unit/test_chart_render.py tests/gitops/test_page.py tests/gitops/test_argocd_lua.py
 
 verify: venv ## Fail when a generated file is stale
 	@$(RUN) -m specdec_operator.api.crd | diff -u crds/serving.specdec.io_speculativeinferenceservices.yaml - \
@@ -65,6 +73,10 @@ verify: venv ## Fail when a generated file is stale
 	  || (echo "$(SCHEMA) is stale: run 'make generate' and commit the result." && exit 1)
 	@$(RUN) -m hack.reference verify
 	@$(RUN) -m hack.images verify
+	@$(RUN) -m hack.monitoring verify
+	@$(RUN) -m hack.helm verify
+	@$(RUN) -m hack.gitops verify
+	@$(RUN) -m hack.packaging.man verify
 
 test: venv ## Everything that this machine can run; says what it could not and why
 	$(RUN) -m hack.test
@@ -112,6 +124,15 @@ demo: venv ## The whole story on a real cluster, with measured numbers
 
 kserve-render: venv ## What the KServe stand-in makes of FILE=isvc.yaml
 	@$(RUN) -m tests.kserve_standin render $(FILE)
+
+chart: venv ## The Helm chart's life cycle with the real Helm on the local cluster (minutes)
+	$(RUN) -m pytest -q tests/unit/test_chart_render.py tests/unit/test_manifests_overlays.py tests/chart
+
+docs: venv ## The documentation's site, into dist/site; one warning fails it
+	NO_MKDOCS_2_WARNING=1 $(RUN) -m mkdocs build --quiet --strict
+
+plugin: venv ## The kubectl plugin for krew, into dist/krew; BASE=URL of the folder that its archives will lie in
+	@$(RUN) -m hack.packaging plugin "$(BASE)" $(PLATFORMS)
 
 clean: ## Remove .venv and caches inside the tree
 	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis

@@ -1,7 +1,8 @@
 """Runs every layer of tests that this machine can run, and says what it could not run and why.
 
-Layers: unit (pure), wire (real etcd and kube-apiserver on loopback), node (real kubelet, real vLLM). A cluster that
-was not up before is taken down again.
+Layers: unit (pure), wire (real etcd and kube-apiserver on loopback), gitops (Argo CD's and Flux's own code),
+browser (a real Chromium), chart (real Helm on a real node), node (real kubelet, real vLLM). A cluster that was not up
+before is taken down again.
 """
 
 import os
@@ -22,8 +23,8 @@ _PREPARE = (
     ("images", ("hack.images", "all")),
     ("images of the tests", ("hack.images", "tests")),
     ("tiny models", ("hack.models",)),
-    ("operator installed", ("hack.install",)),
 )
+_INSTALL = ("operator installed", ("hack.install",))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,7 +41,11 @@ class Result:
 
 def main() -> int:
     """Runs the layers; the exit code is 0 when nothing failed and nothing broke."""
-    results = [_pytest("unit and wire", "-n", "4", "tests/unit", "tests/wire")]
+    results = [
+        _pytest("unit and wire", "-n", "4", "tests/unit", "tests/wire"),
+        _pytest("gitops", "-n", "2", "tests/gitops"),
+        _pytest("browser", "-n", "2", "tests/browser"),
+    ]
     results += _node()
     print()
     for each in results:
@@ -68,24 +73,32 @@ def _node() -> list[Result]:
     results: list[Result] = []
     try:
         for layer, module in _PREPARE:
-            begun = time.monotonic()
-            code = _run(sys.executable, "-m", *module)
-            spent = time.monotonic() - begun
-            if code:
-                lost = f"FAILED: `python -m {' '.join(module)}` ended with code {code}; the node tests were not run"
-                return [*results, Result(layer=layer, seconds=spent, failed=1, lost=lost)]
-            results.append(Result(layer=layer, seconds=spent, lost="ready"))
-        return [*results, _pytest("node", "tests/node")]
+            results.append(_prepare(layer, module))
+            if results[-1].failed:
+                return results
+        results.append(_pytest("chart", "tests/chart"))  # before an operator is there by other means
+        results.append(_prepare(*_INSTALL))
+        return results if results[-1].failed else [*results, _pytest("node", "tests/node")]
     finally:
         if not was_up:
             _run(sys.executable, "-m", "hack.cluster", "down")
+
+
+def _prepare(layer: str, module: tuple[str, ...]) -> Result:
+    begun = time.monotonic()
+    code = _run(sys.executable, "-m", *module)
+    spent = time.monotonic() - begun
+    if not code:
+        return Result(layer=layer, seconds=spent, lost="ready")
+    lost = f"FAILED: `python -m {' '.join(module)}` ended with code {code}; the tests that need it were not run"
+    return Result(layer=layer, seconds=spent, failed=1, lost=lost)
 
 
 def _pytest(layer: str, *words: str) -> Result:
     begun = time.monotonic()
     with tempfile.TemporaryDirectory() as folder:
         report = pathlib.Path(folder) / "report.xml"
-        code = _run(sys.executable, "-m", "pytest", "-q", f"--junitxml={report}", *words)
+        code = _run(sys.executable, "-m", "pytest", "-q", "--durations=10", f"--junitxml={report}", *words)
         spent = time.monotonic() - begun
         if not report.exists():
             return Result(layer=layer, seconds=spent, failed=1, lost=f"FAILED: pytest ended with code {code}")
