@@ -33,7 +33,7 @@ def _kserve_crd() -> Raw:
 
 def deployment(namespace: str = "specdec-system", name: str = "specdec-operator") -> Raw:
     """The operator's Deployment."""
-    container = {"name": "operator", "image": f"ghcr.io/o/specdec-operator:{__version__}", "env": []}
+    container = {"name": "operator", "image": f"registry.example/o/specdec-operator:{__version__}", "env": []}
     container["env"] = [{"name": "SPECDEC_LEADER_LEASE", "value": f"{namespace}/leader"}]
     pod = {"serviceAccountName": "specdec-operator", "containers": [container]}
     labels = {"app.kubernetes.io/name": "specdec-operator"}
@@ -71,7 +71,7 @@ def service(name: str = "llama", **spec: Any) -> Raw:
 
 
 def _runtime(name: str) -> Raw:
-    container = {"name": "kserve-container", "image": "ghcr.io/o/specdec-runtime:1"}
+    container = {"name": "kserve-container", "image": "registry.example/o/specdec-runtime:1"}
     return {"metadata": {"name": name}, "spec": {"containers": [container]}}
 
 
