@@ -16,9 +16,9 @@ from kubernetes.aio.client.exceptions import ApiException
 from kubernetes.aio.leaderelection.leaderelectionrecord import LeaderElectionRecord
 from kubernetes.aio.leaderelection.resourcelock.leaselock import LeaseLock
 
-DURATION: Final = 15
-"""Seconds that others wait after they saw the holder renew it last."""
-RENEW_DEADLINE: Final = 8
+DURATION: Final = 12
+"""Seconds that others wait after they saw the holder renew it last; with two tries of theirs, 16 to the next leader."""
+RENEW_DEADLINE: Final = 6
 """Seconds in which the holder tries to renew it before it gives up."""
 RETRY: Final = 2
 """Seconds between two tries."""

@@ -66,6 +66,12 @@ class OperatorProcess:
                     await asyncio.sleep(0.1)
         raise AssertionError(f"the operator does not answer /healthz; its log ends: {self.log.read_text()[-2000:]}")
 
+    @property
+    def pid(self) -> int:
+        """Its process, while it runs."""
+        assert self._process is not None
+        return self._process.pid
+
     async def leads(self) -> bool:
         """Whether it says that it is the one that works; False where it does not answer."""
         try:

@@ -33,8 +33,8 @@ def running(argv: list[str], log: pathlib.Path) -> Iterator[subprocess.Popen[byt
 
 
 @contextmanager
-def api_server(folder: pathlib.Path) -> Iterator[pathlib.Path]:
-    """Starts both; yields the kubeconfig of an administrator."""
+def api_server(folder: pathlib.Path, *more: str) -> Iterator[pathlib.Path]:
+    """Starts both; yields the kubeconfig of an administrator. more: further flags of the API server."""
     programs = binaries.ensure("etcd", "kube-apiserver")
     store, peer, secure = free_ports(3)
     keys = folder / "pki"
@@ -62,6 +62,7 @@ def api_server(folder: pathlib.Path) -> Iterator[pathlib.Path]:
         "--service-cluster-ip-range=127.64.0.0/24",
         "--authorization-mode=RBAC",
         "--disable-admission-plugins=ServiceAccount",  # no controller makes the accounts here
+        *more,
     ]
     with running(etcd, folder / "etcd.log"), running(server, folder / "apiserver.log") as program:
         _wait(program, secure, keys, folder / "apiserver.log")

@@ -16,7 +16,7 @@ from tests.wire.operator import OperatorProcess
 from tests.wire.world import NAME, World, sis
 
 FAIL_OVER = 20.0
-"""Seconds that a service may be without its operator when a replica dies: the Lease's 15 and two tries."""
+"""Seconds that a service may be without its operator when a replica dies: the Lease's 12 and two tries, and some."""
 
 
 @pytest.fixture
