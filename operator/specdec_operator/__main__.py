@@ -12,7 +12,7 @@ import kopf
 from specdec_operator import metrics
 from specdec_operator.cluster import ApiServer, Cluster
 from specdec_operator.control import served
-from specdec_operator.control.handlers import REGISTRY, App
+from specdec_operator.control.handlers import REGISTRY, App, Pulse
 from specdec_operator.control.loop import Loop
 from specdec_operator.control.readers import Readers
 from specdec_operator.control.stores import Stores
@@ -45,7 +45,7 @@ async def operate(settings: Settings, may_write: Callable[[], bool] = lambda: Tr
     loop = Loop(cluster, readers, stores, surroundings, clock=time.time, prometheus=settings.prometheus_urls)
     seen = Seen(stores.pods)
     page = WebServer(seen, names=settings.web_hosts, clock=time.time)
-    app = App(loop=loop, stores=stores, wakeups=Wakeups(), seen=seen, turned=time.time())
+    app = App(loop=loop, stores=stores, wakeups=Wakeups(), seen=seen, pulse=Pulse(turned=time.time()))
     try:
         await page.start(settings.web_address, settings.web_port)
         while await _watch(settings, cluster, app):

@@ -29,15 +29,22 @@ _LATE: Final = 420.0
 
 
 @dataclass(slots=True, kw_only=True)
+class Pulse:
+    """How many loops run, and when one made a turn last, for /healthz."""
+
+    running: int = 0
+    turned: float = 0.0
+
+
+@dataclass(slots=True, kw_only=True)
 class App:
-    """What the handlers share. turned: when a loop made a turn last, for /healthz."""
+    """What the handlers share. kopf gives each object a copy of it, so what changes lies one step deeper."""
 
     loop: Loop
     stores: Stores
     wakeups: Wakeups
     seen: Seen
-    running: int = 0
-    turned: float = 0.0
+    pulse: Pulse
 
 
 @kopf.on.startup(registry=REGISTRY)
@@ -72,10 +79,10 @@ def login(**kwargs: Any) -> kopf.ConnectionInfo | None:
 @kopf.on.probe(id="turns", registry=REGISTRY, errors=kopf.ErrorsMode.PERMANENT)
 def probe(memo: App, **_: Any) -> str:
     """/healthz fails when there are loops and none has made a turn for long."""
-    idle = time.time() - memo.turned
-    if memo.running and idle > _LATE:
-        raise kopf.PermanentError(f"no loop of {memo.running} made a turn for {idle:.0f} s")
-    return f"{memo.running} loops, last turn {idle:.0f} s ago"
+    idle = time.time() - memo.pulse.turned
+    if memo.pulse.running and idle > _LATE:
+        raise kopf.PermanentError(f"no loop of {memo.pulse.running} made a turn for {idle:.0f} s")
+    return f"{memo.pulse.running} loops, last turn {idle:.0f} s ago"
 
 
 @kopf.on.event(names.GROUP, names.PLURAL, registry=REGISTRY)
@@ -120,17 +127,17 @@ def _jitter(**_: Any) -> float:
 async def keep(memo: App, body: kopf.Body, stopped: kopf.DaemonStopped, **_: Any) -> None:
     """Runs the loop of one sis until the sis or the operator ends."""
     key = (body["metadata"]["namespace"], body["metadata"]["name"])
-    memo.running += 1
-    metrics.loops(memo.running)
+    memo.pulse.running += 1
+    metrics.loops(memo.pulse.running)
     try:
         while not stopped:
             turn = await memo.loop.turn(body)
-            memo.turned = time.time()
+            memo.pulse.turned = time.time()
             _send(body, turn.events)
             await _sleep(memo.wakeups, key, stopped, turn.delay)
     finally:
-        memo.running -= 1
-        metrics.loops(memo.running)
+        memo.pulse.running -= 1
+        metrics.loops(memo.pulse.running)
         memo.loop.forget(key)
         memo.wakeups.forget(key)
         memo.seen.forget(key)
