@@ -1,0 +1,122 @@
+"""The stand-in of KServe's controller and of the kubelet for many services: a Deployment and a ready pod for each.
+
+It makes what the real ones make as far as the operator looks (compare tests/wire/world.py), as fast as the API server
+takes it, and nothing runs.
+"""
+
+import argparse
+import asyncio
+import pathlib
+from collections.abc import Mapping
+from contextlib import suppress
+from typing import Any
+
+from kubernetes.aio import client, config
+
+from tests.scale.engines_standin import address_of
+from tests.scale.watching import inference_services
+from tests.wire.api import DEPLOYMENT, POD, Api, Object, Refused
+
+REVISION = "serving.specdec.io/revision"
+_AT_ONCE = 16
+_MANAGER = "plays-kserve"
+
+
+def index_of(name: str) -> int:
+    """The number at the end of a service's name."""
+    return int(name.rpartition("-")[2])
+
+
+def deployment_of(child: Mapping[str, Any]) -> Object:
+    """What KServe makes of an InferenceService, as far as the operator looks."""
+    meta, predictor = child["metadata"], child["spec"]["predictor"]
+    engine = {"name": "kserve-container", "image": "i", "volumeMounts": predictor["model"].get("volumeMounts", [])}
+    selector = {"app": meta["name"]}
+    pod = {
+        "metadata": {"labels": predictor["labels"] | selector},
+        "spec": {"containers": [engine], "volumes": predictor.get("volumes", [])},
+    }
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {"name": f"{meta['name']}-predictor", "labels": meta["labels"]},
+        "spec": {"replicas": 1, "selector": {"matchLabels": selector}, "template": pod},
+    }
+
+
+def pod_of(child: Mapping[str, Any]) -> Object:
+    """Its one pod."""
+    meta, predictor = child["metadata"], child["spec"]["predictor"]
+    name = f"{meta['name']}-{predictor['labels'][REVISION]}"
+    container = {"name": "kserve-container", "image": "i"}
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": name, "labels": predictor["labels"]},
+        "spec": {"containers": [container]},
+    }
+
+
+class Keeper:
+    """Answers each InferenceService that is new, or has another template."""
+
+    def __init__(self, api: Api, namespace: str) -> None:
+        self._api = api
+        self._namespace = namespace
+        self._places = asyncio.Semaphore(_AT_ONCE)
+        self._made: dict[str, str] = {}
+        self._pods: dict[str, str] = {}
+
+    async def answer(self, child: Mapping[str, Any]) -> None:
+        """Makes Deployment and pod be those of the InferenceService."""
+        name = child["metadata"]["name"]
+        revision = child["spec"]["predictor"]["labels"][REVISION]
+        if self._made.get(name) == revision:
+            return
+        self._made[name] = revision
+        async with self._places:
+            await self._deploy(child)
+            await self._run(name, child)
+
+    async def _deploy(self, child: Mapping[str, Any]) -> None:
+        body = deployment_of(child)
+        live = await self._api.apply(DEPLOYMENT, self._namespace, body, _MANAGER)
+        numbers = dict.fromkeys(("replicas", "updatedReplicas", "readyReplicas", "availableReplicas"), 1)
+        status = {"observedGeneration": live["metadata"]["generation"], **numbers}
+        await self._api.merge(DEPLOYMENT, self._namespace, body["metadata"]["name"], {"status": status}, "status")
+
+    async def _run(self, name: str, child: Mapping[str, Any]) -> None:
+        body = pod_of(child)
+        pod, old = body["metadata"]["name"], self._pods.get(name)
+        with suppress(Refused):  # it is there from an earlier run
+            await self._api.create(POD, self._namespace, body)
+        address = address_of(index_of(name))
+        status = {"phase": "Running", "podIP": address, "podIPs": [{"ip": address}]}
+        status |= {"conditions": [{"type": "Ready", "status": "True"}]}
+        await self._api.merge(POD, self._namespace, pod, {"status": status}, "status")
+        self._pods[name] = pod
+        if old and old != pod:
+            await self._api.delete(POD, self._namespace, old)
+
+
+async def keep(kubeconfig: pathlib.Path, namespace: str) -> None:
+    """Watches until it is stopped."""
+    settings = client.Configuration()
+    await config.load_kube_config(str(kubeconfig), client_configuration=settings)
+    async with client.ApiClient(settings) as connection, asyncio.TaskGroup() as tasks:
+        keeper = Keeper(Api(connection), namespace)
+        async for child in inference_services(connection, namespace):
+            tasks.create_task(keeper.answer(child))
+
+
+def main() -> None:
+    """The command of the stand-in."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--kubeconfig", type=pathlib.Path, required=True)
+    parser.add_argument("--namespace", required=True)
+    found = parser.parse_args()
+    asyncio.run(keep(found.kubeconfig, found.namespace))
+
+
+if __name__ == "__main__":
+    main()
