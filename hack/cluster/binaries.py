@@ -74,12 +74,17 @@ def ensure(*names: str, say: Callable[[str], None] = print) -> dict[str, pathlib
     if unknown:
         raise ClusterError(f"no recipe for {', '.join(unknown)}; there is one for {', '.join(PROGRAMS)}")
     for module in (KUBERNETES, CONTAINERD):
-        wanted = [name for name in names if name in module.packages]
-        if _missing(module, wanted):
-            with _locked(module):
-                for name in _missing(module, wanted):
-                    _build(module, name, say)
+        ensure_from(module, *(name for name in names if name in module.packages), say=say)
     return {name: path(name) for name in names}
+
+
+def ensure_from(module: Module, *names: str, say: Callable[[str], None] = print) -> dict[str, pathlib.Path]:
+    """The same for programs of any module; two callers build one of them once. Raises ClusterError with Go's words."""
+    if _missing(module, names):
+        with _locked(module):
+            for name in _missing(module, names):
+                _build(module, name, say)
+    return {name: module.folder() / name for name in names}
 
 
 def path(name: str) -> pathlib.Path:

@@ -163,7 +163,7 @@ def _show_window(key: Key, judged: Judged) -> None:
 def _show_verdict(key: Key, judged: Judged, limits: Thresholds | None) -> None:
     """A plain service has a verdict only where an SLO asks it for one: else each of its windows were Inconclusive."""
     verdict = judged.verdict
-    silent = limits is None or (limits.plain and limits.time_per_output_token is None)
+    silent = limits is None or limits.silent
     _VERDICT.show(key, None if silent else (verdict.outcome.value, verdict.reason.value))
     if judged.conclusive:
         _EVIDENCE.show(key, verdict.at)

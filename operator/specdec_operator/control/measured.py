@@ -74,7 +74,7 @@ def guard_of(found: Findings, before: Mapping[str, Any]) -> guard_status.GuardSt
 def _said(found: Findings, before: Mapping[str, Any]) -> dict[str, Any]:
     """The newest verdict, with what follows from its numbers. A plain window speaks only where an SLO asks it to."""
     judged, limits = found.judged, found.thresholds
-    silent = limits is None or (limits.plain and limits.time_per_output_token is None)
+    silent = limits is None or limits.silent
     if judged is None or silent:
         return {key: before.get(key) for key in _KEPT}
     verdict = judged.verdict

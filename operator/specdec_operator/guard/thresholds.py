@@ -38,6 +38,11 @@ class Thresholds:
     plain: bool = False
     direct: bool = True
 
+    @property
+    def silent(self) -> bool:
+        """Whether a window has no verdict: a plain service is judged only where an SLO asks for it."""
+        return self.plain and self.time_per_output_token is None
+
 
 def thresholds(
     guard: Guard, method: MethodFacts | None, *, tokens: int, baseline: Baseline = (), pauses: bool = False
