@@ -10,15 +10,20 @@ from functools import partial
 import kopf
 
 from specdec_operator import metrics
+from specdec_operator.clock import SteadyClock
 from specdec_operator.cluster import ApiServer, Cluster
 from specdec_operator.control import served
+from specdec_operator.control.addresses import is_local
 from specdec_operator.control.handlers import REGISTRY, App, Pulse
 from specdec_operator.control.loop import Loop
+from specdec_operator.control.patient import watch_patiently
 from specdec_operator.control.readers import Readers
 from specdec_operator.control.stores import Stores
 from specdec_operator.control.surroundings import Surroundings
+from specdec_operator.control.throttle import Throttle
 from specdec_operator.control.wakeups import Wakeups
 from specdec_operator.fenced import Fenced
+from specdec_operator.heap import give_back
 from specdec_operator.leading import lead
 from specdec_operator.prometheus import PrometheusReader
 from specdec_operator.scrape import Scraper
@@ -29,23 +34,27 @@ from specdec_operator.web.server import WebServer
 
 async def operate(settings: Settings, may_write: Callable[[], bool] = lambda: True) -> None:
     """Runs until stopped. may_write: whether this replica leads."""
-    api_server = await ApiServer.connect()
+    metrics.count_tasks(asyncio.get_running_loop())
+    clock, api_server = SteadyClock(), await ApiServer.connect()
     cluster = Fenced(api_server, may_write)
-    prometheus = PrometheusReader(clock=time.time, timeout=settings.scrape_timeout, limit=settings.scrape_limit)
+    prometheus = PrometheusReader(clock=clock, timeout=settings.scrape_timeout, limit=settings.scrape_limit)
     scraper = Scraper(timeout=settings.scrape_timeout, limit=settings.scrape_limit)
     stores = Stores()
     surroundings = Surroundings(
         cluster,
-        clock=time.time,
+        clock=clock,
         namespace=settings.kserve_namespace,
         told=settings.kserve_version,
         initializer=settings.storage_initializer,
     )
-    readers = Readers(scraper, prometheus, clock=time.time)
-    loop = Loop(cluster, readers, stores, surroundings, clock=time.time, prometheus=settings.prometheus_urls)
+    readers = Readers(scraper, prometheus, clock=clock, local=is_local(api_server.server))
+    wakeups = Wakeups()
+    throttle = Throttle(settings.rollouts, wakeups.wake)
+    urls = settings.prometheus_urls
+    loop = Loop(cluster, readers, stores, surroundings, throttle=throttle, clock=clock, prometheus=urls)
     seen = Seen(stores.pods)
-    page = WebServer(seen, names=settings.web_hosts, clock=time.time)
-    app = App(loop=loop, stores=stores, wakeups=Wakeups(), seen=seen, pulse=Pulse(turned=time.time()))
+    page = WebServer(seen, names=settings.web_hosts, clock=clock)
+    app = App(loop=loop, stores=stores, wakeups=wakeups, seen=seen, pulse=Pulse(turned=time.monotonic()))
     try:
         await page.start(settings.web_address, settings.web_port)
         while await _watch(settings, cluster, app):
@@ -79,7 +88,9 @@ async def _watch(settings: Settings, cluster: Cluster, app: App) -> bool:
 def main() -> None:
     """The command of the operator's image."""
     settings = read_settings()
+    give_back()
     kopf.configure(log_format=kopf.LogFormat.JSON)
+    watch_patiently()
     for name in ("kopf", "aiohttp.access"):  # a line a watch event, a line a probe
         logging.getLogger(name).setLevel(logging.WARNING)
     logging.getLogger("specdec_operator").setLevel(settings.log_level)

@@ -4,12 +4,10 @@ The operator comes as its service account, the command `specdec` as the user of 
 """
 
 import asyncio
-import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final, Protocol, Self
 
-import aiohttp
 import yaml
 from kubernetes.aio import client, config
 from kubernetes.aio.client.exceptions import ApiException
@@ -19,6 +17,7 @@ from kubernetes.aio.dynamic import DynamicClient
 from specdec_operator import __version__, metrics, names
 from specdec_operator.connection import connection
 from specdec_operator.errors import Invalid, Unavailable
+from specdec_operator.request import asked, said, words
 
 Manifest = dict[str, Any]
 
@@ -59,16 +58,17 @@ class Cluster(Protocol):
     async def log_end(self, namespace: str, pod: str) -> str:
         """The last lines of a pod's log; empty where there is none."""
 
-    async def apply_status(self, namespace: str, name: str, status: Manifest) -> None:
-        """Makes the status of a sis be this."""
+    async def apply_status(self, namespace: str, name: str, status: Manifest) -> int:
+        """Makes the status of a sis be this. Returns the version of the sis that has it; 0: the sis is gone."""
 
 
 class ApiServer:
-    """A cluster behind a real API server."""
+    """A cluster behind a real API server. server: its address."""
 
     def __init__(self, api: client.ApiClient) -> None:
         self._api = api
         self._dynamic = DynamicClient(api)
+        self.server = str(api.configuration.host)
 
     @classmethod
     async def connect(cls) -> Self:
@@ -111,7 +111,7 @@ class ApiServer:
             return ""
         return str(said or "")
 
-    async def apply_status(self, namespace: str, name: str, status: Manifest) -> None:
+    async def apply_status(self, namespace: str, name: str, status: Manifest) -> int:
         """See Cluster. A sis that is gone takes no status; that is no error."""
         path = f"/apis/{names.API_VERSION}/namespaces/{namespace}/{names.PLURAL}/{name}/status"
         body = {
@@ -121,10 +121,11 @@ class ApiServer:
             "status": status,
         }
         try:
-            await self._patch(path, body, names.STATUS_MANAGER)
+            return version_of(await self._patch(path, body, names.STATUS_MANAGER))
         except Unavailable as error:
             if error.reason != _NOT_FOUND:
                 raise
+            return 0
 
     async def _patch(self, path: str, body: Manifest, manager: str) -> Manifest:
         try:
@@ -136,7 +137,13 @@ class ApiServer:
 
     async def _ask(self, method: str, path: str, **more: Any) -> Manifest:
         with metrics.requested(method):
-            return await _asked(self._dynamic, method, path, _request_timeout=_TIMEOUT, **more)
+            return await asked(self._dynamic, method, path, _request_timeout=_TIMEOUT, **more)
+
+
+def version_of(body: Mapping[str, Any]) -> int:
+    """The version of an object, which grows with each change; 0 where the API server counts in another way."""
+    version = str(body["metadata"].get("resourceVersion", ""))
+    return int(version) if version.isdecimal() else 0
 
 
 class Refused(Unavailable):
@@ -173,7 +180,7 @@ class AsUser:
             loader = await config.load_kube_config(places, context, settings, persist_config=False)
             api = client.ApiClient(settings)
         except (config.ConfigException, yaml.YAMLError, OSError, ValueError) as error:
-            raise Unavailable("NoKubeconfig", f"the kubeconfig {places} cannot be used: {_said(error)}") from error
+            raise Unavailable("NoKubeconfig", f"the kubeconfig {places} cannot be used: {said(error)}") from error
         except (TypeError, LookupError, AttributeError) as error:  # the loader takes any YAML for a kubeconfig
             raise Unavailable("NoKubeconfig", f"the kubeconfig {places} cannot be used: it is none") from error
         api.user_agent = f"specdec/{__version__}"
@@ -195,30 +202,9 @@ class AsUser:
 
     async def _ask(self, method: str, path: str, **more: Any) -> Manifest:
         try:
-            return await _asked(self._dynamic, method, path, _request_timeout=_USERS_TIMEOUT, **more)
+            return await asked(self._dynamic, method, path, _request_timeout=_USERS_TIMEOUT, **more)
         except ApiException as error:
-            raise Refused(error.status or 0, _words(error)) from error
-
-
-async def _asked(dynamic: DynamicClient, method: str, path: str, **more: Any) -> Manifest:
-    try:
-        answer: Manifest = await dynamic.request(method, path, serializer=lambda _, data: data, **more)
-    except (TimeoutError, OSError, aiohttp.ClientError, ValueError, client.exceptions.ApiTypeError) as error:
-        raise Unavailable("ApiServerUnavailable", f"the API server did not answer: {_said(error)}") from error
-    return answer
-
-
-def _said(error: Exception) -> str:
-    """What an exception says, in one line; what it is, where it says nothing."""
-    return " ".join(str(error).split()) or type(error).__name__
-
-
-def _words(error: ApiException) -> str:
-    """The message of the Status that the API server sent, or else what it sent."""
-    try:
-        return str(json.loads(error.body or "")["message"])
-    except (ValueError, TypeError, LookupError):
-        return str(error.body or error.reason)[:1000]
+            raise Refused(error.status or 0, words(error)) from error
 
 
 def _path(manifest: Manifest) -> str:
@@ -237,7 +223,11 @@ def _translated(error: ApiException, path: str, body: Manifest) -> Exception:
     if error.status == 404:
         return Unavailable(_NOT_FOUND, f"{path} is gone")
     if error.status == 403:
-        return Unavailable(
-            "Forbidden", f"{_words(error)}: grant it (manifests/operator/rbac.yaml, or the Helm chart's)"
-        )
-    return Unavailable("ApiServerRefused", f"HTTP {error.status} for {path}: {said}")
+        return Unavailable("Forbidden", f"{words(error)}: grant it (manifests/operator/rbac.yaml, or the Helm chart's)")
+    return Unavailable("ApiServerRefused", f"HTTP {error.status} for {path}: {said}", after=_patience(error))
+
+
+def _patience(error: ApiException) -> float:
+    """Seconds that the answer's Retry-After asks for; 0 without one."""
+    said = str((error.headers or {}).get("Retry-After", ""))
+    return float(said) if said.isdecimal() else 0.0

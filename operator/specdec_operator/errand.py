@@ -1,11 +1,9 @@
 """One short errand to the API server, for the programs that the chart runs beside the operator: plain requests."""
 
 import asyncio
-import json
 from collections.abc import Awaitable, Callable
 from typing import Any, Final, Self
 
-import aiohttp
 from kubernetes.aio import client, config
 from kubernetes.aio.client.exceptions import ApiException
 from kubernetes.aio.dynamic import DynamicClient
@@ -13,6 +11,7 @@ from kubernetes.aio.dynamic import DynamicClient
 from specdec_operator import names
 from specdec_operator.connection import connection
 from specdec_operator.errors import Unavailable
+from specdec_operator.request import asked, words
 
 Manifest = dict[str, Any]
 
@@ -60,18 +59,14 @@ class Errand:
 
     async def _ask(self, method: str, path: str, **more: Any) -> Manifest | None:
         try:
-            answer: Manifest = await self._dynamic.request(
-                method, path, serializer=lambda _, data: data, _request_timeout=_TIMEOUT, **more
-            )
+            return await asked(self._dynamic, method, path, _request_timeout=_TIMEOUT, **more)
         except ApiException as error:
             if error.status == 404:
                 return None
             kind = Changed if error.status == 409 else Unavailable
-            raise kind("Refused", f"{method.upper()} {path}: HTTP {error.status}: {_words(error)}") from error
-        except (TimeoutError, OSError, aiohttp.ClientError) as error:
-            said = str(error) or type(error).__name__
-            raise Unavailable("ApiServerUnavailable", f"{method.upper()} {path}: no answer: {said}") from error
-        return answer
+            raise kind("Refused", f"{method.upper()} {path}: HTTP {error.status}: {words(error)}") from error
+        except Unavailable as error:
+            raise Unavailable(error.reason, f"{method.upper()} {path}: {error.message}") from error
 
 
 class Changed(Unavailable):
@@ -94,10 +89,3 @@ async def until(probe: Callable[[], Awaitable[str]], seconds: float) -> str:
     except TimeoutError:
         return said
     return ""
-
-
-def _words(error: ApiException) -> str:
-    try:
-        return str(json.loads(error.body or "")["message"])
-    except (ValueError, TypeError, LookupError):
-        return str(error.body or error.reason)[:1000]

@@ -26,4 +26,8 @@ class Invalid(OperatorError):
 
 
 class Unavailable(OperatorError):
-    """Something that the operator needs does not answer now."""
+    """Something that the operator needs does not answer now. after: seconds for which it asked not to be asked."""
+
+    def __init__(self, reason: str, message: str, *, after: float = 0.0) -> None:
+        super().__init__(reason, message)
+        self.after = after

@@ -23,10 +23,10 @@ class Fenced:
         self._refuse()
         await self._cluster.remove(manifest)
 
-    async def apply_status(self, namespace: str, name: str, status: Manifest) -> None:
+    async def apply_status(self, namespace: str, name: str, status: Manifest) -> int:
         """See Cluster. Raises Unavailable where another replica may lead."""
         self._refuse()
-        await self._cluster.apply_status(namespace, name, status)
+        return await self._cluster.apply_status(namespace, name, status)
 
     async def read(self, path: str, **selectors: str) -> Manifest | None:
         """See Cluster."""

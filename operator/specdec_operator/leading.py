@@ -43,7 +43,7 @@ async def lead(settings: Settings, work: Work, *, identity: str) -> None:
     election = asyncio.create_task(_elected(lease, led))
     try:
         if await _stands_by(settings.health_port, led, stop, election):
-            await _works(lease, work, election)
+            await _works(lease, work, election, stop)
     finally:
         election.cancel()
         with suppress(asyncio.CancelledError):
@@ -91,18 +91,23 @@ async def _stands_by(port: int, led: asyncio.Event, stop: asyncio.Event, electio
     return led.is_set() and not stop.is_set()
 
 
-async def _works(lease: Lease, work: Work, election: asyncio.Task[None]) -> None:
+async def _works(lease: Lease, work: Work, election: asyncio.Task[None], stop: asyncio.Event) -> None:
+    """Works until it is told to stop: by kopf, or by `stop` for as long as kopf has not set its handlers of signals."""
     _LOG.info("this replica leads: %s", lease.identity)
     metrics.leading(True)
     working = asyncio.ensure_future(work(lease.held))
-    guarding = asyncio.create_task(_until_lost(lease))
-    done, _ = await asyncio.wait({working, guarding, election}, return_when=asyncio.FIRST_COMPLETED)
-    if working not in done:
+    guarding, stopping = asyncio.create_task(_until_lost(lease)), asyncio.create_task(stop.wait())
+    done, _ = await asyncio.wait({working, guarding, election, stopping}, return_when=asyncio.FIRST_COMPLETED)
+    if stopping in done:
+        working.cancel()
+    elif working not in done:
         _LOG.critical("the lease %s/%s is lost: this replica ends and stands by anew", lease.namespace, lease.name)
         logging.shutdown()
         os._exit(LOST)
     guarding.cancel()
-    await working
+    stopping.cancel()
+    with suppress(asyncio.CancelledError):
+        await working
 
 
 async def _until_lost(lease: Lease) -> None:

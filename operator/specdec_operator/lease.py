@@ -46,6 +46,8 @@ class Lease(LeaseLock):
         super().__init__(name, namespace, identity, api)
         self._clock = clock
         self._renewed: float | None = None
+        self._seen: tuple[str | None, float] = (None, clock())
+        self._of_another = False
 
     def held(self) -> bool:
         """Whether this replica renewed it so lately that nobody else can have it."""
@@ -54,9 +56,26 @@ class Lease(LeaseLock):
     async def get(self, name: str, namespace: str) -> Any:
         """See BaseLock. No answer is an answer: the library asks again."""
         try:
-            return await _bounded(super().get(name, namespace))
+            found, record = await _bounded(super().get(name, namespace))
         except ApiException as error:
             return False, error
+        if isinstance(record, LeaderElectionRecord):
+            self._look(record)
+        return found, record
+
+    def _look(self, record: LeaderElectionRecord) -> None:
+        """Notes whether another replica has it, and renewed it so lately that it is not over by this replica's clock.
+
+        One that is over is shown without its times: the library takes it then, whatever the wall clock says.
+        """
+        meta = self.lease_reference.metadata if self.lease_reference else None
+        version = meta.resource_version if meta else None
+        if version != self._seen[0]:
+            self._seen = version, self._clock()
+        over = self._clock() - self._seen[1] >= DURATION
+        self._of_another = record.holder_identity not in (None, self.identity) and not over
+        if over and record.holder_identity != self.identity:
+            record.renew_time = None
 
     async def create(self, name: str, namespace: str, election_record: LeaderElectionRecord) -> bool:
         """See BaseLock. The library's own (37.0.2) sends pretty=True, which its client then refuses."""
@@ -65,7 +84,9 @@ class Lease(LeaseLock):
         return await self._renewed_by(_made(self.api_instance.create_namespaced_lease(namespace, lease)))
 
     async def update(self, name: str, namespace: str, updated_record: LeaderElectionRecord) -> bool:
-        """See BaseLock."""
+        """See BaseLock. The library would take it from a holder when the wall clock is set ahead; this does not."""
+        if self._of_another:
+            return False
         return await self._renewed_by(super().update(name, namespace, updated_record))
 
     async def release(self) -> None:

@@ -3,6 +3,7 @@
 Those about each sis are in sis_metrics.py. Label values are words of the code, so that their number is bounded.
 """
 
+import asyncio
 import platform
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -39,6 +40,7 @@ class Failure(StrEnum):
 _TURN: Final = Histogram("specdec_turn_seconds", "Duration of one turn of the loop.")
 _FAILED_TURNS: Final = Counter("specdec_turn_failures", "Turns that failed and are tried again.", ("reason",))
 _LOOPS: Final = Gauge("specdec_loops", "Loops that run here: one a sis.")
+_TASKS: Final = Gauge("specdec_tasks", "Tasks of the event loop: a few for the process, and a fixed number a sis.")
 _LEADER: Final = Gauge("specdec_leader", "1 while this replica runs the loops; always 1 without leader election.")
 _READS: Final = Counter("specdec_scrapes", "Reads of counters: a pod's page, or one query for all pods.", ("source",))
 _FAILED_READS: Final = Counter("specdec_scrape_failures", "Reads that failed, by why.", ("source", "kind"))
@@ -83,6 +85,11 @@ def turn_failed(reason: str) -> None:
 def loops(running: int) -> None:
     """Shows how many loops run."""
     _LOOPS.set(running)
+
+
+def count_tasks(of: asyncio.AbstractEventLoop) -> None:
+    """From now on the page tells how many tasks this event loop has; they are counted when it is asked for."""
+    _TASKS.set_function(lambda: len(asyncio.all_tasks(of)))
 
 
 def leading(leads: bool) -> None:

@@ -13,6 +13,8 @@ from specdec_operator.guard.counters import Counters, Unread, read_counters
 
 _LOG = logging.getLogger(__name__)
 _MOST_BYTES: Final = 2 * 1024 * 1024
+_MOST_WORDS: Final = 200
+"""Characters of an error that are passed on: it may hold what the pod sent, and the status is kept small."""
 
 
 class Scraper:
@@ -46,19 +48,21 @@ class Scraper:
         return counters
 
     def _words(self, kind: metrics.Failure, error: Exception) -> str:
+        said = str(error)[:_MOST_WORDS]
         match kind:
             case metrics.Failure.TIMEOUT:
                 within = f"no answer within {self._timeout.total:g} s"
                 return f"{within}; a NetworkPolicy that does not let the operator in does this"
             case metrics.Failure.CONNECTION:
-                return f"{error}; the engine does not listen there, or a NetworkPolicy or a mesh refuses the operator"
+                return f"{said}; the engine does not listen there, or a NetworkPolicy or a mesh refuses the operator"
             case metrics.Failure.UNREADABLE:
-                return f"this is no page of an engine's metrics: {error}"
+                return f"this is no page of an engine's metrics: {said}"
 
     async def _page(self, url: str) -> str:
         if self._session is None:
             # A connection that is kept open would keep a pod on its way out waiting for its client.
-            connector = aiohttp.TCPConnector(force_close=True, limit=0)
+            # A pod has one address, so there is none to be tried beside it.
+            connector = aiohttp.TCPConnector(force_close=True, limit=0, happy_eyeballs_delay=None)
             self._session = aiohttp.ClientSession(
                 connector=connector, timeout=self._timeout, headers=PLAIN, auto_decompress=False
             )

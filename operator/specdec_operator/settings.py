@@ -15,6 +15,7 @@ class Settings:
     kserve_namespace: where KServe's controller and its ConfigMap are. kserve_version: KServe's version where its image
     does not tell, such as 0.20. storage_initializer: image of its storage-initializer, where its ConfigMap does not.
     scrape_timeout: seconds that a pod's metrics may take. scrape_limit: scrapes under way at once.
+    rollouts: rollouts that the operator begins by itself at once, 0: any number.
     prometheus_urls: the servers that guard.source.prometheus may name, all where empty.
     leader_lease: namespace and name of the Lease that replicas compete for; empty: this one works, come what may.
     web_port: where the web page listens, 0: nowhere; on web_address, to browsers that call it by an address, localhost
@@ -29,6 +30,7 @@ class Settings:
     storage_initializer: str = ""
     scrape_timeout: float = 5.0
     scrape_limit: int = 32
+    rollouts: int = 20
     prometheus_urls: tuple[str, ...] = ()
     leader_lease: tuple[str, ...] = ()
     web_port: int = 0
@@ -40,20 +42,19 @@ class Settings:
 def read_settings(environ: Mapping[str, str] = os.environ) -> Settings:
     """The settings. Raises OperatorError naming the variable that cannot be read."""
     return Settings(
-        namespaces=tuple(part for part in environ.get("SPECDEC_NAMESPACES", "").split(",") if part),
+        namespaces=_list(environ, "SPECDEC_NAMESPACES"),
         health_port=_number(environ, "SPECDEC_HEALTH_PORT", 8080),
         metrics_port=_number(environ, "SPECDEC_METRICS_PORT", 9090),
         kserve_namespace=environ.get("SPECDEC_KSERVE_NAMESPACE", "kserve"),
         kserve_version=environ.get("SPECDEC_KSERVE_VERSION", ""),
         storage_initializer=environ.get("SPECDEC_STORAGE_INITIALIZER", ""),
         scrape_limit=_number(environ, "SPECDEC_SCRAPE_LIMIT", 32),
-        prometheus_urls=tuple(
-            part.strip() for part in environ.get("SPECDEC_PROMETHEUS_URLS", "").split(",") if part.strip()
-        ),
+        rollouts=_number(environ, "SPECDEC_ROLLOUTS", 20),
+        prometheus_urls=_list(environ, "SPECDEC_PROMETHEUS_URLS"),
         leader_lease=_lease(environ.get("SPECDEC_LEADER_LEASE", "")),
         web_port=_number(environ, "SPECDEC_WEB_PORT", 0),
         web_address=environ.get("SPECDEC_WEB_ADDRESS", "127.0.0.1"),
-        web_hosts=tuple(part.strip() for part in environ.get("SPECDEC_WEB_HOSTS", "").split(",") if part.strip()),
+        web_hosts=_list(environ, "SPECDEC_WEB_HOSTS"),
         log_level=environ.get("SPECDEC_LOG_LEVEL", "INFO").upper(),
     )
 
@@ -64,6 +65,11 @@ def api_server(environ: Mapping[str, str] = os.environ) -> str | None:
     if host is None:
         return None
     return f"https://[{host}]:{port}" if ":" in host else f"https://{host}:{port}"
+
+
+def _list(environ: Mapping[str, str], name: str) -> tuple[str, ...]:
+    """The parts of a list with commas, without the spaces around them."""
+    return tuple(part.strip() for part in environ.get(name, "").split(",") if part.strip())
 
 
 def _lease(text: str) -> tuple[str, ...]:

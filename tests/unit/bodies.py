@@ -24,6 +24,7 @@ def make_pod(
     moved = {"lastTransitionTime": since} if since else {}
     spec = {"containers": [{"name": "kserve-container", "volumeMounts": list(mounts)}]}
     meta: Body = {"name": name, "namespace": NAMESPACE, "labels": {OWNER_LABEL: NAME, REVISION_LABEL: revision}}
+    meta["ownerReferences"] = [{"kind": "ReplicaSet", "name": f"{NAME}-predictor-7d9f8c6b5", "controller": True}]
     if deleting:
         meta |= {"deletionTimestamp": "2026-11-20T10:00:00Z", "deletionGracePeriodSeconds": 30}
     if unscheduled is not None:

@@ -9,6 +9,7 @@ from specdec_operator.api.guard import Guard
 from specdec_operator.control.loop import Loop, Turn
 from specdec_operator.control.stores import Stores
 from specdec_operator.control.surroundings import Surroundings
+from specdec_operator.control.throttle import Throttle
 from specdec_operator.guard.counters import Counters, read_counters
 from specdec_operator.names import OWNER_LABEL, REVISION_LABEL
 from tests.unit.bodies import make_deployment, make_pod
@@ -38,6 +39,7 @@ class FakeCluster:
         self.there: dict[str, Body] = {}
         self.logs: dict[str, str] = {}
         self.made: list[Body] = []
+        self.version = 1
 
     async def read(self, path: str, **_: str) -> Body | None:
         """What lies there."""
@@ -69,13 +71,15 @@ class FakeCluster:
         self.child = manifest | {"metadata": manifest["metadata"] | {"generation": generation}}
         return self.child
 
-    async def apply_status(self, namespace: str, name: str, status: Body) -> None:
-        """Keeps the status."""
+    async def apply_status(self, namespace: str, name: str, status: Body) -> int:
+        """Keeps the status, and counts its versions."""
         assert (namespace, name) == KEY
         if error := self.failing.get("status"):
             raise error
         self.calls.append(("status", status["phase"]))
         self.status = status
+        self.version += 1
+        return self.version
 
 
 def is_speculative(manifest: Body) -> bool:
@@ -108,9 +112,11 @@ class Stage:
 
     def restart(self, *, watches: bool = True) -> None:
         """A new operator process; unless its watches are slow it is told of everything that is there."""
+        self.wake()
         self.stores = Stores()
         surroundings = Surroundings(self.cluster, clock=self.clock, namespace="kserve", told="0.20")
-        self.loop = Loop(self.cluster, self, self.stores, surroundings, clock=self.clock)
+        self.throttle = Throttle(20, lambda _: None)
+        self.loop = Loop(self.cluster, self, self.stores, surroundings, throttle=self.throttle, clock=self.clock)
         if watches:
             for name in [*self.seen]:
                 self._note(name, self.seen[name])
@@ -129,8 +135,12 @@ class Stage:
         return {pod: None if self.engines[pod].hangs else read_counters(self.engines[pod].page()) for pod in pods}
 
     async def turn(self) -> Turn:
-        """One turn of the loop, as the clock stands."""
-        turn = await self.loop.turn(make_sis(status=self.cluster.status, **self.sis))
+        """One turn of the loop, as the clock stands; woken where anything was told since the last one."""
+        shown = json.dumps([self.sis, "phase" in self.cluster.status])
+        woken, self._shown = shown != self._shown, shown
+        body = make_sis(status=self.cluster.status, **self.sis)
+        body["metadata"]["resourceVersion"] = str(self.cluster.version)
+        turn = await self.loop.turn(body, woken=woken)
         self.events += turn.events
         for pod in {name for verb, name in self.cluster.calls if verb == "remove"} & {*self.seen}:
             self._replace(pod)
@@ -162,8 +172,7 @@ class Stage:
         revision = self.cluster.child["spec"]["predictor"]["labels"][REVISION_LABEL]
         for name in [each for each in self.seen if each not in ("child", "deployment")]:
             self._forget(name)
-        meta = self.cluster.child["metadata"]
-        self.note("child", {"metadata": meta, "status": {"url": "http://llama.team-a"}})
+        self.note("child", self.cluster.child | {"status": {"url": "http://llama.team-a"}})
         count = max(1, len(engines))
         mounts = self.cluster.child["spec"]["predictor"]["model"]["volumeMounts"]
         mounted = [each["mountPath"] for each in mounts]
@@ -190,6 +199,18 @@ class Stage:
         self.seen[name] = body
         self._note(name, body)
 
+    def wake(self) -> None:
+        """The next turn is a whole one."""
+        self._shown = ""
+
+    def crowd(self, others: int) -> None:
+        """So many other services are being rolled out by the operator now."""
+        for number in range(20):
+            other = ("team-b", f"other-{number}")
+            self.throttle.ended(other)
+            if number < others:
+                assert self.throttle.may_begin(other, urgent=True, now=self.now)
+
     def delete_child(self) -> None:
         """Somebody deletes the InferenceService."""
         self.stores.note_child(self.seen.pop("child"), deleted=True)
@@ -206,6 +227,7 @@ class Stage:
         return {each["type"]: each for each in self.cluster.status["conditions"]}
 
     def _note(self, name: str, body: Body, *, deleted: bool = False) -> None:
+        self.wake()
         labels = {OWNER_LABEL: NAME} | body["metadata"].get("labels", {})
         body = body | {"metadata": body["metadata"] | {"labels": labels, "namespace": NAMESPACE}}
         tell = {"child": self.stores.note_child, "deployment": self.stores.note_deployment}

@@ -36,6 +36,12 @@ vllm:num_requests_running{engine="0",model_name="m"} 2
 vllm:num_requests_running{engine="1",model_name="m"} 1
 process_start_time_seconds 1.5e+09
 """
+IDLE = """\
+vllm:generation_tokens_total 22
+vllm:spec_decode_num_drafts_total 0
+vllm:spec_decode_num_draft_tokens_total 0
+vllm:spec_decode_num_accepted_tokens_total 0
+"""
 
 
 def test_counters_are_summed_over_data_parallel_ranks() -> None:
@@ -57,25 +63,40 @@ def test_counters_are_summed_over_data_parallel_ranks() -> None:
 def test_the_start_of_a_pod_is_that_of_its_youngest_process() -> None:
     """A rank that began anew counts from zero, whatever the others do."""
     samples = [("process_start_time_seconds", {"rank": str(rank)}, at) for rank, at in enumerate((2.0, 9.0, 3.0))]
-    assert counters_of(samples).started == 9.0
+    assert counters_of([*samples, ("vllm:generation_tokens_total", {}, 1.0)]).started == 9.0
 
 
 def test_an_engine_that_does_not_say_how_busy_it_is_may_be_anything() -> None:
     """Nothing running is not the same as not being told."""
     assert read_counters("vllm:generation_tokens_total 1\n").running is None
-    assert read_counters('vllm:num_requests_running{engine="0"} 0\n').running == 0
+    assert read_counters('vllm:generation_tokens_total 1\nvllm:num_requests_running{engine="0"} 0\n').running == 0
 
 
 def test_a_page_without_the_families_is_not_a_page_with_zeros() -> None:
     """An engine that was started without speculation counts no drafts at all."""
     plain = read_counters('vllm:generation_tokens_total{engine="0"} 22\n')
     assert (plain.speculative, plain.generation_tokens, plain.started) == (False, 22, None)
-    assert read_counters('vllm:spec_decode_num_drafts_total{engine="0"} 0\n').speculative
+    assert read_counters(IDLE).speculative
 
 
-def test_a_page_of_something_else_has_no_counters() -> None:
-    """An HTML error page is no engine's."""
-    assert read_counters("<html>it works</html>\n") == Counters()
+@pytest.mark.parametrize(
+    ("page", "words"),
+    [
+        ("<html>it works</html>\n", "there is no vllm:generation_tokens_total"),
+        ("", "in the middle of a line"),
+        (IDLE.rstrip("\n"), "in the middle of a line"),
+        (IDLE.replace("drafts_total", "drafts"), "no vllm:spec_decode_num_drafts_total, but vllm:spec_decode"),
+        (IDLE.replace("accepted", "taken"), "no vllm:spec_decode_num_accepted_tokens_total, but vllm:spec_decode"),
+        (IDLE + "vllm:generation_tokens_total 22\n", "twice"),
+        (IDLE + 'vllm:generation_tokens_total{a="' + "x" * 2048 + '"} 1\n', "more than 2048 characters"),
+        (IDLE + "".join(f'vllm:generation_tokens_total{{a="{n}"}} 1\n' for n in range(10_000)), "262144 in all"),
+    ],
+    ids=["another", "empty", "cut-off", "no-drafts", "no-accepted", "twice", "long-line", "many-lines"],
+)
+def test_a_page_that_is_not_whole_is_refused(page: str, words: str) -> None:
+    """What is missing was not counted, which is not the same as zero: a page that lost its tail convicts no draft."""
+    with pytest.raises(ValueError, match=words):
+        read_counters(page)
 
 
 PER_POSITION = "vllm:spec_decode_num_accepted_tokens_per_pos_total"
@@ -86,9 +107,9 @@ PER_POSITION = "vllm:spec_decode_num_accepted_tokens_per_pos_total"
     [
         'vllm:generation_tokens_total{engine="0"} many',
         "vllm:generation_tokens_total{",
-        "vllm:generation_tokens_total NaN",
-        "vllm:generation_tokens_total +Inf",
-        "vllm:generation_tokens_total -1",
+        'vllm:generation_tokens_total{engine="0"} NaN',
+        'vllm:generation_tokens_total{engine="0"} +Inf',
+        'vllm:generation_tokens_total{engine="0"} -1',
         "vllm:num_requests_running -1",
         "process_start_time_seconds NaN",
         PER_POSITION + '{engine="0"} 3',
@@ -100,15 +121,15 @@ PER_POSITION = "vllm:spec_decode_num_accepted_tokens_per_pos_total"
 )
 def test_a_broken_page_is_refused(line: str) -> None:
     """What cannot be a counter of vLLM's is missing data, not zero; and no page makes the operator grow."""
-    with pytest.raises(ValueError, match=r"\S"):
-        read_counters(line)
+    with pytest.raises(ValueError, match=r"number|float|label|position|invalid literal"):
+        read_counters(f"{IDLE}{line}\n")
 
 
 @given(st.sampled_from(FAMILIES), st.text(alphabet='{}",=\\ 019abnNI+-.#e_:\t', max_size=30))
 def test_garbage_is_refused_in_one_way(family: str, rest: str) -> None:
     """ValueError is what the scraper takes for a pod that did not answer."""
     try:
-        read_counters(family + rest)
+        read_counters(f"{IDLE}{family}{rest}\n")
     except ValueError:
         return
 
@@ -145,6 +166,7 @@ def test_a_recorded_page_reads_as_its_server_counted() -> None:
         ({"requests": 4.0}, True),
         ({"token_seconds": 0.9}, True),
         ({"running": 0.0}, False),
+        ({"speculative": False}, True),
     ],
 )
 def test_an_engine_began_anew_when_its_start_moved_or_a_counter_fell(

@@ -50,10 +50,12 @@ def test_silence_alone_is_never_a_fail(rounds: list[dict[str, Counters | None]])
 
 def of(**pods: Any) -> Verdict:
     """The verdict on pods with their acceptance, 500 drafts each; a dict changes the counters besides."""
-    window, last = opened(0).with_readings({pod: counters(0) for pod in pods}, 0), {}
+    first, last = {}, {}
     for pod, each in pods.items():
         changes = each if isinstance(each, dict) else {"rate": each}
+        first[pod] = counters(0, speculative=changes.get("speculative", True))
         last[pod] = counters(**{"drafts": 500} | changes)
+    window = opened(0).with_readings(first, 0)
     return judge(window.with_readings(last, 2), limits(always_drafts=False), 2).verdict
 
 

@@ -44,22 +44,30 @@ PRINTS = "api/crd.py"
 """Prints the CRD when it is run as a command."""
 
 DOORS = {
-    "kopf": {"control/handlers.py", "__main__.py"},
-    "kubernetes": {"cluster.py", "connection.py", "errand.py", "leading.py", "lease.py", "measure/connection.py"},
+    "kopf": {"control/handlers.py", "control/patient.py", "__main__.py"},
+    "kubernetes": {
+        "cluster.py",
+        "connection.py",
+        "errand.py",
+        "leading.py",
+        "lease.py",
+        "measure/connection.py",
+        "request.py",
+    },
     "aiohttp": {
         "bounded.py",
         "measure/connection.py",
         "scrape.py",
         "prometheus.py",
-        "cluster.py",
-        "errand.py",
         "lease.py",
+        "request.py",
         "standby.py",
         "web/server.py",
     },
     "time": {
         "control/handlers.py",
         "__main__.py",
+        "clock.py",
         "lease.py",
         "measure/asking.py",
         "measure/plain.py",

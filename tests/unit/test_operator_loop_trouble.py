@@ -194,11 +194,22 @@ async def test_a_turn_that_fails_raises_nothing(error: OperatorError) -> None:
 
 
 async def test_a_forgotten_sis_begins_anew() -> None:
-    """Deleted and made again under the same name: nothing of the old one is known."""
+    """Deleted and made again under the same name: its pods may be there still, but nothing of the old guard is."""
     stage, _ = await doubtful()
     stage.loop.forget(KEY)
     stage.cluster.status, stage.cluster.child = {}, {}
     await stage.turn()
-    assert stage.cluster.status["phase"] == "RollingOut"
+    assert stage.cluster.status["phase"] == "WarmingUp"
+    assert [each["state"] for each in stage.cluster.status["history"]] == ["WarmingUp"]
     assert stage.cluster.status["guard"]["failures"] == 0
     assert stage.cluster.calls[-1] == ("apply", "speculative")
+
+
+async def test_a_turn_that_fails_again_and_again_is_logged_once(caplog: pytest.LogCaptureFixture) -> None:
+    """A line at each try, of each service, would be all that there is in the log; after a good turn it is news."""
+    stage, _ = await watching()
+    for away in (True, True, True, False, True):
+        stage.cluster.failing = {"status": AWAY} if away else {}
+        stage.cluster.status, stage.now = {}, stage.now + 70
+        await stage.turn()
+    assert [each.levelname for each in caplog.records if AWAY.message in each.message] == ["WARNING"] * 2

@@ -10,6 +10,7 @@ from specdec_operator.control.memory import Memory
 from specdec_operator.guard.state import Phase, Target
 from specdec_operator.guard.verdict import Outcome, Reason, Verdict
 from specdec_operator.guard.watching import Rhythm, watch
+from specdec_operator.shown import ROLLBACK_REASONS
 from tests.unit.builders import (
     IDLE,
     NAMESPACE,
@@ -171,7 +172,7 @@ def test_a_deleted_sis_leaves_nothing_and_its_neighbour_everything() -> None:
 def test_a_sis_has_a_bounded_number_of_series_whatever_happens_to_it() -> None:
     """Every phase, every verdict, every reason of a rollback, the longest draft: never more than MOST_SERIES."""
     most = 0
-    reasons = [*sis_metrics.ROLLBACK_REASONS, "a sentence that somebody wrote", "another"]
+    reasons = [*ROLLBACK_REASONS, "a sentence that somebody wrote", "another"]
     for number, reason in enumerate(reasons * 2):
         phase = list(Phase)[number % len(Phase)]
         verdict = Verdict(outcome=list(Outcome)[number % 3], reason=list(Reason)[number % len(Reason)], message="")
@@ -182,7 +183,7 @@ def test_a_sis_has_a_bounded_number_of_series_whatever_happens_to_it() -> None:
         sis_metrics.observe(OURS, seen, WATCHED, stalled=bool(number % 2))
         most = max(most, len(series()))
         words = [each for each in series() if each.startswith("specdec_rolled_back")]
-        told = reason if reason in sis_metrics.ROLLBACK_REASONS else "Other"
+        told = reason if reason in ROLLBACK_REASONS else "Other"
         assert words == [f"specdec_rolled_back {told} {rollback.to}"]
     assert most <= sis_metrics.MOST_SERIES < 50
     assert {each.value for each in Target} == {"LastGood", "Baseline"}

@@ -5,7 +5,8 @@ from typing import Any
 import pytest
 
 from specdec_operator.control.memory import Memory
-from specdec_operator.control.pace import RESYNC, RETRY, seconds_to_next
+from specdec_operator.control.pace import RESYNC, RETRY, seconds_to_next, seconds_to_retry
+from specdec_operator.errors import Unavailable
 from specdec_operator.guard.state import Phase
 from specdec_operator.guard.watching import Watched
 from specdec_operator.guard.window import opened
@@ -53,3 +54,9 @@ def seconds(phase: Phase, *, since: float = 0.0, due: float | None = None, looks
 def test_the_loop_sleeps_until_something_is_due(phase: Phase, known: dict[str, Any], expected: float) -> None:
     """A reading, the end of a warm-up, a retry, or what is on its way; never longer than five minutes."""
     assert seconds(phase, **known) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize(("asked", "seconds"), [(0.0, RETRY), (1.0, RETRY), (30.0, 30.0), (86400.0, RESYNC)])
+def test_a_server_that_asks_for_patience_gets_it_within_reason(asked: float, seconds: float) -> None:
+    """Retry-After is heeded where it is longer than our own pause, but no server puts a service to sleep for a day."""
+    assert seconds_to_retry(Unavailable("ApiServerRefused", "429", after=asked)) == seconds

@@ -6,9 +6,10 @@ from typing import Any
 import pytest
 
 from specdec_operator.api.guard import Guard, Prometheus
+from specdec_operator.control.addresses import is_local
 from specdec_operator.control.readers import Readers, refuse_source
 from specdec_operator.errors import Invalid
-from specdec_operator.guard.counters import Counters
+from specdec_operator.guard.counters import Counters, Unread
 
 SOURCE = {"source": {"prometheus": {"url": "http://prometheus:9090"}}}
 
@@ -45,6 +46,52 @@ async def test_a_pod_is_asked_at_its_address(address: str, url: str) -> None:
     """An IPv6 address stands in brackets; no server is asked."""
     scraper, prometheus = await read({}, {"pod-0": address})
     assert (scraper.urls, prometheus.query) == ({"pod-0": url}, {})
+
+
+@pytest.mark.parametrize(
+    ("address", "local", "asked"),
+    [
+        ("127.0.0.1", False, False),
+        ("::1", False, False),
+        ("::ffff:127.0.0.1", False, False),
+        ("169.254.169.254", False, False),
+        ("::ffff:169.254.169.254", True, False),
+        ("fe80::1", True, False),
+        ("0.0.0.0", True, False),
+        ("224.0.0.1", True, False),
+        ("metadata.internal", True, False),
+        ("10.0.0.7@169.254.169.254", True, False),
+        ("127.0.0.1", True, True),
+        ("10.0.0.7", False, True),
+        ("fd00::7", False, True),
+    ],
+)
+async def test_an_address_that_no_pod_has_is_not_asked(address: str, local: bool, asked: bool) -> None:
+    """The operator's own host, its link, and what is no address; a cluster on one machine may have pods on loopback."""
+    scraper = Asked()
+    readers = Readers(scraper, Asked(), clock=lambda: 1000.0, local=local)  # type: ignore[arg-type]
+    found = await readers.read(Guard(), {"pod-0": address}, namespace="team-a")
+    assert bool(scraper.urls) is asked
+    if not asked:
+        unread = found["pod-0"]
+        assert isinstance(unread, Unread)
+        assert address in unread.words
+
+
+@pytest.mark.parametrize(
+    ("server", "local"),
+    [
+        ("https://127.0.0.1:6443", True),
+        ("https://localhost:6443", True),
+        ("https://[::1]:6443", True),
+        ("https://10.96.0.1:443", False),
+        ("https://kubernetes.default.svc", False),
+        ("", False),
+    ],
+)
+def test_a_cluster_is_on_this_machine_where_its_api_server_is(server: str, local: bool) -> None:
+    """Inside a cluster it never is: pods are given its Service's address."""
+    assert is_local(server) is local
 
 
 async def test_a_server_is_asked_for_samples_that_are_two_intervals_old_at_most() -> None:

@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from specdec_operator.errors import Invalid
 from specdec_operator.guard.state import Phase, State
 from specdec_operator.names import OWNER_LABEL, REVISION_LABEL
 from specdec_operator.serving.owner import Owner
@@ -182,10 +183,12 @@ def test_the_revision_is_on_the_pods_and_the_owner_on_both() -> None:
     assert made.manifest["metadata"]["labels"] == {OWNER_LABEL: NAME}
 
 
-def test_a_users_label_does_not_displace_ours() -> None:
-    """Without the owner's label the operator would not see the pod."""
-    labels = rendered(pod={"labels": {OWNER_LABEL: "x", "a": "b"}}).manifest["spec"]["predictor"]["labels"]
+def test_a_users_label_is_added_and_one_of_ours_refused() -> None:
+    """With another owner's label the operator would not see the pod."""
+    labels = rendered(pod={"labels": {"a": "b"}}).manifest["spec"]["predictor"]["labels"]
     assert (labels[OWNER_LABEL], labels["a"]) == (NAME, "b")
+    with pytest.raises(Invalid, match=OWNER_LABEL):
+        rendered(pod={"labels": {OWNER_LABEL: "x"}})
 
 
 @pytest.mark.parametrize(

@@ -155,6 +155,13 @@ def test_the_same_phase_begun_anew_is_a_turn() -> None:
     assert [turn["state"] for turn in again["history"]] == ["RollingOut", "RollingOut"]
 
 
+def test_a_phase_that_seems_to_begin_earlier_is_no_new_turn() -> None:
+    """The clock went back while the operator was away: the kept time was still to come, and is now's."""
+    kept = status_of(found(make_state(Phase.ROLLING_OUT, since=3600), rollout=PROGRESSING), {}, 3600)
+    again = status_of(found(make_state(Phase.ROLLING_OUT, since=9), rollout=PROGRESSING), kept, 9)
+    assert [turn["state"] for turn in again["history"]] == ["RollingOut"]
+
+
 def test_the_status_before_is_not_changed() -> None:
     """It is what lies in the API server."""
     before = watched()

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from specdec_operator.control.sis import annotated, read_sis, service_hash, speculation_hash
+from specdec_operator.control.sis import read_sis, service_hash, speculation_hash, with_spec
 from specdec_operator.errors import Invalid
 from specdec_operator.names import HOLD_ANNOTATION, RETRY_ANNOTATION, ROLLBACK_ANNOTATION
 from specdec_operator.serving.owner import Owner
@@ -26,7 +26,8 @@ def test_a_sis_is_read_with_what_the_user_asked_by_annotation() -> None:
 def test_the_annotations_of_an_object_may_be_read_with_the_spec_before_it() -> None:
     """A spec that cannot run does not keep the user from holding or rolling back what runs."""
     before = read_sis(make_sis(annotations={RETRY_ANNOTATION: "7"}))
-    after = annotated(before, make_sis(annotations={ROLLBACK_ANNOTATION: "8"}, model={}))
+    now = make_sis(generation=9, annotations={ROLLBACK_ANNOTATION: "8"}, model={})
+    after = read_sis(with_spec(now, before.generation, before.written))
     assert after == replace(before, retry=None, rollback="8")
 
 

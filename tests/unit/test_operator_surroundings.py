@@ -26,7 +26,7 @@ class Paths:
         """Nothing is written here."""
         raise AssertionError(manifest)
 
-    async def apply_status(self, namespace: str, name: str, status: Body) -> None:
+    async def apply_status(self, namespace: str, name: str, status: Body) -> int:
         """Nothing is written here."""
         raise AssertionError(status)
 

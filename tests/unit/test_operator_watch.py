@@ -139,9 +139,9 @@ async def test_pods_without_an_address_are_not_asked_and_silent_ones_are_counted
     assert memory.silent == 1
 
 
-@pytest.mark.parametrize(("since", "asked"), [(97.0, 0), (96.1, 0), (96.0, 1), (None, 1)])
+@pytest.mark.parametrize(("since", "asked"), [(97.0, 0), (96.1, 0), (96.0, 1), (101.0, 0), (3700.0, 1), (None, 1)])
 async def test_a_pod_that_joins_later_has_its_own_warm_up(since: float | None, asked: int) -> None:
-    """The others are under watch; its first traffic is not judged. Unknown is old."""
+    """The others are under watch; its first traffic is not judged. Unknown is old, and so is a time far ahead."""
     memory, script = Memory(), Script(counters(0))
     await at(memory, script, 100.0, replace(POD, ready_since=since))
     assert len(script.asked[0]) == asked

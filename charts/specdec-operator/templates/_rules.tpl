@@ -3,7 +3,7 @@
 # The operator never reads Secrets, writes no spec of yours, and makes no pods but those of its download Jobs.
 - apiGroups: [serving.specdec.io]
   resources: [speculativeinferenceservices]
-  verbs: [get, list, watch, patch] # patch: its finalizer
+  verbs: [list, watch, patch] # patch: its finalizer
 - apiGroups: [serving.specdec.io]
   resources: [speculativeinferenceservices/status]
   verbs: [patch]
@@ -12,13 +12,13 @@
   verbs: [update] # blockOwnerDeletion in the InferenceService's owner reference
 - apiGroups: [serving.kserve.io]
   resources: [inferenceservices]
-  verbs: [get, list, watch, create, patch]
+  verbs: [list, watch, create, patch]
 - apiGroups: [apps]
   resources: [deployments]
-  verbs: [get, list, watch]
+  verbs: [list, watch]
 - apiGroups: [""]
   resources: [pods]
-  verbs: [get, list, watch, delete] # delete: a pod far below its siblings is restarted
+  verbs: [list, watch, delete] # delete: a pod far below its siblings is restarted
 - apiGroups: [""]
   resources: [events]
   verbs: [create, list] # list: the kubelet's words about a pod whose volumes do not mount
@@ -27,14 +27,14 @@
   verbs: [get] # of its own download Jobs: how far they are
 - apiGroups: [batch]
   resources: [jobs]
-  verbs: [get, list, watch]
+  verbs: [get, list, watch] # get: whether a Job is there before it is made
 {{- end }}
 
 {{/* What it reads of the cluster, whichever namespaces it watches. */}}
 {{- define "specdec.rules.cluster" -}}
 - apiGroups: [""]
   resources: [namespaces]
-  verbs: [get, list, watch]
+  verbs: [list, watch] # asked for only by an operator of some namespaces, not of the whole cluster
 - apiGroups: [apiextensions.k8s.io]
   resources: [customresourcedefinitions]
   verbs: [get, list, watch] # KServe's may arrive later; it also tells which KServe that is

@@ -19,6 +19,8 @@ WARNED: Final = "Warned"
 """What the engine takes and the user should know: lossy verification, fields that this version ignores."""
 STAGED: Final = "ArtifactsStaged"
 """Whether target and draft are where the engine looks for them."""
+CONTESTED: Final = "Contested"
+"""Others change the InferenceService again and again."""
 REPLACING: Final = "Replacing"
 """Old pods go before new ones come, because there is no room for both."""
 _MOVING: Final = frozenset({Phase.ROLLING_OUT, Phase.RESPONDING, Phase.MEASURING_BASELINE})
@@ -34,6 +36,8 @@ def wanted_conditions(found: Findings, *, speculating: bool, warning: str = "") 
         said["Stalled"] = stalled
     if state.replacing is not None and state.replacing == found.revision:
         said[REPLACING] = ("True", "NoRoom", "no node has room for a new pod beside the old ones: these go first")
+    if found.contested:
+        said[CONTESTED] = ("True", "ChangedByOthers", found.contested)
     if found.policy.held:
         said["Held"] = ("True", "AsRequested", "annotation specdec.io/hold keeps the guard from changing anything")
     said[STAGED] = (arrival.status, arrival.reason, arrival.message)

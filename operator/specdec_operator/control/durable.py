@@ -27,12 +27,27 @@ def from_time(text: str) -> float:
     return datetime.fromisoformat(text).timestamp()
 
 
-def state_of(status: Mapping[str, Any]) -> State | None:
-    """The state that an earlier process left behind; None where there is none that can be read."""
+def state_of(status: Mapping[str, Any], now: float = math.inf) -> State | None:
+    """The state that an earlier process left behind; None where there is none that can be read.
+
+    No moment of it is later than now: what waits for a time that a clock showed by mistake would stand still.
+    """
     try:
-        return _state(api.GuardStatus.model_validate(status["guard"]))
+        return _not_after(_state(api.GuardStatus.model_validate(status["guard"])), now)
     except (KeyError, ValueError, ValidationError):
         return None
+
+
+def _not_after(state: State, now: float) -> State:
+    kept, reduced = state.rollback, state.reduced
+    return replace(
+        state,
+        since=min(state.since, now),
+        wanted_since=min(state.wanted_since, now),
+        judged=min(state.judged, now),
+        rollback=kept and replace(kept, at=min(kept.at, now)),
+        reduced=reduced and replace(reduced, at=min(reduced.at, now)),
+    )
 
 
 def _state(kept: api.GuardStatus) -> State:

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from specdec_operator.control.conditions import STAGED, WARNED
+from specdec_operator.control.conditions import CONTESTED, STAGED, WARNED
 from specdec_operator.control.findings import Findings
 from specdec_operator.control.report import warning_of, why
 from specdec_operator.control.trouble import Trouble
@@ -31,6 +31,7 @@ def events_of(
         *_of_warnings(found, written),
         *_of_artifacts(found, written),
         *_of_hindrance(found, written),
+        *_of_contest(found, written),
         *(() if told or trouble is None else (of_trouble(trouble),)),
     )
 
@@ -63,6 +64,12 @@ def _of_hindrance(found: Findings, written: Mapping[str, Any]) -> tuple[Event, .
     if not rollout.hindered or rollout.reason in told:
         return ()
     return (Event(warning=True, reason=rollout.reason, message=rollout.message),)
+
+
+def _of_contest(found: Findings, written: Mapping[str, Any]) -> tuple[Event, ...]:
+    """One Event when others begin to change the InferenceService again and again."""
+    told = any(c["type"] == CONTESTED for c in written.get("conditions", ()))
+    return (Event(warning=True, reason=CONTESTED, message=found.contested),) if found.contested and not told else ()
 
 
 def _of_transition(before: State | None, after: State, found: Findings) -> tuple[Event, ...]:

@@ -19,7 +19,7 @@ class Findings:
     """All that one turn found out.
 
     judged: the last closed window of what is served. fewer: what fewer tokens would have done in it; advice: what it
-    speaks for.
+    speaks for. contested: what there is to be told of others who change the InferenceService; empty where nothing.
     """
 
     name: str
@@ -37,3 +37,4 @@ class Findings:
     judged: Judged | None
     fewer: tuple[Fewer, ...] = ()
     advice: Advice | None = None
+    contested: str = ""

@@ -17,7 +17,7 @@ from specdec_operator import metrics, names
 from specdec_operator.control.events import Event
 from specdec_operator.control.loop import Loop
 from specdec_operator.control.stores import Stores
-from specdec_operator.control.wakeups import Key, Wakeups
+from specdec_operator.control.wakeups import Wakeups
 from specdec_operator.settings import api_server
 from specdec_operator.web.seen import Seen
 
@@ -30,7 +30,7 @@ _LATE: Final = 420.0
 
 @dataclass(slots=True, kw_only=True)
 class Pulse:
-    """How many loops run, and when one made a turn last, for /healthz."""
+    """How many loops run, and when one made a turn last (seconds of the monotonic clock), for /healthz."""
 
     running: int = 0
     turned: float = 0.0
@@ -62,7 +62,7 @@ def configure(settings: kopf.OperatorSettings, **_: Any) -> None:
     ):
         selector = kind[0] if len(kind) == 1 else kind
         settings.watching.label_selectors[selector] = names.OWNER_LABEL  # else the whole cluster is listed and kept
-    settings.watching.chunk_size = 500
+    settings.watching.chunk_size = 50  # what a list of all brings at once is memory that is never given back
     settings.networking.request_timeout = 30
     settings.process.ultimate_exiting_timeout = 60
 
@@ -79,7 +79,7 @@ def login(**kwargs: Any) -> kopf.ConnectionInfo | None:
 @kopf.on.probe(id="turns", registry=REGISTRY, errors=kopf.ErrorsMode.PERMANENT)
 def probe(memo: App, **_: Any) -> str:
     """/healthz fails when there are loops and none has made a turn for long."""
-    idle = time.time() - memo.pulse.turned
+    idle = time.monotonic() - memo.pulse.turned
     if memo.pulse.running and idle > _LATE:
         raise kopf.PermanentError(f"no loop of {memo.pulse.running} made a turn for {idle:.0f} s")
     return f"{memo.pulse.running} loops, last turn {idle:.0f} s ago"
@@ -89,16 +89,26 @@ def probe(memo: App, **_: Any) -> str:
 async def wake_on_change(
     memo: App, event: Mapping[str, Any], body: Mapping[str, Any], meta: Mapping[str, Any], **_: Any
 ) -> None:
-    """A new generation or a user's annotation wakes; our own status writes do not, and are shown."""
-    memo.seen.note(body, deleted=event["type"] == "DELETED")
+    """A new generation, a user's annotation or a status that is gone wakes; our own writes do not, and are shown."""
+    key, deleted = (meta["namespace"], meta["name"]), event["type"] == "DELETED"
+    memo.seen.note(body, deleted=deleted)
+    if deleted:
+        if not memo.wakeups.follows(key):  # else another one has its name already
+            memo.wakeups.forget(key)
+        return
     asked = {k: v for k, v in meta.get("annotations", {}).items() if k.startswith(names.ANNOTATION_PREFIX)}
-    memo.wakeups.wake_if_new((meta["namespace"], meta["name"]), (meta.get("generation"), tuple(sorted(asked.items()))))
+    told = "phase" in body.get("status", {})  # else somebody took our status out
+    memo.wakeups.wake_if_new(key, (meta.get("generation"), told, tuple(sorted(asked.items()))))
 
 
 @kopf.on.event(names.KSERVE_GROUP, "inferenceservices", labels=_OWNED, registry=REGISTRY)
 async def note_child(memo: App, event: Mapping[str, Any], **_: Any) -> None:
     """An InferenceService of ours changed or went."""
-    memo.wakeups.wake(memo.stores.note_child(event["object"], deleted=event["type"] == "DELETED"))
+    deleted = event["type"] == "DELETED"
+    key = memo.stores.note_child(event["object"], deleted=deleted)
+    if deleted and not memo.wakeups.follows(key):
+        memo.stores.forget(key)  # its sis went before it, and nobody asks for it any more
+    memo.wakeups.wake(key)
 
 
 @kopf.on.event("apps", "deployments", labels=_OWNED, registry=REGISTRY)
@@ -129,29 +139,23 @@ async def keep(memo: App, body: kopf.Body, stopped: kopf.DaemonStopped, **_: Any
     key = (body["metadata"]["namespace"], body["metadata"]["name"])
     memo.pulse.running += 1
     metrics.loops(memo.pulse.running)
+    memo.wakeups.follow(key)
+    woken = True
     try:
         while not stopped:
-            turn = await memo.loop.turn(body)
-            memo.pulse.turned = time.time()
+            turn = await memo.loop.turn(body, woken=woken)
+            memo.pulse.turned = time.monotonic()
             _send(body, turn.events)
-            await _sleep(memo.wakeups, key, stopped, turn.delay)
+            woken = await memo.wakeups.wait(key, turn.delay)
+    except asyncio.CancelledError:  # so kopf ends a sleep, after it has said that it stops
+        if not stopped:
+            raise
     finally:
         memo.pulse.running -= 1
         metrics.loops(memo.pulse.running)
         memo.loop.forget(key)
         memo.wakeups.forget(key)
         memo.seen.forget(key)
-
-
-async def _sleep(wakeups: Wakeups, key: Key, stopped: kopf.DaemonStopped, seconds: float) -> None:
-    """Sleeps until woken, stopped, or `seconds` are over."""
-    waiting = asyncio.ensure_future(wakeups.wait(key, seconds))
-    stopping = asyncio.ensure_future(stopped.wait())
-    try:
-        await asyncio.wait({waiting, stopping}, return_when=asyncio.FIRST_COMPLETED)
-    finally:
-        for task in (waiting, stopping):
-            task.cancel()
 
 
 def _send(body: kopf.Body, events: tuple[Event, ...]) -> None:

@@ -4,6 +4,7 @@ from dataclasses import dataclass, replace
 
 from specdec_operator.api.pod import Strategy
 from specdec_operator.control.findings import Findings
+from specdec_operator.control.memory import Memory
 from specdec_operator.control.sis import Sis
 from specdec_operator.control.wish import Wish
 from specdec_operator.guard.counterfactual import Advice, Fewer, advise, fewer_tokens, most_that_pass
@@ -94,13 +95,13 @@ def findings_of(
     wish: Wish,
     policy: Policy,
     limits: Thresholds,
-    judged: Judged | None,
+    memory: Memory,
     better: Better,
     arrived: Arrival,
     *,
     url: str | None,
 ) -> Findings:
-    """What the turn has to tell. judged: the last closed window of what is served."""
+    """What the turn has to tell."""
     return Findings(
         name=sis.owner.name,
         generation=sis.generation,
@@ -114,7 +115,8 @@ def findings_of(
         revision=wish.rendered.revision,
         url=url,
         thresholds=limits,
-        judged=judged,
+        judged=memory.judged,
         fewer=better.rows,
         advice=better.advice,
+        contested=memory.contest.words,
     )

@@ -12,19 +12,23 @@ from typing import Any, Final
 from specdec_operator import metrics, sis_metrics
 from specdec_operator.cluster import Cluster
 from specdec_operator.control import report
-from specdec_operator.control.children import keep_applied, try_again
+from specdec_operator.control.arrived import arrival_of
+from specdec_operator.control.between import only_read
+from specdec_operator.control.children import keep_applied, restart_pods, try_again
 from specdec_operator.control.downloads import Downloader
-from specdec_operator.control.durable import decision, state_of
+from specdec_operator.control.durable import decision
 from specdec_operator.control.events import Event, events_of, of_trouble
 from specdec_operator.control.findings import Findings
 from specdec_operator.control.known import asked_of, better_of, facts_of, findings_of, policy_for
 from specdec_operator.control.material import is_material
-from specdec_operator.control.memory import Memory
-from specdec_operator.control.pace import RESYNC, RETRY, seconds_to_next
+from specdec_operator.control.memory import Between, Memory
+from specdec_operator.control.pace import RESYNC, RETRY, next_due, seconds_to_next, seconds_to_retry
 from specdec_operator.control.readers import refuse_source
-from specdec_operator.control.sis import Sis, annotated, read_sis
+from specdec_operator.control.sis import Sis, read_sis, with_spec
+from specdec_operator.control.standing import standing
 from specdec_operator.control.stores import Stores
 from specdec_operator.control.surroundings import Surroundings
+from specdec_operator.control.throttle import Throttle, turns_of
 from specdec_operator.control.trouble import Trouble, stalled_status
 from specdec_operator.control.wakeups import Key
 from specdec_operator.control.watch import Reader, is_looked_at, look, thresholds_of
@@ -35,7 +39,8 @@ from specdec_operator.guard.asked import begin, renewed
 from specdec_operator.guard.judge import Judged
 from specdec_operator.guard.state import Phase, State
 from specdec_operator.guard.thresholds import Thresholds
-from specdec_operator.serving.arrival import Arrival, is_idle
+from specdec_operator.serving.arrival import Arrival
+from specdec_operator.serving.rollout import Progress
 
 _LOG = logging.getLogger(__name__)
 _SETTLE: Final = 10.0
@@ -64,6 +69,7 @@ class Loop:
         stores: Stores,
         surroundings: Surroundings,
         *,
+        throttle: Throttle,
         clock: Callable[[], float],
         prometheus: tuple[str, ...] = (),
     ) -> None:
@@ -71,29 +77,40 @@ class Loop:
         self._reader = reader
         self._stores = stores
         self._surroundings = surroundings
+        self._throttle = throttle
         self._clock = clock
         self._prometheus = prometheus
         self._memories: dict[Key, Memory] = {}
         self._started = clock()
 
-    async def turn(self, body: Mapping[str, Any]) -> Turn:
-        """One turn for one sis. Raises nothing that the next turn could mend."""
+    async def turn(self, body: Mapping[str, Any], *, woken: bool = True) -> Turn:
+        """One turn for one sis. Raises nothing that the next turn could mend. woken: whether anything is new."""
         key = (body["metadata"]["namespace"], body["metadata"]["name"])
         memory = self._memories.setdefault(key, Memory())
         try:
             with metrics.turn_timed():
-                return await self._turn_or_stall(key, memory, body)
+                short = None if woken else await self._short_turn(key, memory)
+                turn = short or await self._turn_or_stall(key, memory, body)
+            memory.complaint = ""
+            return turn
         except Unavailable as error:
-            _LOG.warning("sis=%s/%s %s: %s", *key, error.reason, error.message)
+            if error.message != memory.complaint:  # not a line at each try
+                _LOG.warning("sis=%s/%s %s: %s", *key, error.reason, error.message)
+            memory.complaint = error.message
             metrics.turn_failed(error.reason)
-            events, memory.told = memory.told, ()
-            return Turn(delay=RETRY, events=events)
+            return Turn(delay=seconds_to_retry(error), events=memory.take_told())
 
     def forget(self, key: Key) -> None:
         """Drops what is kept for a deleted sis."""
         self._memories.pop(key, None)
         self._stores.forget(key)
+        self._throttle.ended(key)
         sis_metrics.forget(key)
+
+    async def _short_turn(self, key: Key, memory: Memory) -> Turn | None:
+        delay = await only_read(memory, self._reader, self._stores.pods(key), key[0], self._clock)
+        sis_metrics.silent(key, memory.silent)
+        return None if delay is None else Turn(delay=delay)
 
     async def _turn_or_stall(self, key: Key, memory: Memory, body: Mapping[str, Any]) -> Turn:
         try:
@@ -101,25 +118,25 @@ class Loop:
             refuse_source(sis.spec.guard, self._prometheus)
             return await self._turn(key, memory, sis)
         except Invalid as error:
-            last, trouble = memory.sis, Trouble(error=error, generation=body["metadata"].get("generation", 0))
-        if last is None or last.generation == trouble.generation:
+            last, trouble = memory.followed, Trouble(error=error, generation=body["metadata"].get("generation", 0))
+        if last is None or last[0] == trouble.generation:
             return await self._stall(key, memory, body, trouble)
         try:  # the pods of the spec before run on, and so does their guard
-            return await self._turn(key, memory, annotated(last, body), trouble)
+            return await self._turn(key, memory, read_sis(with_spec(body, *last)), trouble)
         except Invalid:
             return await self._stall(key, memory, body, trouble)
 
     async def _turn(self, key: Key, memory: Memory, sis: Sis, trouble: Trouble | None = None) -> Turn:
-        now = self._clock()
-        before = memory.state or state_of(sis.status)
+        now, memory.between = self._clock(), None
+        before = standing(memory, sis, now)
         if memory.state is None and before is not None and not self._settled(key, now):
             return Turn(delay=_UNSETTLED)
-        if memory.written is None:
+        if memory.written in (None, sis.status):  # where it is the same, it need not be kept twice
             memory.written = sis.status
         policy = policy_for(sis)
         asked = asked_of(sis, policy)
         wish = await self._wish(key, memory, sis, renewed(before or begin(asked, now), asked, now), now)
-        memory.sis = sis
+        memory.followed = (sis.generation, sis.written)
         limits = thresholds_of(sis.spec.guard, wish.plan.speculation, wish.plan.tokens, wish.state.baseline)
         judged = await self._look(key, memory, sis, wish, limits, now)
         better = better_of(sis, wish, judged, limits)
@@ -129,9 +146,11 @@ class Loop:
             wish = await self._wish(key, memory, sis, after, now)
             after = wish.state
         wish = replace(wish, state=after)
-        arrived = await self._arrival(key, wish)
-        child = self._stores.child(key)
-        found = findings_of(sis, wish, policy, limits, memory.judged, better, arrived, url=child.url if child else None)
+        if wish.rollout.progress is not Progress.PROGRESSING:
+            self._throttle.ended(key)
+        arrived = await arrival_of(self._cluster, key[0], wish)
+        url = child.url if (child := self._stores.child(key)) else None
+        found = findings_of(sis, wish, policy, limits, memory, better, arrived, url=url)
         if _restarts(before, after):
             memory.watched = memory.judged = None
             decided_by = after.phase is Phase.ROLLED_BACK or (before is not None and after.restarts > before.restarts)
@@ -142,15 +161,19 @@ class Loop:
             await self._make(key, memory, wish, now)
         memory.state = after
         memory.unsent += events_of(before, after, found, memory.written, trouble)
-        decided = before is None or decision(after) != decision(before)
+        decided = before is None or decision(after) != decision(before) or memory.lost(sis.status, now)
         await self._tell(key, memory, found, now, decided=decided, trouble=trouble)
         await self._make(key, memory, wish, now)
-        await self._restart_pods(key, after)
+        await restart_pods(self._cluster, self._stores, key, after)
         _log_change(key, before, after, found)
         sis_metrics.observe(key, found, memory, stalled=trouble is not None)
-        events, memory.told = memory.told, ()
-        now = self._clock()
+        events, now = memory.take_told(), self._clock()
         looks = self._looks(sis, wish, now)
+        if wish.waits:
+            return Turn(delay=self._throttle.seconds(now), events=events)
+        if looks and wish.staged:
+            until, guard = next_due(after, memory, policy, now), sis.spec.guard
+            memory.between = Between(guard=guard, limits=limits, revision=wish.rendered.revision, until=until)
         delay = seconds_to_next(after, memory, policy, looks=looks, now=now) if wish.staged else RETRY
         return Turn(delay=delay, events=events)
 
@@ -160,34 +183,23 @@ class Loop:
 
     async def _wish(self, key: Key, memory: Memory, sis: Sis, state: State, now: float) -> Wish:
         kserve = await self._surroundings.kserve()
-        said = memory.hindrance
-        return wish_of(key, sis, state, self._stores, memory.downloads, kserve, now, hindrance=said)
+        turn = turns_of(self._throttle, key, memory, sis, self._stores.child(key), now)
+        return wish_of(key, sis, state, self._stores, memory, kserve, now, turn)
 
     async def _fetch(self, key: Key, memory: Memory, sis: Sis, wish: Wish, arrived: Arrival, now: float) -> None:
         """Brings downloads on their way. It changes nothing that runs, so it need not be told before it is done."""
         if wish.plan.layout.claim is not None:
-            layout, kept = wish.plan.layout, memory.downloads
-            downloader = Downloader(self._cluster, self._stores, key, sis, layout, wish.kserve, kept)
+            about = (key, sis, wish.plan.layout, wish.kserve, memory.downloads)
+            downloader = Downloader(self._cluster, self._stores, *about)
             await downloader.attend(arrived, wish.rollout, staged=wish.staged, now=now)
 
     async def _make(self, key: Key, memory: Memory, wish: Wish, now: float) -> None:
-        """Makes the InferenceService be as it is wished, once its artifacts can be mounted."""
-        if wish.staged:
+        """Makes the InferenceService be as it is wished, once its artifacts can be mounted and its turn has come."""
+        if wish.staged and not wish.waits:
             await keep_applied(self._cluster, self._stores, key, memory, wish.rendered, now)
 
-    async def _arrival(self, key: Key, wish: Wish) -> Arrival:
-        """Whether the artifacts are there; the cluster's Events are asked where the pods are silent."""
-        found = wish.arrival()
-        silent = next((pod for pod in wish.pods if is_idle(pod)), None)
-        if silent is None or found.status != "Unknown":
-            return found
-        about = f"involvedObject.name={silent.name},type=Warning"
-        events = await self._cluster.read(f"/api/v1/namespaces/{key[0]}/events", field_selector=about)
-        return wish.arrival((events or {}).get("items", ()))
-
     def _looks(self, sis: Sis, wish: Wish, now: float) -> bool:
-        settled = wish.rendered.revision == wish.state.revision
-        plain = wish.plan.speculation is None
+        settled, plain = wish.rendered.revision == wish.state.revision, wish.plan.speculation is None
         return is_looked_at(wish.state, sis.spec.guard, plain=plain, settled=settled, now=now)
 
     async def _look(
@@ -198,16 +210,8 @@ class Loop:
             memory.watched, memory.subject = None, wish.state.subject
         if not self._looks(sis, wish, now):
             return None
-        pods = tuple(pod for pod in wish.pods if pod.ready)
-        guard = sis.spec.guard
+        pods, guard = tuple(pod for pod in wish.pods if pod.ready), sis.spec.guard
         return await look(memory, self._reader, pods, namespace=key[0], guard=guard, limits=limits, now=now)
-
-    async def _restart_pods(self, key: Key, state: State) -> None:
-        """Deletes pods that are to be restarted; their Deployment makes others in their place."""
-        for pod in self._stores.pods(key):
-            if pod.name in state.restarting and not pod.deleting:
-                meta = {"namespace": key[0], "name": pod.name}
-                await self._cluster.remove({"apiVersion": "v1", "kind": "Pod", "metadata": meta})
 
     async def _tell(
         self, key: Key, memory: Memory, found: Findings, now: float, *, decided: bool, trouble: Trouble | None
@@ -220,7 +224,7 @@ class Loop:
         memory.told, memory.unsent = (*memory.told, *memory.unsent), ()
 
     async def _write(self, key: Key, memory: Memory, status: dict[str, Any], now: float) -> None:
-        await self._cluster.apply_status(*key, status)
+        memory.version = await self._cluster.apply_status(*key, status)
         memory.written, memory.written_at = status, now
 
     async def _stall(self, key: Key, memory: Memory, body: Mapping[str, Any], trouble: Trouble) -> Turn:
@@ -229,13 +233,9 @@ class Loop:
         if memory.written is None:
             memory.written = dict(body.get("status", {}))
         status = stalled_status(memory.written, trouble, now=now)
-        if not is_material(status, memory.written, since_written=0.0):
+        if not (is_material(status, memory.written, since_written=0.0) or memory.lost(body.get("status", {}), now)):
             return Turn(delay=RESYNC)
-        try:
-            await self._write(key, memory, status, now)
-        except Unavailable as unavailable:
-            _LOG.warning("sis=%s/%s %s: %s", *key, unavailable.reason, unavailable.message)
-            return Turn(delay=RETRY)
+        await self._write(key, memory, status, now)
         return Turn(delay=RESYNC, events=(of_trouble(trouble),))
 
 

@@ -4,7 +4,8 @@ from collections.abc import Callable, Mapping
 from typing import Final
 
 from specdec_operator.api.guard import Guard
-from specdec_operator.errors import Invalid
+from specdec_operator.control.addresses import refuse_address
+from specdec_operator.errors import Invalid, Unavailable
 from specdec_operator.guard.counters import Counters, Unread
 from specdec_operator.prometheus import PrometheusReader
 from specdec_operator.promql import allowed
@@ -16,17 +17,20 @@ _OLDEST: Final = 2.0
 
 
 class Readers:
-    """Reads by `guard.source`. clock: tells epoch seconds."""
+    """Reads by `guard.source`. clock: tells epoch seconds. local: whether pods may be on loopback."""
 
-    def __init__(self, pods: Scraper, prometheus: PrometheusReader, *, clock: Callable[[], float]) -> None:
+    def __init__(
+        self, pods: Scraper, prometheus: PrometheusReader, *, clock: Callable[[], float], local: bool = False
+    ) -> None:
         self._pods = pods
         self._prometheus = prometheus
         self._clock = clock
+        self._local = local
 
     async def read(self, guard: Guard, pods: Mapping[str, str], *, namespace: str) -> dict[str, Counters | Unread]:
         """The counters of each pod by name; Unread for a pod of which nothing new is known."""
         if guard.source is None:
-            return await self._pods.read({pod: _page(address) for pod, address in pods.items()})
+            return await self._read_pods(pods)
         since = self._clock() - _OLDEST * guard.interval
         server = guard.source.prometheus
         found = await self._prometheus.read(server, namespace, pods, since=since)
@@ -34,6 +38,16 @@ class Readers:
             f"{server.url} has no sample of it of the last {_OLDEST * guard.interval:g} s; it must scrape the engines"
         )
         return {pod: reading or Unread(f"pod {pod}: {stale}") for pod, reading in found.items()}
+
+    async def _read_pods(self, pods: Mapping[str, str]) -> dict[str, Counters | Unread]:
+        pages, refused = {}, {}
+        for pod, address in pods.items():
+            try:
+                refuse_address(address, local=self._local)
+                pages[pod] = _page(address)
+            except Unavailable as error:
+                refused[pod] = Unread(f"pod {pod}: {error.message}")
+        return {**await self._pods.read(pages), **refused}
 
 
 def _page(address: str) -> str:

@@ -106,7 +106,7 @@ def _kserve(kserve: KServe) -> api.KServeStatus:
 def _history(found: Findings, before: Mapping[str, Any], stamp: str) -> list[api.Turn]:
     turns = [api.Turn.model_validate(turn) for turn in before.get("history", ())]
     phase = found.state.phase.value
-    if turns and turns[0].state == phase and before.get("guard", {}).get("since") == to_time(found.state.since):
+    if turns and turns[0].state == phase and before.get("guard", {}).get("since", "") >= to_time(found.state.since):
         return turns
     reason, message = why(found, before)
     turn = api.Turn(at=stamp, state=phase, reason=reason, message=message[:_TURN_WORDS], rate=_rate(found))

@@ -3,12 +3,13 @@
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Final
 
 from pydantic import ValidationError
 
 from specdec_operator.api.spec import Spec
+from specdec_operator.cluster import version_of
 from specdec_operator.errors import Invalid
 from specdec_operator.names import HOLD_ANNOTATION, RETRY_ANNOTATION, ROLLBACK_ANNOTATION, SYNTHETIC_ANNOTATION
 from specdec_operator.serving.owner import Owner
@@ -18,15 +19,18 @@ _OF_THE_SERVICE: Final = {"model", "engine", "resources", "pod"}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sis:
-    """A sis, parsed. speculation: hash of its speculation part; service: of what else makes the engine what it is.
+    """A sis, parsed. version: of the object. written: its spec as it stands in the object.
 
+    speculation: hash of its speculation part; service: of what else makes the engine what it is.
     retry, rollback: values of these annotations. held: whether the guard is asked to leave everything as it is.
     synthetic: whether an annotation lets the engine pretend an acceptance.
     """
 
     owner: Owner
     generation: int
+    version: int
     spec: Spec
+    written: Mapping[str, Any]
     speculation: str
     service: str
     retry: str | None
@@ -44,40 +48,33 @@ def owner_of_body(body: Mapping[str, Any]) -> Owner:
 
 def read_sis(body: Mapping[str, Any]) -> Sis:
     """The parsed sis. Raises Invalid when the spec is not one, which the CRD's schema should have prevented."""
-    meta = body["metadata"]
+    meta, written = body["metadata"], body.get("spec", {})
     try:
-        spec = Spec.model_validate(dict(body.get("spec", {})))
+        spec = Spec.model_validate(dict(written))
     except ValidationError as error:
         first = error.errors()[0]
         field = ".".join(["spec", *map(str, first["loc"])])
         raise Invalid(field, first.get("input"), first["msg"]) from error
-    return annotated(
-        Sis(
-            owner=owner_of_body(body),
-            generation=meta.get("generation", 0),
-            spec=spec,
-            speculation=speculation_hash(spec),
-            service=service_hash(spec),
-            retry=None,
-            rollback=None,
-            held=False,
-            synthetic=False,
-            status=dict(body.get("status", {})),
-        ),
-        body,
-    )
-
-
-def annotated(sis: Sis, body: Mapping[str, Any]) -> Sis:
-    """A sis with the annotations of an object."""
-    annotations = body["metadata"].get("annotations", {})
-    return replace(
-        sis,
+    annotations = meta.get("annotations", {})
+    return Sis(
+        owner=owner_of_body(body),
+        generation=meta.get("generation", 0),
+        version=version_of(body),
+        spec=spec,
+        written=written,
+        speculation=speculation_hash(spec),
+        service=service_hash(spec),
         retry=annotations.get(RETRY_ANNOTATION),
         rollback=annotations.get(ROLLBACK_ANNOTATION),
         held=bool(annotations.get(HOLD_ANNOTATION)),
         synthetic=annotations.get(SYNTHETIC_ANNOTATION) == "true",
+        status=dict(body.get("status", {})),
     )
+
+
+def with_spec(body: Mapping[str, Any], generation: int, written: Mapping[str, Any]) -> dict[str, Any]:
+    """An object as it is, but with the spec of an earlier generation."""
+    return {**body, "metadata": {**body["metadata"], "generation": generation}, "spec": written}
 
 
 def speculation_hash(spec: Spec) -> str:

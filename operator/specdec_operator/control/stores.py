@@ -5,12 +5,13 @@ Fed by events, read by the loop. It makes no promise to be complete: the loop lo
 
 from collections import defaultdict
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 from specdec_operator.control.wakeups import Key
-from specdec_operator.names import OWNER_LABEL, STAGING_LABEL
+from specdec_operator.names import KIND, OWNER_LABEL, REVISION_LABEL, STAGING_LABEL
 from specdec_operator.serving.hindrance import Hindrance, hindrance_of
+from specdec_operator.serving.marks import Marks, changed_by, marks_of
 from specdec_operator.serving.pods import DeploymentView, PodView, deployment_view, pod_view
 
 _Seen = TypeVar("_Seen")
@@ -20,23 +21,41 @@ _Seen = TypeVar("_Seen")
 class Child:
     """The InferenceService as it was seen last; deleted stands for one that is gone.
 
-    hindrance: what KServe says against it.
+    revision: of the pods that it asks for. hindrance: what KServe says against it. marks: of its metadata; by: who
+    else changed it last.
     """
 
     generation: int
     url: str | None
     deleted: bool
+    revision: str | None = None
     hindrance: Hindrance | None = None
+    marks: Marks = frozenset()
+    by: str = ""
 
-    def drifted(self, applied: int) -> bool:
-        """Whether somebody else changed or deleted it after we made it generation `applied`."""
-        return self.deleted or self.generation > applied
+    def drifted(self, applied: int, marks: Marks = frozenset()) -> bool:
+        """Whether somebody else changed or deleted it after we made it generation `applied`, with these marks."""
+        return self.deleted or self.generation > applied or not marks <= self.marks
 
 
 def owner_of(body: Mapping[str, Any]) -> Key:
     """The sis that an object belongs to, by its label."""
     meta = body["metadata"]
     return meta["namespace"], meta["labels"][OWNER_LABEL]
+
+
+def _predictor(key: Key) -> str:
+    """What KServe calls the Deployment of a sis."""
+    return f"{key[1]}-predictor"
+
+
+def _is_made_by(body: Mapping[str, Any], kind: str, name: str) -> bool:
+    """Whether an object is controlled by one of a kind and of this name, or of this name with a hash behind it.
+
+    A label alone is soon copied, and then a stranger's pod would be measured, and a stranger's Job removed.
+    """
+    found = next((each for each in body["metadata"].get("ownerReferences") or () if each.get("controller")), None)
+    return found is not None and found["kind"] == kind and name in (found["name"], found["name"].rpartition("-")[0])
 
 
 def _short(body: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -86,14 +105,24 @@ class Stores:
     def note_child(self, body: Mapping[str, Any], *, deleted: bool) -> Key:
         """Takes in an event of an InferenceService; returns the sis to wake."""
         key = owner_of(body)
-        url = body.get("status", {}).get("url")
-        generation, hindrance = body["metadata"].get("generation", 0), None if deleted else hindrance_of(body)
-        self._children[key] = Child(generation=generation, url=url, deleted=deleted, hindrance=hindrance)
+        if body["metadata"]["name"] != key[1]:  # a copy under another name
+            return key
+        self._children[key] = Child(
+            generation=body["metadata"].get("generation", 0),
+            url=body.get("status", {}).get("url"),
+            deleted=deleted,
+            revision=body.get("spec", {}).get("predictor", {}).get("labels", {}).get(REVISION_LABEL),
+            hindrance=None if deleted else hindrance_of(body),
+            marks=marks_of(body),
+            by=changed_by(body),
+        )
         return key
 
     def note_deployment(self, body: Mapping[str, Any], *, deleted: bool) -> Key:
         """Takes in an event of a Deployment; returns the sis to wake."""
         key = owner_of(body)
+        if body["metadata"]["name"] != _predictor(key):  # a copy, too
+            return key
         if deleted:
             self._deployments.pop(key, None)
         else:
@@ -104,34 +133,42 @@ class Stores:
         """Takes in an event of a pod, of the service or of a download; returns the sis to wake."""
         key, name = owner_of(body), body["metadata"]["name"]
         if STAGING_LABEL in body["metadata"]["labels"]:
-            _take_in(self._stagers[key], name, None if deleted else _short(body))
+            _take_in(self._stagers, key, name, None if deleted else _short(body))
         else:
-            _take_in(self._pods[key], name, None if deleted else pod_view(body))
+            ours = _is_made_by(body, "ReplicaSet", _predictor(key))
+            _take_in(self._pods, key, name, pod_view(body) if ours and not deleted else None)
         return key
 
     def note_job(self, body: Mapping[str, Any], *, deleted: bool) -> Key:
         """Takes in an event of a download Job; returns the sis to wake."""
         key = owner_of(body)
-        _take_in(self._jobs[key], body["metadata"]["name"], None if deleted else _short(body))
+        ours = _is_made_by(body, KIND, key[1])
+        _take_in(self._jobs, key, body["metadata"]["name"], _short(body) if ours and not deleted else None)
         return key
 
-    def note_applied(self, key: Key) -> None:
-        """Takes in that the InferenceService was just made again, before its event says so."""
+    def note_applied(self, key: Key, marks: Marks = frozenset()) -> None:
+        """Takes in that the InferenceService was just made as it is to be, before its event says so."""
+        child = self._children.get(key)
+        if child is not None and child.deleted:
+            del self._children[key]
+        elif child is not None:
+            self._children[key] = replace(child, marks=child.marks | marks)
+
+    def forget(self, key: Key) -> None:
+        """Drops what is kept of objects that are gone, after their sis has gone.
+
+        What is there still stays: it leaves when the watch says so, and a sis that is made again at once needs it.
+        """
         child = self._children.get(key)
         if child is not None and child.deleted:
             del self._children[key]
 
-    def forget(self, key: Key) -> None:
-        """Drops what is kept for a deleted sis."""
-        self._children.pop(key, None)
-        self._deployments.pop(key, None)
-        self._pods.pop(key, None)
-        self._jobs.pop(key, None)
-        self._stagers.pop(key, None)
 
-
-def _take_in(known: dict[str, _Seen], name: str, seen: _Seen | None) -> None:
-    if seen is None:
-        known.pop(name, None)
-    else:
-        known[name] = seen
+def _take_in(known: defaultdict[Key, dict[str, _Seen]], key: Key, name: str, seen: _Seen | None) -> None:
+    """Keeps nothing for a sis of which there is nothing: what it owned goes after it."""
+    if seen is not None:
+        known[key][name] = seen
+    elif key in known:
+        known[key].pop(name, None)
+        if not known[key]:
+            del known[key]

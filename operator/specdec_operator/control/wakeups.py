@@ -1,7 +1,6 @@
 """Wakes the loop of one sis, or lets it sleep until a timeout."""
 
 import asyncio
-from collections import defaultdict
 from typing import TypeAlias
 
 Key: TypeAlias = tuple[str, str]
@@ -12,12 +11,21 @@ class Wakeups:
     """One event for each sis. A wake-up that comes while the loop works is not lost."""
 
     def __init__(self) -> None:
-        self._events: defaultdict[Key, asyncio.Event] = defaultdict(asyncio.Event)
+        self._events: dict[Key, asyncio.Event] = {}
         self._seen: dict[Key, object] = {}
 
+    def follow(self, key: Key) -> None:
+        """From now on this sis can be woken. What wakes it earlier is seen by its first turn anyway."""
+        self._events.setdefault(key, asyncio.Event())
+
+    def follows(self, key: Key) -> bool:
+        """Whether this sis can be woken: it is neither unknown nor forgotten."""
+        return key in self._events
+
     def wake(self, key: Key) -> None:
-        """Ends the present or the next wait of this sis."""
-        self._events[key].set()
+        """Ends the present or the next wait of this sis, where it is followed: what it owned goes after it."""
+        if event := self._events.get(key):
+            event.set()
 
     def wake_if_new(self, key: Key, version: object) -> None:
         """Wakes only for another version than the last one, so that our own status writes wake nobody."""
@@ -25,13 +33,15 @@ class Wakeups:
             self._seen[key] = version
             self.wake(key)
 
-    async def wait(self, key: Key, timeout: float) -> None:
-        """Sleeps until woken, for `timeout` seconds at most."""
+    async def wait(self, key: Key, timeout: float) -> bool:
+        """Sleeps until woken, for `timeout` seconds at most; returns whether it was woken."""
+        self.follow(key)
         event = self._events[key]
         try:
-            await asyncio.wait_for(event.wait(), max(0.0, timeout))
+            async with asyncio.timeout(max(0.0, timeout)):  # unlike wait_for, without a task for each sis
+                return await event.wait()
         except TimeoutError:
-            return
+            return False
         finally:
             event.clear()
 

@@ -17,6 +17,8 @@ from specdec_operator.guard.verdict import Reason
 from specdec_operator.guard.watching import Rhythm, take, watch
 from specdec_operator.serving.pods import PodView
 
+_CLOCKS_DIFFER: Final = 60.0
+"""Seconds by which the clocks of two nodes may differ."""
 _PLAIN: Final = frozenset({Phase.MEASURING_BASELINE, Phase.ROLLED_BACK, Phase.SERVING})
 
 
@@ -85,4 +87,5 @@ def _explained(judged: Judged | None, words: str) -> Judged | None:
 
 
 def _is_warm(pod: PodView, guard: Guard, now: float) -> bool:
-    return pod.ready_since is None or now - pod.ready_since >= guard.warmup
+    """A time ahead of ours by more than clocks differ tells nothing: warm, lest nothing be judged for as long."""
+    return pod.ready_since is None or not -_CLOCKS_DIFFER < now - pod.ready_since < guard.warmup

@@ -1,10 +1,11 @@
 """What a state asks for: the plan, the manifest that it renders to, and how far its pods and artifacts are."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
-from specdec_operator.control.downloads import Downloads, fetches
+from specdec_operator.control.downloads import fetches
+from specdec_operator.control.memory import Memory
 from specdec_operator.control.sis import Sis
 from specdec_operator.control.stores import Stores
 from specdec_operator.control.wakeups import Key
@@ -17,8 +18,11 @@ from specdec_operator.serving.hindrance import Hindrance
 from specdec_operator.serving.plan import Plan, plan, refuse
 from specdec_operator.serving.pods import DeploymentView, PodView
 from specdec_operator.serving.render import Rendered, render
-from specdec_operator.serving.rollout import RolloutView, view_rollout
+from specdec_operator.serving.rollout import RolloutView, view_rollout, waiting_rollout
 from specdec_operator.staging.kserve import KServe
+
+Turns: TypeAlias = Callable[[Rendered, State], State | str]
+"""Tells of a manifest and the state that wants it with which state its rollout begins, or why it waits."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,6 +30,7 @@ class Wish:
     """One state and what it asks for. kserve: what it was planned for. deployment, pods: those of its revision.
 
     fetches: the downloads into the operator-made claim that have to be done before its pods are asked for.
+    waits: why its rollout does not begin yet although they are; empty where it may.
     """
 
     state: State
@@ -36,10 +41,11 @@ class Wish:
     deployment: DeploymentView | None
     pods: tuple[PodView, ...]
     fetches: tuple[Fetch, ...]
+    waits: str
 
     @property
     def staged(self) -> bool:
-        """Whether its pods may be asked for."""
+        """Whether its artifacts can be mounted."""
         return all(each.done for each in self.fetches)
 
     def arrival(self, events: Iterable[Mapping[str, Any]] = ()) -> Arrival:
@@ -54,15 +60,14 @@ def wish_of(
     sis: Sis,
     state: State,
     stores: Stores,
-    downloads: Downloads,
+    memory: Memory,
     kserve: KServe,
     now: float,
-    *,
-    hindrance: Hindrance | None = None,
+    turn: Turns,
 ) -> Wish:
     """What `state` asks for. Raises Invalid for what cannot run, unless it runs already.
 
-    hindrance: why the InferenceService could not be applied when that was tried last.
+    turn: the state with which its rollout begins, or why that waits for others.
     """
     planned = plan(sis.spec, state, name=sis.owner.name, synthetic=sis.synthetic, kserve=kserve)
     rendered = render(planned, sis.owner, state.replacing)
@@ -70,26 +75,44 @@ def wish_of(
     if rendered.revision != state.revision and not ran_well:
         refuse(planned)  # what runs already, or ran well, has shown what it is, whatever a newer rule says
     state = want(state, rendered.revision, now)
-    deployment, pods, child = stores.deployment(key), stores.pods(key), stores.child(key)
-    found = fetches(key, sis.owner.name, planned.layout, stores, downloads, now)
-    staged = staged_at(found)
+    begun = turn(rendered, state)
+    state, waits = (state, begun) if isinstance(begun, str) else (begun, "")
+    found = fetches(key, sis.owner.name, planned.layout, stores, memory.downloads, now)
+    deployment, pods = stores.deployment(key), stores.pods(key)
     return Wish(
         state=state,
         kserve=kserve,
         plan=planned,
         rendered=rendered,
-        rollout=held_rollout(found, pods)
-        if staged is None
-        else view_rollout(
-            rendered.revision,
-            deployment,
-            pods,
-            waited=now - max(state.wanted_since, staged),  # downloads have no deadline
-            deadline=sis.spec.rollout.deadline,
-            now=now,
-            hindrance=hindrance or (child.hindrance if child else None),
-        ),
+        rollout=waiting_rollout(waits, pods)
+        if waits
+        else _rollout(key, sis, state, stores, found, memory.hindrance, now),
         deployment=deployment if deployment and deployment.revision == rendered.revision else None,
         pods=tuple(pod for pod in pods if pod.revision == rendered.revision and not pod.deleting),
         fetches=found,
+        waits=waits,
+    )
+
+
+def _rollout(
+    key: Key,
+    sis: Sis,
+    state: State,
+    stores: Stores,
+    found: tuple[Fetch, ...],
+    hindrance: Hindrance | None,
+    now: float,
+) -> RolloutView:
+    """How far the rollout of the revision is that `state` wants. Downloads have no deadline."""
+    staged, child = staged_at(found), stores.child(key)
+    if staged is None:
+        return held_rollout(found, stores.pods(key))
+    return view_rollout(
+        state.wanted or "",
+        stores.deployment(key),
+        stores.pods(key),
+        waited=now - max(state.wanted_since, staged),
+        deadline=sis.spec.rollout.deadline,
+        now=now,
+        hindrance=hindrance or (child.hindrance if child else None),
     )

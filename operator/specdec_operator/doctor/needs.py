@@ -36,7 +36,7 @@ class Need:
     leading: bool = False
 
 
-_SEE: Final = ("get", "list", "watch")
+_SEE: Final = ("list", "watch")
 NEEDS: Final = (
     Need(group=GROUP, resource=PLURAL, verbs=(*_SEE, "patch"), lost="it sees no service"),
     Need(group=GROUP, resource=f"{PLURAL}/status", verbs=("patch",), lost="no status is written"),
@@ -51,12 +51,12 @@ NEEDS: Final = (
     Need(group="", resource="pods", verbs=(*_SEE, "delete"), lost="no pod is measured, and none restarted"),
     Need(group="", resource="events", verbs=("create", "list"), lost="it says nothing in Events"),
     Need(group="", resource="pods/log", verbs=("get",), lost="no progress of downloads is shown"),
-    Need(group="batch", resource="jobs", verbs=_SEE, lost="downloads are not followed"),
+    Need(group="batch", resource="jobs", verbs=("get", *_SEE), lost="downloads are not followed"),
     Need(group="", resource="namespaces", verbs=_SEE, lost="it cannot watch all namespaces", reach=Reach.CLUSTER),
     Need(
         group="apiextensions.k8s.io",
         resource="customresourcedefinitions",
-        verbs=_SEE,
+        verbs=("get", *_SEE),
         lost="it does not see which KServe there is",
         reach=Reach.CLUSTER,
     ),

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Final, TypeAlias
 
 from specdec_operator import names
+from specdec_operator.errors import Invalid
 from specdec_operator.serving.owner import Owner, owner_reference
 from specdec_operator.staging.artifacts import claim_name
 from specdec_operator.staging.layout import Download
@@ -84,6 +85,7 @@ def job_manifest(
     attempt: int,
 ) -> Manifest:
     """The Job that brings `download` into `claim` and then removes every other artifact but those of the keys `keep`.
+    Raises Invalid for a variable without a name.
 
     image: a storage-initializer. staging, pod: spec.staging and spec.pod as users write them.
     """
@@ -145,7 +147,10 @@ def _container(image: str, arguments: list[str], staging: Json) -> Manifest:
 def _env(staging: Json) -> list[Json]:
     """Ours, then the user's, then the patterns: of one name the last counts."""
     env: dict[str, Json] = {name: {"name": name, "value": value} for name, value in _ENV.items()}
-    env |= {each["name"]: each for each in staging.get("env") or ()}
+    for index, each in enumerate(staging.get("env") or ()):
+        if not isinstance(each.get("name"), str) or not each["name"]:
+            raise Invalid(f"spec.staging.env[{index}]", each, "a variable has a name")
+        env[each["name"]] = each
     for name, field in _PATTERNS.items():
         if staging.get(field):
             env[name] = {"name": name, "value": _literal(json.dumps(list(staging[field])))}

@@ -14,13 +14,20 @@ def speculative_config(config: Json) -> str:
 
 
 def arguments(asked: Asked, *, served_name: str, target_path: str, extra: Sequence[str]) -> tuple[str, ...]:
-    """All flags but those of the runtime (--port); `extra` are the user's own, as they are."""
+    """All flags but those of the runtime (--port); `extra` are the user's own, as they are.
+
+    In the operator's own Kubernetes puts no variable: it could end a text of --speculative-config, and begin another.
+    """
     flags = [f"--model={target_path}", f"--served-model-name={served_name}"]
     flags += [flag_text(name, value) for name, value in asked.flags.items()]
-    flags += extra
-    if asked.case.speculation is not None:
-        flags.append(f"--speculative-config={speculative_config(asked.case.speculation)}")
-    return tuple(flags)
+    guessing = asked.case.speculation
+    config = [] if guessing is None else [f"--speculative-config={speculative_config(guessing)}"]
+    return (*map(_literal, flags), *extra, *map(_literal, config))
+
+
+def _literal(flag: str) -> str:
+    """A flag as Kubernetes must be given it for its container to get just that."""
+    return flag.replace("$", "$$")
 
 
 def flag_text(name: str, value: Any) -> str:

@@ -13,7 +13,7 @@ from specdec_operator.engine import argv
 from specdec_operator.engine.builds import PACKAGES, build_of
 from specdec_operator.engine.case import Case, Json, Model
 from specdec_operator.engine.graphs import graph_flags
-from specdec_operator.engine.owned import refuse_owned
+from specdec_operator.engine.owned import refuse_owned, refuse_templates
 from specdec_operator.engine.rule import Finding
 from specdec_operator.engine.tables import table
 from specdec_operator.engine.version import Build, Flavor, Version
@@ -118,6 +118,7 @@ def ask(
     engine: Json = spec.get("engine") or {}
     args: list[str] = engine.get("args") or []
     refuse_owned(args)
+    refuse_templates(spec)
     build = build_of(engine.get("accelerator", "nvidia"), engine.get("version"))
     speculation: Json | None = spec.get("speculation") if speculate else None
     flags = dict(_engine_flags(engine)) | dict(_side_flags(speculation or {}))

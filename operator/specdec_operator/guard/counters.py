@@ -24,6 +24,10 @@ _MOST_POSITIONS: Final = 128
 _MOST: Final = 1e15
 """More than any engine counts in a life; the squares of what is below it can be added up."""
 
+_LONGEST_LINE: Final = 2048
+_MOST_KEPT: Final = 256 * 1024
+"""Characters of one line, and of all lines, that are parsed: the parser's time grows faster than a line does."""
+
 FAMILIES: Final = (
     _DRAFTS,
     _DRAFT_TOKENS,
@@ -39,6 +43,9 @@ FAMILIES: Final = (
 
 _KEPT: Final = tuple(f"{name}{end}" for name in FAMILIES for end in "{ ")
 """Lines that do not start so are dropped before parsing: many times cheaper on a page of 45 kB."""
+
+_TOGETHER: Final = frozenset({_DRAFTS, _DRAFT_TOKENS, _ACCEPTED})
+"""Families that an engine shows all of, or none."""
 
 Sample = tuple[str, Mapping[str, str], float]
 """Name of a series, its labels, its value."""
@@ -76,14 +83,25 @@ class Unread:
 
 
 def read_counters(page: str) -> Counters:
-    """The counters in a Prometheus text page. Raises ValueError when the kept lines are not vLLM's counters."""
-    kept = "".join(f"{line}\n" for line in page.splitlines() if line.startswith(_KEPT))
-    families = text_string_to_metric_families(kept)
-    return counters_of((each.name, each.labels, each.value) for family in families for each in family.samples)
+    """The counters in a Prometheus text page. Raises ValueError when it is cut off, or when the kept lines are not
+    vLLM's counters, each of them once.
+    """
+    if not page.endswith("\n"):
+        raise ValueError("it ends in the middle of a line")
+    kept = [line for line in page.splitlines() if line.startswith(_KEPT)]
+    if max(map(len, kept), default=0) > _LONGEST_LINE or sum(map(len, kept)) > _MOST_KEPT:
+        raise ValueError(f"a line of more than {_LONGEST_LINE} characters, or more than {_MOST_KEPT} in all")
+    families = text_string_to_metric_families("\n".join((*kept, "")))
+    samples = [(each.name, each.labels, each.value) for family in families for each in family.samples]
+    if len({(name, *sorted(labels.items())) for name, labels, _ in samples}) < len(samples):
+        raise ValueError("a series is there twice")
+    return counters_of(samples)
 
 
 def counters_of(samples: Iterable[Sample]) -> Counters:
-    """The counters in the samples of one pod. Raises ValueError for what no counter of vLLM can be."""
+    """The counters in the samples of one pod. Raises ValueError for what no counter of vLLM can be, and where some
+    are missing: what is not there was not counted, which is not the same as zero.
+    """
     totals: defaultdict[str, float] = defaultdict(float)
     positions: defaultdict[int, float] = defaultdict(float)
     for name, labels, value in samples:
@@ -95,8 +113,22 @@ def counters_of(samples: Iterable[Sample]) -> Counters:
             totals[name] = max(totals[name], value)
         else:
             totals[name] += value
+    return _counters(totals, positions, speculative=_is_speculative(totals))
+
+
+def _is_speculative(totals: Mapping[str, float]) -> bool:
+    """Whether there are counters of speculation. Raises ValueError where some of an engine's counters are missing."""
+    if _GENERATED not in totals:
+        raise ValueError(f"there is no {_GENERATED}")
+    speculates = _TOGETHER & totals.keys()
+    if speculates and speculates != _TOGETHER:
+        raise ValueError(f"there is no {min(_TOGETHER - speculates)}, but {min(speculates)}")
+    return bool(speculates)
+
+
+def _counters(totals: defaultdict[str, float], positions: Mapping[int, float], *, speculative: bool) -> Counters:
     return Counters(
-        drafts=totals[_DRAFTS] if (speculative := _DRAFTS in totals) else 0.0,
+        drafts=totals[_DRAFTS],
         draft_tokens=totals[_DRAFT_TOKENS],
         accepted_tokens=totals[_ACCEPTED],
         generation_tokens=totals[_GENERATED],
@@ -117,8 +149,12 @@ def _position(labels: Mapping[str, str]) -> int:
 
 
 def restarted(before: Counters, after: Counters) -> bool:
-    """Whether the engine began anew between two readings: another start time, or a counter that fell."""
+    """Whether the engine began anew between two readings: another start time, a counter that fell, or counters of
+    speculation that came or went.
+    """
     if before.started is not None and after.started is not None and before.started != after.started:
+        return True
+    if before.speculative is not after.speculative:
         return True
     return (
         after.generation_tokens < before.generation_tokens

@@ -38,6 +38,10 @@ class Watched:
         """Whether the pods are to be read now. A clock that went back asks for a reading at once."""
         return now >= self.due or now < self.window.opened
 
+    def closes(self, rhythm: Rhythm, now: float) -> bool:
+        """Whether a reading now is the one nearest to the window's end, which closes it."""
+        return now - self.window.opened >= rhythm.window - rhythm.interval / 2
+
 
 def watch(now: float, rhythm: Rhythm) -> Watched:
     """Nothing seen yet."""
@@ -52,7 +56,7 @@ def take(
         watched = watch(now, rhythm)
     due = max(watched.due + rhythm.interval, now)
     window = watched.window.with_readings(readings, now)
-    if now - window.opened < rhythm.window - rhythm.interval / 2:  # the reading nearest to the end closes it
+    if not watched.closes(rhythm, now):
         return replace(watched, window=window, due=due), None
     judged = judge(window, limits, now, watched.row)
     following = window.next(now, frozenset(readings))

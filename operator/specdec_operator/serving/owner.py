@@ -1,9 +1,11 @@
 """The sis that owns what is rendered: Kubernetes deletes it all with its owner."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from specdec_operator import names
+from specdec_operator.errors import Invalid
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,3 +27,10 @@ def owner_reference(owner: Owner) -> dict[str, Any]:
         "controller": True,
         "blockOwnerDeletion": True,
     }
+
+
+def refuse_labels(labels: Mapping[str, str] | None) -> None:
+    """Raises Invalid for labels of pods that are the operator's own: by these it tells pods and downloads apart."""
+    for name, value in (labels or {}).items():
+        if name.startswith(f"{names.GROUP}/"):
+            raise Invalid(f"spec.pod.labels[{name}]", value, f"labels of {names.GROUP} are the operator's own")

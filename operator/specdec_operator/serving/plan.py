@@ -13,6 +13,7 @@ from specdec_operator.engine.memory.plan import MemoryPlan
 from specdec_operator.engine.rule import Finding, Severity
 from specdec_operator.errors import Invalid
 from specdec_operator.guard.state import State
+from specdec_operator.serving.owner import refuse_labels
 from specdec_operator.serving.served import served
 from specdec_operator.staging.kserve import KServe
 from specdec_operator.staging.layout import DRAFT_PATH, Layout, lay_out
@@ -57,6 +58,7 @@ def plan(
     """
     extra = spec.engine.args or []
     speculation = served(spec, state)
+    refuse_labels(spec.pod.labels if spec.pod else None)
     of_state = spec.model_copy(update={"speculation": speculation or spec.speculation})
     written = of_state.model_dump(mode="json", by_alias=True, exclude_none=True)
     layout = lay_out(written, name=name, kserve=kserve, draft=speculation is not None)

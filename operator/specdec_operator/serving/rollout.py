@@ -97,6 +97,12 @@ def view_rollout(
     return replace(_view(Progress.PROGRESSING, reason, message, serving), starved=starved)
 
 
+def waiting_rollout(words: str, pods: tuple[PodView, ...]) -> RolloutView:
+    """A rollout that has not begun, because others come first: it has no deadline yet."""
+    serving = sum(pod.ready and not pod.deleting for pod in pods)
+    return _view(Progress.PROGRESSING, "WaitingForTurn", words, serving)
+
+
 def _no_room(pod: PodView, now: float) -> bool:
     """Whether the scheduler has said for a while that no node has room for a pod."""
     if not pod.pending or pod.pending_since is None or not _ROOM.search(pod.pending):

@@ -1,0 +1,1 @@
+"""A clock that a test sets, for one process: Debian's libfaketime."""
