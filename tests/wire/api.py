@@ -3,6 +3,8 @@
 import asyncio
 import json
 import pathlib
+import time
+from http import HTTPStatus
 from typing import Any
 
 import yaml
@@ -19,6 +21,7 @@ POD = "v1", "pods"
 EVENT = "v1", "events"
 _MERGE = "application/merge-patch+json"
 APPLY = "application/apply-patch+yaml"
+_PATIENCE = 30.0
 
 
 class Refused(Exception):
@@ -36,15 +39,18 @@ class Api:
         self._dynamic = DynamicClient(connection)
 
     async def call(self, method: str, path: str, body: Any = None, **words: Any) -> Object:
-        """One request. Raises Refused with the server's words."""
-        try:
-            return await self._dynamic.request(method, path, body=body, serializer=lambda _, data: data, **words)
-        except ApiException as error:
+        """One request, again while the API server says "too many requests", as kubectl does: it says so as it starts.
+
+        Raises Refused with the server's words.
+        """
+        until = time.monotonic() + _PATIENCE
+        while True:
             try:
-                said = json.loads(error.body)["message"]
-            except (ValueError, KeyError, TypeError):
-                said = str(error.body)
-            raise Refused(error.status, said) from error
+                return await self._dynamic.request(method, path, body=body, serializer=lambda _, data: data, **words)
+            except ApiException as error:
+                if error.status != HTTPStatus.TOO_MANY_REQUESTS or time.monotonic() > until:
+                    raise Refused(error.status, _said(error)) from error
+            await asyncio.sleep(0.2)
 
     @staticmethod
     def path(kind: tuple[str, str], namespace: str, name: str = "") -> str:
@@ -99,6 +105,13 @@ class Api:
     async def delete(self, kind: tuple[str, str], namespace: str, name: str) -> None:
         """Deletes an object at once."""
         await self.call("delete", self.path(kind, namespace, name), {"gracePeriodSeconds": 0})
+
+
+def _said(error: ApiException) -> str:
+    try:
+        return str(json.loads(error.body or "")["message"])
+    except (ValueError, KeyError, TypeError):
+        return str(error.body)
 
 
 def documents(text: str) -> list[Object]:

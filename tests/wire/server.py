@@ -35,12 +35,18 @@ def running(argv: list[str], log: pathlib.Path) -> Iterator[subprocess.Popen[byt
 @contextmanager
 def api_server(folder: pathlib.Path, *more: str) -> Iterator[pathlib.Path]:
     """Starts both; yields the kubeconfig of an administrator. more: further flags of the API server."""
-    programs = binaries.ensure("etcd", "kube-apiserver")
     store, peer, secure = free_ports(3)
-    keys = folder / "pki"
-    pki.create(keys)
-    etcd = [
-        str(programs["etcd"]),
+    pki.create(folder / "pki")
+    etcd, server = etcd_command(folder, store, peer), server_command(folder, store, secure, *more)
+    with running(etcd, folder / "etcd.log"), running(server, folder / "apiserver.log") as program:
+        wait_until_ready(program, secure, folder)
+        yield administrator(folder, secure)
+
+
+def etcd_command(folder: pathlib.Path, store: int, peer: int) -> list[str]:
+    """How etcd is started: data in the folder, at port `store` for clients."""
+    return [
+        str(binaries.ensure("etcd", "kube-apiserver")["etcd"]),
         f"--data-dir={folder / 'etcd'}",
         f"--listen-client-urls=http://127.0.0.1:{store}",
         f"--advertise-client-urls=http://127.0.0.1:{store}",
@@ -48,8 +54,13 @@ def api_server(folder: pathlib.Path, *more: str) -> Iterator[pathlib.Path]:
         "--unsafe-no-fsync",
         "--log-level=error",
     ]
-    server = [
-        str(programs["kube-apiserver"]),
+
+
+def server_command(folder: pathlib.Path, store: int, secure: int, *more: str) -> list[str]:
+    """How the API server is started: keys in the folder, etcd at port `store`, itself at port `secure`."""
+    keys = folder / "pki"
+    return [
+        str(binaries.ensure("etcd", "kube-apiserver")["kube-apiserver"]),
         f"--etcd-servers=http://127.0.0.1:{store}",
         f"--secure-port={secure}",
         "--bind-address=127.0.0.1",
@@ -64,16 +75,19 @@ def api_server(folder: pathlib.Path, *more: str) -> Iterator[pathlib.Path]:
         "--disable-admission-plugins=ServiceAccount",  # no controller makes the accounts here
         *more,
     ]
-    with running(etcd, folder / "etcd.log"), running(server, folder / "apiserver.log") as program:
-        _wait(program, secure, keys, folder / "apiserver.log")
-        target = folder / "kubeconfig"
-        kubeconfig.write(target, server=f"https://127.0.0.1:{secure}", pki=keys, who="admin")
-        yield target
 
 
-def _wait(program: subprocess.Popen[bytes], port: int, keys: pathlib.Path, log: pathlib.Path) -> None:
-    deadline = time.monotonic() + _START_SECONDS
-    while not api_ready(port, keys / "ca.crt"):
+def administrator(folder: pathlib.Path, secure: int) -> pathlib.Path:
+    """Writes the kubeconfig of an administrator into the folder; returns its path."""
+    target = folder / "kubeconfig"
+    kubeconfig.write(target, server=f"https://127.0.0.1:{secure}", pki=folder / "pki", who="admin")
+    return target
+
+
+def wait_until_ready(program: subprocess.Popen[bytes], port: int, folder: pathlib.Path) -> None:
+    """Waits until the API server serves. Raises RuntimeError with its last words where it does not."""
+    log, deadline = folder / "apiserver.log", time.monotonic() + _START_SECONDS
+    while not api_ready(port, folder / "pki" / "ca.crt"):
         if program.poll() is not None or time.monotonic() > deadline:
             raise RuntimeError(f"kube-apiserver does not serve; its log ends: {log.read_text()[-2000:]}")
         time.sleep(0.1)

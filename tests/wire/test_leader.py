@@ -11,6 +11,7 @@ import pytest
 
 from specdec_operator.leading import LOST
 from tests.wire.api import Api, Object
+from tests.wire.faults.table import Part, fault
 from tests.wire.install import operator_kubeconfig
 from tests.wire.operator import OperatorProcess
 from tests.wire.world import NAME, World, sis
@@ -25,7 +26,7 @@ async def pair(
 ) -> AsyncIterator[tuple[OperatorProcess, OperatorProcess]]:
     """Two replicas that compete for one Lease of the test's namespace."""
     own = await operator_kubeconfig(api, kubeconfig, tmp_path / "kubeconfig")
-    await _let_elect(api, world.namespace)
+    await let_elect(api, world.namespace)
     told = {"SPECDEC_LEADER_LEASE": f"{world.namespace}/specdec-operator"}
     async with AsyncExitStack() as stack:
         made = [
@@ -36,7 +37,7 @@ async def pair(
         yield made[0], made[1]
 
 
-async def _let_elect(api: Api, namespace: str) -> None:
+async def let_elect(api: Api, namespace: str) -> None:
     """The Role that the manifests give in the operator's own namespace."""
     role: Object = {
         "apiVersion": "rbac.authorization.k8s.io/v1",
@@ -82,6 +83,11 @@ async def test_one_replica_works_and_the_other_answers_its_probe(
     assert "phase=" not in other.log.read_text()
 
 
+@fault(
+    part=Part.OPERATOR,
+    when="of two replicas with a Lease, the one that leads is stopped, as an upgrade does",
+    then="it gives the Lease back, and the other leads within 10 s",
+)
 async def test_a_replica_that_is_stopped_gives_its_lease_back(
     pair: tuple[OperatorProcess, OperatorProcess], world: World
 ) -> None:
@@ -117,6 +123,29 @@ async def test_a_replica_that_is_killed_is_replaced_in_time(
     await world.until("the new leader applies the change", changed)
 
 
+@fault(
+    part=Part.OPERATOR,
+    when="a replica is stopped in the moment in which it begins to lead",
+    then="it ends within 10 s and gives the Lease back: another one leads after its next try",
+)
+async def test_a_replica_that_is_stopped_as_it_begins_to_lead_ends(
+    pair: tuple[OperatorProcess, OperatorProcess], world: World
+) -> None:
+    """Between the election and kopf's own handlers of signals somebody has to listen."""
+    leader = await _leader(pair)
+    (other,) = [each for each in pair if each is not leader]
+    await leader.stop()
+    while not await other.leads():
+        await asyncio.sleep(0.01)
+    other.send(signal.SIGTERM)
+    assert await other.ended(FAIL_OVER / 2) == 0
+
+
+@fault(
+    part=Part.OPERATOR,
+    when="of two replicas with a Lease, the one that leads is paused until the other leads, and then goes on",
+    then="it ends within 5 s, with exit code 75, and has written nothing",
+)
 async def test_a_replica_that_slept_through_its_lease_ends_and_writes_nothing(
     pair: tuple[OperatorProcess, OperatorProcess], world: World
 ) -> None:

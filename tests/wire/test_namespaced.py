@@ -17,20 +17,20 @@ RBAC = "rbac.authorization.k8s.io"
 SYSTEM = "specdec-system"
 
 
-def _rules(file: str, kind: str) -> list[Object]:
+def rules_of(file: str, kind: str) -> list[Object]:
     """The rules of every role of a kind in a file."""
     found = [each for each in yaml.safe_load_all((MANIFESTS / file).read_text()) if each["kind"] == kind]
     return [rule for each in found for rule in each["rules"]]
 
 
-async def _account(api: Api, namespace: str) -> str:
+async def make_account(api: Api, namespace: str) -> str:
     """An account with these rights, in place of the one that the other tests share."""
     name = f"scoped-{uuid.uuid4().hex[:6]}"
     await api.create(("v1", "serviceaccounts"), SYSTEM, {"metadata": {"name": name}})
     subjects = [{"kind": "ServiceAccount", "name": name, "namespace": SYSTEM}]
     for kind, rules, path in (
-        ("ClusterRole", _rules("cluster-role.yaml", "ClusterRole"), f"/apis/{RBAC}/v1/"),
-        ("Role", _rules("roles.yaml", "Role"), f"/apis/{RBAC}/v1/namespaces/{namespace}/"),
+        ("ClusterRole", rules_of("cluster-role.yaml", "ClusterRole"), f"/apis/{RBAC}/v1/"),
+        ("Role", rules_of("roles.yaml", "Role"), f"/apis/{RBAC}/v1/namespaces/{namespace}/"),
     ):
         reference = {"apiGroup": RBAC, "kind": kind, "name": name}
         role: Object = {"metadata": {"name": name}, "rules": rules}
@@ -46,7 +46,7 @@ async def test_an_operator_of_one_namespace_needs_no_rights_in_others(
     """It makes, watches and rolls back what is in its namespace, is refused nothing, and leaves others alone."""
     elsewhere = f"{world.namespace}-other"
     await api.create_namespace(elsewhere)
-    account = await _account(api, world.namespace)
+    account = await make_account(api, world.namespace)
     own = await operator_kubeconfig(api, kubeconfig, tmp_path / "kubeconfig", account=account)
     async with OperatorProcess(own, world.namespace, tmp_path) as operator:
         await api.apply(SIS, elsewhere, sis())

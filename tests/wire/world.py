@@ -207,7 +207,11 @@ class World:
         body = {
             "apiVersion": "v1",
             "kind": "Pod",
-            "metadata": {"name": name, "labels": child["spec"]["predictor"]["labels"]},
+            "metadata": {
+                "name": name,
+                "labels": child["spec"]["predictor"]["labels"],
+                "ownerReferences": [replica_set_of(child["metadata"]["name"], revision)],
+            },
             "spec": {"containers": [{"name": "kserve-container", "image": "i"}]},
         }
         await self.api.create(POD, self.namespace, body)
@@ -220,6 +224,12 @@ class World:
         }
         await self.api.merge(POD, self.namespace, name, {"status": status}, "status")
         return name
+
+
+def replica_set_of(sis: str, revision: str) -> Object:
+    """The entry of ownerReferences that a pod of a sis has; nobody makes the ReplicaSet itself here."""
+    name = f"{sis}-predictor-{revision}"
+    return {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": name, "uid": f"uid-of-{name}", "controller": True}
 
 
 def is_speculative(child: Object) -> bool:

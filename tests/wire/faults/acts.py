@@ -1,0 +1,64 @@
+"""What many of these tests begin with, and what they look at."""
+
+from tests.wire.api import POD
+from tests.wire.pods import EngineStandIn
+from tests.wire.world import World, is_speculative, sis
+
+TOKENS = 400.0
+"""Tokens a second of a busy engine, enough for a verdict in a window of two seconds."""
+
+
+def busy(**more: float) -> EngineStandIn:
+    """An engine with traffic, whose drafts are accepted."""
+    return EngineStandIn(tokens_per_second=TOKENS, **more)  # type: ignore[arg-type]
+
+
+async def watched(world: World, *engines: EngineStandIn, **spec: object) -> list[str]:
+    """A service whose guard watches; returns its pods."""
+    await world.apply(sis(**spec))
+    pods = await world.roll_out(await world.child(), *engines)
+    await world.phase("Watching")
+    return pods
+
+
+async def responding(world: World, **spec: object) -> None:
+    """A service whose draft has just been found wanting: the plain pods are asked for, and not there yet."""
+    engine = busy()
+    await watched(world, engine, **spec)
+    engine.acceptance = 0.0
+    await world.phase("Responding")
+
+
+async def rolled_back(world: World, **spec: object) -> None:
+    """A service whose draft was taken out."""
+    await responding(world, **spec)
+    await plain_pods(world)
+
+
+async def plain_pods(world: World) -> None:
+    """Brings up the pods that a rollback asks for."""
+    await world.roll_out(await world.child(speculative=False), EngineStandIn(speculative=False))
+    await world.phase("RolledBack")
+
+
+async def verdict(world: World, *wanted: str, seconds: float = 30.0) -> str:
+    """Waits for a verdict with one of these reasons; returns what it says."""
+
+    async def there() -> str | None:
+        guard = (await world.status())["guard"]
+        return guard.get("message") or "-" if guard.get("reason") in wanted else None
+
+    return str(await world.until(f"verdict {wanted}", there, seconds))
+
+
+async def still_speculating(world: World) -> None:
+    """Nothing was decided, and nothing taken out."""
+    guard = (await world.status())["guard"]
+    assert (guard["state"], guard["rollbacks"], "rollback" in guard) == ("Watching", 0, False), guard
+    assert is_speculative(await world.child())
+
+
+async def move(world: World, pod: str, address: str) -> None:
+    """Gives a pod another address."""
+    status = {"podIP": address, "podIPs": [{"ip": address}]}
+    await world.api.merge(POD, world.namespace, pod, {"status": status}, "status")

@@ -1,0 +1,29 @@
+"""The operator with a proxy between it and the API server."""
+
+import pathlib
+from collections.abc import AsyncIterator
+
+import pytest
+
+from tests.wire.api import Api
+from tests.wire.faults.proxy import Proxy
+from tests.wire.install import operator_kubeconfig
+from tests.wire.operator import OperatorProcess
+from tests.wire.world import World
+
+
+@pytest.fixture
+async def proxy(kubeconfig: pathlib.Path) -> AsyncIterator[Proxy]:
+    """The proxy, which lets everything pass."""
+    async with Proxy(kubeconfig) as made:
+        yield made
+
+
+@pytest.fixture
+async def proxied(
+    api: Api, kubeconfig: pathlib.Path, world: World, tmp_path: pathlib.Path, proxy: Proxy
+) -> AsyncIterator[OperatorProcess]:
+    """The operator as a process whose every request goes through the proxy; it runs."""
+    own = await operator_kubeconfig(api, kubeconfig, tmp_path / "kubeconfig")
+    async with OperatorProcess(proxy.through(own, tmp_path / "through"), world.namespace, tmp_path) as process:
+        yield process

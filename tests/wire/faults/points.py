@@ -1,0 +1,101 @@
+"""Names for the operator's writes, and the kill of the operator at one of them."""
+
+import asyncio
+import json
+import re
+import signal
+from collections.abc import Iterable
+from typing import Final
+
+from tests.wire.api import Object
+from tests.wire.faults.deeds import Asked, Deed, Hang, Pass
+from tests.wire.operator import OperatorProcess
+
+BEFORE: Final = False
+AFTER: Final = True
+
+
+def write(asked: Asked) -> str:
+    """What a write is, in short: `status Watching (4 tokens)`, `InferenceService (plain)`, `Event RollingBack`."""
+    body = json.loads(asked.body)
+    match asked.method, asked.what:
+        case "PATCH", "speculativeinferenceservices/status":
+            guard, tokens = body["status"]["guard"], body["status"]["serving"]["tokens"]
+            return f"status {guard['state']} ({_amount(tokens)}{', a window failed' if guard['failures'] else ''})"
+        case "PATCH", "inferenceservices":
+            return f"InferenceService ({_amount(tokens_of(body))})"
+        case "POST", "events":
+            return f"Event {body['reason']}"
+        case "PATCH", "speculativeinferenceservices" if [each["path"] for each in body[1:]] == ["/metadata/finalizers"]:
+            return "finalizer"
+    return f"{asked.method} {asked.what}"
+
+
+def in_turn(writes: Iterable[Asked]) -> list[str]:
+    """The writes in order; a status that says no more than the one before, for the user's decisions, is left out."""
+    named = [write(each) for each in writes]
+    last, kept = "", list[str]()
+    for each in named:
+        if each != last:
+            kept.append(each)
+        last = each if each.startswith("status") else last
+    return kept
+
+
+def events_of(writes: Iterable[str]) -> list[str]:
+    """The reasons of the Events among named writes."""
+    return [each.removeprefix("Event ") for each in writes if each.startswith("Event ")]
+
+
+def tokens_of(child: Object) -> int:
+    """How many tokens an InferenceService drafts at once; 0: it is plain."""
+    args = " ".join(child["spec"]["predictor"]["model"]["args"])
+    found = re.search(r'"num_speculative_tokens":(\d+)', args)
+    return int(found.group(1)) if found else 0
+
+
+def _amount(tokens: int) -> str:
+    return f"{tokens} tokens" if tokens else "plain"
+
+
+class Killer:
+    """A rule that kills the operator at a write, and starts it again: once for each of `moments`.
+
+    moments: BEFORE the API server sees it, or AFTER it has done it but before the operator is answered. skip: how many
+    such writes pass first.
+    """
+
+    def __init__(self, operator: OperatorProcess, named: str, *moments: bool, skip: int = 0) -> None:
+        self._operator = operator
+        self._named = named
+        self._left = list(moments)
+        self._moments = len(moments)
+        self._skip = skip
+        self._restarts: list[asyncio.Task[None]] = []
+        self.killed = 0
+
+    def __call__(self, asked: Asked) -> Deed:
+        if not self._left or not asked.writes or write(asked) != self._named:
+            return Pass()
+        if self._skip:
+            self._skip -= 1
+            return Pass()
+        return Hang(done=self._left.pop(0), then=self._kill)
+
+    async def happened(self) -> bool:
+        """Whether every moment has come."""
+        return self.killed == self._moments
+
+    async def restarted(self) -> None:
+        """Waits until the operator runs again. Raises what kept it from that."""
+        for each in self._restarts:
+            await each
+
+    def _kill(self) -> None:
+        self._operator.send(signal.SIGKILL)
+        self.killed += 1
+        self._restarts.append(asyncio.create_task(self._restart()))
+
+    async def _restart(self) -> None:
+        await self._operator.stop(signal.SIGKILL)
+        await self._operator.start()

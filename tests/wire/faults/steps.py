@@ -1,0 +1,89 @@
+"""What tests of the control plane, of clocks and of pairs of operators have in common: to a watched service, and on."""
+
+from typing import Any, Final
+
+import aiohttp
+
+from tests.wire.api import DEPLOYMENT, EVENT, ISVC, POD, SIS, Refused
+from tests.wire.faults.verdict import decided_once
+from tests.wire.operator import OperatorProcess
+from tests.wire.pods import EngineStandIn
+from tests.wire.world import NAME, World, is_speculative, sis
+
+TOKENS: Final = 400.0
+"""Tokens a second of a busy engine: enough for a verdict in a window of two seconds."""
+
+
+async def watched(world: World, **spec: Any) -> EngineStandIn:
+    """A service whose draft is good, under watch; returns its one engine."""
+    engine = EngineStandIn(tokens_per_second=TOKENS)
+    await world.apply(sis(**spec))
+    await world.roll_out(await world.child(speculative=True), engine)
+    await world.phase("Watching")
+    await verdict(world, "Accepted")
+    return engine
+
+
+async def verdict(world: World, wanted: str, seconds: float = 30.0) -> None:
+    """Waits for a judged window that says this."""
+
+    async def there() -> bool:
+        return bool((await world.status())["guard"].get("reason") == wanted)
+
+    await world.until(f"verdict {wanted}", there, seconds)
+
+
+async def served(world: World, seconds: float) -> None:
+    """Waits until the API server has every kind at hand: it serves a while before that ("storage is initializing")."""
+
+    async def there() -> bool:
+        try:
+            for kind in (SIS, ISVC, DEPLOYMENT, POD, EVENT):
+                await world.api.items(kind, world.namespace)
+        except (Refused, OSError, aiohttp.ClientError):
+            return False
+        return True
+
+    await world.until("the API server serves every kind", there, seconds)
+
+
+async def rolled_back_once(world: World, *, seconds: float = 30.0) -> None:
+    """The draft is taken out, by one decision, and plain pods serve."""
+    child = await world.child(speculative=False, seconds=seconds)
+    await world.roll_out(child, EngineStandIn(tokens_per_second=TOKENS, speculative=False))
+    await world.phase("RolledBack", seconds=seconds)
+    await decided_once(world, "AcceptanceRateLow")
+
+
+async def not_blamed(world: World) -> None:
+    """Speculation is still served and watched, and no window has spoken against it."""
+    status = await world.status()
+    assert (status["phase"], status["guard"]["failures"], status["guard"].get("rollback")) == ("Watching", 0, None)
+    assert [each["state"] for each in status["history"]] == ["Watching", "WarmingUp", "RollingOut"]
+    assert is_speculative(await world.child())
+
+
+async def lives(operator: OperatorProcess, pid: int) -> None:
+    """It is the same process as before, and /healthz says that it is well."""
+    assert operator.pid == pid
+    url = f"http://127.0.0.1:{operator.health_port}/healthz"
+    async with aiohttp.ClientSession() as session, session.get(url) as answer:
+        assert answer.status == 200, await answer.text()
+
+
+async def still_follows(world: World, *, replicas: int = 2, seconds: float = 30.0) -> None:
+    """The watches work: a changed spec is applied, and an InferenceService that somebody deletes is made again."""
+    await world.api.merge(SIS, world.namespace, NAME, {"spec": {"replicas": replicas}})
+
+    async def applied() -> bool:
+        return bool((await world.child())["spec"]["predictor"].get("minReplicas") == replicas)
+
+    await world.until("the changed spec", applied, seconds)
+    before = (await world.child())["metadata"]["uid"]
+    await world.api.delete(ISVC, world.namespace, NAME)
+
+    async def made_again() -> bool:
+        found = await world.api.get(ISVC, world.namespace, NAME)
+        return found is not None and found["metadata"]["uid"] != before
+
+    await world.until("the InferenceService again", made_again, seconds)

@@ -1,0 +1,68 @@
+"""What a user sees of a rollback, of a retry and of two rungs of the ladder, each played as fast as windows allow."""
+
+from typing import Final
+
+from tests.wire.api import ISVC, SIS, Object
+from tests.wire.faults.points import tokens_of
+from tests.wire.pods import EngineStandIn
+from tests.wire.world import NAME, World, sis
+
+TOKENS: Final = 400.0
+"""Tokens a second of a busy engine: enough for a verdict in a window of a second."""
+QUICK: Final = {"window": "1s"}
+PATIENCE: Final = 90.0
+"""Seconds for each step: what is to come must come, however busy the machine."""
+
+
+async def rollback(world: World) -> None:
+    """From nothing to RolledBack: a draft that is accepted at first, and then no longer."""
+    engine = await watched(world)
+    engine.acceptance = 0.0
+    await taken_out(world)
+
+
+async def watched(world: World) -> EngineStandIn:
+    """From nothing to Watching; returns the engine, whose draft is accepted."""
+    engine = EngineStandIn(tokens_per_second=TOKENS)
+    await _served(world, engine, sis(guard=QUICK))
+    await world.phase("Watching", seconds=PATIENCE)
+    return engine
+
+
+async def taken_out(world: World) -> None:
+    """From a draft that is no longer accepted to RolledBack."""
+    await _served(world, EngineStandIn(tokens_per_second=TOKENS, speculative=False), tokens=0)
+    await world.phase("RolledBack", seconds=PATIENCE)
+
+
+async def retry(world: World) -> None:
+    """After a rollback: the annotation that asks for another try, and a draft that is accepted."""
+    await world.api.merge(SIS, world.namespace, NAME, {"metadata": {"annotations": {"specdec.io/retry": "1"}}})
+    await _served(world, EngineStandIn(tokens_per_second=TOKENS))
+    await world.phase("Watching", seconds=PATIENCE)
+
+
+async def ladder(world: World) -> None:
+    """From nothing to RolledBack in two steps: fewer tokens, and then none."""
+    late = EngineStandIn(tokens_per_second=TOKENS, acceptance=0.3, falls=0.3)
+    await _served(world, late, sis(guard=QUICK | {"response": ["ReduceTokens", "RollBack"]}))
+    fewer = await world.until("fewer tokens", lambda: _reduced(world), seconds=PATIENCE)
+    await _served(world, EngineStandIn(tokens_per_second=TOKENS, acceptance=0.0, tokens=fewer), tokens=fewer)
+    await _served(world, EngineStandIn(tokens_per_second=TOKENS, speculative=False), tokens=0)
+    await world.phase("RolledBack", seconds=PATIENCE)
+
+
+async def _served(world: World, engine: EngineStandIn, asked: Object | None = None, *, tokens: int = 4) -> None:
+    """Applies what is asked, and rolls out the InferenceService that comes of it."""
+    if asked is not None:
+        await world.apply(asked)
+
+    async def there() -> Object | None:
+        child = await world.api.get(ISVC, world.namespace, NAME)
+        return child if child and tokens_of(child) == tokens else None
+
+    await world.roll_out(await world.until(f"an InferenceService of {tokens} tokens", there, PATIENCE), engine)
+
+
+async def _reduced(world: World) -> int:
+    return int((await world.status())["guard"].get("reduced", {}).get("tokens", 0))

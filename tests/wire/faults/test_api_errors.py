@@ -1,0 +1,139 @@
+"""The API server answers with errors, late or not at all: the decision is the same, and it is made once."""
+
+import asyncio
+from collections.abc import Sequence
+from typing import Final
+
+import pytest
+
+from tests.wire.faults import stories
+from tests.wire.faults.deeds import Asked, Deed, Hang, Pass, Refuse, let_pass
+from tests.wire.faults.errors import ERRORS, EachOnce, Some, kind
+from tests.wire.faults.expected import ROLLBACK, ROLLED_BACK
+from tests.wire.faults.points import events_of, write
+from tests.wire.faults.proxy import Proxy
+from tests.wire.faults.table import Part, fault
+from tests.wire.faults.verdict import as_undisturbed, decided_once
+from tests.wire.operator import OperatorProcess
+from tests.wire.world import World
+
+_TOLD: Final = (*events_of(ROLLBACK), *("ApiServerRefused", "ApiServerUnavailable") * 5)
+"""The Events of a rollback, and a warning for each time that the InferenceService could not be written."""
+_TWICE: Final = (*_TOLD, *_TOLD)
+"""Where the answer to an Event that was made is lost, it is posted again."""
+_DECISION: Final = ("status Responding (plain)", "InferenceService (plain)", "status RolledBack (plain)")
+_AT_START: Final = ("finalizer", "status RollingOut (4 tokens)", "InferenceService (4 tokens)")
+
+
+async def _rolled_back_once(world: World, events: Sequence[str] = _TWICE) -> None:
+    await decided_once(world, "AcceptanceRateLow")
+    await as_undisturbed(world, states=ROLLED_BACK, events=events, generation=2)
+
+
+@fault(
+    part=Part.API_SERVER,
+    when="each kind of write (and, but for 409, each list and watch) meets an error once while a draft turns bad: 409, "
+    "429 with Retry-After, 500, 503, a reset connection before the write is made or after it",
+    then="the rollback is decided once and carried out; its Events are told once, or twice where an answer was lost",
+)
+@pytest.mark.parametrize("error", ERRORS.values(), ids=ERRORS)
+async def test_errors_during_a_rollback(world: World, proxied: OperatorProcess, proxy: Proxy, error: Deed) -> None:
+    """From the status that holds the decision to the last of its Events."""
+    engine = await stories.watched(world)
+    proxy.rule = rule = EachOnce(error)
+    proxy.cut()
+    engine.acceptance = 0.0
+    await stories.taken_out(world)
+    told = _TWICE if error == ERRORS["reset after"] else _TOLD
+    await _rolled_back_once(world, told)
+    await world.event("RolledBack")
+    assert set(_DECISION) < set(rule.met)
+    assert any(each.startswith("watch") for each in rule.met) is (error != ERRORS["409"])
+
+
+@fault(
+    part=Part.API_SERVER,
+    when="each kind of request meets an error once while the operator starts and a service is new",
+    then="the service is rolled out once, and watched",
+)
+@pytest.mark.parametrize("error", ERRORS.values(), ids=ERRORS)
+async def test_errors_at_a_start(world: World, proxied: OperatorProcess, proxy: Proxy, error: Deed) -> None:
+    """The operator goes on by itself once it is answered."""
+    await proxied.stop()
+    proxy.rule = rule = EachOnce(error)
+    await proxied.start()
+    await stories.watched(world)
+    await as_undisturbed(world, states=ROLLED_BACK[2:], events=_TWICE, generation=1, untold=["WarmingUp"])
+    assert set(_AT_START) < set(rule.met)
+
+
+@fault(
+    part=Part.API_SERVER,
+    when="a third of all requests meets an error, a reset connection or a second's delay, in any order",
+    then="the rollback is decided once and carried out",
+)
+@pytest.mark.parametrize("seed", range(4))
+async def test_errors_in_any_order(world: World, proxied: OperatorProcess, proxy: Proxy, seed: int) -> None:
+    """Whatever the order."""
+    proxy.rule = rule = Some(seed, share=0.33)
+    await stories.rollback(world)
+    proxy.rule = let_pass
+    await _rolled_back_once(world)
+    assert rule.met > 2
+
+
+@fault(
+    part=Part.API_SERVER,
+    when="a write of a rollback gets no answer at all: the API server has not made it, or has",
+    then="the operator gives it up after 30 seconds and makes it again; the rollback is decided once and carried out",
+)
+@pytest.mark.parametrize("done", [False, True], ids=["not made", "made"])
+@pytest.mark.parametrize("named", _DECISION[:2])
+async def test_a_write_that_is_never_answered(
+    world: World, proxied: OperatorProcess, proxy: Proxy, named: str, *, done: bool
+) -> None:
+    """No request waits for ever."""
+    hung: list[Asked] = []
+
+    def once(asked: Asked) -> Deed:
+        if hung or kind(asked) != named:
+            return Pass()
+        hung.append(asked)
+        return Hang(done=done)
+
+    proxy.rule = once
+    await stories.rollback(world)
+    await _rolled_back_once(world)
+    assert hung
+    again = next(each for each in proxy.writes if each.at > hung[0].at and write(each) == named)
+    assert 20 < again.at - hung[0].at < 90
+
+
+@fault(
+    part=Part.API_SERVER,
+    when="the API server answers every request with 429 for a while and asks for ten seconds of patience (Retry-After)",
+    then="for one service it is asked at most 80 times in 20 s, watches included, and written to at most 6 times; "
+    "afterwards the service goes on",
+)
+async def test_too_many_requests_are_answered_with_fewer(world: World, proxied: OperatorProcess, proxy: Proxy) -> None:
+    """A server that is overloaded is not asked more often."""
+    engine = await stories.watched(world)
+    proxy.rule = _too_many
+    proxy.cut()
+    engine.acceptance = 0.0
+    begun = len(proxy.requests)
+    await asyncio.sleep(_BUSY)
+    asked = [each.asked for each in proxy.requests[begun:]]
+    writes = [each for each in asked if each.writes]
+    assert 1 <= len(writes) <= _BUSY / 10 * 3, [write(each) for each in writes]
+    assert len(asked) <= _BUSY / 2 * 8
+    proxy.rule = let_pass
+    await stories.taken_out(world)
+    await _rolled_back_once(world)
+
+
+_BUSY: Final = 20.0
+
+
+def _too_many(_: Asked) -> Deed:
+    return Refuse(status=429, retry_after=10)

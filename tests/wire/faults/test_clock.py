@@ -1,0 +1,167 @@
+"""The clock of the operator's machine is set, by an hour or a day, forward and back, while something is waited for."""
+
+import asyncio
+import pathlib
+import time
+from collections.abc import AsyncIterator
+from typing import Final
+
+import pytest
+
+from specdec_operator.control.durable import from_time
+from tests.wire.api import Api
+from tests.wire.faults import steps
+from tests.wire.faults.clock import Clock
+from tests.wire.faults.proxy import Proxy
+from tests.wire.faults.table import Part, fault
+from tests.wire.faults.verdict import decided_once
+from tests.wire.install import operator_kubeconfig
+from tests.wire.operator import OperatorProcess
+from tests.wire.pods import EngineStandIn
+from tests.wire.world import World, sis
+
+HOUR: Final = 3600
+DAY: Final = 24 * HOUR
+SETS: Final = (HOUR, -HOUR, DAY, -DAY)
+IN_WORDS: Final = "is set forward or back by an hour or a day"
+
+
+@pytest.fixture
+def clock(tmp_path: pathlib.Path) -> Clock:
+    """The operator's; it is right at first."""
+    return Clock(tmp_path)
+
+
+@pytest.fixture
+async def operator(
+    api: Api, kubeconfig: pathlib.Path, world: World, tmp_path: pathlib.Path, clock: Clock, proxy: Proxy
+) -> AsyncIterator[OperatorProcess]:
+    """An operator that goes by this clock; through the proxy, for the API server's certificate is a minute old."""
+    own = proxy.through(await operator_kubeconfig(api, kubeconfig, tmp_path / "kubeconfig"), tmp_path / "through")
+    async with OperatorProcess(own, world.namespace, tmp_path, environment=clock.environment) as process:
+        yield process
+
+
+async def _stays(world: World, phase: str, seconds: float) -> None:
+    """Nothing happens: the phase is the same for so long, and nothing was rolled back."""
+    until = time.monotonic() + seconds
+    while time.monotonic() < until:
+        status = await world.status()
+        assert status["phase"] == phase, status["history"]
+        await asyncio.sleep(0.1)
+
+
+@pytest.mark.parametrize("by", SETS)
+async def test_the_clock_of_these_tests_is_set(world: World, operator: OperatorProcess, clock: Clock, by: int) -> None:
+    """Else they would prove nothing: an operator that begins by a wrong clock writes the wrong time."""
+    await operator.stop()
+    clock.set(by)
+    await operator.start()
+    await world.apply(sis())
+    written = (await world.phase("RollingOut"))["guard"]["since"]
+    assert abs(from_time(written) - time.time() - by) < HOUR / 2
+
+
+@fault(
+    part=Part.CLOCK,
+    when=f"the clock {IN_WORDS} while a good draft is watched, and the draft then turns bad",
+    then="windows are read and judged in the same rhythm, and none counts against the draft; when it is bad, it is "
+    "taken out once",
+)
+@pytest.mark.parametrize("by", SETS)
+async def test_windows_close_as_before(world: World, operator: OperatorProcess, clock: Clock, by: int) -> None:
+    """A jump breaks no window, and freezes none for its length."""
+    engine, pid = await steps.watched(world), operator.pid
+    clock.set(by)
+    before = engine.asked
+    await _stays(world, "Watching", 6.0)
+    assert 2 <= engine.asked - before <= 9, "readings in 6 s, one a second"
+    await steps.not_blamed(world)
+    engine.acceptance = 0.0
+    await steps.rolled_back_once(world)
+    await steps.lives(operator, pid)
+
+
+@fault(
+    part=Part.CLOCK,
+    when=f"the clock {IN_WORDS} while the first traffic of new pods passes unjudged",
+    then="the warm-up is neither cut short nor made longer",
+)
+@pytest.mark.parametrize("by", SETS)
+async def test_a_warm_up_lasts_its_time(world: World, operator: OperatorProcess, clock: Clock, by: int) -> None:
+    """Eight seconds by the real clock, within the whole seconds that are kept."""
+    await world.apply(sis(guard={"warmup": "8s"}))
+    await world.roll_out(await world.child(speculative=True), EngineStandIn(tokens_per_second=steps.TOKENS))
+    await world.phase("WarmingUp")
+    begun = time.monotonic()
+    clock.set(by)
+    await _stays(world, "WarmingUp", 6.0)
+    await world.phase("Watching", seconds=24)
+    assert time.monotonic() - begun > 7.0
+
+
+@fault(
+    part=Part.CLOCK,
+    when=f"the clock {IN_WORDS} while pods with speculation are rolled out that never become ready",
+    then="they have the whole of `spec.rollout.deadline`, and no more; then speculation is taken out once",
+)
+@pytest.mark.parametrize("by", SETS)
+async def test_a_rollout_has_its_whole_time(world: World, operator: OperatorProcess, clock: Clock, by: int) -> None:
+    """Twelve seconds by the real clock, and a look every five."""
+    await world.apply(sis(rollout={"deadline": "12s"}))
+    child = await world.child(speculative=True)
+    begun = time.monotonic()
+    await world.roll_out(child, EngineStandIn(), ready=False)
+    clock.set(by)
+    await _stays(world, "RollingOut", 8.0)
+    plain = await world.child(speculative=False)
+    assert time.monotonic() - begun > 11.0
+    await world.roll_out(plain, EngineStandIn(speculative=False))
+    await decided_once(world, "RolloutFailed")
+
+
+@fault(
+    part=Part.CLOCK,
+    when=f"the clock {IN_WORDS} while a rolled-back service waits for `spec.guard.retry.after`",
+    then="speculation is tried again when that time has really passed, once",
+)
+@pytest.mark.parametrize("by", SETS)
+async def test_a_retry_waits_its_time(world: World, operator: OperatorProcess, clock: Clock, by: int) -> None:
+    """Twelve seconds by the real clock."""
+    engine = await steps.watched(world, guard={"retry": {"after": "12s", "limit": 1}})
+    engine.acceptance = 0.0
+    child = await world.child(speculative=False)
+    begun = time.monotonic()
+    await world.roll_out(child, EngineStandIn(tokens_per_second=steps.TOKENS, speculative=False))
+    await world.phase("RolledBack")
+    clock.set(by)
+    await _stays(world, "RolledBack", max(0.0, begun + 9.0 - time.monotonic()))
+    await world.child(speculative=True)
+    assert time.monotonic() - begun > 10.0
+    status = await world.phase("RollingOut")
+    assert (status["guard"]["retries"], status["guard"]["rollbacks"]) == (1, 1)
+
+
+@fault(
+    part=Part.CLOCK,
+    when="the clock is set back by an hour or a day while the operator is away, and it comes back while pods warm up",
+    then="the warm-up begins anew by the clock that is now, and the service is watched; nothing waits for the time "
+    "that was kept",
+)
+@pytest.mark.parametrize("by", [-HOUR, -DAY])
+async def test_a_clock_that_went_back_while_the_operator_was_away_freezes_nothing(
+    world: World, operator: OperatorProcess, clock: Clock, by: int
+) -> None:
+    """What is kept in the status is then later than now."""
+    await world.apply(sis(guard={"warmup": "6s"}))
+    engine = EngineStandIn(tokens_per_second=steps.TOKENS)
+    await world.roll_out(await world.child(speculative=True), engine)
+    await world.phase("WarmingUp")
+    await operator.stop()
+    clock.set(by)
+    await operator.start()
+    await world.phase("Watching")
+    await steps.not_blamed(world)
+    await steps.verdict(world, "Accepted")
+    engine.acceptance = 0.0
+    await steps.rolled_back_once(world)

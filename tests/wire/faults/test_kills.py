@@ -1,0 +1,138 @@
+"""The operator is killed at each of its writes, and started again: what was to be decided is decided, and only once.
+
+The writes are those of expected.py, which the first tests compare with a recorded run.
+"""
+
+from typing import Final
+
+import pytest
+
+from tests.wire.faults import stories
+from tests.wire.faults.expected import LADDER, REDUCED, RETRIED, RETRY, ROLLBACK, ROLLED_BACK
+from tests.wire.faults.points import AFTER, BEFORE, Killer, events_of, in_turn
+from tests.wire.faults.proxy import Proxy
+from tests.wire.faults.table import Part, fault
+from tests.wire.faults.verdict import as_undisturbed, decided_once, nothing_left
+from tests.wire.operator import OperatorProcess
+from tests.wire.world import World, is_speculative
+
+_REPORTS: Final = ("status RollingOut (4 tokens)", "status Responding (plain)", "status RolledBack (plain)")
+"""Statuses that are written a second time, with nothing decided: what has become of the pods."""
+
+
+def _decisions(writes: tuple[str, ...]) -> list[str]:
+    """The writes without the Events, which are not sent again by an operator that died: they only tell."""
+    return [each for each in writes if not each.startswith("Event")]
+
+
+def _killed(done: bool) -> str:
+    return "after it" if done is AFTER else "before it"
+
+
+async def test_a_rollback_takes_these_writes(world: World, proxied: OperatorProcess, proxy: Proxy) -> None:
+    """And a retry after it takes those; no other."""
+    await stories.rollback(world)
+    await world.event("RolledBack")
+    assert in_turn(proxy.writes) == list(ROLLBACK)
+    await decided_once(world, "AcceptanceRateLow")
+    await as_undisturbed(world, states=ROLLED_BACK, events=events_of(ROLLBACK), generation=2)
+    proxy.requests.clear()
+    await stories.retry(world)
+    await world.until("the Event of the retry's watch", lambda: _told(proxy, "Event Watching"))
+    assert [each for each in in_turn(proxy.writes) if "RolledBack" not in each] == list(RETRY)
+
+
+async def test_a_ladder_takes_these_writes(world: World, proxied: OperatorProcess, proxy: Proxy) -> None:
+    """Two steps down: fewer tokens, then none."""
+    await stories.ladder(world)
+    await world.event("RolledBack")
+    assert in_turn(proxy.writes) == list(LADDER)
+
+
+async def _told(proxy: Proxy, event: str) -> bool:
+    return event in in_turn(proxy.writes)
+
+
+@fault(
+    part=Part.OPERATOR,
+    when="it is killed (SIGKILL) at a write of a rollout or a rollback, before or after the API server has made it, "
+    "and started again; each write in its turn",
+    then="the rollback is decided once and carried out; the InferenceService is changed no more often than without "
+    "the kill, nothing is made twice, and at most the Event of that moment is missing",
+)
+@pytest.mark.parametrize("done", [BEFORE, AFTER], ids=_killed)
+@pytest.mark.parametrize("named", ROLLBACK)
+async def test_a_kill_at_a_write_of_a_rollback(
+    world: World, proxied: OperatorProcess, proxy: Proxy, named: str, *, done: bool
+) -> None:
+    """The end is the same as without the kill."""
+    proxy.rule = killer = Killer(proxied, named, done)
+    await stories.rollback(world)
+    await world.until("the kill", killer.happened)
+    await killer.restarted()
+    assert killer.killed == 1
+    await decided_once(world, "AcceptanceRateLow")
+    await as_undisturbed(world, states=ROLLED_BACK, events=events_of(ROLLBACK), generation=2)
+
+
+@fault(
+    part=Part.OPERATOR,
+    when="it is killed at a status that only reports how far the pods are, and started again",
+    then="the rollback is decided once and carried out",
+)
+@pytest.mark.parametrize("done", [BEFORE, AFTER], ids=_killed)
+@pytest.mark.parametrize("named", _REPORTS)
+async def test_a_kill_at_a_report(
+    world: World, proxied: OperatorProcess, proxy: Proxy, named: str, *, done: bool
+) -> None:
+    """A report that is lost is made again; it decides nothing."""
+    proxy.rule = killer = Killer(proxied, named, done, skip=1)
+    await stories.rollback(world)
+    await world.until("the kill", killer.happened)
+    await killer.restarted()
+    await decided_once(world, "AcceptanceRateLow")
+    await as_undisturbed(world, states=ROLLED_BACK, events=events_of(ROLLBACK), generation=2)
+
+
+@fault(
+    part=Part.OPERATOR,
+    when="it is killed twice at a write of a retry (specdec.io/retry): before it, and when it makes it again, after it",
+    then="speculation is brought back once; the retry is not asked for again and the rollback before it not forgotten",
+)
+@pytest.mark.parametrize("named", _decisions(RETRY))
+async def test_two_kills_at_a_write_of_a_retry(
+    world: World, proxied: OperatorProcess, proxy: Proxy, named: str
+) -> None:
+    """The annotation's value counts as handled exactly when the decision is written."""
+    await stories.rollback(world)
+    proxy.rule = killer = Killer(proxied, named, BEFORE, AFTER)
+    await stories.retry(world)
+    await killer.restarted()
+    assert killer.killed == 2
+    await world.phase("Watching")
+    await as_undisturbed(world, states=RETRIED, events=events_of((*ROLLBACK, *RETRY)), generation=3)
+    guard = (await world.status())["guard"]
+    assert (guard["handledRetry"], guard["rollbacks"]) == ("1", 1)
+    assert is_speculative(await world.child())
+    await nothing_left(world)
+
+
+@fault(
+    part=Part.OPERATOR,
+    when="it is killed twice at a write of a guard that drafts fewer tokens first and then rolls back",
+    then="each of the two steps is taken once, in this order",
+)
+@pytest.mark.parametrize("named", _decisions(LADDER))
+async def test_two_kills_at_a_write_of_a_ladder(
+    world: World, proxied: OperatorProcess, proxy: Proxy, named: str
+) -> None:
+    """A step that was taken is not taken back, and none is left out."""
+    proxy.rule = killer = Killer(proxied, named, BEFORE, AFTER)
+    await stories.ladder(world)
+    await killer.restarted()
+    assert killer.killed == 2
+    await as_undisturbed(world, states=REDUCED, events=events_of(LADDER), generation=3)
+    status = await world.phase("RolledBack")
+    assert (status["guard"]["rollbacks"], status["serving"]["tokens"]) == (1, 0)
+    assert not is_speculative(await world.child())
+    await nothing_left(world)

@@ -1,0 +1,62 @@
+"""KServe does not answer: nothing is made, nothing is blamed, and what was due happens once when it is back.
+
+The hour is played by a rollout deadline of seconds: the operator knows no other measure of how long KServe is away.
+"""
+
+import asyncio
+
+from tests.wire.faults.acts import busy, plain_pods, still_speculating, watched
+from tests.wire.faults.table import Part, fault
+from tests.wire.faults.verdict import decided_once
+from tests.wire.operator import OperatorProcess
+from tests.wire.world import World, sis
+
+
+def _said(status: dict[str, object], kind: str) -> str:
+    conditions = status["conditions"]
+    assert isinstance(conditions, list)
+    return next((str(each["message"]) for each in conditions if each["type"] == kind), "")
+
+
+@fault(
+    part=Part.KSERVE,
+    when="KServe is away from the beginning, for longer than `rollout.deadline`",
+    then="the service is Stalled and says that KServe made no Deployment; speculation is not blamed; once KServe is "
+    "back it is rolled out and watched by itself",
+)
+async def test_a_kserve_that_is_away_is_not_the_drafts_fault(world: World, operator: OperatorProcess) -> None:
+    """No pods, no evidence: the way out is named, and taken without help."""
+    await world.apply(sis(rollout={"deadline": "4s"}))
+    await world.condition("Reconciling", "True")
+    status = await world.phase("Stalled")
+    assert "KServe has made no Deployment" in _said(status, "Stalled")
+    assert status["guard"]["rollbacks"] == 0
+    await asyncio.sleep(4)
+    assert (await world.status())["phase"] == "Stalled"
+    engine = busy()
+    await world.roll_out(await world.child(speculative=True), engine)
+    await world.phase("Watching")
+    await still_speculating(world)
+    engine.acceptance = 0.0
+    await plain_pods(world)
+    await decided_once(world, "AcceptanceRateLow")
+
+
+@fault(
+    part=Part.KSERVE,
+    when="KServe is away while a rollback is due, for longer than `rollout.deadline`",
+    then="the rollback stays decided and is said to wait; it happens once KServe is back, and once",
+)
+async def test_a_rollback_waits_for_kserve(world: World, operator: OperatorProcess) -> None:
+    """The old pods serve on, the InferenceService asks for plain ones, and nobody makes them yet."""
+    engine = busy()
+    await watched(world, engine, rollout={"deadline": "4s"})
+    engine.acceptance = 0.0
+    await world.phase("Responding")
+    await world.child(speculative=False)
+    status = await world.phase("Stalled")
+    assert "is the deadline" in _said(status, "Stalled")
+    assert (status["guard"]["rollback"]["reason"], status["guard"]["rollbacks"]) == ("AcceptanceRateLow", 1)
+    await plain_pods(world)
+    status = await world.status()
+    assert (status["guard"]["rollbacks"], status["guard"]["rollback"]["reason"]) == (1, "AcceptanceRateLow")

@@ -1,0 +1,136 @@
+"""The whole operator, with one service whose pod lies and a good one beside it."""
+
+import asyncio
+import pathlib
+import time
+import uuid
+from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass, field
+
+import pytest
+
+from tests.wire.api import Api
+from tests.wire.faults.acts import TOKENS, busy, move, plain_pods, still_speculating, verdict, watched
+from tests.wire.faults.liars_standin import ACCEPTED, GENERATED, UNREAD, LiarServer
+from tests.wire.faults.table import Part, fault
+from tests.wire.faults.verdict import decided_once
+from tests.wire.install import operator_kubeconfig
+from tests.wire.operator import OperatorProcess
+from tests.wire.pods import EngineStandIn
+from tests.wire.world import World
+
+UNREADABLE = ("endless", "gzip-bomb", "thousands-of-labels", "redirect-to-itself", "half-a-page", "a-byte-a-second")
+INTERVAL = 1.0
+
+
+@pytest.fixture
+async def good(api: Api) -> AsyncIterator[World]:
+    """Another namespace, with a service that nothing is wrong with."""
+    namespace = f"wire-{uuid.uuid4().hex[:8]}"
+    await api.create_namespace(namespace)
+    async with World(api, namespace) as made:
+        yield made
+
+
+@pytest.fixture
+async def both(
+    api: Api, kubeconfig: pathlib.Path, world: World, good: World, tmp_path: pathlib.Path
+) -> AsyncIterator[None]:
+    """One operator for both namespaces."""
+    own = await operator_kubeconfig(api, kubeconfig, tmp_path / "kubeconfig")
+    async with OperatorProcess(own, f"{world.namespace},{good.namespace}", tmp_path):
+        yield
+
+
+Lie = Callable[[str, int], str]
+"""A line of a page, and how often the page was asked for -> what is said instead."""
+
+
+@dataclass(kw_only=True)
+class LyingEngine(EngineStandIn):
+    """An engine that tells lies of a kind while there is one."""
+
+    lie: Lie | None = field(default=None)
+
+    def page(self) -> str:
+        """The page, true or not."""
+        whole = super().page()
+        if self.lie is None:
+            return whole
+        return "".join(f"{self.lie(line, self.asked)}\n" for line in whole.splitlines())
+
+
+def _with(family: str, value: Callable[[float, int], float]) -> Lie:
+    def lie(line: str, asked: int) -> str:
+        name, _, number = line.rpartition(" ")
+        return f"{name} {value(float(number), asked)}" if line.startswith(family) else line
+
+    return lie
+
+
+LIES = {
+    "more-accepted-than-drafted": (_with(ACCEPTED, lambda value, _: 10 * value), "Implausible", "contradict"),
+    "nothing-accepted-and-falling": (
+        _with(ACCEPTED, lambda _, asked: max(0.0, 500.0 - asked)),
+        "Restarted",
+        "restarted",
+    ),
+    "generation-falls-slowly": (_with(GENERATED, lambda _, asked: 1e6 - asked), "Restarted", "restarted"),
+    "never-the-same-process": (
+        _with("process_start_time", lambda value, asked: value + asked),
+        "Restarted",
+        "restarted",
+    ),
+}
+
+
+@fault(
+    part=Part.METRICS,
+    when="an engine counts more accepted than drafted tokens, counts backwards, or is another process at each look",
+    then="its windows are inconclusive (Implausible, Restarted), with words; nothing is rolled back; when it counts "
+    "truly again it is judged again",
+)
+@pytest.mark.parametrize("name", LIES)
+async def test_counters_that_cannot_be_convict_nobody(world: World, operator: OperatorProcess, name: str) -> None:
+    """Numbers that contradict each other prove nothing, however bad they look; true ones are judged afterwards."""
+    lie, reason, words = LIES[name]
+    engine = LyingEngine(tokens_per_second=TOKENS)
+    await watched(world, engine)
+    await verdict(world, "Accepted")
+    engine.lie = lie
+    assert words in await verdict(world, reason)
+    await asyncio.sleep(6)
+    await still_speculating(world)
+    engine.lie, engine.acceptance = None, 0.0
+    await plain_pods(world)
+    await decided_once(world, "AcceptanceRateLow")
+
+
+@fault(
+    part=Part.METRICS,
+    when="a pod's answer is endless, a gzip bomb, thousands of labels, a redirect, half a page, or a byte at a time",
+    then="its windows are inconclusive (ScrapeFailed) and say why; nothing is rolled back; the guards of other "
+    "services go on reading at their interval",
+)
+async def test_a_pod_that_lies_spoils_no_other_service(world: World, good: World, both: None) -> None:
+    """The liar is told what is wrong, and loses nothing; its neighbour is looked at as before."""
+    neighbour, engine = busy(), busy()
+    await watched(good, neighbour)
+    (pod,) = await watched(world, engine)
+    await verdict(world, "Accepted")
+    true = world.address(pod)
+    for name in UNREADABLE:
+        async with LiarServer(UNREAD[name]) as liar:
+            await move(world, pod, liar.address)
+            begun, asked = time.monotonic(), neighbour.asked
+            said = await verdict(world, "ScrapeFailed")
+            assert liar.address in said, (name, said)
+            looks = (time.monotonic() - begun) / INTERVAL
+            assert neighbour.asked - asked > looks / 3, (name, looks, neighbour.asked - asked)
+            await still_speculating(world)
+            await move(world, pod, true)
+            await verdict(world, "Accepted")
+    engine.acceptance = 0.0
+    await plain_pods(world)
+    await decided_once(world, "AcceptanceRateLow")
+    await still_speculating(good)

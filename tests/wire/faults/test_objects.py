@@ -1,0 +1,258 @@
+"""What people and other programs do to the objects: everything of ours is put back, and no decision moves."""
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable
+from http import HTTPStatus
+from typing import Any
+
+import pytest
+
+from tests.wire.api import ISVC, SIS, Object, Refused
+from tests.wire.faults.acts import busy, plain_pods, responding, rolled_back, still_speculating, watched
+from tests.wire.faults.table import Part, fault
+from tests.wire.faults.verdict import decided_once
+from tests.wire.operator import OperatorProcess
+from tests.wire.pods import EngineStandIn
+from tests.wire.world import NAME, World, sis
+
+PREDICTOR = ("spec", "predictor")
+
+
+def _at(path: tuple[str, ...], value: Any) -> Object:
+    """A merge patch that sets one thing."""
+    for key in reversed(path):
+        value = {key: value}
+    return value  # type: ignore[no-any-return]
+
+
+EDITS: dict[str, Object] = {
+    "flags": _at((*PREDICTOR, "model", "args"), ["--model=/mnt/target/model"]),
+    "image": _at((*PREDICTOR, "model", "modelFormat"), {"name": "sklearn"}),
+    "replicas": _at((*PREDICTOR, "minReplicas"), 7),
+    "revision": _at((*PREDICTOR, "labels", "serving.specdec.io/revision"), "mine"),
+    "label": _at(("metadata", "labels", "serving.specdec.io/name"), None),
+    "owner": _at(("metadata", "ownerReferences"), None),
+    "mode": _at(("metadata", "annotations", "serving.kserve.io/deploymentMode"), "Knative"),
+}
+
+
+async def _ours(world: World) -> Object:
+    """What the operator says about the InferenceService."""
+    found = await world.api.get(ISVC, world.namespace, NAME) or {"metadata": {}, "spec": {}}
+    meta = found["metadata"]
+    kept = {key: meta.get(key) for key in ("labels", "annotations", "ownerReferences")}
+    kept["annotations"] = {k: v for k, v in (kept["annotations"] or {}).items() if k != "team"}
+    return {"spec": found["spec"], **kept}
+
+
+@fault(
+    part=Part.OBJECTS,
+    when="somebody edits flags, model format, replicas or labels of the InferenceService, its mode or its owner",
+    then="that is put back, notes of others stay, and no window or decision is lost",
+)
+@pytest.mark.parametrize("name", EDITS)
+async def test_an_edited_inference_service_is_put_back(world: World, operator: OperatorProcess, name: str) -> None:
+    """Spec, label, annotations and owner are ours; an annotation that somebody adds is not."""
+    await watched(world, busy())
+    await world.api.merge(ISVC, world.namespace, NAME, _at(("metadata", "annotations", "team"), "a"))
+    before = await _ours(world)
+    await world.api.merge(ISVC, world.namespace, NAME, EDITS[name])
+
+    async def put_back() -> bool:
+        return await _ours(world) == before
+
+    await world.until(f"{name} as before", put_back)
+    assert (await world.child())["metadata"]["annotations"]["team"] == "a"
+    await still_speculating(world)
+
+
+async def _delete(world: World) -> None:
+    """Deletes the InferenceService, and waits until there is another one."""
+    before = (await world.child())["metadata"]["uid"]
+    await world.api.delete(ISVC, world.namespace, NAME)
+
+    async def again() -> bool:
+        found = await world.api.get(ISVC, world.namespace, NAME)
+        return found is not None and found["metadata"]["uid"] != before
+
+    await world.until("the InferenceService again", again)
+
+
+async def _wipe(world: World) -> None:
+    """Replaces the whole status with nothing, and waits until it is there again."""
+    await world.replace(sis())
+
+    async def bare() -> bool:
+        whole = await world.sis()
+        without = {key: whole[key] for key in ("apiVersion", "kind", "metadata", "spec")} | {"status": {}}
+        try:
+            await world.api.call("put", f"{world.api.path(SIS, world.namespace, NAME)}/status", without)
+        except Refused as error:
+            if error.status != HTTPStatus.CONFLICT:
+                raise
+            return False
+        return True
+
+    await world.until("the status is replaced", bare)
+
+    async def told() -> bool:
+        status = await world.status()
+        return status.get("phase") is not None and "guard" in status and bool(status.get("history"))
+
+    await world.until("a status again", told)
+
+
+ACTS: dict[str, Callable[[World], Awaitable[None]]] = {"deleted": _delete, "wiped": _wipe}
+
+
+@fault(
+    part=Part.OBJECTS,
+    when="the InferenceService is deleted, or the status emptied by `kubectl replace`, in each phase of a rollback",
+    then="it is made again as it was; the rollback is decided once, counted once, and not undone",
+)
+@pytest.mark.parametrize("act", ACTS)
+async def test_a_loss_in_each_phase_changes_no_decision(world: World, operator: OperatorProcess, act: str) -> None:
+    """RollingOut, WarmingUp, Watching, Responding, RolledBack: what was lost is back, and the decision is one."""
+    engine, lose = busy(), ACTS[act]
+    await world.apply(sis(guard={"warmup": "2s"}))
+    await world.phase("RollingOut")
+    await lose(world)
+    await world.roll_out(await world.child(speculative=True), engine)
+    await world.phase("WarmingUp")
+    await lose(world)
+    await world.phase("Watching")
+    await lose(world)
+    await still_speculating(world)
+    engine.acceptance = 0.0
+    await world.phase("Responding")
+    await lose(world)
+    await plain_pods(world)
+    await lose(world)
+    await asyncio.sleep(3)
+    await decided_once(world, "AcceptanceRateLow")
+
+
+@fault(
+    part=Part.OBJECTS,
+    when="the status is emptied while no operator runs",
+    then="the decision is lost with it, as the status is the only place of it: the service begins as a new one, and "
+    "its draft is judged, and rolled back, once more",
+)
+async def test_a_status_that_is_emptied_while_nobody_looks_begins_anew(world: World, operator: OperatorProcess) -> None:
+    """What cannot survive: nothing else in the cluster knows of the decision. It is made again, by evidence."""
+    await rolled_back(world)
+    await operator.stop()
+    await world.api.call("put", f"{world.api.path(SIS, world.namespace, NAME)}/status", await _bare(world))
+    await operator.start()
+    engine = busy(acceptance=0.0)
+    await world.roll_out(await world.child(speculative=True), engine)
+    await plain_pods(world)
+    await decided_once(world, "AcceptanceRateLow")
+
+
+async def _bare(world: World) -> Object:
+    whole = await world.sis()
+    return {key: whole[key] for key in ("apiVersion", "kind", "metadata", "spec")} | {"status": {}}
+
+
+@fault(
+    part=Part.OBJECTS,
+    when="another controller writes to the InferenceService as often as the operator does",
+    then="the operator writes it at most six times in a minute, says so in condition and Event Contested with the "
+    "other's name, and decides as before",
+)
+async def test_two_controllers_that_fight_write_little(world: World, operator: OperatorProcess) -> None:
+    """Each write of ours is answered at once by the other: ours become rarer, and the user is told who it is."""
+    await watched(world, busy())
+    other = {"apiVersion": ISVC[0], "kind": "InferenceService", "metadata": {"name": NAME}}
+    other |= _at((*PREDICTOR, "minReplicas"), 7)
+    path, ours, begun = world.api.path(ISVC, world.namespace, NAME), 0, time.monotonic()
+    while time.monotonic() - begun < 20:
+        if (await world.child())["spec"]["predictor"]["minReplicas"] != 7:
+            ours += 1
+            words = {"content_type": "application/apply-patch+yaml", "field_manager": "rival", "force_conflicts": True}
+            await world.api.call("patch", path, other, **words)
+        await asyncio.sleep(0.02)
+    assert 3 <= ours <= 6, ours
+    status = await world.condition("Contested", "True")
+    (said,) = [each["message"] for each in status["conditions"] if each["type"] == "Contested"]
+    assert said.startswith("rival changes the InferenceService"), said
+    await world.event("Contested")
+    assert (await world.events()).count("Contested") == 1
+    await still_speculating(world)
+
+
+@fault(
+    part=Part.OBJECTS,
+    when="a service is deleted in the middle of its rollback, or while no operator runs",
+    then="it goes when an operator runs, which neither makes its InferenceService again nor fails afterwards",
+)
+@pytest.mark.parametrize("away", [False, True], ids=["in-a-rollback", "operator-away"])
+async def test_a_deleted_service_goes(world: World, operator: OperatorProcess, away: bool) -> None:
+    """The finalizer is ours to remove; a Kubernetes that collects garbage removes what the sis owned."""
+    await responding(world)
+    if away:
+        await operator.stop()
+    await world.api.delete(SIS, world.namespace, NAME)
+    if away:
+        await asyncio.sleep(1)
+        assert await world.api.get(SIS, world.namespace, NAME), "nobody has removed the finalizer yet"
+        await operator.start()
+    await _gone(world)
+    await world.api.delete(ISVC, world.namespace, NAME)
+    await asyncio.sleep(3)
+    assert await world.api.items(ISVC, world.namespace) == []
+    assert "Traceback" not in operator.log.read_text()
+
+
+async def _gone(world: World) -> None:
+    async def gone() -> bool:
+        return await world.api.get(SIS, world.namespace, NAME) is None
+
+    await world.until("the sis goes", gone) if await world.api.get(SIS, world.namespace, NAME) else None
+
+
+@fault(
+    part=Part.OBJECTS,
+    when="a service is deleted in the middle of a rollback and created again at once under the same name",
+    then="the new one begins with no decision of the old one, owns the InferenceService, and is judged anew",
+)
+async def test_a_service_that_is_made_again_is_a_new_one(world: World, operator: OperatorProcess) -> None:
+    """Same name, another object: nothing of the old one's guard is left."""
+    await responding(world)
+    await world.api.delete(SIS, world.namespace, NAME)
+    await _gone(world)
+    made = await world.apply(sis())
+    child = await world.child(speculative=True)
+
+    async def owned() -> bool:
+        owners = (await world.child())["metadata"]["ownerReferences"]
+        return [each["uid"] for each in owners] == [made["metadata"]["uid"]]
+
+    await world.until("the new owner", owned)
+    engine = busy()
+    await world.roll_out(child, engine)
+    await world.phase("Watching")
+    await still_speculating(world)
+    engine.acceptance = 0.0
+    await plain_pods(world)
+    await decided_once(world, "AcceptanceRateLow")
+
+
+@fault(
+    part=Part.OBJECTS,
+    when="the namespace is being deleted, so that nothing can be made in it",
+    then="the operator tries every few seconds, ends the service when it is deleted, and goes on",
+)
+async def test_a_namespace_that_ends_is_left_in_peace(world: World, operator: OperatorProcess) -> None:
+    """The API server refuses what is new there: no hot loop, no crash, and no service that cannot go."""
+    await watched(world, EngineStandIn())
+    await world.api.call("delete", f"/api/v1/namespaces/{world.namespace}")
+    await world.api.delete(ISVC, world.namespace, NAME)
+    await asyncio.sleep(6)
+    assert 1 <= operator.log.read_text().count("being terminated") <= 4
+    assert await world.api.items(ISVC, world.namespace) == []
+    await world.api.delete(SIS, world.namespace, NAME)
+    await _gone(world)
+    assert "Traceback" not in operator.log.read_text()

@@ -1,0 +1,72 @@
+"""Pods that go, come, and inherit addresses in the middle of a window: counters of two engines are never mixed."""
+
+import asyncio
+
+import pytest
+
+from tests.wire.api import POD, Object
+from tests.wire.faults.acts import busy, move, plain_pods, still_speculating, verdict, watched
+from tests.wire.faults.table import Part, fault
+from tests.wire.faults.verdict import decided_once
+from tests.wire.operator import OperatorProcess
+from tests.wire.pods import EngineStandIn
+from tests.wire.world import World
+
+EVICTED: Object = {"phase": "Failed", "reason": "Evicted", "message": "The node was low on resource: memory."}
+LOST: Object = {"conditions": [{"type": "Ready", "status": "Unknown", "reason": "NodeStatusUnknown"}]}
+FAILED: Object = EVICTED | {"conditions": [{"type": "Ready", "status": "False", "reason": "PodFailed"}]}
+
+
+def bad(**more: float) -> EngineStandIn:
+    """Another engine, with a long life of refused drafts behind it: mixed into a window, it would convict."""
+    engine = busy(acceptance=0.0, **more)
+    engine.spend(3600.0)
+    return engine
+
+
+@fault(
+    part=Part.PODS,
+    when="one of two pods is evicted, or its node is lost, in the middle of a window",
+    then="it is not read any more, the other one is judged on, and nothing is rolled back",
+)
+@pytest.mark.parametrize("status", [FAILED, LOST], ids=["evicted", "node-lost"])
+async def test_a_pod_that_is_lost_convicts_nobody(world: World, operator: OperatorProcess, status: Object) -> None:
+    """What the lost pod counts from then on is nobody's evidence."""
+    staying, going = busy(), busy()
+    _, pod = await watched(world, staying, going, replicas=2)
+    await verdict(world, "Accepted")
+    await world.api.merge(POD, world.namespace, pod, {"status": status}, "status")
+    going.acceptance = 0.0
+    await asyncio.sleep(1)
+    asked = going.asked
+    await asyncio.sleep(5)
+    assert going.asked <= asked + 1
+    await still_speculating(world)
+    await world.remove_pod(pod)
+    await verdict(world, "Accepted")
+    staying.acceptance = 0.0
+    await plain_pods(world)
+    await decided_once(world, "AcceptanceRateLow")
+
+
+@fault(
+    part=Part.PODS,
+    when="another engine, of another service or of a new pod, answers at a pod's address in the middle of a window",
+    then="the window is inconclusive (Restarted): the counters of the two are not compared",
+)
+async def test_an_address_that_is_inherited_mixes_no_counters(world: World, operator: OperatorProcess) -> None:
+    """The other process has another start time: what it counted in its life says nothing about this window."""
+    engine = busy()
+    (pod,) = await watched(world, engine, guard={"window": "4s"})
+    await verdict(world, "Accepted")
+    stranger = bad(started=engine.started - 3600.0)
+    good, true = engine.page, world.address(pod)
+    engine.page = stranger.page  # type: ignore[method-assign]
+    await verdict(world, "Restarted")
+    engine.page = good  # type: ignore[method-assign]
+    await move(world, pod, true)
+    await verdict(world, "Accepted")
+    await still_speculating(world)
+    engine.acceptance = 0.0
+    await plain_pods(world)
+    await decided_once(world, "AcceptanceRateLow")

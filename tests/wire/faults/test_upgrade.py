@@ -1,0 +1,80 @@
+"""A CRD that is replaced under a running operator, and a status that an older operator wrote."""
+
+import pathlib
+from collections.abc import AsyncIterator
+
+import pytest
+
+from tests.wire.api import APPLY, SIS, Api, Object, documents
+from tests.wire.faults.acts import busy, plain_pods, rolled_back, still_speculating, verdict, watched
+from tests.wire.faults.table import Part, fault
+from tests.wire.faults.verdict import decided_once
+from tests.wire.operator import OperatorProcess
+from tests.wire.world import NAME, World, is_speculative
+
+CRD = pathlib.Path(__file__).parents[3] / "crds" / "serving.specdec.io_speculativeinferenceservices.yaml"
+NEWER = ("blamed", "judged", "measuring", "attempted", "service", "thresholds", "fewerTokens", "lastGood", "baseline")
+"""Fields of status.guard that the first operator did not write."""
+
+
+async def _put(api: Api, crd: Object) -> None:
+    path = f"/apis/apiextensions.k8s.io/v1/customresourcedefinitions/{crd['metadata']['name']}"
+    words = {"content_type": APPLY, "field_manager": "wire-tests", "force_conflicts": True}
+    await api.call("patch", path, crd, **words)
+    await api.established(CRD)
+
+
+@pytest.fixture
+async def grown(api: Api) -> AsyncIterator[Object]:
+    """A CRD with one field more in its spec; the present one is back afterwards."""
+    (crd,) = documents(CRD.read_text())
+    schema = crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
+    schema["properties"]["spec"]["properties"]["later"] = {"type": "string"}
+    yield crd
+    await _put(api, documents(CRD.read_text())[0])
+
+
+@fault(
+    part=Part.OBJECTS,
+    when="the CRD is replaced by one with a further field while the operator runs",
+    then="the guards go on, and what runs is kept",
+)
+async def test_a_crd_that_grows_stops_no_guard(world: World, operator: OperatorProcess, grown: Object) -> None:
+    """The watch begins anew, and the windows go on."""
+    engine = busy()
+    await watched(world, engine)
+    await _put(world.api, grown)
+    asked = engine.asked
+
+    async def read_on() -> bool:
+        return engine.asked > asked + 3
+
+    await world.until("the pods are read on", read_on)
+    await verdict(world, "Accepted")
+    await still_speculating(world)
+    engine.acceptance = 0.0
+    await plain_pods(world)
+    await decided_once(world, "AcceptanceRateLow")
+
+
+@fault(
+    part=Part.OPERATOR,
+    when="an operator is replaced by a newer one, whose status has fields that the older one did not write",
+    then="the decision is read as it was: rolled back, counted once, the draft stays out",
+)
+async def test_a_status_of_an_older_operator_is_read(world: World, operator: OperatorProcess) -> None:
+    """What is missing has a meaning; nothing is decided anew because of it."""
+    await rolled_back(world)
+    await operator.stop()
+    whole = await world.sis()
+    for field in NEWER:
+        whole["status"]["guard"].pop(field, None)
+    await world.api.call("put", f"{world.api.path(SIS, world.namespace, NAME)}/status", whole)
+    await operator.start()
+
+    async def written() -> bool:
+        return "service" in (await world.status())["guard"]
+
+    await world.until("the newer operator's status", written)
+    assert not is_speculative(await world.child())
+    await decided_once(world, "AcceptanceRateLow")

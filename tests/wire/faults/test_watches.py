@@ -1,0 +1,81 @@
+"""The watches break off, are told of errors, or fall silent: what they would have told is found out all the same."""
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable
+
+import pytest
+
+from tests.wire.api import SIS
+from tests.wire.faults import steps
+from tests.wire.faults.proxy import Proxy
+from tests.wire.faults.table import Part, fault
+from tests.wire.operator import OperatorProcess
+from tests.wire.world import NAME, World
+
+Break = Callable[[Proxy], Awaitable[None]]
+SILENT = 70.0
+"""Seconds after which a watch that nothing comes through is begun anew; the API server says something every 60."""
+
+
+async def _cut(proxy: Proxy) -> None:
+    proxy.cut()
+
+
+async def _error(proxy: Proxy) -> None:
+    await proxy.fail(500)
+
+
+async def _error_of_one(proxy: Proxy) -> None:
+    await proxy.fail(500, what="speculativeinferenceservices")
+
+
+async def _busy(proxy: Proxy) -> None:
+    await proxy.fail(429)
+
+
+@fault(
+    part=Part.API_SERVER,
+    when="every watch is cut, cut in the middle of an event, brings a line that is no JSON, is answered with 410 (too "
+    "old), with 500 or with 429, ten times while a draft turns bad",
+    then="the draft is taken out once; the operator is the same process, watches again, and follows what is changed",
+)
+@pytest.mark.parametrize(
+    "broken",
+    [_cut, Proxy.cut_in_a_line, Proxy.garble, Proxy.expire, _error, _error_of_one, _busy],
+    ids=["cut", "half", "garbled", "410", "500", "500-of-one", "429"],
+)
+async def test_watches_that_break_lose_nothing(
+    world: World, proxied: OperatorProcess, proxy: Proxy, broken: Break
+) -> None:
+    """They go on from where they were, or from a new list."""
+    engine, pid = await steps.watched(world), proxied.pid
+    engine.acceptance = 0.0
+    for _ in range(10):
+        await broken(proxy)
+        await asyncio.sleep(0.3)
+    await steps.rolled_back_once(world)
+    await steps.lives(proxied, pid)
+    await steps.still_follows(world)
+
+
+@fault(
+    part=Part.API_SERVER,
+    when="every watch stays open, and nothing comes through any more",
+    then="the watches are begun anew after 70 s, and a changed spec is followed within three of these times",
+)
+async def test_watches_that_fall_silent_are_begun_anew(world: World, proxied: OperatorProcess, proxy: Proxy) -> None:
+    """A connection whose other end is gone does not say so."""
+    pid = proxied.pid
+    await steps.watched(world)
+    proxy.mute()
+    begun = time.monotonic()
+    await world.api.merge(SIS, world.namespace, NAME, {"spec": {"replicas": 3}})
+
+    async def followed() -> bool:
+        return bool((await world.child())["spec"]["predictor"].get("minReplicas") == 3)
+
+    await world.until("the changed spec", followed, 3 * SILENT)
+    assert time.monotonic() - begun > 5, "it was silent"
+    await steps.lives(proxied, pid)
+    await steps.still_follows(world)

@@ -1,0 +1,115 @@
+"""Stories in which the operator needs everything that it may do."""
+
+import asyncio
+import json
+from collections.abc import Callable
+
+from tests.wire.api import ISVC, POD, SIS, Api, Object
+from tests.wire.pods import EngineStandIn
+from tests.wire.world import NAME, World, sis
+
+JOB = "batch/v1", "jobs"
+CLAIM = "v1", "persistentvolumeclaims"
+TOKENS = 400.0
+_MANAGER = {"containers": [{"name": "manager", "image": "registry.example/kserve-controller:v0.20.0"}]}
+_LABELS = {"app": "kserve"}
+
+
+def engine(acceptance: float = 0.8, *, speculative: bool = True) -> EngineStandIn:
+    """A busy engine."""
+    return EngineStandIn(tokens_per_second=TOKENS, acceptance=acceptance, speculative=speculative)
+
+
+async def kserve(api: Api) -> None:
+    """What the operator reads of an installed KServe: its controller's version and its settings."""
+    await api.create_namespace("kserve")
+    initializer = json.dumps({"image": "registry.example/storage-initializer:v0.20.0"})
+    config: Object = {"metadata": {"name": "inferenceservice-config"}, "data": {"storageInitializer": initializer}}
+    await api.create(("v1", "configmaps"), "kserve", config)
+    template: Object = {"metadata": {"labels": _LABELS}, "spec": _MANAGER}
+    body: Object = {"spec": {"selector": {"matchLabels": _LABELS}, "template": template}}
+    await api.create(("apps/v1", "deployments"), "kserve", body | {"metadata": {"name": "kserve-controller-manager"}})
+
+
+async def rolled_back_and_tried_again(world: World) -> None:
+    """Created, rolled out, rolled back, and brought back by the annotation; then deleted."""
+    await world.apply(sis())
+    await world.roll_out(await world.child(speculative=True), engine(0.0))
+    await world.phase("Responding", seconds=60)
+    await world.roll_out(await world.child(speculative=False), engine(speculative=False))
+    await world.phase("RolledBack", seconds=60)
+    await world.api.merge(SIS, world.namespace, NAME, {"metadata": {"annotations": {"specdec.io/retry": "1"}}})
+    await world.child(speculative=True, seconds=60)
+    await gone(world)
+
+
+async def restarted(world: World) -> None:
+    """One of two pods far below the other one is deleted; new pods that say nothing are looked up in the Events."""
+    await world.apply(sis(replicas=2))
+    child = await world.child(speculative=True)
+    good, _ = await world.roll_out(child, engine(), engine(0.0))
+
+    async def one_left() -> bool:
+        return [each["metadata"]["name"] for each in await world.api.items(POD, world.namespace)] == [good]
+
+    await world.until("the bad pod deleted", one_left, 150)
+    await world.roll_out(child, EngineStandIn(), EngineStandIn(), ready=False)
+    await world.phase("RollingOut", "Stalled", "Watching", "WarmingUp", seconds=60)
+
+
+async def downloaded(world: World, log_read: Callable[[], bool]) -> None:
+    """A download into a claim that is at work, until its log is read, and then is not wanted any more."""
+    staging = {"mode": "PersistentVolumeClaim", "claim": {"storage": "1Gi"}}
+    model = {"uri": "hf://org/model:main"}
+    await world.apply(sis(model=model, speculation={"method": "ngram", "tokens": 3}, staging=staging))
+    first = await _job(world, "")
+    await _at_work(world, first)
+
+    async def is_read() -> bool:
+        return log_read()
+
+    await world.until("the log read", is_read, 90)
+    model = {"uri": "hf://org/model:other"}
+    await world.apply(sis(model=model, speculation={"method": "ngram", "tokens": 3}, staging=staging))
+    await world.until("the old Job removed", lambda: _removed(world, first), 60)
+
+
+async def gone(world: World) -> None:
+    """Deletes the sis, waits until its finalizer is off, and plays the garbage collector."""
+    await world.api.delete(SIS, world.namespace, NAME)
+
+    async def left() -> bool:
+        return await world.api.get(SIS, world.namespace, NAME) is None
+
+    deadline = asyncio.get_running_loop().time() + 60
+    while not await left():
+        assert asyncio.get_running_loop().time() < deadline, "the sis is not gone"
+        await asyncio.sleep(0.05)
+    await world.api.delete(ISVC, world.namespace, NAME)
+
+
+async def _job(world: World, other: str) -> Object:
+    async def there() -> Object | None:
+        found = await world.api.items(JOB, world.namespace)
+        return next((each for each in found if each["metadata"]["name"] != other), None)
+
+    found: Object = await world.until("a download Job", there, 60)
+    return found
+
+
+async def _at_work(world: World, job: Object) -> None:
+    """Plays the Job's controller and the kubelet: its pod runs."""
+    meta = job["metadata"]
+    owner = {"apiVersion": "batch/v1", "kind": "Job", "name": meta["name"], "uid": meta["uid"], "controller": True}
+    name = f"{meta['name']}-x"
+    template = job["spec"]["template"]
+    labels = template["metadata"]["labels"]
+    body = {"metadata": {"name": name, "labels": labels, "ownerReferences": [owner]}, "spec": template["spec"]}
+    await world.api.create(POD, world.namespace, body)
+    state = {"name": "fetch", "ready": True, "restartCount": 0, "image": "i", "imageID": ""}
+    status = {"phase": "Running", "containerStatuses": [state | {"state": {"running": {}}}]}
+    await world.api.merge(POD, world.namespace, name, {"status": status}, "status")
+
+
+async def _removed(world: World, job: Object) -> bool:
+    return await world.api.get(JOB, world.namespace, job["metadata"]["name"]) is None

@@ -1,0 +1,162 @@
+"""What the operator may do is what it does: nothing that it asks is forbidden, and nothing that it may is never asked.
+
+An API server of its own writes down every request, and the operator acts as its service account through stories that
+need everything.
+"""
+
+import asyncio
+import pathlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import pytest
+from kubernetes.aio import client, config
+
+from specdec_operator.serving.owner import Owner, owner_reference
+from tests.wire.api import APPLY, ISVC, Api, Object, Refused, documents
+from tests.wire.install import operator_kubeconfig
+from tests.wire.operator import OperatorProcess
+from tests.wire.security import stories
+from tests.wire.security.recording import Recording, Right, granted, refused, table, used
+from tests.wire.server import api_server
+from tests.wire.test_namespaced import make_account, rules_of
+from tests.wire.world import NAME, World, sis
+
+MANIFESTS = pathlib.Path(__file__).parents[3] / "manifests"
+SYSTEM = "specdec-system"
+ACCOUNT = "specdec-operator"
+GROUP = "serving.specdec.io"
+OWNING = Right(group=GROUP, resource="speculativeinferenceservices/finalizers", verb="update")
+"""Asked for by the API server itself, of whoever writes blockOwnerDeletion: no request, so its test is below."""
+OF_SOME_NAMESPACES = {Right(group="", resource="namespaces", verb=verb) for verb in ("list", "watch")}
+"""Asked for by an operator of some namespaces: the test of that one sees them. One ClusterRole is for both."""
+OF_DOWNLOADS = {"jobs", "persistentvolumeclaims", "pods/log", "configmaps", "clusterstoragecontainers"}
+"""What the stories without a download, in a cluster whose KServe was read before, need not ask for."""
+RENEWED = 5.0
+"""Seconds in which a leader renews its Lease."""
+RBAC = "rbac.authorization.k8s.io"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Audited:
+    """An API server that writes down who asks it for what."""
+
+    kubeconfig: pathlib.Path
+    recording: Recording
+
+
+@pytest.fixture(scope="module")
+def audited(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Audited]:
+    """The server; it also asks for the right to own objects, as OpenShift's does."""
+    folder = tmp_path_factory.mktemp("audited")
+    recording = Recording(folder)
+    more = "--enable-admission-plugins=OwnerReferencesPermissionEnforcement"
+    with api_server(folder, *recording.flags(), more) as kubeconfig:
+        yield Audited(kubeconfig=kubeconfig, recording=recording)
+
+
+@pytest.fixture(scope="module")
+def kubeconfig(audited: Audited) -> pathlib.Path:
+    """The administrator's of that server."""
+    return audited.kubeconfig
+
+
+def _roles(*files: str) -> list[Object]:
+    """All roles and bindings in files of manifests/."""
+    found = [each for file in files for each in documents((MANIFESTS / file).read_text())]
+    return [each for each in found if each["apiVersion"].startswith("rbac.")]
+
+
+async def _apply_roles(api: Api, roles: list[Object]) -> None:
+    for body in roles:
+        kind, meta = body["kind"], body["metadata"]
+        place = f"/namespaces/{meta['namespace']}" if "namespace" in meta else ""
+        path = f"/apis/{RBAC}/v1{place}/{kind.lower()}s/{meta['name']}"
+        await api.call("patch", path, body, content_type=APPLY, field_manager="rights", force_conflicts=True)
+
+
+def _rules(roles: list[Object]) -> list[Object]:
+    return [rule for each in roles for rule in each.get("rules", ())]
+
+
+async def _stories(api: Api, world: World, recording: Recording) -> None:
+    """Everything, in three namespaces."""
+
+    def log_read() -> bool:
+        return any(each.right.resource == "pods/log" for each in recording.of(ACCOUNT))
+
+    await stories.rolled_back_and_tried_again(world)
+    for name in ("restarted", "downloaded"):
+        await api.create_namespace(f"{world.namespace}-{name}")
+    async with World(api, f"{world.namespace}-restarted") as other:
+        await stories.restarted(other)
+    async with World(api, f"{world.namespace}-downloaded") as other:
+        await stories.downloaded(other, log_read)
+
+
+async def test_the_operator_asks_for_all_that_it_may_and_for_nothing_else(
+    api: Api, audited: Audited, world: World, tmp_path: pathlib.Path
+) -> None:
+    """Watching the whole cluster, with an election and downloads: create to delete."""
+    roles = _roles("operator/rbac.yaml", "ha/leader-election.yaml")
+    await _apply_roles(api, roles)
+    await stories.kserve(api)
+    own = await operator_kubeconfig(api, audited.kubeconfig, tmp_path / "kubeconfig")
+    told = {"SPECDEC_LEADER_LEASE": f"{SYSTEM}/specdec-operator"}
+    async with OperatorProcess(own, "", tmp_path, name="leader", environment=told) as leader:
+        await world.until("a leader", leader.leads)
+        await asyncio.sleep(RENEWED)  # it asks for its Lease anew
+    async with OperatorProcess(own, "", tmp_path):
+        await _stories(api, world, audited.recording)
+    asked, rights = audited.recording.of(ACCOUNT), granted(_rules(roles))
+    counts = used(asked, rights)
+    print(table(counts))
+    assert refused(asked) == []
+    assert [right for right in counts if "secret" in right.resource] == []
+    assert sorted(rights - counts.keys() - {OWNING} - OF_SOME_NAMESPACES) == []
+
+
+async def test_an_operator_of_some_namespaces_asks_for_all_that_it_may_and_for_nothing_else(
+    api: Api, audited: Audited, world: World, tmp_path: pathlib.Path
+) -> None:
+    """With a Role in its namespace, and a ClusterRole that only reads; without downloads, whose role is another."""
+    account = await make_account(api, world.namespace)
+    rules = [*rules_of("cluster-role.yaml", "ClusterRole"), *rules_of("roles.yaml", "Role")]
+    own = await operator_kubeconfig(api, audited.kubeconfig, tmp_path / "kubeconfig", account=account)
+    async with OperatorProcess(own, world.namespace, tmp_path):
+        await stories.rolled_back_and_tried_again(world)
+        await stories.restarted(world)
+    asked, rights = audited.recording.of(account), granted(rules)
+    counts = used(asked, rights)
+    print(table(counts))
+    assert refused(asked) == []
+    assert [right for right in counts if "secret" in right.resource] == []
+    assert {right.resource for right in rights - counts.keys() - {OWNING}} <= OF_DOWNLOADS
+
+
+async def test_owning_an_inference_service_needs_the_right_to_the_finalizers_of_its_owner(
+    api: Api, audited: Audited, world: World, tmp_path: pathlib.Path
+) -> None:
+    """Where the API server asks for it: all other rights are not enough."""
+    made = await world.apply(sis())
+    account = "owns-nothing"
+    rules = [rule for rule in _rules(_roles("operator/rbac.yaml")) if OWNING.resource not in rule["resources"]]
+    await api.create(("v1", "serviceaccounts"), SYSTEM, {"metadata": {"name": account}})
+    reference = {"apiGroup": RBAC, "kind": "ClusterRole", "name": account}
+    subjects = [{"kind": "ServiceAccount", "name": account, "namespace": SYSTEM}]
+    await api.call("post", f"/apis/{RBAC}/v1/clusterroles", {"metadata": {"name": account}, "rules": rules})
+    binding: Object = {"metadata": {"name": account}, "roleRef": reference, "subjects": subjects}
+    await api.call("post", f"/apis/{RBAC}/v1/clusterrolebindings", binding)
+    own = await operator_kubeconfig(api, audited.kubeconfig, tmp_path / "kubeconfig", account=account)
+    owner = Owner(name=NAME, namespace=world.namespace, uid=made["metadata"]["uid"])
+    child: Object = {
+        "apiVersion": ISVC[0],
+        "kind": "InferenceService",
+        "metadata": {"name": NAME, "ownerReferences": [owner_reference(owner)]},
+        "spec": {"predictor": {}},
+    }
+    settings = client.Configuration()
+    await config.load_kube_config(str(own), client_configuration=settings)
+    async with client.ApiClient(settings) as connection:
+        with pytest.raises(Refused, match="cannot set blockOwnerDeletion"):
+            await Api(connection).apply(ISVC, world.namespace, child)

@@ -1,0 +1,138 @@
+"""Tenants who mean ill, against a real API server: what it takes of theirs disturbs nobody else and gets nothing."""
+
+import asyncio
+import json
+
+import pytest
+from aiohttp import web
+
+from tests.unit.tenants import FLAGS, SOUND, URIS
+from tests.wire.api import EVENT, ISVC, POD, SIS, Object, Refused
+from tests.wire.operator import OperatorProcess
+from tests.wire.pods import EngineStandIn, PodServer
+from tests.wire.server import free_ports
+from tests.wire.world import World, sis
+
+TOKENS = 400.0
+MARKER = "credential-of-another-tenant"
+PRIVILEGES = {"hostNetwork": True, "hostPID": True, "containers": [{"securityContext": {"privileged": True}}]}
+ENV: Object = {"secretKeyRef": {"name": "s", "key": "k", "namespace": "kube-system"}}
+ILL: tuple[Object, ...] = (
+    *({**SOUND[0], "engine": {"accelerator": "cpu", "args": [each]}} for each in FLAGS if "\0" not in each),
+    *({**SOUND[0], "model": {"uri": each}} for each in URIS if "\0" not in each),
+    {**SOUND[0], "pod": PRIVILEGES},
+    {**SOUND[0], "pod": {"imagePullSecrets": [{"name": "s", "namespace": "kube-system"}]}},
+    {**SOUND[0], "pod": {"tolerations": [{"hostPath": "/", "operator": 5}]}},
+    {**SOUND[0], "pod": {"labels": {"serving.specdec.io/name": "llama"}}},
+    {**SOUND[0], "pod": {"labels": {"a b": "c d"}}},
+    {**SOUND[0], "resources": {"limits": {"cpu": "much"}, "hostPath": "/"}},
+    {**SOUND[0], "resources": {"limits": 5}},
+    {**SOUND[0], "engine": {"accelerator": "cpu", "env": [{"name": "A"}, {"name": "A"}, {}]}},
+    {**SOUND[0], "engine": {"accelerator": "cpu", "env": [{"name": "A", "valueFrom": ENV}]}},
+    {**SOUND[1], "speculation": {"method": "ngram", "tokens": 3, "options": {"model": "/etc", "method": "x"}}},
+    {**SOUND[3], "staging": {**SOUND[3]["staging"], "env": [{}]}},
+)
+
+
+async def test_no_sis_of_a_tenant_disturbs_the_guard_of_another(world: World, operator: OperatorProcess) -> None:
+    """All that the API server takes are there at once, beside a draft that goes bad: it is taken out as ever."""
+    good = EngineStandIn(tokens_per_second=TOKENS)
+    await world.apply(sis())
+    await world.roll_out(await world.child(speculative=True), good)
+    taken = [name for number, spec in enumerate(ILL) if (name := await _applied(world, f"ill-{number}", spec))]
+    assert taken
+    await world.phase("Watching", seconds=60)
+    await world.until("an answer to each", lambda: _answered(world, taken), 120)
+    good.acceptance = 0.0
+    await world.child(speculative=False, seconds=60)
+    for child in await world.api.items(ISVC, world.namespace):
+        predictor, name = child["spec"]["predictor"], child["metadata"]["name"]
+        assert not {*PRIVILEGES, "securityContext"} & {*predictor, *predictor["model"]}, name
+        assert not any("hostPath" in volume for volume in predictor["volumes"]), name
+    lines = [json.loads(line) for line in operator.log.read_text().splitlines() if line.startswith("{")]
+    assert [line["message"] for line in lines if "Traceback" in line["message"] or "exc_info" in line] == []
+
+
+async def _applied(world: World, name: str, spec: Object) -> str:
+    """Its name; empty where the CRD does not take it."""
+    body = {"apiVersion": SIS[0], "kind": "SpeculativeInferenceService", "metadata": {"name": name}, "spec": spec}
+    try:
+        await world.api.create(SIS, world.namespace, body)
+    except Refused as error:
+        if error.status not in (400, 422):
+            raise
+        return ""
+    return name
+
+
+async def _answered(world: World, names: list[str]) -> bool:
+    """Whether the operator has written a status of each."""
+    found = {each["metadata"]["name"]: each for each in await world.api.items(SIS, world.namespace)}
+    return all(found[name].get("status", {}).get("observedGeneration") for name in names)
+
+
+async def test_a_pod_of_a_stranger_with_the_labels_of_the_service_is_never_asked(
+    world: World, operator: OperatorProcess
+) -> None:
+    """Nor does what it would say count: the service's own pod is measured, and passes."""
+    own = EngineStandIn(tokens_per_second=TOKENS)
+    stranger = EngineStandIn(tokens_per_second=TOKENS, acceptance=0.0)
+    await world.apply(sis())
+    await world.roll_out(await world.child(speculative=True), own)
+    server = PodServer(stranger)
+    await server.start()
+    try:
+        await _copied(world, server.address)
+        await _passes(world)
+    finally:
+        await server.stop()
+    assert (own.asked > 0, stranger.asked) == (True, 0)
+
+
+async def _copied(world: World, address: str) -> None:
+    """A ready pod with the labels of the service's own, and nobody who made it."""
+    (own,) = await world.api.items(POD, world.namespace)
+    containers = [{"name": "kserve-container", "image": "i"}]
+    meta = {"name": "stranger", "labels": own["metadata"]["labels"]}
+    body = {"metadata": meta, "spec": {"containers": containers}}
+    await world.api.create(POD, world.namespace, body)
+    status = own["status"] | {"podIP": address, "podIPs": [{"ip": address}]}
+    await world.api.merge(POD, world.namespace, "stranger", {"status": status}, "status")
+
+
+async def _passes(world: World) -> None:
+    async def there() -> bool:
+        return (await world.status()).get("guard", {}).get("verdict") == "Pass"
+
+    await world.until("verdict Pass", there, 60)
+
+
+@pytest.mark.parametrize("status", [200, 302, 500])
+async def test_nothing_of_an_answer_that_is_no_metrics_is_told(
+    world: World, operator: OperatorProcess, status: int
+) -> None:
+    """A guard may name any server; whoever reads status, Events, logs or metrics learns nothing of what it says."""
+    asked = asyncio.Event()
+
+    async def answer(_: web.Request) -> web.Response:
+        asked.set()
+        return web.Response(status=status, text=f'{{"error": "{MARKER}"}}', headers={"Location": f"/{MARKER}"})
+
+    app = web.Application()
+    app.router.add_route("*", "/{path:.*}", answer)
+    runner, (port,) = web.AppRunner(app), free_ports(1)
+    await runner.setup()
+    await web.TCPSite(runner, "127.0.0.1", port).start()
+    try:
+        await world.apply(sis(guard={"source": {"prometheus": {"url": f"http://127.0.0.1:{port}"}}}))
+        await world.roll_out(await world.child(speculative=True), EngineStandIn(tokens_per_second=TOKENS))
+        await asyncio.wait_for(asked.wait(), 60)
+        await world.until("its verdict", lambda: _unread(world), 60)
+    finally:
+        await runner.cleanup()
+    told = [json.dumps(await world.sis()), json.dumps(await world.api.items(EVENT, world.namespace))]
+    assert [MARKER in text for text in (*told, operator.log.read_text())] == [False] * 3
+
+
+async def _unread(world: World) -> bool:
+    return (await world.status()).get("guard", {}).get("reason") == "ScrapeFailed"
