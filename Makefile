@@ -6,7 +6,7 @@ VENV := .venv
 RUN := $(VENV)/bin/python
 
 .DEFAULT_GOAL := help
-.PHONY: help venv fmt check lint type unit wire gitops test verify generate golden cluster-up cluster-down cluster-status cluster-env bench bench-guard bench-engine \
+.PHONY: help venv fmt check lint type unit wire gitops test verify generate golden cluster-up cluster-down cluster-status cluster-env bench bench-guard bench-engine bench-scale faults soak audit \
         images sbom resolve models push-model demo kserve-render chart docs plugin clean
 
 help: ## List the targets
@@ -45,7 +45,16 @@ unit: venv ## Pure tests, seconds
 	$(RUN) -m pytest -q -n 2 -m "not index" tests/unit
 
 wire: venv ## Tests against a real etcd and kube-apiserver
-	$(RUN) -m pytest -q -n 4 tests/wire
+	$(RUN) -m pytest -q -n 4 --ignore=tests/wire/faults --ignore=tests/wire/test_soak.py tests/wire
+
+faults: venv ## What breaks, and what happens then: docs/reliability.md is about these tests (a quarter of an hour)
+	$(RUN) -m pytest -q -n 4 tests/wire/faults
+
+soak: venv ## Half an hour of churn with 200 services, and what is left of it afterwards
+	$(RUN) -m tests.soak --services 200 --minutes 30
+
+audit: venv ## Known weaknesses of the locked packages, and their bill of materials
+	$(RUN) -m hack.audit
 
 gitops: venv ## Argo CD's and Flux's own code over every state; Flux, Git, operator and a real API server in a round trip
 	$(RUN) -m hack.gitops build
@@ -87,6 +96,9 @@ bench: venv ## How long `specdec validate` takes on this machine, and how often 
 
 bench-guard: venv ## How often the guard is wrong and how soon it is right, printed and written to docs/guard (minutes)
 	@$(RUN) -m hack.guard
+
+bench-scale: venv ## 100 to 3,000 services on a real API server, and other operators beside, written to docs/scale (over an hour)
+	$(RUN) -m tests.scale --out docs/scale
 
 bench-engine: venv ## Every method on the real engine against the plain one, written to docs/engine.md (half an hour)
 	$(RUN) -m hack.engine bench

@@ -1,42 +1,63 @@
-"""`python -m tests.scale --sizes 100,300,1000 --out docs/scale`: the benchmark, its JSON and how it grows."""
+"""`python -m tests.scale --out docs/scale`: the benchmark with its peers, its JSON, its picture and how it grows."""
 
 import argparse
 import asyncio
 import json
-import math
+import os
 import pathlib
+import platform
 import tempfile
 from dataclasses import asdict
+from datetime import UTC, datetime
 
-from tests.scale.run import Row, run, shown
+from tests.scale.peers.row import PeerRow
+from tests.scale.peers.run import measured
+from tests.scale.plot import draw
+from tests.scale.row import Row, growth, missed, table
+from tests.scale.run import run
 
-_GROWING = ("all_made_seconds", "cpu_cores", "rss_mb", "burst_seconds", "restart_seconds", "sweep_seconds")
-
-
-def exponent(rows: list[Row], column: str) -> float:
-    """The power of N with which a column grows, by least squares over the logarithms; 1 is linear."""
-    points = [(math.log(row.services), math.log(max(1e-9, getattr(row, column)))) for row in rows]
-    middle_x, middle_y = (sum(each) / len(points) for each in zip(*points, strict=True))
-    spread = sum((x - middle_x) ** 2 for x, _ in points)
-    return sum((x - middle_x) * (y - middle_y) for x, y in points) / spread
+_PEERS_AT = 1000
 
 
 def main() -> None:
-    """Runs each size on a cluster of its own."""
+    """Runs each size on a cluster of its own, and the peers with 1,000 where that is one of the sizes."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--sizes", default="100,300,1000")
-    parser.add_argument("--out", type=pathlib.Path)
+    parser.add_argument("--sizes", default="100,300,1000,3000", help="numbers of services")
+    parser.add_argument("--out", type=pathlib.Path, help="folder for scale.json, scale.svg and scale.png")
     found = parser.parse_args()
-    rows = []
-    for size in (int(each) for each in found.sizes.split(",")):
-        print(f"{size} services", flush=True)
-        with tempfile.TemporaryDirectory() as folder:
-            rows.append(asyncio.run(run(size, pathlib.Path(folder))))
-        print(shown(rows[-1]), flush=True)
-    growth = {name: round(exponent(rows, name), 2) for name in _GROWING} if len(rows) > 1 else {}
-    print("grows with N to the power of", growth)
-    if found.out:
-        found.out.write_text(json.dumps({"rows": [asdict(row) for row in rows], "growth": growth}, indent=1) + "\n")
+    sizes = [int(each) for each in found.sizes.split(",")]
+    rows: list[Row] = []
+    peers: list[PeerRow] = []
+    for size in sizes:
+        rows.append(_row(size))
+        peers += measured(_PEERS_AT) if size == _PEERS_AT else []
+        if found.out:  # what was measured is kept when the run is ended early
+            _write(found.out, rows, peers)
+    print(table(rows))
+    print("grows with N to the power of", growth(rows))
+    print(*(missed(rows) or ["every goal is met"]), sep="\n")
+
+
+def _row(size: int) -> Row:
+    print(f"{size} services", flush=True)
+    with tempfile.TemporaryDirectory() as folder:
+        row = asyncio.run(run(size, pathlib.Path(folder)))
+    print(table([row]), flush=True)
+    return row
+
+
+def _write(folder: pathlib.Path, rows: list[Row], peers: list[PeerRow]) -> None:
+    numbers = {
+        "machine": {"cores": os.cpu_count(), "python": platform.python_version(), "kernel": platform.release()},
+        "at": datetime.now(UTC).strftime("%Y-%m-%d"),
+        "rows": [asdict(row) for row in rows],
+        "growth": growth(rows),
+        "missed": missed(rows),
+        "peers": [asdict(peer) for peer in peers],
+    }
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "scale.json").write_text(json.dumps(numbers, indent=1) + "\n")
+    draw(numbers, *(folder / f"scale{end}" for end in (".svg", ".png")))  # type: ignore[arg-type]
 
 
 if __name__ == "__main__":

@@ -50,12 +50,16 @@ def sis_of(number: int, *, max_num_seqs: int = 64) -> Object:
 
 @dataclass
 class Fleet:
-    """N services, and when each InferenceService was seen to change last."""
+    """N services, and when each InferenceService was seen to change last.
+
+    plain: those without speculation now; turned: when one became so, in this order.
+    """
 
     api: Api
     size: int
     changed: dict[str, float] = field(default_factory=dict)
     plain: set[str] = field(default_factory=set)
+    turned: list[float] = field(default_factory=list)
 
     async def apply(self, numbers: Sequence[int], *, max_num_seqs: int = 64) -> dict[str, float]:
         """Applies them, some at once; returns when each was sent."""
@@ -109,9 +113,18 @@ class Fleet:
             name, generation = body["metadata"]["name"], body["metadata"]["generation"]
             if seen.get(name) != generation:
                 seen[name], self.changed[name] = generation, time.monotonic()
-            (self.plain.discard if is_speculative(body) else self.plain.add)(name)
+            if is_speculative(body):
+                self.plain.discard(name)
+            elif name not in self.plain:
+                self.plain.add(name)
+                self.turned.append(time.monotonic())
 
 
 def percentile(values: Sequence[float], share: float) -> float:
     """The value below which this share of them lies."""
     return statistics.quantiles(values, n=100, method="inclusive")[round(share * 100) - 1]
+
+
+def most_within(times: Sequence[float], seconds: float) -> int:
+    """The most of these times that lie within so many seconds of one another."""
+    return max((sum(begin <= each < begin + seconds for each in times) for begin in times), default=0)

@@ -16,6 +16,7 @@ from kubernetes.aio import client, config
 from tests.scale.engines_standin import address_of
 from tests.scale.watching import inference_services
 from tests.wire.api import DEPLOYMENT, POD, Api, Object, Refused
+from tests.wire.world import replica_set_of
 
 REVISION = "serving.specdec.io/revision"
 _AT_ONCE = 16
@@ -52,7 +53,11 @@ def pod_of(child: Mapping[str, Any]) -> Object:
     return {
         "apiVersion": "v1",
         "kind": "Pod",
-        "metadata": {"name": name, "labels": predictor["labels"]},
+        "metadata": {
+            "name": name,
+            "labels": predictor["labels"],
+            "ownerReferences": [replica_set_of(meta["name"], predictor["labels"][REVISION])],
+        },
         "spec": {"containers": [container]},
     }
 

@@ -1,0 +1,147 @@
+"""The parts of a run: each measured once, one after the other."""
+
+import asyncio
+import signal
+import time
+from collections.abc import Awaitable, Callable
+
+import aiohttp
+
+from specdec_operator.scrape import Scraper
+from specdec_operator.settings import Settings
+from tests.scale.engines_standin import PORT, address_of
+from tests.scale.fleet import INTERVAL, most_within, percentile
+from tests.scale.process import taken
+from tests.scale.stage import Bench
+from tests.wire.operator import OperatorProcess
+
+Found = dict[str, float]
+_PATIENCE = 900.0
+_STEADY = 120.0
+_CHANGED, _BURST, _BAD_SHARE = 100, 500, 0.05
+
+
+async def _until(what: str, probe: Callable[[], Awaitable[bool]], seconds: float = _PATIENCE) -> float:
+    begun = time.monotonic()
+    while not await probe():
+        if time.monotonic() - begun > seconds:
+            raise TimeoutError(f"{what}: not within {seconds:.0f} s")
+        await asyncio.sleep(0.25)
+    return time.monotonic() - begun
+
+
+async def _engines(method: str, path: str) -> dict[str, int]:
+    url = f"http://127.0.0.1:{PORT}{path}"
+    async with aiohttp.ClientSession() as session, session.request(method, url) as answer:
+        found: dict[str, int] = await answer.json()
+        return found
+
+
+async def _shown(operator: OperatorProcess) -> int:
+    """How many services the operator's page has numbers of: those that had a whole turn."""
+    try:
+        url = f"http://127.0.0.1:{operator.metrics_port}/metrics"
+        async with aiohttp.ClientSession() as session, session.get(url) as answer:
+            return (await answer.text()).count("\nspecdec_stalled{")
+    except aiohttp.ClientError:
+        return 0
+
+
+async def start(bench: Bench) -> Found:
+    """From a fleet that nobody looked at: until all InferenceServices are made, and until all are watched."""
+    begun = time.monotonic()
+    await bench.operator.start()
+
+    async def made() -> bool:
+        return len(bench.fleet.changed) == bench.fleet.size
+
+    async def watching() -> bool:
+        return (await bench.fleet.phases())["Watching"] == bench.fleet.size
+
+    await _until("every InferenceService is made", made)
+    all_made = time.monotonic() - begun
+    await _until("every service is watched", watching)
+    return {"all_made_seconds": all_made, "all_watching_seconds": time.monotonic() - begun}
+
+
+async def steady(bench: Bench) -> Found:
+    """While nothing changes, with traffic on every pod."""
+    await asyncio.sleep(3 * INTERVAL)
+    bench.audit.skip()
+    before, asked, server = taken(bench.operator.pid), await _engines("GET", "/stand"), taken(bench.apiserver)
+    await asyncio.sleep(_STEADY)
+    after, now, idle = taken(bench.operator.pid), await _engines("GET", "/stand"), bench.audit.since()
+    due = bench.fleet.size * _STEADY / INTERVAL
+    print("  writes while idle:", dict(idle.writes.most_common(5)), flush=True)
+    return {
+        "cpu_cores": (after.cpu - before.cpu) / _STEADY,
+        "rss_mb": after.rss,
+        "rss_growth_mb": after.rss - before.rss,
+        "idle_reads_per_minute": idle.reads * 60 / _STEADY,
+        "idle_writes_per_minute": idle.writes.total() * 60 / _STEADY,
+        "reads_missed_share": max(0.0, 1 - (now["asked"] - asked["asked"]) / due),
+        "apiserver_cores": (taken(bench.apiserver).cpu - server.cpu) / _STEADY,
+    }
+
+
+async def changes(bench: Bench) -> Found:
+    """One change after the other, and then many at once."""
+    took: list[float] = []
+    for number in bench.fleet.some(_CHANGED):
+        took += await bench.fleet.until_changed(await bench.fleet.apply([number], max_num_seqs=32), _PATIENCE)
+    begun = time.monotonic()
+    await bench.fleet.until_changed(await bench.fleet.apply(bench.fleet.some(_BURST), max_num_seqs=16), _PATIENCE)
+    return {
+        "change_p50_seconds": percentile(took, 0.50),
+        "change_p95_seconds": percentile(took, 0.95),
+        "change_p99_seconds": percentile(took, 0.99),
+        "burst_seconds": time.monotonic() - begun,
+    }
+
+
+async def restart(bench: Bench) -> Found:
+    """Killed and started again: until each service had a whole turn."""
+    await bench.operator.stop(signal.SIGKILL)
+    begun = time.monotonic()
+    await bench.operator.start()
+
+    async def known() -> bool:
+        return await _shown(bench.operator) == bench.fleet.size
+
+    await _until("every service had a turn", known)
+    return {"restart_seconds": time.monotonic() - begun}
+
+
+async def rollbacks(bench: Bench) -> Found:
+    """Some drafts become useless at once: seconds until each of these runs plain, and how many others do."""
+    bad = max(1, round(bench.fleet.size * _BAD_SHARE))
+    names = {f"svc-{number}" for number in range(bad) if number % 25}  # the others fail, hang or are huge anyway
+    begun = time.monotonic()
+    await _engines("POST", f"/bad?from=0&to={bad}")
+
+    async def plain() -> bool:
+        return names <= bench.fleet.plain
+
+    await _until("the bad ones run plain", plain)
+    spent = time.monotonic() - begun
+    await asyncio.sleep(2 * INTERVAL)
+    wrongly = len(bench.fleet.plain - {f"svc-{number}" for number in range(bad)})
+    return {
+        "rolled_back": len(names),
+        "rollback_seconds": spent,
+        "rolled_back_wrongly": wrongly,
+        "rollouts_in_10_seconds": most_within(bench.fleet.turned, 10.0),
+    }
+
+
+async def sweep(bench: Bench) -> Found:
+    """The operator's own reader, with its own limits, over every pod at once."""
+    size = bench.fleet.size
+    settings = Settings()
+    scraper = Scraper(timeout=settings.scrape_timeout, limit=settings.scrape_limit)
+    await _engines("GET", "/stand")
+    begun = time.monotonic()
+    await scraper.read({f"p{number}": f"http://{address_of(number)}:{PORT}/metrics" for number in range(size)})
+    spent = time.monotonic() - begun
+    await scraper.close()
+    return {"sweep_seconds": spent, "sweep_sockets": (await _engines("GET", "/stand"))["most_open"]}
