@@ -23,7 +23,7 @@ from specdec_operator.control.surroundings import Surroundings
 from specdec_operator.control.throttle import Throttle
 from specdec_operator.control.wakeups import Wakeups
 from specdec_operator.fenced import Fenced
-from specdec_operator.heap import give_back
+from specdec_operator.heap import give_back, keep_small
 from specdec_operator.leading import lead
 from specdec_operator.prometheus import PrometheusReader
 from specdec_operator.scrape import Scraper
@@ -69,7 +69,8 @@ async def operate(settings: Settings, may_write: Callable[[], bool] = lambda: Tr
 async def _watch(settings: Settings, cluster: Cluster, app: App) -> bool:
     """Runs kopf until it is stopped. Returns whether to run it anew: the cluster serves more than it did."""
     arrived = asyncio.Event()
-    waiting = asyncio.create_task(served.wait_for(cluster, await served.missing(cluster), arrived))
+    waiting = served.wait_for(cluster, await served.missing(cluster), arrived)
+    beside = [asyncio.create_task(each) for each in (waiting, keep_small())]
     try:
         await kopf.operator(
             registry=REGISTRY,
@@ -81,7 +82,8 @@ async def _watch(settings: Settings, cluster: Cluster, app: App) -> bool:
             stop_flag=arrived,
         )
     finally:
-        waiting.cancel()
+        for each in beside:
+            each.cancel()
     return arrived.is_set()
 
 
