@@ -99,6 +99,7 @@ bench-guard: venv ## How often the guard is wrong and how soon it is right, prin
 
 bench-scale: venv ## 100 to 3,000 services on a real API server, and other operators beside, written to docs/scale (over an hour)
 	$(RUN) -m tests.scale --out docs/scale
+	@$(RUN) -m hack.reference
 
 bench-engine: venv ## Every method on the real engine against the plain one, written to docs/engine.md (half an hour)
 	$(RUN) -m hack.engine bench

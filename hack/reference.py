@@ -15,6 +15,7 @@ from hack.guard_page import page as guard_page
 from hack.methods_table import table as methods_table
 from hack.preflight_page import page as preflight_page
 from hack.reliability_page import page as reliability_page
+from hack.scale_page import page as scale_page
 from hack.staging_page import page as staging_page
 from specdec_operator.api.crd import openapi
 from specdec_operator.cli.methods_page import page as methods_page
@@ -96,6 +97,7 @@ def pages() -> dict[pathlib.Path, str]:
         _ROOT / "docs" / "methods.md": methods_page(),
         _ROOT / "docs" / "staging.md": staging_page(),
         _ROOT / "docs" / "reliability.md": reliability_page(),
+        _ROOT / "docs" / "scale.md": scale_page(),
         engine: engine_page(engine.read_text(encoding="utf-8")),
         guard: guard_page(guard.read_text(encoding="utf-8")),
         front: readme(front.read_text(encoding="utf-8")),

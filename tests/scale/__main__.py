@@ -7,6 +7,7 @@ import os
 import pathlib
 import platform
 import tempfile
+from collections.abc import Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
 
@@ -24,18 +25,25 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--sizes", default="100,300,1000,3000", help="numbers of services")
     parser.add_argument("--out", type=pathlib.Path, help="folder for scale.json, scale.svg and scale.png")
+    parser.add_argument("--add", action="store_true", help="keep what that folder holds of other sizes and of peers")
     found = parser.parse_args()
     sizes = [int(each) for each in found.sizes.split(",")]
-    rows: list[Row] = []
-    peers: list[PeerRow] = []
+    rows, peers = _kept(found.out, sizes) if found.add else ([], [])
     for size in sizes:
-        rows.append(_row(size))
-        peers += measured(_PEERS_AT) if size == _PEERS_AT else []
+        rows = sorted([*rows, _row(size)], key=lambda row: row.services)
+        peers = measured(_PEERS_AT) if size == _PEERS_AT else peers
         if found.out:  # what was measured is kept when the run is ended early
             _write(found.out, rows, peers)
     print(table(rows))
     print("grows with N to the power of", growth(rows))
     print(*(missed(rows) or ["every goal is met"]), sep="\n")
+
+
+def _kept(folder: pathlib.Path, sizes: Sequence[int]) -> tuple[list[Row], list[PeerRow]]:
+    """What the folder holds and is not measured again."""
+    found = json.loads((folder / "scale.json").read_text())
+    rows = [Row(**each) for each in found["rows"] if each["services"] not in sizes]
+    return rows, [PeerRow(**each) for each in found["peers"]]
 
 
 def _row(size: int) -> Row:

@@ -46,7 +46,7 @@ PANELS: Final = (
     Panel(title="operator, resident memory, MiB", columns=("rss_mb",)),
     Panel(title="change to InferenceService, s", columns=("change_p50_seconds",), tail="change_p95_seconds"),
     Panel(title="reading every pod once, s", columns=("sweep_seconds",)),
-    Panel(title="killed, until all are watched again, s", columns=("restart_seconds",)),
+    Panel(title="killed, until all had a turn, s", columns=("restart_seconds",)),
 )
 
 
@@ -96,6 +96,7 @@ def _panel(axes: Axes, panel: Panel, rows: Sequence[Row], peers: Sequence[Row]) 
         axes.axhline(goal.most, color=_LEVEL, linestyle=":", linewidth=1)
         words = f"goal at {goal.services:,}: {goal.most:g}"
         axes.text(0.02, goal.most, words, transform=axes.get_yaxis_transform(), color=_LEVEL, va="bottom")
+    axes.margins(y=0.12)  # room for the goal's words
     axes.set_title(panel.title, fontsize=9)
     axes.set_xticks(sizes, [f"{each:,}" for each in sizes])
     axes.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))

@@ -2,6 +2,7 @@
 
 import os
 import pathlib
+import signal
 import sys
 from collections.abc import AsyncIterator, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
@@ -47,7 +48,7 @@ async def bench_of(size: int, folder: pathlib.Path) -> AsyncIterator[Bench]:
         stack.enter_context(stand_in("engines_standin", folder))
         account = await operator_kubeconfig(api, admin, folder / "operator.kubeconfig")
         operator = OperatorProcess(account, NAMESPACE, folder)
-        stack.push_async_callback(operator.stop)
+        stack.push_async_callback(operator.stop, signal.SIGKILL)
         fleet = Fleet(api, size)
         await stack.enter_async_context(fleet.watched(connection))
         await fleet.apply(range(size))
