@@ -24,7 +24,9 @@ REPLICA_SET = "apps/v1", "replicasets"
 _PATIENCE = 900.0
 _EVERY = 5.0
 _REST = 20.0
-"""Seconds after which what is not used is closed: kopf's queues of one object, connections that are kept alive."""
+"""Seconds after which most of what is not used is closed: kopf's queues of one object, connections kept alive."""
+_GONE = 120.0
+"""Seconds after which all of it is, for aiohttp looks for such connections every 15 s and there is always an event."""
 _STEPS_A_SECOND, _PAUSE_EVERY = 2.0, 300.0
 _MOST_STATUS = 16 * 1024
 _MOST_EVENTS = 12
@@ -108,6 +110,14 @@ class Soak:
         self.found.numbers[f"{what}_seconds"] = time.monotonic() - begun
         print(f"{what} after {time.monotonic() - begun:.0f} s", flush=True)
 
+    async def _rested(self, closed: Callable[[Sample], bool]) -> Sample:
+        """The first sample at rest in which everything unused is closed; the last one where that never comes."""
+        begun = time.monotonic()
+        await asyncio.sleep(_REST)
+        while not closed(found := await self._sample()) and time.monotonic() - begun < _GONE:
+            await asyncio.sleep(_EVERY)
+        return found
+
     async def _settle(self, what: str) -> None:
         await self._until(what, self._unsettled)
 
@@ -148,8 +158,9 @@ class Soak:
 
     async def _check_rest(self, empty: Sample, before: Sample) -> None:
         """While the fleet rests after the churn."""
-        await asyncio.sleep(_REST)
-        after, there = await self._sample(), {each.name for each in self._churn.services if each.there}
+        there, most_files = {each.name for each in self._churn.services if each.there}, before.files + _KEPT_ALIVE
+        most = empty.tasks + (before.tasks - empty.tasks) / max(1, before.loops) * len(there) + _FEW
+        after = await self._rested(lambda now: now.tasks <= most and now.files <= most_files)
         statuses = [len(json.dumps(each.get("status", {}))) for each in self._bodies.values()]
         events = len(await self._on.api.items(EVENT, NAMESPACE))
         done = self._churn.done.total() + len(self._churn.services)
@@ -160,14 +171,12 @@ class Soak:
         self._put(sockets_after=after.sockets, most_series=after.most_series, status_bytes_max=max(statuses))
         self._put(events=events, events_a_step=events / done, rss_mb=after.rss_mb)
         self._put(rollbacks=sum(len(each.decided) for each in self._churn.services))
-        a_loop = (before.tasks - empty.tasks) / max(1, before.loops)
         self._must(after.loops == len(there), f"{after.loops} loops for {len(there)} services")
-        most = empty.tasks + a_loop * after.loops + _FEW
         self._must(
             after.tasks <= most,
             f"{after.tasks} tasks for {after.loops} loops, {before.tasks} for {before.loops} before",
         )
-        self._must(after.files <= before.files + _KEPT_ALIVE, f"{after.files} files open, {before.files} before")
+        self._must(after.files <= most_files, f"{after.files} files open, {before.files} before")
         self._must(after.names <= there, f"series of deleted services: {sorted(after.names - there)[:_FEW]}")
         self._must(after.most_series <= MOST_SERIES, f"{after.most_series} series of one service")
         self._must(max(statuses) <= _MOST_STATUS, f"a status of {max(statuses)} bytes")
@@ -176,14 +185,14 @@ class Soak:
 
     async def _check_empty(self, before: Sample) -> None:
         """When all services are deleted, nothing is left of them."""
-        await asyncio.sleep(_REST)
-        after = await self._sample()
+        most, files = before.tasks + _FEW, before.files + _FEW
+        after = await self._rested(lambda now: now.tasks <= most and now.files <= files)
         self._put(tasks_empty_before=before.tasks, tasks_empty_after=after.tasks, files_empty_before=before.files)
         self._put(files_empty_after=after.files, rss_empty_before=before.rss_mb, rss_empty_after=after.rss_mb)
         self._must(after.loops == 0, f"{after.loops} loops without a service")
         self._must(not after.names, f"series without a service: {sorted(after.names)[:_FEW]}")
-        self._must(after.tasks <= before.tasks + _FEW, f"{after.tasks} tasks are left, {before.tasks} at the start")
-        self._must(after.files <= before.files + _FEW, f"{after.files} files are open, {before.files} at the start")
+        self._must(after.tasks <= most, f"{after.tasks} tasks are left, {before.tasks} at the start")
+        self._must(after.files <= files, f"{after.files} files are open, {before.files} at the start")
 
     def _check_words(self) -> None:
         lines = self._on.operator.log.read_text().splitlines()
