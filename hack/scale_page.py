@@ -166,7 +166,9 @@ def _how() -> Iterator[str]:
         "and one answers with three megabytes. Pods are read every 15 s, a window is 30 s. Five of 100 "
         "services get useless drafts at once. Rollouts that the operator begins by itself wait for their turn "
         "([decision 14](decisions/0014-rollouts-in-turn.md)). CPU and memory are those of the process in /proc; reads "
-        "and writes are counted in kube-apiserver's audit log."
+        "and writes are counted in kube-apiserver's audit log. Connections are counted at the pods' server, where a "
+        "page that hangs counts for a minute, though the operator gives it up after 5 s: the reader that is measured "
+        "opens 32 at most, and so does the operator beside it."
     )
 
 
@@ -176,7 +178,7 @@ def _soak(found: Mapping[str, Any]) -> Iterator[str]:
     yield ""
     yield (
         f"`make soak` creates, changes, deletes, edits by hand, spoils and heals services on a real control plane with "
-        f"kube-controller-manager for half an hour; the whole run took {last['at'] / 60:.0f} minutes here. Then "
+        f"kube-controller-manager for half an hour; this run took {last['at'] / 60:.0f} minutes in all. Then "
         "everything must be as asked, each decision must have its reason, and nothing may be left over."
     )
     yield ""
