@@ -43,4 +43,4 @@ async def test_every_loop_is_counted_by_one_and_the_same_counter(world: World, o
     async def fewer() -> bool:
         return await _tasks(operator) < with_two
 
-    await world.until("fewer tasks than with two loops", fewer)  # what a start takes besides is gone by then
+    await world.until("fewer tasks than with two loops", fewer, 90)  # what a start takes besides is gone by then
