@@ -81,7 +81,9 @@ def _state(kept: api.GuardStatus) -> State:
 
 def decision(state: State) -> State:
     """The state without what grows by itself: a difference here is worth a write at once."""
-    return replace(state, judged=0.0, baseline=tuple(Plain(load=each.load, pace=Pace()) for each in state.baseline))
+    failures = 0 if state.would else state.failures  # what would be done is told: they count round and round
+    plain = tuple(Plain(load=each.load, pace=Pace()) for each in state.baseline)
+    return replace(state, judged=0.0, failures=failures, baseline=plain)
 
 
 def guard_fields(state: State) -> dict[str, Any]:

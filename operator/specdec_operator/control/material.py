@@ -48,7 +48,9 @@ def _learnt(status: Mapping[str, Any]) -> Any:
 
 def _decisions(status: Mapping[str, Any]) -> dict[str, Any]:
     """A status without the numbers that move all the time."""
-    guard = {key: value for key, value in status.get("guard", {}).items() if key not in _GROWING}
+    written = status.get("guard", {})
+    growing = _GROWING | {"failures"} if written.get("would") else _GROWING
+    guard = {key: value for key, value in written.items() if key not in growing}
     conditions = [(c["type"], c["status"], c["reason"]) for c in status.get("conditions", ())]
     fixed = {key: status.get(key) for key in ("observedGeneration", "phase", "reason", "serving", "memory", "kserve")}
     artifacts = [(each["name"], each["folder"], each["state"], each["attempt"]) for each in status.get("artifacts", ())]
