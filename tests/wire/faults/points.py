@@ -10,6 +10,7 @@ from typing import Final
 from tests.wire.api import Object
 from tests.wire.faults.deeds import Asked, Deed, Hang, Pass
 from tests.wire.operator import OperatorProcess
+from tests.wire.world import World
 
 BEFORE: Final = False
 AFTER: Final = True
@@ -72,7 +73,6 @@ class Killer:
         self._moments = len(moments)
         self._skip = skip
         self._restarts: list[asyncio.Task[None]] = []
-        self.killed = 0
 
     def __call__(self, asked: Asked) -> Deed:
         if not self._left or not asked.writes or write(asked) != self._named:
@@ -82,18 +82,18 @@ class Killer:
             return Pass()
         return Hang(done=self._left.pop(0), then=self._kill)
 
-    async def happened(self) -> bool:
-        """Whether every moment has come."""
-        return self.killed == self._moments
+    async def over(self, world: World) -> None:
+        """Waits until the operator was killed at every moment and runs again. Raises what kept it from that."""
+        try:
+            await world.until(f"{self._moments} kills at {self._named!r}", self._happened)
+        finally:
+            await asyncio.gather(*self._restarts)
 
-    async def restarted(self) -> None:
-        """Waits until the operator runs again. Raises what kept it from that."""
-        for each in self._restarts:
-            await each
+    async def _happened(self) -> bool:
+        return len(self._restarts) == self._moments
 
     def _kill(self) -> None:
         self._operator.send(signal.SIGKILL)
-        self.killed += 1
         self._restarts.append(asyncio.create_task(self._restart()))
 
     async def _restart(self) -> None:

@@ -68,9 +68,7 @@ async def test_a_kill_at_a_write_of_a_rollback(
     """The end is the same as without the kill."""
     proxy.rule = killer = Killer(proxied, named, done)
     await stories.rollback(world)
-    await world.until("the kill", killer.happened)
-    await killer.restarted()
-    assert killer.killed == 1
+    await killer.over(world)
     await decided_once(world, "AcceptanceRateLow")
     await as_undisturbed(world, states=ROLLED_BACK, events=events_of(ROLLBACK), generation=2)
 
@@ -88,8 +86,7 @@ async def test_a_kill_at_a_report(
     """A report that is lost is made again; it decides nothing."""
     proxy.rule = killer = Killer(proxied, named, done, skip=1)
     await stories.rollback(world)
-    await world.until("the kill", killer.happened)
-    await killer.restarted()
+    await killer.over(world)
     await decided_once(world, "AcceptanceRateLow")
     await as_undisturbed(world, states=ROLLED_BACK, events=events_of(ROLLBACK), generation=2)
 
@@ -107,8 +104,7 @@ async def test_two_kills_at_a_write_of_a_retry(
     await stories.rollback(world)
     proxy.rule = killer = Killer(proxied, named, BEFORE, AFTER)
     await stories.retry(world)
-    await killer.restarted()
-    assert killer.killed == 2
+    await killer.over(world)
     await world.phase("Watching")
     await as_undisturbed(world, states=RETRIED, events=events_of((*ROLLBACK, *RETRY)), generation=3)
     guard = (await world.status())["guard"]
@@ -129,8 +125,7 @@ async def test_two_kills_at_a_write_of_a_ladder(
     """A step that was taken is not taken back, and none is left out."""
     proxy.rule = killer = Killer(proxied, named, BEFORE, AFTER)
     await stories.ladder(world)
-    await killer.restarted()
-    assert killer.killed == 2
+    await killer.over(world)
     await as_undisturbed(world, states=REDUCED, events=events_of(LADDER), generation=3)
     status = await world.phase("RolledBack")
     assert (status["guard"]["rollbacks"], status["serving"]["tokens"]) == (1, 0)
