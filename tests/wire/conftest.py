@@ -2,7 +2,6 @@
 
 import pathlib
 import tempfile
-import uuid
 from collections.abc import AsyncIterator, Iterator
 from contextlib import ExitStack
 from typing import Any
@@ -72,9 +71,7 @@ async def api(kubeconfig: pathlib.Path) -> AsyncIterator[Api]:
 @pytest.fixture
 async def world(api: Api) -> AsyncIterator[World]:
     """A namespace of its own, in which the test plays KServe and kubelet, and real HTTP servers play the pods."""
-    namespace = f"wire-{uuid.uuid4().hex[:8]}"
-    await api.create_namespace(namespace)
-    async with World(api, namespace) as made:
+    async with await World.fresh(api) as made:
         yield made
 
 

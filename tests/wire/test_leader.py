@@ -70,14 +70,19 @@ async def _leader(pair: tuple[OperatorProcess, ...], seconds: float = 30.0) -> O
     raise AssertionError(f"nobody leads: {[each.log.read_text()[-800:] for each in pair]}")
 
 
+async def _roles(pair: tuple[OperatorProcess, OperatorProcess]) -> tuple[OperatorProcess, OperatorProcess]:
+    """The one that leads, and the other."""
+    first, second = pair
+    return pair if await _leader(pair) is first else (second, first)
+
+
 async def test_one_replica_works_and_the_other_answers_its_probe(
     pair: tuple[OperatorProcess, OperatorProcess], world: World
 ) -> None:
     """Only the leader makes the InferenceService; both count as alive."""
-    leader = await _leader(pair)
+    leader, other = await _roles(pair)
     await world.apply(sis())
     await world.child(speculative=True)
-    (other,) = [each for each in pair if each is not leader]
     assert not await other.leads()
     assert "phase=" in leader.log.read_text()
     assert "phase=" not in other.log.read_text()
@@ -92,8 +97,7 @@ async def test_a_replica_that_is_stopped_gives_its_lease_back(
     pair: tuple[OperatorProcess, OperatorProcess], world: World
 ) -> None:
     """An upgrade does not wait for the Lease's end: the other leads after one of its tries."""
-    leader = await _leader(pair)
-    (other,) = [each for each in pair if each is not leader]
+    leader, other = await _roles(pair)
     begun = time.monotonic()
     assert await leader.stop() == 0
     assert await _leader((other,)) is other
@@ -106,8 +110,7 @@ async def test_a_replica_that_is_killed_is_replaced_in_time(
     pair: tuple[OperatorProcess, OperatorProcess], world: World
 ) -> None:
     """Nobody gives the Lease back: it runs out, and the spec's change is still made."""
-    leader = await _leader(pair)
-    (other,) = [each for each in pair if each is not leader]
+    leader, other = await _roles(pair)
     await world.apply(sis())
     await world.child(speculative=True)
     begun = time.monotonic()
@@ -132,8 +135,7 @@ async def test_a_replica_that_is_stopped_as_it_begins_to_lead_ends(
     pair: tuple[OperatorProcess, OperatorProcess], world: World
 ) -> None:
     """Between the election and kopf's own handlers of signals somebody has to listen."""
-    leader = await _leader(pair)
-    (other,) = [each for each in pair if each is not leader]
+    leader, other = await _roles(pair)
     await leader.stop()
     while not await other.leads():
         await asyncio.sleep(0.01)
@@ -150,8 +152,7 @@ async def test_a_replica_that_slept_through_its_lease_ends_and_writes_nothing(
     pair: tuple[OperatorProcess, OperatorProcess], world: World
 ) -> None:
     """A paused process wakes up as a leader that was replaced: it must end before it writes."""
-    leader = await _leader(pair)
-    (other,) = [each for each in pair if each is not leader]
+    leader, other = await _roles(pair)
     leader.send(signal.SIGSTOP)
     assert await _leader((other,)) is other
     leader.send(signal.SIGCONT)

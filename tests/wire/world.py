@@ -6,6 +6,7 @@ It makes the Deployment and the pods of an InferenceService with the labels and 
 
 import asyncio
 import time
+import uuid
 from collections.abc import Awaitable, Callable
 from http import HTTPStatus
 from typing import Any, Self
@@ -43,6 +44,13 @@ class World:
         self.namespace = namespace
         self._servers: dict[str, PodServer] = {}
         self._made = 0
+
+    @classmethod
+    async def fresh(cls, api: Api) -> Self:
+        """A world in a new namespace."""
+        namespace = f"wire-{uuid.uuid4().hex[:8]}"
+        await api.create_namespace(namespace)
+        return cls(api, namespace)
 
     async def __aenter__(self) -> Self:
         return self

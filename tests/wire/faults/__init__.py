@@ -2,4 +2,4 @@
 
 import pytest
 
-pytest.register_assert_rewrite("tests.wire.faults.verdict", "tests.wire.faults.steps")
+pytest.register_assert_rewrite("tests.wire.faults.verdict", "tests.wire.faults.steps", "tests.wire.faults.acts")

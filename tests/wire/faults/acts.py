@@ -1,6 +1,9 @@
 """What many of these tests begin with, and what they look at."""
 
+from typing import Any
+
 from tests.wire.api import POD
+from tests.wire.faults.verdict import decided_once
 from tests.wire.pods import EngineStandIn
 from tests.wire.world import World, is_speculative, sis
 
@@ -13,7 +16,7 @@ def busy(**more: float) -> EngineStandIn:
     return EngineStandIn(tokens_per_second=TOKENS, **more)  # type: ignore[arg-type]
 
 
-async def watched(world: World, *engines: EngineStandIn, **spec: object) -> list[str]:
+async def watched(world: World, *engines: EngineStandIn, **spec: Any) -> list[str]:
     """A service whose guard watches; returns its pods."""
     await world.apply(sis(**spec))
     pods = await world.roll_out(await world.child(), *engines)
@@ -21,7 +24,7 @@ async def watched(world: World, *engines: EngineStandIn, **spec: object) -> list
     return pods
 
 
-async def responding(world: World, **spec: object) -> None:
+async def responding(world: World, **spec: Any) -> None:
     """A service whose draft has just been found wanting: the plain pods are asked for, and not there yet."""
     engine = busy()
     await watched(world, engine, **spec)
@@ -29,16 +32,23 @@ async def responding(world: World, **spec: object) -> None:
     await world.phase("Responding")
 
 
-async def rolled_back(world: World, **spec: object) -> None:
+async def rolled_back(world: World, **spec: Any) -> None:
     """A service whose draft was taken out."""
     await responding(world, **spec)
     await plain_pods(world)
 
 
-async def plain_pods(world: World) -> None:
+async def plain_pods(world: World, *, seconds: float = 30.0) -> None:
     """Brings up the pods that a rollback asks for."""
-    await world.roll_out(await world.child(speculative=False), EngineStandIn(speculative=False))
-    await world.phase("RolledBack")
+    child = await world.child(speculative=False, seconds=seconds)
+    await world.roll_out(child, EngineStandIn(speculative=False))
+    await world.phase("RolledBack", seconds=seconds)
+
+
+async def rolled_back_once(world: World, *, seconds: float = 30.0) -> None:
+    """The draft is taken out, by one decision, and plain pods serve."""
+    await plain_pods(world, seconds=seconds)
+    await decided_once(world, "AcceptanceRateLow")
 
 
 async def verdict(world: World, *wanted: str, seconds: float = 30.0) -> str:

@@ -1,36 +1,23 @@
 """What tests of the control plane, of clocks and of pairs of operators have in common: to a watched service, and on."""
 
-from typing import Any, Final
+from typing import Any
 
 import aiohttp
 
 from tests.wire.api import DEPLOYMENT, EVENT, ISVC, POD, SIS, Refused
-from tests.wire.faults.verdict import decided_once
+from tests.wire.faults import acts
+from tests.wire.faults.acts import busy, verdict
 from tests.wire.operator import OperatorProcess
 from tests.wire.pods import EngineStandIn
-from tests.wire.world import NAME, World, is_speculative, sis
-
-TOKENS: Final = 400.0
-"""Tokens a second of a busy engine: enough for a verdict in a window of two seconds."""
+from tests.wire.world import NAME, World, is_speculative
 
 
 async def watched(world: World, **spec: Any) -> EngineStandIn:
     """A service whose draft is good, under watch; returns its one engine."""
-    engine = EngineStandIn(tokens_per_second=TOKENS)
-    await world.apply(sis(**spec))
-    await world.roll_out(await world.child(speculative=True), engine)
-    await world.phase("Watching")
+    engine = busy()
+    await acts.watched(world, engine, **spec)
     await verdict(world, "Accepted")
     return engine
-
-
-async def verdict(world: World, wanted: str, seconds: float = 30.0) -> None:
-    """Waits for a judged window that says this."""
-
-    async def there() -> bool:
-        return bool((await world.status())["guard"].get("reason") == wanted)
-
-    await world.until(f"verdict {wanted}", there, seconds)
 
 
 async def served(world: World, seconds: float) -> None:
@@ -45,14 +32,6 @@ async def served(world: World, seconds: float) -> None:
         return True
 
     await world.until("the API server serves every kind", there, seconds)
-
-
-async def rolled_back_once(world: World, *, seconds: float = 30.0) -> None:
-    """The draft is taken out, by one decision, and plain pods serve."""
-    child = await world.child(speculative=False, seconds=seconds)
-    await world.roll_out(child, EngineStandIn(tokens_per_second=TOKENS, speculative=False))
-    await world.phase("RolledBack", seconds=seconds)
-    await decided_once(world, "AcceptanceRateLow")
 
 
 async def not_blamed(world: World) -> None:

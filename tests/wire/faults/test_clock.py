@@ -10,7 +10,7 @@ import pytest
 
 from specdec_operator.control.durable import from_time
 from tests.wire.api import Api
-from tests.wire.faults import steps
+from tests.wire.faults import acts, steps
 from tests.wire.faults.clock import Clock
 from tests.wire.faults.proxy import Proxy
 from tests.wire.faults.table import Part, fault
@@ -78,7 +78,7 @@ async def test_windows_close_as_before(world: World, operator: OperatorProcess, 
     assert 2 <= engine.asked - before <= 9, "readings in 6 s, one a second"
     await steps.not_blamed(world)
     engine.acceptance = 0.0
-    await steps.rolled_back_once(world)
+    await acts.rolled_back_once(world)
     await steps.lives(operator, pid)
 
 
@@ -91,7 +91,7 @@ async def test_windows_close_as_before(world: World, operator: OperatorProcess, 
 async def test_a_warm_up_lasts_its_time(world: World, operator: OperatorProcess, clock: Clock, by: int) -> None:
     """Eight seconds by the real clock, within the whole seconds that are kept."""
     await world.apply(sis(guard={"warmup": "8s"}))
-    await world.roll_out(await world.child(speculative=True), EngineStandIn(tokens_per_second=steps.TOKENS))
+    await world.roll_out(await world.child(speculative=True), EngineStandIn(tokens_per_second=acts.TOKENS))
     await world.phase("WarmingUp")
     begun = time.monotonic()
     clock.set(by)
@@ -132,7 +132,7 @@ async def test_a_retry_waits_its_time(world: World, operator: OperatorProcess, c
     engine.acceptance = 0.0
     child = await world.child(speculative=False)
     begun = time.monotonic()
-    await world.roll_out(child, EngineStandIn(tokens_per_second=steps.TOKENS, speculative=False))
+    await world.roll_out(child, EngineStandIn(tokens_per_second=acts.TOKENS, speculative=False))
     await world.phase("RolledBack")
     clock.set(by)
     await _stays(world, "RolledBack", max(0.0, begun + 9.0 - time.monotonic()))
@@ -154,7 +154,7 @@ async def test_a_clock_that_went_back_while_the_operator_was_away_freezes_nothin
 ) -> None:
     """What is kept in the status is then later than now."""
     await world.apply(sis(guard={"warmup": "6s"}))
-    engine = EngineStandIn(tokens_per_second=steps.TOKENS)
+    engine = EngineStandIn(tokens_per_second=acts.TOKENS)
     await world.roll_out(await world.child(speculative=True), engine)
     await world.phase("WarmingUp")
     await operator.stop()
@@ -162,6 +162,6 @@ async def test_a_clock_that_went_back_while_the_operator_was_away_freezes_nothin
     await operator.start()
     await world.phase("Watching")
     await steps.not_blamed(world)
-    await steps.verdict(world, "Accepted")
+    await acts.verdict(world, "Accepted")
     engine.acceptance = 0.0
-    await steps.rolled_back_once(world)
+    await acts.rolled_back_once(world)

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Iterator
 
 import pytest
 
-from tests.wire.faults import steps
+from tests.wire.faults import acts, steps
 from tests.wire.faults.control_plane import ControlPlane, control_plane
 from tests.wire.faults.table import Part, fault
 from tests.wire.operator import OperatorProcess
@@ -94,7 +94,7 @@ async def test_a_draft_that_turns_bad_in_an_outage_is_taken_out_once(
     engine.acceptance = 0.0
     await outage(plane)
     await steps.served(world, _BACK)
-    await steps.rolled_back_once(world, seconds=_BACK)
+    await acts.rolled_back_once(world, seconds=_BACK)
     await steps.lives(operator, pid)
     await steps.still_follows(world, seconds=_BACK)
 

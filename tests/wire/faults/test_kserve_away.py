@@ -5,9 +5,8 @@ The hour is played by a rollout deadline of seconds: the operator knows no other
 
 import asyncio
 
-from tests.wire.faults.acts import busy, plain_pods, still_speculating, watched
+from tests.wire.faults.acts import busy, plain_pods, rolled_back_once, still_speculating, watched
 from tests.wire.faults.table import Part, fault
-from tests.wire.faults.verdict import decided_once
 from tests.wire.operator import OperatorProcess
 from tests.wire.world import World, sis
 
@@ -38,8 +37,7 @@ async def test_a_kserve_that_is_away_is_not_the_drafts_fault(world: World, opera
     await world.phase("Watching")
     await still_speculating(world)
     engine.acceptance = 0.0
-    await plain_pods(world)
-    await decided_once(world, "AcceptanceRateLow")
+    await rolled_back_once(world)
 
 
 @fault(

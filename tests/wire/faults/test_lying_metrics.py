@@ -3,14 +3,13 @@
 import asyncio
 import pathlib
 import time
-import uuid
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, field
 
 import pytest
 
 from tests.wire.api import Api
-from tests.wire.faults.acts import TOKENS, busy, move, plain_pods, still_speculating, verdict, watched
+from tests.wire.faults.acts import TOKENS, busy, move, plain_pods, rolled_back_once, still_speculating, verdict, watched
 from tests.wire.faults.liars_standin import ACCEPTED, GENERATED, UNREAD, LiarServer
 from tests.wire.faults.table import Part, fault
 from tests.wire.faults.verdict import decided_once
@@ -26,9 +25,7 @@ INTERVAL = 1.0
 @pytest.fixture
 async def good(api: Api) -> AsyncIterator[World]:
     """Another namespace, with a service that nothing is wrong with."""
-    namespace = f"wire-{uuid.uuid4().hex[:8]}"
-    await api.create_namespace(namespace)
-    async with World(api, namespace) as made:
+    async with await World.fresh(api) as made:
         yield made
 
 
@@ -131,6 +128,5 @@ async def test_a_pod_that_lies_spoils_no_other_service(world: World, good: World
             await move(world, pod, true)
             await verdict(world, "Accepted")
     engine.acceptance = 0.0
-    await plain_pods(world)
-    await decided_once(world, "AcceptanceRateLow")
+    await rolled_back_once(world)
     await still_speculating(good)

@@ -9,7 +9,15 @@ from typing import Any
 import pytest
 
 from tests.wire.api import ISVC, SIS, Object, Refused
-from tests.wire.faults.acts import busy, plain_pods, responding, rolled_back, still_speculating, watched
+from tests.wire.faults.acts import (
+    busy,
+    plain_pods,
+    responding,
+    rolled_back,
+    rolled_back_once,
+    still_speculating,
+    watched,
+)
 from tests.wire.faults.table import Part, fault
 from tests.wire.faults.verdict import decided_once
 from tests.wire.operator import OperatorProcess
@@ -236,8 +244,7 @@ async def test_a_service_that_is_made_again_is_a_new_one(world: World, operator:
     await world.phase("Watching")
     await still_speculating(world)
     engine.acceptance = 0.0
-    await plain_pods(world)
-    await decided_once(world, "AcceptanceRateLow")
+    await rolled_back_once(world)
 
 
 @fault(

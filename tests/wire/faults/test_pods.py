@@ -5,9 +5,8 @@ import asyncio
 import pytest
 
 from tests.wire.api import POD, Object
-from tests.wire.faults.acts import busy, move, plain_pods, still_speculating, verdict, watched
+from tests.wire.faults.acts import busy, move, rolled_back_once, still_speculating, verdict, watched
 from tests.wire.faults.table import Part, fault
-from tests.wire.faults.verdict import decided_once
 from tests.wire.operator import OperatorProcess
 from tests.wire.pods import EngineStandIn
 from tests.wire.world import World
@@ -45,8 +44,7 @@ async def test_a_pod_that_is_lost_convicts_nobody(world: World, operator: Operat
     await world.remove_pod(pod)
     await verdict(world, "Accepted")
     staying.acceptance = 0.0
-    await plain_pods(world)
-    await decided_once(world, "AcceptanceRateLow")
+    await rolled_back_once(world)
 
 
 @fault(
@@ -68,5 +66,4 @@ async def test_an_address_that_is_inherited_mixes_no_counters(world: World, oper
     await verdict(world, "Accepted")
     await still_speculating(world)
     engine.acceptance = 0.0
-    await plain_pods(world)
-    await decided_once(world, "AcceptanceRateLow")
+    await rolled_back_once(world)

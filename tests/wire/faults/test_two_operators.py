@@ -12,7 +12,7 @@ import pytest
 
 from specdec_operator.leading import LOST
 from tests.wire.api import Api
-from tests.wire.faults import steps
+from tests.wire.faults import acts, steps
 from tests.wire.faults.clock import Clock
 from tests.wire.faults.deeds import Asked, Deed, Drop, Hang, let_pass
 from tests.wire.faults.proxy import Proxy
@@ -100,7 +100,7 @@ async def test_a_leader_that_is_killed_loses_no_decision(world: World, elected: 
     await old.process.stop(signal.SIGKILL)
     await _leads(new)
     assert time.monotonic() - begun < FAIL_OVER
-    await steps.rolled_back_once(world)
+    await acts.rolled_back_once(world)
     _never_two_writers(old, new)
 
 
@@ -130,7 +130,7 @@ async def test_a_leader_that_is_cut_off_ends_before_another_leads(
     assert time.monotonic() - begun < FAIL_OVER
     assert await old.process.ended(1.0) == LOST
     old.proxy.rule = let_pass
-    await steps.rolled_back_once(world)
+    await acts.rolled_back_once(world)
     reached = [each.asked.at for each in old.proxy.requests if each.status and each.asked.writes]
     assert max(reached) < new.decisions()[0], "what reached the API server"
 
@@ -180,7 +180,7 @@ async def test_two_operators_without_a_lease_decide_as_one(world: World, both: t
     """Each write is a server-side apply of what is true; the second of two equal ones changes nothing."""
     engine = await steps.watched(world)
     engine.acceptance = 0.0
-    await steps.rolled_back_once(world)
+    await acts.rolled_back_once(world)
     await _quiet(world)
     status = await world.status()
     assert (status["phase"], status["guard"]["rollbacks"]) == ("RolledBack", 1)

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 import pytest
 
 from tests.wire.api import APPLY, SIS, Api, Object, documents
-from tests.wire.faults.acts import busy, plain_pods, rolled_back, still_speculating, verdict, watched
+from tests.wire.faults.acts import busy, rolled_back, rolled_back_once, still_speculating, verdict, watched
 from tests.wire.faults.table import Part, fault
 from tests.wire.faults.verdict import decided_once
 from tests.wire.operator import OperatorProcess
@@ -53,8 +53,7 @@ async def test_a_crd_that_grows_stops_no_guard(world: World, operator: OperatorP
     await verdict(world, "Accepted")
     await still_speculating(world)
     engine.acceptance = 0.0
-    await plain_pods(world)
-    await decided_once(world, "AcceptanceRateLow")
+    await rolled_back_once(world)
 
 
 @fault(

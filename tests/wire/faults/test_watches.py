@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 import pytest
 
 from tests.wire.api import SIS
-from tests.wire.faults import steps
+from tests.wire.faults import acts, steps
 from tests.wire.faults.proxy import Proxy
 from tests.wire.faults.table import Part, fault
 from tests.wire.operator import OperatorProcess
@@ -54,7 +54,7 @@ async def test_watches_that_break_lose_nothing(
     for _ in range(10):
         await broken(proxy)
         await asyncio.sleep(0.3)
-    await steps.rolled_back_once(world)
+    await acts.rolled_back_once(world)
     await steps.lives(proxied, pid)
     await steps.still_follows(world)
 
