@@ -1,37 +1,26 @@
 """Draws the picture of a run with matplotlib, as SVG and PNG."""
 
 import pathlib
-from typing import Any
 
-import matplotlib
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from hack import drawing
 from hack.demo.picture import Picture
 
-# Okabe and Ito's colours, which people with any colour vision can tell apart.
-_SPEED, _ACCEPTANCE, _MARK, _LEVEL = "#0072B2", "#009E73", "#D55E00", "#666666"
-_STYLE: dict[Any, Any] = {
-    "font.size": 9,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "svg.hashsalt": "specdec-operator",
-}
+_SPEED, _ACCEPTANCE, _MARK, _LEVEL = drawing.BLUE, drawing.GREEN, drawing.RED, drawing.GREY
 
 
 def draw(picture: Picture, *files: pathlib.Path) -> None:
     """Draw the picture into files; their suffixes say in which format."""
-    with matplotlib.rc_context(_STYLE):
+    with drawing.style():
         figure = Figure(figsize=(9, 4.8))
         upper, lower = figure.subplots(2, 1, sharex=True, height_ratios=(2, 3))
         _acceptance(upper, picture)
         _speed(lower, picture)
         _marks(upper, lower, picture)
         _frame(figure, lower, picture)
-        for file in files:
-            # Without its date, an equal picture is an equal file.
-            metadata = {"Date": None} if file.suffix == ".svg" else None
-            figure.savefig(file, dpi=150, metadata=metadata)
+        drawing.save(figure, *files)
 
 
 def _acceptance(axes: Axes, picture: Picture) -> None:

@@ -2,13 +2,13 @@
 
 import pathlib
 from collections.abc import Callable, Sequence
-from typing import Any, Final, Literal
+from typing import Final, Literal
 
-import matplotlib
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
+from hack import drawing
 from hack.guard.figures import (
     ABOVE,
     BELOW,
@@ -25,20 +25,11 @@ from hack.guard.figures import (
 from hack.guard.rules import BY_DRAFTS, BY_TOKENS, GUARD, RULES
 from hack.guard.traffic import KINDS
 
-# Okabe and Ito's colours, which people with any colour vision can tell apart.
-_COLOURS: Final = ("#0072B2", "#009E73", "#D55E00", "#CC79A7")
-_LEVEL: Final = "#666666"
+_COLOURS: Final = (drawing.BLUE, drawing.GREEN, drawing.RED, drawing.PINK)
 _OF_RULE: Final = {
     GUARD: ("the guard", _COLOURS[0], "-"),
     BY_DRAFTS: ("bound of drafts", _COLOURS[1], "--"),
     BY_TOKENS: ("bound of tokens", _COLOURS[2], ":"),
-}
-_STYLE: dict[Any, Any] = {
-    "font.size": 9,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "legend.frameon": False,
-    "svg.hashsalt": "specdec-operator",
 }
 _LINES: Final[tuple[Literal[":", "-.", "--", "-"], ...]] = (":", "-.", "--", "-")
 _LAST: Final = 11.0
@@ -48,12 +39,10 @@ PICTURES: Final = ("curve", "volume", "delays")
 
 def draw(found: Figures, folder: pathlib.Path) -> None:
     """Draw every picture into a folder, as NAME.svg and NAME.png."""
-    with matplotlib.rc_context(_STYLE):
+    with drawing.style():
         for name, drawn in zip(PICTURES, (_curve, _volume, _delays), strict=True):
             figure = drawn(found)
-            # Without its date, an equal picture is an equal file.
-            figure.savefig(folder / f"{name}.svg", metadata={"Date": None})
-            figure.savefig(folder / f"{name}.png", dpi=150)
+            drawing.save(figure, folder / f"{name}.svg", folder / f"{name}.png")
 
 
 def _curve(found: Figures) -> Figure:
@@ -67,7 +56,7 @@ def _curve(found: Figures) -> Figure:
         row[0].set(ylabel=label)
         for axes, kind in zip(row, KINDS, strict=True):
             points = [each for each in found.curve if each.kind == kind.name]
-            axes.axvline(0, color=_LEVEL, linewidth=1, linestyle=":")
+            axes.axvline(0, color=drawing.GREY, linewidth=1, linestyle=":")
             for rule in reversed(RULES):
                 words, colour, line = _OF_RULE[rule]
                 shares = [share(each)[rule] for each in points]
@@ -106,8 +95,8 @@ def _volume(found: Figures) -> Figure:
 
 
 def _level(axes: Axes, at: float, words: str) -> None:
-    axes.axhline(at, color=_LEVEL, linestyle=":", linewidth=1)
-    axes.annotate(words, (1, at), xycoords=("axes fraction", "data"), color=_LEVEL, va="bottom", ha="right")
+    axes.axhline(at, color=drawing.GREY, linestyle=":", linewidth=1)
+    axes.annotate(words, (1, at), xycoords=("axes fraction", "data"), color=drawing.GREY, va="bottom", ha="right")
 
 
 def _delays(found: Figures) -> Figure:
@@ -115,7 +104,7 @@ def _delays(found: Figures) -> Figure:
     panels = figure.subplots(1, 2, sharey=True)
     for axes, delays in zip(panels, (found.acceptance_delays, found.speed_delays), strict=True):
         _steps(axes, delays)
-        axes.axvline(LIMIT + 1, color=_LEVEL, linestyle=":", linewidth=1)
+        axes.axvline(LIMIT + 1, color=drawing.GREY, linestyle=":", linewidth=1)
         axes.set(xlabel="windows from the onset to the decision", ylim=(-0.02, 1.02), xlim=(0, _LAST))
     panels[0].set(title="acceptance drifts", ylabel="share of services")
     panels[1].set_title("speculation becomes slow")
@@ -132,5 +121,7 @@ def _steps(axes: Axes, delays: Sequence[Delay]) -> None:
         steps = [0.0, *each.windows, _LAST], [0.0, *shares, shares[-1] if shares else 0.0]
         axes.step(*steps, where="post", color=colours[each.name], linestyle=lines[each.volume], linewidth=1)
     keys = [Line2D([], [], color=colour, label=name) for name, colour in colours.items()]
-    keys += [Line2D([], [], color=_LEVEL, linestyle=line, label=f"{each:g} requests") for each, line in lines.items()]
+    keys += [
+        Line2D([], [], color=drawing.GREY, linestyle=line, label=f"{each:g} requests") for each, line in lines.items()
+    ]
     axes.legend(handles=keys, fontsize=7, ncols=2, loc="upper center", bbox_to_anchor=(0.5, -0.16))

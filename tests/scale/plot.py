@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-import matplotlib
+from hack import drawing
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
@@ -15,16 +15,8 @@ from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
 from tests.scale.row import GOALS, Goal
 
-# Okabe and Ito's colours, which people with any colour vision can tell apart.
-_OURS, _SLOWEST, _LEVEL = "#0072B2", "#56B4E9", "#666666"
-_PEERS: Final = (("#D55E00", "s"), ("#CC79A7", "D"), ("#009E73", "^"), ("#E69F00", "v"))
-_STYLE: dict[Any, Any] = {
-    "font.size": 9,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "legend.frameon": False,
-    "svg.hashsalt": "specdec-operator",
-}
+_OURS, _SLOWEST, _LEVEL = drawing.BLUE, drawing.SKY, drawing.GREY
+_PEERS: Final = ((drawing.RED, "s"), (drawing.PINK, "D"), (drawing.GREEN, "^"), (drawing.ORANGE, "v"))
 _WHOLE: Final = 0.995
 """The share of its due reads from which on a peer counts as having made them all."""
 
@@ -70,7 +62,7 @@ def name_of(peer: Row) -> str:
 def draw(found: Mapping[str, Sequence[Row]], *files: pathlib.Path) -> None:
     """Draw the picture into files; their suffixes say in which format."""
     rows, peers = sorted(found["rows"], key=lambda each: each["services"]), found.get("peers", ())
-    with matplotlib.rc_context(_STYLE):
+    with drawing.style():
         figure = Figure(figsize=(10, 6.4), layout="constrained")
         grid = figure.subplots(2, 3, sharex=True)
         for panel, axes in zip(PANELS, grid.flat, strict=True):
@@ -78,9 +70,7 @@ def draw(found: Mapping[str, Sequence[Row]], *files: pathlib.Path) -> None:
         for axes in grid[-1]:
             axes.set_xlabel("services")
         figure.legend(handles=_legend(peers), loc="outside lower center", ncols=3)
-        for file in files:
-            # Without its date, an equal picture is an equal file.
-            figure.savefig(file, dpi=150, metadata={"Date": None} if file.suffix == ".svg" else None)
+        drawing.save(figure, *files)
 
 
 def _panel(axes: Axes, panel: Panel, rows: Sequence[Row], peers: Sequence[Row]) -> None:
