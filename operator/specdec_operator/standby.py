@@ -1,6 +1,12 @@
 """Answers /healthz of a replica that stands by; the one that leads answers through kopf, on the same port."""
 
+from typing import Final
+
 from aiohttp import web
+
+_LEFT: Final = 0.1
+"""Seconds that a connection has left. aiohttp (3.14) drops what is asked over one that is made in the moment of the
+stop, and waits for its end: by default a minute, in which nobody leads."""
 
 
 class StandBy:
@@ -14,7 +20,7 @@ class StandBy:
         """Begins to answer."""
         app = web.Application()
         app.router.add_get("/healthz", _healthy)
-        self._runner = web.AppRunner(app, access_log=None)
+        self._runner = web.AppRunner(app, access_log=None, shutdown_timeout=_LEFT)
         await self._runner.setup()
         await web.TCPSite(self._runner, "0.0.0.0", self._port).start()  # noqa: S104 - as kopf's own
 
