@@ -14,6 +14,7 @@ import aiohttp
 from tests.wire.server import free_ports
 
 _START_SECONDS = 60.0
+_ANSWER = aiohttp.ClientTimeout(total=2.0)
 _ROOT = pathlib.Path(__file__).parents[2]
 
 
@@ -56,13 +57,13 @@ class OperatorProcess:
     async def _healthy(self) -> None:
         """Waits until /healthz answers, so that a slow start on a busy machine is no test's failure."""
         deadline = time.monotonic() + _START_SECONDS
-        async with aiohttp.ClientSession() as session:
+        async with aiohttp.ClientSession(timeout=_ANSWER) as session:
             while time.monotonic() < deadline:
                 try:
                     async with session.get(f"http://127.0.0.1:{self.health_port}/healthz") as answer:
                         if answer.status == 200:
                             return
-                except aiohttp.ClientError:
+                except (aiohttp.ClientError, TimeoutError):
                     await asyncio.sleep(0.1)
         raise AssertionError(f"the operator does not answer /healthz; its log ends: {self.log.read_text()[-2000:]}")
 
@@ -101,7 +102,11 @@ class OperatorProcess:
         return await asyncio.wait_for(process.wait(), 15)
 
     async def __aenter__(self) -> Self:
-        await self.start()
+        try:
+            await self.start()
+        except BaseException:
+            await self.stop(signal.SIGKILL)  # else the next test would have two
+            raise
         return self
 
     async def __aexit__(self, *_: object) -> None:
