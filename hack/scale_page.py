@@ -73,7 +73,8 @@ def _head(found: Mapping[str, Any]) -> Iterator[str]:
     yield ""
     yield (
         f"Measured on {found['at']}, on one machine of {machine['cores']} cores (Linux {machine['kernel']}, Python "
-        f"{machine['python']}) that the operator shared with etcd, kube-apiserver and every stand-in. One run a size."
+        f"{machine['python']}) that the operator shared with etcd, kube-apiserver and every stand-in. "
+        "One run a size, at different times."
     )
     yield ""
     yield "![Cost, delay and memory over the number of services](scale/scale.png)"
