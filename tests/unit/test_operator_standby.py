@@ -1,29 +1,33 @@
 """A replica that begins to lead frees the port at once, whoever asks in that moment."""
 
-import asyncio
-import socket
-import time
+import subprocess
+import sys
 
-import pytest
-
-from specdec_operator.standby import StandBy
 from tests.wire.server import free_ports
 
-_REQUEST = b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n"
+_STOPS = """
+import asyncio, socket, sys, time
+from specdec_operator.standby import StandBy
 
-
-@pytest.mark.parametrize("steps", range(6))
-@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # asyncio leaves one unclosed, at 1 step
-async def test_a_probe_in_the_moment_of_the_stop_does_not_hold_it_up(steps: int) -> None:
-    """aiohttp would wait a minute for its end. steps: of the event loop, between the two."""
-    (port,) = free_ports(1)
+async def stop(port, steps):
     stand_by = StandBy(port)
     await stand_by.start()
     await asyncio.sleep(0.1)
     with socket.create_connection(("127.0.0.1", port)) as probe:
-        probe.sendall(_REQUEST)
+        probe.sendall(b"GET /healthz HTTP/1.1\\r\\nHost: x\\r\\n\\r\\n")
         for _ in range(steps):
             await asyncio.sleep(0)
         begun = time.monotonic()
         await stand_by.stop()
-        assert time.monotonic() - begun < 10
+        return time.monotonic() - begun
+
+print(max(asyncio.run(stop(int(port), steps)) for steps, port in enumerate(sys.argv[1:])))
+"""
+"""A process of its own, because asyncio leaves a connection unclosed that is made in a certain moment of a stop."""
+
+
+def test_a_probe_in_the_moment_of_the_stop_does_not_hold_it_up() -> None:
+    """So many steps of the event loop as there are ports lie between the two; aiohttp would wait a minute after one."""
+    command = [sys.executable, "-c", _STOPS, *map(str, free_ports(8))]
+    done = subprocess.run(command, check=True, capture_output=True, text=True)
+    assert float(done.stdout) < 10
