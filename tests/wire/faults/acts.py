@@ -12,7 +12,7 @@ TOKENS = 400.0
 
 
 def busy(**more: float) -> EngineStandIn:
-    """An engine with traffic, whose drafts are accepted."""
+    """An engine with traffic, whose drafts are accepted unless it is told otherwise."""
     return EngineStandIn(tokens_per_second=TOKENS, **more)  # type: ignore[arg-type]
 
 
@@ -41,7 +41,7 @@ async def rolled_back(world: World, **spec: Any) -> None:
 async def plain_pods(world: World, *, seconds: float = 30.0) -> None:
     """Brings up the pods that a rollback asks for."""
     child = await world.child(speculative=False, seconds=seconds)
-    await world.roll_out(child, EngineStandIn(speculative=False))
+    await world.roll_out(child, busy(speculative=False))
     await world.phase("RolledBack", seconds=seconds)
 
 

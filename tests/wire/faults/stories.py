@@ -3,12 +3,11 @@
 from typing import Final
 
 from tests.wire.api import ISVC, SIS, Object
+from tests.wire.faults.acts import busy
 from tests.wire.faults.points import tokens_of
 from tests.wire.pods import EngineStandIn
 from tests.wire.world import NAME, World, sis
 
-TOKENS: Final = 400.0
-"""Tokens a second of a busy engine: enough for a verdict in a window of a second."""
 QUICK: Final = {"window": "1s"}
 PATIENCE: Final = 90.0
 """Seconds for each step: what is to come must come, however busy the machine."""
@@ -23,7 +22,7 @@ async def rollback(world: World) -> None:
 
 async def watched(world: World) -> EngineStandIn:
     """From nothing to Watching; returns the engine, whose draft is accepted."""
-    engine = EngineStandIn(tokens_per_second=TOKENS)
+    engine = busy()
     await _served(world, engine, sis(guard=QUICK))
     await world.phase("Watching", seconds=PATIENCE)
     return engine
@@ -31,24 +30,24 @@ async def watched(world: World) -> EngineStandIn:
 
 async def taken_out(world: World) -> None:
     """From a draft that is no longer accepted to RolledBack."""
-    await _served(world, EngineStandIn(tokens_per_second=TOKENS, speculative=False), tokens=0)
+    await _served(world, busy(speculative=False), tokens=0)
     await world.phase("RolledBack", seconds=PATIENCE)
 
 
 async def retry(world: World) -> None:
     """After a rollback: the annotation that asks for another try, and a draft that is accepted."""
     await world.api.merge(SIS, world.namespace, NAME, {"metadata": {"annotations": {"specdec.io/retry": "1"}}})
-    await _served(world, EngineStandIn(tokens_per_second=TOKENS))
+    await _served(world, busy())
     await world.phase("Watching", seconds=PATIENCE)
 
 
 async def ladder(world: World) -> None:
     """From nothing to RolledBack in two steps: fewer tokens, and then none."""
-    late = EngineStandIn(tokens_per_second=TOKENS, acceptance=0.3, falls=0.3)
+    late = busy(acceptance=0.3, falls=0.3)
     await _served(world, late, sis(guard=QUICK | {"response": ["ReduceTokens", "RollBack"]}))
     fewer = await world.until("fewer tokens", lambda: _reduced(world), seconds=PATIENCE)
-    await _served(world, EngineStandIn(tokens_per_second=TOKENS, acceptance=0.0, tokens=fewer), tokens=fewer)
-    await _served(world, EngineStandIn(tokens_per_second=TOKENS, speculative=False), tokens=0)
+    await _served(world, busy(acceptance=0.0, tokens=fewer), tokens=fewer)
+    await _served(world, busy(speculative=False), tokens=0)
     await world.phase("RolledBack", seconds=PATIENCE)
 
 

@@ -120,7 +120,7 @@ async def test_nothing_of_an_answer_that_is_no_metrics_is_told(
 
     app = web.Application()
     app.router.add_route("*", "/{path:.*}", answer)
-    runner, (port,) = web.AppRunner(app), free_ports(1)
+    runner, (port,) = web.AppRunner(app, shutdown_timeout=0.1), free_ports(1)
     await runner.setup()
     await web.TCPSite(runner, "127.0.0.1", port).start()
     try:
