@@ -34,9 +34,10 @@ fmt: venv ## Format the code
 
 check: lint type unit wire verify ## What must pass before each commit
 
-lint: venv ## Formatting and lint
+lint: venv ## Formatting and lint, of the workflows too
 	$(VENV)/bin/ruff format --check
 	$(VENV)/bin/ruff check
+	$(RUN) -m hack.workflows
 
 type: venv ## mypy --strict
 	$(VENV)/bin/mypy
@@ -62,18 +63,17 @@ gitops: venv ## Argo CD's and Flux's own code over every state; Flux, Git, opera
 
 SCHEMA := operator/specdec_operator/api/schema.json
 
-generate: venv ## Write crds/, the reference pages and the images' requirements
+generate: venv ## Write crds/, manifests/, the reference pages and the images' requirements
 	$(RUN) -m specdec_operator.api.crd > crds/serving.specdec.io_speculativeinferenceservices.yaml
 	$(RUN) -m specdec_operator.api.crd schema > $(SCHEMA)
 	$(RUN) -m hack.reference
 	$(RUN) -m hack.images lock
-	$(RUN) -m hack.monitoring
 	$(RUN) -m hack.helm manifests
 	$(RUN) -m hack.gitops
 	$(RUN) -m hack.packaging.man
 
 golden: venv ## Rewrite tests/golden; `git diff` is the review
-	SPECDEC_GOLDEN=write $(RUN) -m pytest -q tests/unit/test_operator_render.py tests/unit/test_cli_status_view.py tests/unit/test_chart_render.py tests/gitops/test_page.py tests/gitops/test_argocd_lua.py
+	SPECDEC_GOLDEN=write $(RUN) -m pytest -q tests/unit/render/test_inference_service.py tests/unit/cli/test_status_view.py tests/chart/test_render.py tests/gitops/test_page.py tests/gitops/test_argocd_lua.py
 
 verify: venv ## Fail when a generated file is stale
 	@$(RUN) -m specdec_operator.api.crd | diff -u crds/serving.specdec.io_speculativeinferenceservices.yaml - \
@@ -82,7 +82,6 @@ verify: venv ## Fail when a generated file is stale
 	  || (echo "$(SCHEMA) is stale: run 'make generate' and commit the result." && exit 1)
 	@$(RUN) -m hack.reference verify
 	@$(RUN) -m hack.images verify
-	@$(RUN) -m hack.monitoring verify
 	@$(RUN) -m hack.helm verify
 	@$(RUN) -m hack.gitops verify
 	@$(RUN) -m hack.packaging.man verify
@@ -138,8 +137,8 @@ demo: venv ## The whole story on a real cluster, with measured numbers
 kserve-render: venv ## What the KServe stand-in makes of FILE=isvc.yaml
 	@$(RUN) -m tests.kserve_standin render $(FILE)
 
-chart: venv ## The Helm chart's life cycle with the real Helm on the local cluster (minutes)
-	$(RUN) -m pytest -q tests/unit/test_chart_render.py tests/unit/test_manifests_overlays.py tests/chart
+chart: venv ## The chart with the real Helm: what it renders, and its life cycle on the local cluster (minutes)
+	$(RUN) -m pytest -q tests/chart
 
 docs: venv ## The documentation's site, into dist/site; one warning fails it
 	NO_MKDOCS_2_WARNING=1 $(RUN) -m mkdocs build --quiet --strict

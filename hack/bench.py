@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from rich.console import Console
 from rich.table import Table
 
-from hack.demo import machine
+from hack import machine
 
 _SAMPLE = pathlib.Path(__file__).parents[1] / "manifests" / "samples" / "demo-speculative.yaml"
 _RUNS = 15

@@ -1,15 +1,14 @@
 """Installs the operator on the local cluster: manifests/default with the images that were built here."""
 
 import pathlib
-import sys
 from collections.abc import Mapping
 from typing import Any
 
 import yaml
 
 from hack import images
-from hack.cluster import access, kubectl, paths, shell
-from hack.cluster.errors import ClusterError
+from hack.cluster import kubectl, paths, shell
+from hack.command import run
 from hack.images import content
 
 NAMESPACE = "specdec-system"
@@ -36,7 +35,7 @@ def refs_of(built: images.Refs) -> dict[str, str]:
 
 def ensure(built: images.Refs) -> None:
     """Applies everything and waits for the operator. Safe to call again. Raises ClusterError with kubectl's words."""
-    kubeconfig = access.kubeconfig()
+    kubeconfig = kubectl.config()
     scratch = paths.layout().run / "install"
     rendered = shell.run(kubectl.command(kubeconfig, "kustomize", str(_MANIFESTS)))
     objects = with_images([each for each in yaml.safe_load_all(rendered) if each], refs_of(built))
@@ -49,15 +48,12 @@ def ensure(built: images.Refs) -> None:
     shell.run(command, timeout=_WAIT_SECONDS + 10)
 
 
-def main() -> None:
+def main(_: list[str]) -> int:
     """Installs with the images that are built from this tree."""
-    try:
-        ensure(images.refs())
-    except ClusterError as error:
-        print(f"error: {error}", file=sys.stderr)
-        raise SystemExit(1) from None
+    ensure(images.refs())
     print(f"the operator runs in namespace {NAMESPACE}")
+    return 0
 
 
 if __name__ == "__main__":
-    main()
+    run(main)

@@ -5,13 +5,11 @@ Makes a Modelcar of a model's folder and pushes it to the registry in the image'
 NODE=yes puts it onto the local cluster's node instead. docs/modelcar.md says how to serve it.
 """
 
-from __future__ import annotations
-
 import sys
 import time
 from pathlib import Path
 
-from hack.cluster.errors import ClusterError
+from hack.command import run
 from hack.images import delivery, modelcar, tool
 
 _NODE, _NO_PUSH = "--node", "--no-push"
@@ -44,7 +42,4 @@ def main(words: list[str]) -> int:
 
 
 if __name__ == "__main__":
-    try:
-        sys.exit(main(sys.argv[1:]))
-    except ClusterError as error:
-        sys.exit(f"error: {error}")
+    run(main)

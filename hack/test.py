@@ -1,8 +1,8 @@
 """Runs every layer of tests that this machine can run, and says what it could not run and why.
 
-Layers: unit (pure), wire (real etcd and kube-apiserver on loopback), gitops (Argo CD's and Flux's own code),
-browser (a real Chromium), faults (wire tests in which something breaks), chart (real Helm on a real node), node (real
-kubelet, real vLLM). A cluster that was not up before is taken down again.
+Layers: unit (pure), wire (real etcd and kube-apiserver on loopback), gitops (Argo CD's and Flux's own code), chart (the
+real Helm; its life cycle needs a real node), browser (a real Chromium), faults (wire tests in which something breaks),
+node (real kubelet, real vLLM). A cluster that was not up before is taken down again.
 """
 
 import os
@@ -29,19 +29,9 @@ _MINUTES = 85
 """A run has 90: what does not fit into these any more is left out, and named."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Late:
-    """Node tests that are run where there is time. minutes: what they take."""
-
-    layer: str
-    path: str
-    minutes: int
-
-
-_LATE = (
-    Late(layer="node, methods", path="tests/node/test_methods.py", minutes=12),
-    Late(layer="node, faults", path="tests/node/test_faults.py", minutes=12),
-)
+# Node tests that are run where there is time, and the minutes that they take
+_LATE = (("node, methods", "tests/node/test_methods.py", 12), ("node, faults", "tests/node/test_faults.py", 12))
+_LIFE_CYCLE = "tests/chart/test_life_cycle.py"
 _FAULTS = ("tests/wire/faults", "tests/wire/test_soak.py")
 
 
@@ -63,6 +53,7 @@ def main() -> int:
     results = [
         _pytest("unit and wire", "-n", "4", *(f"--ignore={each}" for each in _FAULTS), "tests/unit", "tests/wire"),
         _pytest("gitops", "-n", "2", "tests/gitops"),
+        _pytest("chart", "-n", "2", f"--ignore={_LIFE_CYCLE}", "tests/chart"),
         _pytest("browser", "-n", "2", "tests/browser"),
         _pytest("faults", "-n", "6", *_FAULTS),
     ]
@@ -96,7 +87,7 @@ def _node(begun: float) -> list[Result]:
             results.append(_prepare(layer, module))
             if results[-1].failed:
                 return results
-        results.append(_pytest("chart", "tests/chart"))  # before an operator is there by other means
+        results.append(_pytest("chart, life cycle", _LIFE_CYCLE))  # before an operator is there by other means
         results.append(_prepare(*_INSTALL))
         return results if results[-1].failed else [*results, *_engine(begun)]
     finally:
@@ -106,14 +97,14 @@ def _node(begun: float) -> list[Result]:
 
 def _engine(begun: float) -> list[Result]:
     """The node tests: those that take long come last, and only where there is time."""
-    results = [_pytest("node", *(f"--ignore={each.path}" for each in _LATE), "tests/node")]
-    for each in _LATE:
+    results = [_pytest("node", *(f"--ignore={path}" for _, path, _ in _LATE), "tests/node")]
+    for layer, path, minutes in _LATE:
         spent = (time.monotonic() - begun) / 60
-        if spent + each.minutes <= _MINUTES:
-            results.append(_pytest(each.layer, each.path))
+        if spent + minutes <= _MINUTES:
+            results.append(_pytest(layer, path))
         else:
-            lost = f"not run: {spent:.0f} of {_MINUTES} minutes are over; pytest {each.path}"
-            results.append(Result(layer=each.layer, seconds=0.0, lost=lost))
+            lost = f"not run: {spent:.0f} of {_MINUTES} minutes are over; pytest {path}"
+            results.append(Result(layer=layer, seconds=0.0, lost=lost))
     return results
 
 
@@ -146,11 +137,7 @@ def counted(layer: str, seconds: float, report: str, code: int) -> Result:
     )
     failed = failures + errors
     return Result(
-        layer=layer,
-        seconds=seconds,
-        passed=total - failed - skipped,
-        failed=failed or int(code != 0),
-        skipped=skipped,
+        layer=layer, seconds=seconds, passed=total - failed - skipped, failed=failed or int(code != 0), skipped=skipped
     )
 
 

@@ -37,4 +37,11 @@ CASES: Final[dict[str, dict[str, Any]]] = {
         "runtimes.nvidia.enabled": False,
         "runtimes.ascend.enabled": False,
     },
+    "sharded": {
+        "shards": 3,
+        "crds.install": False,
+        "runtimes.cpu.enabled": False,
+        "runtimes.nvidia.enabled": False,
+        "runtimes.ascend.enabled": False,
+    },
 }

@@ -9,7 +9,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from hack.cluster import access, kserve, kubectl, lifecycle, paths, status
+from hack.cluster import kserve, kubectl, lifecycle, paths, status
 from hack.cluster.errors import ClusterError
 from hack.cluster.record import Driver
 
@@ -56,7 +56,7 @@ def show_status() -> None:
 @app.command()
 def env() -> None:
     """Print lines for `eval`: after them, plain kubectl speaks to the cluster."""
-    for line in access.shell_lines():
+    for line in kubectl.shell_lines():
         say(line)
 
 
@@ -65,7 +65,7 @@ def run_kubectl() -> None:
     """Run kubectl against the cluster."""
     # Taken from the process, not from typer, which swallows the `--` of `exec POD -- COMMAND`.
     words = sys.argv[sys.argv.index("kubectl") + 1 :]
-    command = kubectl.command(access.kubeconfig(), *words)
+    command = kubectl.command(kubectl.config(), *words)
     raise typer.Exit(subprocess.run(command, check=False).returncode)
 
 

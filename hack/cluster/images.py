@@ -1,9 +1,9 @@
 """Puts images onto the cluster, from an archive or from the store of the tool that built them."""
 
 import pathlib
-import tempfile
+import shutil
 
-from hack.cluster import containers, engine, kind, paths, record, shell
+from hack.cluster import containers, kind, paths, record, shell
 from hack.cluster.errors import ClusterError
 from hack.cluster.record import Driver
 
@@ -12,35 +12,27 @@ _LOAD_SECONDS = 900
 
 def load(archive_or_ref: str | pathlib.Path) -> None:
     """Put an image onto the node: a docker or OCI archive, or a name known to buildah, podman or docker."""
-    driver = _driver()
     archive = pathlib.Path(archive_or_ref)
-    if driver is Driver.KIND:
+    if record.running().driver is Driver.KIND:
         _load_on_kind(archive_or_ref)
     elif archive.is_file():
         containers.load(paths.layout(), archive)
     else:
         ref = str(archive_or_ref)
-        containers.load_from(paths.layout(), engine.export(engine.holder(ref), ref))
+        containers.load_from(paths.layout(), export(holder(ref), ref))
 
 
 def has(ref: str) -> bool:
     """Tell whether the node has an image of this name."""
-    if _driver() is Driver.KIND:
+    if record.running().driver is Driver.KIND:
         return shell.ask(kind.on_node("crictl", "inspecti", ref)).code == 0
     return ref in containers.image_names(paths.layout())
 
 
 def rename(ref: str, name: str) -> None:
     """Give an image of the single node another name too. On kind the charts bring what they need by themselves."""
-    if _driver() is Driver.NODE:
+    if record.running().driver is Driver.NODE:
         shell.run(containers.client(paths.layout(), "images", "tag", "--force", ref, name))
-
-
-def _driver() -> Driver:
-    known = record.read(paths.layout())
-    if known is None:
-        raise ClusterError("images are loaded onto a running cluster, and none is up: run `python -m hack.cluster up`")
-    return known.driver
 
 
 def _load_on_kind(archive_or_ref: str | pathlib.Path) -> None:
@@ -50,15 +42,23 @@ def _load_on_kind(archive_or_ref: str | pathlib.Path) -> None:
         shell.run(kind.load_archive(given), timeout=_LOAD_SECONDS, env=kind.environment())
         return
     ref = str(archive_or_ref)
-    with tempfile.TemporaryDirectory(dir=_scratch()) as folder:
+    with paths.scratch() as folder:
         archive = pathlib.Path(folder) / "image.tar"
         written = ["dd", f"of={archive}", "bs=1M", "status=none"]
-        shell.pipe(engine.export(engine.holder(ref), ref), written, timeout=_LOAD_SECONDS)
+        shell.pipe(export(holder(ref), ref), written, timeout=_LOAD_SECONDS)
         shell.run(kind.load_archive(archive), timeout=_LOAD_SECONDS, env=kind.environment())
 
 
-def _scratch() -> pathlib.Path:
-    """An engine image has gigabytes, more than many a /tmp."""
-    folder = paths.cache() / "images"
-    folder.mkdir(parents=True, exist_ok=True)
-    return folder
+def holder(ref: str) -> str:
+    """Return the first tool in whose store the image is."""
+    for name in ("buildah", *shell.ENGINES):
+        if shutil.which(name) and shell.ask([name, "inspect", "--type=image", ref], timeout=30).code == 0:
+            return name
+    raise ClusterError(f"no image {ref} is known to buildah, podman or docker, and no file has that name")
+
+
+def export(tool: str, ref: str) -> list[str]:
+    """Return the command that writes an image to its standard output. Compressing it would only cost time."""
+    if tool == "docker":
+        return ["docker", "save", ref]
+    return [tool, "push", "--quiet", "--disable-compression", ref, f"docker-archive:/dev/stdout:{ref}"]

@@ -8,57 +8,27 @@ from typing import Any
 
 import yaml
 
-from hack.cluster import binaries, engine, paths, shell, teardown, versions
+from hack.cluster import binaries, paths, shell, teardown, versions
 from hack.cluster.errors import ClusterError
 from hack.cluster.paths import Layout
 
 NAME = "specdec"
 _NODE = f"{NAME}-control-plane"
-_TOOLS = {
-    "kind": f"sigs.k8s.io/kind@v{versions.KIND}",
-    "helm": f"helm.sh/helm/v4/cmd/helm@v{versions.HELM}",
-}
+_TOOLS = {"kind": f"sigs.k8s.io/kind@v{versions.KIND}", "helm": f"helm.sh/helm/v4/cmd/helm@v{versions.HELM}"}
 _PATIENCE = "10m"
 _CONFIG = "kind.yaml"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Chart:
-    """One Helm release."""
-
-    release: str
-    namespace: str
-    address: str
-    version: str
-    settings: tuple[str, ...] = ()
-
-
-_CHARTS = (
-    _Chart(
-        release="cert-manager",
-        namespace="cert-manager",
-        address="oci://quay.io/jetstack/charts/cert-manager",
-        version=f"v{versions.CERT_MANAGER}",
-        settings=("crds.enabled=true",),
-    ),
-    _Chart(
-        release="kserve-crd",
-        namespace="kserve",
-        address="oci://ghcr.io/kserve/charts/kserve-crd",
-        version=f"v{versions.KSERVE}",
-    ),
-    _Chart(
-        release="kserve-resources",
-        namespace="kserve",
-        address="oci://ghcr.io/kserve/charts/kserve-resources",
-        version=f"v{versions.KSERVE}",
-        settings=(
-            "kserve.controller.deploymentMode=Standard",
-            "kserve.controller.gateway.disableIngressCreation=true",
-            "kserve.controller.gateway.disableIstioVirtualHost=true",
-        ),
-    ),
+_JETSTACK, _KSERVE = "oci://quay.io/jetstack/charts", "oci://ghcr.io/kserve/charts"
+_STANDARD = (
+    "kserve.controller.deploymentMode=Standard",
+    "kserve.controller.gateway.disableIngressCreation=true",
+    "kserve.controller.gateway.disableIstioVirtualHost=true",
 )
+# Helm release -> namespace, chart, version, settings
+_CHARTS = {
+    "cert-manager": ("cert-manager", f"{_JETSTACK}/cert-manager", f"v{versions.CERT_MANAGER}", ("crds.enabled=true",)),
+    "kserve-crd": ("kserve", f"{_KSERVE}/kserve-crd", f"v{versions.KSERVE}", ()),
+    "kserve-resources": ("kserve", f"{_KSERVE}/kserve-resources", f"v{versions.KSERVE}", _STANDARD),
+}
 
 
 def tool(name: str, say: Callable[[str], None] = print) -> pathlib.Path:
@@ -74,7 +44,7 @@ def tool(name: str, say: Callable[[str], None] = print) -> pathlib.Path:
 
 def environment() -> dict[str, str]:
     """The environment for kind: with podman alone, kind must be told."""
-    extra = {"KIND_EXPERIMENTAL_PROVIDER": "podman"} if engine.usable() == "podman" else {}
+    extra = {"KIND_EXPERIMENTAL_PROVIDER": "podman"} if shell.container_engine() == "podman" else {}
     return os.environ | extra
 
 
@@ -103,7 +73,7 @@ def load_archive(archive: pathlib.Path) -> list[str]:
 
 def on_node(*words: str) -> list[str]:
     """Run a command on the node, which is itself a container."""
-    return [engine.usable() or "docker", "exec", _NODE, *words]
+    return [shell.container_engine() or "docker", "exec", _NODE, *words]
 
 
 def charts(helm: pathlib.Path, kubeconfig: pathlib.Path) -> list[list[str]]:
@@ -111,12 +81,12 @@ def charts(helm: pathlib.Path, kubeconfig: pathlib.Path) -> list[list[str]]:
     common = [f"--kubeconfig={kubeconfig}", "--create-namespace", "--wait", f"--timeout={_PATIENCE}"]
     return [
         [
-            *(str(helm), "upgrade", "--install", chart.release, chart.address),
-            *(f"--namespace={chart.namespace}", f"--version={chart.version}"),
+            *(str(helm), "upgrade", "--install", release, chart),
+            *(f"--namespace={namespace}", f"--version={version}"),
             *common,
-            *(f"--set={setting}" for setting in chart.settings),
+            *(f"--set={each}" for each in settings),
         ]
-        for chart in _CHARTS
+        for release, (namespace, chart, version, settings) in _CHARTS.items()
     ]
 
 

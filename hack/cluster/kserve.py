@@ -9,7 +9,7 @@ import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from hack.cluster import kubectl, netns, packages, paths, pki, process, ready, record, shell
+from hack.cluster import kubectl, netns, packages, pki, process, record, shell
 from hack.cluster.errors import ClusterError
 from hack.cluster.paths import Layout
 from hack.cluster.record import Flavour
@@ -41,17 +41,16 @@ class Choice:
 def chosen(environment: Mapping[str, str] | None = None) -> Choice:
     """Read KSERVE_MANAGER and KSERVE_CRDS; each must point to something that exists."""
     given = os.environ if environment is None else environment
-    manager = _existing(given, "KSERVE_MANAGER", "an executable file", _executable)
-    crds = _existing(given, "KSERVE_CRDS", "a folder with YAML files", _has_yaml)
+    manager = _existing(
+        given, "KSERVE_MANAGER", "an executable file", lambda path: path.is_file() and os.access(path, os.X_OK)
+    )
+    crds = _existing(given, "KSERVE_CRDS", "a folder with YAML files", lambda path: any(path.glob("*.yaml")))
     return Choice(flavour=Flavour.REAL if manager else Flavour.STAND_IN, manager=manager, crds=crds)
 
 
 def flavour() -> Flavour:
     """Tell whose controller the running cluster has."""
-    known = record.read(paths.layout())
-    if known is None:
-        raise ClusterError("no cluster is up: run `python -m hack.cluster up`")
-    return known.kserve
+    return record.running().kserve
 
 
 def crd_files(extra: pathlib.Path | None) -> list[pathlib.Path]:
@@ -100,17 +99,11 @@ class Controller:
         kubectl.wait_established(self.layout.kubeconfig, [crd_name(file) for file in files])
 
     def _start_stand_in(self) -> None:
-        words = [
-            sys.executable,
-            "-m",
-            "tests.kserve_standin",
-            "run",
-            f"--kubeconfig={self.layout.inner_kubeconfig}",
-        ]
+        words = [sys.executable, "-m", "tests.kserve_standin", "run", f"--kubeconfig={self.layout.inner_kubeconfig}"]
         log = self.layout.log / f"{PROCESS}.log"
         told = log.stat().st_size if log.exists() else 0
         self._spawn(words, {"PYTHONPATH": str(REPOSITORY)})
-        ready.until(
+        process.until(
             "first line of the KServe stand-in",  # it has no port to ask; this line says that it has begun
             lambda: _STAND_IN_LINE in log.read_bytes()[told:],
             layout=self.layout,
@@ -130,12 +123,8 @@ class Controller:
             "TMPDIR": str(scratch),
         }
         self._spawn([str(self.choice.manager)], environment)
-        ready.until(
-            "answer from the KServe controller",
-            self._healthy,
-            layout=self.layout,
-            needs=(PROCESS,),
-            timeout=60,
+        process.until(
+            "answer from the KServe controller", self._healthy, layout=self.layout, needs=(PROCESS,), timeout=60
         )
 
     def _healthy(self) -> bool:
@@ -162,11 +151,3 @@ def _existing(
     if not fits(path):
         raise ClusterError(f"{name}={value} must be {what}; unset it to use the project's own")
     return path
-
-
-def _executable(path: pathlib.Path) -> bool:
-    return path.is_file() and os.access(path, os.X_OK)
-
-
-def _has_yaml(path: pathlib.Path) -> bool:
-    return path.is_dir() and any(path.glob("*.yaml"))

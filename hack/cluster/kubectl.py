@@ -1,15 +1,46 @@
-"""Talks to the cluster through the kubectl that was built for it."""
+"""Talks to the cluster through the kubectl that was built for it, and says how others reach it."""
 
+import http.client
 import json
 import pathlib
+import shlex
+import ssl
 import time
 from collections.abc import Sequence
 from typing import Any
 
-from hack.cluster import binaries, shell
+from hack.cluster import binaries, paths, shell
 from hack.cluster.errors import ClusterError
 
 MANAGER = "specdec-cluster"
+
+
+def config() -> pathlib.Path:
+    """Return the kubeconfig of the running cluster, for clients on this machine."""
+    layout = paths.layout()
+    if not layout.record.exists():
+        raise ClusterError("no cluster is up: run `python -m hack.cluster up` (make cluster-up)")
+    return layout.kubeconfig
+
+
+def shell_lines() -> list[str]:
+    """Lines for `eval`: after them, plain `kubectl` speaks to this cluster."""
+    program = binaries.ensure("kubectl")["kubectl"]
+    quoted, folder = shlex.quote(str(config())), shlex.quote(str(program.parent))
+    return [f"export KUBECONFIG={quoted}", f"export PATH={folder}:$PATH"]
+
+
+def api_ready(port: int, authority: pathlib.Path, path: str = "/readyz") -> bool:
+    """Ask the API server itself, without a client program: this runs ten times a second while it starts."""
+    context = ssl.create_default_context(cafile=str(authority))
+    connection = http.client.HTTPSConnection("127.0.0.1", port, timeout=5, context=context)
+    try:
+        connection.request("GET", path)
+        return connection.getresponse().status == http.HTTPStatus.OK
+    except (OSError, http.client.HTTPException):
+        return False
+    finally:
+        connection.close()
 
 
 def command(kubeconfig: pathlib.Path, *words: str) -> list[str]:

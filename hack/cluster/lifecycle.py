@@ -8,11 +8,11 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 
-from hack.cluster import binaries, engine, kind, kserve, paths, record, status, teardown, versions
+from hack.cluster import binaries, kind, kserve, paths, record, shell, status, teardown, versions
 from hack.cluster.errors import ClusterError
 from hack.cluster.paths import Layout
 from hack.cluster.record import Driver, Flavour, Record
-from hack.cluster.single import Node, Step
+from hack.cluster.single import Node, Steps
 
 Say = Callable[[str], None]
 
@@ -47,7 +47,7 @@ def down(say: Say) -> None:
 
 def pick() -> Driver:
     """Choose what this machine can run."""
-    if engine.usable():
+    if shell.container_engine():
         return Driver.KIND
     require_root()
     return Driver.NODE
@@ -85,11 +85,11 @@ def _switch_kserve(layout: Layout, known: Record, wanted: kserve.Choice, say: Sa
     ):
         return
     controller = kserve.Controller(layout=layout, choice=wanted)
-    _run((Step(name=f"KServe ({wanted.flavour})", act=controller.start),), say)
+    _run({f"KServe ({wanted.flavour})": controller.start}, say)
     record.write(layout, replace(known, kserve=wanted.flavour, kserve_detail=wanted.detail))
 
 
-def _steps(layout: Layout, driver: Driver, wanted: kserve.Choice, say: Say) -> tuple[Step, ...]:
+def _steps(layout: Layout, driver: Driver, wanted: kserve.Choice, say: Say) -> Steps:
     if driver is Driver.KIND:
         return _kind_steps(layout, wanted, say)
     require_root()
@@ -97,21 +97,15 @@ def _steps(layout: Layout, driver: Driver, wanted: kserve.Choice, say: Say) -> t
     if wanted.flavour is Flavour.NONE:
         return steps
     controller = kserve.Controller(layout=layout, choice=wanted)
-    return (*steps, Step(name=f"KServe ({wanted.flavour})", act=controller.start))
+    return {**steps, f"KServe ({wanted.flavour})": controller.start}
 
 
-def _kind_steps(layout: Layout, wanted: kserve.Choice, say: Say) -> tuple[Step, ...]:
+def _kind_steps(layout: Layout, wanted: kserve.Choice, say: Say) -> Steps:
     if wanted.manager:
         say("KSERVE_MANAGER is not used on kind: the charts install the real KServe anyway")
     cluster = kind.KindCluster(layout=layout, say=say)
-    steps = (
-        Step(name="programs", act=cluster.fetch_tools),
-        Step(name="clean up", act=cluster.take_down),
-        Step(name="kind", act=cluster.start),
-    )
-    if wanted.flavour is Flavour.NONE:
-        return steps
-    return (*steps, Step(name="KServe (real)", act=cluster.install_kserve))
+    steps = {"programs": cluster.fetch_tools, "clean up": cluster.take_down, "kind": cluster.start}
+    return steps if wanted.flavour is Flavour.NONE else {**steps, "KServe (real)": cluster.install_kserve}
 
 
 def _write_record(layout: Layout, driver: Driver, wanted: kserve.Choice) -> None:
@@ -128,12 +122,12 @@ def _write_record(layout: Layout, driver: Driver, wanted: kserve.Choice) -> None
     )
 
 
-def _run(steps: tuple[Step, ...], say: Say) -> None:
+def _run(steps: Steps, say: Say) -> None:
     begun = time.monotonic()
-    for step in steps:
+    for name, act in steps.items():
         started = time.monotonic()
-        step.act()
-        say(f"{step.name:<20}{time.monotonic() - started:7.1f} s")
+        act()
+        say(f"{name:<20}{time.monotonic() - started:7.1f} s")
     say(f"{'together':<20}{time.monotonic() - begun:7.1f} s")
 
 

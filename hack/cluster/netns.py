@@ -41,13 +41,8 @@ def setup_commands() -> list[list[str]]:
     ]
 
 
-def exists(namespace: pathlib.Path) -> bool:
-    """Tell whether the file holds a namespace, and is not just the empty file that is left without one."""
-    return inode(namespace) is not None
-
-
 def inode(namespace: pathlib.Path) -> int | None:
-    """Return the number by which the kernel knows the namespace."""
+    """The number by which the kernel knows the namespace; None for the empty file that is left without one."""
     try:
         found = namespace.stat()
     except FileNotFoundError:

@@ -1,7 +1,6 @@
 """The distribution's share: programs that are not built here. Installs what Debian lacks, or names it."""
 
 import os
-import pathlib
 import shutil
 from collections.abc import Callable
 
@@ -43,13 +42,16 @@ def ensure(say: Callable[[str], None]) -> None:
     if shutil.which("apt-get") is None:
         raise ClusterError(f"the local node needs {', '.join(wanted)} (names of Debian packages): install them first")
     say(f"installing {', '.join(wanted)}")
-    environment = os.environ | {"DEBIAN_FRONTEND": "noninteractive"}
-    if not any(pathlib.Path("/var/lib/apt/lists").glob("*Packages*")):
-        shell.run(["apt-get", "update", "-qq"], timeout=300, env=environment)
-    install = ["apt-get", "install", "-y", "-qq", "--no-install-recommends", *wanted]
-    if shell.ask(install, timeout=600, env=environment).code != 0:
-        # A list that is a few weeks old names versions that the mirror no longer has.
-        shell.run(["apt-get", "update", "-qq"], timeout=300, env=environment)
-        shell.run(install, timeout=600, env=environment)
+    install(*wanted)
     if left := missing():
         raise ClusterError(f"apt-get installed {', '.join(wanted)}, yet {', '.join(left)} still cannot be found")
+
+
+def install(*wanted: str) -> None:
+    """Have apt-get install packages."""
+    environment = os.environ | {"DEBIAN_FRONTEND": "noninteractive"}
+    command = ["apt-get", "install", "-y", "-qq", "--no-install-recommends", *wanted]
+    if shell.ask(command, timeout=600, env=environment).code != 0:
+        # There is no list, or one that is a few weeks old and names versions that the mirror no longer has.
+        shell.run(["apt-get", "update", "-qq"], timeout=300, env=environment)
+        shell.run(command, timeout=600, env=environment)

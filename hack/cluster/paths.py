@@ -3,7 +3,7 @@
 import hashlib
 import os
 import pathlib
-from dataclasses import dataclass
+import tempfile
 
 
 def cache() -> pathlib.Path:
@@ -12,71 +12,31 @@ def cache() -> pathlib.Path:
     return (pathlib.Path(chosen) if chosen else pathlib.Path.home() / ".cache" / "specdec-operator").resolve()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+def scratch() -> tempfile.TemporaryDirectory[str]:
+    """A folder for the length of a block. An engine image has gigabytes, more than many a /tmp."""
+    folder = cache() / "images"
+    folder.mkdir(parents=True, exist_ok=True)
+    return tempfile.TemporaryDirectory(dir=folder)
+
+
 class Layout:
-    """The folders of one cluster."""
+    """The places of one cluster."""
 
-    root: pathlib.Path
-
-    @property
-    def name(self) -> str:
-        """What this cluster is called in places shared with others: two caches are two clusters."""
-        return f"specdec-{hashlib.sha256(str(self.root).encode()).hexdigest()[:8]}"
-
-    @property
-    def run(self) -> pathlib.Path:
-        """State of the running cluster: keys, etcd data, sockets, mounts. Removed by `down`."""
-        return self.root / "run"
-
-    @property
-    def log(self) -> pathlib.Path:
-        """Logs of the last start; kept by `down`."""
-        return self.root / "log"
-
-    @property
-    def images(self) -> pathlib.Path:
-        """containerd's store; kept by `down`, so that images are imported once."""
-        return self.root / "containerd"
-
-    @property
-    def pki(self) -> pathlib.Path:
-        """Keys and certificates."""
-        return self.run / "pki"
-
-    @property
-    def conf(self) -> pathlib.Path:
-        """Rendered configuration files."""
-        return self.run / "conf"
-
-    @property
-    def processes(self) -> pathlib.Path:
-        """One identity file for each process."""
-        return self.run / "processes"
-
-    @property
-    def namespace(self) -> pathlib.Path:
-        """The network namespace, held open as a mounted file."""
-        return self.run / "netns"
-
-    @property
-    def socket(self) -> pathlib.Path:
-        """containerd's socket."""
-        return self.run / "containerd.sock"
-
-    @property
-    def kubeconfig(self) -> pathlib.Path:
-        """For clients in the machine's own network namespace."""
-        return self.run / "kubeconfig"
-
-    @property
-    def inner_kubeconfig(self) -> pathlib.Path:
-        """For clients inside the cluster's network namespace."""
-        return self.run / "kubeconfig.inner"
-
-    @property
-    def record(self) -> pathlib.Path:
-        """Written last by `up`: its presence says that the start was completed."""
-        return self.run / "cluster.json"
+    def __init__(self, *, root: pathlib.Path) -> None:
+        self.root = root
+        # What it is called in places shared with others: two caches are two clusters.
+        self.name = f"specdec-{hashlib.sha256(str(root).encode()).hexdigest()[:8]}"
+        self.log = root / "log"  # of the last start; kept by `down`
+        self.images = root / "containerd"  # its store; kept by `down`, so that images are imported once
+        self.run = root / "run"  # state of the running cluster: keys, etcd data, sockets, mounts; removed by `down`
+        self.pki = self.run / "pki"  # keys and certificates
+        self.conf = self.run / "conf"  # rendered configuration files
+        self.processes = self.run / "processes"  # one identity file for each process
+        self.namespace = self.run / "netns"  # the network namespace, held open as a mounted file
+        self.socket = self.run / "containerd.sock"
+        self.kubeconfig = self.run / "kubeconfig"  # for clients in the machine's own network namespace
+        self.inner_kubeconfig = self.run / "kubeconfig.inner"  # for clients inside the cluster's
+        self.record = self.run / "cluster.json"  # written last by `up`: where it is, the start is complete
 
 
 def layout() -> Layout:

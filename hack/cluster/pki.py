@@ -1,6 +1,10 @@
-"""Keys and certificates of one cluster, made by openssl and thrown away by `down`."""
+"""Keys, certificates and kubeconfigs of one cluster, made by openssl and thrown away by `down`."""
 
+import base64
+import os
 import pathlib
+
+import yaml
 
 from hack.cluster import netns, shell
 
@@ -58,3 +62,28 @@ def _signed(folder: pathlib.Path, name: str, subject: str, extensions: dict[str,
     authority = ["-CA", str(folder / "ca.crt"), "-CAkey", str(folder / "ca.key"), "-CAcreateserial"]
     signing = ["openssl", "x509", "-req", "-in", str(request), *authority, "-days", "3650"]
     shell.run([*signing, "-out", str(certificate), "-extfile", str(extension_file)])
+
+
+def write_kubeconfig(target: pathlib.Path, *, server: str, pki: pathlib.Path, who: str) -> None:
+    """Write a kubeconfig for one of the certificates in `pki`; its keys are inside, and only its owner may read it."""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    text = yaml.safe_dump(_kubeconfig(server=server, pki=pki, who=who), sort_keys=False)
+    with os.fdopen(os.open(target, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as handle:
+        handle.write(text)
+
+
+def _kubeconfig(*, server: str, pki: pathlib.Path, who: str) -> dict[str, object]:
+    cluster = {"server": server, "certificate-authority-data": _encoded(pki / "ca.crt")}
+    user = {"client-certificate-data": _encoded(pki / f"{who}.crt"), "client-key-data": _encoded(pki / f"{who}.key")}
+    return {
+        "apiVersion": "v1",
+        "kind": "Config",
+        "clusters": [{"name": "specdec", "cluster": cluster}],
+        "users": [{"name": who, "user": user}],
+        "contexts": [{"name": "specdec", "context": {"cluster": "specdec", "user": who}}],
+        "current-context": "specdec",
+    }
+
+
+def _encoded(file: pathlib.Path) -> str:
+    return base64.b64encode(file.read_bytes()).decode()

@@ -8,10 +8,14 @@ import pathlib
 import signal
 import subprocess
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 
+from hack.cluster.errors import ClusterError
+from hack.cluster.paths import Layout
+
 _STATE_FIELD, _START_FIELD = 2, 21
+_LOG_LINES = 8
 _BOOT = pathlib.Path("/proc/sys/kernel/random/boot_id")
 
 
@@ -114,6 +118,29 @@ def wait_gone(identities: Iterable[Identity], *, timeout: float) -> list[Identit
             break
         time.sleep(0.02)
     return left
+
+
+def until(what: str, probe: Callable[[], bool], *, layout: Layout, needs: Iterable[str], timeout: float) -> None:
+    """Poll until the probe holds; stop early when one of the processes it depends on has ended."""
+    deadline = time.monotonic() + timeout
+    names = tuple(needs)
+    while not probe():
+        for name in names:
+            if not alive(recall(layout.processes, name)):
+                raise ClusterError(f"{name} ended while waiting for {what}. {_log_end(layout, name)}")
+        if time.monotonic() >= deadline:
+            ends = " ".join(_log_end(layout, name) for name in names)
+            raise ClusterError(f"no {what} within {timeout:.0f} s. {ends}")
+        time.sleep(0.1)
+
+
+def _log_end(layout: Layout, name: str) -> str:
+    file = layout.log / f"{name}.log"
+    try:
+        lines = file.read_text(errors="replace").splitlines()[-_LOG_LINES:]
+    except FileNotFoundError:
+        return f"{file} does not exist."
+    return f"{file} ends with:\n" + "\n".join(lines)
 
 
 def _signal(identity: Identity, number: signal.Signals) -> None:

@@ -4,6 +4,8 @@ import json
 from dataclasses import asdict, dataclass
 from enum import StrEnum
 
+from hack.cluster import paths
+from hack.cluster.errors import ClusterError
 from hack.cluster.paths import Layout
 
 
@@ -46,3 +48,10 @@ def read(layout: Layout) -> Record | None:
         return Record(**fields | {"driver": Driver(fields["driver"]), "kserve": Flavour(fields["kserve"])})
     except (FileNotFoundError, ValueError, TypeError, KeyError):
         return None
+
+
+def running() -> Record:
+    """Return the record of this machine's cluster. Raises ClusterError where none is up."""
+    if (known := read(paths.layout())) is None:
+        raise ClusterError("no cluster is up: run `python -m hack.cluster up`")
+    return known

@@ -1,5 +1,6 @@
 """Runs a command to its end and turns a failure into one sentence. What runs on is process.py's."""
 
+import shutil
 import subprocess
 import tempfile
 from collections.abc import Mapping, Sequence
@@ -8,6 +9,7 @@ from dataclasses import dataclass
 from hack.cluster.errors import ClusterError
 
 _WORDS = 600
+ENGINES = ("docker", "podman")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,13 +25,7 @@ def ask(argv: Sequence[str], *, timeout: float = 60.0, env: Mapping[str, str] | 
     """Run a command and return its answer, whatever it is; 127 is an absent program, 124 a hanging one."""
     try:
         done = subprocess.run(
-            list(argv),
-            capture_output=True,
-            text=True,
-            timeout=timeout,
-            env=env,
-            check=False,
-            stdin=subprocess.DEVNULL,
+            list(argv), capture_output=True, text=True, timeout=timeout, env=env, check=False, stdin=subprocess.DEVNULL
         )
     except FileNotFoundError:
         return Answer(code=127, out="", err=f"{argv[0]}: not found")
@@ -70,3 +66,8 @@ def run(argv: Sequence[str], *, timeout: float = 60.0, env: Mapping[str, str] | 
         words = (answer.err.strip() or answer.out.strip())[-_WORDS:]
         raise ClusterError(f"`{' '.join(argv)}` ended with code {answer.code}: {words}")
     return answer.out
+
+
+def container_engine() -> str | None:
+    """Return the first container engine that answers: a client program without its service is not one."""
+    return next((each for each in ENGINES if shutil.which(each) and ask([each, "info"], timeout=15).code == 0), None)

@@ -5,13 +5,14 @@ from dataclasses import dataclass, replace
 
 import yaml
 
-from hack.cluster import containers, kserve, kubectl, process, ready, record, single, versions
+from hack.cluster import containers, kserve, kubectl, process, record, single, versions
 from hack.cluster.paths import Layout
 from hack.cluster.pki import NODE_NAME
 from hack.cluster.record import Driver, Flavour
 
 # Names under which the API server reports on its neighbours.
 _REPORTED = {"etcd": "etcd-0", "kube-scheduler": "scheduler", "kube-controller-manager": "controller-manager"}
+_EVERY_READY = '{.items[*].status.conditions[?(@.type=="Ready")].status}'
 _FINE = "fine"
 _VERSIONS = {"etcd": versions.ETCD, "containerd": versions.CONTAINERD, "forward": ""}
 
@@ -93,7 +94,7 @@ def _verdict(conditions: list[dict[str, str]]) -> str:
 
 
 def _node(layout: Layout, runtime_answers: bool | None) -> Part:
-    words = ["get", "nodes", f"-o=jsonpath={ready.EVERY_READY}"]
+    words = ["get", "nodes", f"-o=jsonpath={_EVERY_READY}"]
     answer = kubectl.ask(layout.kubeconfig, *words, timeout=10)
     fine = answer.code == 0 and set(answer.out.split()) == {"True"} and runtime_answers is not False
     trouble = "containerd does not answer" if runtime_answers is False else (answer.err.strip() or "not Ready")

@@ -3,18 +3,22 @@
 Every step works on what it finds: a node that was half started, or half taken down, is no special case."""
 
 import contextlib
+import ctypes
 import json
 import os
 import pathlib
+import re
 import shutil
 import signal
 import time
 from collections.abc import Callable
 
-from hack.cluster import binaries, cgroups, containers, mounts, netns, process
+from hack.cluster import binaries, cgroups, containers, netns, process
 from hack.cluster.errors import ClusterError
 from hack.cluster.paths import Layout
 
+_DETACH = 2
+_LIBC = ctypes.CDLL(None, use_errno=True)
 _LAST = ("containerd", "kube-apiserver", "etcd")
 _CNI_RESULTS = pathlib.Path("/var/lib/cni/results")
 _CONTAINER_LOGS = pathlib.Path("/var/log/containers")
@@ -35,7 +39,7 @@ def take_down(layout: Layout) -> None:
     # What they keep is thrown away below: there is nothing to wait for.
     process.stop((who for name, who in identities.items() if name in _LAST), grace=1.0)
     _end_everyone(layout)
-    mounts.undo(layout.run)
+    unmount(layout.run)
     if cgroups.exists(layout.name):
         _retry(lambda: cgroups.remove(layout.name))
     forget_traces(layout)
@@ -77,7 +81,7 @@ def forget_traces(layout: Layout) -> None:
 
 def remove_run(layout: Layout) -> None:
     """Remove the run folder, but never through a mount: a claim's files would go with it."""
-    if left := mounts.below(layout.run):
+    if left := mounts(layout.run):
         raise ClusterError(f"{left[0]} is still mounted: unmount it by hand and run `down` again")
     if layout.run.exists():
         _retry(lambda: shutil.rmtree(layout.run))
@@ -93,3 +97,34 @@ def _retry(action: Callable[[], None]) -> None:
         else:
             return
     action()
+
+
+def mounts(folder: pathlib.Path, mountinfo: str | None = None) -> list[pathlib.Path]:
+    """List the mount points at and below a folder, last mounted first."""
+    text = pathlib.Path("/proc/self/mountinfo").read_text() if mountinfo is None else mountinfo
+    points = [pathlib.Path(_unescaped(line.split()[4])) for line in text.splitlines()]
+    return [point for point in reversed(points) if point == folder or folder in point.parents]
+
+
+def filesystem(path: pathlib.Path, mountinfo: str | None = None) -> str:
+    """Return the type of the file system that a path lies on."""
+    text = pathlib.Path("/proc/self/mountinfo").read_text() if mountinfo is None else mountinfo
+    kinds = {}
+    for line in text.splitlines():
+        where, _, what = line.partition(" - ")
+        kinds[pathlib.Path(_unescaped(where.split()[4]))] = what.split()[0]
+    covering = [point for point in kinds if point == path or point in path.parents]
+    return kinds[max(covering, key=lambda point: len(point.parts))]
+
+
+def unmount(folder: pathlib.Path) -> None:
+    """Unmount everything at and below a folder, also what is still in use."""
+    for point in mounts(folder):
+        if _LIBC.umount2(os.fsencode(point), _DETACH) != 0:
+            number = ctypes.get_errno()
+            raise OSError(number, os.strerror(number), str(point))
+
+
+def _unescaped(field: str) -> str:
+    """The kernel writes spaces and the like as octal."""
+    return re.sub(r"\\([0-7]{3})", lambda found: chr(int(found[1], 8)), field)

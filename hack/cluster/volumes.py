@@ -4,7 +4,7 @@ import hashlib
 import pathlib
 from typing import Any
 
-from hack.cluster import access, kubectl, paths, record, shell
+from hack.cluster import kubectl, paths, record, shell
 from hack.cluster.errors import ClusterError
 
 CLAIM = "models"
@@ -17,17 +17,11 @@ def ensure_models(path: pathlib.Path, namespace: str) -> None:
     folder = path.resolve()
     if not folder.is_dir():
         raise ClusterError(f"{path} is not a folder: `python -m hack.models` makes one and prints its name")
-    config = access.kubeconfig()
+    config = kubectl.config()
     _forget_other(config, folder, namespace)
     kubectl.apply(config, objects(folder, namespace), paths.layout().conf / f"{volume_name(folder, namespace)}.json")
-    bound = [
-        "wait",
-        "--for=jsonpath={.status.phase}=Bound",
-        f"pvc/{CLAIM}",
-        f"--namespace={namespace}",
-        "--timeout=30s",
-    ]
-    shell.run(kubectl.command(config, *bound))
+    bound = ["wait", "--for=jsonpath={.status.phase}=Bound", f"pvc/{CLAIM}", f"--namespace={namespace}"]
+    shell.run(kubectl.command(config, *bound, "--timeout=30s"))
 
 
 def volume_name(folder: pathlib.Path, namespace: str) -> str:
@@ -38,24 +32,13 @@ def volume_name(folder: pathlib.Path, namespace: str) -> str:
 def objects(folder: pathlib.Path, namespace: str) -> list[dict[str, Any]]:
     """Return namespace, volume and claim."""
     name = volume_name(folder, namespace)
-    access_modes = {"accessModes": ["ReadOnlyMany"], "storageClassName": ""}
-    volume = {
-        **access_modes,
-        "capacity": {"storage": _SIZE},
-        "hostPath": {"path": str(folder), "type": "Directory"},
-        "persistentVolumeReclaimPolicy": "Retain",
-        "claimRef": {"namespace": namespace, "name": CLAIM},
-    }
-    claim = {**access_modes, "volumeName": name, "resources": {"requests": {"storage": _SIZE}}}
+    shared = {"accessModes": ["ReadOnlyMany"], "storageClassName": ""}
+    claim = {**shared, "volumeName": name, "resources": {"requests": {"storage": _SIZE}}}
+    meta = {"name": CLAIM, "namespace": namespace}
     return [
         {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}},
-        {"apiVersion": "v1", "kind": "PersistentVolume", "metadata": {"name": name}, "spec": volume},
-        {
-            "apiVersion": "v1",
-            "kind": "PersistentVolumeClaim",
-            "metadata": {"name": CLAIM, "namespace": namespace},
-            "spec": claim,
-        },
+        _volume(name, folder, claimRef={"namespace": namespace, "name": CLAIM}, **shared),
+        {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": meta, "spec": claim},
     ]
 
 
@@ -71,21 +54,21 @@ def provide(claim: str, namespace: str) -> str | None:
     folder.mkdir(parents=True)
     folder.chmod(0o777)  # no plug-in gives a folder of the machine to the pod's group
     volume = room(folder, claim, namespace)
-    kubectl.apply(access.kubeconfig(), [volume], paths.layout().conf / f"{volume['metadata']['name']}.json")
+    kubectl.apply(kubectl.config(), [volume], paths.layout().conf / f"{volume['metadata']['name']}.json")
     return _BY_HAND
 
 
 def room(folder: pathlib.Path, claim: str, namespace: str) -> dict[str, Any]:
     """Return a writable volume for one claim of a namespace. It goes with the cluster, and with nothing else."""
-    spec = {
-        "accessModes": ["ReadWriteOnce"],
-        "storageClassName": _BY_HAND,
-        "capacity": {"storage": _SIZE},
-        "hostPath": {"path": str(folder), "type": "Directory"},
-        "persistentVolumeReclaimPolicy": "Retain",
-        "claimRef": {"namespace": namespace, "name": claim},
-    }
-    return {"apiVersion": "v1", "kind": "PersistentVolume", "metadata": {"name": f"{namespace}-{claim}"}, "spec": spec}
+    bound = {"namespace": namespace, "name": claim}
+    shared = {"accessModes": ["ReadWriteOnce"], "storageClassName": _BY_HAND}
+    return _volume(f"{namespace}-{claim}", folder, claimRef=bound, **shared)
+
+
+def _volume(name: str, folder: pathlib.Path, **more: Any) -> dict[str, Any]:
+    spec = {"capacity": {"storage": _SIZE}, "hostPath": {"path": str(folder), "type": "Directory"}, **more}
+    spec["persistentVolumeReclaimPolicy"] = "Retain"
+    return {"apiVersion": "v1", "kind": "PersistentVolume", "metadata": {"name": name}, "spec": spec}
 
 
 def _forget_other(config: pathlib.Path, folder: pathlib.Path, namespace: str) -> None:

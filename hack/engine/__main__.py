@@ -6,21 +6,15 @@ python -m hack.engine image     size of the image, and seconds from its start to
 Each runs in the runtime image, minutes long, and writes docs/engine/NAME.json, which docs/engine.md is made of.
 """
 
-from __future__ import annotations
-
 import json
-import sys
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from hack import images
-from hack.cluster.errors import ClusterError
-from hack.demo.machine import describe
-from hack.engine import cases, measured, page, runs
+from hack.command import run
+from hack.engine import cases, page, runs
 from hack.engine.faults import ALL
 from hack.engine.faulty import SAID
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
+from hack.machine import describe
 
 
 def methods() -> dict[str, Any]:
@@ -51,11 +45,11 @@ def _machine() -> str:
 
 def main(words: list[str]) -> int:
     """Run one command and write its file."""
-    known: dict[str, Callable[[], dict[str, Any]]] = {
+    known: dict[str, Any] = {
         "methods": methods,
         "faults": lambda: {"runs": runs.faults(ALL)},
         "bench": bench,
-        "image": lambda: {"measured": measured.image()},
+        "image": lambda: {"measured": page.image()},
     }
     if len(words) != 1 or words[0] not in known:
         print(__doc__)
@@ -67,7 +61,4 @@ def main(words: list[str]) -> int:
 
 
 if __name__ == "__main__":
-    try:
-        sys.exit(main(sys.argv[1:]))
-    except ClusterError as error:
-        sys.exit(f"error: {error}")
+    run(main)

@@ -6,8 +6,6 @@ WORK.json: {"models": folder, "groups": [runs as lossless.py's], "rounds", "clie
 by side and are asked in turn, round after round, so that a machine that changes its speed changes it for all of them.
 """
 
-from __future__ import annotations
-
 import http.client
 import json
 import statistics
@@ -21,7 +19,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from hack.engine import server
-from hack.engine.counted import moved, page
+from hack.engine.server import moved
 
 TOKENS: Final = 96
 SECONDS: Final = 2.0
@@ -85,9 +83,9 @@ def asked(engine: server.Server, prompts: dict[str, list[str]], clients: list[in
     """Ask one engine for everything, once."""
     found: dict[str, Any] = {"ready_seconds": round(engine.ready or 0.0, 1), **engine.notes}
     for kind, texts in prompts.items():
-        before = page(engine)
+        before = engine.counters()
         found[kind] = {str(each): load(engine.port, texts, each) for each in clients}
-        found[kind]["counters"] = moved(before, page(engine))
+        found[kind]["counters"] = moved(before, engine.counters())
     return found | {"memory": engine.memory()}
 
 
@@ -97,8 +95,7 @@ def group(runs: list[dict[str, Any]], work: dict[str, Any], prompts: dict[str, l
         engines: dict[str, server.Server] = {}
         for each in runs:
             engines[each["name"]] = engine = stack.enter_context(server.started(each["flags"]))
-            if not server.wait(engine):
-                raise SystemExit(f"{each['name']} did not come up: {engine.proof}; its log ends\n{engine.words(20)}")
+            engine.must_come_up()
             for warm in prompts["code"][-2:]:
                 stream(engine.port, warm)
             print(f"{each['name']}: up after {engine.ready:.0f} s", flush=True)

@@ -1,21 +1,23 @@
-"""Every method as a user writes it, with the tiny models that it drafts with."""
-
-from __future__ import annotations
+"""Every method as the operator would start it: its own flags, with this machine's folders in place of the pod's."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Final
 
+import yaml
+
+from hack.engine import server
+from specdec_operator.cli.render import rendering
+
 _Spec = Mapping[str, Any]
-STATES: Final = "/tmp/specdec-hidden-states"  # noqa: S108 (a folder inside the image's own /tmp)
+_POD: Final = {"/mnt/target/model": "target", "/mnt/draft/model": "draft"}
+_ENGINE: Final = {"accelerator": "cpu", "maxModelLen": 1024, "enforceEager": True}
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Method:
-    """One way to speculate. speculation: of the spec, without the draft's place; draft, target: folders of the models.
-
-    drafts: whether it is there to be accepted; extract_hidden_states only writes.
-    """
+    """One way to speculate; cases.yaml says what the fields are."""
 
     name: str
     speculation: _Spec = field(default_factory=dict)
@@ -24,62 +26,41 @@ class Method:
     drafts: bool = True
     engine: _Spec = field(default_factory=dict)
 
+    def spec(self, accelerator: str = "cpu") -> dict[str, Any]:
+        """Return a whole service for it."""
+        body: dict[str, Any] = {
+            "model": {"uri": "pvc://models/target"},
+            "engine": {**_ENGINE, **self.engine, "accelerator": accelerator},
+        }
+        if self.speculation:
+            body["speculation"] = dict(self.speculation)
+        if self.draft:
+            body["speculation"]["draft"] = {"uri": f"pvc://models/{self.draft}"}
+        return {
+            "apiVersion": "serving.specdec.io/v1alpha1",
+            "kind": "SpeculativeInferenceService",
+            "metadata": {"name": "m"},
+            "spec": body,
+        }
+
+    def flags(self, models: Path, accelerator: str = "cpu") -> list[str]:
+        """Return vLLM's flags. Raises Invalid for what the operator refuses."""
+        places = {"target": models / self.target, "draft": models / (self.draft or "")}
+        manifest = rendering(self.spec(accelerator)).manifest
+        found = [*manifest["spec"]["predictor"]["model"]["args"], *server.SMALL]
+        for pod, place in _POD.items():
+            found = [each.replace(pod, str(places[place])) for each in found]
+        return found
+
+    def raw(self, models: Path) -> list[str]:
+        """Return flags for what the operator refuses on a CPU, with the method's words as they are."""
+        config = {"method": self.speculation["method"], "num_speculative_tokens": self.speculation["tokens"]}
+        if self.draft:
+            config["model"] = str(models / self.draft)
+        return server.flags(models / self.target, config)
+
 
 PLAIN: Final = Method(name="plain", drafts=False)
-_SCHEDULE: Final = [{"upTo": 1, "tokens": 4}, {"upTo": 4, "tokens": 2}, {"tokens": 0}]
-METHODS: Final = (
-    Method(name="ngram", speculation={"method": "ngram", "tokens": 4}),
-    Method(name="suffix", speculation={"method": "suffix", "tokens": 8}),
-    Method(name="draft_model", speculation={"method": "draft_model", "tokens": 4}, draft="draft"),
-    Method(
-        name="draft_model, Probabilistic",
-        speculation={"method": "draft_model", "tokens": 4, "draftSampling": "Probabilistic"},
-        draft="draft",
-    ),
-    Method(
-        name="draft_model, tokensByBatchSize",
-        speculation={"method": "draft_model", "tokens": 4, "tokensByBatchSize": _SCHEDULE},
-        draft="draft",
-        engine={"maxNumSeqs": 8},
-    ),
-    Method(
-        name="draft_model, heterogeneousVocabulary",
-        speculation={"method": "draft_model", "tokens": 4, "heterogeneousVocabulary": True},
-        draft="draft-hetero",
-    ),
-    Method(
-        name="draft_model, parallelDrafting (PARD)",
-        speculation={"method": "draft_model", "tokens": 4, "parallelDrafting": True},
-        draft="draft-pard",
-    ),
-    Method(name="eagle", speculation={"method": "eagle", "tokens": 3}, draft="head-eagle"),
-    Method(name="eagle3", speculation={"method": "eagle3", "tokens": 3}, draft="head-eagle3"),
-    Method(
-        name="eagle3, parallelDrafting (P-EAGLE)",
-        speculation={"method": "eagle3", "tokens": 3, "parallelDrafting": True},
-        draft="head-peagle",
-    ),
-    Method(name="medusa", speculation={"method": "medusa", "tokens": 4}, draft="head-medusa"),
-    Method(name="mtp", speculation={"method": "mtp", "tokens": 2}, target="target-mtp"),
-    Method(name="dflash", speculation={"method": "dflash", "tokens": 4}, draft="head-dflash"),
-    Method(
-        name="custom_class",
-        speculation={"method": "custom_class", "tokens": 4, "customClass": "hack.engine.proposer.LastSeen"},
-    ),
-    Method(
-        name="extract_hidden_states",
-        speculation={
-            "method": "extract_hidden_states",
-            "tokens": 1,
-            "hiddenStates": {"layers": [1, 2, 3], "path": STATES},
-        },
-        drafts=False,
-    ),
-)
-"""All that run on a CPU."""
-ELSEWHERE: Final = (
-    Method(name="ngram_gpu", speculation={"method": "ngram_gpu", "tokens": 4}),
-    Method(name="dspark", speculation={"method": "dspark", "tokens": 4}, draft="head-dflash"),
-    Method(name="mlp_speculator", speculation={"method": "mlp_speculator", "tokens": 3}, draft="head-mlp"),
-)
-"""Those that do not: what the engine itself says is written down."""
+_TABLE: Final = yaml.safe_load(Path(__file__).with_suffix(".yaml").read_text(encoding="utf-8"))
+METHODS: Final = tuple(Method(**each) for each in _TABLE["methods"])
+ELSEWHERE: Final = tuple(Method(**each) for each in _TABLE["elsewhere"])

@@ -1,50 +1,44 @@
-"""The faults that people make, each upon models that work: who is to catch it, and by what word.
-
-What is broken is a copy of the tiny models; the rest is as in cases.py.
+"""The faults of faults.yaml, and the ways to break a model folder, each as it happens to people: a cut download, a
+wrong file, another model's part. Each way takes the folder and changes it in place.
 """
 
-from __future__ import annotations
-
-from dataclasses import dataclass, field
+import json
+import math
+import shutil
+import struct
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from math import nan
-from typing import TYPE_CHECKING, Any, Final
+from pathlib import Path
+from typing import Any, Final
 
-from hack.engine import spoil
+import yaml
+
 from hack.engine.cases import METHODS, Method
+from hack.models import built, tensors
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping
+_POINTER: Final = "version https://git-lfs.github.com/spec/v1\noid sha256:{}\nsize 1469376\n"
 
 
 class Layer(StrEnum):
     """What catches a fault, from the earliest to the last."""
 
     PREFLIGHT = "preflight"
-    """Before the engine is loaded: exit code 78 within seconds."""
     START = "start"
-    """The engine itself, while it starts."""
     PROVE = "prove"
-    """The startup probe: the engine is up and does not do what it must."""
     GUARD = "guard"
-    """The guard: everything is green, and the draft is worth nothing."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Fault:
-    """One thing that is wrong.
-
-    what: in the user's words. method: the name of the case that works. word: the reason of the refusal or the decision.
-    breaks: `draft` or `target`; how: what is done to a copy of that model. speculation, draft, flags: what the sis says
-    otherwise than the case. tokens: of each answer that clients ask for.
-    """
+    """One thing that is wrong; faults.yaml says what the fields are."""
 
     what: str
-    method: str
     layer: Layer
     word: str
+    method: str = "draft_model"
     breaks: str = "draft"
-    how: spoil.Spoil | None = None
+    how: tuple[Any, ...] | None = None
     speculation: Mapping[str, Any] = field(default_factory=dict)
     draft: str | None = None
     flags: tuple[str, ...] = ()
@@ -53,148 +47,105 @@ class Fault:
     def asked(self) -> Method:
         """Return the method with what is wrong in the spec itself."""
         base = next(each for each in METHODS if each.name == self.method)
-        return Method(
-            name=self.what,
-            speculation={**base.speculation, **self.speculation},
-            draft=self.draft or base.draft,
-            target=base.target,
-            engine=base.engine,
-        )
+        speculation = {**base.speculation, **self.speculation}
+        return replace(base, name=self.what, speculation=speculation, draft=self.draft or base.draft)
+
+    def spoil(self, models: Path) -> None:
+        """Break the model that is to be broken, in a folder with copies."""
+        if self.how is not None:
+            method = self.asked()
+            name, *arguments = self.how
+            _WAYS[name](models / str(method.target if self.breaks == "target" else method.draft), *arguments)
 
 
-def _refused(what: str, word: str, how: spoil.Spoil | None, method: str = "draft_model", **more: Any) -> Fault:
-    return Fault(what=what, method=method, layer=Layer.PREFLIGHT, word=word, how=how, **more)
+def gone(folder: Path, name: str = "") -> None:
+    """A file that is not there; without a name the whole folder."""
+    if name:
+        (folder / name).unlink()
+    else:
+        shutil.rmtree(folder)
 
 
-def _worthless(what: str, how: spoil.Spoil, method: str = "draft_model", **more: Any) -> Fault:
-    return Fault(what=what, method=method, layer=Layer.GUARD, word="AcceptanceRateLow", how=how, **more)
+def text(folder: Path, name: str, content: str) -> None:
+    """A file with another content."""
+    (folder / name).write_text(content, encoding="utf-8")
 
 
-FILES: Final = (
-    _refused("the draft's folder is not there", "DraftMissing", spoil.gone()),
-    _refused("the target's folder is not there", "TargetMissing", spoil.gone(), breaks="target"),
-    _refused("config.json of the draft is not there", "DraftConfigInvalid", spoil.gone("config.json")),
-    _refused("config.json is cut off", "DraftConfigInvalid", spoil.text("config.json", '{"vocab_size": 20')),
-    _refused("config.json is a list", "DraftConfigInvalid", spoil.text("config.json", "[]")),
-    _refused("no tokenizer beside the target", "TargetTokenizerMissing", spoil.gone("tokenizer.json"), breaks="target"),
-    _refused(
-        "tokenizer.json is cut off", "TargetTokenizerInvalid", spoil.text("tokenizer.json", '{"model'), breaks="target"
-    ),
-    _refused("no weights", "DraftWeightsMissing", spoil.gone("model.safetensors")),
-    _refused("the weights are cut off", "DraftWeightsBroken", spoil.cut()),
-    _refused("the target's weights lack their last bytes", "TargetWeightsBroken", spoil.cut(0.999999), breaks="target"),
-    _refused("an empty weights file", "DraftWeightsBroken", spoil.cut(0.0)),
-    _refused("a header that is no JSON", "DraftWeightsBroken", spoil.header(b"not json")),
-    _refused("a header longer than the file", "DraftWeightsBroken", spoil.header(b"{}", 1 << 40)),
-    _refused("a Git LFS pointer in place of the weights", "DraftWeightsBroken", spoil.pointer),
-    _refused("a shard that the index names is not there", "DraftWeightsBroken", spoil.missing_shard),
-    _refused("weights larger than the memory", "MemoryTooSmall", spoil.huge, breaks="target"),
-)
-PAIRS: Final = (
-    _refused("a draft with another vocabulary size", "VocabularySizeMismatch", None, draft="draft-other-vocab"),
-    _refused("a draft whose tokenizer has other ids", "VocabularyMismatch", spoil.swapped_ids),
-    _refused("intermediate_size of another model", "DraftWeightsMismatch", spoil.config(intermediate_size=256)),
-    _refused("a tensor of a layer is not there", "DraftTensorsMissing", spoil.without("layers.0.mlp.up_proj.weight")),
-    _refused("a norm that is not a number", "DraftWeightsUnsound", spoil.filled("model.norm.weight", nan)),
-    _refused("an output layer of zeros", "DraftWeightsUnsound", spoil.filled("lm_head.weight", 0.0)),
-    _refused("200,000 bytes flipped", "DraftWeightsUnsound", spoil.corrupt),
-    _refused(
-        "parallelDrafting with an ordinary draft",
-        "ParallelDraftingUntrained",
-        None,
-        speculation={"parallelDrafting": True},
-    ),
-)
-HEADS: Final = (
-    _refused("an ordinary model as EAGLE head", "DraftIsLanguageModel", None, "eagle", draft="draft"),
-    _refused("an EAGLE head as draft model", "DraftIsHead", None, draft="head-eagle"),
-    _refused("an EAGLE head of another width", "HeadWidthMismatch", spoil.config(hidden_size=64), "eagle"),
-    _refused(
-        "EAGLE-3 without a list of layers on a shallow target",
-        "AuxLayersCollapse",
-        spoil.config(eagle_config=None, eagle_aux_hidden_state_layer_ids=None),
-        "eagle3",
-    ),
-    _refused(
-        "EAGLE-3 with a layer that the target has not",
-        "AuxLayersOutOfRange",
-        spoil.config(eagle_config=None, eagle_aux_hidden_state_layer_ids=[1, 2, 9]),
-        "eagle3",
-    ),
-    _refused("an EAGLE-3 head without its map of tokens", "DraftVocabularyMapMissing", spoil.without("d2t"), "eagle3"),
-    _refused(
-        "P-EAGLE without its empty state",
-        "ParallelDraftingUntrained",
-        spoil.without("mask_hidden"),
-        "eagle3, parallelDrafting (P-EAGLE)",
-    ),
-    _refused("K above the heads of Medusa", "MedusaHeadsTooFew", None, "medusa", speculation={"tokens": 6}),
-    _refused(
-        "mtp, and the weights lack the heads",
-        "MtpTensorsMissing",
-        spoil.without("model.mtp_layers."),
-        "mtp",
-        breaks="target",
-    ),
-    _refused(
-        "mtp, and config.json knows no heads",
-        "MtpHeadsMissing",
-        spoil.config(num_nextn_predict_layers=None, architectures=["Qwen2ForCausalLM"]),
-        "mtp",
-        breaks="target",
-    ),
-    _refused(
-        "DFlash with a layer that the target has not",
-        "AuxLayersOutOfRange",
-        spoil.config(dflash_config={"mask_token_id": 2, "target_layer_ids": [0, 1, 12]}),
-        "dflash",
-    ),
-    _refused(
-        "DFlash without a mask token",
-        "ParallelDraftingUntrained",
-        spoil.config(dflash_config={"target_layer_ids": [0, 1, 2]}),
-        "dflash",
-    ),
-    _refused(
-        "a speculators checkpoint as target",
-        "TargetIsSpeculator",
-        spoil.config(speculators_model_type="eagle3", speculators_config={"verifier": {"name_or_path": "some/model"}}),
-        breaks="target",
-    ),
-)
-LATER: Final = (
-    Fault(
-        what="an own proposer that cannot be imported",
-        method="custom_class",
-        layer=Layer.START,
-        word="EngineStartFailed",
-        speculation={"customClass": "no_such_module.Proposer"},
-    ),
-    Fault(
-        what="a context that the cache does not hold",
-        method="draft_model",
-        layer=Layer.START,
-        word="EngineStartFailed",
-        flags=("--kv-cache-memory-bytes=65536",),
-    ),
-    Fault(
-        what="an own proposer that breaks at the first request",
-        method="custom_class",
-        layer=Layer.PROVE,
-        word="EngineDied",
-        speculation={"customClass": "hack.engine.proposer.Broken"},
-    ),
-    _worthless("weights learnt with other ids", spoil.permuted),
-    # It is as good as any at the beginning of an answer.
-    _worthless("a draft made for 256 positions, long answers", spoil.short, tokens=850),
-    _worthless("an EAGLE head of another target", spoil.untrained, "eagle"),
-    _worthless("an EAGLE-3 head of another target", spoil.untrained, "eagle3"),
-    _worthless(
-        "mtp heads with a projection of zeros",
-        spoil.filled("model.mtp_layers.0.input_proj.weight", 0.0),
-        "mtp",
-        breaks="target",
-    ),
-    _worthless("Medusa heads of another target", spoil.untrained, "medusa"),
-)
-ALL: Final = (*FILES, *PAIRS, *HEADS, *LATER)
+def config(folder: Path, changes: Mapping[str, Any]) -> None:
+    """Other values in config.json; None takes a key out."""
+    found = json.loads((folder / "config.json").read_text(encoding="utf-8")) | changes
+    text(folder, "config.json", json.dumps({key: value for key, value in found.items() if value is not None}))
+
+
+def cut(folder: Path, share: float) -> None:
+    """Weights of which only the first part arrived."""
+    whole = (folder / tensors.FILE).read_bytes()
+    (folder / tensors.FILE).write_bytes(whole[: int(len(whole) * share)])
+
+
+def header(folder: Path, content: str, length: int) -> None:
+    """Weights whose header is something else, or announces another length."""
+    (folder / tensors.FILE).write_bytes(struct.pack("<Q", length) + content.encode())
+
+
+def pointer(folder: Path) -> None:
+    """What Git leaves where the large files were not fetched."""
+    text(folder, tensors.FILE, _POINTER.format("0" * 64))
+
+
+def missing_shard(folder: Path) -> None:
+    """An index that names two files, of which one was not copied."""
+    names = list(tensors.read(folder / tensors.FILE))
+    (folder / tensors.FILE).rename(folder / "model-00001-of-00002.safetensors")
+    places = {name: f"model-0000{1 + (i % 2)}-of-00002.safetensors" for i, name in enumerate(names)}
+    text(folder, "model.safetensors.index.json", json.dumps({"weight_map": places}))
+
+
+def without(folder: Path, end: str) -> None:
+    """Weights that lack the tensors whose names end, or begin, with this."""
+    found = tensors.read(folder / tensors.FILE)
+    kept = {name: each for name, each in found.items() if not name.endswith(end) and not name.startswith(end)}
+    tensors.write(folder / tensors.FILE, kept)
+
+
+def filled(folder: Path, name: str, value: float) -> None:
+    """A tensor with one value everywhere: not a number, or zero."""
+    found = tensors.read(folder / tensors.FILE)
+    half, old = struct.pack("<f", value)[2:], found[name]
+    new = tensors.Tensor(dtype=old.dtype, shape=old.shape, data=half * math.prod(old.shape))
+    tensors.write(folder / tensors.FILE, found | {name: new})
+
+
+def swapped_ids(folder: Path) -> None:
+    """A tokenizer of the same size in which the words have each other's ids."""
+    found = json.loads((folder / "tokenizer.json").read_text(encoding="utf-8"))
+    words = sorted(found["model"]["vocab"].items(), key=lambda each: each[1])
+    ids = [i for _, i in words]
+    found["model"]["vocab"] = dict(zip([word for word, _ in words], ids[:3] + ids[3:][::-1], strict=True))
+    text(folder, "tokenizer.json", json.dumps(found, ensure_ascii=False))
+
+
+def huge(folder: Path) -> None:
+    """Weights that no memory of such a machine holds: a matrix more, of which the file has a hole."""
+    path = folder / tensors.FILE
+    whole = path.read_bytes()
+    (length,) = struct.unpack_from("<Q", whole)
+    entries, data = json.loads(whole[8 : 8 + length]), whole[8 + length :]
+    size = 1 << 42
+    offsets = [len(data), len(data) + size]
+    entries["model.experts.weight"] = {"dtype": "BF16", "shape": [size // 8192, 4096], "data_offsets": offsets}
+    said = json.dumps(entries).encode()
+    with path.open("wb") as file:
+        file.write(struct.pack("<Q", len(said)) + said + data)
+        file.truncate(8 + len(said) + len(data) + size)
+
+
+_OWN: Final = (gone, text, config, cut, header, pointer, missing_shard, without, filled, swapped_ids, huge)
+_WAYS: Final = {each.__name__: each for each in _OWN} | {
+    "permuted": built.permute,
+    "untrained": built.mix,
+    "corrupt": built.corrupt,
+    "short": built.shorten,
+}
+_TABLE: Final = yaml.safe_load(Path(__file__).with_suffix(".yaml").read_text(encoding="utf-8"))
+ALL: Final = tuple(Fault(layer=Layer(layer), **each) for layer, rows in _TABLE.items() for each in rows)

@@ -6,8 +6,6 @@ WORK.json: {"prompts": file, "runs": [{"name", "flags", "tokens"}]}. Where nothi
 ask it for a while and its metrics are recorded, for the guard to judge.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import sys
@@ -16,8 +14,8 @@ import time
 from pathlib import Path
 from typing import Any, Final
 
-from hack.engine import server, several
-from specdec_runtime.refusal import EXIT_CODE
+from hack.engine import server
+from specdec_engine.exit_codes import REFUSED
 
 SAID: Final = re.compile(r"^specdec: (?:refused to start|ended): (\w+): (.*)$")
 _LISTENS: Final = "Application startup complete"
@@ -29,8 +27,7 @@ SECONDS: Final = 20.0
 def run(flags: list[str], prompts: list[str], tokens: int) -> dict[str, Any]:
     """Start one engine; return what came of it."""
     with server.started(flags) as engine:
-        up = server.wait(engine, _START_SECONDS)
-        if not up:
+        if not engine.up(_START_SECONDS):
             return _stopped(engine)
         scrapes: list[dict[str, Any]] = []
         asked = _ask_for_a_while(engine, prompts, tokens, scrapes)
@@ -46,7 +43,7 @@ def _stopped(engine: server.Server) -> dict[str, Any]:
     log = engine.words()
     said = next((found for line in reversed(log) if (found := SAID.match(line))), None)
     listened = any(_LISTENS in line for line in log)
-    layer = "preflight" if code == EXIT_CODE else "prove" if listened else "start"
+    layer = "preflight" if code == REFUSED else "prove" if listened else "start"
     reason, message = said.groups() if said else (None, _error(log))
     return {
         "layer": layer,
@@ -71,7 +68,7 @@ def _ask_for_a_while(engine: server.Server, prompts: list[str], tokens: int, scr
         begun = time.monotonic()
         while not over.wait(max(0.0, begun + len(scrapes) - time.monotonic())):
             try:
-                page = engine.ask("/metrics")
+                page = engine.counters()
             except RuntimeError:
                 return
             kept = "\n".join(line for line in page.splitlines() if line.startswith("vllm:"))
@@ -82,8 +79,7 @@ def _ask_for_a_while(engine: server.Server, prompts: list[str], tokens: int, scr
     deadline = time.monotonic() + SECONDS
     try:
         while time.monotonic() < deadline:
-            body = {"model": "m", "prompt": prompts[answered % len(prompts)], "max_tokens": tokens, "temperature": 0}
-            engine.ask("/v1/completions", body | {"ignore_eos": True})
+            engine.complete(prompts[answered % len(prompts)], tokens)
             answered += 1
     except RuntimeError as error:
         print(f"  {error}", flush=True)
@@ -103,7 +99,7 @@ def main(work: Path, out: Path) -> None:
         print(f"{each['name']}: {result['layer']} {result.get('reason') or ''} {result['seconds']} s", flush=True)
         return result
 
-    found = several.each(asked["runs"], do, out)
+    found = server.several(asked["runs"], do, out)
     out.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
 
 

@@ -5,16 +5,14 @@
 WORK.json: {"models": folder, "runs": [{"name", "base", "flags", "preflight"}]}; a run without a base is one.
 """
 
-from __future__ import annotations
-
 import json
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, Final
 
-from hack.engine import server, several
-from hack.engine.counted import moved, page
+from hack.engine import server
+from hack.engine.server import moved
 
 PROMPTS: Final = 20
 TOKENS: Final = 96
@@ -25,24 +23,20 @@ _CROWD: Final = 8
 
 def answers(engine: server.Server, prompts: list[str]) -> list[list[int]]:
     """Return the token ids of greedy answers, one prompt after the other."""
-    found: list[list[int]] = []
-    for prompt in prompts:
-        body = {"model": "m", "prompt": prompt, "max_tokens": TOKENS, "temperature": 0, "ignore_eos": True}
-        said = json.loads(engine.ask("/v1/completions", body | {"return_token_ids": True}))
-        found.append(said["choices"][0]["token_ids"])
-    return found
+    said = [engine.complete(each, TOKENS, return_token_ids=True) for each in prompts]
+    return [each["choices"][0]["token_ids"] for each in said]
 
 
 def run(asked: dict[str, Any], prompts: dict[str, list[str]]) -> dict[str, Any]:
     """Start one engine and ask it; a start that fails is told by the engine's own words."""
     with server.started(asked["flags"], preflight=asked.get("preflight", True)) as engine:
-        if not server.wait(engine):
+        if not engine.up():
             return {"exit": engine.code, "proof": engine.proof, "log": engine.words()}
-        before = page(engine)
+        before = engine.counters()
         code = answers(engine, prompts["code"][:PROMPTS])
-        between = page(engine)
+        between = engine.counters()
         drift = answers(engine, prompts["drift"][:_DRIFT])
-        after = page(engine)
+        after = engine.counters()
         with ThreadPoolExecutor(_AT_ONCE) as clients:
             crowd = list(clients.map(lambda each: answers(engine, [each]), prompts["code"][:_CROWD]))
         return {
@@ -52,7 +46,7 @@ def run(asked: dict[str, Any], prompts: dict[str, list[str]]) -> dict[str, Any]:
             "answers": code + drift,
             "code": moved(before, between),
             "drift": moved(between, after),
-            "crowd": moved(after, page(engine)),
+            "crowd": moved(after, engine.counters()),
             "crowd_alike": sum(each == [alone] for each, alone in zip(crowd, code, strict=False)),
             **engine.notes,
         }
@@ -62,7 +56,7 @@ def main(work: Path, out: Path) -> None:
     """Run everything that is asked for, then hold the answers against those of the plain engines."""
     asked = json.loads(work.read_text(encoding="utf-8"))
     prompts = json.loads((Path(asked["models"]) / "prompts.json").read_text(encoding="utf-8"))
-    found = several.each(asked["runs"], lambda each: _told(each["name"], run(each, prompts)), out)
+    found = server.several(asked["runs"], lambda each: _told(each["name"], run(each, prompts)), out)
     for each in asked["runs"]:
         compare(found[each["name"]], found.get(each.get("base") or "", {}))
     for result in found.values():

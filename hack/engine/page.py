@@ -1,109 +1,46 @@
-"""The tables of docs/engine.md, out of what the runs left in docs/engine/."""
-
-from __future__ import annotations
+"""docs/engine.md with its tables, out of what the runs left in docs/engine/, and the image in figures."""
 
 import json
 import statistics
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
+from hack import images
 from hack.engine.faults import ALL, Layer
-from hack.guard_page import MARKS
+from hack.images import tool
+from hack.pages import filled, share
 
 FOLDER: Final = Path(__file__).parents[2] / "docs" / "engine"
-_LONG: Final = 240
-"""Characters of an engine's error: one of them lists every model that it knows."""
 _Found = Mapping[str, Any]
 
 
 def page(text: str, folder: Path = FOLDER) -> str:
-    """docs/engine.md with its tables as the last runs left them. Raises ValueError where marks are missing."""
-    parts = {"methods": methods, "elsewhere": elsewhere, "faults": faults, "bench": bench, "image": image}
-    for name, make in parts.items():
-        begin, end = (mark.format(name) for mark in MARKS)
-        first, last = text.index(begin) + len(begin), text.index(end)
-        source = folder / f"{'methods' if name == 'elsewhere' else name}.json"
-        text = f"{text[:first]}\n{make(json.loads(source.read_text(encoding='utf-8')))}{text[last:]}"
-    return text
+    """The page with its tables as the last runs left them. Raises ValueError where marks are missing."""
+    names = ("methods", "faults", "bench", "image")
+    found = {each: _kept(each, folder) for each in names}
+    found["elsewhere"] = found["methods"]
+    found["faults"] |= _caught(found["faults"]["runs"])
+    found["bench"] |= _speeds(found["bench"])
+    return filled(text, "docs/engine.md", found)
 
 
-def methods(found: _Found) -> str:
-    """Each method that ran: what was accepted, and whether the answers are the plain engine's."""
-    lines = [
-        "| method | drafts | accepted on code | accepted on drift | answers equal to plain |",
-        "|---|---|---|---|---|",
-    ]
-    for name, each in found["runs"].items():
-        if "compared" in each:
-            equal, drafts = f"{each['identical']} of {each['compared']}", f"{each['code']['drafts']:.0f}"
-            rates = " | ".join(_share(each[kind]["acceptance"]) for kind in ("code", "drift"))
-            lines.append(f"| {name} | {drafts} | {rates} | {equal} |")
-    return _told(lines, found)
+def _caught(runs: _Found) -> dict[str, Any]:
+    count = {layer: sum(each["layer"] == layer for each in runs.values()) for layer in Layer}
+    methods = {each.what: each.asked().speculation["method"] for each in ALL}
+    return {"caught": [f"{count[each]} caught by {each}" for each in Layer], "methods": methods}
 
 
-def elsewhere(found: _Found) -> str:
-    """Each method that does not run on a CPU, with the engine's own words."""
-    lines = ["| method | ends with | the engine's words |", "|---|---|---|"]
-    for name, each in found["runs"].items():
-        if "error" in each:
-            lines.append(f"| {name} | exit code {each['exit']} | {_cell(each['error'])[:_LONG]} |")
-    return _told(lines, found)
-
-
-def faults(found: _Found) -> str:
-    """Each fault, the layer that caught it, how soon, and what it said."""
-    layers = list(Layer)
-    count = {layer: sum(each["layer"] == layer for each in found["runs"].values()) for layer in layers}
-    lines = [
-        f"{len(found['runs'])} faults: {', '.join(f'{count[each]} caught by {each.value}' for each in layers)}.",
-        "",
-        "| fault | with | caught by | reason | after | what it says |",
-        "|---|---|---|---|---|---|",
-    ]
-    by_name = {each.what: each for each in ALL}
-    for name, each in found["runs"].items():
-        method = by_name[name].asked().speculation["method"]
-        after = f"{each['seconds']:.1f} s" if each["layer"] != Layer.GUARD else f"{each['windows']} windows"
-        lines.append(
-            f"| {name} | {method} | {each['layer']} | {each['reason'] or ''} | {after} | {_cell(each['message'])} |"
-        )
-    return _told(lines, found)
-
-
-def bench(found: _Found) -> str:
+def _speeds(found: _Found) -> dict[str, Any]:
     """Tokens per second against the plain engine of the same round, by kind of prompt and number of clients."""
     kinds = [(kind, str(clients)) for kind in ("code", "drift") for clients in found["clients"]]
-    head = " | ".join(f"{kind}, {clients} client{'s' * (clients != '1')}" for kind, clients in kinds)
-    lines = [
-        f"| method | {head} | accepted on code | TPOT, TTFT, 1 client | up after | memory |",
-        "|---" * (len(kinds) + 5) + "|",
-    ]
-    for name, base in {**{each: each for each in found["bases"].values()}, **found["bases"]}.items():
+    bases = {**{each: each for each in found["bases"].values()}, **found["bases"]}
+    rows = []
+    for name, base in bases.items():
         rounds = [each for group in found["groups"] for each in group if name in each]
-        cells = " | ".join(_speed(rounds, name, base, *each) for each in kinds)
-        lines.append(f"| {name} | {cells} | {_costs([each[name] for each in rounds])} |")
-    return _told(lines, found)
-
-
-def _costs(rounds: list[_Found]) -> str:
-    """Acceptance, times and memory of one engine, medians."""
-    rate = _median(each["code"]["counters"]["acceptance"] or 0.0 for each in rounds)
-    one = [each["code"]["1"] for each in rounds]
-    times = f"{_median(each['tpot_ms'] for each in one):.2f} ms, {_median(each['ttft_ms'] for each in one):.1f} ms"
-    up = _median(each["ready_seconds"] for each in rounds)
-    memory = _median(each["memory"] for each in rounds) / 2**30
-    return f"{_share(rate or None)} | {times} | {up:.0f} s | {memory:.2f} GiB"
-
-
-def image(found: _Found) -> str:
-    """The image's size, and the seconds from the start of its container to a proven server."""
-    lines = [
-        "| what | measured |",
-        "|---|---|",
-        *(f"| {name} | {value} |" for name, value in found["measured"].items()),
-    ]
-    return _told(lines, found)
+        speeds = [_speed(rounds, name, base, *each) for each in kinds]
+        rows.append([name, *speeds, *_costs([each[name] for each in rounds])])
+    return {"kinds": kinds, "rows": rows}
 
 
 def _speed(rounds: list[_Found], name: str, base: str, kind: str, clients: str) -> str:
@@ -115,17 +52,43 @@ def _speed(rounds: list[_Found], name: str, base: str, kind: str, clients: str) 
     return f"{_median(ratios):.2f}x ({min(ratios):.2f}-{max(ratios):.2f})"
 
 
+def _costs(rounds: list[_Found]) -> Iterator[str]:
+    """Acceptance, times and memory of one engine, medians."""
+    one = [each["code"]["1"] for each in rounds]
+    yield share(_median(each["code"]["counters"]["acceptance"] or 0.0 for each in rounds) or None)
+    yield f"{_median(each['tpot_ms'] for each in one):.2f} ms, {_median(each['ttft_ms'] for each in one):.1f} ms"
+    yield f"{_median(each['ready_seconds'] for each in rounds):.0f} s"
+    yield f"{_median(each['memory'] for each in rounds) / 2**30:.2f} GiB"
+
+
+def image() -> dict[str, str]:
+    """The image's size, and what the runs of methods and faults say about its start: their files must be there."""
+    groups, refused = _kept("bench")["groups"], _kept("faults")["runs"].values()
+    first = [group[0] for group in groups]
+    up, plain = (
+        [each for engines in first for each in engines.values()],
+        [each["plain"] for each in first if "plain" in each],
+    )
+    caught = [each["seconds"] for each in refused if each["layer"] == Layer.PREFLIGHT]
+    return {
+        "size of the cpu image": tool.choose().size(images.refs().runtime),
+        "plain engine up and proven": _spread((each["ready_seconds"] for each in plain), ".0f"),
+        f"up and proven, {len(up)} starts of all methods": _spread((each["ready_seconds"] for each in up), ".0f"),
+        "of that, the probe that passed": _spread((each["prove_seconds"] for each in up), ".2f"),
+        f"refused by the preflight, {len(caught)} faults": _spread(caught, ".1f"),
+    }
+
+
+def _kept(name: str, folder: Path = FOLDER) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads((folder / f"{name}.json").read_text(encoding="utf-8"))
+    return found
+
+
+def _spread(values: Iterable[float], form: str) -> str:
+    """Return the median with the smallest and the largest."""
+    known = sorted(values)
+    return f"{statistics.median(known):{form}} s ({known[0]:{form}}-{known[-1]:{form}})"
+
+
 def _median(values: Iterable[float]) -> float:
     return statistics.median(values)
-
-
-def _share(rate: float | None) -> str:
-    return "" if rate is None else f"{rate:.0%}"
-
-
-def _cell(text: str) -> str:
-    return " ".join(str(text).split()).replace("|", "\\|").replace("<", "&lt;")
-
-
-def _told(lines: list[str], found: _Found) -> str:
-    return "\n".join([*lines, "", f"*{found['machine']}; {found['image']}.*"]) + "\n"

@@ -3,8 +3,6 @@
 Standard library only; the engine calls it with arrays of numpy.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 

@@ -1,23 +1,23 @@
 """Has the runtime image do the runs: writes what is asked into the models' folder, and reads what came of it."""
 
-from __future__ import annotations
-
 import json
 import re
+import shutil
 import tempfile
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
-from hack.cluster.errors import ClusterError
-from hack.engine import cases, judged, wanted, wanted_faults
-from hack.images import box
-from hack.models import store, zoo
+from hack.engine import cases
+from hack.engine.faults import Fault
+from hack.models import store
+from specdec_operator.api.guard import Guard
+from specdec_operator.api.speculation import Method
+from specdec_operator.guard.policy import METHODS
+from specdec_operator.replay.play import play, read_recording
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from hack.engine.faults import Fault
-
+GUARD: Final = {"interval": "1s", "window": "6s", "warmup": "1s", "failureLimit": 2, "minDraftTokens": 200}
+"""The thresholds of the demo."""
 CLIENTS: Final = (1, 4, 8)
 _ROUNDS: Final = 3
 _SIDE_BY_SIDE: Final = 3
@@ -28,12 +28,12 @@ them is taken hangs on how many positions a step has: a matter of rounding, not 
 
 def methods(names: Sequence[str] = ()) -> dict[str, Any]:
     """Run the methods, or the named ones, and the plain engines that they are held against."""
-    models = zoo.ensure()
+    models = store.ensure_all()
     runs = [
         each for method in cases.METHODS if not names or method.name in names for each in _with_base(method, models)
     ]
     elsewhere = [
-        {"name": each.name, "flags": wanted.raw(each, models), "preflight": False}
+        {"name": each.name, "flags": each.raw(models), "preflight": False}
         for each in cases.ELSEWHERE
         if not names or each.name in names
     ]
@@ -45,7 +45,7 @@ def methods(names: Sequence[str] = ()) -> dict[str, Any]:
 
 def bench() -> list[list[dict[str, Any]]]:
     """Time the methods that draft, each in its plainest form, three at once beside the plain engine."""
-    models = zoo.ensure()
+    models = store.ensure_all()
     timed = [each for each in cases.METHODS if each.drafts and each.name == each.speculation["method"]]
     groups = [timed[at : at + _SIDE_BY_SIDE] for at in range(0, len(timed), _SIDE_BY_SIDE)]
     runs = [_once([each for method in group for each in _with_base(method, models)]) for group in groups]
@@ -56,22 +56,47 @@ def bench() -> list[list[dict[str, Any]]]:
 
 def faults(asked: Iterable[Fault]) -> dict[str, Any]:
     """Run each fault; what nothing stopped is judged by the guard."""
-    models, by_name = zoo.ensure(), {each.what: each for each in asked}
+    models, by_name = store.ensure_all(), {each.what: each for each in asked}
     with tempfile.TemporaryDirectory(dir=models, prefix="faults-") as folder:
         scratch = Path(folder)
         scratch.chmod(0o755)
-        runs = wanted_faults.prepare(by_name.values(), models, scratch)
+        runs = prepare(by_name.values(), models, scratch)
         found = _ask("hack.engine.faulty", models, {"prompts": str(models / "prompts.json"), "runs": runs})
         return {name: _told(by_name[name], result, scratch) for name, result in found.items()}
+
+
+def prepare(faults: Iterable[Fault], models: Path, scratch: Path) -> list[dict[str, Any]]:
+    """Break a copy of the models for each fault; return what to run."""
+    return [_prepared(fault, models, scratch / f"fault-{number:02}") for number, fault in enumerate(faults)]
+
+
+def _prepared(fault: Fault, models: Path, folder: Path) -> dict[str, Any]:
+    method = fault.asked()
+    shutil.rmtree(folder, ignore_errors=True)
+    for name in {method.target, method.draft} - {None}:
+        shutil.copytree(models / str(name), folder / str(name))
+    fault.spoil(folder)
+    store.open_to_pods(folder)
+    return {"name": fault.what, "flags": [*method.flags(folder), *fault.flags], "tokens": fault.tokens}
 
 
 def _told(fault: Fault, result: dict[str, Any], scratch: Path) -> dict[str, Any]:
     """Have the guard judge what was recorded, and take the folders of this machine out of the words."""
     scrapes = result.pop("scrapes", None)
     if scrapes:
-        result |= judged.decided(scrapes, str(fault.asked().speculation["method"]), scratch)
+        result |= _decided(scrapes, str(fault.asked().speculation["method"]), scratch)
     message = re.sub(re.escape(str(scratch)) + r"/fault-\d+/", "", str(result.get("message") or ""))
     return result | {"message": message}
+
+
+def _decided(scrapes: list[dict[str, Any]], method: str, folder: Path) -> dict[str, Any]:
+    """What the guard decides on recorded metrics: the last window's verdict, or the rollback's words."""
+    trace = folder / "trace.jsonl"
+    trace.write_text("".join(json.dumps(each) + "\n" for each in scrapes), encoding="utf-8")
+    played = play(read_recording(trace), Guard.model_validate(GUARD), METHODS[Method(method)])
+    verdicts, rollback = [each.judged.verdict for each in played.decisions], played.state.rollback
+    message = rollback.message if rollback else verdicts[-1].message if verdicts else "no window closed"
+    return {"reason": rollback.reason if rollback else None, "message": message, "windows": len(verdicts)}
 
 
 def base(method: cases.Method) -> str:
@@ -82,8 +107,8 @@ def base(method: cases.Method) -> str:
 def _with_base(method: cases.Method, models: Path) -> list[dict[str, Any]]:
     plain = cases.Method(name=base(method), target=method.target, drafts=False)
     return [
-        {"name": plain.name, "flags": wanted.flags(plain, models)},
-        {"name": method.name, "base": plain.name, "flags": wanted.flags(method, models)},
+        {"name": plain.name, "flags": plain.flags(models)},
+        {"name": method.name, "base": plain.name, "flags": method.flags(models)},
     ]
 
 
@@ -95,7 +120,5 @@ def _ask(module: str, models: Path, work: dict[str, Any]) -> Any:
     with tempfile.TemporaryDirectory(dir=models, prefix=".work-") as folder:
         asked, out = Path(folder) / "work.json", Path(folder) / "out.json"
         asked.write_text(json.dumps(work, indent=1), encoding="utf-8")
-        code = box.run((module, str(asked), str(out)), models, store.image())
-        if code != 0 or not out.exists():
-            raise ClusterError(f"{module} ended with code {code} in the runtime image; its words are above")
+        store.run(f"{module} in the runtime image", models, module, str(asked), str(out))
         return json.loads(out.read_text(encoding="utf-8"))

@@ -1,7 +1,6 @@
 """Starts the engine the way a pod does, asks it, and ends it; runs where vLLM is, standard library only."""
 
-from __future__ import annotations
-
+import contextlib
 import http.client
 import json
 import os
@@ -11,33 +10,77 @@ import subprocess
 import sys
 import tempfile
 import time
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
+from specdec_engine import metrics
 from specdec_runtime import family
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+START_SECONDS: Final = 300
+SMALL: Final = ("--kv-cache-memory-bytes=67108864", "--distributed-executor-backend=uni")
+"""As the demo starts it: one process, and a cache that is enough for a few requests."""
+ONE_PROCESS: Final = {"VLLM_ENABLE_V1_MULTIPROCESSING": "0"}
+_NAMESPACE: Final = ("unshare", "--pid", "--fork", "--mount-proc", "--kill-child")
 
-START_SECONDS: Final = 240
-_ENVIRONMENT: Final = {"VLLM_ENABLE_V1_MULTIPROCESSING": "0", "OMP_NUM_THREADS": "1"}
+
+def flags(target: Path, method: Mapping[str, Any] | None, more: Sequence[str] = SMALL) -> list[str]:
+    """vLLM's flags for a tiny model and a speculative configuration."""
+    plain = [f"--model={target}", "--served-model-name=m", "--max-model-len=1024", "--enforce-eager"]
+    return [*plain, *([f"--speculative-config={json.dumps(method, sort_keys=True)}"] if method else []), *more]
+
+
+def drafting(models: Path) -> dict[str, Any]:
+    """The speculative configuration of the tiny pair."""
+    return {"method": "draft_model", "model": str(models / "draft"), "num_speculative_tokens": 4}
 
 
 @dataclass(slots=True, kw_only=True)
 class Server:
-    """A started engine. proof: what the startup probe said last; ready: seconds from start until it passed."""
+    """A started engine. proof: what the startup probe said last; ready: seconds from start until it passed.
+
+    first: whether the engine is the first process of a PID namespace of its own, as it is in a container.
+    """
 
     port: int
     process: subprocess.Popen[bytes]
     log: Path
     began: float
     environment: Mapping[str, str]
+    first: bool = False
     proof: str = ""
     ready: float | None = None
     code: int | None = None
     notes: dict[str, Any] = field(default_factory=dict)
+
+    def up(self, seconds: float = START_SECONDS, *, prove: bool = True) -> bool:
+        """Wait for the startup probe to pass; tell whether it did before the process ended or the time was over.
+
+        Without `prove` it only has to be healthy: a generation may kill an engine without the plugins.
+        """
+        healthy = f"import urllib.request as r; r.urlopen('http://127.0.0.1:{self.port}/health')"
+        probe = ["-m", "specdec_runtime", "prove", f"--port={self.port}"] if prove else ["-c", healthy]
+        while time.monotonic() < self.began + seconds:
+            self.code = self.process.poll()
+            if self.code is not None:
+                return False
+            asked, command = time.monotonic(), [sys.executable, *probe]
+            done = subprocess.run(command, env=self.environment, capture_output=True, text=True, check=False)
+            self.proof = done.stdout.strip()
+            if done.returncode == 0:
+                self.ready = time.monotonic() - self.began
+                self.notes["prove_seconds"] = round(time.monotonic() - asked, 2)
+                return True
+            time.sleep(0.5)
+        return False
+
+    def must_come_up(self, *, prove: bool = True) -> None:
+        """Wait for it; raise SystemExit with the end of its log where it does not come up."""
+        if not self.up(prove=prove):
+            words = "\n".join(self.words(40))
+            raise SystemExit(f"vLLM did not come up: {self.proof}; its log ends\n{words}")
 
     def ask(self, path: str, body: Mapping[str, Any] | None = None) -> str:
         """Return what the server says. Raises RuntimeError for an answer that is none."""
@@ -55,6 +98,16 @@ class Server:
             raise RuntimeError(f"{path} was answered with {response.status}: {found[:300]}")
         return found
 
+    def complete(self, prompt: str, tokens: int, **options: Any) -> dict[str, Any]:
+        """Return the answer to a prompt: so many tokens, greedily."""
+        body = {"model": "m", "prompt": prompt, "max_tokens": tokens, "temperature": 0, "ignore_eos": True}
+        found: dict[str, Any] = json.loads(self.ask("/v1/completions", body | options))
+        return found
+
+    def counters(self) -> str:
+        """Return its metrics as they are now."""
+        return self.ask("/metrics")
+
     def words(self, lines: int = 400) -> list[str]:
         """Return the end of the log."""
         return self.log.read_text(encoding="utf-8", errors="replace").splitlines()[-lines:]
@@ -63,59 +116,97 @@ class Server:
         """Return the resident bytes of the process and its children, as the kernel counts them."""
         return sum(_resident(each) for each in (self.process.pid, *family.descendants(self.process.pid)))
 
+    def inner(self) -> int:
+        """Return the engine's own process, as it is numbered here."""
+        pid, until = self.process.pid, time.monotonic() + 10
+        while self.first and time.monotonic() < until:
+            if children := Path(f"/proc/{pid}/task/{pid}/children").read_text().split():
+                return int(children[0])
+            time.sleep(0.05)
+        return pid
 
-@contextmanager
-def started(flags: Sequence[str], *, preflight: bool = True) -> Iterator[Server]:
-    """Start `specdec_runtime serve`, or the engine without a look at its models; end it with all that it started."""
+    def alive(self) -> list[int]:
+        """Return the processes of the engine's session that are not yet gone."""
+        known = ((int(folder.name), _stat(folder)) for folder in Path("/proc").glob("[0-9]*"))
+        return [pid for pid, words in known if words and int(words[3]) == self.process.pid and words[0] != "Z"]
+
+    def children(self, name: str) -> list[int]:
+        """Return the engine's processes whose name begins so."""
+        return [pid for pid in self.alive() if Path(f"/proc/{pid}/comm").read_text().startswith(name)]
+
+    def end(self) -> None:
+        """End it with all that it started."""
+        self.process.terminate()
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self.process.wait(30)
+        for pid in self.alive():
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        self.process.wait(10)
+
+
+@contextlib.contextmanager
+def started(
+    flags: Sequence[str], *, preflight: bool = True, variables: Mapping[str, str] = ONE_PROCESS, namespace: bool = False
+) -> Iterator[Server]:
+    """Start `specdec_runtime serve`, or the engine without a look at its models; end it with all that it started.
+
+    namespace: whether it is to be the first process of one, where one may be made.
+    """
     entry = ("specdec_runtime", "serve") if preflight else ("specdec_runtime.engine",)
+    first = namespace and subprocess.run([*_NAMESPACE, "true"], capture_output=True, check=False).returncode == 0
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = int(probe.getsockname()[1])
     # Its own folder for notes, as every pod has one: engines side by side would read each other's.
     with tempfile.TemporaryDirectory(prefix="engine-", ignore_cleanup_errors=True) as notes:
-        environment = os.environ | _ENVIRONMENT | {"TMPDIR": notes}
+        environment = os.environ | {"OMP_NUM_THREADS": "1", "TMPDIR": notes} | dict(variables)
         log = Path(notes) / "engine.log"
+        command = [*(_NAMESPACE if first else ()), sys.executable, "-m", *entry, f"--port={port}", *flags]
         with log.open("wb") as output:
             process = subprocess.Popen(
-                [sys.executable, "-m", *entry, f"--port={port}", *flags],
-                env=environment,
-                stdout=output,
-                stderr=subprocess.STDOUT,
-                start_new_session=True,
+                command, env=environment, stdout=output, stderr=subprocess.STDOUT, start_new_session=True
             )
-        server = Server(port=port, process=process, log=log, began=time.monotonic(), environment=environment)
+        began = time.monotonic()
+        server = Server(port=port, process=process, log=log, began=began, environment=environment, first=first)
         try:
             yield server
         finally:
-            _end(process)
+            server.end()
 
 
-def _end(process: subprocess.Popen[bytes]) -> None:
-    process.terminate()
+def moved(before: str, after: str) -> dict[str, Any]:
+    """Return drafts, drafted and accepted tokens between two looks at the counters, and the share that was accepted;
+    None where nothing was drafted.
+    """
+    names = (metrics.DRAFTS, metrics.DRAFT_TOKENS, metrics.ACCEPTED)
+    drafts, drafted, accepted = (
+        (metrics.total(after, name) or 0.0) - (metrics.total(before, name) or 0.0) for name in names
+    )
+    rate = round(accepted / drafted, 4) if drafted else None
+    return {"drafts": drafts, "drafted": drafted, "accepted": accepted, "acceptance": rate}
+
+
+def several(runs: list[dict[str, Any]], do: Callable[[dict[str, Any]], dict[str, Any]], out: Path) -> dict[str, Any]:
+    """Return what `do` makes of each run, by its name, in the order of the runs: one for each core at once.
+
+    What came of each is written down as soon as it is known.
+    """
+    found: dict[str, Any] = {}
+    with ThreadPoolExecutor(max_workers=min(2, os.cpu_count() or 1)) as pool:
+        under_way = {pool.submit(do, run): run["name"] for run in runs}
+        for done in as_completed(under_way):
+            found[under_way[done]] = done.result()
+            out.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+    return {run["name"]: found[run["name"]] for run in runs}
+
+
+def _stat(process: Path) -> list[str]:
+    """Return the columns of a process's stat after its name: state, parent, group, session; none where it is gone."""
     try:
-        process.wait(30)
-    except subprocess.TimeoutExpired:
-        os.killpg(process.pid, signal.SIGKILL)
-        process.wait(10)
-
-
-def wait(server: Server, seconds: float = START_SECONDS) -> bool:
-    """Wait for the startup probe to pass; tell whether it did before the process ended or the time was over."""
-    command = [sys.executable, "-m", "specdec_runtime", "prove", f"--port={server.port}"]
-    deadline = server.began + seconds
-    while time.monotonic() < deadline:
-        server.code = server.process.poll()
-        if server.code is not None:
-            return False
-        asked = time.monotonic()
-        done = subprocess.run(command, env=server.environment, capture_output=True, text=True, check=False)
-        server.proof = done.stdout.strip()
-        if done.returncode == 0:
-            server.ready = time.monotonic() - server.began
-            server.notes["prove_seconds"] = round(time.monotonic() - asked, 2)
-            return True
-        time.sleep(0.5)
-    return False
+        return (process / "stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return []
 
 
 def _resident(pid: int) -> int:

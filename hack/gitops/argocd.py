@@ -21,7 +21,7 @@ _HEAD: Final = """\
 
 
 def health() -> str:
-    """The script that says how a sis is."""
+    """The script that says how a service is."""
     return (FOLDER / "health.lua").read_text()
 
 

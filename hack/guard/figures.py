@@ -1,10 +1,10 @@
 """The figures: which scenes are simulated, on all cores, and what is said about them."""
 
 import itertools
-from collections.abc import Callable
-from concurrent.futures import Executor, Future, ProcessPoolExecutor
+from collections.abc import Callable, Iterable
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
-from typing import Final, TypeVar
+from typing import Any, Final, TypeVar
 
 from hack.guard.rules import GUARD, RULES
 from hack.guard.scenes import GUARD_SPEC, Scene, Seen, SpeedScene, run, run_speed
@@ -116,92 +116,61 @@ Made = TypeVar("Made")
 Result = TypeVar("Result")
 
 
-class _Jobs:
-    """Scenes that run side by side; each has its own seed, so that their order means nothing."""
-
-    def __init__(self, pool: Executor, seed: int) -> None:
-        self._pool, self._seed, self._number = pool, seed, itertools.count()
-
-    def start(
-        self, does: Callable[[Made, tuple[int, ...]], Result], scenes: list[Made]
-    ) -> list[tuple[Made, Future[Result]]]:
-        """Starts them."""
-        return [(each, self._pool.submit(does, each, (self._seed, next(self._number)))) for each in scenes]
-
-
 def simulate(size: Size, seed: int, workers: int) -> Figures:
     """Simulates everything. The same seed gives the same figures, whatever the number of workers."""
+    number = itertools.count()
     with ProcessPoolExecutor(workers) as pool:
-        jobs = _Jobs(pool, seed)
-        alarms = jobs.start(run, [_alarm(kind, volume, size) for kind in KINDS for volume in VOLUMES])
-        catches = jobs.start(run, [_catch(kind, volume, size) for kind in KINDS for volume in VOLUMES])
-        curve = jobs.start(run, [_point(kind, offset, size) for kind in KINDS for offset in OFFSETS])
-        delays = jobs.start(run, [_drift(volume, to, size) for to in (-0.2, BELOW) for volume in (20, 50, 200)])
-        speed = jobs.start(run_speed, [_speed(volume, to, size) for to in RATIOS for volume in SPEED_VOLUMES])
+
+        def jobs(does: Callable[[Made, tuple[int, ...]], Result], scenes: list[Made]) -> Iterable[tuple[Made, Result]]:
+            """Starts scenes side by side; each has its own seed, so that their order means nothing."""
+            return zip(scenes, pool.map(does, scenes, [(seed, next(number)) for _ in scenes]), strict=True)
+
+        every = [(kind, volume) for kind in KINDS for volume in VOLUMES]
+        alarms = jobs(run, [_scene(*each, ABOVE, size.alarms // 50, 50) for each in every])
+        catches = jobs(run, [_scene(*each, BELOW, size.catches, 2 * LIMIT) for each in every])
+        points = [(kind, CURVE_VOLUME, offset) for kind in KINDS for offset in OFFSETS]
+        curve = jobs(run, [_scene(*each, size.curve, CURVE_WINDOWS) for each in points])
+        drifts = [(BURSTY, volume, to) for to in (-0.2, BELOW) for volume in (20, 50, 200)]
+        delays = jobs(run, [_scene(*each, size.delays, 12, onset=True) for each in drifts])
+        slow = [{"volume": volume, "ratio": to} for to in RATIOS for volume in SPEED_VOLUMES]
+        speed = jobs(run_speed, [SpeedScene(**each, services=size.speed, windows=13) for each in slow])
         return Figures(
-            alarms=tuple(_as_alarm(scene, job.result()) for scene, job in alarms),
-            catches=tuple(_as_catch(scene, job.result()) for scene, job in catches),
-            curve=tuple(_as_point(scene, job.result()) for scene, job in curve),
+            alarms=tuple(_as_alarm(*each) for each in alarms),
+            catches=tuple(_as_catch(*each) for each in catches),
+            curve=tuple(_as_point(*each) for each in curve),
             acceptance_delays=tuple(
-                _as_delay(f"acceptance {100 * scene.offset:+.0f} points", scene.volume, job.result().delays)
-                for scene, job in delays
+                _as_delay(f"acceptance {100 * scene.offset:+.0f} points", scene.volume, seen.delays)
+                for scene, seen in delays
             ),
             speed_delays=tuple(
-                _as_delay(f"speed {scene.ratio:.2f} of the minimum", scene.volume, job.result()) for scene, job in speed
+                _as_delay(f"speed {scene.ratio:.2f} of the minimum", scene.volume, seen) for scene, seen in speed
             ),
         )
 
 
-def _alarm(kind: Kind, volume: float, size: Size) -> Scene:
-    return Scene(kind=kind, volume=volume, offset=ABOVE, services=size.alarms // 50, windows=50)
-
-
-def _catch(kind: Kind, volume: float, size: Size) -> Scene:
-    return Scene(kind=kind, volume=volume, offset=BELOW, services=size.catches, windows=2 * LIMIT)
-
-
-def _point(kind: Kind, offset: float, size: Size) -> Scene:
-    return Scene(kind=kind, volume=CURVE_VOLUME, offset=offset, services=size.curve, windows=CURVE_WINDOWS)
-
-
-def _drift(volume: float, to: float, size: Size) -> Scene:
-    return Scene(kind=BURSTY, volume=volume, offset=to, services=size.delays, windows=12, onset=True)
-
-
-def _speed(volume: float, ratio: float, size: Size) -> SpeedScene:
-    return SpeedScene(volume=volume, ratio=ratio, services=size.speed, windows=13)
+def _scene(kind: Kind, volume: float, offset: float, services: int, windows: int, *, onset: bool = False) -> Scene:
+    return Scene(kind=kind, volume=volume, offset=offset, services=services, windows=windows, onset=onset)
 
 
 def _as_alarm(scene: Scene, seen: Seen) -> Alarm:
-    return Alarm(
-        kind=scene.kind.name,
-        volume=scene.volume,
-        windows=scene.services * scene.windows,
-        rollbacks={name: seen.outcomes[name].decisions for name in RULES},
-        a_window={name: seen.outcomes[name].decisions / seen.outcomes[name].windows for name in RULES},
-        low=seen.low,
-    )
+    decided = {name: seen.outcomes[name].decisions for name in RULES}
+    a_window = {name: decided[name] / seen.outcomes[name].windows for name in RULES}
+    watched: dict[str, Any] = {"windows": scene.services * scene.windows, "rollbacks": decided, "a_window": a_window}
+    return Alarm(**_named(scene), **watched, low=seen.low)
 
 
 def _as_catch(scene: Scene, seen: Seen) -> Catch:
-    return Catch(
-        kind=scene.kind.name,
-        volume=scene.volume,
-        services=scene.services,
-        within_limit=_within(seen, LIMIT),
-        within_twice=_within(seen, 2 * LIMIT),
-    )
+    within: dict[str, Any] = {"within_limit": _within(seen, LIMIT), "within_twice": _within(seen, 2 * LIMIT)}
+    return Catch(**_named(scene), services=scene.services, **within)
 
 
 def _as_point(scene: Scene, seen: Seen) -> Point:
-    return Point(
-        kind=scene.kind.name,
-        volume=scene.volume,
-        offset=scene.offset,
-        services=scene.services,
-        within_limit=_within(seen, LIMIT),
-        within_ten=_within(seen, CURVE_WINDOWS),
-    )
+    within: dict[str, Any] = {"within_limit": _within(seen, LIMIT), "within_ten": _within(seen, CURVE_WINDOWS)}
+    return Point(**_named(scene), offset=scene.offset, services=scene.services, **within)
+
+
+def _named(scene: Scene) -> dict[str, Any]:
+    return {"kind": scene.kind.name, "volume": scene.volume}
 
 
 def _within(seen: Seen, windows: int) -> ByRule:

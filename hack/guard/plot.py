@@ -9,19 +9,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from hack import drawing
-from hack.guard.figures import (
-    ABOVE,
-    BELOW,
-    CURVE_VOLUME,
-    CURVE_WINDOWS,
-    LEAST_CAUGHT,
-    LIMIT,
-    MOST_ALARMS,
-    VOLUMES,
-    Delay,
-    Figures,
-    Point,
-)
+from hack.guard import figures
 from hack.guard.rules import BY_DRAFTS, BY_TOKENS, GUARD, RULES
 from hack.guard.traffic import KINDS
 
@@ -37,7 +25,7 @@ _LAST: Final = 11.0
 PICTURES: Final = ("curve", "volume", "delays")
 
 
-def draw(found: Figures, folder: pathlib.Path) -> None:
+def draw(found: figures.Figures, folder: pathlib.Path) -> None:
     """Draw every picture into a folder, as NAME.svg and NAME.png."""
     with drawing.style():
         for name, drawn in zip(PICTURES, (_curve, _volume, _delays), strict=True):
@@ -45,12 +33,12 @@ def draw(found: Figures, folder: pathlib.Path) -> None:
             drawing.save(figure, folder / f"{name}.svg", folder / f"{name}.png")
 
 
-def _curve(found: Figures) -> Figure:
+def _curve(found: figures.Figures) -> Figure:
     figure = Figure(figsize=(9, 5.4), layout="constrained")
     rows = figure.subplots(2, len(KINDS), sharex=True, sharey=True)
-    spans: tuple[tuple[str, Callable[[Point], dict[str, float]]], ...] = (
-        (f"lost within {LIMIT} windows", lambda each: each.within_limit),
-        (f"lost within {CURVE_WINDOWS} windows", lambda each: each.within_ten),
+    spans: tuple[tuple[str, Callable[[figures.Point], dict[str, float]]], ...] = (
+        (f"lost within {figures.LIMIT} windows", lambda each: each.within_limit),
+        (f"lost within {figures.CURVE_WINDOWS} windows", lambda each: each.within_ten),
     )
     for row, (label, share) in zip(rows, spans, strict=True):
         row[0].set(ylabel=label)
@@ -65,11 +53,11 @@ def _curve(found: Figures) -> Figure:
         axes.set_title(f"{kind.name} traffic")
     for axes in rows[1]:
         axes.set(xlabel="true acceptance - threshold, points")
-    rows[0][-1].legend(title=f"{CURVE_VOLUME} requests a window")
+    rows[0][-1].legend(title=f"{figures.CURVE_VOLUME} requests a window")
     return figure
 
 
-def _volume(found: Figures) -> Figure:
+def _volume(found: figures.Figures) -> Figure:
     figure = Figure(figsize=(9, 3.4), layout="constrained")
     left, right = figure.subplots(1, 2)
     for kind, colour in zip(KINDS, _COLOURS, strict=False):
@@ -79,16 +67,16 @@ def _volume(found: Figures) -> Figure:
             words = {"label": kind.name} if rule == GUARD else {}
             left.plot(*zip(*alarms, strict=True), line, color=colour, marker=".", **words)
             right.plot(*zip(*caught, strict=True), line, color=colour, marker=".", **words)
-    _level(left, 100 * MOST_ALARMS, f"{100 * MOST_ALARMS:g} %")
-    _level(right, 100 * LEAST_CAUGHT, f"{100 * LEAST_CAUGHT:g} %")
-    left.set(title=f"{100 * ABOVE:g} points above the threshold", ylabel="rollbacks, % of windows")
+    _level(left, 100 * figures.MOST_ALARMS, f"{100 * figures.MOST_ALARMS:g} %")
+    _level(right, 100 * figures.LEAST_CAUGHT, f"{100 * figures.LEAST_CAUGHT:g} %")
+    left.set(title=f"{100 * figures.ABOVE:g} points above the threshold", ylabel="rollbacks, % of windows")
     left.set_yscale("symlog", linthresh=0.01)
     left.set_ylim(bottom=0)
-    right.set(title=f"{-100 * BELOW:g} points below it", ylabel=f"caught within {LIMIT} windows, %")
+    right.set(title=f"{-100 * figures.BELOW:g} points below it", ylabel=f"caught within {figures.LIMIT} windows, %")
     right.legend(title="traffic (dashed: bound of drafts)")
     for axes in (left, right):
         axes.set_xscale("log")
-        axes.set_xticks(VOLUMES, [f"{each}" for each in VOLUMES])
+        axes.set_xticks(figures.VOLUMES, [f"{each}" for each in figures.VOLUMES])
         axes.minorticks_off()
         axes.set(xlabel="requests a window")
     return figure
@@ -99,19 +87,19 @@ def _level(axes: Axes, at: float, words: str) -> None:
     axes.annotate(words, (1, at), xycoords=("axes fraction", "data"), color=drawing.GREY, va="bottom", ha="right")
 
 
-def _delays(found: Figures) -> Figure:
+def _delays(found: figures.Figures) -> Figure:
     figure = Figure(figsize=(9, 4), layout="constrained")
     panels = figure.subplots(1, 2, sharey=True)
     for axes, delays in zip(panels, (found.acceptance_delays, found.speed_delays), strict=True):
         _steps(axes, delays)
-        axes.axvline(LIMIT + 1, color=drawing.GREY, linestyle=":", linewidth=1)
+        axes.axvline(figures.LIMIT + 1, color=drawing.GREY, linestyle=":", linewidth=1)
         axes.set(xlabel="windows from the onset to the decision", ylim=(-0.02, 1.02), xlim=(0, _LAST))
     panels[0].set(title="acceptance drifts", ylabel="share of services")
     panels[1].set_title("speculation becomes slow")
     return figure
 
 
-def _steps(axes: Axes, delays: Sequence[Delay]) -> None:
+def _steps(axes: Axes, delays: Sequence[figures.Delay]) -> None:
     """A colour for what it drifts to, a line for the volume; both are told below the panel."""
     colours = dict(zip(dict.fromkeys(each.name for each in delays), _COLOURS, strict=False))
     volumes = sorted({each.volume for each in delays})

@@ -2,20 +2,17 @@
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import Final, Protocol
+from typing import Final
 
 from hack.guard.traffic import TOKENS, Drafting
-from specdec_operator.guard.advance import advance
-from specdec_operator.guard.bounds import wilson_upper
 from specdec_operator.guard.counters import Counters
 from specdec_operator.guard.evidence import Evidence
-from specdec_operator.guard.facts import Facts
-from specdec_operator.guard.judge import Judged
-from specdec_operator.guard.policy import Policy
-from specdec_operator.guard.state import Phase, State
-from specdec_operator.guard.thresholds import Thresholds
-from specdec_operator.guard.watching import Rhythm, take, watch
-from specdec_operator.serving.rollout import Progress, RolloutView
+from specdec_operator.guard.judge import Judged, Schedule, add, start
+from specdec_operator.guard.policy import Policy, Thresholds
+from specdec_operator.guard.state import Observation, Phase, State
+from specdec_operator.guard.statistics import wilson_upper
+from specdec_operator.guard.transitions import advance
+from specdec_operator.observe.rollout import Progress, RolloutView
 
 POD: Final = "simulated"
 _UP: Final = RolloutView(progress=Progress.COMPLETE, reason="Simulated", message="", serving=1)
@@ -23,13 +20,6 @@ _UP: Final = RolloutView(progress=Progress.COMPLETE, reason="Simulated", message
 BY_TOKENS, BY_DRAFTS, GUARD = "tokens", "drafts", "guard"
 RULES: Final = (BY_TOKENS, BY_DRAFTS, GUARD)
 """The 95 % bound of as many trials as there were tokens, or drafts, window by window; and the guard as it is."""
-
-
-class Rule(Protocol):
-    """Takes in closed windows."""
-
-    def decides(self, judged: Judged) -> bool:
-        """Whether this window is the one that ends speculation."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -67,9 +57,9 @@ class Ours:
         return self.state.rollback is not None
 
 
-def told(state: State, policy: Policy, judged: Judged | None = None) -> Facts:
-    """What a turn knows of a service whose pods are up."""
-    return Facts(
+def told(state: State, policy: Policy, judged: Judged | None = None) -> Observation:
+    """What a reconcile knows of a service whose pods are up."""
+    return Observation(
         subject=state.subject,
         policy=policy,
         speculating=not state.plain,
@@ -78,7 +68,7 @@ def told(state: State, policy: Policy, judged: Judged | None = None) -> Facts:
         pods=frozenset((POD,)),
         closed=judged.verdict.at if judged else 0.0,
         verdict=judged.verdict if judged and not state.plain else None,
-        paces=judged.evidence.paces if judged else {},
+        token_times=judged.evidence.token_times if judged else {},
     )
 
 
@@ -102,7 +92,7 @@ class Outcome:
         return sum(0 < each <= windows for each in self.first) / len(self.first)
 
 
-def play(drafting: Drafting, limits: Thresholds, policy: Policy, rhythm: Rhythm, each: int) -> dict[str, Outcome]:
+def play(drafting: Drafting, limits: Thresholds, policy: Policy, rhythm: Schedule, each: int) -> dict[str, Outcome]:
     """What each rule makes of services of `each` windows, one after the other."""
     readings = counters(drafting)
     per = round(each * rhythm.window / rhythm.interval)
@@ -116,17 +106,17 @@ def play(drafting: Drafting, limits: Thresholds, policy: Policy, rhythm: Rhythm,
     }
 
 
-def _one(readings: Iterable[Counters], limits: Thresholds, policy: Policy, rhythm: Rhythm) -> dict[str, int]:
+def _one(readings: Iterable[Counters], limits: Thresholds, policy: Policy, rhythm: Schedule) -> dict[str, int]:
     """The window in which each rule decides on one service, from 1; 0: in none."""
-    left: dict[str, Rule] = {
+    left: dict[str, Simple | Ours] = {
         BY_TOKENS: Simple(limits=limits, limit=policy.failure_limit, trials=lambda seen: seen.draft_tokens),
         BY_DRAFTS: Simple(limits=limits, limit=policy.failure_limit, trials=lambda seen: seen.drafts),
         GUARD: Ours(policy=policy),
     }
-    watched, window, first = watch(0.0, rhythm), 0, dict.fromkeys(RULES, 0)
+    watched, window, first = start(0.0, rhythm), 0, dict.fromkeys(RULES, 0)
     for place, reading in enumerate(readings):
         now = place * rhythm.interval
-        watched, judged = take(watched, {POD: reading}, limits, rhythm, now)
+        watched, judged = add(watched, {POD: reading}, limits, rhythm, now)
         if judged is None:
             continue
         window += 1

@@ -10,10 +10,8 @@ from hack.guard.speed import readings, serve
 from hack.guard.traffic import TOKENS, Floats, Kind, drafting, requests
 from specdec_operator.api.guard import Guard as Asked
 from specdec_operator.api.speculation import Method
-from specdec_operator.engine.methods import METHODS
-from specdec_operator.guard.policy import Policy, policy_of
-from specdec_operator.guard.thresholds import Thresholds, thresholds
-from specdec_operator.guard.watching import Rhythm
+from specdec_operator.guard.judge import Schedule
+from specdec_operator.guard.policy import METHODS, Policy, Thresholds, policy_of, thresholds
 
 LEAST: Final = 0.4
 """The threshold of acceptance: the guard's own for a draft model."""
@@ -65,10 +63,10 @@ class Seen:
     delays: tuple[float | None, ...] = ()
 
 
-def judged_by(spec: Asked) -> tuple[Thresholds, Policy, Rhythm]:
+def judged_by(spec: Asked) -> tuple[Thresholds, Policy, Schedule]:
     """What the guard is asked for, in its own words."""
     limits = thresholds(spec, METHODS[Method.DRAFT_MODEL], tokens=TOKENS)
-    return limits, policy_of(spec, held=False, auto=False), Rhythm(interval=spec.interval, window=spec.window)
+    return limits, policy_of(spec, held=False, auto=False), Schedule(interval=spec.interval, window=spec.window)
 
 
 def run(scene: Scene, seed: tuple[int, ...]) -> Seen:

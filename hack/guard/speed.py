@@ -8,12 +8,11 @@ import numpy as np
 
 from hack.guard.rules import POD, told
 from hack.guard.traffic import BURSTY, TOKENS, Floats, arrivals, on_grid, pieces, summed, wander
-from specdec_operator.guard.advance import advance
 from specdec_operator.guard.counters import Counters
-from specdec_operator.guard.policy import Policy
+from specdec_operator.guard.judge import Schedule, add, start
+from specdec_operator.guard.policy import Policy, Thresholds
 from specdec_operator.guard.state import Phase, State
-from specdec_operator.guard.thresholds import Thresholds
-from specdec_operator.guard.watching import Rhythm, take, watch
+from specdec_operator.guard.transitions import advance
 
 PLAIN_SECONDS: Final = 0.03
 """Plain time per output token of a request that runs alone."""
@@ -74,7 +73,7 @@ def _pages(
 
 
 def serve(
-    plain: Iterator[Counters], speculating: list[Counters], limits: Thresholds, policy: Policy, rhythm: Rhythm
+    plain: Iterator[Counters], speculating: list[Counters], limits: Thresholds, policy: Policy, rhythm: Schedule
 ) -> int | None:
     """One service from its beginning: plain until that is measured, then with speculation.
 
@@ -85,19 +84,19 @@ def serve(
     for place, reading in enumerate(speculating):
         at = now + place * rhythm.interval
         if state.phase is Phase.WATCHING:
-            watched, judged = take(watched or watch(at, rhythm), {POD: reading}, limits, rhythm, at)
+            watched, judged = add(watched or start(at, rhythm), {POD: reading}, limits, rhythm, at)
         state = advance(state, told(state, policy, judged), at)
         if state.rollback is not None:
             return place
     return None
 
 
-def _measured(plain: Iterator[Counters], limits: Thresholds, policy: Policy, rhythm: Rhythm) -> tuple[State, float]:
+def _measured(plain: Iterator[Counters], limits: Thresholds, policy: Policy, rhythm: Schedule) -> tuple[State, float]:
     """The state once the plain service is measured, or has been waited for long enough, and when that is."""
     state = State(phase=Phase.MEASURING_BASELINE, since=0.0, speculation=POD, revision=POD, measuring=True)
-    watched, now = watch(0.0, rhythm), 0.0
+    watched, now = start(0.0, rhythm), 0.0
     while True:
-        watched, judged = take(watched, {POD: next(plain)}, limits, rhythm, now)
+        watched, judged = add(watched, {POD: next(plain)}, limits, rhythm, now)
         state = advance(state, told(state, policy, judged), now)
         if not state.plain:
             return state, now

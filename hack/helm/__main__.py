@@ -5,29 +5,21 @@ python -m hack.helm path        builds Helm where it is missing, and prints wher
 
 import sys
 
-from hack.cluster.errors import ClusterError
-from hack.helm import manifests, program
+from hack.command import generate, run
+from hack.helm import chart, manifests
 
 
 def main(words: list[str]) -> int:
     """Run one command."""
     match words:
-        case ["manifests"]:
-            manifests.write()
-        case ["verify"]:
-            if stale := manifests.stale():
-                print(f"stale: {', '.join(stale)}; run `python -m hack.helm manifests` and commit the result")
-                return 1
+        case ["manifests"] | ["verify"]:
+            return generate(manifests.written(), words)
         case ["path"]:
-            print(program.ensure(lambda sentence: print(sentence, file=sys.stderr)))
-        case _:
-            print(__doc__)
-            return 2
-    return 0
+            print(chart.helm(lambda sentence: print(sentence, file=sys.stderr)))
+            return 0
+    print(__doc__)
+    return 2
 
 
 if __name__ == "__main__":
-    try:
-        sys.exit(main(sys.argv[1:]))
-    except ClusterError as error:
-        sys.exit(f"error: {error}")
+    run(main)

@@ -1,14 +1,15 @@
-"""Runs Helm on the chart of this tree. It never touches a cluster."""
+"""Runs Helm on the chart of this tree: the program `helm`, built from the Go module proxy into the cache, once for each
+set of pins. It never touches a cluster.
+"""
 
 import json
 import pathlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 import yaml
 
-from hack.cluster import shell
-from hack.helm import program
+from hack.cluster import binaries, shell, versions
 
 ROOT: Final = pathlib.Path(__file__).parents[2]
 CHART: Final = ROOT / "charts" / "specdec-operator"
@@ -16,13 +17,37 @@ RELEASE: Final = "specdec-operator"
 NAMESPACE: Final = "specdec-system"
 
 Objects = list[dict[str, Any]]
+VERSION: Final = "3.19.5"
+_PACKAGE: Final = "helm.sh/helm/v3/cmd/helm"
+_KUBERNETES: Final = versions.KUBERNETES.split(".")
+_HELM: Final = binaries.Module(
+    root=pathlib.Path(__file__).parent / "go",
+    packages={"helm": _PACKAGE},
+    flags=versions.linker_flags(
+        {
+            "helm.sh/helm/v3/internal/version.version": f"v{VERSION}",
+            # What `helm template` and `helm lint` take for the cluster's version; without it a plain build says 1.20.
+            "helm.sh/helm/v3/pkg/chartutil.k8sVersionMajor": _KUBERNETES[0],
+            "helm.sh/helm/v3/pkg/chartutil.k8sVersionMinor": _KUBERNETES[1],
+            "helm.sh/helm/v3/pkg/lint/rules.k8sVersionMajor": _KUBERNETES[0],
+            "helm.sh/helm/v3/pkg/lint/rules.k8sVersionMinor": _KUBERNETES[1],
+        }
+    ),
+)
+
+
+def helm(say: Callable[[str], None] = print) -> pathlib.Path:
+    """Return the path of the program, after building it where it is missing; two callers build it once.
+
+    Raises ClusterError where there is no Go, or where the build fails.
+    """
+    return binaries.ensure_from(_HELM, "helm", say=say)["helm"]
 
 
 def template(values: Mapping[str, Any], *words: str, chart: pathlib.Path = CHART) -> str:
     """Return what the chart renders with these values. Raises ClusterError with Helm's words."""
     asked = [f"--set-json={name}={json.dumps(value)}" for name, value in values.items()]
-    helm = str(program.ensure())
-    return shell.run([helm, "template", RELEASE, str(chart), f"--namespace={NAMESPACE}", *asked, *words])
+    return shell.run([str(helm()), "template", RELEASE, str(chart), f"--namespace={NAMESPACE}", *asked, *words])
 
 
 def objects(values: Mapping[str, Any], *words: str) -> Objects:
@@ -33,7 +58,7 @@ def objects(values: Mapping[str, Any], *words: str) -> Objects:
 def lint(values: Mapping[str, Any]) -> shell.Answer:
     """Return what `helm lint --strict` says of the chart with these values."""
     asked = [f"--set-json={name}={json.dumps(value)}" for name, value in values.items()]
-    return shell.ask([str(program.ensure()), "lint", "--strict", str(CHART), *asked])
+    return shell.ask([str(helm()), "lint", "--strict", str(CHART), *asked])
 
 
 def key(body: Mapping[str, Any]) -> tuple[str, str, str]:

@@ -3,8 +3,6 @@
 An image is named by what it is made of.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from hack.images import content

@@ -6,16 +6,14 @@ python -m hack.images resolve                 asks the package index whether eac
 python -m hack.images sbom                    builds the runtime image and writes what it is made of to dist/sbom
 """
 
-from __future__ import annotations
-
 import sys
 import time
 from dataclasses import astuple
 
 from hack.cluster import images as node
 from hack.cluster import paths, record
-from hack.cluster.errors import ClusterError
-from hack.images import build, content, delivery, locked, refs, resolved, tool
+from hack.command import run
+from hack.images import build, content, delivery, locked, refs, tool
 
 _IMAGES = {
     "operator": ("operator",),
@@ -52,8 +50,8 @@ def ensure(names: tuple[str, ...]) -> None:
 
 def resolve() -> None:
     """Ask for every engine on every platform."""
-    for platform in resolved.PLATFORMS:
-        count = resolved.check(platform, locked.path(platform.engine).read_text(encoding="utf-8"))
+    for platform in locked.PLATFORMS:
+        count = locked.check(platform, locked.path(platform.engine).read_text(encoding="utf-8"))
         say(f"{platform.engine} on {platform.machine}, Python {platform.python}: {count} packages, no conflict")
 
 
@@ -90,7 +88,4 @@ def main(words: list[str]) -> int:
 
 
 if __name__ == "__main__":
-    try:
-        sys.exit(main(sys.argv[1:]))
-    except (ClusterError, resolved.Unresolved) as error:
-        sys.exit(f"error: {error}")
+    run(main)

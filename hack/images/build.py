@@ -1,18 +1,15 @@
 """Builds what is missing and removes what it replaces: an engine image is gigabytes."""
 
-from __future__ import annotations
-
+import shutil
 import subprocess
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from hack import images
-from hack.cluster import shell
+from hack.cluster import paths, shell
 from hack.cluster.errors import ClusterError
-from hack.images import base, content, tool
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
+from hack.images import content, tool
 
 # How many states of the tree stay in the store; their big layer is shared.
 _KEPT = 3
@@ -20,6 +17,11 @@ _LABELLED = ("cpu",)
 _STORAGE = "hack/images/storage/Dockerfile"
 INITIALIZER = "localhost/storage-initializer:v0.20.0"
 """What the local KServe's ConfigMap calls its download container."""
+PUBLIC = "debian:bookworm-slim"
+LOCAL = "localhost/specdec-base:bookworm"
+_MIRROR = "http://deb.debian.org/debian"
+_PACKAGES = ("python3", "ca-certificates", "libnuma1", "libgomp1")
+_MINUTES = 15 * 60
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -50,9 +52,9 @@ def ensure(builder: tool.Tool, wanted: Product, say: Callable[[str], None]) -> b
     """Build an image unless it is there already; tell whether it was built."""
     if builder.has(wanted.ref):
         return False
-    foundation = base.ensure(builder)
-    say(f"building {wanted.ref} on {foundation}")
-    arguments = {"BASE_IMAGE": foundation} | (labels() if wanted.target in _LABELLED else {})
+    base = foundation(builder)
+    say(f"building {wanted.ref} on {base}")
+    arguments = {"BASE_IMAGE": base} | (labels() if wanted.target in _LABELLED else {})
     command = builder.build(wanted.file, wanted.target, wanted.ref, arguments)
     done = subprocess.run(command, cwd=content.ROOT, capture_output=True, text=True, check=False)
     if done.returncode != 0:
@@ -74,3 +76,32 @@ def _forget_old(builder: tool.Tool, wanted: Product) -> None:
     for ref in builder.names(repository)[_KEPT:]:
         if ref != wanted.ref:
             subprocess.run(builder.remove(ref), capture_output=True, check=False)
+
+
+def foundation(builder: tool.Tool) -> str:
+    """Return the Debian that the images stand on: the public image where a registry answers, else one made here."""
+    for ref in (LOCAL, PUBLIC):
+        if builder.has(ref):
+            return ref
+    if builder.kind is not tool.Kind.BUILDAH or builder.pulled(PUBLIC):
+        return PUBLIC
+    _bootstrap()
+    return LOCAL
+
+
+def _bootstrap() -> None:
+    """Make a Debian folder by debootstrap and commit it as an image of one layer."""
+    tool.require("debootstrap")
+    with paths.scratch() as folder:
+        root = Path(folder) / "root"
+        shell.run(
+            ["debootstrap", "--variant=minbase", f"--include={','.join(_PACKAGES)}", "bookworm", str(root), _MIRROR],
+            timeout=_MINUTES,
+        )
+        for leftover in ("var/cache/apt", "var/lib/apt/lists", "var/log"):
+            shutil.rmtree(root / leftover)
+            (root / leftover).mkdir()
+        with tool.container("scratch") as container:
+            shell.run(["buildah", "add", "--quiet", container, str(root), "/"], timeout=_MINUTES)
+            shell.run(["buildah", "config", "--env", "PATH=/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin", container])
+            shell.run(["buildah", "commit", "--quiet", container, LOCAL], timeout=_MINUTES)

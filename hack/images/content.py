@@ -1,7 +1,5 @@
 """Names an image by the files that it is made of, so that an unchanged tree never builds twice."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import tomllib
@@ -22,7 +20,7 @@ class Sources:
 
 OPERATOR = Sources(
     files=("Dockerfile.operator", "hack/images/requirements/operator.txt"),
-    folders=("operator/specdec_operator",),
+    folders=("runtime/specdec_engine", "operator/specdec_operator"),
 )
 RUNTIME = Sources(
     files=(
@@ -31,18 +29,16 @@ RUNTIME = Sources(
         "hack/images/requirements/build.txt",
         "hack/images/requirements/sbom.txt",
     ),
-    folders=("runtime/specdec_runtime", "hack/images/cpu", "hack/images/engine"),
+    folders=("runtime/specdec_engine", "runtime/specdec_runtime", "hack/images/cpu", "hack/images/engine"),
 )
 INITIALIZER = Sources(
     files=(
         "hack/images/storage/Dockerfile",
         "hack/images/storage/initializer.py",
         "hack/images/requirements/storage.txt",
-    ),
+    )
 )
-S3 = Sources(
-    files=("hack/images/storage/Dockerfile", "hack/s3/server.py", "hack/images/requirements/s3.txt"),
-)
+S3 = Sources(files=("hack/images/storage/Dockerfile", "hack/s3/server.py", "hack/images/requirements/s3.txt"))
 
 
 def version(root: Path = ROOT) -> str:

@@ -4,8 +4,6 @@ The image's OCI layout is written with an empty file of the right size in the pl
 buildah takes it for the layer and does not write gigabytes, and the archive leaves it out.
 """
 
-from __future__ import annotations
-
 import json
 import subprocess
 import tarfile
@@ -45,9 +43,7 @@ def _held(layers: list[str]) -> dict[str, int]:
 
 
 def _load_rest(ref: str, held: dict[str, int]) -> None:
-    scratch = paths.cache() / "images"
-    scratch.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=scratch) as folder:
+    with paths.scratch() as folder:
         layout = Path(folder)
         prepare(layout, held)
         shell.run(["buildah", "push", "--quiet", "--disable-compression", ref, f"oci:{layout}:{ref}"], timeout=_MINUTES)

@@ -5,81 +5,49 @@ operator's client library exclude each other; they are resolved anew only where 
 
 python -m hack.images lock      writes the files again
 python -m hack.images verify    fails when they are stale
-"""
+python -m hack.images resolve   asks the package index whether each engine's requirements hold together on the platforms
+                                that its image is built for; fails on the first that does not
 
-from __future__ import annotations
+To resolve, nothing is installed: uv reads the packages' metadata, looks for a wheel of each, and resolves the pinned
+set as a whole. That is what can be known of an image that cannot be built on this machine.
+"""
 
 import re
 import subprocess
 import sys
+import tomllib
+from dataclasses import dataclass
 from pathlib import Path
+
+from hack.cluster.errors import ClusterError
 
 ROOT = Path(__file__).parents[2]
 FOLDER = Path(__file__).parent / "requirements"
-_EXPORT = ("export", "--quiet", "--frozen", "--no-emit-project", "--no-hashes", "--no-annotate", "--no-header")
-# The engines need nothing that only the operator's own packages ask for.
-_ENGINE = ("--prune=kopf", "--prune=kubernetes", "--extra")
-_EXTRAS = {
-    "operator": (),
-    "cpu": (*_ENGINE, "cpu"),
-    "nvidia": (*_ENGINE, "nvidia"),
-    "ascend": (*_ENGINE, "ascend"),
-}
-_COMPILE = (
-    "pip",
-    "compile",
-    "--quiet",
-    "--python-version=3.11",
-    "--python-platform=linux",
-    "--no-annotate",
-    "--no-header",
-)
-_ASKED = {
-    "storage": ("kserve-storage==0.20.0",),
-    "s3": ("moto[s3]==5.2.5", "flask>=3,<4", "flask-cors>=6,<7"),
-    # What the packages are built with that PyPI has as source only: arctic-inference, and vLLM without a device.
-    "build": (
-        "cmake>=4,<5",
-        "grpcio-tools",
-        "jinja2",
-        "nanobind==2.9.2",
-        "ninja",
-        "packaging",
-        "setuptools<81",
-        "setuptools-rust",
-        "setuptools-scm",
-        "wheel",
-    ),
-    "sbom": ("cyclonedx-bom>=7.5,<8", "debsbom==0.10.2"),
-}
-# An engine that is not CUDA's needs none of it (stubs stand in for it), nor what reads images and sound. PyTorch calls
-# the CUDA runtime while it is loaded, so that one stays. Ascend's Triton takes the place of the other.
-_LEFT_OUT = {
-    "operator": re.compile(r"$^"),
-    "cpu": re.compile(r"^(triton|nvidia-(?!cuda-runtime)|cuda-|opencv-|torchcodec)"),
-    "nvidia": re.compile(r"$^"),
-    "ascend": re.compile(r"^(triton|nvidia-(?!cuda-runtime)|cuda-)"),
-    "build": re.compile(r"$^"),
-    "sbom": re.compile(r"$^"),
-    # The store of the tests speaks S3 only: what reads Azure, Google's storage and Git is never loaded.
-    "storage": re.compile(
-        r"^(azure-|msal|isodate|google|proto|dulwich|opentelemetry|pyasn1|pyjwt|crypto|cffi|pycparser"
-        r"|aio|multidict|yarl|frozenlist|propcache|attrs)"
-    ),
-    "s3": re.compile(r"$^"),
-}
+_PLAIN = ("--no-annotate", "--no-header")
+_EXPORT = ("export", "--quiet", "--frozen", "--no-emit-project", "--no-hashes", *_PLAIN)
+_COMPILE = ("pip", "compile", "--quiet", "--python-version=3.11", "--python-platform=linux", *_PLAIN)
+_TABLE = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
+_EXTRAS, _ASKED = _TABLE["exported"], _TABLE["asked"]
+_PIN = re.compile(r"^([A-Za-z0-9._-]+)==([^\s;]+)", re.MULTILINE)
+# PyPI has these as source only, or is not to be asked for the wheel, which is CUDA's.
+_BUILT = {"ascend": ("arctic-inference", "vllm")}
+_BUILT_EVERYWHERE = ("arctic-inference",)
 
 
 def export(image: str) -> str:
     """Return the requirements of one image as the lock has them."""
     lines = _uv(*_EXPORT, *_EXTRAS[image])
-    return select(lines, _LEFT_OUT[image])
+    return select(lines, _left_out(image))
 
 
 def resolve(image: str) -> str:
     """Return requirements that the lock does not have, resolved anew; the first line says what was asked."""
     lines = _uv(*_COMPILE, "-", asked="\n".join(_ASKED[image]))
-    return f"{_question(image)}\n{select(lines, _LEFT_OUT[image])}"
+    return f"{_question(image)}\n{select(lines, _left_out(image))}"
+
+
+def _left_out(image: str) -> re.Pattern[str]:
+    return re.compile(_TABLE["left_out"].get(image, "$^"))
 
 
 def select(lines: str, left_out: re.Pattern[str]) -> str:
@@ -113,12 +81,12 @@ def _is_stale(image: str) -> bool:
 
 
 def _question(image: str) -> str:
-    return f"# {' '.join(_ASKED[image])} without {_LEFT_OUT[image].pattern}"
+    return f"# {' '.join(_ASKED[image])} without {_left_out(image).pattern}"
 
 
 def is_left_out(image: str, package: str) -> bool:
     """Tell whether an image goes without a package that its requirements would bring."""
-    return _LEFT_OUT[image].match(package) is not None
+    return _left_out(image).match(package) is not None
 
 
 def ask_uv(*words: str, asked: str | None = None) -> subprocess.CompletedProcess[str]:
@@ -130,4 +98,56 @@ def ask_uv(*words: str, asked: str | None = None) -> subprocess.CompletedProcess
 def _uv(*words: str, asked: str | None = None) -> str:
     done = ask_uv(*words, asked=asked)
     done.check_returncode()
+    return done.stdout
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Platform:
+    """One engine on one machine: what uv calls it, and the Python that the base image has."""
+
+    engine: str
+    machine: str
+    python: str
+
+    def options(self) -> tuple[str, ...]:
+        """Return uv's words for it."""
+        return (f"--python-platform={self.machine}", f"--python-version={self.python}")
+
+
+# The C library's version is that of the base image: 2.36 in Debian 12, 2.35 in Ubuntu 22.04.
+PLATFORMS = tuple(
+    Platform(engine=engine, machine=f"{processor}-manylinux_{library}", python=python)
+    for engine, library, python in (("cpu", "2_36", "3.11"), ("nvidia", "2_36", "3.11"), ("ascend", "2_35", "3.12"))
+    for processor in ("x86_64", "aarch64")
+)
+
+
+class Unresolved(ClusterError):
+    """The requirements do not hold together, or resolving them needs what the file does not name."""
+
+
+def check(platform: Platform, requirements: str) -> int:
+    """Resolve one engine's requirements for one platform and return how many packages that are; raise Unresolved."""
+    found = pins(_resolve(platform, requirements))
+    missing = sorted("==".join(pin) for pin in found - pins(requirements) if not is_left_out(platform.engine, pin[0]))
+    if missing:
+        raise Unresolved(
+            f"{path(platform.engine).name} on {platform.machine} lacks {', '.join(missing)}: "
+            "run `python -m hack.images lock` and commit the result"
+        )
+    return len(found)
+
+
+def pins(text: str) -> set[tuple[str, str]]:
+    """Return the names and versions in a requirements file; markers can give a package several."""
+    return set(_PIN.findall(text))
+
+
+def _resolve(platform: Platform, requirements: str) -> str:
+    built = _BUILT.get(platform.engine, _BUILT_EVERYWHERE)
+    wheels = [f"--only-binary={name}" for name, _ in pins(requirements) if name not in built]
+    words = ("pip", "compile", "--quiet", "--no-annotate", *platform.options(), *wheels, "-")
+    done = ask_uv(*words, asked=requirements)
+    if done.returncode != 0:
+        raise Unresolved(f"{platform.engine} on {platform.machine}, Python {platform.python}: {done.stderr.strip()}")
     return done.stdout

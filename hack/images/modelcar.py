@@ -3,18 +3,16 @@
 Large files have a layer each, so that a registry takes and gives several at once and keeps those that did not change.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import shutil
 import subprocess
-import tempfile
 from pathlib import Path
 
 from hack.cluster import paths
 from hack.cluster.errors import ClusterError
-from hack.images import base, tool
+from hack.images import tool
+from hack.images.build import foundation
 
 # What the sidecar's own commands call, besides what is built into the shell.
 _PROGRAMS = ("sh", "mkdir", "ln", "ls", "sleep")
@@ -47,11 +45,9 @@ def check(folder: Path, ref: str) -> None:
 def build(builder: tool.Tool, folder: Path, ref: str) -> int:
     """Build the image and return the number of bytes that it carries."""
     check(folder, ref)
-    scratch = paths.cache() / "images"
-    scratch.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=scratch) as context:
+    with paths.scratch() as context:
         size = stage(folder, Path(context))
-        command = builder.build("Dockerfile", None, ref, {"BASE_IMAGE": base.ensure(builder)})
+        command = builder.build("Dockerfile", None, ref, {"BASE_IMAGE": foundation(builder)})
         done = subprocess.run(command, cwd=context, capture_output=True, text=True, check=False)
     if done.returncode != 0:
         words = "\n".join((done.stdout + done.stderr).splitlines()[-20:])

@@ -5,11 +5,9 @@ The build writes them, into /opt/sbom; see hack/images/engine/sbom.sh.
 python -m hack.images sbom [FOLDER]      into dist/sbom where no folder is named
 """
 
-from __future__ import annotations
-
 import json
 import subprocess
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from cyclonedx.schema import SchemaVersion
 from cyclonedx.validation.json import JsonStrictValidator
@@ -17,9 +15,6 @@ from cyclonedx.validation.json import JsonStrictValidator
 from hack.cluster import shell
 from hack.cluster.errors import ClusterError
 from hack.images import content, tool
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 FOLDER = content.ROOT / "dist" / "sbom"
 NAMES = ("python", "debian")
@@ -57,9 +52,6 @@ def _read(builder: tool.Tool, ref: str, path: str) -> str:
     """Return a file of an image. `cat` is run in it, because buildah cannot copy out of an image."""
     if builder.kind is not tool.Kind.BUILDAH:
         return shell.run([builder.kind, "run", "--rm", "--entrypoint=cat", ref, path], timeout=60)
-    container = shell.run(["buildah", "from", "--pull-never", ref]).strip()
-    try:
-        run = ["buildah", "run", "--isolation=chroot", container, "cat", path]
+    with tool.container("--pull-never", ref) as name:
+        run = ["buildah", "run", "--isolation=chroot", name, "cat", path]
         return subprocess.run(run, capture_output=True, text=True, check=True).stdout
-    finally:
-        shell.ask(["buildah", "rm", container])

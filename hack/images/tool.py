@@ -1,19 +1,14 @@
 """The program that builds and runs images here: docker or podman where their engine answers, else buildah."""
 
-from __future__ import annotations
-
 import os
 import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING
 
-from hack.cluster import engine, shell
+from hack.cluster import packages, shell
 from hack.cluster.errors import ClusterError
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from pathlib import Path
 
 # A registry that cannot be reached should not cost minutes.
 _PULL_SECONDS = 30
@@ -28,19 +23,6 @@ class Kind(StrEnum):
     DOCKER = "docker"
     PODMAN = "podman"
     BUILDAH = "buildah"
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Mount:
-    """A folder of this machine inside a container."""
-
-    source: Path
-    target: str
-    writable: bool = False
-
-    def option(self) -> str:
-        """Return the value of --volume."""
-        return f"{self.source}:{self.target}" + ("" if self.writable else ":ro")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -72,10 +54,6 @@ class Tool:
         fixed = [f"--timestamp={epoch}"] if epoch else []
         return [self.kind, "build", "--layers", *isolation, *fixed, certificates, *options, "."]
 
-    def tag(self, ref: str, name: str) -> list[str]:
-        """Return the command that gives an image another name."""
-        return [self.kind, "tag", ref, name]
-
     def push(self, ref: str) -> list[str]:
         """Return the command that sends an image of a model to the registry in its name."""
         # Weights hardly shrink, and every pod that pulls them would wait for their unpacking.
@@ -100,12 +78,22 @@ class Tool:
 
 def choose() -> Tool:
     """Return the tool of this machine; on Debian, buildah is installed where there is none."""
-    found = engine.usable()
+    found = shell.container_engine()
     if found is not None:
         return Tool(kind=Kind(found))
     if shutil.which("buildah") is None:
         _install("buildah")
     return Tool(kind=Kind.BUILDAH)
+
+
+@contextmanager
+def container(*words: str) -> Iterator[str]:
+    """A container of buildah's for the length of a block. words: of `buildah from`."""
+    name = shell.run(["buildah", "from", *words]).strip()
+    try:
+        yield name
+    finally:
+        shell.ask(["buildah", "rm", name])
 
 
 def require(program: str) -> None:
@@ -120,8 +108,4 @@ def _install(package: str) -> None:
             f"{package} is needed to build images, and neither docker nor podman answers: "
             f"start one of them, or install {package} (a Debian package of that name) as root"
         )
-    environment = os.environ | {"DEBIAN_FRONTEND": "noninteractive"}
-    install: Sequence[str] = ["apt-get", "install", "-y", "-qq", "--no-install-recommends", package]
-    if shell.ask(install, timeout=600, env=environment).code != 0:
-        shell.run(["apt-get", "update", "-qq"], timeout=300, env=environment)
-        shell.run(install, timeout=600, env=environment)
+    packages.install(package)

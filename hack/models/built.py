@@ -1,21 +1,31 @@
-"""Drafts that are made of trained ones by moving bytes: another vocabulary with the same words, and P-EAGLE."""
+"""Drafts that are made of trained ones by moving bytes: another vocabulary with the same words, P-EAGLE, and drafts
+that start and answer like good ones and are worth nothing.
 
-from __future__ import annotations
+Each fault leaves /health green. Only the flipped bytes can be seen in the file: names, sizes and headers are those of
+a good draft, or, for the short context, those of a draft that somebody may want.
+"""
 
 import json
+import os
 import random
-from typing import TYPE_CHECKING, Any, Final
+import shutil
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, Final
 
+from hack.images import content
 from hack.models import tensors
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-    from pathlib import Path
 
 _SPECIAL: Final = 3
 """The first ids are the beginning, the end and the padding: they stay."""
 _PLACEHOLDER: Final = 2
 _BY_TOKEN: Final = ("lm_head.weight", "model.embed_tokens.weight")
+SHORT_CONTEXT: Final = 256
+"""Positions that `draft-short` was made for, in tokens."""
+FLIPPED_BYTES: Final = 200_000
+_MARK: Final = "faults.digest"
+SOURCE: Final = content.Sources(files=("hack/models/built.py", "hack/models/tensors.py"))
 
 
 def renumber(draft: Path) -> None:
@@ -58,3 +68,58 @@ BUILT: Final[Mapping[str, tuple[str, Callable[[Path], None]]]] = {
     "head-mlp": ("head-medusa", mlp),
 }
 """The folders, what each is made of, and how."""
+
+
+def ensure(models: Path) -> None:
+    """Put every faulty draft beside the good one, where this recipe's are not there yet."""
+    mark, wanted = models / _MARK, content.digest(SOURCE)
+    if mark.exists() and mark.read_text(encoding="utf-8") == wanted:
+        return
+    for name, spoil in FAULTS.items():
+        unfinished = models / f".{name}-{os.getpid()}"
+        shutil.copytree(models / "draft", unfinished)
+        spoil(unfinished)
+        shutil.rmtree(models / name, ignore_errors=True)
+        unfinished.rename(models / name)
+    mark.write_text(wanted, encoding="utf-8")
+
+
+def permute(draft: Path) -> None:
+    """Give every token the rows of another one, as if the draft had learnt with other ids: the tokenizer looks right.
+
+    The draft stays whole and says what it said before, in a language that the target does not speak.
+    """
+    found = tensors.read(draft / tensors.FILE)
+    order = list(range(found[_BY_TOKEN[0]].shape[0]))
+    random.Random("permuted").shuffle(order)  # noqa: S311 (an order, not a secret)
+    tensors.write(draft / tensors.FILE, found | {name: found[name].reordered(order) for name in _BY_TOKEN})
+
+
+def mix(folder: Path) -> None:
+    """Move every row of every matrix by one, as if the weights had been trained for another model of this form."""
+    found = tensors.read(folder / tensors.FILE)
+    mixed = {
+        name: each.reordered([*range(1, each.shape[0]), 0]) for name, each in found.items() if len(each.shape) == 2
+    }
+    tensors.write(folder / tensors.FILE, found | mixed)
+
+
+def corrupt(draft: Path) -> None:
+    """Flip every bit of the last bytes, as a broken disk or copy leaves them: a layer's end and the last norm."""
+    weights = draft / tensors.FILE
+    found = weights.read_bytes()
+    flipped = bytes(each ^ 0xFF for each in found[-FLIPPED_BYTES:])
+    weights.write_bytes(found[:-FLIPPED_BYTES] + flipped)
+
+
+def shorten(draft: Path) -> None:
+    """Say that the draft was made for fewer positions than the target is served with."""
+    path = draft / "config.json"
+    config = json.loads(path.read_text(encoding="utf-8"))
+    path.write_text(json.dumps(config | {"max_position_embeddings": SHORT_CONTEXT}, indent=2) + "\n", encoding="utf-8")
+
+
+FAULTS: Final[Mapping[str, Callable[[Path], None]]] = MappingProxyType(
+    {"draft-permuted": permute, "draft-mixed": mix, "draft-corrupt": corrupt, "draft-short": shorten}
+)
+"""The folders, and what is done to a copy of the good draft."""

@@ -3,8 +3,6 @@
 python -m hack.models.ends MODELS OUT.json [NAME...]
 """
 
-from __future__ import annotations
-
 import http.client
 import json
 import os
@@ -13,20 +11,22 @@ import sys
 import tempfile
 import threading
 import time
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
+from importlib.metadata import entry_points
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from hack.models.first import Engine
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
+import specdec_runtime
+from hack.engine import server
+from hack.engine.server import Server
 
 _END_SECONDS = 120
 _SETTLED = 5.0
 _UNDER_WAY = 1.0
 _TOKENS = 600
 _ENGINE = "VLLM::Engine"
+_PLUGIN = "specdec_witness"
+_FLAGS = ("--kv-cache-memory-bytes=67108864", "--middleware=specdec_runtime.leaving.Leaving", "--shutdown-timeout=50")
 REQUESTS = 4
 
 
@@ -48,22 +48,22 @@ class End:
     first: bool
 
 
-def stop(engine: Engine) -> None:
+def stop(engine: Server) -> None:
     """As the kubelet or `docker stop` does."""
     os.kill(engine.inner(), signal.SIGTERM)
 
 
-def kill(engine: Engine) -> None:
+def kill(engine: Server) -> None:
     """As the kernel does that is out of memory."""
     os.kill(engine.children(_ENGINE)[0], signal.SIGKILL)
 
 
-def interrupt(engine: Engine) -> None:
+def interrupt(engine: Server) -> None:
     """As a rollout does that is taken back while its pods load their weights."""
     stop(engine)
 
 
-def crash(engine: Engine) -> None:
+def crash(engine: Server) -> None:
     """By the bug that the sampling plugin corrects, without that plugin."""
     _ask(engine.port, {"temperature": 0.8, "top_k": 20, "max_tokens": 16})
 
@@ -82,19 +82,30 @@ def _ask(port: int, options: dict[str, object]) -> bool:
     return text.rstrip().endswith("[DONE]") and '"finish_reason":"length"' in text.replace(": ", ":")
 
 
-def ended(models: Path, cause: Callable[[Engine], None]) -> End:
-    """Start a speculating engine, put it under load, and end it."""
-    method = {"method": "draft_model", "model": str(models / "draft"), "num_speculative_tokens": 4}
-    variables = {"VLLM_PLUGINS": "specdec_witness"} if cause is crash else {}
+def ended(models: Path, cause: Callable[[Server], None]) -> End:
+    """Start a speculating engine as a pod's first process, put it under load, and end it."""
+    flags = server.flags(models / "target", server.drafting(models), _FLAGS)
     with tempfile.TemporaryDirectory(prefix="specdec-ends-", ignore_cleanup_errors=True) as name:
-        engine = Engine(models, Path(name), [f"--speculative-config={json.dumps(method)}"], variables)
-        try:
+        variables = _pod(Path(name)) | ({"VLLM_PLUGINS": "specdec_witness"} if cause is crash else {})
+        with server.started(flags, variables=variables, namespace=True) as engine:
             return _end(engine, cause, _ready(engine, cause))
-        finally:
-            engine.destroy()
 
 
-def _ready(engine: Engine, cause: Callable[[Engine], None]) -> str:
+def _pod(folder: Path) -> dict[str, str]:
+    """Return the environment of a pod, with the plugins where the engine's installation does not have them."""
+    search = [os.environ.get("PYTHONPATH", ""), str(Path(specdec_runtime.__file__).parents[1])]
+    if not any(each.name == _PLUGIN for each in entry_points(group="vllm.general_plugins")):
+        info = folder / "plugins" / "specdec_operator-0.dist-info"
+        info.mkdir(parents=True)
+        (info / "METADATA").write_text("Metadata-Version: 2.1\nName: specdec-operator\nVersion: 0\n")
+        lines = ["[vllm.general_plugins]", "specdec_cpu_sampling = specdec_runtime.plugin:register"]
+        (info / "entry_points.txt").write_text("\n".join([*lines, f"{_PLUGIN} = specdec_runtime.witness:register\n"]))
+        search.append(str(info.parent))
+    path, words = os.pathsep.join(filter(None, search)), folder / "termination-log"
+    return {"PYTHONPATH": path, "TERMINATION_LOG": str(words)}
+
+
+def _ready(engine: Server, cause: Callable[[Server], None]) -> str:
     """Wait until an end can come, and return what the startup probe said by then."""
     if cause is interrupt:
         while not engine.children(_ENGINE):
@@ -102,10 +113,11 @@ def _ready(engine: Engine, cause: Callable[[Engine], None]) -> str:
         time.sleep(_UNDER_WAY)
         return ""
     # The probe's sampled generation is what the crash is made of.
-    return engine.up(prove=cause is not crash)
+    engine.must_come_up(prove=cause is not crash)
+    return engine.proof
 
 
-def _end(engine: Engine, cause: Callable[[Engine], None], proof: str) -> End:
+def _end(engine: Server, cause: Callable[[Server], None], proof: str) -> End:
     """Bring an end about while requests are under way."""
     whole: list[bool] = []
     asking = [
@@ -116,12 +128,13 @@ def _end(engine: Engine, cause: Callable[[Engine], None], proof: str) -> End:
     time.sleep(_UNDER_WAY)
     began = time.monotonic()
     cause(engine)
-    code = engine.end(_END_SECONDS)
+    code = engine.process.wait(_END_SECONDS)
     seconds = round(time.monotonic() - began, 2)
     for each in asking:
         each.join()
     time.sleep(_SETTLED)
-    said, left = engine.last_words(), len(engine.alive())
+    last = Path(engine.environment["TERMINATION_LOG"])
+    said, left = last.read_text(encoding="utf-8", errors="replace") if last.exists() else "", len(engine.alive())
     return End(proof=proof, code=code, said=said, whole=sum(whole), seconds=seconds, left=left, first=engine.first)
 
 

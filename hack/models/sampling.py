@@ -6,14 +6,12 @@ Verification must not change the distribution of what is sampled. It is compared
 between two samples of third tokens, and judged by the distance between two samples of the plain server.
 """
 
-from __future__ import annotations
-
 import json
 import sys
 from collections import Counter
 from pathlib import Path
-from typing import Any
 
+from hack.engine import server
 from hack.models import measure
 
 _SAMPLES = 600
@@ -24,14 +22,13 @@ _TEMPERATURE = 0.6
 _PROMPTS = 2
 
 
-def sample(port: int, prompts: list[str]) -> Counter[tuple[int, int]]:
+def sample(engine: server.Server, prompts: list[str]) -> Counter[tuple[int, int]]:
     """Return how often which token came third, by prompt."""
     seen: Counter[tuple[int, int]] = Counter()
     for number, prompt in enumerate(prompts):
         for _ in range(_SAMPLES // _PER_REQUEST):
-            body = {"model": "m", "prompt": prompt, "n": _PER_REQUEST, "max_tokens": _POSITION + 1, "ignore_eos": True}
-            body |= {"temperature": _TEMPERATURE, "return_token_ids": True}
-            answer: dict[str, Any] = json.loads(measure.ask(port, "/v1/completions", body))
+            options = {"n": _PER_REQUEST, "temperature": _TEMPERATURE, "return_token_ids": True}
+            answer = engine.complete(prompt, _POSITION + 1, **options)
             seen.update((number, choice["token_ids"][_POSITION]) for choice in answer["choices"])
     return seen
 
@@ -45,17 +42,12 @@ def distance(one: Counter[tuple[int, int]], other: Counter[tuple[int, int]]) -> 
 def main(models: Path, out: Path) -> None:
     """Sample from the plain server twice, and once each from the corrected and the uncorrected speculating one."""
     prompts = json.loads((models / "prompts.json").read_text(encoding="utf-8"))["code"][:_PROMPTS]
-    method: dict[str, object] = {
-        "method": "draft_model",
-        "model": str(models / "draft"),
-        "num_speculative_tokens": 4,
-    }
-    with measure.served(models, None) as (port, _):
-        plain, again = sample(port, prompts), sample(port, prompts)
+    with measure.served(models, None) as engine:
+        plain, again = sample(engine, prompts), sample(engine, prompts)
     numbers = {"samples": sum(plain.values()), "noise": distance(plain, again)}
     for name, plugins in {"corrected": True, "uncorrected": False}.items():
-        with measure.served(models, method, plugins=plugins) as (port, _):
-            numbers[name] = distance(plain, sample(port, prompts))
+        with measure.served(models, server.drafting(models), plugins=plugins) as engine:
+            numbers[name] = distance(plain, sample(engine, prompts))
         print(f"{name}: distance {numbers[name]}, noise {numbers['noise']}", flush=True)
     out.write_text(json.dumps(numbers) + "\n", encoding="utf-8")
 

@@ -1,15 +1,11 @@
 """Reads and writes whole safetensors files, standard library only, to make faulty and rearranged ones."""
 
-from __future__ import annotations
-
 import json
 import struct
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from pathlib import Path
+from pathlib import Path
+from typing import Final
 
 _LENGTH: Final = struct.Struct("<Q")
 FILE: Final = "model.safetensors"
@@ -28,7 +24,7 @@ class Tensor:
         size = len(self.data) // self.shape[0]
         return [self.data[at : at + size] for at in range(0, len(self.data), size)]
 
-    def reordered(self, order: list[int]) -> Tensor:
+    def reordered(self, order: list[int]) -> "Tensor":
         """The same rows in another order."""
         rows = self.rows()
         return Tensor(dtype=self.dtype, shape=self.shape, data=b"".join(rows[i] for i in order))

@@ -5,36 +5,11 @@ They go to dist/krew. BASE_URL: where the archives will lie, such as https://HOS
 
 import pathlib
 import sys
-import tempfile
 
-from hack.packaging import archive
-from hack.packaging.krew import Packed, manifest
-from hack.packaging.platforms import PLATFORMS, Platform
-from specdec_operator import __version__
+from hack.command import run
+from hack.packaging.plugin import PLATFORMS, plugin
 
 _DIST = pathlib.Path(__file__).parents[2] / "dist" / "krew"
-
-
-def plugin(base: str, wanted: tuple[Platform, ...], target: pathlib.Path) -> pathlib.Path:
-    """Write an archive for each platform, and the manifest; return the manifest's path."""
-    target.mkdir(parents=True, exist_ok=True)
-    packed = []
-    with tempfile.TemporaryDirectory() as name:
-        work = pathlib.Path(name)
-        project, pins = archive.wheel(work), archive.requirements(work)
-        for platform in wanted:
-            inner = work / platform.name
-            inner.mkdir()
-            content = archive.pack(platform, project, pins, inner)
-            file = target / f"{archive.PLUGIN}_v{__version__}_{platform.name}.tar.gz"
-            file.write_bytes(content)
-            print(f"{file.name}: {len(content) / 1e6:.1f} MB")
-            packed.append(
-                Packed(platform=platform, uri=f"{base.rstrip('/')}/{file.name}", sha256=archive.digest(content))
-            )
-    path = target / "specdec.yaml"
-    path.write_text(manifest(__version__, packed), encoding="utf-8")
-    return path
 
 
 def main(argv: list[str]) -> int:
@@ -48,4 +23,4 @@ def main(argv: list[str]) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    run(main)

@@ -1,7 +1,7 @@
 """The operator's errors, by who has to act.
 
 OperatorError
-├── Invalid        the user must change the sis: Stalled=True, no retry before a new generation
+├── Invalid        the user must change the service: Stalled=True, no retry before a new generation
 └── Unavailable    the world must change (API server, network): retried with back-off
 """
 
@@ -16,7 +16,7 @@ class OperatorError(Exception):
 
 
 class Invalid(OperatorError):
-    """The sis asks for something that cannot run. The message names field, value, rule and way out."""
+    """The service asks for something that cannot run. The message names field, value, rule and way out."""
 
     def __init__(self, field: str, value: object, rule: str, *, reason: str = "InvalidSpec") -> None:
         super().__init__(reason, f"{field}: {value!r}: {rule}")

@@ -1,16 +1,22 @@
 """The operator's own Prometheus metrics about its process: turns, reads of pods, requests, leadership.
 
-Those about each sis are in sis_metrics.py. Label values are words of the code, so that their number is bounded.
+Those about each service are in report/service_metrics.py. Label values are words of the code: their number is bounded.
 """
 
 import asyncio
+import gzip
 import platform
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from enum import StrEnum
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Final
 
-from prometheus_client import Counter, Gauge, Histogram, start_http_server
+from prometheus_client import REGISTRY, Counter, Gauge, Histogram, generate_latest
+from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4
+from prometheus_client.metrics_core import Metric
+from prometheus_client.registry import Collector
 
 from specdec_operator import __version__
 from specdec_operator.errors import OperatorError
@@ -39,8 +45,8 @@ class Failure(StrEnum):
 
 _TURN: Final = Histogram("specdec_turn_seconds", "Duration of one turn of the loop.")
 _FAILED_TURNS: Final = Counter("specdec_turn_failures", "Turns that failed and are tried again.", ("reason",))
-_LOOPS: Final = Gauge("specdec_loops", "Loops that run here: one a sis.")
-_TASKS: Final = Gauge("specdec_tasks", "Tasks of the event loop: a few for the process, and a fixed number a sis.")
+_LOOPS: Final = Gauge("specdec_loops", "Loops that run here: one a service.")
+_TASKS: Final = Gauge("specdec_tasks", "Tasks of the event loop: a few for the process, and a fixed number a service.")
 _LEADER: Final = Gauge("specdec_leader", "1 while this replica runs the loops; always 1 without leader election.")
 _READS: Final = Counter("specdec_scrapes", "Reads of counters: a pod's page, or one query for all pods.", ("source",))
 _FAILED_READS: Final = Counter("specdec_scrape_failures", "Reads that failed, by why.", ("source", "kind"))
@@ -59,9 +65,51 @@ for _source in Source:
         _FAILED_READS.labels(_source, _kind)
 
 
-def serve(port: int) -> None:
-    """Serves /metrics from a thread of its own."""
-    start_http_server(port)
+def page() -> bytes:
+    """All metrics in Prometheus' text format. A family that can write its own text does so: those of the services."""
+    parts = []
+    for family in REGISTRY.collect():
+        text = getattr(family, "text", None)
+        parts.append(text().encode() if text else generate_latest(_One(family)))
+    return b"".join(parts)
+
+
+class _One(Collector):
+    """A family by itself."""
+
+    def __init__(self, family: Metric) -> None:
+        self._family = family
+
+    def collect(self) -> Iterator[Metric]:
+        yield self._family
+
+
+class _Page(BaseHTTPRequestHandler):
+    """Answers with the page; compressed a little where the reader takes that: most would cost more than the page."""
+
+    timeout = 10.0
+
+    def do_GET(self) -> None:
+        """See BaseHTTPRequestHandler."""
+        body, compressed = page(), "gzip" in self.headers.get("Accept-Encoding", "")
+        body = gzip.compress(body, compresslevel=1) if compressed else body
+        self.send_response(200)
+        self.send_header("Content-Type", CONTENT_TYPE_PLAIN_0_0_4)
+        self.send_header("Content-Length", str(len(body)))
+        if compressed:
+            self.send_header("Content-Encoding", "gzip")
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_: object) -> None:
+        """Nothing: a line a scrape."""
+
+
+def serve(port: int) -> ThreadingHTTPServer:
+    """Serves the page on all addresses, from a thread of its own, until the process ends."""
+    server = ThreadingHTTPServer(("", port), _Page)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    return server
 
 
 @contextmanager

@@ -1,6 +1,6 @@
 """Names that the operator, its users and the cluster share: group, kind, labels, annotations, field managers."""
 
-from typing import Final
+from typing import Final, TypeAlias
 
 GROUP: Final = "serving.specdec.io"
 VERSION: Final = "v1alpha1"
@@ -14,7 +14,7 @@ KSERVE_GROUP: Final = "serving.kserve.io"
 KSERVE_VERSION: Final = "v1beta1"
 
 OWNER_LABEL: Final = f"{GROUP}/name"
-"""On every rendered object and pod: the name of the sis that it belongs to."""
+"""On every rendered object and pod: the name of the service that it belongs to."""
 REVISION_LABEL: Final = f"{GROUP}/revision"
 """On every pod: which rendering of the predictor it runs."""
 STAGING_LABEL: Final = f"{GROUP}/staging"
@@ -41,3 +41,13 @@ CLAIM_ANNOTATION: Final = f"{ANNOTATION_PREFIX}claim"
 CHILD_MANAGER: Final = "specdec-operator"
 STATUS_MANAGER: Final = "specdec-operator-status"
 FINALIZER: Final = f"{GROUP}/operator"
+"""What older versions put on every service. It is taken off: nothing waits for the operator any more."""
+
+Key: TypeAlias = tuple[str, str]
+"""Namespace and name of a service."""
+
+
+def services_path(namespace: str, name: str = "") -> str:
+    """The path in the API of a service, or of all of a namespace; of the whole cluster where no namespace is named."""
+    place = f"/namespaces/{namespace}" if namespace else ""
+    return f"/apis/{API_VERSION}{place}/{PLURAL}" + (f"/{name}" if name else "")

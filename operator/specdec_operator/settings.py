@@ -1,10 +1,13 @@
 """The operator's own configuration, from environment variables SPECDEC_*."""
 
 import os
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields
+from typing import Any, Final
 
 from specdec_operator.errors import OperatorError
+
+_MOST_SHARDS: Final = 64
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -18,6 +21,7 @@ class Settings:
     rollouts: rollouts that the operator begins by itself at once, 0: any number.
     prometheus_urls: the servers that guard.source.prometheus may name, all where empty.
     leader_lease: namespace and name of the Lease that replicas compete for; empty: this one works, come what may.
+    shards: replicas that services are spread over by namespace, each with a Lease of its own; 1: one replica works.
     web_port: where the web page listens, 0: nowhere; on web_address, to browsers that call it by an address, localhost
     or one of web_hosts.
     """
@@ -33,6 +37,7 @@ class Settings:
     rollouts: int = 20
     prometheus_urls: tuple[str, ...] = ()
     leader_lease: tuple[str, ...] = ()
+    shards: int = 1
     web_port: int = 0
     web_address: str = "127.0.0.1"
     web_hosts: tuple[str, ...] = ()
@@ -40,23 +45,17 @@ class Settings:
 
 
 def read_settings(environ: Mapping[str, str] = os.environ) -> Settings:
-    """The settings. Raises OperatorError naming the variable that cannot be read."""
-    return Settings(
-        namespaces=_list(environ, "SPECDEC_NAMESPACES"),
-        health_port=_number(environ, "SPECDEC_HEALTH_PORT", 8080),
-        metrics_port=_number(environ, "SPECDEC_METRICS_PORT", 9090),
-        kserve_namespace=environ.get("SPECDEC_KSERVE_NAMESPACE", "kserve"),
-        kserve_version=environ.get("SPECDEC_KSERVE_VERSION", ""),
-        storage_initializer=environ.get("SPECDEC_STORAGE_INITIALIZER", ""),
-        scrape_limit=_number(environ, "SPECDEC_SCRAPE_LIMIT", 32),
-        rollouts=_number(environ, "SPECDEC_ROLLOUTS", 20),
-        prometheus_urls=_list(environ, "SPECDEC_PROMETHEUS_URLS"),
-        leader_lease=_lease(environ.get("SPECDEC_LEADER_LEASE", "")),
-        web_port=_number(environ, "SPECDEC_WEB_PORT", 0),
-        web_address=environ.get("SPECDEC_WEB_ADDRESS", "127.0.0.1"),
-        web_hosts=_list(environ, "SPECDEC_WEB_HOSTS"),
-        log_level=environ.get("SPECDEC_LOG_LEVEL", "INFO").upper(),
-    )
+    """Each from the variable of its name, such as SPECDEC_WEB_PORT. Raises OperatorError naming one that is wrong."""
+    values: dict[str, Any] = {}
+    for variable in VARIABLES.keys() & environ.keys():
+        each = VARIABLES[variable]
+        reader = _READERS.get(each.name) or _READERS[type(each.default)]
+        values[each.name] = reader(environ[variable], f"{variable}={environ[variable]!r}", each.default)
+    settings = Settings(**values)
+    if settings.shards > 1 and not settings.leader_lease:
+        rule = "each shard has a Lease; set SPECDEC_LEADER_LEASE=namespace/name as well"
+        raise OperatorError("InvalidSettings", f"SPECDEC_SHARDS={settings.shards}: {rule}")
+    return settings
 
 
 def api_server(environ: Mapping[str, str] = os.environ) -> str | None:
@@ -67,21 +66,40 @@ def api_server(environ: Mapping[str, str] = os.environ) -> str | None:
     return f"https://[{host}]:{port}" if ":" in host else f"https://{host}:{port}"
 
 
-def _list(environ: Mapping[str, str], name: str) -> tuple[str, ...]:
+def _list(text: str, *_: object) -> tuple[str, ...]:
     """The parts of a list with commas, without the spaces around them."""
-    return tuple(part.strip() for part in environ.get(name, "").split(",") if part.strip())
+    return tuple(part.strip() for part in text.split(",") if part.strip())
 
 
-def _lease(text: str) -> tuple[str, ...]:
+def _lease(text: str, setting: str, _: object) -> tuple[str, ...]:
     parts = tuple(text.split("/")) if text else ()
     if parts and (len(parts) != 2 or not all(parts)):
-        raise OperatorError("InvalidSettings", f"SPECDEC_LEADER_LEASE={text!r}: write namespace/name of a Lease")
+        raise OperatorError("InvalidSettings", f"{setting}: write namespace/name of a Lease")
     return parts
 
 
-def _number(environ: Mapping[str, str], name: str, default: int) -> int:
-    text = environ.get(name, str(default))
+def _number(text: str, setting: str, default: object) -> int:
     try:
         return int(text)
     except ValueError as error:
-        raise OperatorError("InvalidSettings", f"{name}={text!r}: write a whole number, such as {default}") from error
+        raise OperatorError("InvalidSettings", f"{setting}: write a whole number, such as {default}") from error
+
+
+def _shards(text: str, setting: str, default: object) -> int:
+    shards = _number(text, setting, default)
+    if not 1 <= shards <= _MOST_SHARDS:
+        raise OperatorError("InvalidSettings", f"{setting}: write a number from 1 to {_MOST_SHARDS}")
+    return shards
+
+
+_READERS: Final[Mapping[object, Callable[[str, str, Any], object]]] = {
+    "leader_lease": _lease,
+    "shards": _shards,
+    "log_level": lambda text, *_: text.upper(),
+    str: lambda text, *_: text,
+    int: _number,
+    tuple: _list,
+}
+"""By the name of a setting or else by its type. What has neither cannot be set from outside."""
+VARIABLES: Final = {f"SPECDEC_{each.name.upper()}": each for each in fields(Settings) if type(each.default) in _READERS}
+"""The settings that can be set, by the environment variable that does it."""

@@ -6,11 +6,7 @@ from pathlib import Path
 
 _TABLES = (Path("/proc/net/tcp"), Path("/proc/net/tcp6"))
 _ESTABLISHED = "01"
-_LOOPBACK = {
-    "0100007F",
-    "0000000000000000FFFF00000100007F",
-    "00000000000000000000000001000000",
-}
+_LOOPBACK = {"0100007F", "0000000000000000FFFF00000100007F", "00000000000000000000000001000000"}
 """127.0.0.1, the same inside IPv6, and ::1, as the kernel writes them on the machines that we know."""
 
 
@@ -26,9 +22,9 @@ def _lines(table: Path) -> list[str]:
         return []
 
 
-def _from_elsewhere(words: list[str], port: int) -> bool:
+def _from_elsewhere(columns: list[str], port: int) -> bool:
     """Tell by the columns: number, local address, remote address, state; all in hexadecimal."""
-    local, remote, state = words[1:4]
+    local, remote, state = columns[1:4]
     return (
         state == _ESTABLISHED
         and int(local.rpartition(":")[2], 16) == port

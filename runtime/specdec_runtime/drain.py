@@ -8,7 +8,8 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING
 
-from specdec_runtime import connections, counters, leaving
+from specdec_engine import metrics
+from specdec_runtime import connections, leaving
 from specdec_runtime.api import NotAnsweredError, Server
 
 if TYPE_CHECKING:
@@ -50,4 +51,4 @@ def _say_so() -> None:
 
 def _requests(page: str) -> float:
     """Requests that run or wait."""
-    return sum(counters.total(page, family) or 0.0 for family in (counters.RUNNING, counters.WAITING))
+    return sum(metrics.total(page, family) or 0.0 for family in (metrics.RUNNING, metrics.WAITING))

@@ -12,6 +12,7 @@ import sys
 import traceback
 from typing import TYPE_CHECKING
 
+from specdec_engine.exit_codes import DIED
 from specdec_runtime import sentence, witness
 from specdec_runtime.refusal import Refusal, log
 from specdec_runtime.stop import STOP, interrupt_start, watch_handlers
@@ -19,8 +20,6 @@ from specdec_runtime.stop import STOP, interrupt_start, watch_handlers
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-DIED = 70
-"""sysexits.h EX_SOFTWARE: the engine died while it served."""
 _SERVER = "vllm.entrypoints.launchers.api_server.entry"
 _OLDER_SERVER = "vllm.entrypoints.openai.api_server"
 """Where vLLM's server is. The older place still works in 0.32, as deprecated."""
@@ -69,14 +68,14 @@ def _there(name: str) -> bool:
 def start_failed(error: BaseException) -> Refusal:
     """Say why the server did not come up: the cause in whichever process it was."""
     own = sentence.of(error)
-    said = witness.cause() if any(each in own for each in _SECONDARY) else None
-    return Refusal(reason="EngineStartFailed", field="", message=f"the engine did not start: {said or own}")
+    cause = witness.cause() if any(each in own for each in _SECONDARY) else None
+    return Refusal(reason="EngineStartFailed", field="", message=f"the engine did not start: {cause or own}")
 
 
 def died() -> Refusal:
     """Say why the engine died while it served."""
-    said = witness.cause() or "one of its processes ended without a word, as one does that is killed or out of memory"
-    return Refusal(reason="EngineDied", field="", message=f"the engine died while it served: {said}")
+    cause = witness.cause() or "one of its processes ended without a word, as one does that is killed or out of memory"
+    return Refusal(reason="EngineDied", field="", message=f"the engine died while it served: {cause}")
 
 
 if __name__ == "__main__":

@@ -6,11 +6,12 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from specdec_engine.methods import LOOKUPS
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-_LOOKUPS = frozenset({"ngram", "ngram_gpu", "suffix"})
 _OWN_WAYS = {
     "custom_class": "custom_class drafts when its own code says so",
     "extract_hidden_states": "extract_hidden_states reads the target's states and need not draft",
@@ -31,19 +32,19 @@ class Expected:
 def read(plan: Path) -> Expected:
     """Return what launch's note lets expect; without a note, what the counters show decides."""
     try:
-        said = json.loads(plan.read_text(encoding="utf-8"))
+        note = json.loads(plan.read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return Expected()
-    method = said.get("method") if isinstance(said, dict) else None
+    method = note.get("method") if isinstance(note, dict) else None
     if not isinstance(method, str):
         return Expected()
-    return Expected(method=method, excuse=_excuse(method, said))
+    return Expected(method=method, excuse=_excuse(method, note))
 
 
-def _excuse(method: str, said: Mapping[str, object]) -> str | None:
-    if method in _LOOKUPS:
+def _excuse(method: str, note: Mapping[str, object]) -> str | None:
+    if method in LOOKUPS:
         return f"{method} found no match in the probe's prompt"
-    if _idle_when_alone(said.get("schedule")):
+    if _idle_when_alone(note.get("schedule")):
         return "the schedule of tokens by batch size drafts none for a request that is alone"
     return _OWN_WAYS.get(method)
 

@@ -12,11 +12,11 @@ def descendants(root: int, processes: Path = _PROCESSES) -> list[int]:
     children: dict[int, list[int]] = {}
     for stat in processes.glob("[0-9]*/stat"):
         try:
-            words = stat.read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()
-            children.setdefault(int(words[1]), []).append(int(stat.parent.name))
+            columns = stat.read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()
+            children.setdefault(int(columns[1]), []).append(int(stat.parent.name))
         except (OSError, IndexError, ValueError):
             continue
-    found = sorted(children.get(root, ()))
-    for each in found:
-        found += sorted(children.get(each, ()))
-    return found
+    below = sorted(children.get(root, ()))
+    for each in below:
+        below += sorted(children.get(each, ()))
+    return below

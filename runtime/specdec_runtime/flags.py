@@ -9,6 +9,7 @@ import json
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from specdec_engine.methods import WITHOUT_DRAFT
 from specdec_runtime.refusal import Refusal, RefusedError
 
 if TYPE_CHECKING:
@@ -25,8 +26,6 @@ _SPREADING = {
     "dp",
 }
 _SHORT = {"tp": "tensor-parallel-size", "pp": "pipeline-parallel-size", "q": "quantization"}
-_WITHOUT_DRAFT = frozenset({"ngram", "ngram_gpu", "suffix", "custom_class", "extract_hidden_states"})
-"""Methods whose `model`, where there is one, is a word or a module of Python."""
 DEFAULT_PORT = 8000
 
 
@@ -66,7 +65,7 @@ class Flags:
     def draft(self) -> str | None:
         """Where the draft lies, or None where the method needs none."""
         model = (self.speculation or {}).get("model")
-        return model if isinstance(model, str) and model and self.method not in _WITHOUT_DRAFT else None
+        return model if isinstance(model, str) and model and self.method not in WITHOUT_DRAFT else None
 
 
 def read(arguments: Sequence[str]) -> Flags:
@@ -107,8 +106,8 @@ def _collect(arguments: Sequence[str]) -> dict[str, str]:
         name, equals, value = argument.partition("=")
         if not equals and at + 1 < len(arguments) and not arguments[at + 1].startswith("-"):
             value = arguments[at + 1]
-        known = name.lstrip("-").replace("_", "-")
-        values[_SHORT.get(known, known)] = value
+        long = name.lstrip("-").replace("_", "-")
+        values[_SHORT.get(long, long)] = value
     return values
 
 
@@ -163,9 +162,7 @@ def _number(name: str, values: Mapping[str, str]) -> int | None:
         return None
     if not text.isdecimal():
         raise _refused(
-            "FlagInvalid",
-            f"--{name}",
-            f"--{name} is {text!r}: it must be a whole number; correct it or leave it out",
+            "FlagInvalid", f"--{name}", f"--{name} is {text!r}: it must be a whole number; correct it or leave it out"
         )
     return int(text)
 

@@ -46,11 +46,11 @@ def plan(flags: Flags, arguments: Sequence[str], environment: Mapping[str, str])
     }
 
 
-def _without_secrets(words: Sequence[str]) -> list[str]:
+def _without_secrets(arguments: Sequence[str]) -> list[str]:
     """Return a command line with the values of flags such as --api-key left out."""
     shown: list[str] = []
     hide = False
-    for word in words:
+    for word in arguments:
         name, equals, _ = word.partition("=")
         secret = word.startswith("--") and _SECRET.search(name) is not None
         shown.append("***" if hide else f"{name}=***" if secret and equals else word)
@@ -58,9 +58,9 @@ def _without_secrets(words: Sequence[str]) -> list[str]:
     return shown
 
 
-def write_plan(said: Mapping[str, object], path: Path) -> None:
+def write_plan(note: Mapping[str, object], path: Path) -> None:
     """Leave the note, and take away one that says that the pod leaves: the folder may outlive a container."""
-    path.write_text(json.dumps(said) + "\n", encoding="utf-8")
+    path.write_text(json.dumps(note) + "\n", encoding="utf-8")
     leaving.mark().unlink(missing_ok=True)
 
 
@@ -71,11 +71,11 @@ def command(arguments: Sequence[str]) -> list[str]:
 
 def start(flags: Flags, arguments: Sequence[str]) -> None:
     """Write one line of what is started, and become vLLM."""
-    said = plan(flags, arguments, os.environ)
+    note = plan(flags, arguments, os.environ)
     try:
-        write_plan(said, plan_path())
+        write_plan(note, plan_path())
     except OSError as error:
         print(f"specdec: {plan_path()} cannot be written, prove will go by the metrics: {error}", flush=True)
-    print(f"specdec: start {json.dumps(said)}", flush=True)
+    print(f"specdec: start {json.dumps(note)}", flush=True)
     stop.keep_for_later()
     os.execv(sys.executable, command(arguments))  # noqa: S606 (no shell on purpose)

@@ -10,7 +10,7 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from specdec_runtime import counters
+from specdec_engine import metrics
 from specdec_runtime.api import NotAnsweredError, Server
 from specdec_runtime.expect import Expected, read
 
@@ -59,27 +59,27 @@ def prove(port: int, seconds: float, plan: Path, key: str | None = None) -> Proo
     server = Server(port=port, deadline=started + seconds, key=key)
     try:
         server.get("/health")
-        said = _generate(server, read(plan))
+        sentence = _generate(server, read(plan))
     except NotAnsweredError as error:
         return Proof(ok=False, sentence=f"not up: {error}")
-    return Proof(ok=True, sentence=f"up: {said} ({time.monotonic() - started:.2f} s)")
+    return Proof(ok=True, sentence=f"up: {sentence} ({time.monotonic() - started:.2f} s)")
 
 
 def _generate(server: Server, expected: Expected) -> str:
     """Generate in every way, and return what the answers and the speculation counters say."""
     model = _served_model(server)
-    before = counters.total(server.get("/metrics"), counters.DRAFTS)
+    before = metrics.total(server.get("/metrics"), metrics.DRAFTS)
     if before is None and expected.method is not None:
         raise NotAnsweredError(
-            f"{expected.method} is configured but /metrics has no {counters.DRAFTS}: "
+            f"{expected.method} is configured but /metrics has no {metrics.DRAFTS}: "
             "speculation is off, or --disable-log-stats hides it"
         )
-    refused = [words for name in _GENERATIONS if (words := _complete(server, model, name))]
+    refused = [refusal for name in _GENERATIONS if (refusal := _complete(server, model, name))]
     answered = [name for name in _GENERATIONS if not refused or name != _OPTIONAL]
-    said = "; ".join([f"{' and '.join(answered)} generation answered", *refused])
+    sentence = "; ".join([f"{' and '.join(answered)} generation answered", *refused])
     drafted = "no speculation configured" if before is None else _drafted(server, before, expected)
     _still_there(server)
-    return f"{said}; {drafted}"
+    return f"{sentence}; {drafted}"
 
 
 def _served_model(server: Server) -> str:
@@ -108,7 +108,7 @@ def _drafted(server: Server, before: float, expected: Expected) -> str:
     patience = time.monotonic() + _COUNTER_PATIENCE
     drafts = 0.0
     while not drafts and time.monotonic() < patience:
-        drafts = (counters.total(server.get("/metrics"), counters.DRAFTS) or 0.0) - before
+        drafts = (metrics.total(server.get("/metrics"), metrics.DRAFTS) or 0.0) - before
         if not drafts:
             time.sleep(0.1)
     if drafts:
@@ -116,7 +116,7 @@ def _drafted(server: Server, before: float, expected: Expected) -> str:
     if expected.excuse:
         return f"nothing was drafted: {expected.excuse}"
     raise NotAnsweredError(
-        f"speculation is configured but {counters.DRAFTS} did not move over {len(_GENERATIONS)} generations"
+        f"speculation is configured but {metrics.DRAFTS} did not move over {len(_GENERATIONS)} generations"
     )
 
 

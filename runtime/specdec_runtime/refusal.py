@@ -11,8 +11,8 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-# sysexits.h EX_CONFIG: vLLM itself never exits with it, so the operator can tell the two apart.
-EXIT_CODE = 78
+from specdec_engine.exit_codes import REFUSED
+
 # The kubelet keeps the last 4096 bytes of the file; a longer line would reach the operator as broken JSON.
 _LINE_LIMIT = 4095
 
@@ -52,7 +52,7 @@ class RefusedError(Exception):
 def report(refusal: Refusal) -> int:
     """Say a refused start to people and to the operator, and return the exit code."""
     log(refusal, "refused to start")
-    return EXIT_CODE
+    return REFUSED
 
 
 def log(refusal: Refusal, what: str = "ended") -> None:

@@ -21,9 +21,9 @@ def of(error: BaseException) -> str:
     """Return what an exception says, with its kind where its words alone would not tell."""
     if isinstance(error, SystemExit):
         return _refused_flags(error)
-    words = tidy(str(error))
+    message = tidy(str(error))
     kind = type(error).__name__
-    return words if kind == "ValidationError" and words else f"{kind}: {words}".removesuffix(": ")
+    return message if kind == "ValidationError" and message else f"{kind}: {message}".removesuffix(": ")
 
 
 def tidy(text: str) -> str:
@@ -36,6 +36,6 @@ def tidy(text: str) -> str:
 def _refused_flags(error: SystemExit) -> str:
     """Return what argparse printed before it left: it keeps its words in the frame that raised."""
     for frame, _ in traceback.walk_tb(error.__traceback__):
-        if frame.f_code.co_name == "error" and isinstance(said := frame.f_locals.get("message"), str):
-            return tidy(said)
+        if frame.f_code.co_name == "error" and isinstance(message := frame.f_locals.get("message"), str):
+            return tidy(message)
     return f"it ended itself with code {error.code}; its log says why"

@@ -65,8 +65,8 @@ class _Witness(logging.Handler):
             self.handleError(record)
 
 
-def _note(said: str) -> None:
-    line = json.dumps({"at": time.time(), "said": said})
+def _note(message: str) -> None:
+    line = json.dumps({"at": time.time(), "said": message})
     path = notes()
     full = path.exists() and path.stat().st_size > _LIMIT
     # One write of one line: processes append at once, and lines stay whole.

@@ -4,13 +4,13 @@ import socket
 from collections.abc import AsyncIterator
 
 import pytest
-from hack.browser.session import browsing
 from hack.cluster.errors import ClusterError
 from playwright.async_api import Browser
 
-from specdec_operator.web.seen import Seen
 from specdec_operator.web.server import WebServer
-from tests.unit.web_samples import HOSTILE, NOW, fleet, sample, spoiled
+from specdec_operator.web.store import ServiceStore
+from tests.chromium import browsing
+from tests.unit.web.samples import HOSTILE, NOW, fleet, sample, spoiled
 
 
 @pytest.fixture
@@ -24,7 +24,7 @@ async def browser() -> AsyncIterator[Browser]:
 
 
 @pytest.fixture
-def seen() -> Seen:
+def seen() -> ServiceStore:
     """Every sample, and one in which every text is hostile and long."""
     found = fleet()
     body = spoiled(sample("watching"))
@@ -35,7 +35,7 @@ def seen() -> Seen:
 
 
 @pytest.fixture
-async def base(seen: Seen) -> AsyncIterator[str]:
+async def base(seen: ServiceStore) -> AsyncIterator[str]:
     """The address of the page."""
     with socket.socket() as held:
         held.bind(("127.0.0.1", 0))

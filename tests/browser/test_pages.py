@@ -5,14 +5,14 @@ from typing import Any, Literal
 import pytest
 from playwright.async_api import Browser
 
-from specdec_operator.web.seen import Seen
+from specdec_operator.web.store import ServiceStore
 from tests.browser.looking import DESK, PHONE, looking
-from tests.unit.web_samples import sample
+from tests.unit.web.samples import sample
 
 CASES = ("hostile", "watching", "rolled-back", "garbage", "stalled", "fresh", "reduced", "observing")
 
 
-def addresses(seen: Seen) -> list[str]:
+def addresses(seen: ServiceStore) -> list[str]:
     """The fleet, some services, and what is not there."""
     services = [f"/services/{row.namespace}/{row.name}" for row in seen.rows() if row.name in CASES]
     assert len(services) == len(CASES)
@@ -22,7 +22,7 @@ def addresses(seen: Seen) -> list[str]:
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("size", [DESK, PHONE], ids=["desk", "phone"])
 async def test_every_page_is_readable(
-    browser: Browser, base: str, seen: Seen, size: Any, scheme: Literal["light", "dark"]
+    browser: Browser, base: str, seen: ServiceStore, size: Any, scheme: Literal["light", "dark"]
 ) -> None:
     """Nothing fails, nothing is beyond the edge, and every text stands out from what is behind it."""
     async with looking(browser, viewport=size, color_scheme=scheme) as look:
@@ -78,7 +78,9 @@ async def test_a_service_is_found_from_the_fleet_and_back(browser: Browser, base
         assert look.wrong == []
 
 
-async def test_the_page_follows_what_happens_without_losing_its_place(browser: Browser, base: str, seen: Seen) -> None:
+async def test_the_page_follows_what_happens_without_losing_its_place(
+    browser: Browser, base: str, seen: ServiceStore
+) -> None:
     """Ten seconds later the phase is another one, and the focus is where it was; while one reads a text, it waits."""
     async with looking(browser) as look:
         await look.page.clock.install()

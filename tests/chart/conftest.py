@@ -1,23 +1,27 @@
-"""Fixtures of the chart's life cycle: the local cluster without an operator, and a release that is removed again."""
+"""Fixtures of the chart's life cycle: the local cluster without an operator, and a release that is removed again.
+
+The other tests of this folder run Helm alone and need no cluster.
+"""
 
 import pathlib
 from collections.abc import Iterator
 
 import pytest
 from hack import images
-from hack.cluster import access, kubectl, lifecycle, shell
-from hack.helm import chart, release
+from hack.cluster import kubectl, lifecycle, shell
+from hack.helm import chart
 from hack.images.__main__ import ensure
 
+from tests.chart import release
 from tests.node.conftest import api, model_folder, service  # noqa: F401 - fixtures
 
 CRD = "speculativeinferenceservices.serving.specdec.io"
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Everything in this folder is of the node layer."""
+    """What uses the cluster is of the node layer."""
     for item in items:
-        if pathlib.Path(__file__).parent in item.path.parents:
+        if pathlib.Path(__file__).parent in item.path.parents and "cluster" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.node)
 
 
@@ -25,7 +29,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def cluster() -> Iterator[pathlib.Path]:
     """The kubeconfig of a running cluster without the operator; without it again afterwards."""
     lifecycle.up(print)
-    kubeconfig = access.kubeconfig()
+    kubeconfig = kubectl.config()
     if kubectl.get(kubeconfig, "deployments", f"--namespace={chart.NAMESPACE}", "specdec-operator"):
         pytest.fail("the operator is installed already: `kubectl delete -k manifests/default`, then try again")
     kubectl.apply(kubeconfig, [_restricted()], kubeconfig.parent / "chart-namespace.json")
@@ -41,6 +45,8 @@ def installed(cluster: pathlib.Path, tmp_path: pathlib.Path) -> Iterator[release
     made = release.Release(kubeconfig=cluster, folder=tmp_path)
     yield made
     made.ask("uninstall", made.name, "--wait", "--ignore-not-found")
+    left = ("pod", f"{made.name}-test", f"--namespace={chart.NAMESPACE}", "--ignore-not-found")  # of `helm test`
+    kubectl.ask(cluster, "delete", *left)
 
 
 @pytest.fixture(scope="session")

@@ -9,6 +9,6 @@ from hack.gitops import programs
 
 def needed(module: Module, name: str) -> pathlib.Path:
     """The program; skips the test, and says so, where it was not built."""
-    if not programs.built(module, name):
+    if not (module.folder() / name).exists():
         pytest.skip(f"{name} is not built yet: `make gitops` builds it, in minutes, and runs this test")
     return programs.ensure(module, name)

@@ -1,6 +1,7 @@
 """Flux's source-controller and kustomize-controller as processes on loopback, for one namespace."""
 
 import asyncio
+import json
 import pathlib
 import time
 from collections.abc import AsyncIterator, Iterator
@@ -8,6 +9,7 @@ from contextlib import ExitStack, asynccontextmanager, contextmanager
 from typing import Any, Final
 
 import yaml
+from hack.cluster import shell
 from hack.gitops import programs
 
 from tests.gitops.built import needed
@@ -19,19 +21,30 @@ GIT: Final = ("source.toolkit.fluxcd.io/v1", "gitrepositories")
 KUSTOMIZATION: Final = ("kustomize.toolkit.fluxcd.io/v1", "kustomizations")
 NAME: Final = "fleet"
 _ASKED: Final = "reconcile.fluxcd.io/requestedAt"
+_CONTROLLERS: Final = ("github.com/fluxcd/kustomize-controller", "github.com/fluxcd/source-controller")
+_SECONDS: Final = 600.0
 _HOUR: Final = "1h"
 """Nothing happens by itself: the tests ask for each reconciliation."""
 
 
 async def install_crds(api: Api) -> None:
     """Flux's CRDs, out of the modules of its controllers."""
-    for file in programs.crds():
+    for file in _crds():
         body: Object = yaml.safe_load(file.read_text())
         path = f"/apis/apiextensions.k8s.io/v1/customresourcedefinitions/{body['metadata']['name']}"
         made = await api.call("patch", path, body, content_type=APPLY, field_manager="gitops-tests")
         while not established(made):
             await asyncio.sleep(0.1)
             made = await api.call("get", path)
+
+
+def _crds() -> tuple[pathlib.Path, ...]:
+    """Flux's CRDs, out of the modules that its controllers are built from. Raises ClusterError with Go's words."""
+    found: list[pathlib.Path] = []
+    for controller in _CONTROLLERS:
+        told = shell.run(["go", f"-C={programs.FLUX.root}", "mod", "download", "-json", controller], timeout=_SECONDS)
+        found += sorted(pathlib.Path(json.loads(told)["Dir"], "config", "crd", "bases").glob("*.yaml"))
+    return tuple(found)
 
 
 def established(definition: Object) -> bool:

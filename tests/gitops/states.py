@@ -7,12 +7,11 @@ from typing import Any, Final
 import yaml
 
 from specdec_operator.api.guard import GuardMode
-from specdec_operator.control.report import status_of
-from specdec_operator.control.trouble import Trouble, stalled_status
 from specdec_operator.errors import Invalid
 from specdec_operator.guard.state import Phase, State
 from specdec_operator.names import FINALIZER, GROUP, HOLD_ANNOTATION, PLURAL
-from specdec_operator.serving.rollout import Progress
+from specdec_operator.observe.rollout import Progress
+from specdec_operator.report.status import SpecRefusal, refused_status, status_of
 from tests.unit.builders import (
     BLOCKED,
     FAILED,
@@ -22,13 +21,13 @@ from tests.unit.builders import (
     Body,
     found,
     judged,
+    make_dry_run,
     make_evidence,
     make_good,
     make_reduction,
     make_rollback,
     make_sis,
     make_state,
-    make_would,
     policy,
     view,
 )
@@ -90,8 +89,8 @@ def _new() -> Body:
 
 def _invalid(before: Body, generation: int) -> Body:
     error = Invalid("spec.speculation.tokens", 40, "at most 8 with this head: ask for fewer")
-    trouble = Trouble(error=error, generation=generation)
-    return make_sis(generation=generation, status=stalled_status(before, trouble, now=90.0))
+    trouble = SpecRefusal(error=error, generation=generation)
+    return make_sis(generation=generation, status=refused_status(before, trouble, now=90.0))
 
 
 def _ahead() -> Body:
@@ -116,7 +115,7 @@ OBSERVE: Final = policy(mode=GuardMode.OBSERVE)
 
 def _quiet() -> list[Case]:
     low, idle = judged(LOW, make_evidence(rate=0.02)), judged(IDLE, make_evidence(0))
-    would = make_state(would=make_would())
+    dry_run = make_state(dry_run=make_dry_run())
     observed: Body = {"policy": OBSERVE, "guard": {"mode": "Observe"}}
     held: Body = {"policy": policy(held=True), "annotations": HELD}
     return [
@@ -124,8 +123,8 @@ def _quiet() -> list[Case]:
         _case("watched, windows pass", WATCHING, "Current", judged=judged()),
         _case("watched, a window failed", make_state(failures=1), "Current", judged=low),
         _case("watched, no traffic", WATCHING, "Current", judged=idle),
-        _case("`mode: Observe`, it would roll back", would, "Current", judged=low, **observed),
-        _case("held, it would roll back", would, "Current", judged=low, **held),
+        _case("`mode: Observe`, it would roll back", dry_run, "Current", judged=low, **observed),
+        _case("held, it would roll back", dry_run, "Current", judged=low, **held),
         _case("watched, with fewer tokens", REDUCED, "Current", judged=judged(), acts="rollback retry"),
         _case("serving, the guard is off", make_state(Phase.SERVING), "Current", guard={"mode": "Off"}),
         _case("serving, no speculation", make_state(Phase.SERVING), "Current", spec={"speculation": None}, acts=""),

@@ -65,10 +65,10 @@ def owned(body: Object) -> Object:
 
 
 async def at_rest(world: World) -> Object:
-    """The sis, once nobody has written to it for three seconds: three windows' looks."""
+    """The sis, once nobody has written to it while its pods were read four times."""
     for _ in range(20):
         before = await world.sis()
-        await asyncio.sleep(3)
+        await world.read_again(4)
         after = await world.sis()
         if after["metadata"]["resourceVersion"] == before["metadata"]["resourceVersion"]:
             return after
@@ -191,7 +191,7 @@ async def test_a_forced_replace_loses_no_decision(world: World, operator: Operat
     await served(world, flux, busy)
     before = await rolled_back(world, busy)
     await world.replace(copy.deepcopy(manifest(world)))
-    await asyncio.sleep(3)
+    await world.turned(operator)
     after = await world.status()
     assert (after["phase"], after["guard"]["rollback"]) == ("RolledBack", before["guard"]["rollback"])
     assert await world.api.get(ISVC, world.namespace, NAME) is not None

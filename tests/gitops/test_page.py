@@ -19,7 +19,7 @@ def row(case: Case) -> str:
 
 def test_the_table_is_that_of_the_cases() -> None:
     """SPECDEC_GOLDEN=write rewrites it."""
-    head = "| the sis | READY | Flux (kstatus) | strict, if other | Argo CD |\n|---|---|---|---|---|\n"
+    head = "| the service | READY | Flux (kstatus) | strict, if other | Argo CD |\n|---|---|---|---|---|\n"
     table = head + "".join(row(case) for case in CASES)
     before, rest = PAGE.read_text().split(BEGIN)
     shown, after = rest.split(END)

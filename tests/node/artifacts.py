@@ -7,10 +7,11 @@ import subprocess
 import tempfile
 from dataclasses import dataclass
 
-from hack import push_model, s3
+from hack import push_model
 from hack.cluster import images as node
-from hack.images import base, content, delivery, tool
+from hack.images import build, content, delivery, tool
 
+from tests.node import s3
 from tests.wire.api import Api, Object
 
 ACCOUNT = "puller"
@@ -54,7 +55,7 @@ def _by_hand(model: pathlib.Path, ref: str) -> None:
     builder = tool.choose()
     found = _DOCKERFILE.search((_ROOT / "docs" / "modelcar.md").read_text())
     assert found is not None
-    recipe = found[1].replace(base.PUBLIC, base.ensure(builder))
+    recipe = found[1].replace(build.PUBLIC, build.foundation(builder))
     with tempfile.TemporaryDirectory() as folder:
         shutil.copytree(model, pathlib.Path(folder) / "model")
         (pathlib.Path(folder) / "Dockerfile").write_text(recipe)

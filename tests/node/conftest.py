@@ -9,11 +9,12 @@ import uuid
 from collections.abc import AsyncIterator
 
 import pytest
-from hack import images, install, models, s3
-from hack.cluster import access, lifecycle, volumes
+from hack import images, install
+from hack.cluster import kubectl, lifecycle, volumes
+from hack.models import store as models
 from kubernetes.aio import client, config
 
-from tests.node import artifacts
+from tests.node import artifacts, s3
 from tests.node.service import Service
 from tests.wire.api import Api
 
@@ -30,7 +31,7 @@ def cluster() -> pathlib.Path:
     """The kubeconfig of a running cluster with the operator on it."""
     lifecycle.up(print)
     install.ensure(images.refs())
-    return access.kubeconfig()
+    return kubectl.config()
 
 
 @pytest.fixture(scope="session")

@@ -4,7 +4,7 @@ import json
 
 import pytest
 from hack.models import __main__ as models
-from hack.models import store, verdict
+from hack.models import store
 
 pytestmark = pytest.mark.node
 
@@ -13,7 +13,7 @@ def test_the_draft_is_good_on_code_and_worthless_on_drift() -> None:
     """From vLLM's own counters: more than half of the drafted tokens accepted on code, less than a tenth on drift."""
     assert models.main(["check"]) == 0
     proof = json.loads((store.folder() / store.PROOF).read_text(encoding="utf-8"))
-    assert verdict.holds(proof)
+    assert models.holds(proof)
 
 
 def test_speculation_keeps_the_distribution_of_sampled_text() -> None:

@@ -3,9 +3,9 @@
 import asyncio
 
 import pytest
-from hack import s3
 from hack.cluster import volumes
 
+from tests.node import s3
 from tests.node.artifacts import ACCOUNT, STRANGER, Modelcars, job_environment
 from tests.node.service import Service, Traffic
 from tests.wire.api import POD, Api, Object, Refused

@@ -1,4 +1,7 @@
-"""`python -m tests.scale --out docs/scale`: the benchmark with its peers, its JSON, its picture and how it grows."""
+"""`python -m tests.scale --out docs/scale`: the benchmark with its peers, its JSON, its picture and how it grows.
+
+Peers are compared with our row of the same run: one that is measured later without them does not take its place.
+"""
 
 import argparse
 import asyncio
@@ -7,17 +10,18 @@ import os
 import pathlib
 import platform
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
+from typing import Any
 
-from tests.scale.peers.row import PeerRow
 from tests.scale.peers.run import measured
 from tests.scale.plot import draw
 from tests.scale.row import Row, growth, missed, table
 from tests.scale.run import run
 
 _PEERS_AT = 1000
+_NO_PEERS: Mapping[str, Any] = {"peers": [], "beside_peers": None}
 
 
 def main() -> None:
@@ -26,24 +30,27 @@ def main() -> None:
     parser.add_argument("--sizes", default="100,300,1000,3000", help="numbers of services")
     parser.add_argument("--out", type=pathlib.Path, help="folder for scale.json, scale.svg and scale.png")
     parser.add_argument("--add", action="store_true", help="keep what that folder holds of other sizes and of peers")
+    parser.add_argument("--no-peers", action="store_true", help="measure ours alone with 1,000 services, too")
     found = parser.parse_args()
     sizes = [int(each) for each in found.sizes.split(",")]
-    rows, peers = _kept(found.out, sizes) if found.add else ([], [])
+    rows, others = _kept(found.out, sizes) if found.add else ([], _NO_PEERS)
     for size in sizes:
-        rows = sorted([*rows, _row(size)], key=lambda row: row.services)
-        peers = measured(_PEERS_AT) if size == _PEERS_AT else peers
+        row = _row(size)
+        rows = sorted([*rows, row], key=lambda row: row.services)
+        if size == _PEERS_AT and not found.no_peers:
+            others = {"peers": [asdict(peer) for peer in measured(_PEERS_AT)], "beside_peers": asdict(row)}
         if found.out:  # what was measured is kept when the run is ended early
-            _write(found.out, rows, peers)
+            _write(found.out, rows, others)
     print(table(rows))
     print("grows with N to the power of", growth(rows))
     print(*(missed(rows) or ["every goal is met"]), sep="\n")
 
 
-def _kept(folder: pathlib.Path, sizes: Sequence[int]) -> tuple[list[Row], list[PeerRow]]:
-    """What the folder holds and is not measured again."""
+def _kept(folder: pathlib.Path, sizes: Sequence[int]) -> tuple[list[Row], dict[str, Any]]:
+    """What the folder holds and is not measured again: rows, and the peers with our row beside them."""
     found = json.loads((folder / "scale.json").read_text())
     rows = [Row(**each) for each in found["rows"] if each["services"] not in sizes]
-    return rows, [PeerRow(**each) for each in found["peers"]]
+    return rows, {name: found[name] for name in _NO_PEERS}
 
 
 def _row(size: int) -> Row:
@@ -54,14 +61,14 @@ def _row(size: int) -> Row:
     return row
 
 
-def _write(folder: pathlib.Path, rows: list[Row], peers: list[PeerRow]) -> None:
+def _write(folder: pathlib.Path, rows: list[Row], others: Mapping[str, Any]) -> None:
     numbers = {
         "machine": {"cores": os.cpu_count(), "python": platform.python_version(), "kernel": platform.release()},
         "at": datetime.now(UTC).strftime("%Y-%m-%d"),
         "rows": [asdict(row) for row in rows],
         "growth": growth(rows),
         "missed": missed(rows),
-        "peers": [asdict(peer) for peer in peers],
+        **others,
     }
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "scale.json").write_text(json.dumps(numbers, indent=1) + "\n")

@@ -1,4 +1,4 @@
-"""The fleet: N services of one namespace, applied, changed and looked at through the API server."""
+"""The fleet: N services, applied, changed and looked at through the API server."""
 
 import asyncio
 import json
@@ -50,13 +50,14 @@ def sis_of(number: int, *, max_num_seqs: int = 64) -> Object:
 
 @dataclass
 class Fleet:
-    """N services, and when each InferenceService was seen to change last.
+    """N services, and when each InferenceService was seen to change last. namespaces: they are spread over these.
 
     plain: those without speculation now; turned: when one became so, in this order.
     """
 
     api: Api
     size: int
+    namespaces: tuple[str, ...] = (NAMESPACE,)
     changed: dict[str, float] = field(default_factory=dict)
     plain: set[str] = field(default_factory=set)
     turned: list[float] = field(default_factory=list)
@@ -68,7 +69,8 @@ class Fleet:
         async def one(number: int) -> None:
             async with places:
                 sent[name_of(number)] = time.monotonic()
-                await self.api.apply(SIS, NAMESPACE, sis_of(number, max_num_seqs=max_num_seqs))
+                body = sis_of(number, max_num_seqs=max_num_seqs)
+                await self.api.apply(SIS, self.namespaces[number % len(self.namespaces)], body)
 
         await asyncio.gather(*(one(number) for number in numbers))
         return sent
@@ -79,7 +81,8 @@ class Fleet:
 
     async def statuses(self) -> list[Object]:
         """The status of each."""
-        return [each.get("status", {}) for each in await self.api.items(SIS, NAMESPACE)]
+        listed = [await self.api.items(SIS, namespace) for namespace in self.namespaces]
+        return [each.get("status", {}) for part in listed for each in part]
 
     async def phases(self) -> Counter[str]:
         """How many are in each phase."""
@@ -109,7 +112,7 @@ class Fleet:
 
     async def _watch(self, connection: client.ApiClient) -> None:
         seen: dict[str, int] = {}
-        async for body in inference_services(connection, NAMESPACE):
+        async for body in inference_services(connection):
             name, generation = body["metadata"]["name"], body["metadata"]["generation"]
             if seen.get(name) != generation:
                 seen[name], self.changed[name] = generation, time.monotonic()

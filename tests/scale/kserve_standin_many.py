@@ -65,9 +65,8 @@ def pod_of(child: Mapping[str, Any]) -> Object:
 class Keeper:
     """Answers each InferenceService that is new, or has another template."""
 
-    def __init__(self, api: Api, namespace: str) -> None:
+    def __init__(self, api: Api) -> None:
         self._api = api
-        self._namespace = namespace
         self._places = asyncio.Semaphore(_AT_ONCE)
         self._made: dict[str, str] = {}
         self._pods: dict[str, str] = {}
@@ -84,24 +83,24 @@ class Keeper:
             await self._run(name, child)
 
     async def _deploy(self, child: Mapping[str, Any]) -> None:
-        body = deployment_of(child)
-        live = await self._api.apply(DEPLOYMENT, self._namespace, body, _MANAGER)
+        body, namespace = deployment_of(child), child["metadata"]["namespace"]
+        live = await self._api.apply(DEPLOYMENT, namespace, body, _MANAGER)
         numbers = dict.fromkeys(("replicas", "updatedReplicas", "readyReplicas", "availableReplicas"), 1)
         status = {"observedGeneration": live["metadata"]["generation"], **numbers}
-        await self._api.merge(DEPLOYMENT, self._namespace, body["metadata"]["name"], {"status": status}, "status")
+        await self._api.merge(DEPLOYMENT, namespace, body["metadata"]["name"], {"status": status}, "status")
 
     async def _run(self, name: str, child: Mapping[str, Any]) -> None:
-        body = pod_of(child)
+        body, namespace = pod_of(child), child["metadata"]["namespace"]
         pod, old = body["metadata"]["name"], self._pods.get(name)
         with suppress(Refused):  # it is there from an earlier run
-            await self._api.create(POD, self._namespace, body)
+            await self._api.create(POD, namespace, body)
         address = address_of(index_of(name))
         status = {"phase": "Running", "podIP": address, "podIPs": [{"ip": address}]}
         status |= {"conditions": [{"type": "Ready", "status": "True"}]}
-        await self._api.merge(POD, self._namespace, pod, {"status": status}, "status")
+        await self._api.merge(POD, namespace, pod, {"status": status}, "status")
         self._pods[name] = pod
         if old and old != pod:
-            await self._api.delete(POD, self._namespace, old)
+            await self._api.delete(POD, namespace, old)
 
 
 async def keep(kubeconfig: pathlib.Path, namespace: str) -> None:
@@ -109,7 +108,7 @@ async def keep(kubeconfig: pathlib.Path, namespace: str) -> None:
     settings = client.Configuration()
     await config.load_kube_config(str(kubeconfig), client_configuration=settings)
     async with client.ApiClient(settings) as connection, asyncio.TaskGroup() as tasks:
-        keeper = Keeper(Api(connection), namespace)
+        keeper = Keeper(Api(connection))
         async for child in inference_services(connection, namespace):
             tasks.create_task(keeper.answer(child))
 
@@ -118,7 +117,7 @@ def main() -> None:
     """The command of the stand-in."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--kubeconfig", type=pathlib.Path, required=True)
-    parser.add_argument("--namespace", required=True)
+    parser.add_argument("--namespace", default="", help="all where it is not given")
     found = parser.parse_args()
     asyncio.run(keep(found.kubeconfig, found.namespace))
 

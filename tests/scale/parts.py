@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 
 import aiohttp
 
-from specdec_operator.scrape import Scraper
+from specdec_operator.scrape.pods import PodMetrics
 from specdec_operator.settings import Settings
 from tests.scale.engines_standin import PORT, address_of
 from tests.scale.fleet import INTERVAL, most_within, percentile
@@ -21,28 +21,33 @@ _STEADY = 120.0
 _CHANGED, _BURST, _BAD_SHARE = 100, 500, 0.05
 
 
-async def _until(what: str, probe: Callable[[], Awaitable[bool]], seconds: float = _PATIENCE) -> float:
+async def until(
+    what: str, probe: Callable[[], Awaitable[bool]], seconds: float = _PATIENCE, *, every: float = 0.25
+) -> float:
+    """Waits; returns the seconds that it took. Raises TimeoutError."""
     begun = time.monotonic()
     while not await probe():
         if time.monotonic() - begun > seconds:
             raise TimeoutError(f"{what}: not within {seconds:.0f} s")
-        await asyncio.sleep(0.25)
+        await asyncio.sleep(every)
     return time.monotonic() - begun
 
 
-async def _engines(method: str, path: str) -> dict[str, int]:
+async def engines(method: str, path: str) -> dict[str, int]:
+    """A request to the stand-in of the engines."""
     url = f"http://127.0.0.1:{PORT}{path}"
     async with aiohttp.ClientSession() as session, session.request(method, url) as answer:
         found: dict[str, int] = await answer.json()
         return found
 
 
-async def _shown(operator: OperatorProcess) -> int:
-    """How many services the operator's page has numbers of: those that had a whole turn."""
+async def reconciled(operator: OperatorProcess) -> int:
+    """How many services had their first reconcile, by /healthz: it costs next to nothing, unlike the metrics."""
     try:
-        url = f"http://127.0.0.1:{operator.metrics_port}/metrics"
+        url = f"http://127.0.0.1:{operator.health_port}/healthz"
         async with aiohttp.ClientSession() as session, session.get(url) as answer:
-            return (await answer.text()).count("\nspecdec_stalled{")
+            health = await answer.json()
+            return int(health.get("services", 0) - health.get("new", 0))
     except aiohttp.ClientError:
         return 0
 
@@ -58,9 +63,9 @@ async def start(bench: Bench) -> Found:
     async def watching() -> bool:
         return (await bench.fleet.phases())["Watching"] == bench.fleet.size
 
-    await _until("every InferenceService is made", made)
+    await until("every InferenceService is made", made)
     all_made = time.monotonic() - begun
-    await _until("every service is watched", watching)
+    await until("every service is watched", watching)
     return {"all_made_seconds": all_made, "all_watching_seconds": time.monotonic() - begun}
 
 
@@ -77,9 +82,9 @@ async def steady(bench: Bench) -> Found:
     """While nothing changes, with traffic on every pod."""
     await _settled(bench)
     bench.audit.skip()
-    before, asked, server = taken(bench.operator.pid), await _engines("GET", "/stand"), taken(bench.apiserver)
+    before, asked, server = taken(bench.operator.pid), await engines("GET", "/stand"), taken(bench.apiserver)
     await asyncio.sleep(_STEADY)
-    after, now, idle = taken(bench.operator.pid), await _engines("GET", "/stand"), bench.audit.since()
+    after, now, idle = taken(bench.operator.pid), await engines("GET", "/stand"), bench.audit.since()
     due = bench.fleet.size * _STEADY / INTERVAL
     print("  writes while idle:", dict(idle.writes.most_common(5)), flush=True)
     return {
@@ -109,15 +114,15 @@ async def changes(bench: Bench) -> Found:
 
 
 async def restart(bench: Bench) -> Found:
-    """Killed and started again: until each service had a whole turn."""
+    """Killed and started again: until each service was reconciled."""
     await bench.operator.stop(signal.SIGKILL)
     begun = time.monotonic()
     await bench.operator.start()
 
     async def known() -> bool:
-        return await _shown(bench.operator) == bench.fleet.size
+        return await reconciled(bench.operator) == bench.fleet.size
 
-    await _until("every service had a turn", known)
+    await until("every service was reconciled", known)
     return {"restart_seconds": time.monotonic() - begun}
 
 
@@ -126,12 +131,12 @@ async def rollbacks(bench: Bench) -> Found:
     bad = max(1, round(bench.fleet.size * _BAD_SHARE))
     names = {f"svc-{number}" for number in range(bad) if number % 25}  # the others fail, hang or are huge anyway
     begun = time.monotonic()
-    await _engines("POST", f"/bad?from=0&to={bad}")
+    await engines("POST", f"/bad?from=0&to={bad}")
 
     async def plain() -> bool:
         return names <= bench.fleet.plain
 
-    await _until("the bad ones run plain", plain)
+    await until("the bad ones run plain", plain)
     spent = time.monotonic() - begun
     await asyncio.sleep(2 * INTERVAL)
     wrongly = len(bench.fleet.plain - {f"svc-{number}" for number in range(bad)})
@@ -147,10 +152,10 @@ async def sweep(bench: Bench) -> Found:
     """The operator's own reader, with its own limits, over every pod at once."""
     size = bench.fleet.size
     settings = Settings()
-    scraper = Scraper(timeout=settings.scrape_timeout, limit=settings.scrape_limit)
-    await _engines("GET", "/stand")
+    scraper = PodMetrics(timeout=settings.scrape_timeout, limit=settings.scrape_limit)
+    await engines("GET", "/stand")
     begun = time.monotonic()
     await scraper.read({f"p{number}": f"http://{address_of(number)}:{PORT}/metrics" for number in range(size)})
     spent = time.monotonic() - begun
     await scraper.close()
-    return {"sweep_seconds": spent, "sweep_sockets": (await _engines("GET", "/stand"))["most_open"]}
+    return {"sweep_seconds": spent, "sweep_sockets": (await engines("GET", "/stand"))["most_open"]}

@@ -38,7 +38,7 @@ PANELS: Final = (
     Panel(title="operator, resident memory, MiB", columns=("rss_mb",)),
     Panel(title="change to InferenceService, s", columns=("change_p50_seconds",), tail="change_p95_seconds"),
     Panel(title="reading every pod once, s", columns=("sweep_seconds",)),
-    Panel(title="killed, until all had a turn, s", columns=("restart_seconds",)),
+    Panel(title="killed, until all were reconciled, s", columns=("restart_seconds",)),
 )
 
 

@@ -15,7 +15,7 @@ class Row:
     idle_*, cpu_cores, apiserver_cores, while every pod has traffic and nothing changes. reads_missed_share: of the
     reads that were due then, those that were not made. sweep: reading every pod once, at one moment.
     rolled_back: of the 5 % whose drafts became useless at once; rollouts_in_10_seconds: most of those that the operator
-    began by itself. restart: from SIGKILL until every service had a turn.
+    began by itself. restart: from SIGKILL until every service was reconciled.
     """
 
     services: int

@@ -16,23 +16,30 @@ from tests.wire.api import Api
 from tests.wire.install import install, operator_kubeconfig
 from tests.wire.operator import OperatorProcess
 from tests.wire.server import api_server, running
+from tests.wire.test_leader import let_elect
 
 _ROOT = pathlib.Path(__file__).parents[2]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bench:
-    """What a run works with."""
+    """What a run works with. operators: one, or one for each shard."""
 
     fleet: Fleet
-    operator: OperatorProcess
+    operators: tuple[OperatorProcess, ...]
     apiserver: int
     audit: Audit
 
+    @property
+    def operator(self) -> OperatorProcess:
+        """The one operator."""
+        (found,) = self.operators
+        return found
+
 
 @asynccontextmanager
-async def bench_of(size: int, folder: pathlib.Path) -> AsyncIterator[Bench]:
-    """The fleet is there, and nobody has looked at it."""
+async def bench_of(size: int, folder: pathlib.Path, *, shards: int = 1, namespaces: int = 1) -> AsyncIterator[Bench]:
+    """The fleet is there, and nobody has looked at it. namespaces: the services are spread over so many."""
     audit = Audit(folder)
     async with AsyncExitStack() as stack:
         admin = stack.enter_context(api_server(folder, *audit.flags()))
@@ -41,18 +48,25 @@ async def bench_of(size: int, folder: pathlib.Path) -> AsyncIterator[Bench]:
         connection = await stack.enter_async_context(client.ApiClient(settings))
         api = Api(connection)
         await install(api)
-        await api.create_namespace(NAMESPACE)
-        stack.enter_context(
-            stand_in("kserve_standin_many", folder, f"--kubeconfig={admin}", f"--namespace={NAMESPACE}")
-        )
+        names = (NAMESPACE, *(f"{NAMESPACE}-{number}" for number in range(1, namespaces)))
+        for each in names:
+            await api.create_namespace(each)
+        stack.enter_context(stand_in("kserve_standin_many", folder, f"--kubeconfig={admin}"))
         stack.enter_context(stand_in("engines_standin", folder))
         account = await operator_kubeconfig(api, admin, folder / "operator.kubeconfig")
-        operator = OperatorProcess(account, NAMESPACE, folder)
-        stack.push_async_callback(operator.stop, signal.SIGKILL)
-        fleet = Fleet(api, size)
+        told = {"SPECDEC_SHARDS": str(shards), "SPECDEC_LEADER_LEASE": f"{NAMESPACE}/specdec-operator"}
+        await let_elect(api, NAMESPACE)
+        watched, more = (NAMESPACE if namespaces == 1 else ""), (told if shards > 1 else None)
+        operators = tuple(
+            OperatorProcess(account, watched, folder, name=f"operator-{number}", environment=more)
+            for number in range(shards)
+        )
+        for operator in operators:
+            stack.push_async_callback(operator.stop, signal.SIGKILL)
+        fleet = Fleet(api, size, names)
         await stack.enter_async_context(fleet.watched(connection))
         await fleet.apply(range(size))
-        yield Bench(fleet=fleet, operator=operator, apiserver=pid_of("kube-apiserver", folder), audit=audit)
+        yield Bench(fleet=fleet, operators=operators, apiserver=pid_of("kube-apiserver", folder), audit=audit)
 
 
 @contextmanager

@@ -83,7 +83,7 @@ class Churn:
             return False
         try:
             made = await self._api.get(SIS, NAMESPACE, service.name)
-            if made is not None:  # its finalizer is not gone yet
+            if made is not None:  # it is not gone yet
                 return False
             await self._api.apply(SIS, NAMESPACE, service.body)
         except Refused:

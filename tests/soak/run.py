@@ -12,7 +12,7 @@ from datetime import datetime
 
 import aiohttp
 
-from specdec_operator.sis_metrics import MOST_SERIES
+from specdec_operator.report.service_metrics import MOST_SERIES
 from tests.scale.fleet import NAMESPACE
 from tests.soak.churn import Churn
 from tests.soak.samples import Sample, growth, sample

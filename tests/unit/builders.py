@@ -6,28 +6,25 @@ from typing import Any
 
 from specdec_operator.api.guard import GuardMode
 from specdec_operator.api.spec import Spec
-from specdec_operator.control.findings import Findings
 from specdec_operator.guard.baseline import Comparison, Plain
 from specdec_operator.guard.counters import Counters
 from specdec_operator.guard.evidence import Evidence
-from specdec_operator.guard.facts import Facts
-from specdec_operator.guard.judge import Judged, Row
-from specdec_operator.guard.moments import Moments
-from specdec_operator.guard.pace import Pace
-from specdec_operator.guard.policy import Policy
-from specdec_operator.guard.state import Good, Phase, Reduction, Rollback, State, Would
-from specdec_operator.guard.thresholds import Thresholds
+from specdec_operator.guard.judge import FailingRun, Judged
+from specdec_operator.guard.policy import Policy, Thresholds
+from specdec_operator.guard.state import DryRunAction, KnownGood, Observation, Phase, Reduction, Rollback, State
+from specdec_operator.guard.statistics import RatioSums, TokenTime
 from specdec_operator.guard.verdict import Outcome, Reason, Verdict
 from specdec_operator.names import API_VERSION, KIND
-from specdec_operator.serving.arrival import Arrival
-from specdec_operator.serving.plan import plan
-from specdec_operator.serving.rollout import Progress, RolloutView
+from specdec_operator.observe.artifacts import ArtifactsStatus
+from specdec_operator.observe.rollout import Progress, RolloutView
+from specdec_operator.render.plan import plan
+from specdec_operator.report.conditions import Findings
 from specdec_operator.staging.kserve import KServe
 
 Body = dict[str, Any]
 
 NAME, NAMESPACE = "llama", "team-a"
-STAGED = Arrival(status="True", reason="Staged", message="target at /mnt/target/model")
+STAGED = ArtifactsStatus(status="True", reason="Staged", message="target at /mnt/target/model")
 DRAFT: Body = {"method": "draft_model", "tokens": 4, "draft": {"uri": "pvc://models/draft"}}
 GUARD: Body = {"interval": "2s", "window": "10s", "warmup": "4s", "failureLimit": 3, "minDraftTokens": 200}
 """A window is five looks."""
@@ -68,17 +65,17 @@ def make_state(phase: Phase = Phase.WATCHING, **changes: Any) -> State:
 
 
 def make_rollback(
-    reason: str = "AcceptanceRateLow", at: float = 0.0, message: str = "acceptance 0.02", good: Good | None = None
+    reason: str = "AcceptanceRateLow", at: float = 0.0, message: str = "acceptance 0.02", good: KnownGood | None = None
 ) -> Rollback:
     """A decision against speculation."""
     return Rollback(reason=reason, message=message, at=at, good=good)
 
 
-def make_good(tokens: int = 2, **changes: Any) -> Good:
+def make_good(tokens: int = 2, **changes: Any) -> KnownGood:
     """Another speculation that once passed: n-gram."""
     block = json.dumps({"method": "ngram", "tokens": tokens}, separators=(",", ":"))
     known: Body = {"block": block, "digest": f"d{tokens}", "of": "s0", "tokens": tokens, "rate": 0.6, "at": 1.0}
-    return Good(**(known | changes))
+    return KnownGood(**(known | changes))
 
 
 def make_reduction(tokens: int = 2, at: float = 0.0) -> Reduction:
@@ -86,27 +83,29 @@ def make_reduction(tokens: int = 2, at: float = 0.0) -> Reduction:
     return Reduction(reason="AcceptanceRateLow", message="acceptance 0.25 < 0.30", at=at, tokens=tokens)
 
 
-def make_would(action: str = "RollBack", at: float = 0.0) -> Would:
+def make_dry_run(action: str = "RollBack", at: float = 0.0) -> DryRunAction:
     """What a guard that may not act says."""
-    return Would(action=action, reason="AcceptanceRateLow", message="acceptance 0.02 < 0.30", at=at)
+    return DryRunAction(action=action, reason="AcceptanceRateLow", message="acceptance 0.02 < 0.30", at=at)
 
 
-def times(*seconds: float, requests: float = 10) -> Moments:
+def times(*seconds: float, requests: float = 10) -> RatioSums:
     """Blocks of time in each of which `requests` requests ended, with their mean time per output token in seconds."""
-    moments = Moments()
+    moments = RatioSums()
     for each in seconds:
         moments = moments.plus(each * requests, requests)
     return moments
 
 
-def pace(*seconds: float, requests: float = 10) -> Pace:
+def pace(*seconds: float, requests: float = 10) -> TokenTime:
     """The same as a pace: blocks of 2 s, each request of 32 tokens."""
-    return Pace(times=times(*seconds, requests=requests), tokens=32 * requests * len(seconds), seconds=2 * len(seconds))
+    return TokenTime(
+        times=times(*seconds, requests=requests), tokens=32 * requests * len(seconds), seconds=2 * len(seconds)
+    )
 
 
 def make_plain(load: int = 1, *seconds: float, blocks: int = 8, requests: float = 10) -> Plain:
     """The plain service at a load: known, its blocks all alike at 0.02 s unless `seconds` gives each its own."""
-    return Plain(load=load, pace=pace(*(seconds or (0.02,) * blocks), requests=requests))
+    return Plain(load=load, token_time=pace(*(seconds or (0.02,) * blocks), requests=requests))
 
 
 def view(progress: Progress = Progress.COMPLETE, reason: str = "RolloutComplete", **changes: Any) -> RolloutView:
@@ -129,7 +128,7 @@ def policy(**changes: Any) -> Policy:
     return Policy(**(known | changes))
 
 
-def facts(**changes: Any) -> Facts:
+def facts(**changes: Any) -> Observation:
     """Facts of a turn in which nothing happens: rolled out, enforced, no window closed.
 
     What is a field of the policy changes the policy.
@@ -142,7 +141,7 @@ def facts(**changes: Any) -> Facts:
         "revision": "r1",
         "rollout": view(),
     }
-    return Facts(**(known | changes))
+    return Observation(**(known | changes))
 
 
 def make_comparison(speedup: float = 1.5, **changes: Any) -> Comparison:
@@ -153,7 +152,7 @@ def make_comparison(speedup: float = 1.5, **changes: Any) -> Comparison:
 
 def judged(verdict: Verdict = PASSED, evidence: Evidence | None = None, **changes: Any) -> Judged:
     """A closed window."""
-    known: Body = {"comparison": None, "row": Row()}
+    known: Body = {"comparison": None, "row": FailingRun()}
     return Judged(verdict=verdict, evidence=evidence or make_evidence(), **(known | changes))
 
 

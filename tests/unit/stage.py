@@ -6,19 +6,19 @@ from itertools import repeat
 from typing import TYPE_CHECKING, Any
 
 from specdec_operator.api.guard import Guard
-from specdec_operator.control.loop import Loop, Turn
-from specdec_operator.control.stores import Stores
-from specdec_operator.control.surroundings import Surroundings
-from specdec_operator.control.throttle import Throttle
 from specdec_operator.guard.counters import Counters, read_counters
 from specdec_operator.names import OWNER_LABEL, REVISION_LABEL
+from specdec_operator.observe.store import Stores
+from specdec_operator.reconcile.cluster_info import ClusterInfo
+from specdec_operator.reconcile.loop import Reconciler, Result
+from specdec_operator.reconcile.throttle import Request, Throttle
 from tests.unit.bodies import make_deployment, make_pod
 from tests.unit.builders import NAME, NAMESPACE, Body, make_sis
 from tests.wire.pods import EngineStandIn
 
 if TYPE_CHECKING:
-    from specdec_operator.control.events import Event
     from specdec_operator.errors import OperatorError
+    from specdec_operator.report.events import Event
 
 START = 1_795_000_000.0
 KEY = (NAMESPACE, NAME)
@@ -114,9 +114,10 @@ class Stage:
         """A new operator process; unless its watches are slow it is told of everything that is there."""
         self.wake()
         self.stores = Stores()
-        surroundings = Surroundings(self.cluster, clock=self.clock, namespace="kserve", told="0.20")
-        self.throttle = Throttle(20, lambda _: None)
-        self.loop = Loop(self.cluster, self, self.stores, surroundings, throttle=self.throttle, clock=self.clock)
+        surroundings = ClusterInfo(self.cluster, clock=self.clock, namespace="kserve", told="0.20")
+        self.stores.listed = watches
+        self.throttle = Throttle(20, lambda _: self.wake())
+        self.loop = Reconciler(self.cluster, self, self.stores, surroundings, throttle=self.throttle, clock=self.clock)
         if watches:
             for name in [*self.seen]:
                 self._note(name, self.seen[name])
@@ -134,13 +135,13 @@ class Stage:
         self._spent = self.now
         return {pod: None if self.engines[pod].hangs else read_counters(self.engines[pod].page()) for pod in pods}
 
-    async def turn(self) -> Turn:
-        """One turn of the loop, as the clock stands; woken where anything was told since the last one."""
+    async def turn(self, *, due: bool = False) -> Result:
+        """One reconcile, as the clock stands. due: it is woken only where anything was told since the last one."""
         shown = json.dumps([self.sis, "phase" in self.cluster.status])
-        woken, self._shown = shown != self._shown, shown
+        woken, self._shown = not due or shown != self._shown, shown
         body = make_sis(status=self.cluster.status, **self.sis)
         body["metadata"]["resourceVersion"] = str(self.cluster.version)
-        turn = await self.loop.turn(body, woken=woken)
+        turn = await self.loop.reconcile(body, woken=woken)
         self.events += turn.events
         for pod in {name for verb, name in self.cluster.calls if verb == "remove"} & {*self.seen}:
             self._replace(pod)
@@ -153,14 +154,14 @@ class Stage:
         """Turns for some time, each when the one before asked for it."""
         end = self.now + seconds
         while self.now < end:
-            turn = await self.turn()
-            self.now += min(max(turn.delay, 0.01), max(0.01, end - self.now))
+            turn = await self.turn(due=True)
+            self.now += min(max(turn.requeue_after, 0.01), max(0.01, end - self.now))
 
     async def until(self, phase: str, seconds: float = 120.0) -> float:
         """Turns until a phase is written; returns the seconds that it took."""
         begun = self.now
-        while (turn := await self.turn()) and self.cluster.status.get("phase") != phase:
-            self.now += max(turn.delay, 0.01) + next(self.late)
+        while (turn := await self.turn(due=True)) and self.cluster.status.get("phase") != phase:
+            self.now += max(turn.requeue_after, 0.01) + next(self.late)
             assert self.now - begun < seconds, f"{phase}: not within {seconds} s, but {self.phases}"
         return self.now - begun
 
@@ -209,12 +210,14 @@ class Stage:
             other = ("team-b", f"other-{number}")
             self.throttle.ended(other)
             if number < others:
-                assert self.throttle.may_begin(other, urgent=True, now=self.now)
+                assert not self.throttle.ticket(other, self.now).urgent
+                self.throttle.settle(other, Request.URGENT, waits=False, now=self.now)
 
     def delete_child(self) -> None:
         """Somebody deletes the InferenceService."""
         self.stores.note_child(self.seen.pop("child"), deleted=True)
         self.cluster.child = {}
+        self.wake()
 
     def flags(self) -> Body:
         """The speculation that the InferenceService asks the engine for; empty where it is plain."""

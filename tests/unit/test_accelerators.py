@@ -7,10 +7,10 @@ import pytest
 import yaml
 from hack.images import content
 
-from specdec_operator.api.engine import Accelerator
+from specdec_engine.accelerators import Accelerator
 from specdec_operator.cli import validate
 from tests import golden
-from tests.unit.accelerated import ASCEND, NVIDIA, SAMPLES
+from tests.unit.render.accelerated import ASCEND, NVIDIA, SAMPLES
 
 RUNTIMES = SAMPLES.parent / "runtimes"
 GOLDEN = pathlib.Path(golden.__file__).parent

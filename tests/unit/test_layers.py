@@ -16,71 +16,109 @@ def _sources(root: str) -> dict[str, str]:
 
 OPERATOR = _sources("operator/specdec_operator")
 RUNTIME = _sources("runtime/specdec_runtime")
+ENGINE = _sources("runtime/specdec_engine")
 
-PURE = ("advice", "api", "downloads", "engine", "staging", "guard", "serving", "measure", "doctor", "web")
+PURE = (
+    *("api", "engine", "staging", "guard", "observe", "downloads", "render", "report"),
+    *("replay", "advice", "validation", "display", "measure", "doctor", "web"),
+)
 VALUE_MODULES = frozenset(
     ("collections", "dataclasses", "enum", "functools", "hashlib", "itertools", "json", "math", "re", "types", "typing")
 )
 BORROWED = {
+    "advice/catalogue.py": {"pathlib"},
     "api": {"pydantic", "yaml"},
     "guard/counters.py": {"prometheus_client.parser"},
     "engine/tables.py": {"pathlib"},
     "downloads/job.py": {"pathlib"},
-    "downloads/view.py": {"datetime"},
-    "doctor": {"datetime", "pydantic", "specdec_operator.cli.found"},
+    "doctor": {"datetime", "pydantic"},
+    "doctor/finding.py": {"pathlib"},
+    "display": {"datetime"},
+    "measure/report.py": {"shlex"},
     "measure/table.py": {"rich"},
-    "web": {"specdec_operator.cli.found", "specdec_operator.cli.status_words", "datetime", "html", "urllib.parse"},
-    "web/hosts.py": {"ipaddress"},
-    "serving/pods.py": {"datetime"},
+    "observe/pods.py": {"datetime"},
+    "replay": {"gzip", "pathlib"},
+    "report": {"datetime", "operator", "prometheus_client", "pydantic"},
+    "validation": {"ast", "contextlib", "operator", "yaml", "specdec_operator.__version__"},
+    "web": {"datetime", "html", "urllib.parse"},
+    "web/server.py": {"ipaddress"},
 }
 """What pure code may import besides: parsers of text, and the doors to the package's own tables and programs."""
-PROGRAM = tuple(f"downloads/{name}.py" for name in ("fetch_failure", "fetch_check", "fetch_claim", "fetch"))
+PROGRAM = tuple(f"downloads/program/{name}.py" for name in ("failure", "claim", "fetch"))
 """Travels as text into the staging Job and runs there: it is all I/O, and the operator never imports it."""
-MEASURE_SHELL = tuple(f"measure/{name}.py" for name in ("connection", "service", "asking", "plain", "run"))
+MEASURE_SHELL = tuple(f"measure/{name}.py" for name in ("service", "baseline", "run"))
 """What `specdec measure` does to a cluster; the rest of its package decides and tells."""
-WEB_SHELL = ("web/server.py",)
-"""Listens for browsers; the rest of its package makes pages of values."""
+SHELL = (*PROGRAM, *MEASURE_SHELL, "doctor/gather.py", "validation/check.py", "web/server.py")
+"""Files of pure packages that ask the cluster, or listen for browsers; the rest of their packages works on values."""
 PRINTS = "api/crd.py"
 """Prints the CRD when it is run as a command."""
 
 DOORS = {
-    "kopf": {"control/handlers.py", "control/patient.py", "operating.py"},
+    "kopf": {"app/watches.py", "app/main.py"},
     "kubernetes": {
-        "cluster.py",
-        "connection.py",
-        "errand.py",
-        "leading.py",
-        "lease.py",
-        "measure/connection.py",
-        "request.py",
+        "kube/client.py",
+        "kube/request.py",
+        "leadership/election.py",
+        "leadership/lease.py",
+        "leadership/shards.py",
     },
     "aiohttp": {
-        "bounded.py",
-        "measure/connection.py",
-        "scrape.py",
-        "prometheus.py",
-        "lease.py",
-        "request.py",
-        "standby.py",
+        "kube/client.py",
+        "kube/request.py",
+        "leadership/lease.py",
+        "process/health.py",
+        "scrape/pods.py",
         "web/server.py",
     },
     "time": {
-        "control/handlers.py",
-        "clock.py",
-        "lease.py",
-        "measure/asking.py",
-        "measure/plain.py",
+        "app/handlers.py",
+        "app/inventory.py",
+        "app/services.py",
+        "leadership/lease.py",
+        "leadership/shards.py",
+        "measure/run.py",
+        "measure/baseline.py",
         "measure/service.py",
-        "operating.py",
+        "process/clock.py",
     },
-    "random": {"control/handlers.py"},
-    "os": {"settings.py", "leading.py"},
+    "os": {"settings.py", "leadership/election.py"},
 }
 """The only files that may import each."""
 
+ORDER = {
+    "errors": "everything may fail",
+    "names": "what the cluster and users call things",
+    "settings": "the process's configuration, as values",
+    "process": "clock, memory and health of the process",
+    "metrics": "the process's own numbers",
+    "engine": "what the engines can do and how they are started; knows no service",
+    "staging": "where artifacts come from and lie",
+    "api": "the spec, checked against what engines and storage can do",
+    "observe": "views of the cluster's objects",
+    "guard": "decides by a spec and what is observed",
+    "downloads": "Jobs that bring what staging says",
+    "render": "a spec and a decision as an InferenceService",
+    "report": "what was decided and rendered as status, Events and metrics",
+    "kube": "the API server",
+    "leadership": "which replica may write, by Leases of the API server",
+    "scrape": "the pods' counters as the guard takes them",
+    "reconcile": "everything above in one loop a service",
+    "replay": "the guard over recorded counters",
+    "advice": "which method fits",
+    "validation": "a spec without a cluster",
+    "display": "values in words, for the command and the page",
+    "measure": "a service against its twin",
+    "doctor": "what is wrong in a cluster",
+    "web": "the page of one process",
+    "hooks": "what an installation runs before and after itself",
+    "app": "puts the process together",
+    "cli": "puts the command together",
+    "__main__": "starts the process",
+}
+"""Packages and modules from the bottom up, each with what it is: imports run downwards only."""
+
 MOST_LINES = 250
 
-SHELL = (*PROGRAM, *MEASURE_SHELL, *WEB_SHELL)
 CORE = [path for path in OPERATOR if path.partition("/")[0] in PURE and path not in SHELL]
 
 
@@ -108,7 +146,7 @@ def strangers_in_pure(path: str, source: str) -> set[str]:
     """What a file of a pure package imports and must not."""
     own = {f"specdec_operator.{name}" for name in ("names", "errors", *PURE)}
     borrowed = BORROWED.get(path, set()) | BORROWED.get(package(path), set())
-    allowed = (*VALUE_MODULES, *own, *borrowed, *(["sys"] if path == PRINTS else []))
+    allowed = (*VALUE_MODULES, "specdec_engine", *own, *borrowed, *(["sys"] if path == PRINTS else []))
     return {name for name in imported(source) if not any(f"{name}.".startswith(f"{each}.") for each in allowed)}
 
 
@@ -123,6 +161,37 @@ def test_the_pure_core_opens_and_prints_nothing(path: str) -> None:
     """Builtins need no import, so they are looked for by name."""
     calls = [node.func for node in ast.walk(ast.parse(OPERATOR[path])) if isinstance(node, ast.Call)]
     assert not {"open", "print", "input", "exec", "eval"} & {each.id for each in calls if isinstance(each, ast.Name)}
+
+
+def upwards(path: str, source: str) -> set[str]:
+    """What a file imports of a package that lies above its own."""
+    order = [*ORDER]
+    place = order.index(package(path).removesuffix(".py"))
+    ours = {name for name in imported(source) if name.startswith("specdec_operator.")}
+    return {name for name in ours if (part := name.split(".")[1]) in ORDER and order.index(part) > place}
+
+
+def test_the_order_names_every_package() -> None:
+    """A new one finds its place before it is used."""
+    parts = {package(path).removesuffix(".py") for path in OPERATOR}
+    assert parts - {"__init__"} == {*ORDER}
+
+
+@pytest.mark.parametrize("path", [path for path in OPERATOR if path != "__init__.py"])
+def test_imports_run_downwards(path: str) -> None:
+    """What lies below is read, tested and changed without what lies above."""
+    assert upwards(path, OPERATOR[path]) == set()
+
+
+def test_an_import_that_runs_upwards_is_seen() -> None:
+    """Of a module, of a name in it, and of a whole package; not of its own."""
+    source = "from specdec_operator import reconcile, names\nimport specdec_operator.app.main\n"
+    source += "from specdec_operator.guard.state import State\nfrom specdec_operator.report.events import Event\n"
+    assert upwards("guard/judge.py", source) == {
+        "specdec_operator.reconcile",
+        "specdec_operator.app.main",
+        "specdec_operator.report.events.Event",
+    }
 
 
 @pytest.mark.parametrize("library", DOORS)
@@ -140,7 +209,7 @@ def test_the_program_of_the_staging_job_is_the_standard_library_and_itself() -> 
     for path in PROGRAM:
         ours = {name.rpartition(".")[0] for name in imported(OPERATOR[path]) if name.startswith("specdec_")}
         others = {name for name in imported(OPERATOR[path]) if not name.startswith("specdec_")}
-        assert ours <= parts | {"specdec_operator.staging.words"}, path
+        assert ours <= parts | {"specdec_operator.staging.failure_reasons"}, path
         assert {name.split(".")[0] for name in others} <= sys.stdlib_module_names, path
     users = {path for path, source in OPERATOR.items() for name in imported(source) if name.rpartition(".")[0] in parts}
     assert users <= {*PROGRAM}
@@ -154,7 +223,7 @@ def test_the_runtime_imports_the_standard_library_only() -> None:
     """It runs inside an engine's image, whose packages are the engine's business; vLLM's own guests may use its."""
     strangers = {
         path: outside
-        for path, source in RUNTIME.items()
+        for path, source in (*RUNTIME.items(), *ENGINE.items())
         if path not in GUESTS
         and (outside := {n for n in imported(source) if n.split(".")[0] not in sys.stdlib_module_names} - _own(source))
     }
@@ -162,14 +231,22 @@ def test_the_runtime_imports_the_standard_library_only() -> None:
 
 
 def _own(source: str) -> set[str]:
-    return {name for name in imported(source) if name.split(".")[0] == "specdec_runtime"}
+    return {name for name in imported(source) if name.split(".")[0] in ("specdec_engine", "specdec_runtime")}
 
 
-@pytest.mark.parametrize("root", ["operator", "runtime"])
-def test_source_roots_hold_packages_only(root: str) -> None:
+def test_what_operator_and_runtime_share_imports_neither() -> None:
+    """It works on values alone, so both may import it anywhere."""
+    outside = {name.split(".")[0] for source in ENGINE.values() for name in imported(source)}
+    assert outside <= {"__future__", "enum", "re", "typing"}
+
+
+@pytest.mark.parametrize(
+    ("root", "packages"), [("operator", {"specdec_operator"}), ("runtime", {"specdec_engine", "specdec_runtime"})]
+)
+def test_source_roots_hold_packages_only(root: str, packages: set[str]) -> None:
     """`operator/__init__.py` would shadow the standard library's `operator` and break Python itself."""
     assert [path.name for path in (ROOT / root).glob("*.py")] == []
-    assert [path.name for path in (ROOT / root).iterdir() if (path / "__init__.py").exists()] == [f"specdec_{root}"]
+    assert {path.name for path in (ROOT / root).iterdir() if (path / "__init__.py").exists()} == packages
 
 
 @pytest.mark.parametrize("file", sorted([*ROOT.glob("operator/*/**/*.py"), *ROOT.glob("runtime/*/**/*.py")]))

@@ -75,12 +75,17 @@ class OperatorProcess:
 
     async def leads(self) -> bool:
         """Whether it says that it is the one that works; False where it does not answer."""
+        return await self.metric("specdec_leader") == 1.0
+
+    async def metric(self, name: str) -> float:
+        """A number of its metrics page, all its series together; 0 where it is not there, or nobody answers."""
         try:
             url = f"http://127.0.0.1:{self.metrics_port}/metrics"
             async with aiohttp.ClientSession() as session, session.get(url) as answer:
-                return "specdec_leader 1.0" in await answer.text()
+                lines = (await answer.text()).splitlines()
         except aiohttp.ClientError:
-            return False
+            return 0.0
+        return sum(float(line.rpartition(" ")[2]) for line in lines if line.startswith((f"{name} ", f"{name}{{")))
 
     def send(self, number: signal.Signals) -> None:
         """Sends it a signal, and waits for nothing."""

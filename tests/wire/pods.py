@@ -81,13 +81,17 @@ class EngineStandIn:
         return "\n".join(lines) + "\n"
 
 
+def any_address() -> str:
+    """An address of its own in 127.0.0.0/8 for one pod."""
+    return ".".join(("127", *(str(random.SystemRandom().randint(1, 250)) for _ in range(3))))
+
+
 class PodServer:
     """One pod's HTTP server, at an address of its own in 127.0.0.0/8 and the engine's port."""
 
     def __init__(self, engine: EngineStandIn) -> None:
         self.engine = engine
-        numbers = random.SystemRandom()
-        self.address = f"127.{numbers.randint(1, 250)}.{numbers.randint(1, 250)}.{numbers.randint(1, 250)}"
+        self.address = any_address()
         self._runner: web.AppRunner | None = None
         self._clock: asyncio.Task[None] | None = None
 

@@ -7,8 +7,8 @@ import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 
-from hack.cluster import binaries, kubeconfig, pki
-from hack.cluster.ready import api_ready
+from hack.cluster import binaries, pki
+from hack.cluster.kubectl import api_ready
 
 _START_SECONDS = 60.0
 
@@ -80,7 +80,7 @@ def server_command(folder: pathlib.Path, store: int, secure: int, *more: str) ->
 def administrator(folder: pathlib.Path, secure: int) -> pathlib.Path:
     """Writes the kubeconfig of an administrator into the folder; returns its path."""
     target = folder / "kubeconfig"
-    kubeconfig.write(target, server=f"https://127.0.0.1:{secure}", pki=folder / "pki", who="admin")
+    pki.write_kubeconfig(target, server=f"https://127.0.0.1:{secure}", pki=folder / "pki", who="admin")
     return target
 
 

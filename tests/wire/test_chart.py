@@ -56,7 +56,7 @@ async def test_the_api_server_takes_every_object(api: Api, case: str) -> None:
     """A misspelt field is refused by strict validation, a pod that may too much by PodSecurity."""
     namespace = await place(api)
     objects = [each for each in chart.objects(CASES[case]) if each["kind"] not in OF_OTHERS]
-    assert {"Deployment", "Job", "Pod"} <= {each["kind"] for each in objects}
+    assert {"Deployment", "Pod"} <= {each["kind"] for each in objects}
     for body in objects:
         await ask(api, body, namespace)
 

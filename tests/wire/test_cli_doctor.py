@@ -10,7 +10,7 @@ import pytest
 import yaml
 from kubernetes.aio import client, config
 
-from tests.unit.doctor_pictures import node
+from tests.unit.doctor.snapshots import node
 from tests.wire.api import APPLY, Api, Object, Refused, documents
 from tests.wire.command import Command, Said
 from tests.wire.install import install

@@ -68,7 +68,7 @@ async def test_all_services_are_listed_as_kubectl_lists_them(world: World, specd
 async def test_an_empty_namespace_is_no_error(world: World, specdec: Command) -> None:
     """As with kubectl."""
     said = await specdec("status")
-    assert said == Said(code=0, out="", err=f"no sis in namespace {world.namespace}\n")
+    assert said == Said(code=0, out="", err=f"no services in namespace {world.namespace}\n")
 
 
 async def test_a_rollback_is_a_new_value_each_time_and_leaves_the_spec_alone(world: World, specdec: Command) -> None:
@@ -87,6 +87,13 @@ async def test_a_rollback_is_a_new_value_each_time_and_leaves_the_spec_alone(wor
     assert (after["spec"], after["metadata"]["generation"]) == (before["spec"], before["metadata"]["generation"])
 
 
+async def _says(waiting: asyncio.subprocess.Process, state: str) -> None:
+    """Reads what a command that waits tells, until it is this state."""
+    assert waiting.stderr is not None
+    while state not in (line := (await asyncio.wait_for(waiting.stderr.readline(), 30)).decode()):
+        assert line, f"it ended before it told of {state}"
+
+
 @pytest.mark.parametrize(
     ("act", "handled", "ways", "code", "words"),
     [
@@ -102,16 +109,15 @@ async def test_an_act_is_waited_for(
     """Each phase on the way is told; the exit code says how it ended."""
     await world.apply(sis())
     await _decide(world, "Watching", reduced={"tokens": 1} if act == "retry" else None)
-    waiting = asyncio.create_task(specdec(act, NAME, "--wait", "--timeout", "50s"))
+    pipe = asyncio.subprocess.PIPE
+    waiting = await specdec.start(act, NAME, "--wait", "--timeout", "50s", stdout=pipe, stderr=pipe)
     value = await _nonce(world, act)
-    for state in ways:
-        await asyncio.sleep(1.5)
-        assert not waiting.done()
+    for state, told in zip(ways, ("Watching", *ways[:-1]), strict=True):
+        await _says(waiting, told)
         await _decide(world, state, reduced=None, **{handled: value})
-    said = await waiting
-    assert said.code == code
-    assert words in (said.err if code else said.out)
-    assert ways[0] in said.err
+    out, err = await asyncio.wait_for(waiting.communicate(), 60)
+    assert waiting.returncode == code
+    assert words in (err if code else out).decode()
 
 
 async def test_a_wait_without_an_operator_ends(world: World, specdec: Command) -> None:

@@ -17,7 +17,7 @@ async def test_a_name_that_is_not_there_brings_those_that_are(command: str, worl
     await world.apply(sis())
     said = await specdec(command, "lama")
     assert (said.code, said.out) == (1, "")
-    missing = f"error: there is no sis lama in namespace {world.namespace}"
+    missing = f"error: there is no service lama in namespace {world.namespace}"
     assert said.err == f"{missing}; did you mean {NAME}? there are: {NAME}\n"
 
 
@@ -90,7 +90,7 @@ async def test_who_may_get_and_not_list_is_told_that_there_is_none(
     """The names that there are are then nobody's business."""
     await world.apply(sis())
     somebody = await _as_somebody(world.api, world.namespace, kubeconfig, tmp_path / "kubeconfig", "get")
-    assert (await somebody("status", "lama")).err == f"error: there is no sis lama in namespace {world.namespace}\n"
+    assert (await somebody("status", "lama")).err == f"error: there is no service lama in namespace {world.namespace}\n"
 
 
 async def test_a_token_that_is_not_taken_and_a_cluster_without_the_crd_are_told_apart(

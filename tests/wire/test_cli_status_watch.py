@@ -2,14 +2,18 @@
 
 import asyncio
 import os
+import pathlib
 import pty
 import signal
 from collections.abc import Callable
 
 import pytest
 
-from tests.wire.api import SIS
+from tests.wire.api import SIS, Api, Object
 from tests.wire.command import WATCHING, Command, report
+from tests.wire.faults.proxy import Proxy
+from tests.wire.install import operator_kubeconfig
+from tests.wire.waiting import until
 from tests.wire.world import NAME, World, sis
 
 
@@ -20,20 +24,43 @@ async def _line(stream: asyncio.StreamReader | None) -> str:
 
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
 async def test_a_watch_in_a_pipe_is_a_line_a_change_until_it_is_ended(
-    how: signal.Signals, world: World, specdec: Command
+    how: signal.Signals, world: World, kubeconfig: pathlib.Path, tmp_path: pathlib.Path
 ) -> None:
     """Ctrl-C is how one ends it, so it is no trouble."""
     await world.apply(sis())
     await report(world, WATCHING)
     pipe = asyncio.subprocess.PIPE
-    process = await specdec.start("watch", NAME, stdout=pipe, stderr=pipe)
-    assert " Watching Accepted draft_model K=4 accept=0.78 speedup=1.50 " in await _line(process.stdout)
-    await asyncio.sleep(3)
-    await report(world, {"phase": "RolledBack", "reason": "AcceptanceRateLow", "message": "so low"})
-    assert " RolledBack AcceptanceRateLow " in await _line(process.stdout)
-    process.send_signal(how)
-    out, err = await asyncio.wait_for(process.communicate(), 15)
+    await _may_all(world.api, world.namespace)
+    user = await operator_kubeconfig(world.api, kubeconfig, tmp_path / "kubeconfig", account=world.namespace)
+    async with Proxy(kubeconfig) as proxy:
+        specdec = Command(proxy.through(user, tmp_path / "through"), world.namespace)
+        process = await specdec.start("watch", NAME, stdout=pipe, stderr=pipe)
+        assert " Watching Accepted draft_model K=4 accept=0.78 speedup=1.50 " in await _line(process.stdout)
+        await _looks_again(proxy)
+        await report(world, {"phase": "RolledBack", "reason": "AcceptanceRateLow", "message": "so low"})
+        assert " RolledBack AcceptanceRateLow " in await _line(process.stdout)
+        process.send_signal(how)
+        out, err = await asyncio.wait_for(process.communicate(), 15)
     assert (process.returncode, out, err) == (0, b"", b"")
+
+
+async def _may_all(api: Api, namespace: str) -> None:
+    """Makes an account that may all in a namespace, and is called like it: a token goes through a proxy."""
+    await api.create(("v1", "serviceaccounts"), "specdec-system", {"metadata": {"name": namespace}})
+    role = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "cluster-admin"}
+    who = {"kind": "ServiceAccount", "name": namespace, "namespace": "specdec-system"}
+    binding: Object = {"metadata": {"name": namespace}, "roleRef": role, "subjects": [who]}
+    await api.create(("rbac.authorization.k8s.io/v1", "rolebindings"), namespace, binding)
+
+
+async def _looks_again(proxy: Proxy) -> None:
+    """Waits until the command asks for the second time from now on: by then it has said what it had to say."""
+    before = len(proxy.requests)
+
+    async def asked() -> bool:
+        return len(proxy.requests) >= before + 2
+
+    await until("two more looks", asked)
 
 
 async def test_a_watch_ends_when_its_service_is_gone(world: World, specdec: Command) -> None:
@@ -45,7 +72,7 @@ async def test_a_watch_ends_when_its_service_is_gone(world: World, specdec: Comm
     await world.api.delete(SIS, world.namespace, NAME)
     _, err = await asyncio.wait_for(process.communicate(), 30)
     assert process.returncode == 1
-    assert err.decode().startswith(f"error: there is no sis {NAME} in namespace {world.namespace}")
+    assert err.decode().startswith(f"error: there is no service {NAME} in namespace {world.namespace}")
 
 
 async def test_a_watch_leaves_a_terminal_as_it_was(world: World, specdec: Command) -> None:

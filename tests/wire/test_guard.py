@@ -114,7 +114,8 @@ async def test_a_user_rolls_back_and_tries_again_by_annotations(world: World, op
     await plain(world)
     status = await world.phase("RolledBack")
     assert (status["guard"]["handledRollback"], "nextRetry" in status["guard"]) == ("1", False)
-    await asyncio.sleep(3)
+    await asyncio.sleep(1.5)  # `retry.after`, by the clock: nothing else tells that it is over
+    await world.turned(operator)
     assert (await world.status())["phase"] == "RolledBack"
     await annotate(world, retry="1")
     await world.roll_out(await world.child(speculative=True), engine())
@@ -133,7 +134,8 @@ async def test_speculation_is_tried_again_by_itself_and_not_more_often_than_allo
     status = await world.phase("RolledBack")
     assert (status["guard"]["retries"], status["guard"]["rollbacks"]) == (1, 2)
     assert "nextRetry" not in status["guard"]
-    await asyncio.sleep(5)
+    await asyncio.sleep(4.5)  # twice `retry.after`, by the clock: nothing else tells that it is over
+    await world.turned(operator)
     assert (await world.status())["phase"] == "RolledBack"
 
 

@@ -5,8 +5,8 @@ import json
 import pathlib
 
 import pytest
-from hack.prometheus import server
 
+from tests import prometheus as server
 from tests.wire.api import Object, Refused
 from tests.wire.operator import OperatorProcess
 from tests.wire.pods import EngineStandIn

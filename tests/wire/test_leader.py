@@ -9,11 +9,12 @@ from contextlib import AsyncExitStack
 
 import pytest
 
-from specdec_operator.leading import LOST
+from specdec_operator.leadership.election import LOST
 from tests.wire.api import Api, Object
 from tests.wire.faults.table import Part, fault
 from tests.wire.install import operator_kubeconfig
 from tests.wire.operator import OperatorProcess
+from tests.wire.waiting import until
 from tests.wire.world import NAME, World, sis
 
 FAIL_OVER = 20.0
@@ -60,14 +61,13 @@ async def let_elect(api: Api, namespace: str) -> None:
 
 
 async def _leader(pair: tuple[OperatorProcess, ...], seconds: float = 30.0) -> OperatorProcess:
-    deadline = time.monotonic() + seconds
-    while time.monotonic() < deadline:
-        leading = [each for each in pair if await each.leads()]
-        assert len(leading) < 2, "two replicas lead at once"
-        if leading:
-            return leading[0]
-        await asyncio.sleep(0.1)
-    raise AssertionError(f"nobody leads: {[each.log.read_text()[-800:] for each in pair]}")
+    async def leading() -> list[OperatorProcess]:
+        found = [each for each in pair if await each.leads()]
+        assert len(found) < 2, "two replicas lead at once"
+        return found
+
+    (leader,) = await until("a leader", leading, seconds, state=lambda: [each.log.read_text()[-800:] for each in pair])
+    return leader
 
 
 async def _roles(pair: tuple[OperatorProcess, OperatorProcess]) -> tuple[OperatorProcess, OperatorProcess]:
@@ -137,8 +137,9 @@ async def test_a_replica_that_is_stopped_as_it_begins_to_lead_ends(
     """Between the election and kopf's own handlers of signals somebody has to listen."""
     leader, other = await _roles(pair)
     await leader.stop()
-    while not await other.leads():
-        await asyncio.sleep(0.01)
+    async with asyncio.timeout(60):
+        while not await other.leads():
+            await asyncio.sleep(0.01)
     other.send(signal.SIGTERM)
     assert await other.ended(FAIL_OVER / 2) == 0
 

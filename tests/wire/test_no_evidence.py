@@ -1,6 +1,5 @@
 """Missing data is not failure: nothing here may lead to a rollback."""
 
-import asyncio
 import signal
 
 import aiohttp
@@ -40,7 +39,7 @@ async def test_no_traffic_is_inconclusive(world: World, operator: OperatorProces
     """Flat counters say nothing, for as long as they are flat."""
     await _watched(world, EngineStandIn(), guard={"window": "1s", "failureLimit": 1})
     await _verdict(world, "NoTraffic")
-    await asyncio.sleep(3)
+    await world.read_again(4)
     await _still_speculating(world)
     await world.condition("GuardPassing", "Unknown")
 
@@ -142,7 +141,7 @@ async def test_a_deleted_deployment_is_no_verdict(world: World, operator: Operat
     await world.api.delete(DEPLOYMENT, world.namespace, f"{NAME}-predictor")
     await world.remove_pod(pod)
     await world.condition("Ready", "False")
-    await asyncio.sleep(5)
+    await world.turned(operator)
     await _still_speculating(world)
 
 

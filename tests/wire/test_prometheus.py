@@ -17,13 +17,13 @@ from typing import Any
 import aiohttp
 import pytest
 import pytest_asyncio
-from aiohttp import web
 from hack.cluster import process
-from hack.prometheus import server
 
 from specdec_operator.api.guard import Prometheus
 from specdec_operator.guard.counters import Counters, read_counters
-from specdec_operator.prometheus import PrometheusReader
+from specdec_operator.scrape.prometheus import PrometheusReader
+from tests import prometheus as server
+from tests.hostile_http import HostileServer, answering
 from tests.wire.pods import EngineStandIn, PodServer
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -38,6 +38,8 @@ RANKS = "process_start_time_seconds 5\n" + "".join(
 OWN_POD = 'process_start_time_seconds 5\nvllm:generation_tokens_total{engine="0",namespace="own",pod="inner"} 7\n'
 NO_NUMBER = 'process_start_time_seconds 5\nvllm:generation_tokens_total{engine="0"} NaN\n'
 PROXY = "process_start_time_seconds 4\n"
+ROUNDED = 0.1
+"""Seconds; more than Prometheus moves the time of a scrape to keep its rhythm."""
 
 
 @dataclass(kw_only=True)
@@ -108,22 +110,6 @@ def job(name: str, *targets: dict[str, Any]) -> dict[str, Any]:
     return {"job_name": name, "static_configs": list(targets)}
 
 
-async def serve(pages: Mapping[str, str]) -> tuple[web.AppRunner, dict[str, tuple[str, str]]]:
-    """Serves pages that stay as they are; address and path of each."""
-    app, paths = web.Application(), {name: f"/{number}" for number, name in enumerate(pages)}
-
-    async def answer(request: web.Request) -> web.Response:
-        return web.Response(text=by_path[request.path])
-
-    by_path = {paths[name]: text for name, text in pages.items()}
-    app.router.add_get("/{number}", answer)
-    runner = web.AppRunner(app, shutdown_timeout=0.1)
-    await runner.setup()
-    await web.TCPSite(runner, "127.0.0.1", 0).start()
-    address = f"127.0.0.1:{runner.addresses[0][1]}"
-    return runner, {name: (address, path) for name, path in paths.items()}
-
-
 def config(pods: Mapping[str, PodServer], fixed: Mapping[str, tuple[str, str]]) -> dict[str, Any]:
     """Engines of one pod each; one scraped by two jobs; two in one pod; pages that stay."""
     engines = {name: target(f"{pod.address}:8080", name) for name, pod in pods.items()}
@@ -144,7 +130,12 @@ async def scene(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Scene
         await pod.start()
     recorded = recordings()
     extra = {"ranks": RANKS, ODD: RANKS, "own": OWN_POD, "no-number": NO_NUMBER, "engine": RANKS, "proxy": PROXY}
-    runner, fixed = await serve(recorded | extra)
+    paths = {name: f"/{number}" for number, name in enumerate(recorded | extra)}
+    texts = {
+        paths[name]: answering(text.encode(), b"Content-Type: text/plain") for name, text in (recorded | extra).items()
+    }
+    pages = await HostileServer(texts).__aenter__()
+    fixed = {name: (f"{pages.address}:{pages.port}", path) for name, path in paths.items()}
     folder = tmp_path_factory.mktemp("prometheus")
     running = await asyncio.to_thread(server.start, folder, config(pods, fixed))
     made = Scene(server=running, engines=engines, pods=pods, recorded=recorded)
@@ -153,7 +144,7 @@ async def scene(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Scene
     finally:
         await asyncio.to_thread(server.stop, running)
         await made.reader.close()
-        await runner.cleanup()
+        await pages.__aexit__()
         for pod in pods.values():
             await pod.stop()
 
@@ -207,8 +198,7 @@ async def test_a_pod_that_hangs_is_unread_until_it_answers(scene: Scene) -> None
     """Its last number is there for five minutes, and is none of now; its neighbour is read all the while."""
     await scene.until_read("hangs", since=0.0)
     scene.engines["hangs"].hangs = True
-    await asyncio.sleep(0.2)
-    hung = time.time()
+    hung = time.time() + ROUNDED
     await scene.unread("hangs", since=hung)
     assert (await scene.look("steady", since=hung))["steady"] is not None
     scene.engines["hangs"].hangs = False
@@ -219,8 +209,7 @@ async def test_a_pod_that_went_is_unread(scene: Scene) -> None:
     """Nobody is at its address."""
     await scene.until_read("goes", since=0.0)
     await scene.pods["goes"].stop()
-    await asyncio.sleep(0.2)
-    await scene.unread("goes", since=time.time())
+    await scene.unread("goes", since=time.time() + ROUNDED)
 
 
 async def test_two_engines_in_one_pod_are_not_read(scene: Scene) -> None:

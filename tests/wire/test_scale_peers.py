@@ -1,10 +1,8 @@
 """The plain kopf operator of the scale benchmark does what it is measured for."""
 
-import asyncio
 import pathlib
 import random
-import time
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
 
 import pytest
@@ -17,6 +15,7 @@ from tests.scale.peers.started import started
 from tests.scale.stage import stand_in
 from tests.wire.api import ISVC, SIS, Api
 from tests.wire.pods import EngineStandIn, PodServer
+from tests.wire.waiting import until
 from tests.wire.world import World, is_speculative
 
 _SERVICES = 10
@@ -46,13 +45,6 @@ async def fleet(world: World, api: Api, kubeconfig: pathlib.Path, tmp_path: path
         yield pods
 
 
-async def _until(what: str, probe: Callable[[], Awaitable[bool]]) -> None:
-    deadline = time.monotonic() + _PATIENCE
-    while not await probe():
-        assert time.monotonic() < deadline, f"{what}: not within {_PATIENCE:.0f} s"
-        await asyncio.sleep(0.2)
-
-
 async def test_every_service_is_applied_and_read_again_and_again(world: World, api: Api, fleet: Fleet) -> None:
     """An InferenceService and a status for each; a pod that does not answer is no news of the others."""
     *well, silent = fleet
@@ -67,8 +59,8 @@ async def test_every_service_is_applied_and_read_again_and_again(world: World, a
     async def read_twice() -> bool:
         return all(fleet[name].engine.asked >= 2 for name in well)
 
-    await _until("every status is written", told)
-    await _until("every pod is read twice", read_twice)
+    await until("every status is written", told, _PATIENCE)
+    await until("every pod is read twice", read_twice, _PATIENCE)
     children = await api.items(ISVC, world.namespace)
     assert {each["metadata"]["name"] for each in children} == set(fleet)
     assert all(is_speculative(each) for each in children)
@@ -89,7 +81,7 @@ async def test_a_changed_service_is_applied(world: World, api: Api, fleet: Fleet
     async def changed() -> bool:
         return await argument(name) == "--max-num-seqs=32"
 
-    await _until("both are made", both)
+    await until("both are made", both, _PATIENCE)
     await api.apply(SIS, world.namespace, sis_of(int(name.rpartition("-")[2]), max_num_seqs=32))
-    await _until("the InferenceService follows", changed)
+    await until("the InferenceService follows", changed, _PATIENCE)
     assert await argument(other) == "--max-num-seqs=64"

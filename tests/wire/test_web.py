@@ -14,11 +14,11 @@ from dataclasses import dataclass
 
 import aiohttp
 import pytest
-from hack.browser.session import browsing
 from hack.cluster.errors import ClusterError
 from playwright.async_api import Browser
 
 from tests.browser.looking import PHONE, looking
+from tests.chromium import browsing
 from tests.wire.api import SIS, Api
 from tests.wire.install import operator_kubeconfig
 from tests.wire.operator import OperatorProcess

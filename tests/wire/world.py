@@ -4,15 +4,15 @@ It makes the Deployment and the pods of an InferenceService with the labels and 
 (tests/data/kserve), so that each test can say what the cluster looks like. The node tests have the real ones.
 """
 
-import asyncio
-import time
 import uuid
 from collections.abc import Awaitable, Callable
 from http import HTTPStatus
 from typing import Any, Self
 
 from tests.wire.api import DEPLOYMENT, EVENT, ISVC, POD, SIS, Api, Object, Refused
+from tests.wire.operator import OperatorProcess
 from tests.wire.pods import EngineStandIn, PodServer
+from tests.wire.waiting import until
 
 NAME = "llama"
 REVISION = "serving.specdec.io/revision"
@@ -63,13 +63,36 @@ class World:
 
     async def until(self, what: str, probe: Callable[[], Awaitable[Any]], seconds: float = 30.0) -> Any:
         """Waits until the probe gives something; fails with what the sis says."""
-        deadline = time.monotonic() + seconds
-        while True:
-            if found := await probe():
-                return found
-            if time.monotonic() > deadline:
-                raise AssertionError(f"{what}: not within {seconds:.0f} s; the sis: {await self.status()}")
-            await asyncio.sleep(0.05)
+        return await until(what, probe, seconds, state=self.status)
+
+    async def read_again(self, times: int, *engines: EngineStandIn, seconds: float = 60.0) -> None:
+        """Waits until the counters of these engines, or of all pods, were read so often more: once in an interval."""
+        read = engines or tuple(server.engine for server in self._servers.values())
+        enough = {id(each): each.asked + times for each in read}
+
+        async def looked() -> bool:
+            return all(each.asked >= enough[id(each)] for each in read)
+
+        await until(f"{times} more readings of each pod", looked, seconds, state=self.status)
+
+    async def turned(self, *operators: OperatorProcess) -> Object:
+        """Waits until each operator has looked at the whole sis, in a turn that began after this call.
+
+        For a service whose pods are not being read: else turns come by themselves too. Returns the sis as it was when
+        the last of these turns was asked for. A turn that is under way is woken again, hence two.
+        """
+        touched: Object = {}
+        for _ in range(2):
+            before = {each: await each.metric("specdec_turn_seconds_count") for each in operators}
+            self._made += 1
+            note = {"metadata": {"annotations": {"specdec.io/touched-by-a-test": str(self._made)}}}
+            touched = await self.api.merge(SIS, self.namespace, NAME, note)
+
+            async def all_have(before: dict[OperatorProcess, float] = before) -> bool:
+                return all([await each.metric("specdec_turn_seconds_count") > before[each] for each in operators])
+
+            await self.until("another turn of the loop", all_have)
+        return touched
 
     async def apply(self, body: Object) -> Object:
         """What a user does."""

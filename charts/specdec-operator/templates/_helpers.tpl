@@ -61,6 +61,28 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- default (first (append .Values.namespaces "default")) .Values.test.namespace }}
 {{- end }}
 
+{{/* As many as there are shards, or more where that is asked for; 0 stops it. */}}
+{{- define "specdec.replicas" -}}
+{{- if .Values.replicas }}{{ max .Values.replicas .Values.shards }}{{ else }}0{{ end }}
+{{- end }}
+
+{{/* Empty where this replica works, come what may. */}}
+{{- define "specdec.usesLease" -}}
+{{- if or .Values.leaderElection.enabled (gt (int .Values.shards) 1) }}true{{ end }}
+{{- end }}
+
+{{/* The Leases that replicas hold: one, or one for each shard (leadership/shards.py). */}}
+{{- define "specdec.leases" -}}
+{{- $name := include "specdec.fullname" . }}
+{{- if gt (int .Values.shards) 1 }}
+{{- range $shard := until (int .Values.shards) }}
+- {{ $name }}-{{ $shard }}
+{{- end }}
+{{- else }}
+- {{ $name }}
+{{- end }}
+{{- end }}
+
 {{/* Where the operator's pods, and those of the hooks, may run. */}}
 {{- define "specdec.placement" -}}
 {{- with .Values.nodeSelector }}
@@ -82,7 +104,7 @@ priorityClassName: {{ . }}
 
 {{/* Why these values cannot run, where the schema cannot tell. */}}
 {{- define "specdec.check" -}}
-{{- if and (gt (int .Values.replicas) 1) (not .Values.leaderElection.enabled) }}
+{{- if and (gt (int .Values.replicas) 1) (not (include "specdec.usesLease" .)) }}
 {{- fail (printf "replicas: %d: two operators without leader election would judge the same windows twice: set leaderElection.enabled=true, or replicas=1" (int .Values.replicas)) }}
 {{- end }}
 {{- if and .Values.web.enabled (has (int .Values.web.port) (list 8080 9090)) }}

@@ -3,7 +3,7 @@
 # The operator never reads Secrets, writes no spec of yours, and makes no pods but those of its download Jobs.
 - apiGroups: [serving.specdec.io]
   resources: [speculativeinferenceservices]
-  verbs: [list, watch, patch] # patch: its finalizer
+  verbs: [list, watch, patch] # patch: takes off the finalizer that older versions put there
 - apiGroups: [serving.specdec.io]
   resources: [speculativeinferenceservices/status]
   verbs: [patch]
@@ -27,7 +27,7 @@
   verbs: [get] # of its own download Jobs: how far they are
 - apiGroups: [batch]
   resources: [jobs]
-  verbs: [get, list, watch] # get: whether a Job is there before it is made
+  verbs: [list, watch]
 {{- end }}
 
 {{/* What it reads of the cluster, whichever namespaces it watches. */}}

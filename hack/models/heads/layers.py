@@ -1,17 +1,26 @@
-"""The parts of a decoder layer under the names that checkpoints have, so that a trained head is saved as it is."""
+"""The parts of a decoder layer under the names that checkpoints have, so that a trained head is saved as it is; and
+blocks of tokens that are guessed at once, several of them beside one text, each blind for the others.
+"""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch  # type: ignore[import-not-found]
 from torch import nn
 
-if TYPE_CHECKING:
-    from hack.models.recipe import Shape
+from hack.models.recipe import Shape
 
 _THETA = 10000.0
 _EPSILON = 1e-6
+COUNT = 12
+"""Blocks beside each text of a batch."""
+
+
+class Head(nn.Module):  # type: ignore[misc]
+    """A head whose parts have the names that vLLM and published heads give them."""
+
+    def tensors(self) -> dict[str, Any]:
+        """What is saved; embedding and output layer are the target's."""
+        return dict(self.state_dict())
 
 
 class Norm(nn.Module):  # type: ignore[misc]
@@ -91,3 +100,20 @@ def causal(rows: int, length: int) -> Any:
 def _joined(context: tuple[Any, Any], x: Any, positions: Any) -> tuple[Any, Any]:
     states, places = context
     return torch.cat([states, x], 1), torch.cat([places, positions], 1)
+
+
+def anchors(rows: int, length: int, size: int) -> Any:
+    """Draw where blocks begin: the last known position each, so that a block of `size` fits in; [rows, COUNT]."""
+    return torch.randint(0, length - size, (rows, COUNT))
+
+
+def block_mask(first: Any, length: int, size: int, *, causal: bool = False) -> Any:
+    """What the tokens of blocks see: the text up to their anchor, and their own block (or what is before in it).
+
+    Returns [rows, COUNT * size, length + COUNT * size], true where seen.
+    """
+    rows, count = first.shape
+    text = torch.arange(length) <= first[..., None, None].expand(rows, count, size, 1)
+    block = torch.ones(size, size, dtype=torch.bool)
+    own = torch.block_diag(*[block.tril() if causal else block] * count).bool()
+    return torch.cat([text.flatten(1, 2), own.expand(rows, -1, -1)], -1)

@@ -1,17 +1,13 @@
 """What every head learns from: windows of code and of what the target says, with what the target thought of them."""
 
-from __future__ import annotations
-
 import random
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch  # type: ignore[import-not-found]
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from hack.models.recipe import Recipe
+from hack.models.recipe import Recipe
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -3,14 +3,13 @@
 python -m hack.models.heads.train MODELS OUT [NAME...]
 """
 
-from __future__ import annotations
-
 import copy
 import json
 import shutil
 import sys
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import torch  # type: ignore[import-not-found]
 from safetensors.torch import save_file  # type: ignore[import-not-found]
@@ -19,24 +18,20 @@ from transformers.utils import logging  # type: ignore[import-not-found]
 
 from hack.models import corpus
 from hack.models.fit import fit
-from hack.models.heads import dflash, eagle3, medusa, pard
-from hack.models.heads.dflash import Dflash
-from hack.models.heads.eagle import Eagle
-from hack.models.heads.eagle3 import Eagle3
+from hack.models.heads import parallel
+from hack.models.heads.eagle import EAGLE3_LAYERS, Eagle, Eagle3, Mimo
 from hack.models.heads.lesson import Teacher
-from hack.models.heads.medusa import Medusa
-from hack.models.heads.mimo import Mimo
-from hack.models.heads.pard import Pard
+from hack.models.heads.parallel import Dflash, Medusa, Pard
 from hack.models.recipe import RECIPE
 from hack.models.train import encode, speak
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 _WITH_TOKENIZER: Final = ("target-mtp", "draft-pard")
 """Language models; a head has none of its own."""
 _KEPT: Final = 1024
 """Tokens that the EAGLE-3 head can say: the most frequent ones of code."""
+
+
+_Made = tuple[dict[str, Any], dict[str, Any]]
 
 
 class School:
@@ -66,36 +61,36 @@ def _stored(value: Any) -> Any:
     return value.detach().to(torch.bfloat16).contiguous() if value.is_floating_point() else value.contiguous()
 
 
-def _eagle(school: School) -> tuple[dict[str, Any], dict[str, Any]]:
+def _eagle(school: School) -> _Made:
     config = school.config | {"num_hidden_layers": 1}
     return config, school.learn("eagle", Eagle(RECIPE.draft, school.target), RECIPE.head_steps)
 
 
-def _eagle3(school: School) -> tuple[dict[str, Any], dict[str, Any]]:
+def _eagle3(school: School) -> _Made:
     config = school.config | {
         "architectures": ["LlamaForCausalLMEagle3"],
         "num_hidden_layers": 1,
         "draft_vocab_size": _KEPT,
-        "eagle_config": {"eagle_aux_hidden_state_layer_ids": list(eagle3.LAYERS)},
-        "eagle_aux_hidden_state_layer_ids": list(eagle3.LAYERS),
+        "eagle_config": {"eagle_aux_hidden_state_layer_ids": list(EAGLE3_LAYERS)},
+        "eagle_aux_hidden_state_layer_ids": list(EAGLE3_LAYERS),
     }
     return config, school.learn("eagle3", Eagle3(RECIPE.draft, school.target, school.frequent), RECIPE.head_steps)
 
 
-def _medusa(school: School) -> tuple[dict[str, Any], dict[str, Any]]:
+def _medusa(school: School) -> _Made:
     config = {
         "architectures": ["MedusaModel"],
         "model_type": "medusa",
         "hidden_size": RECIPE.target.hidden,
         "vocab_size": RECIPE.vocabulary,
-        "num_heads": medusa.HEADS,
+        "num_heads": parallel.HEADS,
         "num_hidden_layers": 1,
         "dtype": "bfloat16",
     }
     return config, school.learn("medusa", Medusa(RECIPE.target, school.target), RECIPE.head_steps)
 
 
-def _mimo(school: School) -> tuple[dict[str, Any], dict[str, Any]]:
+def _mimo(school: School) -> _Made:
     config = school.config | {
         "architectures": ["MiMoForCausalLM"],
         "model_type": "qwen2",
@@ -105,25 +100,25 @@ def _mimo(school: School) -> tuple[dict[str, Any], dict[str, Any]]:
     return config, school.learn("mtp", Mimo(RECIPE.target, school.target), RECIPE.head_steps)
 
 
-def _dflash(school: School) -> tuple[dict[str, Any], dict[str, Any]]:
+def _dflash(school: School) -> _Made:
     config = school.config | {
         "architectures": ["DFlashDraftModel"],
         "model_type": "qwen3",
         "num_hidden_layers": 1,
-        "block_size": dflash.TOKENS + 1,
-        "dflash_config": {"mask_token_id": dflash.MASK, "target_layer_ids": list(dflash.LAYERS)},
+        "block_size": parallel.TOKENS + 1,
+        "dflash_config": {"mask_token_id": parallel.PLACEHOLDER, "target_layer_ids": list(parallel.DFLASH_LAYERS)},
     }
     return config, school.learn("dflash", Dflash(RECIPE.target, school.target), RECIPE.head_steps)
 
 
-def _pard(school: School) -> tuple[dict[str, Any], dict[str, Any]]:
+def _pard(school: School) -> _Made:
     draft = school.model("draft")
     config = json.loads((school.models / "draft" / "config.json").read_text(encoding="utf-8"))
-    config["pard_token"] = pard.PLACEHOLDER
+    config["pard_token"] = parallel.PLACEHOLDER
     return config, school.learn("pard", Pard(copy.deepcopy(draft)), RECIPE.head_steps)
 
 
-HEADS: Final[dict[str, Callable[[School], tuple[dict[str, Any], dict[str, Any]]]]] = {
+HEADS: Final[dict[str, Callable[[School], _Made]]] = {
     "head-eagle": _eagle,
     "head-eagle3": _eagle3,
     "head-medusa": _medusa,

@@ -3,16 +3,13 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import Any, Final
+from typing import Any
 
-from specdec_operator.advice import target
-from specdec_operator.advice.expect import UNDER_LOAD, WORTH, under
-from specdec_operator.advice.facts import Band, Fact, Load, MethodAdvice, Needs
-from specdec_operator.advice.methods import METHODS, release_for, runs_on
-from specdec_operator.advice.price import price
-from specdec_operator.advice.question import Question
-from specdec_operator.advice.wish import case_of, wishes
-from specdec_operator.engine.builds import build_of
+from specdec_operator.advice import estimate
+from specdec_operator.advice.catalogue import METHODS, Band, Fact, Load, MethodAdvice, Needs, release_for, runs_on
+from specdec_operator.advice.estimate import UNDER_LOAD, WORTH, price, under
+from specdec_operator.advice.proposals import case_of, proposals
+from specdec_operator.advice.request import Request
 from specdec_operator.engine.case import Json
 from specdec_operator.engine.check import check
 from specdec_operator.engine.rule import Finding, Severity, deployable
@@ -56,53 +53,51 @@ class Candidate:
         return self.speculation.get("tokens")
 
 
-_ORDER: Final = tuple(Standing)
-
-
-def candidates(question: Question) -> tuple[Candidate, ...]:
+def candidates(request: Request) -> tuple[Candidate, ...]:
     """Every method that is meant to speed something up, best first."""
-    found = [_candidate(question, advice) for advice in METHODS.values() if advice.speedup]
-    return tuple(sorted(found, key=lambda each: (_ORDER.index(each.standing), -each.speedup.cautious)))
+    every = [_candidate(request, advice) for advice in METHODS.values() if advice.speedup]
+    return tuple(sorted(every, key=lambda each: ([*Standing].index(each.standing), -each.speedup.cautious)))
 
 
-def _candidate(question: Question, advice: MethodAdvice) -> Candidate:
-    band = advice.speedup[question.workload]
+def _candidate(request: Request, advice: MethodAdvice) -> Candidate:
+    band = advice.speedup[request.workload]
     made = Candidate(
         method=advice.method,
         standing=Standing.REFUSED,
-        speedup=under(question.load, band),
+        speedup=under(request.load, band),
         acceptance=advice.acceptance,
         speculation={},
         reasons=(),
     )
-    if reason := _no_release(question, advice) or target.unfit(question, advice):
+    if reason := _no_release(request, advice) or estimate.unfit(request, advice):
         return replace(made, reasons=(reason,))
-    if missing := target.missing(question, advice):
+    if missing := estimate.missing(request, advice):
         return replace(made, standing=Standing.MISSING, reasons=missing)
-    speculation, findings = _accepted(question, advice)
+    speculation, findings = _accepted(request, advice)
     if speculation is None:
         return replace(made, reasons=_facts(findings, Severity.REFUSED))
-    taken = price(case_of(question, speculation))
+    taken = price(case_of(request, speculation))
     warned = _facts(findings, Severity.WARNED)
-    return _judged(question, replace(made, speculation=speculation, price=taken, warnings=warned), band)
+    return _judged(request, replace(made, speculation=speculation, price=taken, warnings=warned), band)
 
 
-def _no_release(question: Question, advice: MethodAdvice) -> Fact | None:
-    build = build_of(question.accelerator, question.version)
-    if runs_on(advice, build):
+def _no_release(request: Request, advice: MethodAdvice) -> Fact | None:
+    if runs_on(advice, request.build):
         return None
-    release = release_for(advice, build.flavor)
-    return Fact(f"{build} does not run it" + (f"; {release} does" if release else ""), "vLLM and vllm-ascend releases")
+    release = release_for(advice, request.build.flavor)
+    return Fact(
+        f"{request.build} does not run it" + (f"; {release} does" if release else ""), "vLLM and vllm-ascend releases"
+    )
 
 
-def _accepted(question: Question, advice: MethodAdvice) -> tuple[Json | None, tuple[Finding, ...]]:
+def _accepted(request: Request, advice: MethodAdvice) -> tuple[Json | None, tuple[Finding, ...]]:
     """The first wish that the engine's rules let pass, None if none; and what they find in it, or in the last one."""
-    found: tuple[Finding, ...] = ()
-    for speculation in wishes(question, advice):
-        found = check(case_of(question, speculation))
-        if deployable(found):
-            return speculation, found
-    return None, found
+    findings: tuple[Finding, ...] = ()
+    for speculation in proposals(request, advice):
+        findings = check(case_of(request, speculation))
+        if deployable(findings):
+            return speculation, findings
+    return None, findings
 
 
 def _facts(findings: tuple[Finding, ...], severity: Severity) -> tuple[Fact, ...]:
@@ -110,14 +105,14 @@ def _facts(findings: tuple[Finding, ...], severity: Severity) -> tuple[Fact, ...
     return tuple(Fact(each.message, f"rule {each.rule.id}") for each in chosen)
 
 
-def _judged(question: Question, made: Candidate, few: Band) -> Candidate:
+def _judged(request: Request, made: Candidate, few: Band) -> Candidate:
     """Whether it is expected to pay."""
     if "tokensByBatchSize" in made.speculation:
         return replace(made, standing=Standing.FITS, speedup=few, by_load=True, reasons=(*_why(made), UNDER_LOAD))
-    if question.load is Load.MANY:
+    if request.load is Load.MANY:
         return replace(made, standing=Standing.POOR, reasons=(UNDER_LOAD,))
     pays = made.speedup.cautious >= WORTH
-    loaded = () if question.load is Load.FEW else (UNDER_LOAD,)
+    loaded = () if request.load is Load.FEW else (UNDER_LOAD,)
     return replace(made, standing=Standing.FITS if pays else Standing.POOR, reasons=(*_why(made), *loaded))
 
 

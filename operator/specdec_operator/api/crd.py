@@ -10,9 +10,9 @@ from typing import Any, Final
 import yaml
 
 from specdec_operator import names
-from specdec_operator.api.base import rule
 from specdec_operator.api.spec import Spec
 from specdec_operator.api.status import Status
+from specdec_operator.api.types import rule
 
 Schema = dict[str, Any]
 
@@ -26,13 +26,7 @@ _COLUMNS = (
     ("Phase", "string", ".status.phase", 0, "The guard's state."),
     ("Method", "string", ".status.serving.method", 0, "Method in use."),
     ("K", "integer", ".status.serving.tokens", 0, "Tokens guessed per step; 0 when plain."),
-    (
-        "Accept",
-        "number",
-        ".status.acceptance.rate",
-        0,
-        "Accepted draft tokens / drafted tokens, last measured window.",
-    ),
+    ("Accept", "number", ".status.acceptance.rate", 0, "Accepted draft tokens / drafted tokens, last measured window."),
     ("Speedup", "number", ".status.performance.speedup", 0, "Against the plain service at the same load."),
     ("Reason", "string", ".status.reason", 1, "Why, in one word."),
     ("AccLen", "number", ".status.acceptance.length", 1, "Tokens that one step of the target yields."),
@@ -128,10 +122,7 @@ def crd() -> dict[str, Any]:
     return {
         "apiVersion": "apiextensions.k8s.io/v1",
         "kind": "CustomResourceDefinition",
-        "metadata": {
-            "name": f"{names.PLURAL}.{names.GROUP}",
-            "labels": {"app.kubernetes.io/name": "specdec-operator"},
-        },
+        "metadata": {"name": f"{names.PLURAL}.{names.GROUP}", "labels": {"app.kubernetes.io/name": "specdec-operator"}},
         "spec": {
             "group": names.GROUP,
             "scope": "Namespaced",

@@ -1,25 +1,17 @@
 """How vLLM runs, and how much of the device's memory it may use."""
 
-from enum import StrEnum
 from typing import Annotated
 
 from pydantic import Field
 
-from specdec_operator.api.base import Free, Name, Part, Quantity, Text, rule
-from specdec_operator.engine.owned import OWNED_FLAGS
-
-
-class Accelerator(StrEnum):
-    """What the engine runs on; each has its ClusterServingRuntime, specdec-<accelerator>."""
-
-    NVIDIA = "nvidia"
-    ASCEND = "ascend"
-    CPU = "cpu"
-
+from specdec_engine.accelerators import Accelerator
+from specdec_operator.api.types import Free, Name, Part, Quantity, Text, rule
+from specdec_operator.engine.flags import OWNED_FLAGS
+from specdec_operator.engine.quantity import MEMORY, NUMBER
 
 _Size = Annotated[int, Field(ge=1, le=4096)]
 _VERSION = r"^v?[0-9]{1,3}\.[0-9]{1,3}(\.[0-9]{1,3})?(\.?(post|rc)[0-9]{1,3})?$"
-_RESERVE = r"^(Auto|None|[0-9]+(\.[0-9]+)?%|[0-9]+(\.[0-9]+)?(Ki|Mi|Gi|Ti|k|M|G|T)?)$"
+_RESERVE = f"^(Auto|None|{NUMBER}%|{MEMORY})$"
 
 
 class Engine(Part):

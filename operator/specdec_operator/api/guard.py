@@ -5,8 +5,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from specdec_operator.api.base import Part, rule, rules
-from specdec_operator.api.units import Duration
+from specdec_operator.api.types import Duration, Part, rule, rules
 
 
 class GuardMode(StrEnum):
@@ -101,11 +100,7 @@ class Guard(Part):
 
     model_config = rules(
         rule("duration(self.interval) >= duration('1s')", "interval must be at least 1s", ".interval"),
-        rule(
-            "duration(self.window) >= duration(self.interval)",
-            "window must be at least one interval",
-            ".window",
-        ),
+        rule("duration(self.window) >= duration(self.interval)", "window must be at least one interval", ".window"),
         rule(
             "!has(self.response) || self.response == ['RollBack'] || self.response == ['ReduceTokens', 'RollBack']",
             "response is [RollBack] or [ReduceTokens, RollBack]: the last resort is no speculation",
@@ -129,8 +124,7 @@ class Guard(Part):
     )
 
     mode: GuardMode = Field(
-        GuardMode.ENFORCE,
-        description="Enforce acts; Observe only says what it would have done; Off does not look.",
+        GuardMode.ENFORCE, description="Enforce acts; Observe only says what it would have done; Off does not look."
     )
     interval: Duration = Field("15s", validate_default=True, description="Time between two looks at the pods' metrics.")
     window: Duration = Field("2m", validate_default=True, description="Length of one window. Windows do not overlap.")

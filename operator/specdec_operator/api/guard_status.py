@@ -4,10 +4,10 @@ from typing import Annotated
 
 from pydantic import Field
 
-from specdec_operator.api.reported import Part, Time
+from specdec_operator.api.types import StatusPart, Time
 
 
-class PlainSpeed(Part):
+class PlainSpeed(StatusPart):
     """The plain service at one load."""
 
     load: int = Field(description="Running requests per pod, to a power of two.")
@@ -22,7 +22,7 @@ class PlainSpeed(Part):
     )
 
 
-class FewerTokens(Part):
+class FewerTokens(StatusPart):
     """What fewer tokens per step would have done in the last measured window."""
 
     tokens: int = Field(description="Tokens per step.")
@@ -32,14 +32,14 @@ class FewerTokens(Part):
     passes: bool = Field(description="Whether no threshold would have been missed.")
 
 
-class Recommendation(Part):
+class Recommendation(StatusPart):
     """What the numbers speak for, acted on or not."""
 
     tokens: int = Field(description="Tokens per step; 0: no speculation.")
     message: str = Field(description="Why, with numbers.")
 
 
-class LastGood(Part):
+class LastGood(StatusPart):
     """A speculation that passed a full window."""
 
     block: str = Field(description="Its block of the spec, as JSON.")
@@ -50,7 +50,7 @@ class LastGood(Part):
     at: Time = Field(description="When it passed first.")
 
 
-class Thresholds(Part):
+class Thresholds(StatusPart):
     """What the guard compares with, defaults filled in."""
 
     acceptance_rate: float | None = Field(None, description="Accepted / drafted tokens, at least.")
@@ -60,7 +60,7 @@ class Thresholds(Part):
     time_per_output_token_ms: float | None = Field(None, description="In milliseconds, at most.")
 
 
-class Rollback(Part):
+class Rollback(StatusPart):
     """Why another speculation is served than asked for, or none."""
 
     reason: str = Field(description="Why, in one word.")
@@ -70,7 +70,7 @@ class Rollback(Part):
     good: LastGood | None = Field(None, description="The speculation that is served instead.")
 
 
-class Reduction(Part):
+class Reduction(StatusPart):
     """Why fewer tokens are guessed per step than asked for."""
 
     reason: str = Field(description="Why, in one word.")
@@ -79,7 +79,7 @@ class Reduction(Part):
     tokens: int = Field(description="Tokens per step that are in use.")
 
 
-class Would(Part):
+class Would(StatusPart):
     """What the guard would have done, were it free to act."""
 
     action: str = Field(description="RestartPod, ReduceTokens or RollBack.")
@@ -88,7 +88,7 @@ class Would(Part):
     at: Time = Field(description="When.")
 
 
-class GuardStatus(Part):
+class GuardStatus(StatusPart):
     """What the guard knows and must not forget."""
 
     state: str = Field(

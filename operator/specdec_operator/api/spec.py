@@ -1,15 +1,138 @@
-"""The spec of a SpeculativeInferenceService, as users write it. Defaults live here and so in the CRD."""
+"""The spec of a SpeculativeInferenceService, as users write it; and the service as the owner of what is rendered.
 
-from typing import Annotated
+Defaults live here and so in the CRD.
+"""
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Annotated, Any
 
 from pydantic import Field
 
-from specdec_operator.api.base import LATER, Folder, Free, Part, Uri, rule, rules
+from specdec_engine.methods import NPU_MOST_TOKENS
+from specdec_operator import names
 from specdec_operator.api.engine import Engine, Memory
 from specdec_operator.api.guard import Guard
-from specdec_operator.api.pod import Pod, Rollout
 from specdec_operator.api.speculation import Speculation
-from specdec_operator.api.staging import Staging
+from specdec_operator.api.types import LATER, Duration, Folder, Free, Name, Part, Quantity, Uri, rule, rules
+
+_PATTERNS = (
+    "patterns are for mode PersistentVolumeClaim: in every other mode KServe downloads, "
+    "and takes patterns only from the environment of a ClusterStorageContainer"
+)
+_FOR_CLAIMS = {
+    "claim": "claim is for mode PersistentVolumeClaim",
+    "env": "env is for the download of mode PersistentVolumeClaim; KServe's own download takes its credentials from "
+    "the secrets of pod.serviceAccountName",
+    **dict.fromkeys(("include", "exclude"), _PATTERNS),
+}
+"""Fields of staging for one mode only, and what to say in the others."""
+_Pattern = Annotated[str, Field(min_length=1, max_length=256)]
+
+
+class StagingMode(StrEnum):
+    """How artifacts reach the pods."""
+
+    AUTO = "Auto"
+    STORAGE_URIS = "StorageUris"
+    MODELCAR = "Modelcar"
+    PERSISTENT_VOLUME_CLAIM = "PersistentVolumeClaim"
+
+
+class AccessMode(StrEnum):
+    """How many nodes mount a claim at once. Pods only read, but a download writes."""
+
+    READ_WRITE_ONCE = "ReadWriteOnce"
+    READ_WRITE_MANY = "ReadWriteMany"
+
+
+class StagingClaim(Part):
+    """The claim NAME-models that the operator makes for downloads."""
+
+    storage: Quantity = Field(
+        description="Bytes of the claim, such as 200Gi: both models, and during a change of revision the old one too."
+    )
+    storage_class_name: Name | None = Field(None, description="Storage class. Default: the cluster's default class.")
+    access_modes: Annotated[list[AccessMode], Field(min_length=1, max_length=2)] = Field(
+        [AccessMode.READ_WRITE_ONCE],
+        description="ReadWriteOnce: all pods on one node, which any storage class can. Pods on several nodes need "
+        "ReadWriteMany.",
+        json_schema_extra={"default": [AccessMode.READ_WRITE_ONCE.value]},
+    )
+
+
+class Staging(Part):
+    """How artifacts reach the pods."""
+
+    model_config = rules(
+        rule(
+            "self.mode != 'PersistentVolumeClaim' || has(self.claim)",
+            "mode PersistentVolumeClaim downloads into a claim that the operator makes: name its storage",
+            ".claim",
+        ),
+        *(
+            rule(f"self.mode == 'PersistentVolumeClaim' || !has(self.{field})", message, f".{field}")
+            for field, message in _FOR_CLAIMS.items()
+        ),
+    )
+
+    mode: StagingMode = Field(
+        StagingMode.AUTO,
+        description="Auto: what the URIs ask for. StorageUris (hf, s3, gs, https) and Modelcar (oci): the same, "
+        "and other URIs are refused. PersistentVolumeClaim: downloads are made once, into a claim of the operator's.",
+    )
+    claim: StagingClaim | None = Field(None, description="That claim, for mode PersistentVolumeClaim.")
+    env: Annotated[list[Free], Field(max_length=64)] | None = Field(
+        None,
+        description="Environment of the download, for mode PersistentVolumeClaim: credentials such as HF_TOKEN, "
+        "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, by valueFrom.secretKeyRef.",
+    )
+    include: Annotated[list[_Pattern], Field(min_length=1, max_length=32)] | None = Field(
+        None,
+        description="Files to download, as globs such as *.safetensors, for mode PersistentVolumeClaim. Default: all.",
+    )
+    exclude: Annotated[list[_Pattern], Field(min_length=1, max_length=32)] | None = Field(
+        None,
+        description="Files not to download, as globs such as *.bin, for mode PersistentVolumeClaim. Default: none.",
+    )
+
+
+class Strategy(StrEnum):
+    """How a change of the pods is rolled out."""
+
+    AUTO = "Auto"
+    SURGE = "Surge"
+    REPLACE = "Replace"
+
+
+class Pod(Part):
+    """Where and as whom the pods run."""
+
+    node_selector: dict[str, str] | None = Field(None, description="Labels that the node must carry.")
+    tolerations: list[Free] | None = Field(None, description="Taints that the pods tolerate.")
+    affinity: Free | None = Field(None, description="Kubernetes' affinity of the pods.")
+    service_account_name: Name | None = Field(None, description="Service account of the pods.")
+    image_pull_secrets: list[Free] | None = Field(None, description="Secrets for private images.")
+    priority_class_name: Name | None = Field(None, description="Priority class of the pods.")
+    runtime_class_name: Name | None = Field(None, description="RuntimeClass of the pods, such as nvidia.")
+    shared_memory: Quantity | None = Field(
+        None, description="Size of /dev/shm, which the engine's processes share. Default: the runtime's, 1Gi in ours."
+    )
+    labels: dict[str, str] | None = Field(None, description="Labels that are added to the pods.")
+    annotations: dict[str, str] | None = Field(None, description="Annotations that are added to the pods.")
+
+
+class Rollout(Part):
+    """How a change reaches the pods."""
+
+    strategy: Strategy = Field(
+        Strategy.AUTO,
+        description="Surge starts the new pod beside the old one and needs room for both; Replace stops it first; Auto "
+        "surges, and replaces where the scheduler finds no room for a minute.",
+    )
+    deadline: Duration = Field(
+        "30m", validate_default=True, description="Longest time for the new pods to become ready."
+    )
 
 
 class Model(Part):
@@ -32,8 +155,8 @@ class Spec(Part):
     model_config = rules(
         rule(
             "!has(self.speculation) || !has(self.speculation.tokens) || self.engine.accelerator != 'ascend' "
-            "|| self.speculation.tokens <= 15",
-            "on Ascend NPUs 1 + tokens must be <= 16: the limit of their attention kernels",
+            f"|| self.speculation.tokens <= {NPU_MOST_TOKENS}",
+            f"on Ascend NPUs 1 + tokens must be <= {NPU_MOST_TOKENS + 1}: the limit of their attention kernels",
             ".speculation.tokens",
         ),
         rule(
@@ -59,3 +182,24 @@ class Spec(Part):
     rollout: Rollout = Field(default_factory=Rollout, json_schema_extra={"default": {}})
     guard: Guard = Field(default_factory=Guard, json_schema_extra={"default": {}})
     suspend: bool = Field(False, description="True: leave what runs as it is, and judge nothing.")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Owner:
+    """The service that owns what is rendered."""
+
+    name: str
+    namespace: str
+    uid: str
+
+
+def owner_reference(owner: Owner) -> dict[str, Any]:
+    """The entry of ownerReferences."""
+    return {
+        "apiVersion": names.API_VERSION,
+        "kind": names.KIND,
+        "name": owner.name,
+        "uid": owner.uid,
+        "controller": True,
+        "blockOwnerDeletion": True,
+    }

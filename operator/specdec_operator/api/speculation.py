@@ -5,9 +5,11 @@ from typing import Annotated
 
 from pydantic import BeforeValidator, Field, WithJsonSchema
 
-from specdec_operator.api.base import Free, Part, rule, rules
-from specdec_operator.api.drafting import AscendRejection, BatchStep, Draft, HiddenStates, Ngram, Suffix
+from specdec_engine.methods import MOST_TOKENS, WITH_DRAFT, WITHOUT_DRAFT
+from specdec_operator.api.method_options import AscendRejection, BatchStep, Draft, HiddenStates, Ngram, Suffix
+from specdec_operator.api.types import Free, Part, rule, rules
 from specdec_operator.engine.tables import table
+from specdec_operator.staging.schemes import listed
 
 
 class Method(StrEnum):
@@ -62,10 +64,6 @@ class Rejection(StrEnum):
     SYNTHETIC = "Synthetic"
 
 
-_WITH_DRAFT = ("draft_model", "eagle", "eagle3", "medusa", "dflash")
-_WITHOUT_DRAFT = ("ngram", "ngram_gpu", "suffix", "extract_hidden_states", "custom_class")
-
-
 class Speculation(Part):
     """What guesses the next tokens. A change here forgets an earlier rollback."""
 
@@ -76,13 +74,13 @@ class Speculation(Part):
             ".method",
         ),
         rule(
-            f"!(self.method in {list(_WITH_DRAFT)}) || has(self.draft)",
-            "methods draft_model, eagle, eagle3, medusa and dflash need a draft",
+            f"!(self.method in {list(WITH_DRAFT)}) || has(self.draft)",
+            f"methods {listed(WITH_DRAFT)} need a draft",
             ".draft",
         ),
         rule(
-            f"!(self.method in {list(_WITHOUT_DRAFT)}) || !has(self.draft)",
-            "methods ngram, ngram_gpu, suffix, extract_hidden_states and custom_class take no draft",
+            f"!(self.method in {list(WITHOUT_DRAFT)}) || !has(self.draft)",
+            f"methods {listed(WITHOUT_DRAFT)} take no draft",
             ".draft",
         ),
         rule(
@@ -136,7 +134,7 @@ class Speculation(Part):
         description="How the next tokens are guessed; `specdec explain METHOD` says what each one needs and gives. "
         "Words that end in _mtp are deprecated names of mtp."
     )
-    tokens: Annotated[int, Field(ge=1, le=128)] | None = Field(
+    tokens: Annotated[int, Field(ge=1, le=MOST_TOKENS)] | None = Field(
         None, description="K: tokens guessed per step. Only suffix and dspark have a default."
     )
     draft: Draft | None = None
@@ -187,6 +185,5 @@ class Speculation(Part):
         None, description="Python class of your own proposer, as package.module.Class."
     )
     options: Free | None = Field(
-        None,
-        description="Further keys of vLLM's --speculative-config by its own names, checked against the version.",
+        None, description="Further keys of vLLM's --speculative-config by its own names, checked against the version."
     )

@@ -1,20 +1,16 @@
 """The status of a SpeculativeInferenceService, as the operator writes it and people read it."""
 
-from typing import Any
-
 from pydantic import Field
 
+from specdec_operator.api.conditions import ConditionType
 from specdec_operator.api.guard_status import GuardStatus
-from specdec_operator.api.reported import Part, Time
+from specdec_operator.api.types import StatusPart, Time
 
 
-class Condition(Part):
+class Condition(StatusPart):
     """A Kubernetes condition."""
 
-    type: str = Field(
-        description="Ready, Reconciling, Stalled, ArtifactsStaged, RolledBack, SpeculationActive, GuardPassing, "
-        "MemoryFits, Warned."
-    )
+    type: str = Field(description=f"{', '.join(ConditionType)}.")
     status: str = Field(description="True, False or Unknown.")
     reason: str = Field(description="Why, in one word.")
     message: str = Field(description="Why, in one sentence with numbers.")
@@ -22,7 +18,7 @@ class Condition(Part):
     observed_generation: int | None = Field(None, description="Generation of the spec that this is about.")
 
 
-class Serving(Part):
+class Serving(StatusPart):
     """What the pods are asked to serve now."""
 
     speculating: bool = Field(description="Whether the pods are asked to speculate.")
@@ -33,7 +29,7 @@ class Serving(Part):
     url: str | None = Field(None, description="Where clients reach it, as KServe says.")
 
 
-class Acceptance(Part):
+class Acceptance(StatusPart):
     """What the last window with enough evidence showed, over all pods."""
 
     rate: float = Field(description="Accepted draft tokens / drafted tokens.")
@@ -46,7 +42,7 @@ class Acceptance(Part):
     pods: int = Field(description="Pods that were measured.")
 
 
-class Performance(Part):
+class Performance(StatusPart):
     """How fast the last window was, over all pods."""
 
     time_per_output_token_ms: float = Field(description="Mean over the requests that ended, in milliseconds.")
@@ -58,7 +54,7 @@ class Performance(Part):
     speedup_high: float | None = Field(None, description="Upper end of its 95 % interval.")
 
 
-class Turn(Part):
+class HistoryEntry(StatusPart):
     """One entry of the history."""
 
     at: Time = Field(description="When the state began.")
@@ -68,7 +64,7 @@ class Turn(Part):
     rate: float | None = Field(None, description="Accepted / drafted tokens of the last window then.")
 
 
-class MemoryStatus(Part):
+class MemoryStatus(StatusPart):
     """The memory plan of what is served. Absent where nothing can be said: no device size, or a CPU."""
 
     utilization: float | None = Field(None, description="Share of the device that the engine is asked to take.")
@@ -79,7 +75,7 @@ class MemoryStatus(Part):
     kv_tokens_predicted: int | None = Field(None, description="Tokens that the KV cache will hold.")
 
 
-class Artifact(Part):
+class Artifact(StatusPart):
     """One download into the operator-made claim."""
 
     name: str = Field(description="target or draft.")
@@ -90,14 +86,14 @@ class Artifact(Part):
     bytes: int | None = Field(None, description="Bytes that are there so far.")
 
 
-class KServeStatus(Part):
+class KServeStatus(StatusPart):
     """The KServe that makes the pods: its version decides which artifacts it can bring."""
 
     version: str | None = Field(None, description="Its minor version, such as 0.20; absent where nothing tells it.")
     seen: str = Field("", description="Where the version was read.")
 
 
-class Status(Part):
+class Status(StatusPart):
     """What is, and why."""
 
     observed_generation: int | None = Field(None, description="Generation of the spec that this status is about.")
@@ -116,8 +112,4 @@ class Status(Part):
     kserve: KServeStatus | None = Field(None, description="The KServe that makes the pods.")
     artifacts: list[Artifact] | None = Field(None, description="Downloads of staging.mode PersistentVolumeClaim.")
     guard: GuardStatus | None = Field(None, description="What the guard knows and must not forget.")
-    history: list[Turn] | None = Field(None, description="The 10 newest turns.")
-
-    def as_manifest(self) -> dict[str, Any]:
-        """The status as it is written to the API server."""
-        return self.model_dump(by_alias=True, exclude_none=True)
+    history: list[HistoryEntry] | None = Field(None, description="The 10 newest states of the service.")

@@ -1,11 +1,16 @@
-"""All commands of `specdec`, each imported only where it is asked for: together they take a second to import."""
+"""All commands of `specdec`, each imported only where it is asked for: together they take a second to import.
+
+`specdec completion SHELL`: the script that completes its command line; each shell keeps it where it likes to.
+"""
 
 from collections.abc import Mapping
+from enum import StrEnum
 from importlib import import_module
 from types import MappingProxyType
 from typing import Annotated, Final
 
 import typer
+from typer.completion import get_completion_script  # type: ignore[attr-defined] # public, and not marked as such
 
 from specdec_operator import __version__
 
@@ -17,18 +22,18 @@ COMMANDS: Final[Mapping[str, str]] = MappingProxyType(
         "explain": "explain:explain",
         "recommend": "recommend:recommend",
         "rules": "rules:rules",
-        "import": "importing:import_",
+        "import": "import_:import_",
         "measure": "measure:measure",
         "preflight": "preflight:preflight",
         "replay": "replay:replay",
         "doctor": "doctor:doctor",
         "status": "status:status",
-        "watch": "watch:watch",
-        "rollback": "act:rollback",
-        "retry": "act:retry",
-        "hold": "act:hold",
-        "release": "act:release",
-        "completion": "completion:completion",
+        "watch": "status:watch",
+        "rollback": "annotate:rollback",
+        "retry": "annotate:retry",
+        "hold": "annotate:hold",
+        "release": "annotate:release",
+        "completion": "commands:completion",
     }
 )
 """Name of each command -> module and function, in the order in which help lists them."""
@@ -56,8 +61,8 @@ _PASSED_ON: Final = {"ignore_unknown_options": True}
 """`validate` reads its own options: it also runs without typer."""
 
 
-def _version(asked: bool) -> None:
-    if asked:
+def _version(wanted: bool) -> None:
+    if wanted:
         typer.echo(f"specdec {__version__}")
         raise typer.Exit
 
@@ -73,3 +78,17 @@ def _specdec(
 def validate(arguments: Annotated[list[str] | None, typer.Argument(metavar="[OPTIONS] [FILE]...")] = None) -> None:
     """Refuse what the API server or the engine would refuse, with file and line."""
     raise typer.Exit(import_module(f"{_PACKAGE}.validate").main(arguments or []))
+
+
+_NAMES: Final = ("specdec", "kubectl-specdec")
+
+
+Shell = StrEnum("Shell", ["BASH", "ZSH", "FISH"])
+"""Shells with a script."""
+
+
+def completion(shell: Annotated[Shell, typer.Argument(help="The shell that is to complete.")]) -> None:
+    """Print the script that completes commands and options: `source <(specdec completion bash)`."""
+    for name in _NAMES:
+        variable = f"_{name.replace('-', '_').upper()}_COMPLETE"
+        typer.echo(get_completion_script(prog_name=name, complete_var=variable, shell=shell.value))

@@ -1,4 +1,4 @@
-"""The sis of a cluster as the user may see them, and trouble in words."""
+"""The services of a cluster as the user may see them, and trouble in words."""
 
 import asyncio
 import difflib
@@ -14,7 +14,7 @@ from specdec_operator import names
 from specdec_operator.errors import OperatorError, Unavailable
 
 if TYPE_CHECKING:
-    from specdec_operator.cluster import AsUser, Refused
+    from specdec_operator.kube.client import ApiError, KubeClient
 
 Body = dict[str, Any]
 
@@ -31,9 +31,10 @@ def checked(word: str | None) -> str | None:
     return word
 
 
-Name = Annotated[str, typer.Argument(metavar="NAME", help="Name of the sis.", callback=checked)]
+Name = Annotated[str, typer.Argument(metavar="NAME", help="Name of the service.", callback=checked)]
 AnyName = Annotated[
-    str | None, typer.Argument(metavar="NAME", help="Name of the sis; without it, all are listed.", callback=checked)
+    str | None,
+    typer.Argument(metavar="NAME", help="Name of the service; without it, all are listed.", callback=checked),
 ]
 Namespace = Annotated[
     str | None, typer.Option("-n", "--namespace", help="Its namespace. Default: the context's.", callback=checked)
@@ -52,67 +53,64 @@ class Where:
 
 
 class Services:
-    """The sis of one namespace. Every method raises Unavailable in words, with a way out where there is one."""
+    """The services of one namespace. Every method raises Unavailable in words, with a way out where there is one."""
 
-    def __init__(self, cluster: "AsUser", namespace: str) -> None:
+    def __init__(self, cluster: "KubeClient", namespace: str) -> None:
         self._cluster = cluster
         self.namespace = namespace
 
     async def one(self, name: str) -> Body:
-        """A sis."""
+        """A service."""
         return await self._asked(self._cluster.get(self._path(name)), "get", name)
 
     async def all(self, *, everywhere: bool, table: bool = False) -> Body:
-        """The list of all sis, of the namespace or of all namespaces; table: as `kubectl get` shows them."""
-        path = f"/apis/{names.API_VERSION}/{names.PLURAL}" if everywhere else self._path()
-        return await self._asked(self._cluster.get(path, table=table), "list", "", everywhere=everywhere)
+        """The list of all services, of the namespace or of all namespaces; table: as `kubectl get` shows them."""
+        path = names.services_path("" if everywhere else self.namespace)
+        answer = self._cluster.table(path) if table else self._cluster.get(path)
+        return await self._asked(answer, "list", "", everywhere=everywhere)
 
     async def annotate(self, name: str, annotation: str, value: str | None) -> Body:
-        """Sets an annotation of a sis, or removes it; returns the sis as it is then."""
+        """Sets an annotation of a service, or removes it; returns the service as it is then."""
         body = {"metadata": {"annotations": {annotation: value}}}
         return await self._asked(self._cluster.merge(self._path(name), body), "patch", name)
 
-    def _path(self, name: str = "") -> str:
-        path = f"/apis/{names.API_VERSION}/namespaces/{self.namespace}/{names.PLURAL}"
-        return f"{path}/{name}" if name else path
+    def _path(self, name: str) -> str:
+        return names.services_path(self.namespace, name)
 
     async def _asked(
         self, answer: Coroutine[Any, Any, Body], verb: str, name: str, *, everywhere: bool = False
     ) -> Body:
-        from specdec_operator.cluster import Refused  # noqa: PLC0415 - kubernetes takes long to import
+        from specdec_operator.kube.client import ApiError  # noqa: PLC0415 - kubernetes takes long to import
 
         try:
             return await answer
-        except Refused as error:
+        except ApiError as error:
             if error.status == 404 and name:
                 raise Unavailable("NoSuchService", await self._no_such(name)) from error
             place = "in all namespaces" if everywhere else f"in namespace {self.namespace}"
             raise self._in_words(error, verb, place) from error
-        except Unavailable as error:
-            raise Unavailable(error.reason, f"{self._cluster.server}: {error.message}") from error
 
-    def _in_words(self, error: "Refused", verb: str, place: str) -> Unavailable:
-        if error.status == 404:
-            message = (
-                f"{self._cluster.server} does not know {_KIND}: the CRD is not installed there; "
-                "kubectl apply -f crds/, or look at --context"
-            )
-            return Unavailable("NoCRD", message)
-        if error.status == 403:
-            message = (
-                f"you may not {verb} {_KIND} {place}; whoever administers the cluster can allow it, by a Role with "
-                f"apiGroups [{names.GROUP}], resources [{names.PLURAL}], verbs [{verb}]. "
-                f"The API server says: {error.message}"
-            )
-            return Unavailable("Forbidden", message)
-        if error.status == 401:
-            message = f"{self._cluster.server} does not know you; log in again. The API server says: {error.message}"
-            return Unavailable("Unauthorized", message)
-        return Unavailable("Refused", f"{self._cluster.server}: HTTP {error.status}: {error.message}")
+    def _in_words(self, error: "ApiError", verb: str, place: str) -> Unavailable:
+        server, answer = self._cluster.server, f"The API server says: {error.answer}"
+        match error.status:
+            case 0:
+                return Unavailable(error.reason, f"{server}: {error.answer}")
+            case 404:
+                missing = f"{server} does not know {_KIND}: the CRD is not installed there"
+                return Unavailable("NoCRD", f"{missing}; kubectl apply -f crds/, or look at --context")
+            case 403:
+                message = (
+                    f"you may not {verb} {_KIND} {place}; whoever administers the cluster can allow it, by a Role with "
+                    f"apiGroups [{names.GROUP}], resources [{names.PLURAL}], verbs [{verb}]. {answer}"
+                )
+                return Unavailable("Forbidden", message)
+            case 401:
+                return Unavailable("Unauthorized", f"{server} does not know you; log in again. {answer}")
+        return Unavailable("ApiError", f"{server}: HTTP {error.status}: {error.answer}")
 
     async def _no_such(self, name: str) -> str:
         """What there is instead. Where that may not be read, only that there is none."""
-        missing = f"there is no sis {name} in namespace {self.namespace}"
+        missing = f"there is no service {name} in namespace {self.namespace}"
         try:
             here = _named(await self.all(everywhere=False))
             others = [] if here else _named(await self.all(everywhere=True), with_namespace=True)
@@ -121,41 +119,38 @@ class Services:
                 return missing
             raise
         if not here and not others:
-            return f"{missing}, nor any other sis in this cluster"
+            return f"{missing}, nor any other service in this cluster"
         near = difflib.get_close_matches(name, here, n=1)
         there = f"; did you mean {near[0]}?" if near else ";"
         return f"{missing}{there} there are: {_listed(here or others)}"
 
 
-def _named(found: Body, *, with_namespace: bool = False) -> list[str]:
-    metas = [each["metadata"] for each in found.get("items", ())]
+def _named(listed: Body, *, with_namespace: bool = False) -> list[str]:
+    metas = [each["metadata"] for each in listed.get("items", ())]
     return [f"{each['namespace']}/{each['name']}" if with_namespace else each["name"] for each in metas]
 
 
-def _listed(found: list[str]) -> str:
-    more = len(found) - _MOST_NAMES
-    return ", ".join(sorted(found)[:_MOST_NAMES]) + (f" and {more} more" if more > 0 else "")
+def _listed(named: list[str]) -> str:
+    more = len(named) - _MOST_NAMES
+    return ", ".join(sorted(named)[:_MOST_NAMES]) + (f" and {more} more" if more > 0 else "")
 
 
 @asynccontextmanager
 async def services(where: Where) -> AsyncIterator[Services]:
     """A connection for as long as the block. Raises Unavailable where no kubeconfig says where to."""
-    from specdec_operator.cluster import AsUser  # noqa: PLC0415 - kubernetes takes long to import
+    from specdec_operator.kube.client import KubeClient  # noqa: PLC0415 - kubernetes takes long to import
 
-    cluster = await AsUser.connect(where.kubeconfig, where.context)
-    try:
+    async with await KubeClient.as_user(where.kubeconfig, where.context) as cluster:
         yield Services(cluster, where.namespace or cluster.namespace)
-    finally:
-        await cluster.close()
 
 
-def done(work: Coroutine[Any, Any, int], *, interrupted: int = INTERRUPTED) -> None:
-    """Does the work of a command and ends it: with its exit code, or with 1 and what went wrong in words."""
+def done(work: Coroutine[Any, Any, int], *, failed: int = 1, interrupted: int = INTERRUPTED) -> None:
+    """Does the work of a command and ends it: with its exit code, or with `failed` and what went wrong in words."""
     try:
         code = asyncio.run(work)
     except OperatorError as error:
         typer.echo(f"error: {error.message}", err=True)
-        raise typer.Exit(1) from error
+        raise typer.Exit(failed) from error
     except (KeyboardInterrupt, asyncio.CancelledError):
         raise typer.Exit(interrupted) from None
     raise typer.Exit(code)

@@ -1,9 +1,7 @@
 """`specdec doctor`: what is wrong with a cluster, as its user sees it, and how to mend it."""
 
-import asyncio
-import json
 import sys
-from enum import StrEnum
+from collections.abc import Mapping
 from typing import Annotated, Any, Final
 
 import typer
@@ -11,15 +9,14 @@ from rich.console import Group, RenderableType
 from rich.padding import Padding
 from rich.text import Text
 
-from specdec_operator.cli.connect import INTERRUPTED, Context, Kubeconfig, checked
-from specdec_operator.cli.status import say
+from specdec_operator.cli.connect import Context, Kubeconfig, checked, done
+from specdec_operator.cli.input import Form, Shown, as_json, say
+from specdec_operator.display.describe import UNICODE, glyphs_for
 from specdec_operator.doctor.check_kserve import kserve
 from specdec_operator.doctor.examine import Examined, examine
 from specdec_operator.doctor.finding import Area, Finding, Severity
-from specdec_operator.doctor.operators import operators
-from specdec_operator.doctor.picture import Picture
-from specdec_operator.doctor.services import services
-from specdec_operator.errors import OperatorError
+from specdec_operator.doctor.objects import operators, services
+from specdec_operator.doctor.snapshot import Snapshot
 from specdec_operator.staging.kserve import shown
 
 FINE, TO_FIX, UNSEEN = 0, 1, 2
@@ -27,13 +24,6 @@ _MOST_PLACES: Final = 3
 _SIGNS: Final = {"fine": "✓", Severity.FIX: "✗", Severity.LOOK: "!", Severity.UNKNOWN: "?"}
 _PLAIN: Final = {"fine": "ok", Severity.FIX: "FIX", Severity.LOOK: "look", Severity.UNKNOWN: "?"}
 _STYLES: Final = {"fine": "green", Severity.FIX: "bold red", Severity.LOOK: "yellow", Severity.UNKNOWN: "dim"}
-
-
-class Form(StrEnum):
-    """How findings are shown."""
-
-    TEXT = "text"
-    JSON = "json"
 
 
 Place = Annotated[
@@ -47,7 +37,6 @@ Home = Annotated[
         help="Namespace of the operator. Default: it is looked for, last in specdec-system.", callback=checked
     ),
 ]
-Shown = Annotated[Form, typer.Option("--output", "-o", help="For people, or for programs.")]
 
 
 def doctor(
@@ -63,41 +52,29 @@ def doctor(
 
     Exit codes: 0 nothing to fix, 1 something is, 2 the cluster could not be looked at.
     """
-    try:
-        picture = asyncio.run(_look(namespace, service, operator_namespace, context, kubeconfig))
-    except OperatorError as error:
-        typer.echo(f"error: {error.message}", err=True)
-        raise typer.Exit(UNSEEN) from error
-    except KeyboardInterrupt:
-        raise typer.Exit(INTERRUPTED) from None
-    found = examine(picture)
-    if output is Form.JSON:
-        typer.echo(json.dumps(document(picture, found), indent=2, ensure_ascii=False))
-    else:
-        say(page(picture, found, signs_for(sys.stdout.encoding)))
-    raise typer.Exit(TO_FIX if found.to_fix else FINE)
+    from specdec_operator.doctor.gather import Onlooker, take_snapshot  # noqa: PLC0415 - kubernetes takes long to import
+
+    async def work() -> int:
+        async with await Onlooker.as_user(kubeconfig, context) as user:
+            snapshot = await take_snapshot(user, namespace=namespace, service=service, home=operator_namespace)
+        examined = examine(snapshot)
+        if output is Form.JSON:
+            typer.echo(as_json(document(snapshot, examined)))
+        else:
+            say(page(snapshot, examined, signs_for(sys.stdout.encoding)))
+        return TO_FIX if examined.to_fix else FINE
+
+    done(work(), failed=UNSEEN)
 
 
-async def _look(
-    namespace: str | None, service: str | None, home: str | None, context: str | None, kubeconfig: str | None
-) -> Picture:
-    from specdec_operator.cli.doctor_look import Onlooker, picture_of  # noqa: PLC0415 - kubernetes takes long to import
-
-    user = await Onlooker.connect(kubeconfig, context)
-    try:
-        return await picture_of(user, namespace=namespace, service=service, home=home)
-    finally:
-        await user.close()
-
-
-def document(picture: Picture, found: Examined) -> dict[str, Any]:
+def document(snapshot: Snapshot, examined: Examined) -> dict[str, Any]:
     """What was found, for programs."""
     return {
-        "server": picture.server,
-        "seen": dict(_seen(picture)),
-        "areas": {area.value: found.state(area) for area in Area},
-        "toFix": found.to_fix,
-        "findings": [_entry(each) for each in found.findings],
+        "server": snapshot.server,
+        "seen": dict(_seen(snapshot)),
+        "areas": {area.value: examined.state(area) for area in Area},
+        "toFix": examined.to_fix,
+        "findings": [_entry(each) for each in examined.findings],
     }
 
 
@@ -105,7 +82,7 @@ def _entry(finding: Finding) -> dict[str, str]:
     return {
         "id": finding.kind.id,
         "severity": finding.kind.severity.value,
-        "area": finding.kind.area.value,
+        "area": finding.area.value,
         "about": finding.about,
         "what": finding.what,
         "why": finding.kind.why,
@@ -113,48 +90,45 @@ def _entry(finding: Finding) -> dict[str, str]:
     }
 
 
-def page(picture: Picture, found: Examined, signs: dict[str, str]) -> RenderableType:
+def page(snapshot: Snapshot, examined: Examined, signs: Mapping[str, str]) -> RenderableType:
     """What was found, for people: a line for each area, and below it its findings."""
-    lines: list[RenderableType] = [Text(picture.server, style="bold")]
-    lines += [Text(f"  {name:<12} {words}") for name, words in _seen(picture)]
-    lines.append(Text(""))
+    lines: list[RenderableType] = []
     for area in Area:
-        state = found.state(area)
+        state = examined.state(area)
         lines.append(Text.assemble((signs[state], _STYLES[state]), f" {area.value}"))
-        for each in found.findings:
-            if each.kind.area is area:
-                lines += _told(each, signs)
-    lines.append(Text(""))
-    lines.append(Text(_verdict(found)))
-    return Group(*lines)
+        for each in examined.findings:
+            if each.area is area:
+                lines += _finding(each, signs)
+    seen = (Text(f"  {name:<12} {text}") for name, text in _seen(snapshot))
+    return Group(Text(snapshot.server, style="bold"), *seen, Text(), *lines, Text(), Text(_verdict(examined)))
 
 
-def _told(finding: Finding, signs: dict[str, str]) -> list[RenderableType]:
+def _finding(finding: Finding, signs: Mapping[str, str]) -> list[RenderableType]:
     severity = finding.kind.severity
-    head = f"{signs[severity]} {finding.kind.id}"
-    said = Text.assemble((head, _STYLES[severity]), f"  {finding.what}: {finding.kind.why}", overflow="fold")
+    head = (f"{signs[severity]} {finding.kind.id}", _STYLES[severity])
+    what = Text.assemble(head, f"  {finding.what}: {finding.kind.why}", overflow="fold")
     fix = Text.assemble(("fix: ", "bold"), finding.fix, overflow="fold")
-    return [Padding(said, (0, 0, 0, 2)), Padding(fix, (0, 0, 0, 4))]
+    return [Padding(what, (0, 0, 0, 2)), Padding(fix, (0, 0, 0, 4))]
 
 
-def _verdict(found: Examined) -> str:
-    look = sum(each.kind.severity is Severity.LOOK for each in found.findings)
-    dark = sum(each.kind.severity is Severity.UNKNOWN for each in found.findings)
-    fix = f"{found.to_fix} to fix" if found.to_fix else "nothing to fix"
+def _verdict(examined: Examined) -> str:
+    look = sum(each.kind.severity is Severity.LOOK for each in examined.findings)
+    dark = sum(each.kind.severity is Severity.UNKNOWN for each in examined.findings)
+    fix = f"{examined.to_fix} to fix" if examined.to_fix else "nothing to fix"
     return f"{fix}, {look} to look at, {dark} not known"
 
 
-def _seen(picture: Picture) -> list[tuple[str, str]]:
+def _seen(snapshot: Snapshot) -> list[tuple[str, str]]:
     """What there is, in a few words."""
-    known, run, every = kserve(picture), operators(picture.operators), services(picture)
+    versions, running, every = kserve(snapshot), operators(snapshot.operators), services(snapshot)
     places = sorted({each.namespace for each in every})
     return [
-        ("Kubernetes", shown(known.kubernetes) if known.kubernetes else "not known"),
-        ("KServe", f"{shown(known.version)} ({known.seen})" if known.version else "not known"),
-        ("operator", ", ".join(f"{each.image} in {each.namespace}" for each in run) or "none seen"),
-        ("this command", picture.command),
+        ("Kubernetes", shown(versions.kubernetes) if versions.kubernetes else "not known"),
+        ("KServe", f"{shown(versions.version)} ({versions.seen})" if versions.version else "not known"),
+        ("operator", ", ".join(f"{each.image} in {each.namespace}" for each in running) or "none seen"),
+        ("this command", snapshot.command),
         ("services", f"{len(every)} in {_listed(places)}" if every else "none seen"),
-        ("nodes", str(len(picture.nodes.items)) if picture.nodes.there else "not seen"),
+        ("nodes", str(len(snapshot.nodes.items)) if snapshot.nodes.there else "not seen"),
     ]
 
 
@@ -162,10 +136,6 @@ def _listed(places: list[str]) -> str:
     return ", ".join(places[:_MOST_PLACES]) + (" and others" if len(places) > _MOST_PLACES else "")
 
 
-def signs_for(encoding: str | None) -> dict[str, str]:
+def signs_for(encoding: str | None) -> Mapping[str, str]:
     """Marks of the states that an output of this encoding can show."""
-    try:
-        "".join(_SIGNS.values()).encode(encoding or "ascii")
-    except (LookupError, UnicodeError):
-        return dict(_PLAIN)
-    return dict(_SIGNS)
+    return _SIGNS if glyphs_for(encoding or "") is UNICODE else _PLAIN

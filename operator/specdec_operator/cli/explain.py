@@ -1,31 +1,23 @@
 """`specdec explain METHOD`: what a method is, what it needs, which engines run it, and what to expect of it."""
 
 import difflib
-import json
 from collections.abc import Iterator, Sequence
 from enum import StrEnum
 from typing import Annotated
 
 import typer
 import yaml
-from rich.console import Console, Group, RenderableType
+from rich.console import Group, RenderableType
 from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
-from specdec_operator.advice.facts import Band, Fact, Load, MethodAdvice
-from specdec_operator.advice.methods import METHODS, WORDS, named
-from specdec_operator.advice.plain import plain
+from specdec_operator.advice.catalogue import METHODS, WORDS, Band, Fact, Load, MethodAdvice, named
+from specdec_operator.advice.recommend import plain
+from specdec_operator.cli.input import as_json, as_yaml, say, stop
 
-
-class Form(StrEnum):
-    """How the answer is shown."""
-
-    TEXT = "text"
-    JSON = "json"
-    YAML = "yaml"
-
-
+Form = StrEnum("Form", ["TEXT", "JSON", "YAML"])
+"""How the answer is shown."""
 Word = Annotated[str | None, typer.Argument(metavar="METHOD", help="The method; without one, all are listed.")]
 Shown = Annotated[Form, typer.Option("--format", help="For people, or for programs.")]
 
@@ -33,27 +25,26 @@ Shown = Annotated[Form, typer.Option("--format", help="For people, or for progra
 def explain(method: Word = None, form: Shown = Form.TEXT) -> None:
     """Explain a method: what it needs, since when, on which accelerators, and what to expect of it."""
     if method is None:
-        _say([*METHODS.values()], form, _overview())
+        _show([*METHODS.values()], form, _overview())
         return
-    if (found := named(method)) is None:
-        typer.echo(f"error: {_unknown(method)}", err=True)
-        raise typer.Exit(2)
-    _say(found, form, _page(found, method))
+    if (advice := named(method)) is None:
+        raise stop(_unknown(method))
+    _show(advice, form, _page(advice, method))
 
 
-def _unknown(word: str) -> str:
-    near = difflib.get_close_matches(word.lower(), WORDS, n=1, cutoff=0.5)
+def _unknown(method: str) -> str:
+    near = difflib.get_close_matches(method.lower(), WORDS, n=1, cutoff=0.5)
     hint = f"did you mean {near[0]}? " if near else ""
-    return f"{word!r} is no method; {hint}known are {', '.join(METHODS)}"
+    return f"{method!r} is no method; {hint}known are {', '.join(METHODS)}"
 
 
-def _say(found: MethodAdvice | list[MethodAdvice], form: Form, text: RenderableType) -> None:
+def _show(advice: MethodAdvice | list[MethodAdvice], form: Form, text: RenderableType) -> None:
     if form is Form.JSON:
-        typer.echo(json.dumps(plain(found), indent=2, ensure_ascii=False))
+        typer.echo(as_json(plain(advice)))
     elif form is Form.YAML:
-        typer.echo(yaml.safe_dump(plain(found), sort_keys=False, width=110, allow_unicode=True), nl=False)
+        typer.echo(as_yaml(plain(advice)), nl=False)
     else:
-        Console(highlight=False).print(text)
+        say(text)
 
 
 def _overview() -> Table:
@@ -63,70 +54,55 @@ def _overview() -> Table:
     return table
 
 
-def _page(found: MethodAdvice, asked: str) -> RenderableType:
-    title = found.method if asked == found.method else f"{found.method} ({asked})"
-    return Group(Panel(Text(found.meaning), title=title, title_align="left"), _facts(found), *_example(found))
+def _page(advice: MethodAdvice, method: str) -> RenderableType:
+    title = advice.method if method == advice.method else f"{advice.method} ({method})"
+    facts = Table(show_header=False, box=None, pad_edge=False, padding=(0, 2, 1, 0))
+    facts.add_column(no_wrap=True, style="bold")
+    facts.add_column(ratio=1)
+    for head, body in rows(advice):
+        facts.add_row(head, body)
+    parts: list[RenderableType] = [Panel(Text(advice.meaning), title=title, title_align="left"), facts]
+    if advice.example:
+        shown = yaml.safe_dump({"speculation": plain(advice.example)}, sort_keys=False)
+        parts.append(Panel(Text(shown.rstrip()), title="in spec", title_align="left"))
+    return Group(*parts)
 
 
-def _facts(found: MethodAdvice) -> Table:
-    table = Table(show_header=False, box=None, pad_edge=False, padding=(0, 2, 1, 0))
-    table.add_column(no_wrap=True, style="bold")
-    table.add_column(ratio=1)
-    for head, body in rows(found):
-        table.add_row(head, body)
-    return table
-
-
-def rows(found: MethodAdvice) -> Iterator[tuple[str, RenderableType]]:
+def rows(advice: MethodAdvice) -> Iterator[tuple[str, Text]]:
     """What is said of a method, heading by heading."""
-    yield "guesses from", Text(found.needs.value)
-    yield "needs", _sentences(found.needed)
-    if found.training:
-        yield "training", _sentences([found.training])
-    if found.checks:
-        yield "check first", _sentences(found.checks)
-    yield "runs on", Text("\n".join(map(str, found.releases)) or "no engine")
-    yield "K", _tokens(found)
-    yield "acceptance", _acceptance(found)
-    if found.speedup:
-        yield "speed-up", _speedup(found)
-    yield "memory", _sentences([found.memory])
-    yield "mind", _sentences(found.caveats)
+    yield "guesses from", Text(advice.needs.value)
+    yield "needs", _lines(advice.needed)
+    if advice.training:
+        yield "training", _lines([advice.training])
+    if advice.checks:
+        yield "check first", _lines(advice.checks)
+    yield "runs on", Text("\n".join(map(str, advice.releases)) or "no engine")
+    yield "K", _lines([advice.tokens_note], _tokens(advice))
+    known = advice.acceptance is not None and advice.alarm is not None
+    band = f"{advice.acceptance} of the guesses; below {advice.alarm:.2f} the guard steps in" if known else ""
+    yield "acceptance", _lines([advice.acceptance_note], band)
+    if advice.speedup:
+        yield "speed-up", _lines(advice.speedup_notes, _speedup(advice))
+    yield "memory", _lines([advice.memory])
+    yield "mind", _lines(advice.caveats)
 
 
-def _tokens(found: MethodAdvice) -> RenderableType:
-    if found.tokens is None:
-        return _sentences([found.tokens_note])
-    few, some, many = (found.tokens[load] for load in Load)
-    first = f"begin with {few} for up to 8 requests at once, {some} for up to 31, {many} for more"
-    return Group(Text(first), _sentences([found.tokens_note]))
+def _tokens(advice: MethodAdvice) -> str:
+    if advice.tokens is None:
+        return ""
+    few, some, many = (advice.tokens[load] for load in Load)
+    return f"begin with {few} for up to 8 requests at once, {some} for up to 31, {many} for more"
 
 
-def _acceptance(found: MethodAdvice) -> RenderableType:
-    if found.acceptance is None or found.alarm is None:
-        return _sentences([found.acceptance_note])
-    said = f"{found.acceptance} of the guesses; below {found.alarm:.2f} the guard steps in"
-    return Group(Text(said), _sentences([found.acceptance_note]))
-
-
-def _speedup(found: MethodAdvice) -> RenderableType:
+def _speedup(advice: MethodAdvice) -> str:
     alike: dict[Band, list[str]] = {}
-    for workload, band in found.speedup.items():
+    for workload, band in advice.speedup.items():
         alike.setdefault(band, []).append(workload.value)
     bands = "; ".join(f"{band} for {', '.join(workloads)}" for band, workloads in alike.items())
-    return Group(Text(f"with up to 8 requests at once: {bands}"), _sentences(found.speedup_notes))
+    return f"with up to 8 requests at once: {bands}"
 
 
-def _sentences(facts: Sequence[Fact]) -> Text:
-    """A line for each fact, its source in a lighter colour."""
-    text = Text()
-    for index, each in enumerate(facts):
-        text.append("\n" if index else "").append(each.says).append(f"  [{each.source}]", style="dim")
-    return text
-
-
-def _example(found: MethodAdvice) -> list[RenderableType]:
-    if not found.example:
-        return []
-    shown = yaml.safe_dump({"speculation": plain(found.example)}, sort_keys=False)
-    return [Panel(Text(shown.rstrip()), title="in spec", title_align="left")]
+def _lines(facts: Sequence[Fact], first: str = "") -> Text:
+    """The first line, if any, and one for each fact, its source in a lighter colour."""
+    cited = (Text.assemble(each.says, (f"  [{each.source}]", "dim")) for each in facts)
+    return Text("\n").join([*([Text(first)] if first else []), *cited])

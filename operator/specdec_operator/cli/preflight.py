@@ -1,34 +1,26 @@
 """`specdec preflight TARGET [DRAFT]`: what the runtime image would find on two local folders, before it is asked."""
 
-import json
 from dataclasses import asdict, replace
-from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Final
 
 import typer
-from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from specdec_operator.cli.reading import one_sis
-from specdec_operator.cli.rendering import rendering
-from specdec_operator.engine.builds import build_of
+from specdec_engine.accelerators import Accelerator
+from specdec_engine.versions import major_minor
+from specdec_operator.cli.input import Form, Shown, as_json, one_service, say, stop
+from specdec_operator.cli.render import rendering
+from specdec_operator.engine.version import build_of
 from specdec_operator.errors import Invalid
 from specdec_runtime import flags, refusal
 from specdec_runtime.preflight import Finding, Severity, inspect
-from specdec_runtime.preflight.command import asked
-from specdec_runtime.preflight.surroundings import Accelerator, Surroundings, version
+from specdec_runtime.preflight.command import flags_of
+from specdec_runtime.preflight.surroundings import Surroundings
 
-FINE, REFUSED, UNREADABLE = 0, 1, 2
+FINE, REFUSED = 0, 1
 _STYLES: Final = {Severity.REFUSE: "bold red", Severity.WARN: "yellow", Severity.NOTE: "dim"}
-
-
-class Form(StrEnum):
-    """How findings are shown."""
-
-    TEXT = "text"
-    JSON = "json"
 
 
 Target = Annotated[Path, typer.Argument(help="Folder of the target model.", exists=True, file_okay=False)]
@@ -39,9 +31,8 @@ Length = Annotated[int | None, typer.Option("--max-model-len", min=1, help="Cont
 Engine = Annotated[str | None, typer.Option("--vllm", metavar="VERSION", help="Version of vLLM, such as 0.33.0.")]
 On = Annotated[Accelerator | None, typer.Option(help="What the engine runs on.")]
 Service = Annotated[
-    str | None, typer.Option(metavar="FILE", help="File with one sis: its flags, engine and accelerator are taken.")
+    str | None, typer.Option(metavar="FILE", help="File with one service: its flags, engine and accelerator are taken.")
 ]
-Shown = Annotated[Form, typer.Option("--output", "-o", help="For people, or for programs.")]
 
 
 def preflight(  # noqa: PLR0913 - one parameter is one option of the command line
@@ -58,65 +49,59 @@ def preflight(  # noqa: PLR0913 - one parameter is one option of the command lin
 ) -> None:
     """Look at two model folders as the runtime image does before it starts vLLM.
 
-    Exit codes: 0 nothing is refused, 1 something is, 2 the command or the sis could not be read.
+    Exit codes: 0 nothing is refused, 1 something is, 2 the command or the service could not be read.
     """
     given = (method, tokens, max_model_len, vllm, accelerator)
     if service is not None and any(each is not None for each in given):
-        raise _stop("--service says method, tokens, context, engine and accelerator; leave the other options out")
+        raise stop("--service says method, tokens, context, engine and accelerator; leave the other options out")
     if service is not None:
-        words, around = _of_service(service, target, draft)
+        arguments, around = _of_service(service, target, draft)
     else:
-        words, around = asked(target, draft, method, tokens, max_model_len), _place(vllm, accelerator)
-    findings = inspect(words, around)
+        arguments, around = flags_of(target, draft, method, tokens, max_model_len), _place(vllm, accelerator)
+    findings = inspect(arguments, around)
     if output is Form.JSON:
-        typer.echo(json.dumps([asdict(each) for each in findings], indent=2, ensure_ascii=False))
+        typer.echo(as_json([asdict(each) for each in findings]))
     else:
-        _text(findings, words)
+        _text(findings, arguments)
     raise typer.Exit(REFUSED if any(each.severity is Severity.REFUSE for each in findings) else FINE)
 
 
 def _place(vllm: str | None, accelerator: Accelerator | None) -> Surroundings:
-    engine = version(vllm) if vllm is not None else None
+    engine = major_minor(vllm) if vllm is not None else None
     if vllm is not None and engine is None:
-        raise _stop(f"--vllm is {vllm!r}: it must be a version of vLLM; write it as 0.33 or 0.33.0")
+        raise stop(f"--vllm is {vllm!r}: it must be a version of vLLM; write it as 0.33 or 0.33.0")
     return Surroundings(engine=engine, accelerator=accelerator)
 
 
 def _of_service(file: str, target: Path, draft: Path | None) -> tuple[flags.Flags, Surroundings]:
-    """The flags that the operator would render for a sis, with the local folders in the place of its artifacts."""
-    body, _ = one_sis(file)
+    """The flags that the operator would render for a service, with the local folders in the place of its artifacts."""
+    body, _ = one_service(file)
     try:
         made = rendering(body)
-        words = flags.read(made.flags)
+        arguments = flags.read(made.flags)
     except (Invalid, refusal.RefusedError) as error:
-        raise _stop(f"{file}: {error}") from error
-    speculation = dict(words.speculation or {})
-    if (words.draft is None) != (draft is None):
-        named = "no draft" if words.draft is None else "a draft"
-        raise _stop(f"{file} asks for {named}: the command line must name as many folders; correct one of the two")
+        raise stop(f"{file}: {error}") from error
+    speculation = dict(arguments.speculation or {})
+    if (arguments.draft is None) != (draft is None):
+        named = "no draft" if arguments.draft is None else "a draft"
+        raise stop(f"{file} asks for {named}: the command line must name as many folders; correct one of the two")
     if draft is not None:
         speculation["model"] = str(draft.absolute())
     engine = body["spec"].get("engine", {})
     accelerator = engine.get("accelerator", Accelerator.NVIDIA.value)
     build = build_of(accelerator, engine.get("version"))
-    around = Surroundings(engine=version(str(build.vllm)), accelerator=Accelerator(accelerator))
-    return replace(words, model=str(target.absolute()), speculation=speculation or None), around
+    around = Surroundings(engine=major_minor(str(build.vllm)), accelerator=Accelerator(accelerator))
+    return replace(arguments, model=str(target.absolute()), speculation=speculation or None), around
 
 
-def _text(findings: tuple[Finding, ...], words: flags.Flags) -> None:
-    console = Console(highlight=False, markup=False)
+def _text(findings: tuple[Finding, ...], arguments: flags.Flags) -> None:
     if findings:
         table = Table("severity", "finding, and where", "what and why", show_lines=True)
         for each in findings:
             severity = Text(each.severity.value, style=_STYLES[each.severity])
             where = Text(f"{each.id}\n{each.field}", overflow="fold")
             table.add_row(severity, where, Text(each.sentence, overflow="fold"))
-        console.print(table)
+        say(table)
     refused = sum(each.severity is Severity.REFUSE for each in findings)
     verdict = f"refused: {refused} of {len(findings)} findings" if refused else "nothing stands against a start"
-    console.print(f"{words.method or 'no speculation'}: {verdict}")
-
-
-def _stop(why: str) -> typer.Exit:
-    typer.echo(f"error: {why}", err=True)
-    return typer.Exit(UNREADABLE)
+    typer.echo(f"{arguments.method or 'no speculation'}: {verdict}")

@@ -1,22 +1,95 @@
-"""`specdec recommend TARGET`: which method fits a service, what to expect of it, and the sis that asks for it."""
+"""`specdec recommend TARGET`: which method fits a service, what to expect of it, and the manifest that asks for it."""
 
 import re
+import textwrap
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any, Final
 
 import typer
+from rich.console import Group
+from rich.table import Table
+from rich.text import Text
 
-from specdec_operator.advice.facts import Workload
+from specdec_engine.accelerators import Accelerator
+from specdec_operator.advice.candidates import Candidate
+from specdec_operator.advice.catalogue import Workload
 from specdec_operator.advice.families import FAMILIES, Family, family_named, family_of
-from specdec_operator.advice.question import Draft, Kind, Question, Use, kind_of
+from specdec_operator.advice.recommend import Recommendation, plain
 from specdec_operator.advice.recommend import recommend as answer
-from specdec_operator.api.engine import Accelerator
+from specdec_operator.advice.request import Draft, Kind, Request, Use, kind_of
 from specdec_operator.cli.explain import Form
-from specdec_operator.cli.reading import model_of
-from specdec_operator.cli.recommended import refused, show
+from specdec_operator.cli.input import as_json, as_yaml, model_of, say, stop
 from specdec_operator.engine.case import Json
 from specdec_operator.errors import Invalid
+from specdec_operator.staging.layout import lay_out
+from specdec_operator.validation.check import completed
+
+_WIDTH: Final = 108
+
+
+def refused(service: Mapping[str, Any]) -> str:
+    """Why the API server would refuse it, or nothing could be mounted; empty: neither. The engine was asked."""
+    whole, wrong = completed(plain(service))
+    if wrong:
+        return "; ".join(f"{each.path}: {each.value!r}: {each.message}" for each in wrong)
+    try:
+        lay_out(whole["spec"], name=whole["metadata"]["name"])
+    except Invalid as error:
+        return error.message
+    return ""
+
+
+def show(recommendation: Recommendation, form: Form) -> None:
+    """Print it, all of it to standard output."""
+    match form:
+        case Form.JSON:
+            typer.echo(as_json(plain(recommendation)))
+        case Form.YAML:
+            comments = (
+                f"# {line}" for sentence in sentences(recommendation) for line in textwrap.wrap(sentence, _WIDTH)
+            )
+            typer.echo("\n".join([*comments, manifest(recommendation)]), nl=False)
+        case Form.TEXT:
+            _text(recommendation)
+
+
+def manifest(recommendation: Recommendation) -> str:
+    """The service as YAML."""
+    return as_yaml(plain(recommendation.sis))
+
+
+def sentences(recommendation: Recommendation) -> Iterator[str]:
+    """The answer and its reasons, a sentence each."""
+    yield recommendation.headline
+    for each in recommendation.objections:
+        yield f"Because {each.says} [{each.source}]."
+    if recommendation.choice is not None:
+        yield from _of_choice(recommendation.choice)
+    yield from recommendation.steps
+
+
+def _of_choice(choice: Candidate) -> Iterator[str]:
+    for each in choice.reasons:
+        yield f"{choice.method}: {each.says.rstrip('.')} [{each.source}]."
+    for each in choice.warnings:
+        yield f"Mind: {each.says} [{each.source}]."
+    if choice.price:
+        yield f"Memory: {choice.price}."
+
+
+def _text(recommendation: Recommendation) -> None:
+    headline, *others = sentences(recommendation)
+    table = Table(
+        "method", "standing", "K", "expected", "why", title=f"on {recommendation.engine}", title_justify="left"
+    )
+    for each in recommendation.candidates:
+        why = each.reasons[0].says if each.reasons else ""
+        table.add_row(each.method, each.standing.value, str(each.tokens or ""), str(each.speedup), Text(why))
+    say(Group(Text(headline, style="bold"), *(Text(f"- {each}") for each in others), table))
+    typer.echo(f"---\n{manifest(recommendation)}", nl=False)
+
 
 Target = Annotated[str, typer.Argument(help="The target's config.json or its folder, or a family such as llama-3.")]
 Work = Annotated[Workload, typer.Option(help="What the requests are about.")]
@@ -34,8 +107,10 @@ Warmth = Annotated[float, typer.Option(min=0, max=10, help="Temperature that cli
 Uses = Annotated[list[Use] | None, typer.Option("--uses", help="What clients ask for besides; may be repeated.")]
 Packages = Annotated[list[str] | None, typer.Option("--package", help="Python package in the image: arctic-inference.")]
 Image = Annotated[str | None, typer.Option(help="Image of the engine. Default: that of this release.")]
-Name = Annotated[str | None, typer.Option(help="Name of the sis. Default: made of TARGET.")]
-Shown = Annotated[Form, typer.Option("--format", help="yaml is the sis, for `kubectl apply -f -`; json is everything.")]
+Name = Annotated[str | None, typer.Option(help="Name of the service. Default: made of TARGET.")]
+Shown = Annotated[
+    Form, typer.Option("--format", help="yaml is the manifest, for `kubectl apply -f -`; json is everything.")
+]
 
 
 def recommend(  # noqa: PLR0913 - one parameter is one option of the command line
@@ -59,29 +134,30 @@ def recommend(  # noqa: PLR0913 - one parameter is one option of the command lin
     name: Name = None,
     form: Shown = Form.TEXT,
 ) -> None:
-    """Recommend a method and its K for a service, with reasons, and the sis that asks for it."""
-    asked = _known(target, name, model_uri)
-    asked = replace(asked, accelerator=accelerator.value, version=engine_version, tensor_parallel=devices, image=image)
-    asked = replace(asked, workload=workload, concurrency=concurrency, temperature=temperature)
-    asked = replace(asked, prompt_tokens=prompt_tokens, answer_tokens=answer_tokens, uses=frozenset(uses or ()))
+    """Recommend a method and its K for a service, with reasons, and the manifest that asks for it."""
+    request = _request(target, name, model_uri)
+    request = replace(request, accelerator=accelerator.value, version=engine_version, image=image)
+    request = replace(request, tensor_parallel=devices, workload=workload, concurrency=concurrency)
+    request = replace(request, prompt_tokens=prompt_tokens, answer_tokens=answer_tokens, temperature=temperature)
     present = frozenset(each.replace("-", "_") for each in packages or ())
-    _say(replace(asked, packages=present, draft=_draft(draft, draft_kind, draft_config)), form)
+    own = _draft(draft, draft_kind, draft_config)
+    _answer(replace(request, uses=frozenset(uses or ()), packages=present, draft=own), form)
 
 
-def _say(question: Question, form: Form) -> None:
+def _answer(request: Request, form: Form) -> None:
     try:
-        found = answer(question)
+        recommendation = answer(request)
     except Invalid as error:
-        raise _stop(error.message) from error
-    if trouble := refused(found.sis):
-        raise _stop(trouble)
-    show(found, form)
+        raise stop(error.message) from error
+    if trouble := refused(recommendation.sis):
+        raise stop(trouble)
+    show(recommendation, form)
 
 
-def _known(target: str, name: str | None, uri: str | None) -> Question:
+def _request(target: str, name: str | None, uri: str | None) -> Request:
     place = _place(target)
     config, family = _target(target, place)
-    return Question(name=name or _slug(target, place), uri=uri, config=config, family=family)
+    return Request(name=name or _slug(target, place), uri=uri, config=config, family=family)
 
 
 def _place(word: str) -> Path | None:
@@ -99,19 +175,19 @@ def _target(word: str, place: Path | None) -> tuple[Json | None, Family | None]:
         return model.config, family_of(model.config or {})
     if family := family_named(word):
         return None, family
-    known = ", ".join(each.name for each in FAMILIES)
-    raise _stop(f"{word!r} is no file and no family that is known; give the target's config.json, or one of {known}")
+    families = ", ".join(each.name for each in FAMILIES)
+    raise stop(f"{word!r} is no file and no family that is known; give the target's config.json, or one of {families}")
 
 
 def _draft(uri: str | None, kind: Kind | None, place: str | None) -> Draft | None:
     model = model_of(place)
     if uri is None:
         if kind is not None or model is not None:
-            raise _stop("--draft says where the draft lies; --draft-kind and --draft-config describe it")
+            raise stop("--draft says where the draft lies; --draft-kind and --draft-config describe it")
         return None
     config = model.config if model else None
     if kind is None and config is None:
-        raise _stop("--draft needs --draft-kind, or --draft-config, which tells it")
+        raise stop("--draft needs --draft-kind, or --draft-config, which tells it")
     return Draft(uri=uri, kind=kind or kind_of(config or {}), config=config)
 
 
@@ -121,8 +197,3 @@ def _slug(word: str, place: Path | None) -> str:
         word = (place.parent if place.is_file() else place).name
     joined = re.sub(r"[^a-z0-9]+", "-", word.rsplit("/", 1)[-1].lower()).lstrip("-0123456789")
     return joined[:53].strip("-") or "model"
-
-
-def _stop(why: str) -> typer.Exit:
-    typer.echo(f"error: {why}", err=True)
-    return typer.Exit(2)

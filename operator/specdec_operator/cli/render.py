@@ -1,18 +1,68 @@
 """`specdec render FILE`: the InferenceService that the operator would apply, its flags and memory plan, offline."""
 
-from typing import Annotated, Any
+from dataclasses import dataclass
+from typing import Annotated, Any, Final
 
 import typer
-import yaml
 from rich.console import Console
 from rich.table import Table
 
-from specdec_operator.cli.reading import kserve_of, model_of, one_sis
-from specdec_operator.cli.rendering import rendering
-from specdec_operator.cli.shown import Report, text
+from specdec_operator.api.spec import Owner, Spec
+from specdec_operator.cli.input import as_yaml, kserve_of, model_of, one_service, stop
+from specdec_operator.engine.case import Model
+from specdec_operator.engine.memory.explain import amount
 from specdec_operator.engine.memory.plan import MemoryPlan
-from specdec_operator.engine.memory.words import amount
+from specdec_operator.engine.version import build_of
 from specdec_operator.errors import Invalid
+from specdec_operator.guard.state import Phase, Rollback, State
+from specdec_operator.render.inference_service import render as inference_service
+from specdec_operator.render.plan import plan, refuse
+from specdec_operator.staging.kserve import KServe
+from specdec_operator.validation.check import allows_synthetic, crd_schema
+from specdec_operator.validation.report import Report, text
+from specdec_operator.validation.schema import filled
+
+_ASKED: Final = Rollback(reason="Asked", message="rendered without speculation", at=0.0)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rendering:
+    """The InferenceService, and what it runs: the engine, vLLM's flags, the memory plan."""
+
+    manifest: dict[str, Any]
+    engine: str
+    flags: tuple[str, ...]
+    memory: MemoryPlan
+
+
+def rendering(
+    body: dict[str, Any],
+    *,
+    target: Model | None = None,
+    draft: Model | None = None,
+    plain: bool = False,
+    kserve: KServe | None = None,
+) -> Rendering:
+    """What the operator would apply, with what is known of the models and of KServe.
+
+    The owner reference is left out: only a cluster gives its UID. Raises Invalid for what it would refuse.
+    """
+    spec = Spec.model_validate(filled(body, crd_schema())["spec"])
+    meta = body["metadata"]
+    state = State(phase=Phase.SERVING, since=0.0, speculation="", rollback=_ASKED if plain else None)
+    synthetic = allows_synthetic(body)
+    planned = plan(spec, state, name=meta["name"], synthetic=synthetic, target=target, draft=draft, kserve=kserve)
+    refuse(planned)
+    owner = Owner(name=meta["name"], namespace=meta.get("namespace", "default"), uid="")
+    manifest = inference_service(planned, owner).manifest
+    del manifest["metadata"]["ownerReferences"]
+    return Rendering(
+        manifest=manifest,
+        engine=str(build_of(spec.engine.accelerator.value, spec.engine.version)),
+        flags=planned.args,
+        memory=planned.memory,
+    )
+
 
 File = Annotated[str, typer.Argument(help="File with one SpeculativeInferenceService; -: standard input.")]
 Config = Annotated[str | None, typer.Option(help="config.json of the model, or its folder, for rules and memory.")]
@@ -26,31 +76,31 @@ def render(
     file: File, target: Config = None, draft: Config = None, plain: Plain = False, kserve: Version = None
 ) -> None:
     """Print the InferenceService as YAML; the runtime, the flags and the memory plan go to standard error."""
-    known = kserve_of(kserve)
-    body, remarks = one_sis(file, known)
+    version = kserve_of(kserve)
+    body, problems = one_service(file, version)
     try:
-        made = rendering(body, target=model_of(target), draft=model_of(draft), plain=plain, kserve=known)
+        made = rendering(body, target=model_of(target), draft=model_of(draft), plain=plain, kserve=version)
     except Invalid as error:
-        typer.echo(f"error: {file}: {error.message}", err=True)
-        raise typer.Exit(1) from error
+        raise stop(f"{file}: {error.message}", 1) from error
     notes = Console(stderr=True, highlight=False, markup=False, soft_wrap=True)
-    if remarks:
-        notes.print(text([Report(file=file, remarks=remarks, seen=1)]), end="")
-    notes.print(f"runtime: {made.runtime} on {made.engine}")
-    for flag in made.manifest["spec"]["predictor"]["model"]["args"]:
+    if problems:
+        notes.print(text([Report(file=file, problems=problems, services=1)]), end="")
+    container = made.manifest["spec"]["predictor"]["model"]
+    notes.print(f"runtime: {container['runtime']} on {made.engine}")
+    for flag in container["args"]:
         notes.print(f"  {flag}")
     for part in _memory(made.memory):
         notes.print(part)
-    typer.echo(yaml.safe_dump(made.manifest, sort_keys=False, width=110, allow_unicode=True), nl=False)
+    typer.echo(as_yaml(made.manifest), nl=False)
 
 
-def _memory(plan: MemoryPlan) -> list[Any]:
+def _memory(memory: MemoryPlan) -> list[Any]:
     """The memory plan: a table of what takes memory, and its sentences."""
-    said = "memory: " + "; ".join(dict.fromkeys(each for each in (plan.because, plan.kv_price, plan.reason) if each))
-    if not plan.terms:
-        return [said]
+    sentences = "memory: " + "; ".join(dict.fromkeys(filter(None, (memory.because, memory.kv_price, memory.reason))))
+    if not memory.terms:
+        return [sentences]
     table = Table("memory of one device", "size", "in the budget", "how it is known")
-    for term in plan.terms:
-        known = "estimate: " if term.estimated and not term.source.startswith("estimate") else ""
-        table.add_row(term.name, amount(term.bytes), "yes" if term.counted else "no", f"{known}{term.source}")
-    return [table, said]
+    for term in memory.terms:
+        source = "estimate: " if term.estimated and not term.source.startswith("estimate") else ""
+        table.add_row(term.name, amount(term.bytes), "yes" if term.counted else "no", f"{source}{term.source}")
+    return [table, sentences]

@@ -7,14 +7,14 @@ pydantic nor the Kubernetes client.
 import argparse
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Final
 
-from specdec_operator.cli.assumed import assumed_kserve
-from specdec_operator.cli.documents import MOST_BYTES, Unreadable, documents
-from specdec_operator.cli.judge import Remark, is_sis, judge
-from specdec_operator.cli.shown import FORMATS, Report
 from specdec_operator.engine.rule import Severity
-from specdec_operator.staging.kserve import KServe
+from specdec_operator.staging.kserve import KServe, assumed_kserve
+from specdec_operator.validation.check import Problem, check_document, is_service
+from specdec_operator.validation.documents import MOST_BYTES, Unreadable, documents
+from specdec_operator.validation.report import FORMATS, Report
 
 FINE, REFUSED, UNREADABLE = 0, 1, 2
 _STDIN: Final = "-"
@@ -39,33 +39,34 @@ def parser() -> argparse.ArgumentParser:
 
 def main(argv: Sequence[str]) -> int:
     """Run; the exit code is the verdict."""
-    asked = parser().parse_args(argv)
+    arguments = parser().parse_args(argv)
     try:
-        kserve = assumed_kserve(asked.kserve)
+        kserve = assumed_kserve(arguments.kserve)
     except ValueError as error:
         parser().error(str(error))
-    reports = [report(file, *_read(file), kserve) for file in asked.files]
-    shown = [_without_notes(each) if not asked.notes and asked.format == "text" else each for each in reports]
-    sys.stdout.write(FORMATS[asked.format](shown))
-    return code(reports, strict=asked.strict)
+    reports = [report(file, *_read(file), kserve) for file in arguments.files]
+    hides_notes = arguments.format == "text" and not arguments.notes
+    sys.stdout.write(FORMATS[arguments.format]([_without_notes(each) for each in reports] if hides_notes else reports))
+    return code(reports, strict=arguments.strict)
 
 
 def report(file: str, text: str, trouble: str, kserve: KServe | None = None) -> Report:
     """Judge one file."""
     if trouble:
         return Report(file=file, unreadable=trouble)
-    remarks: list[Remark] = []
-    seen = others = 0
+    problems: list[Problem] = []
+    services = others = 0
+    unreadable = ""
     try:
         for document in documents(text):
-            if is_sis(document):
-                seen += 1
-                remarks += judge(document, kserve)
+            if is_service(document):
+                services += 1
+                problems += check_document(document, kserve)
             else:
                 others += 1
     except Unreadable as error:
-        return Report(file=file, remarks=tuple(remarks), seen=seen, others=others, unreadable=f"{error.line}: {error}")
-    return Report(file=file, remarks=tuple(remarks), seen=seen, others=others)
+        unreadable = f"{error.line}: {error}"
+    return Report(file=file, problems=tuple(problems), services=services, others=others, unreadable=unreadable)
 
 
 def code(reports: Sequence[Report], *, strict: bool) -> int:
@@ -73,7 +74,7 @@ def code(reports: Sequence[Report], *, strict: bool) -> int:
     if any(each.unreadable for each in reports):
         return UNREADABLE
     bad = {Severity.REFUSED, Severity.WARNED} if strict else {Severity.REFUSED}
-    return REFUSED if any(remark.severity in bad for each in reports for remark in each.remarks) else FINE
+    return REFUSED if any(problem.severity in bad for each in reports for problem in each.problems) else FINE
 
 
 def _read(file: str) -> tuple[str, str]:
@@ -92,5 +93,4 @@ def _read(file: str) -> tuple[str, str]:
 
 
 def _without_notes(given: Report) -> Report:
-    kept = tuple(each for each in given.remarks if each.severity is not Severity.NOTED)
-    return Report(file=given.file, remarks=kept, seen=given.seen, others=given.others, unreadable=given.unreadable)
+    return replace(given, problems=tuple(each for each in given.problems if each.severity is not Severity.NOTED))

@@ -1,47 +1,30 @@
-"""What the operator may do, against what it needs."""
+"""What the operator may do, against what it needs: by the API server's word, or else by what ClusterRoles grant."""
 
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from itertools import product
 from typing import Final
 
-from specdec_operator.doctor.finding import Area, Finding, Kind, Severity
-from specdec_operator.doctor.needs import NEEDS, Need, Reach
-from specdec_operator.doctor.operators import Operator, operators
-from specdec_operator.doctor.picture import Grant, Picture
-from specdec_operator.doctor.services import services
+from specdec_operator.display.untrusted import Untrusted
+from specdec_operator.doctor.finding import Finding, finding
+from specdec_operator.doctor.objects import Operator, first_operator
+from specdec_operator.doctor.permissions import NEEDS, Grant, Need, Reach
+from specdec_operator.doctor.snapshot import Answer, Snapshot
 
-NOT_ALLOWED: Final = Kind(
-    id="NotAllowed",
-    area=Area.PERMISSIONS,
-    severity=Severity.FIX,
-    when="the operator's service account lacks a permission that it needs",
-    why="what it is for does not happen",
-)
-NOT_SAID: Final = Kind(
-    id="PermissionsUnknown",
-    area=Area.PERMISSIONS,
-    severity=Severity.UNKNOWN,
-    when="you may not ask what the operator's service account may do",
-    why="a permission that the operator lacks is not seen",
-)
-KINDS: Final = (NOT_ALLOWED, NOT_SAID)
 _MOST_PLACES: Final = 5
 
 
-def questions(
-    operator: Operator, *, downloads: bool, namespaces: tuple[str, ...] = ()
-) -> Iterator[tuple[Need, str, str]]:
-    """Each need with a verb, and a namespace in which it has to hold; empty: in all.
+def permissions(operator: Operator, *, downloads: bool, namespaces: tuple[str, ...] = ()) -> Iterator[Grant]:
+    """What has to be granted, and is not asked for yet.
 
     downloads: whether a service has its models brought into a claim. namespaces: those of services.
     """
     for need in NEEDS:
-        if (need.downloads and not downloads) or (need.leading and operator.lease is None):
+        if (need.downloads and not downloads) or (need.leading and not operator.leases):
             continue
-        named = replace(need, name=operator.lease[1]) if need.reach is Reach.LEASE and operator.lease else need
-        for place in _places(need, operator, namespaces):
-            for verb in need.verbs:
-                yield named, verb, place
+        names = operator.leases if need.reach is Reach.LEASE else (need.name,)
+        for name, place in product(names, _places(need, operator, namespaces)):
+            yield from (Grant(replace(need, name=name), verb, place) for verb in need.verbs)
 
 
 def _places(need: Need, operator: Operator, namespaces: tuple[str, ...]) -> tuple[str, ...]:
@@ -58,44 +41,95 @@ def _places(need: Need, operator: Operator, namespaces: tuple[str, ...]) -> tupl
             return (both or operator.namespaces)[:_MOST_PLACES] or ("",)
 
 
-def downloading(picture: Picture) -> bool:
-    """Whether any service has its models brought into a claim."""
-    return any(each.downloads for each in services(picture))
-
-
-def check(picture: Picture) -> Iterator[Finding]:
+def check(snapshot: Snapshot) -> Iterator[Finding]:
     """Lacking permissions, one finding for each resource and namespace."""
-    found = operators(picture.operators)
-    if not found:
+    operator = first_operator(snapshot.operators)
+    if operator is None:
         return
-    account = f"system:serviceaccount:{found[0].namespace}:{found[0].account}"
-    refused: dict[tuple[Need, str], list[str]] = {}
-    for grant in picture.grants:
+    refused: dict[tuple[Need, str], list[Grant]] = {}
+    for grant in snapshot.grants:
         if grant.allowed is False:
-            refused.setdefault((grant.need, grant.namespace), []).append(grant.verb)
-    for (need, namespace), verbs in refused.items():
-        yield _lacking(need, namespace, verbs, account)
-    if picture.reviews is not None and picture.reviews.unread:
-        yield _unsaid(picture.grants, account)
+            refused.setdefault((replace(grant.need, name=""), grant.namespace), []).append(grant)
+    for grants in refused.values():
+        yield _lacking(grants, operator.user)
+    if snapshot.reviews is not None and snapshot.reviews.unread:
+        yield _unknown(snapshot.grants, operator.user)
 
 
-def _lacking(need: Need, namespace: str, verbs: list[str], account: str) -> Finding:
+def _lacking(refused: list[Grant], account: str) -> Finding:
+    """What is refused about one resource in one namespace; by name where the permission is for single objects."""
+    need, namespace = refused[0].need, refused[0].namespace
+    verbs = ", ".join(dict.fromkeys(each.verb for each in refused))
+    names = ", ".join(dict.fromkeys(each.need.name for each in refused))
     where = f"in namespace {namespace}" if namespace else "in the whole cluster"
-    full = f"{need.resource}.{need.group}" if need.group else need.resource
-    what = f"{account} may not {', '.join(verbs)} {full} {where}, so {need.lost}"
-    main, _, part = full.partition("/")
-    asked = main if not part else f"{need.resource.partition('/')[0]}.{need.group}".rstrip(".")
-    flag = f" --subresource={need.resource.partition('/')[2]}" if part else ""
+    resource, _, part = need.resource.partition("/")
+    full = f"{need.resource}.{need.group}".rstrip(".")
+    what = f"{account} may not {verbs} {f'{full} {names}'.rstrip()} {where}, so {need.lost}"
+    target = f"{resource}.{need.group}".rstrip(".") + (f"/{need.name}" if need.name else "")
+    target += f" --subresource={part}" if part else ""
     place = f"-n {namespace}" if namespace else "-A"
     fix = (
         "apply the operator's ClusterRoles and bindings again (manifests/operator/rbac.yaml, or the Helm chart); "
-        f"kubectl auth can-i {verbs[0]} {asked}{flag} {place} --as={account} tells when it is done"
+        f"kubectl auth can-i {refused[0].verb} {target} {place} --as={account} tells when it is done"
     )
-    return NOT_ALLOWED.found(account, what, fix)
+    return finding("NotAllowed", account, what, fix)
 
 
-def _unsaid(grants: tuple[Grant, ...], account: str) -> Finding:
+def _unknown(grants: tuple[Grant, ...], account: str) -> Finding:
     open_ones = sum(each.allowed is None for each in grants)
     what = f"{open_ones} of {len(grants)} permissions of {account} could not be asked for"
     fix = "ask whoever administers the cluster for verbs [create] on subjectaccessreviews.authorization.k8s.io"
-    return NOT_SAID.found(account, what, fix)
+    return finding("PermissionsUnknown", account, what, fix)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Roles:
+    """ClusterRoles and ClusterRoleBindings of a cluster. Roles of single namespaces are not among them."""
+
+    roles: Answer
+    bindings: Answer
+
+    def allow(self, operator: Operator, need: Need, verb: str) -> bool | None:
+        """Whether a ClusterRole does. None where a Role of a namespace may, or not everything could be read."""
+        if not self.roles.complete or not self.bindings.complete:
+            return None
+        if any(_allows(rule, need, verb) for rule in self._rules(operator)):
+            return True
+        whole = need.reach is Reach.CLUSTER or (need.reach is Reach.SERVICES and not operator.namespaces)
+        return False if whole else None
+
+    def _rules(self, operator: Operator) -> Iterator[Untrusted]:
+        bound = {
+            binding.of("roleRef", "name").text
+            for binding in self.bindings.items
+            if any(_is(subject, operator) for subject in binding.of("subjects").items)
+        }
+        for role in self.roles.items:
+            if role.of("metadata", "name").text in bound:
+                yield from role.of("rules").items
+
+
+def groups_of(namespace: str) -> tuple[str, ...]:
+    """The groups of every service account of a namespace."""
+    return "system:serviceaccounts", f"system:serviceaccounts:{namespace}", "system:authenticated"
+
+
+def _is(subject: Untrusted, operator: Operator) -> bool:
+    kind, name = subject.of("kind").text, subject.of("name").text
+    if kind == "Group":
+        return name in groups_of(operator.namespace)
+    if kind == "User":
+        return name == operator.user
+    return kind == "ServiceAccount" and (subject.of("namespace").text, name) == (operator.namespace, operator.account)
+
+
+def _allows(rule: Untrusted, need: Need, verb: str) -> bool:
+    names = rule.of("resourceNames").texts
+    groups = [each.text for each in rule.of("apiGroups").items]
+    resources, verbs = rule.of("resources").texts, rule.of("verbs").texts
+    return (
+        ("*" in groups or need.group in groups)
+        and ("*" in resources or need.resource in resources)
+        and ("*" in verbs or verb in verbs)
+        and (not names or need.name in names)
+    )

@@ -1,110 +1,104 @@
-"""The services themselves: what their own conditions say is wrong."""
+"""The services: the runtimes that they name, with an image that nodes can pull, and what their own conditions say."""
 
 from collections.abc import Iterator
 from datetime import timedelta
 from typing import Final
 
-from specdec_operator.cli.found import Found
-from specdec_operator.doctor.finding import Area, Finding, Kind, Severity
-from specdec_operator.doctor.picture import Picture
-from specdec_operator.doctor.services import Service, services
+from specdec_engine.accelerators import Accelerator
+from specdec_operator.display.untrusted import Untrusted
+from specdec_operator.doctor.finding import Finding, finding
+from specdec_operator.doctor.objects import Service, engine_of, runtime_of, services
+from specdec_operator.doctor.snapshot import Answer, Snapshot
+from specdec_operator.observe.pods import ENGINE_CONTAINER
 
+OURS: Final = tuple(f"specdec-{each.value}" for each in Accelerator)
+APPLY: Final = "kubectl apply -k manifests/runtimes, or switch the chart's runtimes on"
 _SOON: Final = timedelta(seconds=60)
 """In which a running operator has looked at a new service."""
-
-UNSEEN: Final = Kind(
-    id="ServiceUnseen",
-    area=Area.SERVICES,
-    severity=Severity.FIX,
-    when="a service has had no status for a minute",
-    why="no operator acts on it",
-)
-BEHIND: Final = Kind(
-    id="ServiceBehind",
-    area=Area.SERVICES,
-    severity=Severity.LOOK,
-    when="the status is about an older spec",
-    why="the newest spec is not acted on yet",
-)
-UNREADABLE: Final = Kind(
-    id="ServiceUnreadable",
-    area=Area.SERVICES,
-    severity=Severity.LOOK,
-    when="this command cannot read the spec",
-    why="it is of another release, so its claims, devices and runtime are not looked at",
-)
-STALLED: Final = Kind(
-    id="ServiceStalled",
-    area=Area.SERVICES,
-    severity=Severity.FIX,
-    when="condition Stalled is True",
-    why="the operator waits for somebody to change something",
-)
-UNSTAGED: Final = Kind(
-    id="ArtifactsNotStaged",
-    area=Area.SERVICES,
-    severity=Severity.FIX,
-    when="condition ArtifactsStaged is False, for another reason than work under way",
-    why="its pods do not start",
-)
-ROLLED_BACK: Final = Kind(
-    id="ServiceRolledBack",
-    area=Area.SERVICES,
-    severity=Severity.LOOK,
-    when="condition RolledBack is True",
-    why="it answers without its speculation, at the plain price",
-)
-KINDS: Final = (UNSEEN, BEHIND, UNREADABLE, STALLED, UNSTAGED, ROLLED_BACK)
 _BUSY: Final = frozenset({"Staging", "Downloading"})
 
 
-def condition(service: Service, kind: str) -> Found:
-    """A condition of its status; empty where it is not there."""
-    every = service.found.of("status", "conditions").items
-    return next((each for each in every if each.of("type").text == kind), Found())
-
-
-def check(picture: Picture) -> Iterator[Finding]:
-    """Everything that the services say themselves."""
-    for service in services(picture):
+def check(snapshot: Snapshot) -> Iterator[Finding]:
+    """Everything about runtimes, one finding for each however many services name it; and what services say."""
+    every = services(snapshot)
+    of_runtimes: dict[tuple[str, str], Finding] = {}
+    for found in (found for each in every if each.spec is not None for found in _runtime(each, snapshot)):
+        of_runtimes.setdefault((found.kind.id, found.about), found)
+    yield from of_runtimes.values()
+    names = {each.of("metadata", "name").text for each in snapshot.runtimes.items}
+    readable = any(each.spec is not None for each in every)
+    if not readable and snapshot.services.complete and _is_known(snapshot.runtimes) and not names & {*OURS}:
+        yield finding("NoRuntimes", "", f"none of {', '.join(OURS)} is there", APPLY)
+    for service in every:
         if service.spec is None:
             what = f"the spec of service {service.about} is not one that this command knows"
-            yield UNREADABLE.found(service.about, what, "use the specdec of the operator's release")
-        yield from _seen(service, picture)
-        yield from _said(service)
+            yield finding("ServiceUnreadable", service.about, what, "use the specdec of the operator's release")
+        yield from _observed(service, snapshot)
+        yield from _conditions(service)
 
 
-def _seen(service: Service, picture: Picture) -> Iterator[Finding]:
-    meta, status = service.found.of("metadata"), service.found.of("status")
-    made, told = meta.of("creationTimestamp").time, status.of("observedGeneration").whole
-    if not status.there or (told or 0) < 0:
-        if made is None or picture.now - made > _SOON:
+def _is_known(answer: Answer) -> bool:
+    return answer.complete and not answer.missing
+
+
+def _runtime(service: Service, snapshot: Snapshot) -> Iterator[Finding]:
+    runtime = runtime_of(service, snapshot)
+    if runtime is None:
+        yield from _missing(service, snapshot)
+        return
+    image = (service.spec.engine.image if service.spec else None) or engine_of(runtime).of("image").text
+    place = runtime.of("metadata", "namespace").text
+    kind, option = ("servingruntime", f" -n {place}") if place else ("clusterservingruntime", "")
+    edit = f"kubectl edit {kind} {service.runtime}{option}"
+    if runtime.of("spec", "disabled").flag:
+        what = f"runtime {service.runtime} of service {service.about} is switched off"
+        yield finding("RuntimeDisabled", service.runtime, what, f"{edit}: remove spec.disabled")
+    if not image:
+        what = f"runtime {service.runtime} of service {service.about} has no image in {ENGINE_CONTAINER}"
+        yield finding("RuntimeWithoutImage", service.runtime, what, f"{edit}, or set spec.engine.image")
+    elif "/" not in image:
+        what = f"the image of runtime {service.runtime} is {image}"
+        fix = f"push it to your registry and {edit}, or load it onto every node"
+        yield finding("RuntimeImageLocal", service.runtime, what, fix)
+
+
+def _missing(service: Service, snapshot: Snapshot) -> Iterator[Finding]:
+    here = [each.runtimes for each in snapshot.spaces if each.name == service.namespace]
+    if _is_known(snapshot.runtimes) and all(each.complete for each in here):
+        what = f"service {service.about} has the runtime {service.runtime}, which is not there"
+        fix = APPLY if service.runtime in OURS else "make that runtime, or correct spec.engine.runtime"
+        yield finding("RuntimeMissing", service.runtime, what, fix)
+
+
+def _observed(service: Service, snapshot: Snapshot) -> Iterator[Finding]:
+    meta, status = service.body.of("metadata"), service.body.of("status")
+    made, observed = meta.of("creationTimestamp").time, status.of("observedGeneration").whole
+    if not status.there or (observed or 0) < 0:
+        if made is None or snapshot.now - made > _SOON:
             fix = "look at the operator's log; SPECDEC_NAMESPACES may leave its namespace out"
-            yield UNSEEN.found(service.about, f"no operator has looked at service {service.about}", fix)
-    elif told is not None and told < (meta.of("generation").whole or 0):
-        what = f"service {service.about} is at generation {meta.of('generation').text}, its status at {told}"
-        yield BEHIND.found(service.about, what, f"wait, then {_status(service)}")
+            yield finding("ServiceUnseen", service.about, f"no operator has looked at service {service.about}", fix)
+    elif observed is not None and observed < (meta.of("generation").whole or 0):
+        what = f"service {service.about} is at generation {meta.of('generation').text}, its status at {observed}"
+        yield finding("ServiceBehind", service.about, what, f"wait, then {_status(service)}")
 
 
-def _said(service: Service) -> Iterator[Finding]:
-    for kind, name, bad in ((STALLED, "Stalled", "True"), (ROLLED_BACK, "RolledBack", "True")):
-        found = condition(service, name)
-        if found.of("status").text == bad:
-            yield kind.found(service.about, _words(service, found), _fix(service, kind))
-    staged = condition(service, "ArtifactsStaged")
+def _conditions(service: Service) -> Iterator[Finding]:
+    stalled, rolled_back = service.condition("Stalled"), service.condition("RolledBack")
+    staged = service.condition("ArtifactsStaged")
+    if stalled.of("status").text == "True":
+        fix = f"correct what it names; {_status(service)}"
+        yield finding("ServiceStalled", service.about, _says(service, stalled), fix)
+    if rolled_back.of("status").text == "True":
+        fix = f"{_status(service)}, then specdec retry {service.name} -n {service.namespace}"
+        yield finding("ServiceRolledBack", service.about, _says(service, rolled_back), fix)
     if staged.of("status").text == "False" and staged.of("reason").text not in _BUSY:
-        yield UNSTAGED.found(service.about, _words(service, staged), _status(service))
+        yield finding("ArtifactsNotStaged", service.about, _says(service, staged), _status(service))
 
 
-def _words(service: Service, found: Found) -> str:
-    return f"service {service.about} is {found.of('type').text}={found.of('status').text}, " + (
-        f"{found.of('reason').text}: {found.of('message').text.rstrip('.')}"
-    )
-
-
-def _fix(service: Service, kind: Kind) -> str:
-    retry = f"specdec retry {service.name} -n {service.namespace}"
-    return f"{_status(service)}, then {retry}" if kind is ROLLED_BACK else f"correct what it names; {_status(service)}"
+def _says(service: Service, condition: Untrusted) -> str:
+    state = f"{condition.of('type').text}={condition.of('status').text}"
+    why = f"{condition.of('reason').text}: {condition.of('message').text.rstrip('.')}"
+    return f"service {service.about} is {state}, {why}"
 
 
 def _status(service: Service) -> str:

@@ -1,5 +1,6 @@
-"""All checks over a picture."""
+"""All checks over a snapshot; and what the user may not read, or what did not answer, which is never passed over."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
@@ -9,30 +10,18 @@ from specdec_operator.doctor import (
     check_devices,
     check_kserve,
     check_metrics,
+    check_namespaces,
     check_operator,
-    check_runtimes,
-    check_seen,
     check_services,
-    check_spaces,
 )
-from specdec_operator.doctor.finding import Area, Finding, Kind, Severity
-from specdec_operator.doctor.operators import operators
-from specdec_operator.doctor.picture import Picture
+from specdec_operator.doctor.finding import Area, Finding, Severity, finding
+from specdec_operator.doctor.objects import operators
+from specdec_operator.doctor.snapshot import Answer, Snapshot
 
 _CHECKS: Final = (
-    check_kserve,
-    check_crd,
-    check_operator,
-    check_access,
-    check_runtimes,
-    check_devices,
-    check_metrics,
-    check_spaces,
-    check_services,
-    check_seen,
+    *(check_kserve, check_crd, check_operator, check_access),
+    *(check_devices, check_metrics, check_namespaces, check_services),
 )
-KINDS: Final[tuple[Kind, ...]] = tuple(kind for each in _CHECKS for kind in each.KINDS)
-"""Everything that can be found, in the order in which it is looked for."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,17 +38,48 @@ class Examined:
 
     def state(self, area: Area) -> str:
         """`fine`, or the worst severity of an area."""
-        found = {each.kind.severity for each in self.findings if each.kind.area is area}
+        severities = {each.kind.severity for each in self.findings if each.area is area}
         if area in self.dark:
-            found.add(Severity.UNKNOWN)
-        return next((each.value for each in Severity if each in found), "fine")
+            severities.add(Severity.UNKNOWN)
+        return next((each.value for each in Severity if each in severities), "fine")
 
 
-def examine(picture: Picture) -> Examined:
+def examine(snapshot: Snapshot) -> Examined:
     """Every finding, by area and then as the checks found it."""
-    found = [finding for check in _CHECKS for finding in check.check(picture)]
-    order = list(Area)
-    dark = {area for look in picture.looks() if look.unread or look.cut for area in look.question.serves}
-    if not operators(picture.operators):
+    findings = [found for check in _CHECKS for found in check.check(snapshot)] + [*_unread(snapshot)]
+    dark = {area for answer in snapshot.answers() if answer.unread or answer.cut for area in answer.query.serves}
+    if not operators(snapshot.operators):
         dark |= {Area.PERMISSIONS, Area.METRICS}
-    return Examined(findings=tuple(sorted(found, key=lambda each: order.index(each.kind.area))), dark=frozenset(dark))
+    findings.sort(key=lambda each: [*Area].index(each.area))
+    return Examined(findings=tuple(findings), dark=frozenset(dark))
+
+
+def _unread(snapshot: Snapshot) -> Iterator[Finding]:
+    """One finding for each verb and resource that could not be read, with the places."""
+    alike: dict[tuple[str, str, bool, bool], list[Answer]] = {}
+    for answer in snapshot.answers():
+        if (answer.unread or answer.cut) and answer is not snapshot.reviews:
+            key = answer.query.verb, answer.query.resource, answer.forbidden, bool(answer.unread)
+            alike.setdefault(key, []).append(answer)
+    for answers in alike.values():
+        yield _finding(answers)
+    if snapshot.more_spaces:
+        what = f"{snapshot.more_spaces} namespaces of services were not looked at"
+        yield finding("NotAllRead", "", what, "specdec doctor -n NAMESPACE looks at one", area=Area.NAMESPACES)
+
+
+def _finding(answers: list[Answer]) -> Finding:
+    first, query = answers[0], answers[0].query
+    places = sorted({each.query.place for each in answers if each.query.place})
+    more = f" and {len(places) - 3} more" if len(places) > 3 else ""
+    things = query.resource + (f" in {', '.join(places[:3])}{more}" if places else "")
+    if not first.unread:
+        kind, what = "NotAllRead", f"only the first {len(first.items)} {things} were looked at"
+        fix = "specdec doctor -n NAMESPACE looks at less"
+    elif first.forbidden:
+        kind, what = "NotReadable", f"you may not {query.verb} {things}"
+        fix = f"ask whoever administers the cluster for verbs [{query.verb}] on {things}"
+    else:
+        kind, what = "NotAnswered", f"{things} could not be read ({first.unread})"
+        fix = "run specdec doctor again, or look at the API server"
+    return finding(kind, query.resource, what, fix, area=query.serves[0])

@@ -13,8 +13,8 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Final, TypeAlias
 
 from specdec_operator import names
+from specdec_operator.api.spec import Owner, owner_reference
 from specdec_operator.errors import Invalid
-from specdec_operator.serving.owner import Owner, owner_reference
 from specdec_operator.staging.artifacts import claim_name
 from specdec_operator.staging.layout import Download
 
@@ -22,11 +22,10 @@ Json = Mapping[str, Any]
 Manifest: TypeAlias = dict[str, Any]
 
 _PARTS: Final = (
-    "staging/words",
-    "downloads/fetch_failure",
-    "downloads/fetch_check",
-    "downloads/fetch_claim",
-    "downloads/fetch",
+    "staging/failure_reasons",
+    "downloads/program/failure",
+    "downloads/program/claim",
+    "downloads/program/fetch",
 )
 _LONGEST_NAME: Final = 63
 """Characters: the name is also a label of the Job's pods."""

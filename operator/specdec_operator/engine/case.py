@@ -44,3 +44,17 @@ class Case:
     args: Json = field(default_factory=lambda: _NOTHING)
     env: Mapping[str, str] = field(default_factory=lambda: _NOTHING)
     packages: frozenset[str] | None = frozenset()
+
+    def size(self, flag: str, default: int = 1) -> int:
+        """A flag that is a whole number; the default where it is 0, absent or something else."""
+        value = self.args.get(flag)
+        return value if isinstance(value, int) and not isinstance(value, bool) and value else default
+
+    def switched(self, flag: str) -> bool:
+        """Whether a switch is explicitly on."""
+        return self.args.get(flag) is True
+
+    def part(self, flag: str, key: str) -> Any:
+        """A value inside a flag that takes an object; None where it is not there."""
+        value = self.args.get(flag)
+        return value.get(key) if isinstance(value, dict) else None

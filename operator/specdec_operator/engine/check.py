@@ -3,74 +3,58 @@
 from collections.abc import Callable, Iterator
 from typing import Final
 
-from specdec_operator.engine import argv
 from specdec_operator.engine.case import Case
-from specdec_operator.engine.rule import Finding, Rule
+from specdec_operator.engine.resolve import Resolved, resolve
+from specdec_operator.engine.rule import Finding, engine_rules
 from specdec_operator.engine.rules import (
     ascend,
-    command,
-    context,
-    folders,
+    cpu,
+    features,
+    flags_and_keys,
     heads,
-    hidden_states,
-    keys,
-    lookup,
     methods,
-    parallel,
-    platform,
-    predicting,
-    quantization,
-    running,
+    model_folders,
+    model_runner,
+    parallelism,
     sampling,
-    schedule,
     scheduling,
-    serving,
-    slots,
     tokens,
-    versions,
-    vocabulary,
-)
-from specdec_operator.engine.settled import Settled, settle
-
-_Topic = Callable[[Settled], Iterator[Finding]]
-
-_TOPICS: Final[tuple[tuple[_Topic, tuple[Rule, ...]], ...]] = tuple(
-    (topic.check, topic.RULES)
-    for topic in (
-        versions,
-        command,
-        keys,
-        methods,
-        folders,
-        quantization,
-        tokens,
-        lookup,
-        hidden_states,
-        parallel,
-        context,
-        sampling,
-        vocabulary,
-        heads,
-        predicting,
-        slots,
-        scheduling,
-        running,
-        schedule,
-        serving,
-        platform,
-        ascend,
-    )
+    vocabulary_and_context,
 )
 
-RULES: Final[tuple[Rule, ...]] = (*argv.RULES, *(rule for _, rules in _TOPICS for rule in rules))
-"""Every rule, in the order in which the engine looks."""
+CHECKS: Final[tuple[Callable[[Resolved], Iterator[Finding]], ...]] = (
+    flags_and_keys.versions,
+    flags_and_keys.flags,
+    flags_and_keys.keys,
+    methods.methods,
+    model_folders.folders,
+    model_folders.quantization,
+    tokens.number,
+    methods.lookups,
+    methods.hidden_states,
+    parallelism.check,
+    vocabulary_and_context.context_length,
+    sampling.check,
+    vocabulary_and_context.vocabulary,
+    heads.heads,
+    heads.mtp,
+    scheduling.batch_slots,
+    scheduling.async_scheduling,
+    model_runner.check,
+    tokens.schedule,
+    features.check,
+    cpu.check,
+    ascend.check,
+)
+"""In the order in which the engine looks."""
+RULES: Final = tuple(engine_rules().values())
 
 
 def check(case: Case) -> tuple[Finding, ...]:
     """Every rule that the case breaks, in the order in which the engine would look. Never raises.
 
-    Rules about facts that are not known find nothing. A command line's own faults are found by `argv.read`.
+    Rules about what is not known find nothing. A command line's own faults are found by `command_line.read`.
     """
-    settled = settle(case)
-    found = (each for topic, _ in _TOPICS for each in topic(settled))
-    return tuple(each for each in found if each.rule.holds(case.build))
+    resolved = resolve(case)
+    findings = (finding for each in CHECKS for finding in each(resolved))
+    return tuple(finding for finding in findings if finding.rule.holds(case.build))

@@ -1,72 +1,144 @@
-"""The server's flags as numbers, and the defaults that the engine fills in where they do not depend on the device."""
+"""vLLM's flags as the operator writes them, and what a spec may not say to the engine: flags that are the operator's,
+and templates of KServe's.
+"""
 
+import functools
+import json
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from specdec_operator.engine.case import Case
-from specdec_operator.engine.facts import Facts
-from specdec_operator.engine.version import Flavor
+from specdec_operator.engine.tables import cell_words, table
+from specdec_operator.errors import Invalid
 
-_CPU_TOKENS: Final = 2048
-_CPU_REQUESTS: Final = 128
-_LONG_CONTEXT: Final = "VLLM_ALLOW_LONG_MAX_MODEL_LEN"
-
-
-def size(case: Case, name: str, default: int = 1) -> int | None:
-    """A whole number among the flags; None where something else stands there."""
-    value = case.args.get(name, default)
-    return value if isinstance(value, int) and not isinstance(value, bool) else None
-
-
-def switched(case: Case, name: str) -> bool:
-    """Whether a switch is explicitly on."""
-    return case.args.get(name) is True
+FLAGS: Final = (
+    ("tensorParallelSize", "tensor_parallel_size"),
+    ("pipelineParallelSize", "pipeline_parallel_size"),
+    ("dataParallelSize", "data_parallel_size"),
+    ("maxModelLen", "max_model_len"),
+    ("maxNumSeqs", "max_num_seqs"),
+    ("gpuMemoryUtilization", "gpu_memory_utilization"),
+    ("enforceEager", "enforce_eager"),
+)
+"""Field below spec.engine, flag by its Python name; in the order in which they are rendered."""
 
 
-def part(case: Case, name: str, key: str) -> Any:
-    """A value inside a flag that takes an object; None where it is not there."""
-    value = case.args.get(name)
-    return value.get(key) if isinstance(value, dict) else None
+def option(name: str) -> str:
+    """A flag by its Python name as it is written: `--max-num-seqs`."""
+    return f"--{name.replace('_', '-')}"
 
 
-def world(case: Case) -> int:
-    """Tensor parallel size times pipeline parallel size."""
-    return (size(case, "tensor_parallel_size") or 1) * (size(case, "pipeline_parallel_size") or 1)
+OWNED_FLAGS: Final = (
+    *("--model", "--served-model-name", "--port"),
+    *("--speculative-config", "--spec-method", "--spec-model", "--spec-tokens"),
+    *sorted((option(flag) for _, flag in FLAGS), key=lambda flag: flag != "--gpu-memory-utilization"),
+    "--config",
+)
+"""Flags that the operator renders from fields of the spec, or that would hide others, and so refuses in engine.args."""
+_OF_CONTAINER: Final = ("model", "speculation", "engine", "resources")
+_TEMPLATE: Final = "{{"
 
 
-def context(case: Case, target: Facts | None) -> int | None:
-    """The longest sequence of the target in tokens: what was asked for, or what its config allows."""
-    asked = size(case, "max_model_len", 0)
-    if asked is not None and asked > 0:
-        return asked
-    return target.context if target is not None else None
+@functools.cache
+def _spellings() -> tuple[str, ...]:
+    """The owned flags in every way to write one: with their short names, and switched off."""
+    short = (f"-{short}" for short, name in table("flags")["short"].items() if option(name) in OWNED_FLAGS)
+    switches = (
+        option(f"no_{name}") for name in cell_words(table("flags")["kinds"]["bool"]) if option(name) in OWNED_FLAGS
+    )
+    return (*OWNED_FLAGS, *switches, *short)
 
 
-def allows_long_context(case: Case) -> bool:
-    """Whether the engine was told to believe a longer context than the config's."""
-    return case.env.get(_LONG_CONTEXT, "0") not in ("", "0")
+def kind(name: str) -> str:
+    """What the table says of a flag's value: bool, int, float, json or list; empty where it says nothing."""
+    return next((kind for kind, names in table("flags")["kinds"].items() if name in cell_words(names)), "")
 
 
-def batch_tokens(case: Case, target: Facts | None) -> int | None:
-    """max_num_batched_tokens; None where it depends on the device."""
-    asked = size(case, "max_num_batched_tokens", 0)
-    if asked:
-        return asked
-    if case.build.flavor is not Flavor.VLLM_CPU:
-        return None
-    tokens, longest = _CPU_TOKENS * world(case), context(case, target)
-    if longest is None:
-        return tokens
-    if case.args.get("enable_chunked_prefill") is False:
-        tokens = max(tokens, longest)
-    return min(tokens, longest * (size(case, "max_num_seqs", 0) or _CPU_REQUESTS * world(case)))
+def refuse_owned(args: Sequence[str]) -> None:
+    """Raises Invalid for flags that the operator renders itself.
+
+    The engine takes short names, underscores, dotted keys and beginnings of a name for them too, and Kubernetes puts
+    values of variables in, which is more than the CRD's rule says.
+    """
+    for index, arg in enumerate(args):
+        if objection := _objection(arg, args[index - 1] if index else None):
+            raise Invalid(f"spec.engine.args[{index}]", arg, objection)
 
 
-def requests(case: Case, target: Facts | None) -> int | None:
-    """max_num_seqs; None where it depends on the device."""
-    asked = size(case, "max_num_seqs", 0)
-    if asked:
-        return asked
-    tokens = batch_tokens(case, target)
-    if case.build.flavor is not Flavor.VLLM_CPU or tokens is None:
-        return None
-    return min(_CPU_REQUESTS * world(case), tokens)
+def refuse_templates(spec: Mapping[str, Any]) -> None:
+    """Raises Invalid for text of the engine's container that KServe would expand as a template."""
+    for part in _OF_CONTAINER:
+        for path, text in _texts(spec.get(part), f"spec.{part}"):
+            if _TEMPLATE in text:
+                raise Invalid(path, text, "KServe expands {{ }} as a template; write it without")
+
+
+def _objection(arg: str, before: str | None) -> str:
+    """What is to be said against one word of the line; empty where nothing is."""
+    flag = arg.partition("=")[0]
+    if not arg.startswith("-"):
+        return _objection_to_value(arg, before)
+    if "$(" in flag:
+        return "Kubernetes would put the name of a flag together; write it out"
+    name = flag.partition(".")[0]
+    name = name.replace("_", "-") if name.startswith("--") else name
+    if name in _spellings():
+        return "the operator renders this flag from the spec; use its field"
+    if not _is_flag(name) and (short := next((each for each in _spellings() if each.startswith(name)), "")):
+        return f"the engine takes it for {short}, which the operator renders from the spec; write names out"
+    return ""
+
+
+def _objection_to_value(arg: str, before: str | None) -> str:
+    """Of a word that is no flag: it must be the value of the one before, and nothing that becomes a flag."""
+    if before is None or (before.startswith("-") and ("=" in before or _is_switch(before))):
+        return "this is no flag, and no value of one; write --flag=value"
+    if "$(" in arg:
+        return "Kubernetes puts a value in, which may be a flag; write --flag=$(NAME)"
+    return ""
+
+
+def _is_flag(name: str) -> bool:
+    """Whether some release has a flag of just this name."""
+    bare = name.lstrip("-")
+    return bare in table("flags")["short"] or any(
+        bare.replace("-", "_") in cell_words(cell) for cell in table("flags")["flags"].values()
+    )
+
+
+def _is_switch(flag: str) -> bool:
+    return kind(flag.lstrip("-").replace("-", "_").removeprefix("no_")) == "bool"
+
+
+def _texts(value: Any, path: str) -> Iterator[tuple[str, str]]:
+    """Every text in a value, keys too, with its path."""
+    match value:
+        case str():
+            yield path, value
+        case dict():
+            for key, inner in value.items():
+                yield f"{path}.{key}", f"{key}"
+                yield from _texts(inner, f"{path}.{key}")
+        case list():
+            for index, inner in enumerate(value):
+                yield from _texts(inner, f"{path}[{index}]")
+
+
+def flag_text(name: str, value: Any) -> str:
+    """A flag as it is written: `--max-num-seqs=8`, `--enforce-eager`, `--no-enable-prefix-caching`, objects as JSON."""
+    flag = option(name)
+    match value:
+        case True:
+            return flag
+        case False:
+            return f"--no-{flag.removeprefix('--')}"
+        case float():
+            return f"{flag}={value:g}"
+        case dict() | list():
+            return f"{flag}={compact(value)}"
+        case _:
+            return f"{flag}={value}"
+
+
+def compact(value: Any) -> str:
+    """JSON with sorted keys and no blanks, so that equal requests render equally."""
+    return json.dumps(value, sort_keys=True, separators=(",", ":"))

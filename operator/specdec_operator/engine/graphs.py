@@ -1,4 +1,4 @@
-"""Which batches an NPU captures as graphs, where its engine's own choice misses the fullest one or takes too many.
+"""Which batches an NPU captures as graphs where its engine's own choice misses the fullest one or takes too many.
 
 A batch of n requests verifies n * (1 + K) tokens. One that is longer than the largest graph runs without, slower.
 """
@@ -9,9 +9,9 @@ from typing import Any, Final
 from specdec_operator.engine.case import Json
 from specdec_operator.engine.version import Build, Flavor, Version
 
-FLAG: Final = "compilation_config"
+_FLAG: Final = "compilation_config"
 _USERS: Final = frozenset(
-    (FLAG, "cudagraph_capture_sizes", "max_cudagraph_capture_size", "cuda_graph_sizes", "optimization_level")
+    (_FLAG, "cudagraph_capture_sizes", "max_cudagraph_capture_size", "cuda_graph_sizes", "optimization_level")
 )
 """Flags with which users choose graphs themselves."""
 _LARGEST: Final = 512
@@ -31,7 +31,7 @@ def graph_flags(build: Build, flags: Json, config: Json, users: Json) -> Iterato
     if build.flavor is not Flavor.VLLM_ASCEND or chosen or "num_speculative_tokens_per_batch_size" in config:
         return
     if requests and tokens and (sizes := capture_sizes(build, requests=requests, tokens=tokens)):
-        yield FLAG, {"cudagraph_capture_sizes": sizes}
+        yield _FLAG, {"cudagraph_capture_sizes": sizes}
 
 
 def capture_sizes(build: Build, *, requests: int, tokens: int) -> list[int]:

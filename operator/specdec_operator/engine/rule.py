@@ -1,8 +1,13 @@
-"""What a rule is, and what it found."""
+"""What a rule is, how one is written down, and what it found."""
 
+import functools
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from types import ModuleType
+from typing import Any, Final
 
+from specdec_operator.engine.tables import table
 from specdec_operator.engine.version import Build, Flavor, holds
 
 
@@ -62,11 +67,46 @@ class Finding:
     message: str
 
 
-def engine_accepts(findings: tuple[Finding, ...]) -> bool:
-    """Whether the engine's own configuration code would accept it."""
-    return not any(each.rule.severity is Severity.REFUSED and not each.rule.stricter for each in findings)
+def rules_in(*modules: ModuleType) -> tuple[Rule, ...]:
+    """Every rule that these modules declare, in the order in which they do."""
+    return tuple(each for module in modules for each in vars(module).values() if isinstance(each, Rule))
 
 
 def deployable(findings: tuple[Finding, ...]) -> bool:
     """Whether this project would deploy it."""
     return not any(each.rule.severity is Severity.REFUSED for each in findings)
+
+
+@functools.cache
+def engine_rules() -> Mapping[str, Rule]:
+    """Every rule about engines by its id, in the order in which the engine looks; from the table."""
+    rows = {name: row for rows in table("rules")["rules"].values() for name, row in rows.items()}
+    return {name: _rule(name, **row) for name, row in rows.items()}
+
+
+def _rule(name: str, *, severity: str, flavors: Sequence[str] = (), **more: Any) -> Rule:
+    return Rule(id=name, severity=Severity(severity), flavors=tuple(map(Flavor, flavors)), **more)
+
+
+def broken(rule: str, field: str, value: object, message: str) -> Finding:
+    """What a rule about engines found, by its id: at which place, which value, and what to do."""
+    return engine_rules()[rule].broken(field, value, message)
+
+
+def at_key(rule: str, key: str, value: object, message: str) -> Finding:
+    """What a rule found at a key of the speculative configuration."""
+    return broken(rule, f"speculative_config.{key}", value, message)
+
+
+def at_flag(rule: str, flag: str, value: object, message: str) -> Finding:
+    """What a rule found at a flag, by its Python name."""
+    return broken(rule, f"args.{flag}", value, message)
+
+
+_LONGEST: Final = 80
+
+
+def shown(value: object) -> str:
+    """A value for a message: as Python writes it, cut where it is long."""
+    text = repr(value)
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."

@@ -3,9 +3,10 @@
 import functools
 import json
 import pathlib
+from collections.abc import Mapping
 from typing import Any, Final
 
-from specdec_operator.engine.version import Version
+from specdec_operator.engine.version import Version, holds
 
 _DATA: Final = pathlib.Path(__file__).parent / "data"
 
@@ -17,12 +18,12 @@ def table(name: str) -> dict[str, Any]:
     return loaded
 
 
-def words(text: str | list[str]) -> list[str]:
+def cell_words(text: str | list[str]) -> list[str]:
     """The entries of a cell: words in one line, or in several."""
     return (text if isinstance(text, str) else " ".join(text)).split()
 
 
-def known(name: str, key: str, entry: str, version: Version) -> bool | None:
+def in_release(name: str, key: str, entry: str, version: Version) -> bool | None:
     """Whether a release has an entry. None where the releases that were read do not tell.
 
     A cell's name has one digit for each release in `versions`: 1 where the entry is there.
@@ -38,9 +39,14 @@ def known(name: str, key: str, entry: str, version: Version) -> bool | None:
     return False if near == {"0"} and before and after else None
 
 
+def row_holds(row: Mapping[str, Any], version: Version) -> bool:
+    """Whether a row of a table is about a version: from its `since` to its `until`, both inclusive."""
+    return holds(version, row.get("since", ""), row.get("until", ""))
+
+
 def entries(name: str, key: str, version: Version) -> list[str]:
     """All entries that a release certainly has, sorted."""
-    return sorted(entry for entry in _marks(name, key) if known(name, key, entry, version))
+    return sorted(entry for entry in _marks(name, key) if in_release(name, key, entry, version))
 
 
 @functools.cache
@@ -53,4 +59,4 @@ def _marks(name: str, path: str) -> dict[str, str]:
     cells: dict[str, Any] = table(name)
     for step in path.split("/"):
         cells = cells[step]
-    return {entry: mark for mark, text in cells.items() for entry in words(text)}
+    return {entry: mark for mark, text in cells.items() for entry in cell_words(text)}

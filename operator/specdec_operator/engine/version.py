@@ -1,9 +1,14 @@
 """Which engine runs: its flavour, and the vLLM version inside it, which is what decides what it accepts."""
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from types import MappingProxyType
 from typing import Final, Self
+
+from specdec_engine.accelerators import Accelerator
+from specdec_operator.errors import Invalid
 
 _TEXT: Final = re.compile(r"v?(\d{1,6})\.(\d{1,6})(?:\.(\d{1,6}))?(?:\.?(?:post|rc)\d{1,6})?(?:\+[\w.]{1,64})?")
 
@@ -27,9 +32,9 @@ class Version:
     @classmethod
     def parse(cls, text: str) -> Self:
         """`0.32.0`, `0.32`, `v0.23.0rc1` -> Version. Raises ValueError for anything else."""
-        if not (found := _TEXT.fullmatch(text)):
+        if not (match := _TEXT.fullmatch(text)):
             raise ValueError(f"{text!r} is no engine version; write it as 0.32.0")
-        major, minor, patch = found.groups()
+        major, minor, patch = match.groups()
         return cls(int(major), int(minor), int(patch or 0))
 
     def __str__(self) -> str:
@@ -58,3 +63,28 @@ class Build:
 
     def __str__(self) -> str:
         return f"{self.flavor} {self.ascend or self.vllm}"
+
+
+IMAGES: Final[Mapping[str, str]] = MappingProxyType({"nvidia": "0.33.0", "ascend": "0.23.0", "cpu": "0.32.0"})
+"""The engine version in this release's runtime images; the same as the extras of pyproject.toml."""
+PACKAGES: Final[Mapping[str, frozenset[str]]] = MappingProxyType(
+    {accelerator: frozenset({"arctic_inference", "specdec_runtime"}) for accelerator in Accelerator}
+)
+"""Optional packages in this release's images (the engines' extras in pyproject.toml)."""
+FLAVORS: Final[Mapping[str, Flavor]] = MappingProxyType(
+    {Accelerator.NVIDIA: Flavor.VLLM, Accelerator.ASCEND: Flavor.VLLM_ASCEND, Accelerator.CPU: Flavor.VLLM_CPU}
+)
+# vllm-ascend, docs/source/community/versioning_policy.md: tags whose vLLM has another number than their own.
+_VLLM_OF_ASCEND: Final = MappingProxyType({Version(0, 14, 0): Version(0, 14, 1)})
+
+
+def build_of(accelerator: str, version: str | None) -> Build:
+    """The engine for `spec.engine.accelerator` and `.version`. Raises Invalid for a version that is none."""
+    flavor = FLAVORS[accelerator]
+    try:
+        parsed = Version.parse(version or IMAGES[accelerator])
+    except ValueError as error:
+        raise Invalid("spec.engine.version", version, str(error)) from error
+    if flavor is Flavor.VLLM_ASCEND:
+        return Build(flavor=flavor, vllm=_VLLM_OF_ASCEND.get(parsed, parsed), ascend=parsed)
+    return Build(flavor=flavor, vllm=parsed)

@@ -5,8 +5,7 @@ from dataclasses import dataclass
 from math import exp, inf, log, sqrt
 from typing import Final
 
-from specdec_operator.guard.moments import Moments, student95
-from specdec_operator.guard.pace import Pace, Paces
+from specdec_operator.guard.statistics import RatioSums, TokenTime, TokenTimes, student95
 
 MOST_LOADS: Final = 11
 """1 to 1024 by powers of two."""
@@ -22,15 +21,15 @@ _LIKE: Final = 0.5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plain:
-    """The plain service at one load. pace: of one pod; its tokens are what was asked of it, not what it could give."""
+    """The plain service at one load. token_time: of one pod; its tokens were asked of it, it could give more."""
 
     load: int
-    pace: Pace
+    token_time: TokenTime
 
     @property
     def known(self) -> bool:
         """Whether it may be compared with."""
-        times = self.pace.times
+        times = self.token_time.times
         return times.blocks >= _FEWEST_BLOCKS and times.of >= FEWEST_REQUESTS
 
 
@@ -53,33 +52,33 @@ class Comparison:
     seconds: float
 
 
-def learnt(baseline: Baseline, paces: Paces) -> Baseline:
+def learnt(baseline: Baseline, token_times: TokenTimes) -> Baseline:
     """The baseline with what one more window of the plain service showed."""
-    known = {each.load: each.pace for each in baseline}
-    for load, pace in paces.items():
-        if pace.times.blocks:
-            known[load] = _faded(known[load], pace.times.blocks).merged(pace) if load in known else pace
-    return tuple(Plain(load=load, pace=known[load]) for load in sorted(known))[:MOST_LOADS]
+    by_load = {each.load: each.token_time for each in baseline}
+    for load, seen in token_times.items():
+        if seen.times.blocks:
+            by_load[load] = _faded(by_load[load], seen.times.blocks).merged(seen) if load in by_load else seen
+    return tuple(Plain(load=load, token_time=by_load[load]) for load in sorted(by_load))[:MOST_LOADS]
 
 
-def _faded(pace: Pace, fresh: int) -> Pace:
+def _faded(known: TokenTime, fresh: int) -> TokenTime:
     """What was known, made to leave room for fresh blocks."""
     blocks = max(1, _MOST_BLOCKS - fresh)
-    if pace.times.blocks <= blocks:
-        return pace
-    share = blocks / pace.times.blocks
-    return Pace(times=pace.times.faded(blocks), tokens=pace.tokens * share, seconds=pace.seconds * share)
+    if known.times.blocks <= blocks:
+        return known
+    share = blocks / known.times.blocks
+    return TokenTime(times=known.times.faded(blocks), tokens=known.tokens * share, seconds=known.seconds * share)
 
 
-def compare(baseline: Baseline, paces: Paces) -> Comparison | None:
+def compare(baseline: Baseline, token_times: TokenTimes) -> Comparison | None:
     """Both sides at the same loads; None where too few requests ran at loads that are known.
 
     Each load counts by the requests that ran at it with speculation, on both sides alike. The interval is that of a
     ratio of two totals by their relative errors (delta method, on the logarithm), with Welch's degrees of freedom.
     """
-    plain = {each.load: each.pace.times for each in baseline if each.known}
-    requests = sum(pace.times.of for pace in paces.values())
-    ours = {load: pace.times for load, pace in paces.items() if load in plain and pace.times.of > 0}
+    plain = {each.load: each.token_time.times for each in baseline if each.known}
+    requests = sum(each.times.of for each in token_times.values())
+    ours = {load: each.times for load, each in token_times.items() if load in plain and each.times.of > 0}
     compared = sum(times.of for times in ours.values())
     if compared < max(FEWEST_REQUESTS, _LIKE * requests):
         return None
@@ -104,7 +103,7 @@ Error = tuple[float, int]
 """Relative variance of a total, and its degrees of freedom."""
 
 
-def _relative(moments: Iterable[Moments], total: float) -> Error:
+def _relative(moments: Iterable[RatioSums], total: float) -> Error:
     """Of our own total: the scatter of all blocks about the mean of their load: a load may have one block only."""
     parts = tuple(moments)
     blocks, scatter = sum(each.blocks for each in parts), sum(each.scatter for each in parts)
@@ -112,7 +111,7 @@ def _relative(moments: Iterable[Moments], total: float) -> Error:
     return (scatter * blocks / degrees / total**2 if degrees > 0 else inf), degrees
 
 
-def _relative_plain(parts: list[tuple[Moments, float]], total: float) -> Error:
+def _relative_plain(parts: list[tuple[RatioSums, float]], total: float) -> Error:
     """Of the plain total at the same requests: each load's mean counts as often as we had requests at it."""
     variance = sum(((each.error or 0.0) * requests) ** 2 for each, requests in parts)
     return variance / total**2, sum(each.blocks - 1 for each, _ in parts)

@@ -5,10 +5,11 @@ With K' < K the first K' positions are drafted and judged as they are now, so th
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import Final
 
 from specdec_operator.guard.evidence import Evidence
-from specdec_operator.guard.thresholds import Thresholds
+from specdec_operator.guard.policy import Thresholds
 from specdec_operator.guard.verdict import Outcome, Verdict
 
 _WORTH: Final = 1.05
@@ -30,29 +31,20 @@ class Fewer:
     passes: bool
 
 
-def fewer_tokens(evidence: Evidence, limits: Thresholds, speedup: float | None) -> tuple[Fewer, ...]:
+def fewer_tokens(evidence: Evidence, thresholds: Thresholds, speedup: float | None) -> tuple[Fewer, ...]:
     """A row for each K' from 1 to K, of one window. speedup: of that window, against plain.
 
     Empty where nothing was drafted or the engine does not count positions.
     """
     if evidence.drafts <= 0 or not evidence.accepted_per_position:
         return ()
-    accepted, rows = 0.0, []
-    cost = _cost(evidence, speedup)
-    for tokens, each in enumerate(evidence.accepted_per_position, start=1):
-        accepted += each
+    rows, cost = [], _cost(evidence, speedup)
+    for tokens, accepted in enumerate(accumulate(evidence.accepted_per_position), start=1):
         length = 1 + accepted / evidence.drafts
         estimate = None if cost is None else length / (1 + cost * tokens)
         rate = min(1.0, accepted / (evidence.drafts * tokens))
-        rows.append(
-            Fewer(
-                tokens=tokens,
-                rate=rate,
-                length=length,
-                speedup=estimate,
-                passes=_passes(rate, length, estimate, limits),
-            )
-        )
+        passes = _passes(rate, length, estimate, thresholds)
+        rows.append(Fewer(tokens=tokens, rate=rate, length=length, speedup=estimate, passes=passes))
     return tuple(rows)
 
 
@@ -69,24 +61,22 @@ def advise(rows: tuple[Fewer, ...], verdict: Verdict, fewer: int | None) -> Advi
 
     fewer: the largest K' that would have passed.
     """
-    known = {row.tokens: row for row in rows}
+    by_tokens = {row.tokens: row for row in rows}
     match verdict.outcome:
         case Outcome.FAIL if verdict.pods:
             return None  # the pod is to blame
         case Outcome.FAIL if fewer is not None:
-            return Advice(tokens=fewer, message=f"{_words(known[fewer])}: that would have passed")
+            return Advice(tokens=fewer, message=f"{_text(by_tokens[fewer])}: that would have passed")
         case Outcome.FAIL:
             return Advice(tokens=0, message=f"serve without speculation: {verdict.message}")
         case Outcome.PASS if rows and rows[-1].speedup is not None:
             best = max(rows, key=lambda row: row.speedup or 0.0)
             if (best.speedup or 0.0) >= _WORTH * rows[-1].speedup:
-                return Advice(
-                    tokens=best.tokens, message=f"{_words(best)}: that would be faster than {rows[-1].tokens}"
-                )
+                return Advice(tokens=best.tokens, message=f"{_text(best)}: that would be faster than {rows[-1].tokens}")
     return None
 
 
-def _words(row: Fewer) -> str:
+def _text(row: Fewer) -> str:
     speed = f", speedup {row.speedup:.2f} by estimate" if row.speedup is not None else ""
     return f"with {row.tokens} tokens: acceptance {row.rate:.2f}, {row.length:.2f} tokens a step of the target{speed}"
 
@@ -107,9 +97,9 @@ def _cost(evidence: Evidence, speedup: float | None) -> float | None:
     return max(0.0, (length / speedup - 1) / tokens)
 
 
-def _passes(rate: float, length: float, speedup: float | None, limits: Thresholds) -> bool:
+def _passes(rate: float, length: float, speedup: float | None, thresholds: Thresholds) -> bool:
     return (
-        (limits.acceptance_rate is None or rate >= limits.acceptance_rate)
-        and (limits.acceptance_length is None or length >= limits.acceptance_length)
-        and (limits.speedup is None or speedup is None or speedup >= limits.speedup)
+        (thresholds.acceptance_rate is None or rate >= thresholds.acceptance_rate)
+        and (thresholds.acceptance_length is None or length >= thresholds.acceptance_length)
+        and (thresholds.speedup is None or speedup is None or speedup >= thresholds.speedup)
     )

@@ -8,18 +8,10 @@ from typing import Final
 
 from prometheus_client.parser import text_string_to_metric_families
 
-_DRAFTS: Final = "vllm:spec_decode_num_drafts_total"
-_DRAFT_TOKENS: Final = "vllm:spec_decode_num_draft_tokens_total"
-_ACCEPTED: Final = "vllm:spec_decode_num_accepted_tokens_total"
-_ACCEPTED_PER_POSITION: Final = "vllm:spec_decode_num_accepted_tokens_per_pos_total"
-_GENERATED: Final = "vllm:generation_tokens_total"
-_TIMES: Final = "vllm:request_time_per_output_token_seconds_sum"
-_REQUESTS: Final = "vllm:request_time_per_output_token_seconds_count"
-_RUNNING: Final = "vllm:num_requests_running"
-_STARTED: Final = "process_start_time_seconds"
+from specdec_engine import metrics
+from specdec_engine.methods import MOST_TOKENS
 
-_MOST_POSITIONS: Final = 128
-"""The largest K that the CRD takes."""
+_STARTED: Final = "process_start_time_seconds"
 
 _MOST: Final = 1e15
 """More than any engine counts in a life; the squares of what is below it can be added up."""
@@ -29,22 +21,15 @@ _MOST_KEPT: Final = 256 * 1024
 """Characters of one line, and of all lines, that are parsed: the parser's time grows faster than a line does."""
 
 FAMILIES: Final = (
-    _DRAFTS,
-    _DRAFT_TOKENS,
-    _ACCEPTED,
-    _ACCEPTED_PER_POSITION,
-    _GENERATED,
-    _TIMES,
-    _REQUESTS,
-    _RUNNING,
-    _STARTED,
+    *(metrics.DRAFTS, metrics.DRAFT_TOKENS, metrics.ACCEPTED, metrics.ACCEPTED_PER_POSITION, metrics.GENERATED),
+    *(metrics.TIMES, metrics.REQUESTS, metrics.RUNNING, _STARTED),
 )
 """Every series that is read. Inter-token latency is not: it counts steps, and a step brings several tokens."""
 
 _KEPT: Final = tuple(f"{name}{end}" for name in FAMILIES for end in "{ ")
 """Lines that do not start so are dropped before parsing: many times cheaper on a page of 45 kB."""
 
-_TOGETHER: Final = frozenset({_DRAFTS, _DRAFT_TOKENS, _ACCEPTED})
+_TOGETHER: Final = frozenset({metrics.DRAFTS, metrics.DRAFT_TOKENS, metrics.ACCEPTED})
 """Families that an engine shows all of, or none."""
 
 Sample = tuple[str, Mapping[str, str], float]
@@ -107,44 +92,41 @@ def counters_of(samples: Iterable[Sample]) -> Counters:
     for name, labels, value in samples:
         if not (isfinite(value) and 0 <= value <= _MOST):
             raise ValueError(f"{name} is {value}: it is a number from 0 to {_MOST:.0e}")
-        if name == _ACCEPTED_PER_POSITION:
+        if name == metrics.ACCEPTED_PER_POSITION:
             positions[_position(labels)] += value
         elif name == _STARTED:
             totals[name] = max(totals[name], value)
         else:
             totals[name] += value
-    return _counters(totals, positions, speculative=_is_speculative(totals))
+    speculative = _is_speculative(totals)
+    return Counters(
+        drafts=totals[metrics.DRAFTS],
+        draft_tokens=totals[metrics.DRAFT_TOKENS],
+        accepted_tokens=totals[metrics.ACCEPTED],
+        generation_tokens=totals[metrics.GENERATED],
+        accepted_per_position=tuple(positions.get(index, 0.0) for index in range(max(positions, default=-1) + 1)),
+        token_seconds=totals[metrics.TIMES],
+        requests=totals[metrics.REQUESTS],
+        running=totals.get(metrics.RUNNING),
+        started=totals.get(_STARTED),
+        speculative=speculative,
+    )
 
 
 def _is_speculative(totals: Mapping[str, float]) -> bool:
     """Whether there are counters of speculation. Raises ValueError where some of an engine's counters are missing."""
-    if _GENERATED not in totals:
-        raise ValueError(f"there is no {_GENERATED}")
+    if metrics.GENERATED not in totals:
+        raise ValueError(f"there is no {metrics.GENERATED}")
     speculates = _TOGETHER & totals.keys()
     if speculates and speculates != _TOGETHER:
         raise ValueError(f"there is no {min(_TOGETHER - speculates)}, but {min(speculates)}")
     return bool(speculates)
 
 
-def _counters(totals: defaultdict[str, float], positions: Mapping[int, float], *, speculative: bool) -> Counters:
-    return Counters(
-        drafts=totals[_DRAFTS],
-        draft_tokens=totals[_DRAFT_TOKENS],
-        accepted_tokens=totals[_ACCEPTED],
-        generation_tokens=totals[_GENERATED],
-        accepted_per_position=tuple(positions.get(index, 0.0) for index in range(max(positions, default=-1) + 1)),
-        token_seconds=totals[_TIMES],
-        requests=totals[_REQUESTS],
-        running=totals.get(_RUNNING),
-        started=totals.get(_STARTED),
-        speculative=speculative,
-    )
-
-
 def _position(labels: Mapping[str, str]) -> int:
     position = int(labels.get("position", "-1"))
-    if not 0 <= position < _MOST_POSITIONS:
-        raise ValueError(f"position={labels.get('position')!r}: a draft position is 0 to {_MOST_POSITIONS - 1}")
+    if not 0 <= position < MOST_TOKENS:
+        raise ValueError(f"position={labels.get('position')!r}: a draft position is 0 to {MOST_TOKENS - 1}")
     return position
 
 
@@ -154,13 +136,6 @@ def restarted(before: Counters, after: Counters) -> bool:
     """
     if before.started is not None and after.started is not None and before.started != after.started:
         return True
-    if before.speculative is not after.speculative:
-        return True
-    return (
-        after.generation_tokens < before.generation_tokens
-        or after.drafts < before.drafts
-        or after.draft_tokens < before.draft_tokens
-        or after.accepted_tokens < before.accepted_tokens
-        or after.requests < before.requests
-        or after.token_seconds < before.token_seconds
-    )
+    totals = ("generation_tokens", "drafts", "draft_tokens", "accepted_tokens", "requests", "token_seconds")
+    fell = any(getattr(after, name) < getattr(before, name) for name in totals)
+    return fell or before.speculative is not after.speculative

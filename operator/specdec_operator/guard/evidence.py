@@ -4,8 +4,7 @@ from dataclasses import dataclass, field
 from functools import reduce
 from itertools import zip_longest
 
-from specdec_operator.guard.moments import Moments
-from specdec_operator.guard.pace import Pace, Paces, together
+from specdec_operator.guard.statistics import RatioSums, TokenTime, TokenTimes, merge
 from specdec_operator.guard.window import PodWindow, Window
 
 
@@ -14,7 +13,7 @@ class Evidence:
     """Differences of counters over a window.
 
     seconds: length of the window. longest_gap: longest time in which a pod was not read, in seconds.
-    acceptance: accepted and drafted tokens by block of time. paces: time per output token by load.
+    acceptance: accepted and drafted tokens by block of time. token_times: time per output token by load.
     pods: pods that were read at least twice. unread: pods that never answered.
     """
 
@@ -29,8 +28,8 @@ class Evidence:
     restarted: bool
     pods: int
     unread: int = 0
-    acceptance: Moments = field(default_factory=Moments)
-    paces: Paces = field(default_factory=dict)
+    acceptance: RatioSums = field(default_factory=RatioSums)
+    token_times: TokenTimes = field(default_factory=dict)
 
     @property
     def acceptance_rate(self) -> float | None:
@@ -52,17 +51,21 @@ class Evidence:
         return min(1.0, self.drafts / steps) if steps > 0 else None
 
     @property
-    def pace(self) -> Pace:
+    def token_time(self) -> TokenTime:
         """Time per output token over all loads."""
-        return reduce(Pace.merged, self.paces.values(), Pace())
+        return reduce(TokenTime.merged, self.token_times.values(), TokenTime())
 
 
-def of_pod(pod: PodWindow, *, opened: float, now: float) -> Evidence:
-    """One pod's evidence."""
+def by_pod(window: Window, now: float) -> dict[str, Evidence]:
+    """Each pod's evidence, by pod name."""
+    return {name: _of_pod(pod, now - window.opened, now) for name, pod in sorted(window.pods.items())}
+
+
+def _of_pod(pod: PodWindow, seconds: float, now: float) -> Evidence:
     first, last = pod.first, pod.last
     positions = zip_longest(last.accepted_per_position, first.accepted_per_position, fillvalue=0.0)
     return Evidence(
-        seconds=now - opened,
+        seconds=seconds,
         drafts=max(0.0, last.drafts - first.drafts),
         draft_tokens=max(0.0, last.draft_tokens - first.draft_tokens),
         accepted_tokens=max(0.0, last.accepted_tokens - first.accepted_tokens),
@@ -73,13 +76,8 @@ def of_pod(pod: PodWindow, *, opened: float, now: float) -> Evidence:
         restarted=pod.restarted,
         pods=1,
         acceptance=pod.acceptance,
-        paces=pod.paces,
+        token_times=pod.token_times,
     )
-
-
-def by_pod(window: Window, now: float) -> dict[str, Evidence]:
-    """Each pod's evidence, by pod name."""
-    return {name: of_pod(pod, opened=window.opened, now=now) for name, pod in sorted(window.pods.items())}
 
 
 def pooled(parts: dict[str, Evidence], *, seconds: float, unread: int) -> Evidence:
@@ -98,6 +96,6 @@ def pooled(parts: dict[str, Evidence], *, seconds: float, unread: int) -> Eviden
         restarted=any(part.restarted for part in each),
         pods=len(each),
         unread=unread,
-        acceptance=reduce(Moments.merged, (part.acceptance for part in each), Moments()),
-        paces=together(*(part.paces for part in each)),
+        acceptance=reduce(RatioSums.merged, (part.acceptance for part in each), RatioSums()),
+        token_times=merge(*(part.token_times for part in each)),
     )

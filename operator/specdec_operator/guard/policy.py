@@ -1,8 +1,53 @@
-"""What the user asks of the guard, apart from the thresholds of a window."""
+"""What the user asks of the guard, defaults filled in: the policy, the thresholds of a window, and what these are for
+each method. What the engine asks of a method is in the rules.
+"""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Final
 
+from specdec_engine.methods import MOST_TOKENS
 from specdec_operator.api.guard import Guard, GuardMode, Response, RollBackTo
+from specdec_operator.api.speculation import Method
+from specdec_operator.guard.baseline import Baseline
+
+
+@dataclass(frozen=True, slots=True)
+class MethodFacts:
+    """Facts about one method.
+
+    acceptance_rate_min: the guard's threshold where the user names none, in accepted / drafted tokens; None: what it
+        drafts is not meant to be accepted.
+    always_drafts: whether every decoding step drafts, so that no drafts under traffic means a fault.
+    """
+
+    acceptance_rate_min: float | None
+    always_drafts: bool = True
+
+
+METHODS: Final[Mapping[Method, MethodFacts]] = MappingProxyType(
+    {
+        # Draft pairs live at 0.6-0.8, and alerts in the field are set at 0.50; 0.40 leaves room for hard traffic.
+        Method.DRAFT_MODEL: MethodFacts(0.40),
+        # Trained heads live at 0.75-0.92 at small K; what they accept falls with every further position.
+        Method.EAGLE: MethodFacts(0.35),
+        Method.EAGLE3: MethodFacts(0.40),
+        Method.MTP: MethodFacts(0.50),
+        Method.MEDUSA: MethodFacts(0.30),
+        # Whole blocks of 7 to 15 tokens at once: most of a block is refused even when it pays.
+        Method.DFLASH: MethodFacts(0.20),
+        Method.DSPARK: MethodFacts(0.20),
+        # Look-up lives at 0.30-0.60 and costs little when it misses; text without repetition drafts nothing at all.
+        Method.NGRAM: MethodFacts(0.20, always_drafts=False),
+        Method.NGRAM_GPU: MethodFacts(0.20, always_drafts=False),
+        Method.SUFFIX: MethodFacts(0.20, always_drafts=False),
+        # A class of the user's own may draft when it likes; its hits are judged as a look-up's are.
+        Method.CUSTOM_CLASS: MethodFacts(0.20, always_drafts=False),
+        Method.EXTRACT_HIDDEN_STATES: MethodFacts(None, always_drafts=False),
+        Method.MLP_SPECULATOR: MethodFacts(None),  # never deployed: the API refuses it
+    }
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,4 +101,65 @@ def policy_of(guard: Guard, *, held: bool, auto: bool) -> Policy:
         retry_limit=guard.retry.limit if guard.retry else 0,
         held=held,
         auto=auto,
+    )
+
+
+_LONGEST_GAP: Final = 3.0
+"""Intervals without a reading after which a window does not count."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Thresholds:
+    """What a window is compared with.
+
+    acceptance_rate: accepted / drafted tokens, at least. acceptance_length: 1 + accepted tokens / drafts, at least.
+    speedup: plain time per output token / that with speculation at the same load, at least.
+    time_per_output_token: at most, in seconds. baseline: the plain service by load, as far as it is known.
+    min_draft_tokens: fewer drafted tokens prove nothing. always_drafts: whether the method drafts at every step.
+    longest_gap: longest time without a reading that still counts as a full window, in seconds.
+    draft_length: K, tokens drafted per step. plain: whether there is no draft to be judged, but only speed.
+    direct: whether the pods were asked themselves, so that a series that is not told is not there.
+    """
+
+    acceptance_rate: float | None
+    acceptance_length: float | None
+    min_draft_tokens: int
+    always_drafts: bool
+    longest_gap: float
+    draft_length: int
+    speedup: float | None = None
+    time_per_output_token: float | None = None
+    baseline: Baseline = ()
+    plain: bool = False
+    direct: bool = True
+
+    @property
+    def silent(self) -> bool:
+        """Whether a window has no verdict: a plain service is judged only where an SLO asks for it."""
+        return self.plain and self.time_per_output_token is None
+
+
+def thresholds(
+    guard: Guard, method: MethodFacts | None, *, tokens: int, baseline: Baseline = (), pauses: bool = False
+) -> Thresholds:
+    """What the user asks for; what is left out comes from the method.
+
+    method: None for a plain service, which is asked for nothing but its speed. tokens: K; 0 where the draft decides it:
+    the engine's own bound stands for it then, with which no chance is taken for a fault.
+    pauses: whether a large batch is served without a draft.
+    """
+    usual = method.acceptance_rate_min if method else None
+    rate = guard.acceptance_rate.min if guard.acceptance_rate else usual
+    return Thresholds(
+        acceptance_rate=rate if method else None,
+        acceptance_length=guard.acceptance_length.min if guard.acceptance_length and method else None,
+        speedup=guard.speedup.min if guard.speedup and method else None,
+        time_per_output_token=guard.time_per_output_token.max if guard.time_per_output_token else None,
+        min_draft_tokens=guard.min_draft_tokens,
+        always_drafts=method is not None and method.always_drafts and not pauses,
+        longest_gap=_LONGEST_GAP * guard.interval,
+        draft_length=tokens or MOST_TOKENS,
+        baseline=baseline,
+        plain=method is None,
+        direct=guard.source is None,
     )

@@ -1,9 +1,16 @@
-"""The guard's durable state. It lives in status.guard and survives restarts, re-applies and `kubectl replace`."""
+"""The guard's durable state, and what is observed of what it asks for.
 
-from dataclasses import dataclass
+The state lives in status.guard and survives restarts, re-applies and `kubectl replace`.
+"""
+
+from dataclasses import dataclass, field
 from enum import StrEnum
 
 from specdec_operator.guard.baseline import Baseline
+from specdec_operator.guard.policy import Policy
+from specdec_operator.guard.statistics import TokenTimes
+from specdec_operator.guard.verdict import Verdict
+from specdec_operator.observe.rollout import RolloutView
 
 
 class Phase(StrEnum):
@@ -46,7 +53,7 @@ class Rollback:
     reason: str
     message: str
     at: float
-    good: "Good | None" = None
+    good: "KnownGood | None" = None
 
     @property
     def to(self) -> Target:
@@ -65,7 +72,7 @@ class Reduction:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Would:
+class DryRunAction:
     """What would have been done, were the guard free to act: RestartPod, ReduceTokens or RollBack, why and when."""
 
     action: str
@@ -75,7 +82,7 @@ class Would:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Good:
+class KnownGood:
     """A speculation that passed a full window: its block of the spec as JSON, a hash of it, and since when.
 
     of: hash of the speculation that was asked for then. tokens: K that was in use. rate: accepted / drafted tokens.
@@ -101,9 +108,9 @@ class State:
     the last window that was counted closed. measuring: whether the plain service is to be measured first;
     attempted: whether that was begun for this service.
     rollback: present while another speculation is served than asked for, or none. reduced: present while fewer tokens
-    are. would: what the guard would have done, where it may not. rollbacks: how many there were.
+    are. dry_run: what the guard would have done, where it may not. rollbacks: how many there were.
     retries: tries after rollbacks. restarting: pods that are to be restarted; restarts: how many were.
-    goods: the last speculations that passed, newest first. baseline: the plain service's speed.
+    last_good: the last speculations that passed, newest first. baseline: the plain service's speed.
     handled_retry, handled_rollback: values of the annotations that were handled last.
     """
 
@@ -122,12 +129,12 @@ class State:
     attempted: bool = False
     rollback: Rollback | None = None
     reduced: Reduction | None = None
-    would: Would | None = None
+    dry_run: DryRunAction | None = None
     rollbacks: int = 0
     retries: int = 0
     restarting: tuple[str, ...] = ()
     restarts: int = 0
-    goods: tuple[Good, ...] = ()
+    last_good: tuple[KnownGood, ...] = ()
     baseline: Baseline = ()
     handled_retry: str | None = None
     handled_rollback: str | None = None
@@ -145,3 +152,32 @@ class State:
         if self.rollback is not None and self.rollback.good is not None:
             return f"good:{self.rollback.good.digest}"
         return f"{self.speculation}:{self.reduced.tokens}" if self.reduced else self.speculation
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Observation:
+    """What is known at one reconcile.
+
+    subject: the state's subject that all of it is about; since: the state's wanted_since that the rollout is timed by,
+    None where it is not. speculating: whether that speculates.
+    revision: revision of the pods that it asks for. rollout: how far they are. pods: names of all that there are.
+    closed: when a window closed just now, else 0; verdict: on it, None for a plain service; token_times: of it.
+    good: what is served, to be remembered should it pass. fewer: the largest K' that would have passed.
+    """
+
+    subject: str
+    policy: Policy
+    speculating: bool
+    revision: str
+    rollout: RolloutView
+    pods: frozenset[str] = frozenset()
+    closed: float = 0.0
+    verdict: Verdict | None = None
+    token_times: TokenTimes = field(default_factory=dict)
+    good: KnownGood | None = None
+    fewer: int | None = None
+    since: float | None = None
+
+    def is_about(self, state: State) -> bool:
+        """Whether this is about what a state asks for: it says nothing about anything else."""
+        return self.subject == state.subject and self.since in (None, state.wanted_since)

@@ -8,8 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from specdec_operator.guard.counters import Counters, restarted
-from specdec_operator.guard.moments import Moments
-from specdec_operator.guard.pace import Pace, Paces, load_of, together
+from specdec_operator.guard.statistics import RatioSums, TokenTime, TokenTimes, load_of, merge
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,8 +37,8 @@ class PodWindow:
     """What one pod showed in a window.
 
     longest_gap: longest time without a reading, in seconds. restarted: the counters began anew inside the window.
-    acceptance: accepted and drafted tokens by block. paces: time per output token by load. left: it is gone, and nobody
-    asks it any more.
+    acceptance: accepted and drafted tokens by block. token_times: time per output token by load. left: it is gone, and
+    nobody asks it any more.
     """
 
     first: Counters
@@ -49,8 +48,8 @@ class PodWindow:
     longest_gap: float = 0.0
     restarted: bool = False
     left: bool = False
-    acceptance: Moments = field(default_factory=Moments)
-    paces: Paces = field(default_factory=dict)
+    acceptance: RatioSums = field(default_factory=RatioSums)
+    token_times: TokenTimes = field(default_factory=dict)
 
     def extended(self, reading: Counters, at: float, block_seconds: float) -> "PodWindow":
         """This window with one more reading. One that is not newer than the last adds nothing."""
@@ -74,13 +73,14 @@ class PodWindow:
             return fresh
         drafted, requests = after.draft_tokens - before.draft_tokens, after.requests - before.requests
         acceptance = self.acceptance.plus(after.accepted_tokens - before.accepted_tokens, drafted) if drafted else None
-        pace = Pace(
-            times=Moments().plus(after.token_seconds - before.token_seconds, requests) if requests else Moments(),
+        seen = TokenTime(
+            times=RatioSums().plus(after.token_seconds - before.token_seconds, requests) if requests else RatioSums(),
             tokens=after.generation_tokens - before.generation_tokens,
             seconds=seconds,
         )
-        paces = together(self.paces, {self.block.load: pace}) if requests or pace.tokens else self.paces
-        return replace(fresh, acceptance=acceptance or self.acceptance, paces=paces)
+        known = self.token_times
+        token_times = merge(known, {self.block.load: seen}) if requests or seen.tokens else known
+        return replace(fresh, acceptance=acceptance or self.acceptance, token_times=token_times)
 
 
 def begun(reading: Counters, at: float) -> PodWindow:
@@ -88,12 +88,16 @@ def begun(reading: Counters, at: float) -> PodWindow:
     return PodWindow(first=reading, last=reading, last_at=at, block=Block(first=reading, opened=at))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Window:
-    """An open window. `unread` names pods that were asked and never answered."""
+    """An open window.
+
+    block_seconds: length of its blocks, in seconds; 0: a block for each reading. unread: pods that were asked and never
+    answered.
+    """
 
     opened: float
-    block_seconds: float
+    block_seconds: float = 0.0
     pods: Mapping[str, PodWindow] = field(default_factory=dict)
     unread: frozenset[str] = frozenset()
 
@@ -102,8 +106,8 @@ class Window:
         pods = dict(self.pods)
         for pod, reading in readings.items():
             if reading is not None:
-                known = pods.get(pod)
-                pods[pod] = begun(reading, at) if known is None else known.extended(reading, at, self.block_seconds)
+                before = pods.get(pod)
+                pods[pod] = begun(reading, at) if before is None else before.extended(reading, at, self.block_seconds)
         for pod in set(pods) - set(readings):
             pods[pod] = replace(pods[pod], left=True)
         silent = {pod for pod, reading in readings.items() if reading is None} | self.unread
@@ -116,9 +120,4 @@ class Window:
     def next(self, at: float, alive: frozenset[str]) -> "Window":
         """The window that follows. It starts from the last readings, so nothing between the two is lost."""
         kept = {name: begun(pod.last, pod.last_at) for name, pod in self.pods.items() if name in alive}
-        return Window(opened=at, block_seconds=self.block_seconds, pods=kept)
-
-
-def opened(at: float, block_seconds: float = 0.0) -> Window:
-    """An empty window with blocks of a length in seconds; 0: a block for each reading."""
-    return Window(opened=at, block_seconds=block_seconds)
+        return Window(at, self.block_seconds, kept)

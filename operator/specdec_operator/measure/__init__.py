@@ -1,1 +1,1 @@
-"""`specdec measure`: speculation against the plain service, on the same requests. What is not shell here is pure."""
+"""`specdec measure`: speculation against the plain service, on the same requests. What asks no cluster is pure."""

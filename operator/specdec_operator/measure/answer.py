@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from specdec_operator.measure.errors import Unanswered
+from specdec_operator.measure.benchmark import Unanswered
 
 _DATA: Final = b"data:"
 _END: Final = b"[DONE]"
@@ -47,11 +47,11 @@ class Stream:
         """One line that arrived `at` seconds after the request was sent. Raises Unanswered for an error in it."""
         if not line.startswith(_DATA):
             return
-        said = line.removeprefix(_DATA).strip()
-        if said == _END:
+        event_text = line.removeprefix(_DATA).strip()
+        if event_text == _END:
             self._ended = True
             return
-        event = _event(said)
+        event = _event(event_text)
         self._usage = event.get("usage") or self._usage
         for choice in event.get("choices", ()):
             self._take_choice(choice, at)
@@ -83,13 +83,13 @@ class Stream:
             self._first = at
 
 
-def _event(said: bytes) -> Mapping[str, Any]:
+def _event(text: bytes) -> Mapping[str, Any]:
     try:
-        event = json.loads(said)
+        event = json.loads(text)
     except ValueError:
         event = None
     if not isinstance(event, dict):
-        raise Unanswered("StreamBroken", f"a piece of the answer is no JSON object: {said[:_MOST_WORDS]!r}")
+        raise Unanswered("StreamBroken", f"a piece of the answer is no JSON object: {text[:_MOST_WORDS]!r}")
     if "error" in event:
         raise Unanswered("EngineError", f"the engine says: {str(event['error'])[:_MOST_WORDS]}")
     return event

@@ -1,20 +1,80 @@
 """Repeats of both sides -> figures. A repeat is the sample: its requests are asked together and are not independent."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import pairwise, zip_longest
 
+from specdec_operator.guard.counters import Counters, restarted
 from specdec_operator.measure.answer import Answer
-from specdec_operator.measure.drafting import Drafting, total
-from specdec_operator.measure.sides import Side, Turn
-from specdec_operator.measure.spread import Ratio, Spread, median, ratio, spread
+from specdec_operator.measure.benchmark import Order, Round, Side
+from specdec_operator.measure.context import Context
+from specdec_operator.measure.statistics import Ratio, Spread, median, ratio, spread
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Drafting:
+    """Sums over the pods of one side. drafts: steps with a draft. Others: tokens, accepted ones by position as well.
+
+    generated: tokens of all answers, those of other clients among them.
+    """
+
+    drafts: float = 0.0
+    drafted: float = 0.0
+    accepted: float = 0.0
+    generated: float = 0.0
+    positions: tuple[float, ...] = ()
+
+    @property
+    def rate(self) -> float | None:
+        """Accepted / drafted tokens; None where nothing was drafted."""
+        return self.accepted / self.drafted if self.drafted else None
+
+    @property
+    def length(self) -> float | None:
+        """1 + accepted tokens / drafts; None where nothing was drafted."""
+        return 1 + self.accepted / self.drafts if self.drafts else None
+
+    @property
+    def by_position(self) -> tuple[float, ...]:
+        """The share of drafts whose token at each position was accepted."""
+        return tuple(each / self.drafts for each in self.positions) if self.drafts else ()
+
+
+def drafting(before: Mapping[str, Counters], after: Mapping[str, Counters]) -> Drafting | None:
+    """What the counters of the pods did in between; None where a pod came, went or began anew."""
+    if before.keys() != after.keys() or any(restarted(before[pod], after[pod]) for pod in after):
+        return None
+    return total(_between(before[pod], after[pod]) for pod in after)
+
+
+def total(parts: Iterable[Drafting]) -> Drafting:
+    """The sum."""
+    every = tuple(parts)
+    return Drafting(
+        drafts=sum(each.drafts for each in every),
+        drafted=sum(each.drafted for each in every),
+        accepted=sum(each.accepted for each in every),
+        generated=sum(each.generated for each in every),
+        positions=tuple(map(sum, zip_longest(*(each.positions for each in every), fillvalue=0.0))),
+    )
+
+
+def _between(before: Counters, after: Counters) -> Drafting:
+    pairs = zip_longest(before.accepted_per_position, after.accepted_per_position, fillvalue=0.0)
+    return Drafting(
+        drafts=after.drafts - before.drafts,
+        drafted=after.draft_tokens - before.draft_tokens,
+        accepted=after.accepted_tokens - before.accepted_tokens,
+        generated=after.generation_tokens - before.generation_tokens,
+        positions=tuple(later - earlier for earlier, later in pairs),
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Repeat:
     """All prompts, asked once. seconds: from the first request to the end of the last answer."""
 
-    turn: Turn
+    turn: Round
     seconds: float
     answers: tuple[Answer, ...]
     drafting: Drafting
@@ -101,8 +161,8 @@ def _level(concurrency: int, repeats: Sequence[Repeat]) -> Level:
     return Level(
         concurrency=concurrency,
         repeats=len(pairs),
-        speculating=figures(speculating),
-        plain=figures(plain),
+        speculating=_figures(speculating),
+        plain=_figures(plain),
         first_token=ratio([p.first_token / s.first_token for s, p in pairs]),
         per_token=ratio(per_token) if per_token else None,
         tokens_per_second=ratio([s.tokens_per_second / p.tokens_per_second for s, p in pairs]),
@@ -111,20 +171,19 @@ def _level(concurrency: int, repeats: Sequence[Repeat]) -> Level:
     )
 
 
-def figures(repeats: Sequence[Repeat]) -> Figures:
-    """The figures of one side at one concurrency."""
+def _figures(repeats: Sequence[Repeat]) -> Figures:
     return Figures(
         first_token=spread([each.first_token for each in repeats]),
-        per_token=_spread_of(repeats, lambda each: each.per_token),
+        per_token=_spread([each.per_token for each in repeats]),
         tokens_per_second=spread([each.tokens_per_second for each in repeats]),
-        acceptance=_spread_of(repeats, lambda each: each.drafting.rate),
+        acceptance=_spread([each.drafting.rate for each in repeats]),
         drafting=total(each.drafting for each in repeats),
     )
 
 
-def _spread_of(repeats: Sequence[Repeat], value: Callable[[Repeat], float | None]) -> Spread | None:
-    found = [number for each in repeats if (number := value(each)) is not None]
-    return spread(found) if found else None
+def _spread(values: Sequence[float | None]) -> Spread | None:
+    numbers = [each for each in values if each is not None]
+    return spread(numbers) if numbers else None
 
 
 def _equal(pairs: Sequence[tuple[Repeat, Repeat]]) -> Equal:
@@ -132,3 +191,18 @@ def _equal(pairs: Sequence[tuple[Repeat, Repeat]]) -> Equal:
         one.text == other.text for left, right in pairs for one, other in zip(left.answers, right.answers, strict=True)
     ]
     return Equal(same=sum(alike), of=len(alike))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Measurement:
+    """The order, the context and every repeat. redone: why repeats were thrown away and done again."""
+
+    order: Order
+    context: Context
+    repeats: tuple[Repeat, ...]
+    redone: tuple[str, ...]
+
+    @property
+    def levels(self) -> tuple[Level, ...]:
+        """The comparison for each concurrency."""
+        return levels(self.repeats)

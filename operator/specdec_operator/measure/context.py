@@ -1,11 +1,11 @@
-"""The context without which the numbers mean nothing, read from the cluster's objects. Pure."""
+"""What ran, where, and what else than speculation differs: without it the numbers mean nothing. Pure."""
 
-from collections.abc import Iterable, Mapping, Sequence
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from specdec_operator.measure.flags import differences, environment
-from specdec_operator.serving.pods import ENGINE_CONTAINER
+from specdec_operator.observe.pods import ENGINE_CONTAINER
 
 Object = Mapping[str, Any]
 
@@ -28,6 +28,48 @@ _MACHINE: Final = frozenset({"cpu", "memory"})
 _OWN_NAME: Final = "INFERENCE_SERVICE_NAME"
 """A variable that KServe sets to the name of the service: it differs for any two."""
 _NODE_WORDS: Final = ("architecture", "osImage", "kernelVersion", "containerRuntimeVersion", "kubeletVersion")
+_SPECULATION: Final = "--speculative-config"
+_SECRET: Final = re.compile(r"TOKEN|SECRET|PASSW|CREDENTIAL|(^|_|-)(API_?)?KEY($|_|-)", re.IGNORECASE)
+
+
+def differences(speculating: Sequence[str], plain: Sequence[str]) -> tuple[str, ...]:
+    """What differs between two commands besides the flag of speculation, one sentence each."""
+    left, right = _flags(speculating), _flags(plain)
+    names = dict.fromkeys((*left, *right))
+    return tuple(
+        f"{name}: {_shown(left, name)} with speculation, {_shown(right, name)} plain"
+        for name in names
+        if name != _SPECULATION and left.get(name) != right.get(name)
+    )
+
+
+def environment(env: Sequence[dict[str, object]]) -> tuple[str, ...]:
+    """A container's variables as NAME=value. Values that come from elsewhere, or look like secrets, are not told."""
+    return tuple(f"{each['name']}={_value(each)}" for each in env)
+
+
+def _value(variable: dict[str, object]) -> str:
+    if "valueFrom" in variable:
+        return "(from elsewhere)"
+    return "(not told)" if _SECRET.search(str(variable["name"])) else str(variable.get("value", ""))
+
+
+def _flags(words: Sequence[str]) -> dict[str, tuple[str, ...]]:
+    """Values by flag, in the order in which they come; words before the first flag are under the empty name."""
+    flags: dict[str, tuple[str, ...]] = {}
+    name = ""
+    for word in words:
+        value, separator = word, "="
+        if word.startswith("-"):
+            name, separator, value = word.partition("=")
+        flags[name] = (*flags.get(name, ()), *([value] if separator else []))
+    return flags
+
+
+def _shown(flags: dict[str, tuple[str, ...]], name: str) -> str:
+    if name not in flags:
+        return "not set"
+    return " ".join(flags[name]) or "set"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,17 +117,16 @@ class Context:
     @property
     def other_differences(self) -> tuple[str, ...]:
         """What differs between the two commands and environments besides speculation."""
-        told = differences(self.speculating.command, self.plain.command)
+        flags = differences(self.speculating.command, self.plain.command)
         left, right = set(self.speculating.environment), set(self.plain.environment)
-        return (*told, *(f"environment: {each} on one side only" for each in sorted(left ^ right)))
+        return (*flags, *(f"environment: {each} on one side only" for each in sorted(left ^ right)))
 
 
-def node_of(found: Object | None) -> Node:
+def node_of(node: Object | None) -> Node:
     """A node; None stands for one that may not be read."""
-    if found is None:
+    if node is None:
         return Node(readable=False, capacity={}, labels={}, system={})
-    labels = found["metadata"].get("labels", {})
-    status = found.get("status", {})
+    labels, status = node["metadata"].get("labels", {}), node.get("status", {})
     info, capacity = status.get("nodeInfo", {}), status.get("capacity", {})
     return Node(
         readable=True,
@@ -109,20 +150,20 @@ def running(pods: Sequence[Object], nodes: Mapping[str, Object | None], version:
         image_id=state.get("imageID", ""),
         resources=container.get("resources", {}),
         engine_version=version,
-        nodes=_distinct(node_of(each) for each in nodes.values()),
+        nodes=tuple({str(each): each for each in map(node_of, nodes.values())}.values()),
         node_names=frozenset(nodes),
     )
 
 
-def context(sis: Object, at: str, speculating: Running, plain: Running) -> Context:
-    """The context of a measurement of this sis."""
-    spec, status = sis["spec"], sis.get("status", {})
+def context(service: Object, at: str, speculating: Running, plain: Running) -> Context:
+    """The context of a measurement of this service."""
+    spec, status = service["spec"], service.get("status", {})
     speculation, serving, kserve = spec["speculation"], status.get("serving", {}), status.get("kserve", {})
     version = kserve.get("version", "unknown")
     return Context(
         at=at,
-        namespace=sis["metadata"]["namespace"],
-        name=sis["metadata"]["name"],
+        namespace=service["metadata"]["namespace"],
+        name=service["metadata"]["name"],
         model=_place(spec["model"]),
         draft=_place(speculation.get("draft") or {}) or "none",
         method=serving.get("method") or speculation["method"],
@@ -137,11 +178,3 @@ def context(sis: Object, at: str, speculating: Running, plain: Running) -> Conte
 
 def _place(part: Object) -> str:
     return ", folder ".join(each for each in (part.get("uri", ""), part.get("path", "")) if each)
-
-
-def _distinct(nodes: Iterable[Node]) -> tuple[Node, ...]:
-    found: list[Node] = []
-    for each in nodes:
-        if each not in found:
-            found.append(each)
-    return tuple(found)

@@ -46,15 +46,15 @@ def digest(prompts: tuple[Prompt, ...]) -> str:
 def _prompt(line: str, where: str) -> Prompt:
     shown = line if len(line) <= _SHOWN else f"{line[:_SHOWN]}..."
     try:
-        found = json.loads(line)
+        row = json.loads(line)
     except ValueError as error:
         raise Invalid(where, shown, f"is no JSON ({error}); each line is one object") from error
-    if not isinstance(found, dict) or len(found.keys() & _KEYS) != 1:
+    if not isinstance(row, dict) or len(row.keys() & _KEYS) != 1:
         raise Invalid(where, shown, 'must be {"prompt": "..."} or {"messages": [...]}')
-    if others := sorted(found.keys() - _KEYS):
+    if others := sorted(row.keys() - _KEYS):
         rule = f"has {', '.join(others)} besides; all requests are sent alike, so a line says only what is asked"
         raise Invalid(where, shown, rule)
-    return _of_text(found["prompt"], where) if "prompt" in found else _of_messages(found["messages"], where)
+    return _of_text(row["prompt"], where) if "prompt" in row else _of_messages(row["messages"], where)
 
 
 def _of_text(text: object, where: str) -> Prompt:

@@ -1,37 +1,41 @@
-"""The measurement as Markdown: what it says, the figures, how they were made, and the context."""
+"""The measurement as Markdown and as JSON: what it says, the figures, how they were made, and the context."""
 
+import hashlib
 import json
 import re
+import shlex
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, fields, is_dataclass
 from typing import Any, Final
 
-from specdec_operator.measure.compare import Level
+from specdec_operator.measure.benchmark import SEED, WARM_UPS, sampling
+from specdec_operator.measure.caveats import caveats
+from specdec_operator.measure.compare import Level, Measurement, Repeat
 from specdec_operator.measure.context import Node, Running
-from specdec_operator.measure.measurement import Measurement
-from specdec_operator.measure.notes import notes
-from specdec_operator.measure.order import SEED, WARM_UPS, sampling
-from specdec_operator.measure.words import conclusion, equal, milliseconds, share, speed, times
+from specdec_operator.measure.table import conclusion, rows
 
+_VERSION: Final = 1
+"""Of the document's shape."""
 _HEAD: Final = "| requests at once | figure | speculating | plain | speed-up |\n|---:|---|---:|---:|---:|"
 
 
-def report(found: Measurement) -> str:
+def markdown(measurement: Measurement) -> str:
     """The whole page."""
-    context = found.context
+    context, levels = measurement.context, measurement.levels
     parts = [
         f"# {context.namespace}/{context.name}: speculation against plain",
-        "\n".join(conclusion(each.concurrency, each.tokens_per_second) + "  " for each in found.levels),
+        "\n".join(conclusion(each) + "  " for each in levels),
         "## Figures",
-        "\n".join([_HEAD, *(row for each in found.levels for row in _rows(each))]),
-        _legend(found),
+        "\n".join([_HEAD, *(f"| {each.concurrency} | {' | '.join(row)} |" for each in levels for row in rows(each))]),
+        _legend(measurement),
         "## Acceptance by position",
-        _positions(found.levels),
+        _positions(levels),
         "## Before you believe them",
-        _list(notes(found)),
+        _list(caveats(measurement)),
         "## How it was measured",
-        _list(_rules(found)),
+        _list(_rules(measurement)),
         "## What was measured, and on what",
-        _table(_facts(found)),
+        _table(_facts(measurement)),
         "## The two commands",
         _side("With speculation", context.speculating),
         _side("Plain", context.plain),
@@ -39,58 +43,34 @@ def report(found: Measurement) -> str:
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
-def _rows(level: Level) -> Iterator[str]:
-    one, other = level.speculating, level.plain
-    cells = (
-        ("tokens/s", speed(one.tokens_per_second), speed(other.tokens_per_second), times(level.tokens_per_second)),
-        (
-            "time per output token, ms",
-            milliseconds(one.per_token),
-            milliseconds(other.per_token),
-            times(level.per_token),
-        ),
-        (
-            "time to first token, ms",
-            milliseconds(one.first_token),
-            milliseconds(other.first_token),
-            times(level.first_token),
-        ),
-        ("acceptance", share(one.acceptance), share(other.acceptance), ""),
-        ("answers equal to the plain side's", equal(level.equal), equal(level.plain_again), ""),
-    )
-    for row in cells:
-        yield f"| {level.concurrency} | {' | '.join(row)} |"
-
-
-def _legend(found: Measurement) -> str:
-    confidence = min(each.tokens_per_second.confidence for each in found.levels)
+def _legend(measurement: Measurement) -> str:
+    confidence = min(each.tokens_per_second.confidence for each in measurement.levels)
     return (
-        f"Figures are medians over {found.order.repeats} repeats, with their quartiles. A speed-up is the median of "
-        "the ratios of repeats with the same number (plain / speculating for times, speculating / plain for tokens/s: "
-        f"above 1 speculation is faster); its interval covers the true median with {100 * confidence:.0f} % confidence "
-        "whatever the distribution. *Not resolved*: the interval has 1 in it. Acceptance is accepted / drafted tokens "
-        "by the engine's own counters. Answers are compared as text; the column *plain* is the plain side against its "
-        "own next repeat."
+        f"Figures are medians over {measurement.order.repeats} repeats, with their quartiles. A speed-up is the median "
+        "of the ratios of repeats with the same number (plain / speculating for times, speculating / plain for "
+        "tokens/s: above 1 speculation is faster); its interval covers the true median with "
+        f"{100 * confidence:.0f} % confidence whatever the distribution. *Not resolved*: the interval has 1 in it. "
+        "Acceptance is accepted / drafted tokens by the engine's own counters. Answers are compared as text; the "
+        "column *plain* is the plain side against its own next repeat."
     )
 
 
 def _positions(levels: Sequence[Level]) -> str:
-    """For each concurrency the share of drafts accepted at each position, and the mean length; empty without drafts."""
-    drafted = [each for each in levels if each.speculating.drafting.drafted]
+    """For each concurrency the share of drafts accepted at each position, and the mean length."""
+    drafted = [(each.concurrency, each.speculating.drafting) for each in levels if each.speculating.drafting.drafted]
     if not drafted:
         return "Nothing was drafted."
-    positions = max(len(each.speculating.drafting.by_position) for each in drafted)
+    positions = max(len(drafting.by_position) for _, drafting in drafted)
     heads = [f"position {index + 1}" for index in range(positions)]
     lines = [f"| requests at once | tokens per step | {' | '.join(heads)} |", f"|---:|---:|{'---:|' * positions}"]
-    for each in drafted:
-        drafting = each.speculating.drafting
+    for concurrency, drafting in drafted:
         shares = [f"{value:.2f}" for value in drafting.by_position] + [""] * (positions - len(drafting.by_position))
-        lines.append(f"| {each.concurrency} | {drafting.length:.2f} | {' | '.join(shares)} |")
+        lines.append(f"| {concurrency} | {drafting.length:.2f} | {' | '.join(shares)} |")
     return "\n".join(lines)
 
 
-def _rules(found: Measurement) -> Iterator[str]:
-    order = found.order
+def _rules(measurement: Measurement) -> Iterator[str]:
+    order = measurement.order
     yield f"{order.prompts} prompts ({order.source}, digest {order.digest}), the same in the same order for both sides."
     yield f"Every request: `{json.dumps(sampling(order.max_tokens))}`. Greedy, and seed {SEED} besides."
     yield (
@@ -108,8 +88,8 @@ def _rules(found: Measurement) -> Iterator[str]:
     )
 
 
-def _facts(found: Measurement) -> Iterator[tuple[str, str]]:
-    context = found.context
+def _facts(measurement: Measurement) -> Iterator[tuple[str, str]]:
+    context = measurement.context
     yield "date", context.at
     yield "model", context.model
     yield "draft", context.draft
@@ -146,15 +126,9 @@ def _node(node: Node) -> str:
 
 
 def _side(title: str, side: Running) -> str:
-    command = re.sub(" (?='?--)", " \\\\\n  ", " ".join(map(_quoted, side.command)))
+    command = re.sub(" (?='?--)", " \\\\\n  ", " ".join(map(shlex.quote, side.command)))
     environment = "\n".join(side.environment)
     return f"{title}:\n\n```\n{command}\n```" + (f"\n\nwith\n\n```\n{environment}\n```" if environment else "")
-
-
-def _quoted(word: str) -> str:
-    """A word as a shell takes it."""
-    plain = all(each.isalnum() or each in "-_=./:,+@%" for each in word)
-    return word if plain and word else "'" + word.replace("'", "'\\''") + "'"
 
 
 def _inline(values: Mapping[str, Any]) -> str:
@@ -164,7 +138,7 @@ def _inline(values: Mapping[str, Any]) -> str:
     )
 
 
-def _list(lines: Sequence[str] | Iterator[str]) -> str:
+def _list(lines: Iterator[str]) -> str:
     return "\n".join(f"- {each}" for each in lines)
 
 
@@ -172,3 +146,53 @@ def _table(rows: Iterator[tuple[str, str]]) -> str:
     return "\n".join(
         ["| | |", "|---|---|", *(f"| {name} | {value.replace('|', chr(92) + '|')} |" for name, value in rows)]
     )
+
+
+def document(measurement: Measurement) -> dict[str, Any]:
+    """Everything. Times in seconds, shares from 0 to 1, ratios above 1 where speculation is faster."""
+    context = asdict(measurement.context)
+    for side in ("speculating", "plain"):
+        del context[side]["node_names"]
+    return {
+        "version": _VERSION,
+        "order": asdict(measurement.order),
+        "request": sampling(measurement.order.max_tokens),
+        "warm_ups": WARM_UPS,
+        "context": context,
+        "notes": list(caveats(measurement)),
+        "levels": [_with_properties(each) for each in measurement.levels],
+        "repeats": [_repeat(each) for each in measurement.repeats],
+    }
+
+
+def _with_properties(value: Any) -> Any:
+    """Dataclasses as dictionaries of their fields and of what follows from them."""
+    if not is_dataclass(value):
+        return value
+    derived = (name for name, part in vars(type(value)).items() if isinstance(part, property))
+    return {name: _with_properties(getattr(value, name)) for name in (*(each.name for each in fields(value)), *derived)}
+
+
+def _repeat(repeat: Repeat) -> dict[str, Any]:
+    """One repeat, each answer's times with it; of the texts only what tells one from another: they may be private."""
+    return {
+        "side": repeat.turn.side.value,
+        "concurrency": repeat.turn.concurrency,
+        "repeat": repeat.turn.repeat,
+        "seconds": repeat.seconds,
+        "tokens_per_second": repeat.tokens_per_second,
+        "first_token": repeat.first_token,
+        "per_token": repeat.per_token,
+        "drafting": asdict(repeat.drafting),
+        "answers": [
+            {
+                "tokens": each.tokens,
+                "prompt_tokens": each.prompt_tokens,
+                "first": each.first,
+                "last": each.last,
+                "characters": len(each.text),
+                "digest": hashlib.sha256(each.text.encode()).hexdigest()[:12],
+            }
+            for each in repeat.answers
+        ],
+    }

@@ -1,25 +1,68 @@
-"""Plays a recording through the guard, scrape by scrape. Pure: the recording's time is the only one."""
+"""A recording of a pod's counters, read and played back through the guard."""
 
+import gzip
+import json
+import pathlib
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import Final
 
 from specdec_operator.api.guard import Guard, GuardMode
-from specdec_operator.engine.methods import MethodFacts
-from specdec_operator.guard.advance import advance
+from specdec_operator.errors import Invalid
 from specdec_operator.guard.baseline import Baseline, learnt
 from specdec_operator.guard.counterfactual import Fewer, fewer_tokens, most_that_pass
+from specdec_operator.guard.counters import Counters, read_counters
 from specdec_operator.guard.evidence import by_pod, pooled
-from specdec_operator.guard.facts import Facts
-from specdec_operator.guard.judge import Judged
-from specdec_operator.guard.policy import Policy, policy_of
-from specdec_operator.guard.respond import Action
-from specdec_operator.guard.state import Phase, State
-from specdec_operator.guard.thresholds import Thresholds, thresholds
-from specdec_operator.guard.watching import Rhythm, take, watch
-from specdec_operator.guard.window import opened
-from specdec_operator.replay.recording import Round
-from specdec_operator.serving.rollout import Progress, RolloutView
+from specdec_operator.guard.judge import Judged, Schedule, add, start
+from specdec_operator.guard.policy import MethodFacts, Policy, Thresholds, policy_of, thresholds
+from specdec_operator.guard.remediation import Action
+from specdec_operator.guard.state import Observation, Phase, State
+from specdec_operator.guard.transitions import advance
+from specdec_operator.guard.window import Window
+from specdec_operator.observe.rollout import Progress, RolloutView
+
+_GZIP = b"\x1f\x8b"
+_LINE = 'each line is one scrape, such as {"t": 12.0, "pod": "pod-0", "ok": true, "text": "<a page of metrics>"}'
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Round:
+    """One look at all pods: when, in seconds of the recording, and what each showed; None: it did not answer."""
+
+    at: float
+    readings: dict[str, Counters | None] = field(default_factory=dict)
+
+
+def read_recording(path: pathlib.Path) -> tuple[Round, ...]:
+    """The rounds of a recording. Raises Invalid for a file that is none, with the line."""
+    try:
+        raw = path.read_bytes()
+        text = (gzip.decompress(raw) if raw[:2] == _GZIP else raw).decode()
+    except (OSError, EOFError, UnicodeDecodeError) as error:
+        raise Invalid(str(path), "unreadable", f"{error}; {_LINE}") from error
+    scrapes = [_scrape(path, number, line) for number, line in enumerate(text.splitlines(), start=1) if line.strip()]
+    if not scrapes:
+        raise Invalid(str(path), "empty", _LINE)
+    rounds: list[Round] = []
+    for at, pod, reading in sorted(scrapes, key=lambda each: each[0]):
+        if not rounds or pod in rounds[-1].readings:  # a pod that is seen again begins another round
+            rounds.append(Round(at=at))
+        rounds[-1] = Round(at=at, readings=rounds[-1].readings | {pod: reading})
+    return tuple(rounds)
+
+
+def _scrape(path: pathlib.Path, number: int, line: str) -> tuple[float, str, Counters | None]:
+    try:
+        scrape = json.loads(line)
+        at, pod = float(scrape["t"]), str(scrape["pod"])
+        page = scrape["text"] if scrape["ok"] else None
+    except (ValueError, TypeError, KeyError) as error:
+        raise Invalid(f"{path}:{number}", line[:60], _LINE) from error
+    try:
+        return at, pod, None if page is None else read_counters(page)
+    except ValueError:  # the operator takes a page that makes no sense for no answer
+        return at, pod, None
+
 
 _UP: Final = RolloutView(progress=Progress.COMPLETE, reason="Recorded", message="as recorded", serving=1)
 _RECORDED: Final = "recorded"
@@ -39,13 +82,21 @@ class Decision:
     rows: tuple[Fewer, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class Played:
-    """What the guard made of a recording. speculative: whether the recorded service drafts at all."""
+    """What the guard makes of a recording: the guard, what it knows between two rounds, and what it decided so far.
 
-    decisions: tuple[Decision, ...]
-    state: State
+    speculative: whether the recorded service drafts at all. tokens: its K.
+    gone: pods that were restarted: what the recording tells of them never happened.
+    """
+
+    guard: Guard
+    thresholds: Thresholds
+    tokens: int
     speculative: bool
+    state: State
+    decisions: list[Decision] = field(default_factory=list)
+    gone: set[str] = field(default_factory=set)
 
     @property
     def phase(self) -> Phase:
@@ -59,46 +110,30 @@ class Played:
         """What is served at the end: `speculation` or `plain`."""
         return "speculation" if self.speculative and not self.state.plain else "plain"
 
-
-@dataclass(slots=True)
-class Player:
-    """The guard and what it knows, between two rounds of a recording.
-
-    tokens: K of the recorded service. gone: pods that were restarted: what the recording tells of them never happened.
-    It ends with the first decision that would have made it another service.
-    """
-
-    guard: Guard
-    limits: Thresholds
-    tokens: int
-    state: State
-    decisions: list[Decision] = field(default_factory=list)
-    gone: set[str] = field(default_factory=set)
-
     def play(self, rounds: Iterable[Round]) -> None:
-        """Plays the rounds until the recorded service would not have been the same any more."""
-        rhythm = Rhythm(interval=self.guard.interval, window=self.guard.window)
+        """Plays the rounds, up to the first decision that would have made it another service."""
+        schedule = Schedule(interval=self.guard.interval, window=self.guard.window)
         policy = replace(policy_of(self.guard, held=False, auto=False), mode=GuardMode.ENFORCE)
-        watched = None
+        sampler = None
         for each in rounds:
-            self.state = advance(self.state, self._facts(policy, each, None, None), each.at)
+            self.state = advance(self.state, self._observation(policy, each, None, None), each.at)
             if self.state.phase is not Phase.WATCHING:
-                watched = None
+                sampler = None
                 continue
-            watched = watched or watch(each.at, rhythm)
-            if each.at < watched.due - rhythm.interval / 2:
+            sampler = sampler or start(each.at, schedule)
+            if each.at < sampler.due - schedule.interval / 2:
                 continue
             readings = {pod: reading for pod, reading in each.readings.items() if pod not in self.gone}
-            watched, judged = take(watched, readings, self.limits, rhythm, each.at)
+            sampler, judged = add(sampler, readings, self.thresholds, schedule, each.at)
             if judged is not None and self._decide(policy, each, judged):
                 return
 
     def _decide(self, policy: Policy, each: Round, judged: Judged) -> bool:
         """Takes in a closed window; returns whether the service would have been another one from here on."""
         speedup = judged.comparison.speedup if judged.comparison else None
-        rows = fewer_tokens(judged.evidence, self.limits, speedup)
-        before, facts = self.state, self._facts(policy, each, judged, most_that_pass(rows, self.tokens))
-        self.state = advance(before, facts, each.at)
+        rows = fewer_tokens(judged.evidence, self.thresholds, speedup)
+        before, observation = self.state, self._observation(policy, each, judged, most_that_pass(rows, self.tokens))
+        self.state = advance(before, observation, each.at)
         action, pod = _done(before, self.state), next(iter(judged.verdict.pods), None)
         if action is Action.RESTART_POD:
             pod = next(iter(self.state.restarting), pod)
@@ -106,8 +141,8 @@ class Player:
         self.decisions.append(Decision(at=each.at, judged=judged, action=action, pod=pod, rows=rows))
         return self.state.subject != before.subject
 
-    def _facts(self, policy: Policy, each: Round, judged: Judged | None, fewer: int | None) -> Facts:
-        return Facts(
+    def _observation(self, policy: Policy, each: Round, judged: Judged | None, fewer: int | None) -> Observation:
+        return Observation(
             subject=self.state.subject,
             policy=policy,
             speculating=True,  # a plain service is looked at all the same, and no verdict is counted against it
@@ -115,7 +150,7 @@ class Player:
             rollout=_UP,
             pods=frozenset(each.readings) - self.gone,
             closed=1 + judged.verdict.at if judged else 0.0,  # a recording may begin at 0, which means never
-            verdict=judged.verdict if judged and not self.limits.plain else None,
+            verdict=judged.verdict if judged and not self.thresholds.plain else None,
             fewer=fewer,
         )
 
@@ -128,21 +163,21 @@ def play(rounds: tuple[Round, ...], guard: Guard, method: MethodFacts, baseline:
     state = State(
         phase=Phase.WARMING_UP, since=rounds[0].at, speculation=_RECORDED, revision=_RECORDED, wanted=_RECORDED
     )
-    limits = thresholds(guard, method if speculative else None, tokens=tokens, baseline=baseline)
-    player = Player(guard=guard, limits=limits, tokens=tokens, state=state)
-    player.play(rounds)
-    return Played(decisions=tuple(player.decisions), state=player.state, speculative=speculative)
+    wanted = thresholds(guard, method if speculative else None, tokens=tokens, baseline=baseline)
+    played = Played(guard=guard, thresholds=wanted, tokens=tokens, speculative=speculative, state=state)
+    played.play(rounds)
+    return played
 
 
 def learn(rounds: Iterable[Round], guard: Guard) -> Baseline:
     """The plain service's speed by load, out of a recording of it."""
-    block = Rhythm(interval=guard.interval, window=guard.window).block
+    block = Schedule(interval=guard.interval, window=guard.window).block
     window, at = None, 0.0
     for each in rounds:
-        at, window = each.at, (window or opened(each.at, block)).with_readings(each.readings, each.at)
+        at, window = each.at, (window or Window(each.at, block)).with_readings(each.readings, each.at)
     if window is None:
         return ()
-    return learnt((), pooled(by_pod(window.closed(), at), seconds=at - window.opened, unread=0).paces)
+    return learnt((), pooled(by_pod(window.closed(), at), seconds=at - window.opened, unread=0).token_times)
 
 
 def _done(before: State, after: State) -> Action | None:

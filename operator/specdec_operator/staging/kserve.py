@@ -6,8 +6,10 @@ from enum import StrEnum
 from types import MappingProxyType
 from typing import Final, TypeAlias
 
-Version: TypeAlias = tuple[int, int]
-"""Major and minor: what changed, changed with a minor version."""
+from specdec_engine.versions import MajorMinor, major_minor
+
+Version: TypeAlias = MajorMinor
+"""What changed, changed with a minor version."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -135,7 +137,8 @@ def gap(need: Need, version: Version | None) -> Gap | None:
     """Why this version cannot; None where it can, or nothing is known of it."""
     if version is None:
         return None
-    return next((each for each in GAPS if each.need is need and _holds(each, version)), None)
+    gaps = (each for each in GAPS if each.need is need)
+    return next((each for each in gaps if (each.since or version) <= version <= (each.until or version)), None)
 
 
 def shown(version: Version) -> str:
@@ -143,5 +146,11 @@ def shown(version: Version) -> str:
     return f"{version[0]}.{version[1]}"
 
 
-def _holds(found: Gap, version: Version) -> bool:
-    return (found.since is None or version >= found.since) and (found.until is None or version <= found.until)
+def assumed_kserve(version: str | None) -> KServe | None:
+    """A KServe of which nothing but the version is known. Raises ValueError for what is no version."""
+    if version is None:
+        return None
+    parsed = major_minor(version)
+    if parsed is None:
+        raise ValueError(f"--kserve {version}: no version; write one such as 0.20")
+    return KServe(version=parsed, seen=f"--kserve {version}")

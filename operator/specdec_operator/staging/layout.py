@@ -12,17 +12,17 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from specdec_operator.engine.rule import Finding
-from specdec_operator.staging.artifacts import Artifact, Way, artifacts, claim_name
+from specdec_operator.staging.artifacts import Artifact, DeliveryMode, artifacts, claim_name
 from specdec_operator.staging.kserve import KServe
-from specdec_operator.staging.objections import objections
+from specdec_operator.staging.rules import findings
 from specdec_operator.staging.source import joined
 
 Json = Mapping[str, Any]
 TARGET_PATH: Final = "/mnt/target/model"
 DRAFT_PATH: Final = "/mnt/draft/model"
 _PLACES: Final = {"target": TARGET_PATH, "draft": DRAFT_PATH}
-_MOUNTED: Final = frozenset({Way.CLAIM, Way.JOB})
-_BY_KSERVE: Final = (Way.DOWNLOAD, Way.MODELCAR)
+_MOUNTED: Final = frozenset({DeliveryMode.CLAIM, DeliveryMode.JOB})
+_BY_KSERVE: Final = (DeliveryMode.DOWNLOAD, DeliveryMode.MODELCAR)
 """Downloads first: KServe chooses the ClusterStorageContainer of all downloads by the first URI alone."""
 _IMAGE_FOLDER: Final = "models"
 """Where an image holds its model, for image volumes as for Modelcars."""
@@ -72,13 +72,13 @@ class _Mount:
 
 
 def lay_out(spec: Json, *, name: str, kserve: KServe | None = None, draft: bool = True) -> Layout:
-    """The layout of a spec, as plain JSON, of the sis `name`. Raises Invalid for what no KServe could bring.
+    """The layout of a spec, as plain JSON, of the service `name`. Raises Invalid for what no KServe could bring.
 
     draft: False leaves the draft out, as after a rollback; the target stays where it is.
     """
     every = artifacts(spec, name)
     served = every if draft else every[:1]
-    claim = claim_name(name) if any(each.way is Way.JOB for each in every) else None
+    claim = claim_name(name) if any(each.way is DeliveryMode.JOB for each in every) else None
     staging: Json = spec.get("staging") or {}
     mounts = tuple(_mounts(served, staging, claim))
     volumes = _volumes(mounts)
@@ -91,7 +91,7 @@ def lay_out(spec: Json, *, name: str, kserve: KServe | None = None, draft: bool 
         downloads=_downloads(served, staging),
         claim=claim,
         kept=tuple(dict.fromkeys(each.key for each in _downloads(every, staging))),
-        findings=objections(spec, served, kserve or KServe()),
+        findings=findings(spec, served, kserve or KServe()),
     )
 
 
@@ -105,11 +105,11 @@ def _found_at(artifact: Artifact) -> str:
 def _mounts(served: Iterable[Artifact], staging: Json, claim: str | None) -> Iterator[_Mount]:
     for each in served:
         place = each.source
-        if each.way is Way.CLAIM:
+        if each.way is DeliveryMode.CLAIM:
             yield _Mount(role=each.role, volume=_claimed(place.place), folder=joined(place.folder, place.path))
-        elif each.way is Way.JOB:
+        elif each.way is DeliveryMode.JOB:
             yield _Mount(role=each.role, volume=_claimed(claim), folder=joined(_key(place.uri, staging), place.path))
-        elif each.way is Way.IMAGE_VOLUME and not each.inside:
+        elif each.way is DeliveryMode.IMAGE_VOLUME and not each.inside:
             image = {"image": {"reference": place.place, "pullPolicy": "IfNotPresent"}}
             yield _Mount(role=each.role, volume=image, folder=_IMAGE_FOLDER)
 
@@ -139,11 +139,11 @@ def _storage_uris(served: Iterable[Artifact]) -> Iterator[Json]:
         yield {"uri": each.source.uri, "mountPath": _PLACES[each.role]}
 
 
-def _downloads(found: Iterable[Artifact], staging: Json) -> tuple[Download, ...]:
+def _downloads(every: Iterable[Artifact], staging: Json) -> tuple[Download, ...]:
     """One for each key: two folders of one repository are downloaded together."""
     wanted: dict[str, Download] = {}
-    for each in found:
-        if each.way is Way.JOB:
+    for each in every:
+        if each.way is DeliveryMode.JOB:
             key = _key(each.source.uri, staging)
             wanted.setdefault(key, Download(name=each.role, uri=each.source.uri, key=key))
     return tuple(wanted.values())
@@ -153,5 +153,5 @@ def _key(uri: str, staging: Json) -> str:
     """Sixteen hexadecimal digits that differ for other files: another revision, other patterns."""
     import hashlib  # noqa: PLC0415 - a third of what `specdec validate` spends here, and most specs have no Job
 
-    asked = [uri, *(sorted(set(staging.get(field) or ())) for field in ("include", "exclude"))]
-    return hashlib.sha256(json.dumps(asked).encode()).hexdigest()[:16]
+    identity = [uri, *(sorted(set(staging.get(field) or ())) for field in ("include", "exclude"))]
+    return hashlib.sha256(json.dumps(identity).encode()).hexdigest()[:16]

@@ -1,32 +1,124 @@
-"""The schemes of artifacts: which are served, and what to write instead of the others."""
+"""The schemes of artifacts: which are served, how each is written, and what to write instead of the others.
 
-from collections.abc import Mapping
+What depends on a scheme follows from SCHEMES: the CRD's rules, what each staging mode brings, what is said of a URI.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from itertools import groupby
 from types import MappingProxyType
 from typing import Final
 
-SERVED: Final = "pvc://, hf://, s3://, gs://, https://, oci:// and oci+native://"
 
+class Kind(StrEnum):
+    """What an artifact is."""
+
+    REMOTE = "a download"
+    CLAIM = "a claim"
+    MODELCAR = "a Modelcar"
+    IMAGE_VOLUME = "an image volume"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scheme:
+    """One scheme. pattern: of what follows `://`, as the API server checks it; shape: the same for people.
+
+    account: what two downloads of it share, where they share credentials.
+    """
+
+    name: str
+    kind: Kind
+    pattern: str
+    shape: str
+    account: str = ""
+
+
+SCHEMES: Final = (
+    Scheme(name="pvc", kind=Kind.CLAIM, pattern="[^/].*", shape="CLAIM/FOLDER"),
+    Scheme(
+        name="hf",
+        kind=Kind.REMOTE,
+        pattern="[^/:]+/[^/:]+(:[^/:]+)?",
+        shape="OWNER/MODEL:REVISION",
+        account="one token (HF_TOKEN), which must be let into both",
+    ),
+    Scheme(
+        name="s3",
+        kind=Kind.REMOTE,
+        pattern="[^/]+/.+",
+        shape="BUCKET/FOLDER",
+        account="one endpoint and one pair of keys, which must open both",
+    ),
+    Scheme(
+        name="gs",
+        kind=Kind.REMOTE,
+        pattern="[^/]+/.+",
+        shape="BUCKET/FOLDER",
+        account="one service account key, which must open both",
+    ),
+    Scheme(name="https", kind=Kind.REMOTE, pattern="[^/]+/.+", shape="HOST/PATH"),
+    Scheme(name="oci", kind=Kind.MODELCAR, pattern=".+", shape="IMAGE:TAG"),
+    Scheme(name="oci+native", kind=Kind.IMAGE_VOLUME, pattern=".+", shape="IMAGE:TAG"),
+)
+BY_NAME: Final[Mapping[str, Scheme]] = MappingProxyType({each.name: each for each in SCHEMES})
+REMOTE: Final = tuple(each.name for each in SCHEMES if each.kind is Kind.REMOTE)
+"""Schemes of downloads, whose URIs may hold keys."""
+IMAGES: Final = frozenset({Kind.MODELCAR, Kind.IMAGE_VOLUME})
+
+
+def listed(words: tuple[str, ...]) -> str:
+    """`a, b and c`."""
+    return f"{', '.join(words[:-1])} and {words[-1]}"
+
+
+def of_kinds(kinds: frozenset[Kind]) -> str:
+    """The schemes of some kinds, for people."""
+    return listed(tuple(each.name for each in SCHEMES if each.kind in kinds))
+
+
+def pattern() -> str:
+    """What a URI looks like, as a regular expression of the API server's (RE2)."""
+    forms = (f"{_one_of([each.name for each in some])}://{rest}" for rest, some in _alike(lambda each: each.pattern))
+    return f"^({'|'.join(forms)})$"
+
+
+def shapes() -> str:
+    """What a URI looks like, for people."""
+    return ", ".join(
+        f"{' or '.join(f'{each.name}://' for each in some)}{shape}" for shape, some in _alike(lambda each: each.shape)
+    )
+
+
+def _alike(key: Callable[[Scheme], str]) -> Iterator[tuple[str, list[Scheme]]]:
+    """Neighbours that agree in something."""
+    return ((value, list(some)) for value, some in groupby(SCHEMES, key))
+
+
+def _one_of(names: list[str]) -> str:
+    first, *others = (name.replace("+", "[+]") for name in names)
+    if len(others) == 1 and others[0].startswith(first):
+        return f"{first}({others[0].removeprefix(first)})?"
+    return f"({'|'.join((first, *others))})" if others else first
+
+
+SERVED: Final = listed(tuple(f"{each.name}://" for each in SCHEMES))
+_COPY: Final = f"copy the model to one of {SERVED}"
+_AZURE: Final = "write https://ACCOUNT.blob.core.windows.net/CONTAINER/FOLDER"
 UNSERVED: Final[Mapping[str, str]] = MappingProxyType(
     {
         "http": "whoever is on the line could change the weights; use https://",
         "file": "a pod has no files before it starts; put the model into a claim (pvc://) or an image (oci://)",
         "hostpath": "pods may move to another node; put the model into a claim (pvc://) or an image (oci://)",
-        "hdfs": f"KServe could download it, this operator never tried; copy the model to one of {SERVED}",
-        "webhdfs": f"KServe could download it, this operator never tried; copy the model to one of {SERVED}",
-        "modelscope": f"only KServe 0.21 downloads it, and nobody tried; copy the model to one of {SERVED}",
-        "ms": f"only KServe 0.21 downloads it, and nobody tried; copy the model to one of {SERVED}",
+        **dict.fromkeys(("hdfs", "webhdfs"), f"KServe could download it, this operator never tried; {_COPY}"),
+        **dict.fromkeys(("modelscope", "ms"), f"only KServe 0.21 downloads it, and nobody tried; {_COPY}"),
         "oci+modelcar": "write oci://: whether it is a Modelcar says KServe's ConfigMap",
         "oci+fetch": "write oci://: whether it is fetched says KServe's ConfigMap (ociModelMode)",
         "docker": "write oci://IMAGE:TAG",
         "huggingface": "write hf://OWNER/MODEL",
-        "s3a": "write s3://BUCKET/FOLDER",
-        "s3n": "write s3://BUCKET/FOLDER",
+        **dict.fromkeys(("s3a", "s3n"), "write s3://BUCKET/FOLDER"),
         "gcs": "write gs://BUCKET/FOLDER",
-        "az": "write https://ACCOUNT.blob.core.windows.net/CONTAINER/FOLDER",
-        "azure": "write https://ACCOUNT.blob.core.windows.net/CONTAINER/FOLDER",
-        "abfs": "write https://ACCOUNT.blob.core.windows.net/CONTAINER/FOLDER",
-        "abfss": "write https://ACCOUNT.blob.core.windows.net/CONTAINER/FOLDER",
-        "wasbs": "write https://ACCOUNT.blob.core.windows.net/CONTAINER/FOLDER",
+        **dict.fromkeys(("az", "azure", "abfs", "abfss", "wasbs"), _AZURE),
     }
 )
 """Scheme, and what its users should do."""

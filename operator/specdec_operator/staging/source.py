@@ -3,11 +3,10 @@
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from enum import StrEnum
 from typing import Final
 
 from specdec_operator.errors import Invalid
-from specdec_operator.staging.schemes import SERVED, UNSERVED
+from specdec_operator.staging.schemes import BY_NAME, REMOTE, SERVED, UNSERVED, Kind
 
 MOST_URI: Final = 1024
 """Characters of a URI."""
@@ -19,7 +18,6 @@ _FILES: Final = (".tar", ".tar.gz", ".tgz", ".zip", ".gguf")
 """Ends of keys that are one object: archives, which the downloader unpacks, and weights in one file."""
 _SCHEME: Final = r"([A-Za-z][A-Za-z0-9+.-]*):(//)?((?s:.*))"
 _STRANGE: Final = r"[^A-Za-z0-9._~%+=,:@/-]"
-_WITH_KEYS: Final = frozenset({"hf", "s3", "gs", "https"})
 _KEY: Final = r"[^/]*@|[^?#]*[?#]"
 """User and password before the host, or a signed query."""
 _CLAIM: Final = r"[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*"
@@ -33,15 +31,6 @@ _REPOSITORY: Final = rf"(?:{_REGISTRY})?{_PART}(?:/{_PART})*"
 _TAGGED: Final = r"(?P<name>.*?)(?P<tag>:[^/:@]*)?(?P<digest>@.*)?"
 _TAG: Final = r":[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}"
 _DIGEST: Final = r"@sha256:[0-9a-f]{64}"
-
-
-class Kind(StrEnum):
-    """What an artifact is."""
-
-    REMOTE = "a download"
-    CLAIM = "a claim"
-    MODELCAR = "a Modelcar"
-    IMAGE_VOLUME = "an image volume"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,7 +62,7 @@ def source(field: str, uri: str, path: str | None) -> Source:
     """The artifact that a part of the spec names. Raises Invalid with the field, the value, the rule and a way out."""
     where = f"{field}.uri"
     scheme, rest = _split(where, uri)
-    if scheme in _WITH_KEYS and re.match(_KEY, rest):
+    if scheme in REMOTE and re.match(_KEY, rest):
         rule = "everybody who may read this object would see the key in it; name a secret instead"
         raise Invalid(where, _without_keys(uri), rule)
     if len(uri) > MOST_URI:
@@ -81,11 +70,16 @@ def source(field: str, uri: str, path: str | None) -> Source:
     if strange := re.search(_STRANGE, rest):
         rule = f"{strange[0]!r} cannot stand in a URI; letters, digits and ._~%+=,:@/- can"
         raise Invalid(where, uri, rule)
-    kind, read = _READERS[scheme]
-    place, folder = read(where, uri, rest)
+    place, folder = READERS[scheme](where, uri, rest)
     inside = "/".join(_parts(f"{field}.path", path, path)) if path else ""
     return Source(
-        field=field, kind=kind, scheme=scheme, uri=_whole(scheme, uri), place=place, folder=folder, path=inside
+        field=field,
+        kind=BY_NAME[scheme].kind,
+        scheme=scheme,
+        uri=_whole(scheme, uri),
+        place=place,
+        folder=folder,
+        path=inside,
     )
 
 
@@ -104,14 +98,14 @@ def joined(*folders: str) -> str:
 
 def _split(field: str, uri: str) -> tuple[str, str]:
     """The scheme and the rest."""
-    found = re.fullmatch(_SCHEME, uri)
-    if found is None:
+    match = re.fullmatch(_SCHEME, uri)
+    if match is None:
         raise Invalid(field, uri, f"no scheme says where it lies; {SERVED} do")
-    scheme, slashes, rest = found[1], found[2], found[3]
-    if scheme in _READERS and slashes:
+    scheme, slashes, rest = match[1], match[2], match[3]
+    if scheme in READERS and slashes:
         return scheme, rest
     lower = scheme.lower()
-    way_out = f"write {lower}://" if lower in _READERS else UNSERVED.get(lower, f"not served; {SERVED} are")
+    way_out = f"write {lower}://" if lower in READERS else UNSERVED.get(lower, f"not served; {SERVED} are")
     raise Invalid(field, _without_keys(uri), way_out)
 
 
@@ -152,9 +146,9 @@ def _claim(field: str, uri: str, rest: str) -> tuple[str, str]:
 
 
 def _hub(field: str, uri: str, rest: str) -> tuple[str, str]:
-    found = re.fullmatch(_HUB, rest.removesuffix("/"))
-    if found is not None:
-        return found["owner"], ""
+    match = re.fullmatch(_HUB, rest.removesuffix("/"))
+    if match is not None:
+        return match["owner"], ""
     rule = "write hf://OWNER/MODEL or hf://OWNER/MODEL:REVISION"
     if rest.count("/") > 1 and re.match(_HUB, rest):
         rule += f"; a folder of it goes into {field.removesuffix('uri')}path, a branch with '/' is named by its commit"
@@ -181,16 +175,16 @@ def _web(field: str, uri: str, rest: str) -> tuple[str, str]:
 
 
 def _image(field: str, uri: str, rest: str) -> tuple[str, str]:
-    found = re.fullmatch(_TAGGED, rest)
-    name, tag, digest = (found["name"], found["tag"], found["digest"]) if found else ("", None, None)
+    match = re.fullmatch(_TAGGED, rest)
+    name, tag, digest = (match["name"], match["tag"], match["digest"]) if match else ("", None, None)
     if not name:
         raise Invalid(field, uri, "name the image: oci://REGISTRY/REPOSITORY:TAG")
     if len(name) > MOST_PART:
         raise Invalid(field, f"{uri[:60]}…", f"an image's name has at most {MOST_PART} characters")
     if not re.fullmatch(_REPOSITORY, name):
         lower = "an image's repository is lower-case"
-        known = re.fullmatch(_REPOSITORY, name.lower())
-        raise Invalid(field, uri, lower if known else "no name of an image; write oci://REGISTRY/REPOSITORY:TAG")
+        is_lower = re.fullmatch(_REPOSITORY, name.lower())
+        raise Invalid(field, uri, lower if is_lower else "no name of an image; write oci://REGISTRY/REPOSITORY:TAG")
     if tag is None and digest is None:
         raise Invalid(field, uri, "name a tag or a digest: without one the pods of a service may get different models")
     if (tag and not re.fullmatch(_TAG, tag)) or (digest and not re.fullmatch(_DIGEST, digest)):
@@ -198,12 +192,13 @@ def _image(field: str, uri: str, rest: str) -> tuple[str, str]:
     return rest, ""
 
 
-_READERS: Final[Mapping[str, tuple[Kind, Callable[[str, str, str], tuple[str, str]]]]] = {
-    "pvc": (Kind.CLAIM, _claim),
-    "hf": (Kind.REMOTE, _hub),
-    "s3": (Kind.REMOTE, _bucket),
-    "gs": (Kind.REMOTE, _bucket),
-    "https": (Kind.REMOTE, _web),
-    "oci": (Kind.MODELCAR, _image),
-    "oci+native": (Kind.IMAGE_VOLUME, _image),
+READERS: Final[Mapping[str, Callable[[str, str, str], tuple[str, str]]]] = {
+    "pvc": _claim,
+    "hf": _hub,
+    "s3": _bucket,
+    "gs": _bucket,
+    "https": _web,
+    "oci": _image,
+    "oci+native": _image,
 }
+"""The place and the folder in what follows a scheme."""

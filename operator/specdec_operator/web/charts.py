@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from specdec_operator.web.markup import Html, el, join
+from specdec_operator.web.html import Html, el
 
 _WIDTH: Final = 360
 _LEFT, _RIGHT, _TOP, _BOTTOM = 34, 8, 16, 24
@@ -29,13 +29,13 @@ def positions(shares: Sequence[float], mean: float | None, wanted: float | None)
 
     mean: accepted / drafted tokens over all positions. wanted: its threshold.
     """
-    said = ", ".join(f"position {index}: {share:.2f}" for index, share in enumerate(shares, start=1))
+    text = ", ".join(f"position {index}: {share:.2f}" for index, share in enumerate(shares, start=1))
     lower = mean is not None and wanted is not None and mean < wanted
     levels = (
         None if wanted is None else _level(wanted, "wanted", "wanted", below=mean is not None and not lower),
         None if mean is None else _level(mean, "measured", "mean", below=lower),
     )
-    return _picture(f"Acceptance by position. {said}", _HEIGHT, *_grid(), *_bars(shares), *levels, *_values(shares))
+    return _picture(f"Acceptance by position. {text}", _HEIGHT, *_grid(), *_bars(shares), *levels, *_values(shares))
 
 
 def _y(share: float) -> float:
@@ -73,11 +73,8 @@ def _values(shares: Sequence[float]) -> Iterator[Html]:
 def _level(share: float, kind: str, word: str, *, below: bool = False) -> Html:
     """A level over all positions, with its word at the right."""
     y, end = _y(share), _WIDTH - _RIGHT
-    return el(
-        "g",
-        _line(_LEFT, y, end, y, f"level {kind}"),
-        _text(end, y + (13 if below else -5), f"{word} {share:.2f}", f"tag {kind}", "end"),
-    )
+    words = _text(end, y + (13 if below else -5), f"{word} {share:.2f}", f"tag {kind}", "end")
+    return el("g", _line(_LEFT, y, end, y, f"level {kind}"), words)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,24 +87,21 @@ class Speed:
     wanted: float | None = None
 
 
-def speed(found: Speed) -> Html:
+def speed(measured: Speed) -> Html:
     """The speedup on a scale on which 1 is the plain service."""
-    known = [each for each in (found.speedup, found.wanted, 1.0) if each is not None]
-    ends = [min(each, _FARTHEST * max(known)) for each in (found.low, found.high) if each is not None]
-    scale = _Scale(low=max(0.0, min(*known, *ends) - 0.25), high=max(*known, *ends) + 0.25)
-    between = (
-        f", 95 % interval {found.low:.2f} to {found.high:.2f}"
-        if found.low is not None and found.high is not None
-        else ""
-    )
+    shown = [each for each in (measured.speedup, measured.wanted, 1.0) if each is not None]
+    ends = [min(each, _FARTHEST * max(shown)) for each in (measured.low, measured.high) if each is not None]
+    scale = _Scale(low=max(0.0, min(*shown, *ends) - 0.25), high=max(*shown, *ends) + 0.25)
+    low, high = measured.low, measured.high
+    between = f", 95 % interval {low:.2f} to {high:.2f}" if low is not None and high is not None else ""
     return _picture(
-        f"Speed against the plain service: {found.speedup:.2f} times{between}",
+        f"Speed against the plain service: {measured.speedup:.2f} times{between}",
         96,
         *_ticks(scale),
         _line(scale.x(1.0), 18, scale.x(1.0), 66, "plain"),
         _text(scale.x(1.0), 12, "plain", "tag plain", "middle"),
-        _limit(scale, found.wanted),
-        *_interval(scale, found),
+        _limit(scale, measured.wanted),
+        *_interval(scale, measured),
     )
 
 
@@ -138,21 +132,21 @@ def _limit(scale: _Scale, wanted: float | None) -> Html | None:
     return el("g", _line(x, 18, x, 66, "level wanted"), _text(x, 12, f"wanted {wanted:.2f}", "tag wanted", "middle"))
 
 
-def _interval(scale: _Scale, found: Speed) -> Iterator[Html]:
-    x = scale.x(found.speedup)
-    if found.low is not None and found.high is not None:
-        low, high = (scale.x(min(each, scale.high)) for each in (found.low, found.high))
+def _interval(scale: _Scale, measured: Speed) -> Iterator[Html]:
+    x = scale.x(measured.speedup)
+    if measured.low is not None and measured.high is not None:
+        low, high = (scale.x(min(each, scale.high)) for each in (measured.low, measured.high))
         yield _line(low, 46, high, 46, "whisker")
-        yield join(_line(low, 40, low, 52, "whisker"), _line(high, 40, high, 52, "whisker"))
+        yield from (_line(end, 40, end, 52, "whisker") for end in (low, high))
     yield el("circle", class_="dot", cx=x, cy=46, r=5)
-    yield _text(x, 34, f"{found.speedup:.2f}\u00d7", "value", "middle")
+    yield _text(x, 34, f"{measured.speedup:.2f}\u00d7", "value", "middle")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stretch:
-    """A time that the guard spent in one state. tone: class of its colour. seconds: how long."""
+    """A time that the guard spent in one state. label: in words. tone: class of its colour. seconds: how long."""
 
-    said: str
+    label: str
     tone: str
     seconds: float
 
@@ -163,28 +157,20 @@ def band(stretches: Sequence[Stretch]) -> Html:
     whole, x, drawn = sum(widths), 0.0, []
     for each, width in zip(stretches, widths, strict=True):
         wide = width / whole * _WIDTH
-        title = el("title", each.said)
+        title = el("title", each.label)
         drawn.append(el("rect", title, class_=f"band {each.tone}", x=round(x, 2), y=0, width=round(wide, 2), height=14))
         x += wide
-    said = "; ".join(each.said for each in stretches)
-    return el(
-        "svg",
-        *drawn,
-        class_="chart flat",
-        role="img",
-        aria_label=f"States of the guard, oldest first. {said}",
-        viewBox=f"0 0 {_WIDTH} 14",
-        preserveAspectRatio="none",
-    )
+    label = f"States of the guard, oldest first. {'; '.join(each.label for each in stretches)}"
+    return _picture(label, 14, *drawn, class_="chart flat", preserveAspectRatio="none")
 
 
-def _picture(said: str, tall: int, *drawn: Html | None) -> Html:
-    return el("svg", *drawn, class_="chart", role="img", aria_label=said, viewBox=f"0 0 {_WIDTH} {tall}")
+def _picture(label: str, tall: int, *drawn: Html | None, class_: str = "chart", **more: str) -> Html:
+    return el("svg", *drawn, class_=class_, role="img", aria_label=label, viewBox=f"0 0 {_WIDTH} {tall}", **more)
 
 
 def _line(x1: float, y1: float, x2: float, y2: float, kind: str) -> Html:
     return el("line", class_=kind, x1=x1, y1=y1, x2=x2, y2=y2)
 
 
-def _text(x: float, y: float, words: str, kind: str, anchor: str) -> Html:
-    return el("text", words, class_=kind, x=round(x, 1), y=round(y, 1), text_anchor=anchor)
+def _text(x: float, y: float, text: str, kind: str, anchor: str) -> Html:
+    return el("text", text, class_=kind, x=round(x, 1), y=round(y, 1), text_anchor=anchor)

@@ -1,24 +1,73 @@
-"""Listens and answers: the only file of the pages that knows HTTP. It reads what was seen and changes nothing."""
+"""Listens and answers with pages, or with the same as JSON. It reads what was seen and changes nothing.
+
+Browsers may call it by known names only. A stranger's page can let its own name point to 127.0.0.1 (DNS rebinding) and
+read what is served there; the browser then still sends the stranger's name. An address cannot be turned like that.
+"""
 
 import importlib.resources
+import ipaddress
+import json
 import logging
-from collections.abc import Awaitable, Callable
+import re
+from collections.abc import Awaitable, Callable, Collection, Sequence
+from dataclasses import asdict
 from datetime import UTC, datetime
+from functools import partial
 from http import HTTPStatus
 from typing import Final
 
 from aiohttp import web
 
-from specdec_operator.web import hosts
-from specdec_operator.web.data import fleet_data, service_data
-from specdec_operator.web.fleet import question_of
-from specdec_operator.web.fleet_view import fleet_page
-from specdec_operator.web.layout import Frame, page
-from specdec_operator.web.markup import el
-from specdec_operator.web.seen import Seen, Service
-from specdec_operator.web.service_view import service_page
+from specdec_operator.display.next_step import steps
+from specdec_operator.display.untrusted import Untrusted
+from specdec_operator.web.fleet import FleetFilter, Row, chosen, concern_of, filter_of
+from specdec_operator.web.fleet_page import fleet_page
+from specdec_operator.web.html import Frame, el, page
+from specdec_operator.web.service_page import service_page
+from specdec_operator.web.store import Service, ServiceStore
+
+_HOST: Final = re.compile(r"(?:\[(?P<six>[0-9A-Fa-f:.]+)\]|(?P<name>[A-Za-z0-9._-]+))(?::[0-9]{1,5})?")
+
+
+def is_known(host: str, names: Collection[str]) -> bool:
+    """Whether a request with this Host header is meant for this server: an address, localhost, or one of the names."""
+    match = _HOST.fullmatch(host)
+    if match is None:
+        return False
+    name = (match["six"] or match["name"]).lower()
+    return name == "localhost" or name in {each.lower() for each in names} or _is_address(name)
+
+
+def _is_address(name: str) -> bool:
+    try:
+        ipaddress.ip_address(name)
+    except ValueError:
+        return False
+    return True
+
+
+def fleet_data(rows: Sequence[Row], wanted: FleetFilter) -> str:
+    """The rows that are asked for, all of them, as JSON."""
+    found = (
+        asdict(row) | {"concern": row.concern.word, "since": row.since.isoformat() if row.since else None}
+        for row in chosen(rows, wanted)
+    )
+    return json.dumps({"services": [*found]})
+
+
+def service_data(seen: Service, now: datetime) -> str:
+    """One service as it is shown, as JSON: without engine.env, engine.args, pod and resources."""
+    service = Untrusted(seen.body)
+    view = {
+        "concern": concern_of(service).word,
+        "next": [asdict(step) for step in steps(service, now)],
+        "pods": [{"name": pod.name, "revision": pod.revision, "ready": pod.ready} for pod in seen.pods],
+    }
+    return json.dumps({**seen.body, **view})
+
 
 _LOG = logging.getLogger(__name__)
+_HTML, _JSON = "text/html", "application/json"
 _FILES: Final = {"style.css": "text/css", "refresh.js": "text/javascript", "icon.svg": "image/svg+xml"}
 _HEADERS: Final = {
     "Content-Security-Policy": "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; "
@@ -31,6 +80,9 @@ _HEADERS: Final = {
     "X-Content-Type-Options": "nosniff",
     "X-Frame-Options": "DENY",
 }
+_NOTHING: Final = (
+    "There is nothing here. Deleted services, and namespaces that this operator does not watch, are not shown."
+)
 _READING: Final = ("GET", "HEAD")
 _Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
@@ -41,8 +93,8 @@ class WebServer:
     clock: tells epoch seconds.
     """
 
-    def __init__(self, seen: Seen, *, names: tuple[str, ...] = (), clock: Callable[[], float]) -> None:
-        self._seen = seen
+    def __init__(self, store: ServiceStore, *, names: tuple[str, ...] = (), clock: Callable[[], float]) -> None:
+        self._store = store
         self._names = names
         self._clock = clock
         self._runner: web.AppRunner | None = None
@@ -58,56 +110,52 @@ class WebServer:
         try:
             await web.TCPSite(self._runner, address, port).start()
         except OSError as error:
-            said = "SPECDEC_WEB_ADDRESS=%s SPECDEC_WEB_PORT=%s: %s: there is no web page until a free port is named"
-            _LOG.error(said, address, port, error)
+            message = "SPECDEC_WEB_ADDRESS=%s SPECDEC_WEB_PORT=%s: %s: there is no web page until a free port is named"
+            _LOG.error(message, address, port, error)
 
     async def stop(self) -> None:
         """Stops listening."""
         if self._runner is not None:
             await self._runner.cleanup()
 
-    @property
-    def port(self) -> int | None:
-        """The port that it listens on; None where it does not."""
-        addresses = self._runner.addresses if self._runner else []
-        return addresses[0][1] if addresses else None
-
     def _application(self) -> web.Application:
         application = web.Application(middlewares=[self._guarded])
         application.on_response_prepare.append(_secured)
-        routes = application.router
-        routes.add_get("/", self._fleet)
-        routes.add_get("/services/{namespace}/{name}", self._service)
-        routes.add_get("/api/v1/services", self._fleet_data)
-        routes.add_get("/api/v1/services/{namespace}/{name}", self._service_data)
+        rows = self._store.rows
+        answers: dict[str, tuple[str, Callable[[web.Request], str]]] = {
+            "/": (_HTML, lambda asked: fleet_page(rows(), filter_of(asked.query), self._frame(asked))),
+            "/services/{namespace}/{name}": (_HTML, lambda asked: service_page(self._one(asked), self._frame(asked))),
+            "/api/v1/services": (_JSON, lambda asked: fleet_data(rows(), filter_of(asked.query))),
+            "/api/v1/services/{namespace}/{name}": (_JSON, lambda asked: service_data(self._one(asked), self._now())),
+        }
         folder = importlib.resources.files("specdec_operator.web")
         for name, kind in _FILES.items():
-            routes.add_get(f"/{name}", _file(folder.joinpath(name).read_text(encoding="utf-8"), kind))
+            text = folder.joinpath(name).read_text(encoding="utf-8")
+            answers[f"/{name}"] = (kind, partial(_always, text))
+        for path, (kind, text_of) in answers.items():
+            application.router.add_get(path, _handler(kind, text_of))
         return application
 
     @web.middleware
     async def _guarded(self, request: web.Request, handler: _Handler) -> web.StreamResponse:
         """Only reading, and only for those who call this server by a name of its own."""
         if request.method not in _READING:
-            said = f"{request.method}: this page only shows: use GET"
-            return _refused(HTTPStatus.METHOD_NOT_ALLOWED, said, Allow="GET, HEAD")
-        if not hosts.is_known(request.headers.get("Host", ""), self._names):
-            said = "this server is not known by the name in the Host header: use localhost, or set SPECDEC_WEB_HOSTS"
-            return _refused(HTTPStatus.FORBIDDEN, said)
+            message = f"{request.method}: this page only shows: use GET"
+            return _refused(HTTPStatus.METHOD_NOT_ALLOWED, message, Allow="GET, HEAD")
+        if not is_known(request.headers.get("Host", ""), self._names):
+            message = "this server is not known by the name in the Host header: use localhost, or set SPECDEC_WEB_HOSTS"
+            return _refused(HTTPStatus.FORBIDDEN, message)
         try:
             return await handler(request)
         except web.HTTPNotFound:
             return self._missing(request)
 
     def _missing(self, request: web.Request) -> web.Response:
-        said = (
-            "There is nothing here. Deleted services, and namespaces that this operator does not watch, are not shown."
-        )
         if request.path.startswith("/api/"):
-            return _refused(HTTPStatus.NOT_FOUND, said)
+            return _refused(HTTPStatus.NOT_FOUND, _NOTHING)
         back = el("p", el("a", "All services", href=self._frame(request).root))
-        text = page(self._frame(request), "Not found", el("h1", "Not found"), el("p", said), back)
-        return web.Response(text=text, content_type="text/html", status=HTTPStatus.NOT_FOUND)
+        text = page(self._frame(request), "Not found", el("h1", "Not found"), el("p", _NOTHING), back)
+        return web.Response(text=text, content_type=_HTML, status=HTTPStatus.NOT_FOUND)
 
     def _now(self) -> datetime:
         return datetime.fromtimestamp(self._clock(), UTC)
@@ -115,37 +163,28 @@ class WebServer:
     def _frame(self, request: web.Request) -> Frame:
         return Frame(depth=request.rel_url.raw_path.count("/") - 1, now=self._now())
 
-    def _found(self, request: web.Request) -> Service:
-        """Raises HTTPNotFound where there is no such sis."""
-        found = self._seen.one(request.match_info["namespace"], request.match_info["name"])
-        if found is None:
+    def _one(self, request: web.Request) -> Service:
+        """Raises HTTPNotFound where there is no such service."""
+        service = self._store.one(request.match_info["namespace"], request.match_info["name"])
+        if service is None:
             raise web.HTTPNotFound
-        return found
-
-    async def _fleet(self, request: web.Request) -> web.Response:
-        text = fleet_page(self._seen.rows(), question_of(request.query), self._frame(request))
-        return web.Response(text=text, content_type="text/html")
-
-    async def _service(self, request: web.Request) -> web.Response:
-        return web.Response(text=service_page(self._found(request), self._frame(request)), content_type="text/html")
-
-    async def _fleet_data(self, request: web.Request) -> web.Response:
-        return web.json_response(text=fleet_data(self._seen.rows(), question_of(request.query)))
-
-    async def _service_data(self, request: web.Request) -> web.Response:
-        return web.json_response(text=service_data(self._found(request), self._now()))
+        return service
 
 
 async def _secured(_: web.Request, response: web.StreamResponse) -> None:
     response.headers.update(_HEADERS)
 
 
-def _file(text: str, kind: str) -> _Handler:
-    async def answer(_: web.Request) -> web.Response:
-        return web.Response(text=text, content_type=kind)
+def _always(text: str, _: web.Request) -> str:
+    return text
+
+
+def _handler(kind: str, text_of: Callable[[web.Request], str]) -> _Handler:
+    async def answer(request: web.Request) -> web.Response:
+        return web.Response(text=text_of(request), content_type=kind)
 
     return answer
 
 
-def _refused(status: HTTPStatus, said: str, **headers: str) -> web.Response:
-    return web.Response(text=f"{said}\n", status=status, headers=headers)
+def _refused(status: HTTPStatus, message: str, **headers: str) -> web.Response:
+    return web.Response(text=f"{message}\n", status=status, headers=headers)

@@ -124,12 +124,10 @@ def _tokens(folder: Path) -> tuple[Mapping[int, str] | None, frozenset[tuple[str
         return None, frozenset(), f"{folder / name} {why}"
 
 
-def _tensors(
-    folder: Path,
-) -> tuple[Mapping[str, weights.Tensor] | None, tuple[values.Stretch, ...], str | None]:
+def _tensors(folder: Path) -> tuple[Mapping[str, weights.Tensor] | None, tuple[values.Stretch, ...], str | None]:
     try:
-        found = weights.read_all(folder)
-        return found or None, values.look(found), None
+        tensors = weights.read_all(folder)
+        return tensors or None, values.look(tensors), None
     except weights.BrokenFileError as error:
         return None, (), str(error)
     except OSError as error:

@@ -5,13 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from specdec_engine.methods import HEADS, plain_name
+
 if TYPE_CHECKING:
+    from specdec_engine.versions import MajorMinor
     from specdec_runtime.flags import Flags
     from specdec_runtime.preflight.artifact import Artifact
-    from specdec_runtime.preflight.surroundings import Surroundings, Version
+    from specdec_runtime.preflight.surroundings import Surroundings
 
-HEADS: Final = frozenset({"eagle", "eagle3", "dflash", "dspark", "medusa"})
-"""Methods whose draft is a head on the target's hidden states."""
 WITH_AUX: Final = frozenset({"eagle3", "dflash"})
 """Heads that read hidden states of several layers of the target."""
 
@@ -28,8 +29,7 @@ class Case:
     @property
     def method(self) -> str | None:
         """The method; every old name of an MTP method is `mtp`."""
-        name = self.flags.method
-        return "mtp" if name is not None and name.endswith("_mtp") else name
+        return plain_name(self.flags.method) if self.flags.method else None
 
     @property
     def tokens(self) -> int | None:
@@ -49,7 +49,7 @@ class Case:
     @property
     def head(self) -> Artifact | None:
         """The draft, where it is a head on the target's hidden states."""
-        return self.draft if self.method in HEADS else None
+        return self.draft if self.method in (*HEADS, "dspark") else None
 
     @property
     def heterogeneous(self) -> bool:
@@ -67,11 +67,11 @@ class Case:
         """Return a value of the speculative config."""
         return (self.flags.speculation or {}).get(key)
 
-    def before(self, version: Version) -> bool:
+    def before(self, version: MajorMinor) -> bool:
         """Whether the engine is known to be older than a version."""
         return self.around.engine is not None and self.around.engine < version
 
-    def since(self, version: Version) -> bool:
+    def since(self, version: MajorMinor) -> bool:
         """Whether the engine is known to be of a version or newer."""
         return self.around.engine is not None and self.around.engine >= version
 

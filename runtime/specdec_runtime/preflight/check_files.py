@@ -130,9 +130,7 @@ def weights(case: Case) -> Iterator[Finding]:
     for each in case.artifacts if case.load_weights else ():
         if each.weights_trouble:
             yield BROKEN.found(
-                each.field,
-                f"{each.path}: {each.weights_trouble}; fetch the weights of this model again",
-                each.role,
+                each.field, f"{each.path}: {each.weights_trouble}; fetch the weights of this model again", each.role
             )
         elif each.tensors is None and not each.other_weights:
             yield NO_WEIGHTS.found(

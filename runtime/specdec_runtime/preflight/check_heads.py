@@ -59,11 +59,11 @@ def vocabularies(case: Case) -> Iterator[Finding]:
     if case.method == "medusa":
         yield from _medusa_rows(head, wanted)
         return
-    found = head.number("vocab_size")
-    if found is not None and found != wanted:
+    actual = head.number("vocab_size")
+    if actual is not None and actual != wanted:
         yield VOCABULARY.found(
             head.field,
-            f"{head.path}/config.json has vocab_size {found}, the target has {wanted}: a head drafts the target's "
+            f"{head.path}/config.json has vocab_size {actual}, the target has {wanted}: a head drafts the target's "
             f"own tokens; {_WAY_OUT}",
         )
         return
@@ -101,10 +101,10 @@ def _lm_head(head: Artifact, own: int) -> Iterator[Finding]:
 def _map(head: Artifact, own: int, wanted: int) -> Iterator[Finding]:
     table = head.tensor("d2t") or head.tensor("draft_id_to_target_id")
     if table is None or table.shape != (own,):
-        found = f"d2t is {list(table.shape)}" if table else "there is no tensor d2t"
+        actual = f"d2t is {list(table.shape)}" if table else "there is no tensor d2t"
         yield MAP.found(
             head.field,
-            f"{head.path}: draft_vocab_size is {own}, the target's vocab_size {wanted}, and {found}: d2t must say for "
+            f"{head.path}: draft_vocab_size is {own}, the target's vocab_size {wanted}, and {actual}: d2t must say for "
             f"each of the {own} drafted ids which of the target's tokens it is; copy the whole checkpoint of the head",
         )
 

@@ -73,9 +73,9 @@ def aux(case: Case) -> Iterator[Finding]:
 
 
 def _collapsed(head: Artifact, ids: tuple[int, ...] | None, taken: tuple[int, ...], depth: int) -> str:
-    said = "names" if ids else "names no layers, so that vLLM takes"
+    how = "names" if ids else "names no layers, so that vLLM takes"
     return (
-        f"{head.path}/config.json {said} {list(taken)} of the target's {depth}: they must be {len(taken)} different "
+        f"{head.path}/config.json {how} {list(taken)} of the target's {depth}: they must be {len(taken)} different "
         'layers; set "eagle_aux_hidden_state_layer_ids" in it to those that it was trained with'
     )
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from specdec_engine.accelerators import Accelerator
+from specdec_engine.methods import NPU_MOST_TOKENS, SUFFIX_TREE_DEPTH
 from specdec_runtime.preflight.finding import Finding, Rule, Severity
-from specdec_runtime.preflight.surroundings import Accelerator
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -61,8 +62,6 @@ NPU_VOCABULARY: Final = Rule(
     source="vllm-ascend, code of 0.17 to 0.25",
 )
 RULES: Final = (CONTEXT, DTYPE, QUANTIZATION, NPU_TOKENS, NPU_PARALLEL, NPU_VOCABULARY)
-_NPU_MOST: Final = 15
-_SUFFIX_DEPTH: Final = 24
 
 
 def context(case: Case) -> Iterator[Finding]:
@@ -95,15 +94,15 @@ def dtype(case: Case) -> Iterator[Finding]:
 
 def quantization(case: Case) -> Iterator[Finding]:
     """The flags do not contradict how the draft is stored."""
-    asked = case.option("quantization")
+    flag = case.option("quantization")
     stored = case.draft.settings.quantization if case.draft else None
-    if case.draft is None or stored is None or not isinstance(asked, str):
+    if case.draft is None or stored is None or not isinstance(flag, str):
         return
-    one, other = (each.lower().replace("-", "_").partition("_")[0] for each in (asked, stored))
+    one, other = (each.lower().replace("-", "_").partition("_")[0] for each in (flag, stored))
     if one != other and stored != "unnamed":
         yield QUANTIZATION.found(
             "--speculative-config quantization",
-            f"quantization is {asked!r}, {case.draft.path}/config.json says {stored!r}: vLLM reads weights as they are "
+            f"quantization is {flag!r}, {case.draft.path}/config.json says {stored!r}: vLLM reads weights as they are "
             'stored; leave "quantization" out',
         )
 
@@ -113,12 +112,12 @@ def npu(case: Case) -> Iterator[Finding]:
     if case.around.accelerator is not Accelerator.ASCEND or case.method is None:
         return
     depth = case.option("suffix_decoding_max_tree_depth")
-    tokens = case.tokens or ((depth if isinstance(depth, int) else _SUFFIX_DEPTH) if case.method == "suffix" else 0)
-    if tokens > _NPU_MOST:
+    tokens = case.tokens or ((depth if isinstance(depth, int) else SUFFIX_TREE_DEPTH) if case.method == "suffix" else 0)
+    if tokens > NPU_MOST_TOKENS:
         yield NPU_TOKENS.found(
             "--speculative-config num_speculative_tokens",
             f"{case.method} drafts up to {tokens} tokens: an Ascend device takes 1 + K <= 16 tokens of a request; "
-            f"set num_speculative_tokens to {_NPU_MOST} or less",
+            f"set num_speculative_tokens to {NPU_MOST_TOKENS} or less",
         )
     if case.method == "draft_model":
         yield from _npu_draft(case)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from specdec_engine.accelerators import Accelerator
 from specdec_runtime.preflight.finding import Finding, Rule, Severity
-from specdec_runtime.preflight.surroundings import Accelerator
 from specdec_runtime.preflight.weights import BITS
 
 if TYPE_CHECKING:
@@ -50,41 +50,41 @@ def memory(case: Case) -> Iterator[Finding]:
         yield NOT_MEASURED.found(
             "--model", "the memory of an Ascend device was not measured: nothing is known of it here; watch the start"
         )
-    found = case.around.memory
-    if found is None or not case.load_weights or case.flags.spreads or case.flags.quantization:
+    device = case.around.memory
+    if device is None or not case.load_weights or case.flags.spreads or case.flags.quantization:
         return
     if case.around.accelerator is Accelerator.CPU:
         yield from _on_cpu(case)
         return
     devices = case.flags.tensor_parallel * case.flags.pipeline_parallel
-    needed, budget = weights(case) / devices, found.total * case.flags.utilization
-    words = f"the weights take {_gib(needed)} on each of {devices} devices and {found.where} has {_gib(found.total)}"
-    if needed > found.total:
+    needed, budget = weights(case) / devices, device.total * case.flags.utilization
+    sizes = f"the weights take {_gib(needed)} on each of {devices} devices and {device.where} has {_gib(device.total)}"
+    if needed > device.total:
         yield SMALL.found(
-            "--model", f"{words}: they must fit; raise --tensor-parallel-size, or take a smaller or quantised model"
+            "--model", f"{sizes}: they must fit; raise --tensor-parallel-size, or take a smaller or quantised model"
         )
     elif needed > budget * (1 - _ROOM):
         yield TIGHT.found(
             "--model",
-            f"{words}, of which --gpu-memory-utilization gives {_gib(budget)}: less than a tenth is left for the KV "
+            f"{sizes}, of which --gpu-memory-utilization gives {_gib(budget)}: less than a tenth is left for the KV "
             "cache; raise --tensor-parallel-size, or take a smaller draft",
         )
 
 
 def _on_cpu(case: Case) -> Iterator[Finding]:
-    found = case.around.memory
-    if found is None:
+    device = case.around.memory
+    if device is None:
         return
     needed = weights(case) + (case.around.cache or 0)
-    words = f"weights and KV cache take {_gib(needed)} and {found.where} has {_gib(found.total)}"
-    if needed > found.total:
+    sizes = f"weights and KV cache take {_gib(needed)} and {device.where} has {_gib(device.total)}"
+    if needed > device.total:
         yield SMALL.found(
-            "--model", f"{words}: they must fit; raise the pod's memory limit, or lower VLLM_CPU_KVCACHE_SPACE"
+            "--model", f"{sizes}: they must fit; raise the pod's memory limit, or lower VLLM_CPU_KVCACHE_SPACE"
         )
-    elif needed > found.free:
+    elif needed > device.free:
         yield TIGHT.found(
             "--model",
-            f"{words}, of which {_gib(found.free)} are free now: the start may fail; "
+            f"{sizes}, of which {_gib(device.free)} are free now: the start may fail; "
             "raise the pod's memory limit, or lower VLLM_CPU_KVCACHE_SPACE",
         )
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from specdec_engine.methods import PATH_METHODS, head_name
+from specdec_engine.versions import NEWEST
 from specdec_runtime.preflight import kinds
 from specdec_runtime.preflight.finding import Finding, Rule, Severity
 
@@ -54,7 +56,6 @@ UNKNOWN: Final = Rule(
     source="model_executor/models/registry.py, 0.11 to 0.33",
 )
 RULES: Final = (PLAIN, HEAD, GONE, PATH, UNKNOWN)
-_PATHS: Final = (("eagle-", "eagle"), ("eagle3", "eagle3"), ("dflash", "dflash"), ("dspark", "dspark"))
 
 
 def fits(case: Case) -> Iterator[Finding]:
@@ -92,7 +93,7 @@ def path(case: Case) -> Iterator[Finding]:
     """The path of the draft does not change the method."""
     if case.draft is None or case.method not in {"draft_model", "medusa", "mtp"} or case.around.packages is None:
         return
-    word, method = next((each for each in _PATHS if each[0] in str(case.draft.path).lower()), ("", ""))
+    word, method = next((each for each in PATH_METHODS if each[0] in str(case.draft.path).lower()), ("", ""))
     if word:
         yield PATH.found(
             case.draft.field,
@@ -104,18 +105,20 @@ def path(case: Case) -> Iterator[Finding]:
 def architecture(case: Case) -> Iterator[Finding]:
     """The engine knows the name under which it will look for the head."""
     head, engine = case.head, case.around.engine
-    if head is None or engine is None or engine > kinds.NEWEST or case.method not in {"eagle", "eagle3", "dflash"}:
+    if head is None or engine is None or engine > NEWEST or case.method not in {"eagle", "eagle3", "dflash"}:
         return
     if head.settings.section("speculators_config").document or not head.settings.architectures:
         return
-    name = kinds.rewritten(case.method, head.settings.architectures[0])
+    name = head_name(case.method, head.settings.architectures[0])
     since = kinds.REGISTERED.get(name)
     if since is None or since > engine:
-        known = f"vLLM {since[0]}.{since[1]} knows it first" if since else "no vLLM up to 0.33 knows it"
+        support = (
+            f"vLLM {since[0]}.{since[1]} knows it first" if since else f"no vLLM up to {NEWEST[0]}.{NEWEST[1]} knows it"
+        )
         yield UNKNOWN.found(
             head.field,
             f"{head.path}/config.json has architecture {head.settings.architectures[0]}, which {case.method} looks up "
-            f"as {name}, and {known}: the engine here is {engine[0]}.{engine[1]}; "
+            f"as {name}, and {support}: the engine here is {engine[0]}.{engine[1]}; "
             "expect it to refuse the head, unless a plugin brings it",
         )
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from specdec_engine.accelerators import Accelerator
 from specdec_runtime.preflight.finding import Finding, Rule, Severity
-from specdec_runtime.preflight.surroundings import Accelerator
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from specdec_engine.versions import NEWEST
 from specdec_runtime.preflight import kinds
 from specdec_runtime.preflight.case import whole
 from specdec_runtime.preflight.finding import Finding, Rule, Severity
@@ -64,14 +65,14 @@ def kind(case: Case) -> Iterator[Finding]:
     """The engine knows the type of the checkpoint."""
     engine, draft = case.around.engine, case.draft
     name = draft.settings.text("speculators_model_type") if draft else None
-    if draft is None or name is None or engine is None or engine > kinds.NEWEST:
+    if draft is None or name is None or engine is None or engine > NEWEST:
         return
     since = kinds.SPECULATORS.get(name)
     if since is None or since > engine:
-        known = ", ".join(each for each, first in kinds.SPECULATORS.items() if first <= engine)
+        types = ", ".join(each for each, first in kinds.SPECULATORS.items() if first <= engine)
         yield TYPE.found(
             draft.field,
-            f"{draft.path}/config.json has speculators_model_type {name}: vLLM {engine[0]}.{engine[1]} reads {known}; "
+            f"{draft.path}/config.json has speculators_model_type {name}: vLLM {engine[0]}.{engine[1]} reads {types}; "
             "choose such a head, or a newer engine",
         )
 

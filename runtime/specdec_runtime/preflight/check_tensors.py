@@ -77,18 +77,18 @@ def shapes(case: Case) -> Iterator[Finding]:
         if wrong:
             name, tensor, wanted = wrong[0]
             more = f" ({len(wrong)} tensors are like that)" if len(wrong) > 1 else ""
-            said = "vocab_size, hidden_size" if "embed" in name else "sizes of layers and heads"
+            source = "vocab_size, hidden_size" if "embed" in name else "sizes of layers and heads"
             yield MISMATCH.found(
                 each.field,
                 f"{each.path}: {name} is {list(tensor.shape)} but config.json says {_list(wanted)} "
-                f"({said}){more}: weights and config are of different models; copy both from one model",
+                f"({source}){more}: weights and config are of different models; copy both from one model",
                 each.role,
             )
 
 
 def _wrong(artifact: Artifact) -> list[tuple[str, Tensor, tuple[int | None, ...]]]:
-    known = expected.tensors(artifact.settings)
-    wanted: Mapping[str, tuple[int | None, ...]] = known.shapes if known else _embedding(artifact)
+    layout = expected.tensors(artifact.settings)
+    wanted: Mapping[str, tuple[int | None, ...]] = layout.shapes if layout else _embedding(artifact)
     found = ((name, (artifact.tensors or {}).get(name), shape) for name, shape in wanted.items())
     return [(n, t, shape) for n, t, shape in found if t and t.dtype in PLAIN and not expected.fits(t.shape, shape)]
 
@@ -105,22 +105,22 @@ def _list(wanted: tuple[int | None, ...]) -> str:
 def whole(case: Case) -> Iterator[Finding]:
     """No tensor of a layer is missing, and no layer is there that config.json does not count."""
     for each in case.artifacts if case.load_weights else ():
-        known = expected.tensors(each.settings)
-        if known is None or each.tensors is None or not _named_usually(each):
+        layout = expected.tensors(each.settings)
+        if layout is None or each.tensors is None or not _named_usually(each):
             continue
-        missing = [name for name in known.needed if name not in each.tensors]
+        missing = [name for name in layout.needed if name not in each.tensors]
         if missing:
             yield INCOMPLETE.found(
                 each.field,
-                f"{each.path} lacks {len(missing)} of {len(known.needed)} tensors that config.json describes, first "
+                f"{each.path} lacks {len(missing)} of {len(layout.needed)} tensors that config.json describes, first "
                 f"{missing[0]}: vLLM leaves such a tensor of a draft as it is, without a word; fetch the weights again",
                 each.role,
             )
         top = max((int(found[1]) for name in each.tensors if (found := _LAYER.match(name))), default=0)
-        if top >= known.layers and "MiMoForCausalLM" not in each.settings.architectures:
+        if top >= layout.layers and "MiMoForCausalLM" not in each.settings.architectures:
             yield MISMATCH.found(
                 each.field,
-                f"{each.path} holds layers up to number {top} but config.json counts {known.layers}: weights and "
+                f"{each.path} holds layers up to number {top} but config.json counts {layout.layers}: weights and "
                 "config are of different models; copy both from one model",
                 each.role,
             )

@@ -63,9 +63,9 @@ def token_ids(case: Case) -> Iterator[Finding]:
     if target.tokens is not None and draft.tokens is not None:
         limits = [each for each in (target.number("vocab_size"), draft.number("vocab_size")) if each is not None]
         size = min(limits, default=max(*target.tokens, *draft.tokens) + 1)
-        found = vocabulary.compare(target.tokens, draft.tokens, size)
-        if found is not None:
-            yield MISMATCH.found(draft.field, _difference(draft, target.tokens, draft.tokens, found))
+        difference = vocabulary.compare(target.tokens, draft.tokens, size)
+        if difference is not None:
+            yield MISMATCH.found(draft.field, _difference(draft, target.tokens, draft.tokens, difference))
     elif not _sealed_alike(target, draft):
         missing = target if target.tokens is None else draft
         yield NOT_COMPARED.found(
@@ -81,11 +81,11 @@ def _sealed_alike(target: Artifact, draft: Artifact) -> bool:
 
 
 def _difference(
-    artifact: Artifact, target: Mapping[int, str], draft: Mapping[int, str], found: vocabulary.Difference
+    artifact: Artifact, target: Mapping[int, str], draft: Mapping[int, str], difference: vocabulary.Difference
 ) -> str:
     return (
-        f"{artifact.path}/tokenizer.json gives {found.count} ids another meaning than the target, first id "
-        f"{found.token_id}: {found.draft!r} instead of {found.target!r} (fingerprints "
+        f"{artifact.path}/tokenizer.json gives {difference.count} ids another meaning than the target, first id "
+        f"{difference.token_id}: {difference.draft!r} instead of {difference.target!r} (fingerprints "
         f"{vocabulary.fingerprint(draft)} and {vocabulary.fingerprint(target)}): a draft model must use the target's "
         "ids, otherwise no draft is ever accepted; choose a draft that was trained with the target's tokenizer"
     )

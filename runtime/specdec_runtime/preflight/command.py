@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from specdec_runtime import refusal
+from specdec_engine.exit_codes import REFUSED
 from specdec_runtime.flags import DEFAULT_PORT, Flags
 from specdec_runtime.preflight.finding import Severity
 from specdec_runtime.preflight.look import inspect
@@ -18,12 +18,12 @@ if TYPE_CHECKING:
 def command(arguments: Sequence[str]) -> int:
     """Look at two folders; the exit code is that of a refused start, or 0."""
     given = _parser().parse_args(arguments)
-    findings = inspect(asked(given.target, given.draft, given.method, given.tokens, given.max_model_len))
+    findings = inspect(flags_of(given.target, given.draft, given.method, given.tokens, given.max_model_len))
     for finding in findings:
         print(f"{finding.severity}: {finding.id}: {finding.field}: {finding.sentence}")
     refused = any(finding.severity is Severity.REFUSE for finding in findings)
     print("preflight: refused" if refused else "preflight: nothing stands against a start")
-    return refusal.EXIT_CODE if refused else 0
+    return REFUSED if refused else 0
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -36,7 +36,7 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def asked(target: Path, draft: Path | None, method: str | None, tokens: int | None, length: int | None) -> Flags:
+def flags_of(target: Path, draft: Path | None, method: str | None, tokens: int | None, length: int | None) -> Flags:
     """Return the flags of a server with these models, as the operator would render them."""
     speculation: dict[str, object] | None = None
     if draft is not None or method is not None:

@@ -45,8 +45,8 @@ class Config:
 
     def section(self, key: str) -> Config:
         """Return a nested object; an empty one where there is none."""
-        found = next((value for value in self._values(key) if isinstance(value, Mapping)), {})
-        return Config(document=found)
+        section = next((value for value in self._values(key) if isinstance(value, Mapping)), {})
+        return Config(document=section)
 
     @property
     def architectures(self) -> tuple[str, ...]:

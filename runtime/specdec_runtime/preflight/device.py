@@ -37,16 +37,16 @@ def nvidia(library: str = _NVML) -> Memory | None:
 
 def _smallest(nvml: ctypes.CDLL) -> Memory | None:
     count = ctypes.c_uint()
-    found: list[Memory] = []
+    devices: list[Memory] = []
     if nvml.nvmlDeviceGetCount_v2(ctypes.byref(count)) == 0:
         for number in range(count.value):
             device, memory = ctypes.c_void_p(), _NvmlMemory()
             if nvml.nvmlDeviceGetHandleByIndex_v2(number, ctypes.byref(device)):
                 continue
             if nvml.nvmlDeviceGetMemoryInfo(device, ctypes.byref(memory)) == 0:
-                found.append(Memory(where=f"NVIDIA device {number}", total=memory.total, free=memory.free))
+                devices.append(Memory(where=f"NVIDIA device {number}", total=memory.total, free=memory.free))
     nvml.nvmlShutdown()
-    return min(found, key=lambda each: each.total, default=None)
+    return min(devices, key=lambda each: each.total, default=None)
 
 
 def host(kernel: Path = _KERNEL, cgroups: tuple[Path, ...] = _CGROUPS) -> Memory | None:

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from specdec_engine.versions import MajorMinor
     from specdec_runtime.preflight.artifact import Artifact
-    from specdec_runtime.preflight.surroundings import Version
 
 _HEAD_NAME: Final = re.compile(
     r"^(Eagle(?!2_5)|LlamaForCausalLMEagle|P[Ee]agle|DFlash|DSpark|Medusa|MLPSpeculator|LiLiCorr)|Eagle3$|DSparkModel$"
@@ -45,30 +45,14 @@ _SINCE: Final = (
     ((0, 32), "LiLiCorrDraftModel"),
     ((0, 33), "DFlash2BeamDraftModel DFlashQwen3XPressModel"),
 )
-REGISTERED: Final[Mapping[str, Version]] = MappingProxyType(
+REGISTERED: Final[Mapping[str, MajorMinor]] = MappingProxyType(
     {name: since for since, names in _SINCE for name in names.split()}
 )
 """Heads that vLLM registers, and the oldest inspected release that does."""
-SPECULATORS: Final[Mapping[str, Version]] = MappingProxyType(
+SPECULATORS: Final[Mapping[str, MajorMinor]] = MappingProxyType(
     {"eagle3": (0, 11), "dflash": (0, 20), "peagle": (0, 22), "dspark": (0, 25), "dflash2": (0, 29)}
 )
 """Values of speculators_model_type that vLLM reads."""
-NEWEST: Final = (0, 33)
-"""The newest release that these tables were made from: of a newer one, nothing is known to be missing."""
-
-
-def rewritten(method: str, architecture: str) -> str:
-    """Return the name that vLLM looks up for a draft's architecture."""
-    match method:
-        case "eagle":
-            return architecture if architecture.startswith("Eagle") else f"Eagle{architecture}"
-        case "eagle3":
-            known = architecture.startswith("Eagle3") or architecture.endswith("Eagle3")
-            return architecture if known else f"Eagle3{architecture}"
-        case "dflash":
-            known = architecture.startswith("DFlash") or architecture.endswith("DFlash")
-            return architecture if known or architecture == "LiLiCorrDraftModel" else f"DFlash{architecture}"
-    return architecture
 
 
 def is_head(artifact: Artifact) -> bool:

@@ -42,8 +42,8 @@ def count(method: str, config: Config) -> int | None:
         return None
     if (ids := named(config)) is not None:
         return len(ids)
-    said = config.number("num_aux_layers") or config.number("num_aux_hidden_states")
-    return said or (_USUAL if method == "eagle3" else None)
+    number = config.number("num_aux_layers") or config.number("num_aux_hidden_states")
+    return number or (_USUAL if method == "eagle3" else None)
 
 
 def medusa_heads(names: Iterable[str]) -> int | None:

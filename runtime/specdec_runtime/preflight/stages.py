@@ -80,10 +80,10 @@ RULES: Final[tuple[Rule, ...]] = (
 
 def judge(case: Case) -> tuple[Finding, ...]:
     """Return all findings, those of the first broken stage only, so that one cause is said once."""
-    found: list[Finding] = []
+    findings: list[Finding] = []
     for stage in STAGES:
         new = tuple(finding for check in stage for finding in check(case))
         if any(finding.severity is Severity.REFUSE for finding in new):
             return new
-        found += new
-    return tuple(found)
+        findings += new
+    return tuple(findings)

@@ -43,9 +43,9 @@ def read(folder: Path) -> Mapping[int, str] | None:
         return by_id or None
     if not (folder / "vocab.json").is_file():
         return None
-    words = _load(folder / "vocab.json")
+    tokens = _load(folder / "vocab.json")
     added = _load(folder / "added_tokens.json") if (folder / "added_tokens.json").is_file() else {}
-    return _model_vocabulary({**words, **added}) or None
+    return _model_vocabulary({**tokens, **added}) or None
 
 
 def digests(folder: Path) -> frozenset[tuple[str, str]]:

@@ -26,8 +26,7 @@ async def plain_kopf(site: Site, services: int) -> AsyncIterator[Peer]:
     log = site.folder / "plain_kopf.log"
     await Fleet(site.api, services).apply(range(services))
     with ExitStack() as programs:
-        told = (f"--kubeconfig={site.admin}", f"--namespace={NAMESPACE}")
-        programs.enter_context(stand_in("kserve_standin_many", site.folder, *told))
+        programs.enter_context(stand_in("kserve_standin_many", site.folder, f"--kubeconfig={site.admin}"))
         programs.enter_context(stand_in("engines_standin", site.folder))
         pid = programs.enter_context(started(command(NAMESPACE), log, KUBECONFIG=str(site.own)))
 

@@ -2,8 +2,14 @@
 
 import os
 import pathlib
+import shutil
+from collections.abc import Callable
 
-from hack.faketime import package
+from hack.cluster import paths
+
+from tests import debian
+
+_LIBRARY = pathlib.Path("libfaketimeMT.so.1")
 
 
 class Clock:
@@ -13,7 +19,7 @@ class Clock:
         self._file = folder / "clock"
         self.set(0)
         self.environment = {
-            "LD_PRELOAD": str(package.ensure()),
+            "LD_PRELOAD": str(library()),
             "FAKETIME_TIMESTAMP_FILE": str(self._file),
             "FAKETIME_NO_CACHE": "1",
             "FAKETIME_DONT_FAKE_MONOTONIC": "1",
@@ -24,3 +30,23 @@ class Clock:
         new = self._file.with_suffix(".new")
         new.write_text(f"{seconds:+d}\n")
         os.replace(new, self._file)
+
+
+def library(say: Callable[[str], None] = print) -> pathlib.Path:
+    """Return the path of libfaketime for programs with threads, after fetching it where it is missing.
+
+    Two callers fetch it once. Raises ClusterError where it cannot be had.
+    """
+    wanted = debian.Wanted(
+        packages=("libfaketime",),
+        file=_LIBRARY,
+        absent="a process's clock cannot be set without libfaketime",
+        way_out="leave out the tests of clocks (pytest --deselect tests/wire/faults/test_clock.py)",
+    )
+    return debian.unpack(paths.cache() / "faketime", wanted, say=say, finish=_lay_on_top)
+
+
+def _lay_on_top(tree: pathlib.Path) -> None:
+    """The package has the library in a folder that is called after the processor."""
+    (found,) = tree.glob(f"usr/lib/*/faketime/{_LIBRARY}")
+    shutil.copy2(found, tree / _LIBRARY)

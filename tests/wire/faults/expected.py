@@ -21,10 +21,9 @@ _TAKE_OUT: Final = (
     "status RolledBack (plain)",
     "Event RolledBack",
 )
-ROLLBACK: Final = ("finalizer", *_ROLL_OUT, "status Watching (4 tokens, a window failed)", *_TAKE_OUT)
+ROLLBACK: Final = (*_ROLL_OUT, "status Watching (4 tokens, a window failed)", *_TAKE_OUT)
 RETRY: Final = _ROLL_OUT
 LADDER: Final = (
-    "finalizer",
     *_ROLL_OUT,
     "status Watching (4 tokens, a window failed)",
     "status Responding (2 tokens)",

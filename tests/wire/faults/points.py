@@ -27,8 +27,6 @@ def write(asked: Asked) -> str:
             return f"InferenceService ({_amount(tokens_of(body))})"
         case "POST", "events":
             return f"Event {body['reason']}"
-        case "PATCH", "speculativeinferenceservices" if [each["path"] for each in body[1:]] == ["/metadata/finalizers"]:
-            return "finalizer"
     return f"{asked.method} {asked.what}"
 
 

@@ -14,7 +14,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from specdec_operator.guard.counters import Unread
-from specdec_operator.scrape import Scraper
+from specdec_operator.scrape.pods import PodMetrics
 
 _BEAT = 0.01
 
@@ -32,7 +32,7 @@ class Outcome:
     stall: float
 
 
-async def _read(scraper: Scraper, url: str) -> Outcome:
+async def _read(scraper: PodMetrics, url: str) -> Outcome:
     stalls = [0.0]
     beating = asyncio.create_task(_beat(stalls))
     begun = time.monotonic()
@@ -63,7 +63,7 @@ async def _beat(stalls: list[float]) -> None:
 
 
 async def _main(timeout: float, urls: dict[str, str]) -> dict[str, Any]:
-    scraper = Scraper(timeout=timeout, limit=4)
+    scraper = PodMetrics(timeout=timeout, limit=4)
     first, *_ = urls.values()
     await _read(scraper, first)
     before = _most_memory()

@@ -13,24 +13,27 @@ PATIENCE: Final = 90.0
 """Seconds for each step: what is to come must come, however busy the machine."""
 
 
-async def rollback(world: World) -> None:
-    """From nothing to RolledBack: a draft that is accepted at first, and then no longer."""
-    engine = await watched(world)
+async def rollback(world: World, *, slowly: bool = False) -> None:
+    """From nothing to RolledBack: a draft that is accepted at first, and then no longer.
+
+    slowly: no pod is ready before the status has told that it is not.
+    """
+    engine = await watched(world, slowly=slowly)
     engine.acceptance = 0.0
-    await taken_out(world)
+    await taken_out(world, slowly=slowly)
 
 
-async def watched(world: World) -> EngineStandIn:
+async def watched(world: World, *, slowly: bool = False) -> EngineStandIn:
     """From nothing to Watching; returns the engine, whose draft is accepted."""
     engine = busy()
-    await _served(world, engine, sis(guard=QUICK))
+    await _served(world, engine, sis(guard=QUICK), slowly=slowly)
     await world.phase("Watching", seconds=PATIENCE)
     return engine
 
 
-async def taken_out(world: World) -> None:
+async def taken_out(world: World, *, slowly: bool = False) -> None:
     """From a draft that is no longer accepted to RolledBack."""
-    await _served(world, busy(speculative=False), tokens=0)
+    await _served(world, busy(speculative=False), tokens=0, slowly=slowly)
     await world.phase("RolledBack", seconds=PATIENCE)
 
 
@@ -51,7 +54,9 @@ async def ladder(world: World) -> None:
     await world.phase("RolledBack", seconds=PATIENCE)
 
 
-async def _served(world: World, engine: EngineStandIn, asked: Object | None = None, *, tokens: int = 4) -> None:
+async def _served(
+    world: World, engine: EngineStandIn, asked: Object | None = None, *, tokens: int = 4, slowly: bool = False
+) -> None:
     """Applies what is asked, and rolls out the InferenceService that comes of it."""
     if asked is not None:
         await world.apply(asked)
@@ -60,7 +65,15 @@ async def _served(world: World, engine: EngineStandIn, asked: Object | None = No
         child = await world.api.get(ISVC, world.namespace, NAME)
         return child if child and tokens_of(child) == tokens else None
 
-    await world.roll_out(await world.until(f"an InferenceService of {tokens} tokens", there, PATIENCE), engine)
+    child = await world.until(f"an InferenceService of {tokens} tokens", there, PATIENCE)
+    if slowly:
+        await world.roll_out(child, engine, ready=False)
+        await world.until("a status that tells of pods that are not ready", lambda: _waits(world), PATIENCE)
+    await world.roll_out(child, engine)
+
+
+async def _waits(world: World) -> bool:
+    return "0 of 1 pods of revision" in str(await world.status())
 
 
 async def _reduced(world: World) -> int:

@@ -11,11 +11,15 @@ from tests.wire.faults import acts, steps
 from tests.wire.faults.control_plane import ControlPlane, control_plane
 from tests.wire.faults.table import Part, fault
 from tests.wire.operator import OperatorProcess
+from tests.wire.waiting import until
 from tests.wire.world import World
 
-Outage = Callable[[ControlPlane], Awaitable[None]]
+Enough = Callable[[int], Awaitable[None]]
+"""Waits until the operator has met an outage so often."""
+Outage = Callable[[ControlPlane, Enough], Awaitable[None]]
 _BACK = 60.0
 """Seconds within which all is as it was once the API server serves again; an etcd that was away takes a while."""
+_WRITES = 'specdec_api_requests_total{verb="patch"}'
 
 
 @pytest.fixture(scope="module")
@@ -31,45 +35,45 @@ def kubeconfig(plane: ControlPlane) -> pathlib.Path:
     return plane.kubeconfig
 
 
-async def _restart(plane: ControlPlane) -> None:
+async def _restart(plane: ControlPlane, _: Enough) -> None:
     await plane.stop_server(signal.SIGTERM)
     await plane.start_server()
 
 
-async def _kill(plane: ControlPlane) -> None:
+async def _kill(plane: ControlPlane, _: Enough) -> None:
     await plane.stop_server(signal.SIGKILL)
     await plane.start_server()
 
 
-async def _away(plane: ControlPlane) -> None:
+async def _away(plane: ControlPlane, enough: Enough) -> None:
     await plane.stop_server(signal.SIGKILL)
-    await asyncio.sleep(20)
+    await enough(2)
     await plane.start_server()
 
 
-async def _hang(plane: ControlPlane) -> None:
+async def _hang(plane: ControlPlane, enough: Enough) -> None:
     plane.server.send(signal.SIGSTOP)
-    await asyncio.sleep(20)
+    await enough(1)
     plane.server.send(signal.SIGCONT)
     await asyncio.to_thread(plane.wait)
 
 
-async def _etcd_killed(plane: ControlPlane) -> None:
+async def _etcd_killed(plane: ControlPlane, _: Enough) -> None:
     await asyncio.to_thread(plane.etcd.end, signal.SIGKILL)
     plane.etcd.start()
     await asyncio.to_thread(plane.wait)
 
 
-async def _etcd_away(plane: ControlPlane) -> None:
+async def _etcd_away(plane: ControlPlane, enough: Enough) -> None:
     await asyncio.to_thread(plane.etcd.end, signal.SIGKILL)
-    await asyncio.sleep(15)
+    await enough(1)
     plane.etcd.start()
     await asyncio.to_thread(plane.wait)
 
 
-async def _etcd_hangs(plane: ControlPlane) -> None:
+async def _etcd_hangs(plane: ControlPlane, enough: Enough) -> None:
     plane.etcd.send(signal.SIGSTOP)
-    await asyncio.sleep(15)
+    await enough(1)
     plane.etcd.send(signal.SIGCONT)
     await asyncio.to_thread(plane.wait)
 
@@ -80,8 +84,8 @@ LONG = [_away, _hang, _etcd_away, _etcd_hangs]
 
 @fault(
     part=Part.API_SERVER,
-    when="the API server is restarted, killed, away for 20 s or hangs for 20 s, or etcd is killed, away for 15 s or "
-    "hangs for 15 s, while a draft turns bad",
+    when="the API server is restarted or killed, etcd is killed, or one of them is away or hangs until the operator "
+    "has tried in vain to write, while a draft turns bad",
     then="the draft is taken out once, as soon as that can be written; the operator is the same process and well, and "
     "goes on to follow what is changed",
 )
@@ -92,7 +96,15 @@ async def test_a_draft_that_turns_bad_in_an_outage_is_taken_out_once(
     """The pods are read on while nothing can be written; what was decided then is written once, and acted on."""
     engine, pid = await steps.watched(world), operator.pid
     engine.acceptance = 0.0
-    await outage(plane)
+    written = await operator.metric(_WRITES)
+
+    async def tried(times: int) -> None:
+        async def has() -> bool:
+            return await operator.metric(_WRITES) >= written + times
+
+        await until("a write in vain", has, 60)
+
+    await outage(plane, tried)
     await steps.served(world, _BACK)
     await acts.rolled_back_once(world, seconds=_BACK)
     await steps.lives(operator, pid)
@@ -101,8 +113,7 @@ async def test_a_draft_that_turns_bad_in_an_outage_is_taken_out_once(
 
 @fault(
     part=Part.API_SERVER,
-    when="the API server is away for 20 s or hangs for 20 s, or etcd is away for 15 s or hangs for 15 s, while a draft "
-    "is good",
+    when="the API server or etcd is away or hangs for three windows or more, while a draft is good",
     then="nothing is decided: no window counts against the draft, and what is changed afterwards is followed",
 )
 @pytest.mark.parametrize("outage", LONG)
@@ -111,14 +122,13 @@ async def test_an_outage_is_no_evidence(
 ) -> None:
     """That nothing can be read from the API server says nothing about a draft."""
     engine, pid = await steps.watched(world), operator.pid
-    await outage(plane)
+
+    async def three_windows(times: int) -> None:
+        await world.read_again(6 * times, engine)
+
+    await outage(plane, three_windows)
     await steps.served(world, _BACK)
-    asked = engine.asked
-
-    async def read_again() -> bool:
-        return engine.asked > asked + 3
-
-    await world.until("more readings of the pod", read_again, _BACK)
+    await world.read_again(4, engine)
     await steps.not_blamed(world)
     await steps.lives(operator, pid)
     await steps.still_follows(world, seconds=_BACK)

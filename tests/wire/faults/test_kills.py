@@ -85,7 +85,7 @@ async def test_a_kill_at_a_report(
 ) -> None:
     """A report that is lost is made again; it decides nothing."""
     proxy.rule = killer = Killer(proxied, named, done, skip=1)
-    await stories.rollback(world)
+    await stories.rollback(world, slowly=True)
     await killer.over(world)
     await decided_once(world, "AcceptanceRateLow")
     await as_undisturbed(world, states=ROLLED_BACK, events=events_of(ROLLBACK), generation=2)

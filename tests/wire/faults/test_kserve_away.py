@@ -3,8 +3,6 @@
 The hour is played by a rollout deadline of seconds: the operator knows no other measure of how long KServe is away.
 """
 
-import asyncio
-
 from tests.wire.faults.acts import busy, plain_pods, rolled_back_once, still_speculating, watched
 from tests.wire.faults.table import Part, fault
 from tests.wire.operator import OperatorProcess
@@ -30,7 +28,7 @@ async def test_a_kserve_that_is_away_is_not_the_drafts_fault(world: World, opera
     status = await world.phase("Stalled")
     assert "KServe has made no Deployment" in _said(status, "Stalled")
     assert status["guard"]["rollbacks"] == 0
-    await asyncio.sleep(4)
+    await world.turned(operator)
     assert (await world.status())["phase"] == "Stalled"
     engine = busy()
     await world.roll_out(await world.child(speculative=True), engine)

@@ -1,6 +1,5 @@
 """The whole operator, with one service whose pod lies and a good one beside it."""
 
-import asyncio
 import pathlib
 import time
 from collections.abc import AsyncIterator, Callable
@@ -10,7 +9,7 @@ import pytest
 
 from tests.wire.api import Api
 from tests.wire.faults.acts import TOKENS, busy, move, plain_pods, rolled_back_once, still_speculating, verdict, watched
-from tests.wire.faults.liars_standin import ACCEPTED, GENERATED, UNREAD, LiarServer
+from tests.wire.faults.liars_standin import ACCEPTED, GENERATED, UNREAD, pod_of
 from tests.wire.faults.table import Part, fault
 from tests.wire.faults.verdict import decided_once
 from tests.wire.install import operator_kubeconfig
@@ -96,7 +95,7 @@ async def test_counters_that_cannot_be_convict_nobody(world: World, operator: Op
     await verdict(world, "Accepted")
     engine.lie = lie
     assert words in await verdict(world, reason)
-    await asyncio.sleep(6)
+    await world.read_again(6, engine)
     await still_speculating(world)
     engine.lie, engine.acceptance = None, 0.0
     await plain_pods(world)
@@ -117,7 +116,7 @@ async def test_a_pod_that_lies_spoils_no_other_service(world: World, good: World
     await verdict(world, "Accepted")
     true = world.address(pod)
     for name in UNREADABLE:
-        async with LiarServer(UNREAD[name]) as liar:
+        async with pod_of(UNREAD[name]) as liar:
             await move(world, pod, liar.address)
             begun, asked = time.monotonic(), neighbour.asked
             said = await verdict(world, "ScrapeFailed")

@@ -11,7 +11,8 @@ from dataclasses import asdict
 from typing import Any
 
 from specdec_operator.guard.counters import read_counters
-from tests.wire.faults.liars_standin import PAGE, READ, UNREAD, Liar, LiarServer, bomb, series
+from tests.hostile_http import Answer, bomb
+from tests.wire.faults.liars_standin import PAGE, READ, UNREAD, pod_of, series
 from tests.wire.faults.table import Part, fault
 
 TIMEOUT = 2.0
@@ -23,16 +24,16 @@ LONGEST_WORDS = 500
 ROOT = pathlib.Path(__file__).parents[3]
 
 
-async def _read(liars: Mapping[str, Liar]) -> dict[str, Any]:
+async def _read(liars: Mapping[str, Answer]) -> dict[str, Any]:
     """What the operator's reader makes of each liar, in a process of its own."""
     async with AsyncExitStack() as stack:
-        servers = {name: await stack.enter_async_context(LiarServer(liar)) for name, liar in liars.items()}
+        servers = {name: await stack.enter_async_context(pod_of(liar)) for name, liar in liars.items()}
         program = await asyncio.create_subprocess_exec(
             sys.executable,
             "-m",
             "tests.wire.faults.scraping",
             str(TIMEOUT),
-            *(f"{name}={server.url}" for name, server in servers.items()),
+            *(f"{name}={server.url}/metrics" for name, server in servers.items()),
             stdout=asyncio.subprocess.PIPE,
             cwd=ROOT,
             env=os.environ | {"PYTHONPATH": os.pathsep.join((str(ROOT), str(ROOT / "operator")))},

@@ -1,7 +1,5 @@
 """Pods that go, come, and inherit addresses in the middle of a window: counters of two engines are never mixed."""
 
-import asyncio
-
 import pytest
 
 from tests.wire.api import POD, Object
@@ -36,9 +34,9 @@ async def test_a_pod_that_is_lost_convicts_nobody(world: World, operator: Operat
     await verdict(world, "Accepted")
     await world.api.merge(POD, world.namespace, pod, {"status": status}, "status")
     going.acceptance = 0.0
-    await asyncio.sleep(1)
+    await world.read_again(2, staying)
     asked = going.asked
-    await asyncio.sleep(5)
+    await world.read_again(5, staying)
     assert going.asked <= asked + 1
     await still_speculating(world)
     await world.remove_pod(pod)

@@ -1,16 +1,16 @@
 """Two operators at work on the same services: with a Lease one waits for the other, without one both act."""
 
-import asyncio
 import pathlib
 import signal
 import time
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
+from http import HTTPStatus
 
 import pytest
 
-from specdec_operator.leading import LOST
+from specdec_operator.leadership.election import LOST
 from tests.wire.api import Api
 from tests.wire.faults import acts, steps
 from tests.wire.faults.clock import Clock
@@ -20,6 +20,7 @@ from tests.wire.faults.table import Part, fault
 from tests.wire.install import operator_kubeconfig
 from tests.wire.operator import OperatorProcess
 from tests.wire.test_leader import FAIL_OVER, let_elect
+from tests.wire.waiting import until
 from tests.wire.world import World
 
 
@@ -34,6 +35,19 @@ class Replica:
     def decisions(self) -> list[float]:
         """When it wrote to a status or to an InferenceService, seconds of the monotonic clock."""
         return [each.at for each in self.proxy.writes if each.what.startswith(("speculative", "inferenceservices"))]
+
+    async def sees_the_lease(self, times: int) -> None:
+        """Waits until it has read the Lease so often more."""
+
+        def reads() -> int:
+            return sum(each.asked.what == "leases" and each.status == HTTPStatus.OK for each in self.proxy.requests)
+
+        enough = reads() + times
+
+        async def has() -> bool:
+            return reads() >= enough
+
+        await until("the Lease is read again", has, 60)
 
 
 async def _replica(
@@ -74,10 +88,7 @@ async def both(
 
 
 async def _leads(replica: Replica, seconds: float = 30.0) -> None:
-    deadline = time.monotonic() + seconds
-    while not await replica.process.leads():
-        assert time.monotonic() < deadline, replica.process.log.read_text()[-1500:]
-        await asyncio.sleep(0.1)
+    await until("a leader", replica.process.leads, seconds, state=lambda: replica.process.log.read_text()[-1500:])
 
 
 def _never_two_writers(old: Replica, new: Replica) -> None:
@@ -145,10 +156,9 @@ async def test_a_stand_by_whose_clock_is_set_ahead_stands_by(world: World, elect
     _, new = elected
     await steps.watched(world)
     new.clock.set(3600)
-    until = time.monotonic() + 8
-    while time.monotonic() < until:
+    for _ in range(4):
+        await new.sees_the_lease(1)
         assert not await new.process.leads()
-        await asyncio.sleep(0.2)
     assert new.decisions() == []
 
 
@@ -163,7 +173,7 @@ async def test_a_stand_by_whose_clock_is_set_back_takes_over_in_time(
 ) -> None:
     """Else nobody would lead for an hour."""
     old, new = elected
-    await asyncio.sleep(3)  # it has seen the Lease by its right clock
+    await new.sees_the_lease(2)  # by its right clock
     new.clock.set(-3600)
     begun = time.monotonic()
     await old.process.stop(signal.SIGKILL)
@@ -181,20 +191,16 @@ async def test_two_operators_without_a_lease_decide_as_one(world: World, both: t
     engine = await steps.watched(world)
     engine.acceptance = 0.0
     await acts.rolled_back_once(world)
-    await _quiet(world)
+    await _quiet(world, *(each.process for each in both))
     status = await world.status()
     assert (status["phase"], status["guard"]["rollbacks"]) == ("RolledBack", 1)
 
 
-async def _quiet(world: World) -> None:
-    """Waits until the status has not changed for five seconds."""
-    last, since = "", time.monotonic()
+async def _quiet(world: World, *operators: OperatorProcess) -> None:
+    """Waits until each has looked at the sis, and neither had anything to write."""
 
     async def still() -> bool:
-        nonlocal last, since
-        version = (await world.sis())["metadata"]["resourceVersion"]
-        if version != last:
-            last, since = version, time.monotonic()
-        return time.monotonic() - since > 5
+        touched = await world.turned(*operators)
+        return bool((await world.sis())["metadata"]["resourceVersion"] == touched["metadata"]["resourceVersion"])
 
-    await world.until("nobody writes to the sis for 5 s", still, 60)
+    await world.until("nobody writes to the sis", still, 60)

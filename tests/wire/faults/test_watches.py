@@ -1,6 +1,7 @@
 """The watches break off, are told of errors, or fall silent: what they would have told is found out all the same."""
 
 import asyncio
+import signal
 import time
 from collections.abc import Awaitable, Callable
 
@@ -8,6 +9,7 @@ import pytest
 
 from tests.wire.api import SIS
 from tests.wire.faults import acts, steps
+from tests.wire.faults.deeds import Asked, Deed, Pass, let_pass
 from tests.wire.faults.proxy import Proxy
 from tests.wire.faults.table import Part, fault
 from tests.wire.operator import OperatorProcess
@@ -53,7 +55,7 @@ async def test_watches_that_break_lose_nothing(
     engine.acceptance = 0.0
     for _ in range(10):
         await broken(proxy)
-        await asyncio.sleep(0.3)
+        await asyncio.sleep(0.3)  # the fault itself: they break again before all of them are back
     await acts.rolled_back_once(world)
     await steps.lives(proxied, pid)
     await steps.still_follows(world)
@@ -79,3 +81,38 @@ async def test_watches_that_fall_silent_are_begun_anew(world: World, proxied: Op
     assert time.monotonic() - begun > 5, "it was silent"
     await steps.lives(proxied, pid)
     await steps.still_follows(world)
+
+
+LATE = 15.0
+"""Seconds by which one list comes later than the others."""
+
+
+@fault(
+    part=Part.API_SERVER,
+    when="the operator is killed and begun anew while a draft is under watch, and the list of the pods, of the "
+    "Deployments or of the InferenceServices comes 15 s after the others",
+    then="it writes nothing before it has that list: what it does not know yet is not taken for gone",
+)
+@pytest.mark.parametrize("what", ["pods", "inferenceservices", "deployments"])
+async def test_nothing_is_decided_before_everything_is_listed(
+    world: World, proxied: OperatorProcess, proxy: Proxy, what: str
+) -> None:
+    """Without its pods a service looks as if it rolled out, and without its InferenceService as if it had none."""
+    await steps.watched(world)
+    await proxied.stop(signal.SIGKILL)
+    begun, listed = time.monotonic(), len(proxy.requests)
+
+    def late(asked: Asked) -> Deed:
+        mine = asked.what == what and asked.method == "GET" and not asked.watch
+        return Pass(after=max(0.0, begun + LATE - time.monotonic())) if mine else Pass()
+
+    proxy.rule = late
+    await proxied.start()
+    await asyncio.sleep(max(0.0, begun + LATE - time.monotonic()))
+    asked = [each.asked for each in proxy.requests[listed:]]
+    assert "speculativeinferenceservices" in proxy.watching, "it knows the service"
+    assert any(each.what == what for each in asked)
+    assert [each.what for each in asked if each.writes] == []
+    proxy.rule = let_pass
+    await steps.still_follows(world)
+    assert (await world.status())["guard"].get("rollback") is None

@@ -1,11 +1,12 @@
 """Stories in which the operator needs everything that it may do."""
 
-import asyncio
 import json
 from collections.abc import Callable
 
+from specdec_operator.names import FINALIZER
 from tests.wire.api import ISVC, POD, SIS, Api, Object
 from tests.wire.pods import EngineStandIn
+from tests.wire.waiting import until
 from tests.wire.world import NAME, World, sis
 
 JOB = "batch/v1", "jobs"
@@ -32,8 +33,12 @@ async def kserve(api: Api) -> None:
 
 
 async def rolled_back_and_tried_again(world: World) -> None:
-    """Created, rolled out, rolled back, and brought back by the annotation; then deleted."""
+    """Created, rolled out, rolled back, and brought back by the annotation; then deleted.
+
+    With the finalizer that an earlier release left, which is taken off.
+    """
     await world.apply(sis())
+    await world.api.merge(SIS, world.namespace, NAME, {"metadata": {"finalizers": [FINALIZER]}})
     await world.roll_out(await world.child(speculative=True), engine(0.0))
     await world.phase("Responding", seconds=60)
     await world.roll_out(await world.child(speculative=False), engine(speculative=False))
@@ -75,16 +80,13 @@ async def downloaded(world: World, log_read: Callable[[], bool]) -> None:
 
 
 async def gone(world: World) -> None:
-    """Deletes the sis, waits until its finalizer is off, and plays the garbage collector."""
+    """Deletes the sis, waits until it is gone, and plays the garbage collector."""
     await world.api.delete(SIS, world.namespace, NAME)
 
     async def left() -> bool:
         return await world.api.get(SIS, world.namespace, NAME) is None
 
-    deadline = asyncio.get_running_loop().time() + 60
-    while not await left():
-        assert asyncio.get_running_loop().time() < deadline, "the sis is not gone"
-        await asyncio.sleep(0.05)
+    await until("the sis is gone", left, 60)
     await world.api.delete(ISVC, world.namespace, NAME)
 
 

@@ -4,15 +4,14 @@ An API server of its own writes down every request, and the operator acts as its
 need everything.
 """
 
-import asyncio
 import pathlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import pytest
 from kubernetes.aio import client, config
 
-from specdec_operator.serving.owner import Owner, owner_reference
+from specdec_operator.api.spec import Owner, owner_reference
 from tests.wire.api import APPLY, ISVC, Api, Object, Refused, documents
 from tests.wire.install import operator_kubeconfig
 from tests.wire.operator import OperatorProcess
@@ -20,6 +19,7 @@ from tests.wire.security import stories
 from tests.wire.security.recording import Recording, Right, granted, refused, table, used
 from tests.wire.server import api_server
 from tests.wire.test_namespaced import make_account, rules_of
+from tests.wire.waiting import until
 from tests.wire.world import NAME, World, sis
 
 MANIFESTS = pathlib.Path(__file__).parents[3] / "manifests"
@@ -32,8 +32,6 @@ OF_SOME_NAMESPACES = {Right(group="", resource="namespaces", verb=verb) for verb
 """Asked for by an operator of some namespaces: the test of that one sees them. One ClusterRole is for both."""
 OF_DOWNLOADS = {"jobs", "persistentvolumeclaims", "pods/log", "configmaps", "clusterstoragecontainers"}
 """What the stories without a download, in a cluster whose KServe was read before, need not ask for."""
-RENEWED = 5.0
-"""Seconds in which a leader renews its Lease."""
 RBAC = "rbac.authorization.k8s.io"
 
 
@@ -94,26 +92,45 @@ async def _stories(api: Api, world: World, recording: Recording) -> None:
         await stories.downloaded(other, log_read)
 
 
+async def _until_none(unused: Callable[[], list[Right]]) -> None:
+    """Lets the operator finish: what a story ends with may be asked for a moment later."""
+
+    async def none() -> bool:
+        return not unused()
+
+    await until("every right needed", none, 90, state=unused)
+
+
 async def test_the_operator_asks_for_all_that_it_may_and_for_nothing_else(
     api: Api, audited: Audited, world: World, tmp_path: pathlib.Path
 ) -> None:
     """Watching the whole cluster, with an election and downloads: create to delete."""
-    roles = _roles("operator/rbac.yaml", "ha/leader-election.yaml")
+    roles, recording = _roles("operator/rbac.yaml", "ha/leader-election.yaml"), audited.recording
+    rights = granted(_rules(roles))
+
+    def unused() -> list[Right]:
+        return sorted(rights - used(recording.of(ACCOUNT), rights).keys() - {OWNING} - OF_SOME_NAMESPACES)
+
     await _apply_roles(api, roles)
     await stories.kserve(api)
     own = await operator_kubeconfig(api, audited.kubeconfig, tmp_path / "kubeconfig")
     told = {"SPECDEC_LEADER_LEASE": f"{SYSTEM}/specdec-operator"}
+
+    async def renewed() -> bool:
+        return any(each.right.resource == "leases" and each.right.verb == "update" for each in recording.of(ACCOUNT))
+
     async with OperatorProcess(own, "", tmp_path, name="leader", environment=told) as leader:
         await world.until("a leader", leader.leads)
-        await asyncio.sleep(RENEWED)  # it asks for its Lease anew
+        await world.until("its Lease renewed", renewed)
     async with OperatorProcess(own, "", tmp_path):
-        await _stories(api, world, audited.recording)
-    asked, rights = audited.recording.of(ACCOUNT), granted(_rules(roles))
+        await _stories(api, world, recording)
+        await _until_none(unused)
+    asked = recording.of(ACCOUNT)
     counts = used(asked, rights)
     print(table(counts))
     assert refused(asked) == []
     assert [right for right in counts if "secret" in right.resource] == []
-    assert sorted(rights - counts.keys() - {OWNING} - OF_SOME_NAMESPACES) == []
+    assert unused() == []
 
 
 async def test_an_operator_of_some_namespaces_asks_for_all_that_it_may_and_for_nothing_else(
@@ -121,17 +138,23 @@ async def test_an_operator_of_some_namespaces_asks_for_all_that_it_may_and_for_n
 ) -> None:
     """With a Role in its namespace, and a ClusterRole that only reads; without downloads, whose role is another."""
     account = await make_account(api, world.namespace)
-    rules = [*rules_of("cluster-role.yaml", "ClusterRole"), *rules_of("roles.yaml", "Role")]
+    rights = granted([*rules_of("cluster-role.yaml", "ClusterRole"), *rules_of("roles.yaml", "Role")])
+
+    def unused() -> list[Right]:
+        missing = rights - used(audited.recording.of(account), rights).keys() - {OWNING}
+        return sorted(each for each in missing if each.resource not in OF_DOWNLOADS)
+
     own = await operator_kubeconfig(api, audited.kubeconfig, tmp_path / "kubeconfig", account=account)
     async with OperatorProcess(own, world.namespace, tmp_path):
         await stories.rolled_back_and_tried_again(world)
         await stories.restarted(world)
-    asked, rights = audited.recording.of(account), granted(rules)
+        await _until_none(unused)
+    asked = audited.recording.of(account)
     counts = used(asked, rights)
     print(table(counts))
     assert refused(asked) == []
     assert [right for right in counts if "secret" in right.resource] == []
-    assert {right.resource for right in rights - counts.keys() - {OWNING}} <= OF_DOWNLOADS
+    assert unused() == []
 
 
 async def test_owning_an_inference_service_needs_the_right_to_the_finalizers_of_its_owner(

@@ -4,13 +4,12 @@ import asyncio
 import json
 
 import pytest
-from aiohttp import web
 
+from tests.hostile_http import Asked, HostileServer, replying
 from tests.unit.tenants import FLAGS, SOUND, URIS
 from tests.wire.api import EVENT, ISVC, POD, SIS, Object, Refused
 from tests.wire.operator import OperatorProcess
 from tests.wire.pods import EngineStandIn, PodServer
-from tests.wire.server import free_ports
 from tests.wire.world import World, sis
 
 TOKENS = 400.0
@@ -114,22 +113,15 @@ async def test_nothing_of_an_answer_that_is_no_metrics_is_told(
     """A guard may name any server; whoever reads status, Events, logs or metrics learns nothing of what it says."""
     asked = asyncio.Event()
 
-    async def answer(_: web.Request) -> web.Response:
+    def reply(_: Asked) -> tuple[int, str]:
         asked.set()
-        return web.Response(status=status, text=f'{{"error": "{MARKER}"}}', headers={"Location": f"/{MARKER}"})
+        return status, f'{{"error": "{MARKER}"}}'
 
-    app = web.Application()
-    app.router.add_route("*", "/{path:.*}", answer)
-    runner, (port,) = web.AppRunner(app, shutdown_timeout=0.1), free_ports(1)
-    await runner.setup()
-    await web.TCPSite(runner, "127.0.0.1", port).start()
-    try:
-        await world.apply(sis(guard={"source": {"prometheus": {"url": f"http://127.0.0.1:{port}"}}}))
+    async with HostileServer(replying(reply, f"Location: /{MARKER}".encode())) as server:
+        await world.apply(sis(guard={"source": {"prometheus": {"url": server.url}}}))
         await world.roll_out(await world.child(speculative=True), EngineStandIn(tokens_per_second=TOKENS))
         await asyncio.wait_for(asked.wait(), 60)
         await world.until("its verdict", lambda: _unread(world), 60)
-    finally:
-        await runner.cleanup()
     told = [json.dumps(await world.sis()), json.dumps(await world.api.items(EVENT, world.namespace))]
     assert [MARKER in text for text in (*told, operator.log.read_text())] == [False] * 3
 

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
-from specdec_operator.engine.memory.asked import GIB, MemoryAsked
-from specdec_operator.engine.memory.facts import ModelFacts
-from specdec_operator.engine.runner import Runner
+from specdec_operator.engine.memory.inputs import GIB, MemoryInputs
+from specdec_operator.engine.memory.model_size import ModelFacts
+from specdec_operator.engine.model_runner import Runner
 from specdec_operator.engine.version import Flavor, Version
 
 
@@ -69,93 +69,78 @@ _CHUNK: Final = GIB  # vllm/v1/worker/gpu/spec_decode/rejection_sampler.py, MAX_
 _CHUNKED: Final = Version(0, 28)
 
 
-def graphs_counted(asked: MemoryAsked) -> tuple[bool, str]:
+def graphs_counted(inputs: MemoryInputs) -> tuple[bool, str]:
     """Whether this engine counts its graphs, and the versions for which that holds."""
-    if asked.build.flavor is Flavor.VLLM_ASCEND:
-        plugin = asked.build.ascend or asked.build.vllm
+    if inputs.build.flavor is Flavor.VLLM_ASCEND:
+        plugin = inputs.build.ascend or inputs.build.vllm
         first, last = _ASCEND_COUNTS
         counted = first <= plugin <= last
         return counted, "vllm-ascend 0.21.0 to 0.22.1" if counted else "vllm-ascend but 0.21.0 to 0.22.1"
-    version = Version(asked.build.vllm.major, asked.build.vllm.minor)
-    row = next(each for each in _GRAPHS if each.runner is asked.runner and version <= each.until)
-    told = asked.served.estimates_graphs
-    return (told if told is not None and row.by_variable else row.default), row.source
+    version = Version(inputs.build.vllm.major, inputs.build.vllm.minor)
+    row = next(each for each in _GRAPHS if each.runner is inputs.runner and version <= each.until)
+    told = inputs.case.env.get("VLLM_MEMORY_PROFILER_ESTIMATE_CUDAGRAPHS") if row.by_variable else None
+    return (row.default if told is None else told.strip() == "1"), row.source
 
 
-def verification_logits(asked: MemoryAsked) -> int:
+def verification_logits(inputs: MemoryInputs) -> int:
     """Bytes of logits that a real step has and the engine's profiling has not; tensor parallelism does not divide them.
 
     Profiling verifies one guessed token for each request, a step verifies K: rows x vocabulary in 16 bits, and copies
     in 32 bits: two of them on the first runner, one on the second, in chunks of 1 GiB since 0.28.
     """
-    if asked.method is None:
+    if inputs.method is None:
         return 0
-    second = asked.runner is Runner.V2
+    second = inputs.runner is Runner.V2
     profiled = 1 if second else 2
-    rows = asked.seqs * (asked.tokens + 1)
-    if asked.served.max_num_batched_tokens is not None:
-        rows = min(rows, asked.served.max_num_batched_tokens)
-    elements = max(0, rows - asked.seqs * profiled) * asked.target.vocab
+    rows = inputs.seqs * (inputs.tokens + 1)
+    rows = min(rows, inputs.flag("max_num_batched_tokens") or rows)
+    elements = max(0, rows - inputs.seqs * profiled) * inputs.target.vocab
     if not second:
         return elements * (2 + 8)
     copy = 4 * elements
-    return elements * 2 + (min(_CHUNK, copy) if asked.build.vllm >= _CHUNKED else copy)
+    return elements * 2 + (min(_CHUNK, copy) if inputs.build.vllm >= _CHUNKED else copy)
 
 
-def fixed_terms(asked: MemoryAsked) -> tuple[Term, ...]:
+def fixed_terms(inputs: MemoryInputs) -> tuple[Term, ...]:
     """Everything but the caches, which get what is left."""
-    found = (
-        _weights(Item.TARGET_WEIGHTS, asked.target, _target_share(asked)),
-        _weights(Item.DRAFT_WEIGHTS, asked.draft, _draft_share(asked)),
-        _graphs(asked),
-        _logits(asked),
-        _draft_buffers(asked),
+    terms = (
+        _weights(Item.TARGET_WEIGHTS, inputs, inputs.target, inputs.tensor_parallel, inputs.pipeline_parallel),
+        _weights(Item.DRAFT_WEIGHTS, inputs, inputs.draft, inputs.draft_devices, 1),  # the last stage holds it, whole
+        _graphs(inputs),
+        _logits(inputs),
+        _draft_buffers(inputs),
         Term(name=Item.ACTIVATIONS, bytes=_ACTIVATIONS, counted=True, estimated=True, source="estimate: 1 to 4 GiB"),
         Term(name=Item.OTHERS, bytes=_OTHERS, counted=False, estimated=True, source="estimate: 0.3 to 1 GiB"),
     )
-    return tuple(term for term in found if term is not None and term.bytes)
+    return tuple(term for term in terms if term is not None and term.bytes)
 
 
-def _target_share(asked: MemoryAsked) -> int:
-    served = asked.served
-    weights = asked.target.weights
-    if weights is None:
-        return 0
-    return weights.share(served.tensor_parallel, served.pipeline_parallel, served.expert_devices)
-
-
-def _draft_share(asked: MemoryAsked) -> int:
-    """The last pipeline stage holds the draft, whole."""
-    if asked.draft is None or asked.draft.weights is None:
-        return 0
-    return asked.draft.weights.share(asked.draft_devices, 1, asked.served.expert_devices)
-
-
-def _weights(name: Item, model: ModelFacts | None, share: int) -> Term | None:
+def _weights(name: Item, inputs: MemoryInputs, model: ModelFacts | None, tensor: int, pipeline: int) -> Term | None:
     if model is None or model.weights is None:
         return None
-    weights = model.weights
-    return Term(name=name, bytes=share, counted=True, estimated=weights.estimated, source=weights.source)
+    size = model.weights.share(tensor, pipeline, inputs.expert_devices)
+    return Term(name=name, bytes=size, counted=True, estimated=model.weights.estimated, source=model.weights.source)
 
 
-def _graphs(asked: MemoryAsked) -> Term:
-    counted, versions = graphs_counted(asked)
-    usual = _ASCEND_GRAPHS if asked.build.flavor is Flavor.VLLM_ASCEND else _CUDA_GRAPHS
+def _graphs(inputs: MemoryInputs) -> Term:
+    counted, versions = graphs_counted(inputs)
+    usual = _ASCEND_GRAPHS if inputs.build.flavor is Flavor.VLLM_ASCEND else _CUDA_GRAPHS
     source = f"estimate: 0.5 to 3 GiB; {'counted' if counted else 'not counted'} by {versions}"
-    size = 0 if asked.served.enforce_eager else usual
+    size = 0 if inputs.case.switched("enforce_eager") else usual
     return Term(name=Item.GRAPHS, bytes=size, counted=counted, estimated=True, source=source)
 
 
-def _logits(asked: MemoryAsked) -> Term:
-    source = f"estimate: {asked.seqs} requests x {asked.tokens + 1} tokens x {asked.target.vocab} words"
-    return Term(name=Item.LOGITS, bytes=verification_logits(asked), counted=False, estimated=True, source=source)
+def _logits(inputs: MemoryInputs) -> Term:
+    source = f"estimate: {inputs.seqs} requests x {inputs.tokens + 1} tokens x {inputs.target.vocab} words"
+    return Term(name=Item.LOGITS, bytes=verification_logits(inputs), counted=False, estimated=True, source=source)
 
 
-def _draft_buffers(asked: MemoryAsked) -> Term:
+def _draft_buffers(inputs: MemoryInputs) -> Term:
     """What a method allocates before the engine profiles: token ids, or the probabilities of guessed tokens."""
     size, source = 0, ""
-    if asked.method == "ngram_gpu":
-        size, source = 4 * asked.seqs * asked.length, "token ids of every request, at 4 bytes"
-    elif asked.probabilistic and asked.runner is Runner.V2:
-        size, source = 4 * asked.seqs * asked.tokens * asked.target.vocab, "logits of guessed tokens, at most 4 bytes"
+    if inputs.method == "ngram_gpu":
+        size, source = 4 * inputs.seqs * inputs.length, "token ids of every request, at 4 bytes"
+    elif inputs.probabilistic and inputs.runner is Runner.V2:
+        size = 4 * inputs.seqs * inputs.tokens * inputs.target.vocab
+        source = "logits of guessed tokens, at most 4 bytes"
     return Term(name=Item.DRAFT_BUFFERS, bytes=size, counted=True, estimated=False, source=source)

@@ -3,8 +3,7 @@
 from dataclasses import dataclass
 from typing import Final
 
-from specdec_operator.engine.memory.asked import MemoryAsked
-from specdec_operator.engine.memory.reserve import ReserveKind
+from specdec_operator.engine.memory.inputs import MemoryInputs, ReserveKind
 from specdec_operator.engine.version import Flavor, Version
 
 WHOLE: Final = 1_000_000  # the whole device
@@ -36,55 +35,55 @@ class Choice:
         return self.chosen > self.wanted
 
 
-def asked_millionths(asked: MemoryAsked) -> int:
+def asked_millionths(inputs: MemoryInputs) -> int:
     """The user's utilisation, or the default of the vLLM inside."""
-    if asked.utilization is not None:
-        return round(asked.utilization * WHOLE)
-    return 920_000 if asked.build.vllm >= _HIGHER_SINCE else 900_000
+    if inputs.utilization is not None:
+        return round(inputs.utilization * WHOLE)
+    return 920_000 if inputs.build.vllm >= _HIGHER_SINCE else 900_000
 
 
-def choose(asked: MemoryAsked, device: int, *, outside: int, needed: int, ascend: bool) -> Choice:
+def choose(inputs: MemoryInputs, device: int, *, outside: int, needed: int, ascend: bool) -> Choice:
     """Lowers the utilisation by the reserve, down to 0.01 steps, but not below what the model needs.
 
     outside, needed: bytes that the engine does not count, and that it must have at least.
     ascend: its graphs are among those that it does not count.
     """
-    start = asked_millionths(asked)
+    start = asked_millionths(inputs)
     wanted, missing = start, 0
-    match asked.reserve.kind:
-        case ReserveKind.AUTO if asked.method is not None:
+    match inputs.reserve.kind:
+        case ReserveKind.AUTO if inputs.method is not None:
             missing = max(0, outside - device * (WHOLE - start) // WHOLE)
             wanted = _lowered(start, _share(missing, device))
         case ReserveKind.SHARE:
-            wanted = _lowered(start, asked.reserve.amount)
+            wanted = _lowered(start, inputs.reserve.amount)
         case ReserveKind.BYTES:
-            wanted = _lowered(start, _share(asked.reserve.amount, device))
-    capped = ascend and _cautious(asked) and wanted > _ASCEND_MOST
+            wanted = _lowered(start, _share(inputs.reserve.amount, device))
+    capped = ascend and _cautious(inputs) and wanted > _ASCEND_MOST
     wanted = min(wanted, _ASCEND_MOST) if capped else wanted
     least = -(-needed * WHOLE // device // _FINE) * _FINE
     chosen = wanted if wanted >= least else max(wanted, min(start, least))
     return Choice(asked=start, wanted=wanted, chosen=chosen, missing=missing, ascend=capped, needed=least)
 
 
-def share_without_device(asked: MemoryAsked, *, ascend: bool) -> int:
+def share_without_device(inputs: MemoryInputs, *, ascend: bool) -> int:
     """What is left to ask for where the device's memory is not known: only shares can be taken off.
 
     ascend: as in `choose`.
     """
-    start = asked_millionths(asked)
-    if ascend and _cautious(asked):
+    start = asked_millionths(inputs)
+    if ascend and _cautious(inputs):
         return min(start, _ASCEND_MOST)
-    return _lowered(start, asked.reserve.amount) if asked.reserve.kind is ReserveKind.SHARE else start
+    return _lowered(start, inputs.reserve.amount) if inputs.reserve.kind is ReserveKind.SHARE else start
 
 
-def _cautious(asked: MemoryAsked) -> bool:
+def _cautious(inputs: MemoryInputs) -> bool:
     """Whether nobody has said how much of an NPU to leave to graphs: not by a reserve, nor by a utilisation."""
-    return asked.reserve.kind is ReserveKind.AUTO and asked.method is not None and asked.utilization is None
+    return inputs.reserve.kind is ReserveKind.AUTO and inputs.method is not None and inputs.utilization is None
 
 
-def graphs_outside(asked: MemoryAsked, counted: bool) -> bool:
+def graphs_outside(inputs: MemoryInputs, counted: bool) -> bool:
     """Whether an NPU captures graphs that its engine does not count."""
-    return asked.build.flavor is Flavor.VLLM_ASCEND and not counted and not asked.served.enforce_eager
+    return inputs.build.flavor is Flavor.VLLM_ASCEND and not counted and not inputs.case.switched("enforce_eager")
 
 
 def _share(size: int, device: int) -> int:

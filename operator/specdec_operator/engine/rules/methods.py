@@ -1,160 +1,167 @@
-"""The method: what it needs, and what the engine makes of it."""
+"""The method: what it needs, what the engine makes of it, and what only some methods have."""
 
-from collections.abc import Iterator
-from typing import Final
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
 
-from specdec_operator.engine.families import drafts_itself
-from specdec_operator.engine.reading import takes
-from specdec_operator.engine.rule import Finding
-from specdec_operator.engine.rules.making import RECORDED, SPECULATIVE, noted, refused, shown, stricter, warned
-from specdec_operator.engine.settled import WITHOUT_DRAFT, Settled
-from specdec_operator.engine.tables import table
+from specdec_engine.methods import SUFFIX_TREE_DEPTH, WITH_DRAFT, WITHOUT_DRAFT, plain_name
+from specdec_operator.engine.model_config import drafts_itself
+from specdec_operator.engine.resolve import Resolved, is_dotted
+from specdec_operator.engine.rule import Finding, at_flag, at_key, broken, shown
+from specdec_operator.engine.speculative_config import takes
 
-OMITTED: Final = warned(
-    "METHOD-OMITTED", "Without a method the engine guesses it from the draft's path and model type.", SPECULATIVE
-)
-REPLACED: Final = stricter(
-    "METHOD-REPLACED", "A method is silently replaced by what the draft's path or model type says.", RECORDED
-)
-MODEL: Final = refused("MODEL-MISSING", "The method needs a model to draft with.", SPECULATIVE)
-FAMILY: Final = refused(
-    "MTP-FAMILY", "Multi-token prediction needs a model whose family has drafting heads.", SPECULATIVE
-)
-DRAFT_0_14: Final = refused(
-    "DRAFT-MODEL-SINCE", "Draft models work since 0.15.", "engine/arg_utils.py _check_feature_supported", until="0.14"
-)
-NONE_FOUND: Final = refused("METHOD-NONE", "The engine must be able to tell a method from the draft.", SPECULATIVE)
-MLP: Final = stricter(
-    "MLP-SPECULATOR", "mlp_speculator has no proposer: it never worked on this engine.", "v1/spec_decode", until="0.32"
-)
-ALIAS: Final = noted("METHOD-ALIAS", "All *_mtp words are deprecated names of mtp.", SPECULATIVE)
-CLASS: Final = stricter(
-    "CUSTOM-CLASS-PATH",
-    "A custom proposer is a dotted Python name; a path or a bare word is not looked at before load.",
-    RECORDED,
-    since="0.22",
-)
-UNUSED: Final = warned("KEY-UNUSED", "A key that the method does not use has no effect.", RECORDED)
-NEEDLESS_MODEL: Final = warned(
-    "MODEL-UNUSED", "The method drafts without a model; the one given is not read.", RECORDED
-)
-SHARE: Final = refused(
-    "INDEX-SHARE-METHOD", "`index_share_for_mtp_iteration` works with mtp only.", SPECULATIVE, since="0.29"
-)
-TOPK_METHOD: Final = refused("TOPK-METHOD", "`dspark_draft_topk` works with dspark only.", SPECULATIVE, since="0.28")
-V41: Final = refused(
-    "MTP-DEEPSEEK-V41", "DeepSeek V4.1 checkpoints hold dspark stages, no classic heads.", SPECULATIVE, since="0.30"
-)
-
-RULES: Final = (
-    OMITTED,
-    REPLACED,
-    MODEL,
-    FAMILY,
-    DRAFT_0_14,
-    NONE_FOUND,
-    MLP,
-    ALIAS,
-    CLASS,
-    UNUSED,
-    NEEDLESS_MODEL,
-    SHARE,
-    TOPK_METHOD,
-    V41,
-)
-
-_NEEDS_MODEL: Final = frozenset(
-    ("draft_model", "eagle", "eagle3", "medusa", "dflash", "mlp_speculator", "custom_class")
-)
+_NEEDS_MODEL: Final = (*WITH_DRAFT, "mlp_speculator", "custom_class")
 _ABOUT_ALL: Final = frozenset(("method", "model", "tensor_parallel_size", "disable_by_batch_size"))
 
 
-def check(settled: Settled) -> Iterator[Finding]:
+def methods(resolved: Resolved) -> Iterator[Finding]:
     """Which method was asked for, and which runs."""
-    if not settled.speculates or any(each.key in ("method", "model") for each in settled.reading.misread):
+    if not resolved.speculates or resolved.reading.misreads("method", "model"):
         return
-    yield from _asked(settled)
-    yield from _modelled(settled)
-    yield from _ran(settled)
-    yield from _unused(settled)
+    yield from _asked(resolved)
+    yield from _modelled(resolved)
+    yield from _ran(resolved)
+    yield from _unused(resolved)
 
 
-def _asked(settled: Settled) -> Iterator[Finding]:
-    word, given = settled.value("method"), settled.value("model")
+def _asked(resolved: Resolved) -> Iterator[Finding]:
+    word, given = resolved.value("method"), resolved.value("model")
     if word is None:
-        message = f"name the method; the engine makes {settled.method or 'nothing'} of this"
-        yield OMITTED.broken("speculative_config.method", None, message)
-    elif word != settled.word and settled.word == "mtp":
-        yield ALIAS.broken("speculative_config.method", word, f"{word} is the old name of mtp; write mtp")
-    if word == "draft_model" and not settled.at_least("0.15"):
-        message = f"{settled.case.build} has no draft models; they work since 0.15"
-        yield DRAFT_0_14.broken("speculative_config.method", word, message)
-    if settled.word == "mlp_speculator":
+        message = f"name the method; the engine makes {resolved.method or 'nothing'} of this"
+        yield at_key("METHOD-OMITTED", "method", None, message)
+    elif word != resolved.word and resolved.word == "mtp":
+        yield at_key("METHOD-ALIAS", "method", word, f"{word} is the old name of mtp; write mtp")
+    if word == "draft_model" and not resolved.at_least("0.15"):
+        message = f"{resolved.case.build} has no draft models; they work since 0.15"
+        yield at_key("DRAFT-MODEL-SINCE", "method", word, message)
+    if resolved.word == "mlp_speculator":
         message = "mlp_speculator has no proposer in this engine; use eagle3, mtp or ngram"
-        yield MLP.broken("speculative_config.method", word, message)
-    if settled.word == "custom_class" and isinstance(given, str) and not _dotted(given):
+        yield at_key("MLP-SPECULATOR", "method", word, message)
+    if resolved.word == "custom_class" and isinstance(given, str) and not is_dotted(given):
         message = f"{shown(given)} is no Python class; write it as package.module.Class"
-        yield CLASS.broken("speculative_config.model", given, message)
+        yield at_key("CUSTOM-CLASS-PATH", "model", given, message)
 
 
-def _dotted(name: str) -> bool:
-    parts = name.split(".")
-    return len(parts) >= 2 and all(part.isidentifier() for part in parts)
-
-
-def _modelled(settled: Settled) -> Iterator[Finding]:
+def _modelled(resolved: Resolved) -> Iterator[Finding]:
     """Whether a model is there where the method needs one."""
-    given, word = settled.value("model"), settled.word
-    needs = word in _NEEDS_MODEL or (not word and not settled.at_least("0.17"))
-    if given is None and needs and settled.k is not None:
+    given, word = resolved.value("model"), resolved.word
+    needs = word in _NEEDS_MODEL or (not word and not resolved.at_least("0.17"))
+    if given is None and needs and resolved.k is not None:
         message = f"{word or 'the configuration'} needs `model`, the folder of the model that drafts"
-        yield MODEL.broken("speculative_config.model", None, message)
-    if given is not None and word in WITHOUT_DRAFT - {"custom_class"} and given not in (word, "ngram", "[ngram]"):
-        yield NEEDLESS_MODEL.broken("speculative_config.model", given, f"{word} reads no model; remove it")
+        yield at_key("MODEL-MISSING", "model", None, message)
+    needless = word in WITHOUT_DRAFT and word != "custom_class"
+    if given is not None and needless and given not in (word, "ngram", "[ngram]"):
+        yield at_key("MODEL-UNUSED", "model", given, f"{word} reads no model; remove it")
 
 
-def _ran(settled: Settled) -> Iterator[Finding]:
+def _ran(resolved: Resolved) -> Iterator[Finding]:
     """What the engine makes of it once it has seen the draft."""
-    asked, method = settled.value("method"), settled.method
+    named, method = resolved.value("method"), resolved.method
     if method == "":
-        yield from _nothing(settled)
+        yield from _nothing(resolved)
         return
-    if method == "mtp" and settled.target is not None and settled.target.model_type == "deepseek_v41":
-        yield V41.broken("target.model_type", "deepseek_v41", "use the method dspark")
-    if asked and method and method != _expected(asked):
-        message = f"the engine runs {method} here, not {asked}: the draft's path or model type says so"
-        yield REPLACED.broken("speculative_config.method", asked, message)
-    if settled.value("index_share_for_mtp_iteration") is not None and method not in ("mtp", None):
-        value = settled.value("index_share_for_mtp_iteration")
-        yield SHARE.broken("speculative_config.index_share_for_mtp_iteration", value, f"remove it with {method}")
-    drafted = settled.opens is not None and method not in ("dspark", None)
-    if settled.value("dspark_draft_topk") is not None and drafted:
-        value = settled.value("dspark_draft_topk")
-        yield TOPK_METHOD.broken("speculative_config.dspark_draft_topk", value, f"remove it with {method}")
+    if method == "mtp" and resolved.target is not None and resolved.target.model_type == "deepseek_v41":
+        yield broken("MTP-DEEPSEEK-V41", "target.model_type", "deepseek_v41", "use the method dspark")
+    if named and method and method != plain_name(named):
+        message = f"the engine runs {method} here, not {named}: the draft's path or model type says so"
+        yield at_key("METHOD-REPLACED", "method", named, message)
+    value = resolved.value("index_share_for_mtp_iteration")
+    if value is not None and method not in ("mtp", None):
+        yield at_key("INDEX-SHARE-METHOD", "index_share_for_mtp_iteration", value, f"remove it with {method}")
+    value = resolved.value("dspark_draft_topk")
+    if value is not None and resolved.opens is not None and method not in ("dspark", None):
+        yield at_key("TOPK-METHOD", "dspark_draft_topk", value, f"remove it with {method}")
 
 
-def _expected(asked: str) -> str:
-    """The method behind a word: deprecated names all mean mtp."""
-    return str(table("methods")["methods"][asked].get("alias_of", asked))
-
-
-def _nothing(settled: Settled) -> Iterator[Finding]:
+def _nothing(resolved: Resolved) -> Iterator[Finding]:
     """The engine finds no method: the draft is of no kind that it drafts with."""
-    if settled.draft is None:
+    if resolved.draft is None:
         return
-    kind = settled.draft.model_type
-    if settled.word == "mtp" and not drafts_itself(settled.draft, settled.version):
+    kind = resolved.draft.model_type
+    if resolved.word == "mtp" and not drafts_itself(resolved.draft, resolved.version):
         message = f"{kind} has no drafting heads; use another method, such as eagle3, draft_model or ngram"
-        yield FAMILY.broken("draft.model_type", kind, message)
+        yield broken("MTP-FAMILY", "draft.model_type", kind, message)
     else:
-        message = f"{settled.case.build} cannot tell a method from a draft of the type {kind}"
-        yield NONE_FOUND.broken("speculative_config.method", settled.value("method"), message)
+        message = f"{resolved.case.build} cannot tell a method from a draft of the type {kind}"
+        yield at_key("METHOD-NONE", "method", resolved.value("method"), message)
 
 
-def _unused(settled: Settled) -> Iterator[Finding]:
-    if not settled.method:
+def _unused(resolved: Resolved) -> Iterator[Finding]:
+    if not resolved.method:
         return
-    for key, value in settled.reading.values.items():
-        if key not in _ABOUT_ALL and value not in (False, None) and not takes(key, settled.method):
-            message = f"{key} has no effect with {settled.method}; remove it"
-            yield UNUSED.broken(f"speculative_config.{key}", value, message)
+    for key, value in resolved.reading.values.items():
+        if key not in _ABOUT_ALL and value not in (False, None) and not takes(key, resolved.method):
+            message = f"{key} has no effect with {resolved.method}; remove it"
+            yield at_key("KEY-UNUSED", key, value, message)
+
+
+def lookups(resolved: Resolved) -> Iterator[Finding]:
+    """By method."""
+    if resolved.word in ("ngram", "ngram_gpu"):
+        yield from _ngram(resolved)
+    elif resolved.word == "suffix":
+        yield from _suffix(resolved)
+
+
+def _ngram(resolved: Resolved) -> Iterator[Finding]:
+    least, most = resolved.value("prompt_lookup_min"), resolved.value("prompt_lookup_max")
+    if least is not None and most is not None and least > most:
+        message = f"prompt_lookup_min {least} is above prompt_lookup_max {most}"
+        yield at_key("NGRAM-WINDOW", "prompt_lookup_min", least, message)
+    if resolved.word == "ngram":
+        yield at_key("NGRAM-NUMBA", "method", "ngram", "the image needs numba; the first start is slower")
+
+
+def _suffix(resolved: Resolved) -> Iterator[Finding]:
+    packages = resolved.case.packages
+    if packages is not None and "arctic_inference" not in packages:
+        message = "use an image with arctic-inference==0.1.1, or ngram"
+        yield at_key("SUFFIX-PACKAGE", "method", "suffix", message)
+    depth = resolved.value("suffix_decoding_max_tree_depth", SUFFIX_TREE_DEPTH)
+    if depth < 1:
+        yield at_key("SUFFIX-DEPTH", "suffix_decoding_max_tree_depth", depth, f"{depth} is below 1")
+    cached = resolved.value("suffix_decoding_max_cached_requests", 0)
+    if cached < 0:
+        yield at_key("SUFFIX-CACHED", "suffix_decoding_max_cached_requests", cached, f"{cached} is below 0")
+    factor = resolved.value("suffix_decoding_max_spec_factor", 1.0)
+    if factor < 0:
+        yield at_key("SUFFIX-FACTOR", "suffix_decoding_max_spec_factor", factor, f"{factor} is below 0")
+    elif factor == 0:
+        yield at_key("SUFFIX-IDLE", "suffix_decoding_max_spec_factor", factor, "set it above 0; 1 is usual")
+    least = resolved.value("suffix_decoding_min_token_prob", 0.1)
+    if not 0 <= least <= 1:
+        message = f"{least} is no probability"
+        yield at_key("SUFFIX-PROBABILITY", "suffix_decoding_min_token_prob", least, message)
+    if config := resolved.value("draft_model_config"):
+        yield at_key("SUFFIX-CONFIG", "draft_model_config", config, "remove it")
+
+
+_FIELD: Final = "speculative_config.draft_model_config"
+
+
+def hidden_states(resolved: Resolved) -> Iterator[Finding]:
+    """The layers, and where they go."""
+    if resolved.method != "extract_hidden_states":
+        return
+    sent = resolved.value("draft_model_config")
+    inside: Any = sent.get("hf_config", {}) if isinstance(sent, Mapping) else {}
+    if not isinstance(inside, Mapping):
+        yield broken(
+            "HIDDEN-CONFIG", f"{_FIELD}.hf_config", inside, "write an object with eagle_aux_hidden_state_layer_ids"
+        )
+        return
+    yield from _layers(inside.get("eagle_aux_hidden_state_layer_ids"), resolved)
+    transfer = resolved.case.args.get("kv_transfer_config")
+    if not isinstance(transfer, dict) or not transfer.get("kv_connector"):
+        message = "add --kv-transfer-config with a connector that stores hidden states"
+        yield at_flag("HIDDEN-CONNECTOR", "kv_transfer_config", transfer, message)
+
+
+def _layers(ids: object, resolved: Resolved) -> Iterator[Finding]:
+    field = f"{_FIELD}.hf_config.eagle_aux_hidden_state_layer_ids"
+    numbers = isinstance(ids, list) and all(isinstance(each, int) and not isinstance(each, bool) for each in ids)
+    if not isinstance(ids, list) or not ids or not numbers:
+        yield broken("HIDDEN-LAYERS", field, ids, "name the layers, such as [1, 2]")
+        return
+    deep = resolved.target.layers if resolved.target is not None else None
+    if deep is not None and (beyond := [each for each in ids if not 0 <= each <= deep]):
+        yield broken("HIDDEN-LAYERS", field, ids, f"the target has {deep} layers, and no layer {beyond[0]}")

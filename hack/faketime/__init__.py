@@ -1,1 +1,0 @@
-"""A clock that a test sets, for one process: Debian's libfaketime."""

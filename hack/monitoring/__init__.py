@@ -1,1 +1,0 @@
-"""Alerts, recording rules and dashboards from code: one source for plain Prometheus, its operator and Helm."""

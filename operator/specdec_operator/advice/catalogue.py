@@ -1,0 +1,215 @@
+"""Every method of the API, for people. What the engine asks of each is in its rules; this says what it is good for.
+
+The words are in data/methods.json. A fact there is what it says and where it comes from, or the name of a shared one.
+"""
+
+import functools
+import json
+import pathlib
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from types import MappingProxyType
+from typing import Any, Final
+
+from specdec_operator.engine.case import Json
+from specdec_operator.engine.tables import table
+from specdec_operator.engine.version import Build, Flavor, holds
+
+
+class Workload(StrEnum):
+    """What the requests are about, which decides how easily the next tokens are guessed."""
+
+    CHAT = "chat"
+    """Open conversation: answers repeat little of what was said."""
+    CODE = "code"
+    """Writing and changing code: regular text, much of it copied."""
+    AGENTIC = "agentic"
+    """Loops that call tools: the same passages again and again, across requests too."""
+    SUMMARISE = "summarise"
+    """Summaries and answers from documents: the answer quotes the prompt."""
+
+
+class Load(StrEnum):
+    """How many requests one pod answers at once, at its busy times."""
+
+    FEW = "few"
+    """1 to 8: the device waits for its memory, and checking a few more tokens is nearly free."""
+    SOME = "some"
+    """9 to 31: some of that spare time is used up."""
+    MANY = "many"
+    """32 and more: the device is busy, and every refused token takes time from somebody else's."""
+
+
+class Needs(StrEnum):
+    """Where the guesses come from."""
+
+    NOTHING = "nothing"
+    """The text so far; no second model."""
+    INSIDE = "inside the target"
+    """Heads that the target's own checkpoint carries."""
+    DRAFT = "a draft"
+    """A checkpoint of its own, made for this target."""
+    CODE = "your own code"
+    """A Python class in the image."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """One sentence, and where it comes from."""
+
+    says: str
+    source: str
+
+
+@dataclass(frozen=True, slots=True)
+class Band:
+    """From the worse end to the better one."""
+
+    low: float
+    high: float
+
+    @property
+    def cautious(self) -> float:
+        """One number to compare by. It leans to the worse end: a slower service is noticed, a faster one taken."""
+        return (2 * self.low + self.high) / 3
+
+    def __str__(self) -> str:
+        return f"{self.low:.2f} to {self.high:.2f}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Release:
+    """Which releases of an engine can run the method, by that engine's own version. until: inclusive; empty: still."""
+
+    flavor: Flavor
+    since: str
+    until: str = ""
+    note: str = ""
+
+    def __str__(self) -> str:
+        span = f"{self.since} to {self.until}" if self.until else f"from {self.since}"
+        return f"{self.flavor} {span}" + (f" ({self.note})" if self.note else "")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MethodAdvice:
+    """One method, for people.
+
+    releases: the engines that run it; an engine that is not there cannot.
+    tokens: K to begin with, by load; None where the method or its draft decides.
+    acceptance: accepted / drafted tokens of a draft that fits; None: nothing is meant to be accepted.
+    speedup: plain time per output token / that with speculation, with few requests at once. Empty: none is meant.
+    alarm: acceptance below which something is wrong with the draft: the guard's threshold.
+    example: a spec.speculation, as in YAML.
+    """
+
+    method: str
+    meaning: str
+    needs: Needs
+    needed: tuple[Fact, ...]
+    training: Fact | None = None
+    checks: tuple[Fact, ...] = ()
+    releases: tuple[Release, ...]
+    tokens: Mapping[Load, int] | None = None
+    tokens_note: Fact
+    acceptance: Band | None = None
+    acceptance_note: Fact
+    speedup: Mapping[Workload, Band] = field(default_factory=dict)
+    speedup_notes: tuple[Fact, ...] = ()
+    alarm: float | None = None
+    memory: Fact
+    caveats: tuple[Fact, ...]
+    example: Mapping[str, Any] = field(default_factory=dict)
+
+
+_DATA: Final = pathlib.Path(__file__).parent / "data"
+
+
+@functools.cache
+def data(name: str) -> Any:
+    """A file of the data folder by its name without `.json`."""
+    return json.loads((_DATA / f"{name}.json").read_text(encoding="utf-8"))
+
+
+def shared(name: str) -> Fact:
+    """A fact that several methods share."""
+    return _fact(data("methods")["shared"][name])
+
+
+def _fact(written: str | list[str]) -> Fact:
+    if isinstance(written, str):
+        return shared(written)
+    says, source = written
+    return Fact(says, data("methods")["sources"].get(source, source))
+
+
+def _facts(written: Iterable[str | list[str]]) -> tuple[Fact, ...]:
+    return tuple(map(_fact, written))
+
+
+def _speedup(written: list[float] | Mapping[str, list[float]]) -> dict[Workload, Band]:
+    """One band for every workload, or one for each."""
+    by_workload = dict.fromkeys(Workload, written) if isinstance(written, list) else written
+    return {Workload(workload): Band(*band) for workload, band in by_workload.items()}
+
+
+def _releases(written: Iterable[Json]) -> tuple[Release, ...]:
+    return tuple(Release(**{**each, "flavor": Flavor(each["flavor"])}) for each in written)
+
+
+_READERS: Final[Mapping[str, Callable[[Any], object]]] = {
+    "needs": Needs,
+    "releases": _releases,
+    "tokens": lambda written: {Load(load): tokens for load, tokens in written.items()},
+    "acceptance": lambda written: Band(*written),
+    "speedup": _speedup,
+    **dict.fromkeys(("training", "tokens_note", "acceptance_note", "memory"), _fact),
+    **dict.fromkeys(("needed", "checks", "speedup_notes", "caveats"), _facts),
+}
+"""By the field of a method; what has none is taken as it is written."""
+
+
+def _advice(method: str, row: Json) -> MethodAdvice:
+    read: dict[str, Any] = {name: _READERS[name](row[name]) for name in row.keys() & _READERS.keys()}
+    return MethodAdvice(method=method, **{**row, **read})
+
+
+METHODS: Final[Mapping[str, MethodAdvice]] = MappingProxyType(
+    {method: _advice(method, row) for method, row in data("methods")["methods"].items()}
+)
+"""By the word that the spec uses; those that one would try first come first."""
+_MTP_WORDS: Final = sorted(word for word, row in table("methods")["methods"].items() if row.get("alias_of") == "mtp")
+"""vLLM's old names of MTP, such as deepseek_mtp."""
+_OTHER_WORDS: Final = {
+    "p_eagle": "eagle3",
+    "peagle": "eagle3",
+    "eagle2": "eagle",
+    "pard": "draft_model",
+    "draft": "draft_model",
+    "prompt_lookup": "ngram",
+    "mlp": "mlp_speculator",
+    **dict.fromkeys(_MTP_WORDS, "mtp"),
+}
+"""What people say that the spec does not take as a method, with what they mean."""
+WORDS: Final = (*METHODS, *_OTHER_WORDS)
+"""Everything that `named` understands."""
+
+
+def named(word: str) -> MethodAdvice | None:
+    """The method that a word means, if it means one."""
+    plain = word.strip().lower().replace("-", "_")
+    return METHODS.get(_OTHER_WORDS.get(plain, plain))
+
+
+def release_for(advice: MethodAdvice, flavor: Flavor) -> Release | None:
+    """Which releases of an engine run the method; None where none does."""
+    return next((each for each in advice.releases if each.flavor is flavor), None)
+
+
+def runs_on(advice: MethodAdvice, build: Build) -> bool:
+    """Whether an engine runs the method."""
+    release = release_for(advice, build.flavor)
+    if release is None:
+        return False
+    return holds(build.ascend or build.vllm, release.since, release.until)

@@ -1,0 +1,41 @@
+"""The conditions of a service: which there are, what each means and which status is the good one. Declared once."""
+
+from enum import StrEnum
+
+
+class ConditionType(StrEnum):
+    """By name. Ready sums up the others. All that are good when False, but for RolledBack, are written only while True.
+
+    good: the status that nobody has to look at. meaning: what `True` says.
+    """
+
+    good: str
+    meaning: str
+
+    def __new__(cls, name: str, good: str, meaning: str) -> "ConditionType":
+        each = str.__new__(cls, name)
+        each._value_, each.good, each.meaning = name, good, meaning
+        return each
+
+    READY = "Ready", "True", "pods answer requests"
+    RECONCILING = "Reconciling", "False", "pods are being brought up or replaced"
+    STALLED = "Stalled", "False", "nothing goes on until somebody changes something"
+    REPLACING = "Replacing", "False", "old pods go before new ones come: there is no room for both"
+    CONTESTED = "Contested", "False", "others change the InferenceService again and again"
+    HELD = "Held", "False", "annotation specdec.io/hold keeps the guard from changing anything"
+    ARTIFACTS_STAGED = "ArtifactsStaged", "True", "target and draft are where the engine looks for them"
+    ROLLED_BACK = "RolledBack", "False", "the guard took the speculation out that the spec asks for"
+    SPECULATION_ACTIVE = "SpeculationActive", "True", "draft tokens are counted while tokens are generated"
+    GUARD_PASSING = "GuardPassing", "True", "the newest judged window passed"
+    WARNED = "Warned", "False", "the engine takes the spec, and the user should know something about it"
+    MEMORY_FITS = "MemoryFits", "True", "target, draft and KV cache fit the device"
+
+
+def is_good(name: str, status: str) -> bool | None:
+    """Whether a condition is as it should be; None where that is not known.
+
+    A type of another release is taken for a good one when it is True, as Kubernetes recommends.
+    """
+    if status not in ("True", "False"):
+        return None
+    return status == next((each.good for each in ConditionType if each == name), "True")

@@ -1,0 +1,116 @@
+"""What is said of a service, a line for each subject: what it serves, what was decided, what is remembered. Pure."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+
+from specdec_operator.api.conditions import is_good
+from specdec_operator.display.describe import ago, because, held_since, joined, known_good, per_step, requested, serving
+from specdec_operator.display.untrusted import Untrusted
+
+
+def facts(service: Untrusted, now: datetime) -> Mapping[str, str]:
+    """By heading; a subject about which nothing is known is left out."""
+    rows = (*_identity(service), *_decisions(service, now), *_remembered(service, now))
+    return {head: text for head, text in rows if text}
+
+
+def _identity(service: Untrusted) -> Iterator[tuple[str, str]]:
+    status, engine, memory = service.of("status"), service.of("spec", "engine"), service.of("status", "memory")
+    utilization = memory.of("utilization").number
+    share = f"utilization {utilization:.2f}" if utilization is not None else ""
+    yield "model", service.of("spec", "model", "uri").text
+    yield "asked for", requested(service)
+    yield "served", serving(service)
+    yield "ready", _ready(status)
+    yield "url", status.of("serving", "url").text
+    yield "engine", joined(" ", engine.of("accelerator").text, engine.of("version").text)
+    yield "memory", joined("; ", share, memory.of("because").text, memory.of("kvPrice").text)
+    yield "KServe", status.of("kserve", "version").text
+
+
+def _ready(status: Untrusted) -> str:
+    ready = next((each for each in conditions(status) if each.type == "Ready"), None)
+    if ready is None:
+        return ""
+    answer = {"True": "yes", "False": "no", "Unknown": "unknown"}.get(ready.status, "")
+    if answer == "yes" or ready.message == status.of("message").text:
+        return answer
+    return joined(": ", answer, ready.why)
+
+
+def _decisions(service: Untrusted, now: datetime) -> Iterator[tuple[str, str]]:
+    guard = service.of("status", "guard")
+    rollback, reduced, would = guard.of("rollback"), guard.of("reduced"), guard.of("would")
+    if rollback.there:
+        yield "rolled back", because(rollback, now)
+    if reduced.there:
+        yield "reduced", f"to {per_step(reduced.of('tokens')) or 'fewer'}; {because(reduced, now)}"
+    if would.there:
+        yield "would", f"{would.of('action').text or 'act'}; {because(would, now)}"
+    yield "failures", _failures(service, guard)
+    mode = service.of("spec", "guard", "mode").text
+    yield "guard", {"Observe": "Observe: it changes nothing", "Off": "Off: nothing is judged"}.get(mode, "")
+    yield "held", held(service, now)
+
+
+def held(service: Untrusted, now: datetime) -> str:
+    """Since when the guard changes nothing, as the annotation or as the operator has it; empty where it is free."""
+    return held_since(service, now) or ("yes" if service.of("status", "guard", "held").flag else "")
+
+
+def _failures(service: Untrusted, guard: Untrusted) -> str:
+    count, limit = guard.of("failures").whole, service.of("spec", "guard", "failureLimit").whole
+    share, pods = f" of {limit}" if limit else "", ", ".join(guard.of("blamed").texts)
+    return joined(", ", f"{count}{share} failing windows in a row", f"pods {pods}" if pods else "") if count else ""
+
+
+def _remembered(service: Untrusted, now: datetime) -> Iterator[tuple[str, str]]:
+    """What the guard remembers: rollbacks, tries, restarts, what was good."""
+    guard = service.of("status", "guard")
+    rollbacks, retries, following = guard.of("rollbacks").whole, guard.of("retries").whole, guard.of("nextRetry")
+    tries = [f"{rollbacks} so far" if rollbacks else "", f"{retries} tried again" if retries else ""]
+    upcoming = f"next try {ago(following, now)}, at {following.text}" if following.time else ""
+    yield "rollbacks", joined("; ", *tries, upcoming)
+    count, restarting = guard.of("restarts").whole, ", ".join(guard.of("restarting").texts)
+    restarts = f"{count} so far, of pods far below the others" if count else ""
+    yield "restarts", joined("; ", restarts, f"now: {restarting}" if restarting else "")
+    good = (
+        f"{known_good(each)}, first {ago(each.of('at'), now) or 'at a time unknown'}"
+        for each in guard.of("lastGood").items
+        if each.there
+    )
+    yield "last good", "\n".join(good)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Condition:
+    """One condition. good: whether it is as it should be; None where that is not known."""
+
+    type: str
+    status: str
+    reason: str
+    message: str
+    since: Untrusted
+    good: bool | None
+
+    @property
+    def why(self) -> str:
+        """Its reason and message."""
+        return joined(": ", self.reason, self.message)
+
+
+def conditions(status: Untrusted) -> tuple[Condition, ...]:
+    """Every condition that has a type, as the status lists them."""
+    return tuple(
+        Condition(
+            type=each.of("type").text,
+            status=each.of("status").text,
+            reason=each.of("reason").text,
+            message=each.of("message").text,
+            since=each.of("lastTransitionTime"),
+            good=is_good(each.of("type").text, each.of("status").text),
+        )
+        for each in status.of("conditions").items
+        if each.of("type").text
+    )

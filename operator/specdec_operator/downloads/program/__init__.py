@@ -1,0 +1,1 @@
+"""The program of a download Job. It travels as text: standard library and itself only."""

@@ -1,0 +1,127 @@
+"""The plan's sentences, with their numbers."""
+
+from typing import Final
+
+from specdec_operator.engine.memory.inputs import GIB, MemoryInputs, ReserveKind
+from specdec_operator.engine.memory.terms import Item, Term
+from specdec_operator.engine.memory.utilization import WHOLE, Choice
+
+_MINUS: Final = "\u2212"
+_MIB: Final = 1024**2
+_MANY_SEQS: Final = 64
+_NO_DRAFT: Final = "there is no draft to reserve memory for"
+_OUTSIDE: Final = "vllm-ascend captures graphs outside of it (how much else, only spec.memory.device can tell)"
+
+
+def amount(size: int) -> str:
+    """Bytes to three digits, in MiB below 1 GiB: `512 MiB`, `2.42 GiB`, `80 GiB`."""
+    if size < GIB:
+        return f"{size / _MIB:.0f} MiB"
+    return f"{size / GIB:.3g} GiB" if size < 1000 * GIB else f"{size / GIB:.0f} GiB"
+
+
+def share(millionths: int) -> str:
+    """A utilisation as the engine's flag has it: `0.9`, `0.875`."""
+    return f"{millionths / WHOLE:g}"
+
+
+def price(plain: int, tokens: int) -> str:
+    """How many fewer blocks the cache has with the draft; empty where it has none without it."""
+    if plain <= 0:
+        return ""
+    if tokens >= plain:
+        return "no KV blocks"
+    percent = round(100 * (plain - tokens) / plain)
+    return f"{_MINUS}{percent} % KV blocks" if percent else "less than 1 % of the KV blocks"
+
+
+def price_of_tokens(plain: int, with_draft: int) -> str:
+    """How much more each token takes, where the size of the cache is not known; empty without a draft's cache."""
+    if not plain or with_draft <= plain:
+        return ""
+    return f"{100 * (with_draft - plain) / plain:.0f} % more cache for each token, besides the draft's weights"
+
+
+def because(inputs: MemoryInputs, device: int, choice: Choice, terms: tuple[Term, ...]) -> str:
+    """Why the utilisation is what it is."""
+    if inputs.reserve.kind is not ReserveKind.AUTO:
+        return _as_told(inputs, choice) + _held_up(choice)
+    if inputs.method is None:
+        return f"{share(choice.asked)} as it is: {_NO_DRAFT}"
+    beside = _beside(inputs, terms)
+    room = amount(device * (WHOLE - choice.asked) // WHOLE)
+    leaves = f"the {room} that {share(choice.asked)} of {amount(device)} leaves"
+    if choice.missing:
+        return f"{_change(choice)}: {beside} exceed {leaves}{_held_up(choice)}{_advice(inputs, choice, terms)}"
+    if choice.ascend:
+        graphs = amount(_bytes(terms, Item.GRAPHS))
+        return f"{_change(choice)}: vllm-ascend captures graphs ({graphs}, an estimate) outside of it{_held_up(choice)}"
+    return f"{share(choice.asked)} as it is: a draft's weights and cache are within it, and {beside} fit in {leaves}"
+
+
+def _beside(inputs: MemoryInputs, terms: tuple[Term, ...]) -> str:
+    """What the engine does not count, item by item, and what of it could not be sized."""
+    outside = [term for term in terms if not term.counted]
+    parts = ", ".join(f"{term.name} {amount(term.bytes)}" for term in outside)
+    lacking = "" if inputs.target.vocab else ", without verification logits, since the vocabulary is not known"
+    return f"{amount(sum(term.bytes for term in outside))} that the engine does not count ({parts}; estimates{lacking})"
+
+
+def _bytes(terms: tuple[Term, ...], name: Item) -> int:
+    return sum(term.bytes for term in terms if term.name is name)
+
+
+def _as_told(inputs: MemoryInputs, choice: Choice) -> str:
+    if inputs.reserve.kind is ReserveKind.NONE:
+        return f"{share(choice.asked)} as it is: draftReserve is None"
+    return f"{_change(choice)}: draftReserve is {inputs.reserve.text}"
+
+
+def _change(choice: Choice) -> str:
+    if choice.chosen == choice.asked:
+        return f"{share(choice.asked)} as it is"
+    return f"{share(choice.asked)} lowered to {share(choice.chosen)}"
+
+
+def _held_up(choice: Choice) -> str:
+    if not choice.held_up:
+        return ""
+    least = share(choice.needed) if choice.needed <= choice.asked else f"more than {share(choice.asked)}"
+    return f"; not to {share(choice.wanted)}: the model and one request of the greatest length need {least}"
+
+
+def _advice(inputs: MemoryInputs, choice: Choice, terms: tuple[Term, ...]) -> str:
+    """Where the logits are most of what is missing, a smaller batch costs less than a smaller cache."""
+    if inputs.seqs <= _MANY_SEQS or 2 * _bytes(terms, Item.LOGITS) < choice.missing:
+        return ""
+    return f"; fewer than {inputs.seqs} requests in a batch (maxNumSeqs) would take less"
+
+
+def no_device(inputs: MemoryInputs, start: int, chosen: int) -> str:
+    """Why the utilisation is what it is where the device is not known."""
+    if chosen != start:
+        reserved = f"draftReserve is {inputs.reserve.text}"
+        auto = inputs.reserve.kind is ReserveKind.AUTO
+        return f"{share(start)} lowered to {share(chosen)}: {_OUTSIDE if auto else reserved}"
+    match inputs.reserve.kind:
+        case ReserveKind.NONE:
+            return f"{share(start)} as it is: draftReserve is None"
+        case ReserveKind.AUTO if inputs.method is None:
+            return f"{share(start)} as it is: {_NO_DRAFT}"
+        case ReserveKind.AUTO:
+            return (
+                f"{share(start)} as it is: a reserve needs the device's memory (spec.memory.device), which is not known"
+            )
+    return f"{share(start)} as it is: {inputs.reserve.text} of a device of unknown memory is no share of it"
+
+
+def reason(inputs: MemoryInputs, *, pool: int, request: int, short: int) -> str:
+    """Whether it fits, in words. short: bytes that are missing outside the engine's budget."""
+    length = f"{inputs.length} tokens" if inputs.length else "one token (the greatest length is not known)"
+    if pool < request:
+        return f"one request of {length} needs {amount(request)} of cache, {amount(pool)} are left, by estimate"
+    if short > 0:
+        return f"{amount(short)} are missing beside the engine's budget, which the model needs whole, by estimate"
+    times = pool / request
+    few = "; more than one long request at a time will wait" if times < 2 else ""
+    return f"{amount(pool)} of cache hold {times:.1f} requests of {length}, by estimate{few}"

@@ -1,0 +1,81 @@
+"""The ladder: what is done about a speculation that failed. Each rung is tried once; the last one is no speculation."""
+
+from dataclasses import replace
+from enum import StrEnum
+from typing import Final
+
+from specdec_operator.guard.state import DryRunAction, KnownGood, Observation, Phase, Reduction, Rollback, State
+from specdec_operator.guard.verdict import Reason
+
+ROLLOUT_FAILED: Final = "RolloutFailed"
+MOST_RESTARTS: Final = 2
+"""Restarts of pods that a speculation is given before the fault is taken to be no pod's."""
+_MOST_KNOWN_GOOD: Final = 2
+
+
+class Action(StrEnum):
+    """What is done. In this order, where each applies."""
+
+    RESTART_POD = "RestartPod"
+    """A pod that is far below its siblings is restarted: the draft is not to blame."""
+    REDUCE_TOKENS = "ReduceTokens"
+    """Fewer tokens per step, the most that would have passed."""
+    ROLL_BACK = "RollBack"
+    """The last good other speculation, or else none."""
+
+
+def action_for(state: State, observation: Observation) -> Action:
+    """The next rung."""
+    skewed = observation.verdict is not None and observation.verdict.reason is Reason.POD_SKEW
+    if skewed and state.blamed and state.restarts < MOST_RESTARTS and state.phase is Phase.WATCHING:
+        return Action.RESTART_POD
+    reducible = observation.policy.reduce_tokens and state.reduced is None and state.rollback is None
+    if reducible and observation.fewer is not None and state.phase is Phase.WATCHING:
+        return Action.REDUCE_TOKENS
+    return Action.ROLL_BACK
+
+
+def respond(state: State, observation: Observation, reason: str, message: str, now: float) -> State:
+    """The state after the next rung was decided on; what would have been done, where the guard may not act."""
+    action = action_for(state, observation)
+    if not observation.policy.acts:
+        return _told(state, DryRunAction(action=action.value, reason=reason, message=message, at=now))
+    there = tuple(pod for pod in state.blamed if pod in observation.pods)  # others were restarted by somebody else
+    state = replace(state, failures=0, blamed=(), since=now, dry_run=None, restarting=())
+    match action:
+        case Action.RESTART_POD:  # one at a time: the others serve meanwhile
+            return replace(state, phase=Phase.WARMING_UP, restarting=there[:1], restarts=state.restarts + 1)
+        case Action.REDUCE_TOKENS:
+            reduced = Reduction(reason=reason, message=message, at=now, tokens=observation.fewer or 1)
+            return replace(state, phase=Phase.RESPONDING, reduced=reduced)
+        case Action.ROLL_BACK:
+            return _roll_back(state, observation, reason, message, now)
+
+
+def remembered(state: State, good: KnownGood) -> tuple[KnownGood, ...]:
+    """The last speculations that passed, this one first; the newest of each that was asked for."""
+    same = next((each for each in state.last_good if each.digest == good.digest), good)
+    return (same, *(each for each in state.last_good if each.of != good.of))[:_MOST_KNOWN_GOOD]
+
+
+def _roll_back(state: State, observation: Observation, reason: str, message: str, now: float) -> State:
+    served = None if state.rollback is None else state.rollback.good  # it is not good any more
+    last_good = tuple(each for each in state.last_good if served is None or each.digest != served.digest)
+    other = next((each for each in last_good if each.of != state.speculation), None)
+    may = observation.policy.to_last_good and state.rollback is None
+    rollback = Rollback(reason=reason, message=message, at=now, good=other if may else None)
+    return replace(
+        state,
+        phase=Phase.RESPONDING,
+        rollback=rollback,
+        reduced=None,
+        rollbacks=state.rollbacks + 1,
+        last_good=last_good,
+    )
+
+
+def _told(state: State, dry_run: DryRunAction) -> State:
+    """What is told once is not told again before it changes."""
+    before = state.dry_run
+    same = before is not None and (before.action, before.reason) == (dry_run.action, dry_run.reason)
+    return replace(state, failures=0, blamed=(), dry_run=before if same else dry_run)

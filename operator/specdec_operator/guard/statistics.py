@@ -1,0 +1,147 @@
+"""A ratio of two sums with an error that knows that neighbours are alike, confidence bounds of a proportion, and times
+per output token by load.
+
+Tokens of one answer, and answers of one minute, stand and fall together. Cut into blocks of time, the blocks' own
+scatter shows how much; counting each token or draft as a witness of its own would not.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from math import sqrt
+from types import MappingProxyType
+from typing import Final
+
+_Z95: Final = 1.959963984540054
+_SUMS: Final = ("total", "of", "total_total", "total_of", "of_of")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RatioSums:
+    """Sums over blocks of a numerator and a denominator, and of their products.
+
+    The mean is total / of; its standard error is the linearised one of a ratio of cluster totals
+    (W. G. Cochran, Sampling Techniques, 3rd ed., 1977, section 6.3).
+    """
+
+    blocks: int = 0
+    total: float = 0.0
+    of: float = 0.0
+    total_total: float = 0.0
+    total_of: float = 0.0
+    of_of: float = 0.0
+
+    def plus(self, total: float, of: float) -> "RatioSums":
+        """With one more block."""
+        squares = {"total_total": total * total, "total_of": total * of, "of_of": of * of}
+        return self.merged(RatioSums(blocks=1, total=total, of=of, **squares))
+
+    def merged(self, other: "RatioSums") -> "RatioSums":
+        """With the blocks of another."""
+        sums = {name: getattr(self, name) + getattr(other, name) for name in _SUMS}
+        return RatioSums(blocks=self.blocks + other.blocks, **sums)
+
+    def faded(self, blocks: int) -> "RatioSums":
+        """As if it had been fewer blocks of the same kind."""
+        share = blocks / self.blocks
+        return RatioSums(blocks=blocks, **{name: getattr(self, name) * share for name in _SUMS})
+
+    @property
+    def mean(self) -> float | None:
+        """total / of; None where there is nothing to divide by."""
+        return self.total / self.of if self.of > 0 else None
+
+    @property
+    def error(self) -> float | None:
+        """Standard error of the mean; None from fewer than two blocks."""
+        if self.blocks < 2 or self.of <= 0:
+            return None
+        return sqrt(self.scatter * self.blocks / (self.blocks - 1)) / self.of
+
+    @property
+    def scatter(self) -> float:
+        """Sum of the squares by which the blocks' numerators miss mean times denominator."""
+        ratio = self.mean or 0.0
+        return max(0.0, self.total_total - 2 * ratio * self.total_of + ratio * ratio * self.of_of)
+
+    def half_width(self) -> float | None:
+        """Half the width of the 95 % interval about the mean; None from fewer than two blocks."""
+        return None if self.error is None else student95(self.blocks - 1) * self.error
+
+
+def student95(degrees: int) -> float:
+    """The two-sided 95 % quantile of Student's t.
+
+    By the expansion of Cornish and Fisher (Abramowitz and Stegun 26.7.5): within 1 % from three degrees of freedom on;
+    exact values for one and two.
+    """
+    if degrees < 1:
+        return float("inf")
+    if degrees < 3:
+        return (12.706204736432095, 4.302652729911275)[degrees - 1]
+    z = _Z95
+    first = (z**3 + z) / 4
+    second = (5 * z**5 + 16 * z**3 + 3 * z) / 96
+    third = (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / 384
+    return z + first / degrees + second / degrees**2 + third / degrees**3
+
+
+def wilson_upper(share: float, samples: float) -> float:
+    """Upper end of the 95 % Wilson score interval of a proportion `share` seen in `samples` trials.
+
+    Source: E. B. Wilson, JASA 22 (1927) 209-212. 1.0 where there are no samples.
+    """
+    if samples <= 0:
+        return 1.0
+    z2 = _Z95 * _Z95
+    centre = share + z2 / (2 * samples)
+    spread = _Z95 * sqrt(share * (1 - share) / samples + z2 / (4 * samples * samples))
+    return min(1.0, (centre + spread) / (1 + z2 / samples))
+
+
+MOST_LOAD: Final = 1024
+"""Larger batches count as this one, so that the number of loads is bounded.
+
+A load is the number of requests in the batch of one pod, to a power of two: without it a time per output token says
+nothing.
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TokenTime:
+    """What blocks of time at one load showed.
+
+    times: time per output token of the requests that ended, in seconds. tokens: generated, in `seconds` of one pod.
+    """
+
+    times: RatioSums = field(default_factory=RatioSums)
+    tokens: float = 0.0
+    seconds: float = 0.0
+
+    def merged(self, other: "TokenTime") -> "TokenTime":
+        """With the blocks of another."""
+        return TokenTime(
+            times=self.times.merged(other.times),
+            tokens=self.tokens + other.tokens,
+            seconds=self.seconds + other.seconds,
+        )
+
+
+TokenTimes = Mapping[int, TokenTime]
+"""By load."""
+
+
+def load_of(running: float) -> int:
+    """The load of a mean number of running requests: the next power of two, 1 at least."""
+    load = 1
+    while load < running - 1e-9 and load < MOST_LOAD:
+        load *= 2
+    return load
+
+
+def merge(*parts: TokenTimes) -> TokenTimes:
+    """The token_times of several pods, or of several windows."""
+    out: dict[int, TokenTime] = {}
+    for part in parts:
+        for load, each in part.items():
+            out[load] = out[load].merged(each) if load in out else each
+    return MappingProxyType(out)

@@ -1,0 +1,98 @@
+"""The state machine, as a table: in each phase, the first rule whose time has come says what follows.
+
+A rollback is no action: it is a state for which `plan` gives other flags.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Final
+
+from specdec_operator.guard import effects as do
+from specdec_operator.guard import triggers as on
+from specdec_operator.guard.state import Observation, Phase, State
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """When something happens, and what follows. Both are small functions whose docstrings are the documentation."""
+
+    when: Callable[[State, Observation, float], bool]
+    then: Callable[[State, Observation, float], State]
+
+
+TABLE: Final[Mapping[Phase, tuple[Rule, ...]]] = MappingProxyType(
+    {
+        Phase.MEASURING_BASELINE: (
+            Rule(on.measuring_is_not_wanted, do.speculate),
+            Rule(on.other_pods_fail, do.stall),
+            Rule(on.other_pods_are_up, do.start_measuring),
+            Rule(on.baseline_is_known, do.speculate),
+            Rule(on.baseline_took_too_long, do.speculate),
+        ),
+        Phase.ROLLING_OUT: (
+            Rule(on.no_pods_can_be_made, do.stall),
+            Rule(on.pods_with_speculation_fail, do.answer_a_failed_rollout),
+            Rule(on.pods_fail, do.stall),
+            Rule(on.pods_to_watch_are_up, do.warm_up),
+            Rule(on.pods_are_up, do.enter_serving),
+        ),
+        Phase.WARMING_UP: (
+            Rule(on.other_pods_are_asked_for, do.roll_out),
+            Rule(on.guard_is_off, do.enter_serving),
+            Rule(on.warmup_is_over, do.watch),
+        ),
+        Phase.WATCHING: (
+            Rule(on.other_pods_are_asked_for, do.roll_out),
+            Rule(on.guard_is_off, do.enter_serving),
+            Rule(on.retry_is_due, do.retry),
+            Rule(on.last_failing_window, do.answer_failing_windows),
+            Rule(on.failing_window, do.window_failed),
+            Rule(on.passing_window, do.window_passed),
+            Rule(on.window_proves_nothing, do.window_inconclusive),
+        ),
+        Phase.RESPONDING: (
+            Rule(on.safer_speculation_fails, do.answer_a_failed_rollout),
+            Rule(on.pods_fail_or_cannot_be_made, do.stall),
+            Rule(on.pods_to_watch_are_up, do.warm_up),
+            Rule(on.pods_are_up, do.enter_rolled_back),
+        ),
+        Phase.ROLLED_BACK: (
+            Rule(on.retry_is_due, do.retry),
+            Rule(on.other_pods_fail, do.stall),
+            Rule(on.other_pods_are_up, do.note_revision),
+        ),
+        Phase.STALLED: (
+            Rule(on.user_has_acted, do.resume),
+            Rule(on.pods_are_up, do.leave_stalled),
+            Rule(on.pods_appeared_after_stall, do.give_them_their_time),
+        ),
+        Phase.SERVING: (
+            Rule(on.other_pods_are_asked_for, do.roll_out),
+            Rule(on.guard_is_on, do.warm_up),
+        ),
+    }
+)
+
+
+def advance(state: State, observation: Observation, now: float) -> State:
+    """The next state. Equal to `state` when nothing happened; to advance twice by one observation is to advance once.
+
+    It ends where something else is to be served than the observation is about: that says nothing about it.
+    """
+    if not observation.is_about(state):
+        return state
+    state = do.note_observations(state, observation, now)
+    for _ in Phase:
+        after = _step(state, observation, now)
+        if after == state or not observation.is_about(after):
+            return after
+        state = after
+    return state
+
+
+def _step(state: State, observation: Observation, now: float) -> State:
+    for rule in TABLE[state.phase]:
+        if rule.when(state, observation, now):
+            return rule.then(state, observation, now)
+    return state

@@ -1,0 +1,150 @@
+"""When something happens: the left column of the transition table. Each docstring is a line of the documentation."""
+
+from specdec_operator.api.guard import GuardMode
+from specdec_operator.guard.effects import counted, is_fresh
+from specdec_operator.guard.policy import Policy
+from specdec_operator.guard.state import Observation, State
+from specdec_operator.guard.user_intent import BY_REQUEST
+from specdec_operator.guard.verdict import Outcome
+from specdec_operator.observe.rollout import Progress
+
+
+def measuring_is_not_wanted(_: State, observation: Observation, now: float) -> bool:
+    """`guard.baseline` is not MeasureFirst any more, or the mode is not Enforce."""
+    return not observation.policy.measures
+
+
+ENOUGH_BLOCKS = 16
+"""Blocks of time at one load that make a baseline: two windows' worth. With one window's, the gate misses more."""
+
+
+def baseline_is_known(state: State, observation: Observation, now: float) -> bool:
+    """The plain service's time per output token is known at a load."""
+    known = any(each.known and each.token_time.times.blocks >= ENOUGH_BLOCKS for each in state.baseline)
+    return known and _is_measured(state, observation)
+
+
+def baseline_took_too_long(state: State, observation: Observation, now: float) -> bool:
+    """Ten windows have passed since the plain pods were up."""
+    limit = observation.policy.warmup + observation.policy.baseline_limit
+    return now - state.since >= limit and _is_measured(state, observation)
+
+
+def _is_measured(state: State, observation: Observation) -> bool:
+    return observation.revision == state.revision and not observation.policy.held
+
+
+def pods_are_up(_: State, observation: Observation, now: float) -> bool:
+    """The Deployment is fully on these pods."""
+    return observation.rollout.progress is Progress.COMPLETE
+
+
+def pods_to_watch_are_up(state: State, observation: Observation, now: float) -> bool:
+    """The Deployment is fully on these pods, which speculate, and the guard is on."""
+    return guard_is_on(state, observation, now) and pods_are_up(state, observation, now)
+
+
+def other_pods_are_up(state: State, observation: Observation, now: float) -> bool:
+    """Pods of another revision were asked for, and the Deployment is fully on them."""
+    return observation.revision != state.revision and pods_are_up(state, observation, now)
+
+
+def pods_fail(_: State, observation: Observation, now: float) -> bool:
+    """The pods crash, are refused by the preflight, run out of memory, or miss the deadline."""
+    return observation.rollout.progress is Progress.FAILED
+
+
+def pods_with_speculation_fail(state: State, observation: Observation, now: float) -> bool:
+    """Pods that speculate crash, are refused by the preflight, run out of memory, or miss the deadline."""
+    return guard_is_on(state, observation, now) and pods_fail(state, observation, now)
+
+
+def no_pods_can_be_made(_: State, observation: Observation, now: float) -> bool:
+    """KServe has made no Deployment by the deadline: nothing speaks against speculation."""
+    return observation.rollout.progress is Progress.BLOCKED
+
+
+def pods_fail_or_cannot_be_made(state: State, observation: Observation, now: float) -> bool:
+    """The pods do not come up, for whatever reason."""
+    return pods_fail(state, observation, now) or no_pods_can_be_made(state, observation, now)
+
+
+def safer_speculation_fails(state: State, observation: Observation, now: float) -> bool:
+    """Fewer tokens, or the last good speculation, do not come up."""
+    return observation.speculating and pods_fail_or_cannot_be_made(state, observation, now) and observation.policy.acts
+
+
+def other_pods_fail(state: State, observation: Observation, now: float) -> bool:
+    """Pods of another revision were asked for and do not come up."""
+    return observation.revision != state.revision and pods_fail_or_cannot_be_made(state, observation, now)
+
+
+def other_pods_are_asked_for(state: State, observation: Observation, now: float) -> bool:
+    """The spec asks for other pods."""
+    return observation.revision != state.revision
+
+
+def guard_is_off(state: State, observation: Observation, now: float) -> bool:
+    """The guard's mode is Off, or nothing speculates."""
+    return not guard_is_on(state, observation, now)
+
+
+def guard_is_on(_: State, observation: Observation, now: float) -> bool:
+    """The pods speculate and the guard's mode is not Off."""
+    return observation.speculating and observation.policy.mode is not GuardMode.OFF
+
+
+def warmup_is_over(state: State, observation: Observation, now: float) -> bool:
+    """`guard.warmup` is over."""
+    return now - state.since >= observation.policy.warmup
+
+
+def retry_is_due(state: State, observation: Observation, now: float) -> bool:
+    """`guard.retry.after`, doubled with each try, is over; tries are left; it was not the user who rolled back."""
+    due = retry_at(state, observation.policy)
+    return due is not None and now >= due and observation.policy.acts
+
+
+def retry_at(state: State, policy: Policy) -> float | None:
+    """When the speculation that is asked for is tried again, epoch seconds; None: not by itself."""
+    decision = state.rollback or state.reduced
+    if decision is None or decision.reason == BY_REQUEST or policy.retry_after is None:
+        return None
+    return decision.at + policy.retry_after * 2**state.retries if state.retries < policy.retry_limit else None
+
+
+def last_failing_window(state: State, observation: Observation, now: float) -> bool:
+    """`failureLimit` windows in a row have failed, and their evidence together is beyond doubt."""
+    enough = counted(state, observation).failures >= observation.policy.failure_limit  # others begin another row
+    verdict = observation.verdict
+    return enough and failing_window(state, observation, now) and verdict is not None and verdict.settled
+
+
+def failing_window(state: State, observation: Observation, now: float) -> bool:
+    """A window has failed."""
+    return _closed(state, observation, Outcome.FAIL)
+
+
+def passing_window(state: State, observation: Observation, now: float) -> bool:
+    """A window has passed."""
+    return _closed(state, observation, Outcome.PASS)
+
+
+def window_proves_nothing(state: State, observation: Observation, now: float) -> bool:
+    """A window was inconclusive."""
+    return _closed(state, observation, Outcome.INCONCLUSIVE)
+
+
+def _closed(state: State, observation: Observation, outcome: Outcome) -> bool:
+    verdict = observation.verdict
+    return is_fresh(state, observation) and verdict is not None and verdict.outcome is outcome
+
+
+def user_has_acted(state: State, observation: Observation, now: float) -> bool:
+    """Other pods are asked for than those that failed."""
+    return state.wanted_since > state.since
+
+
+def pods_appeared_after_stall(state: State, observation: Observation, now: float) -> bool:
+    """There are pods to be watched after all, where there were none."""
+    return guard_is_on(state, observation, now) and not no_pods_can_be_made(state, observation, now)

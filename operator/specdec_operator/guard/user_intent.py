@@ -1,0 +1,93 @@
+"""What the user asks for, and what the user's own acts make of the state, before anything is planned."""
+
+from dataclasses import dataclass, replace
+
+from specdec_operator.guard.state import Phase, Rollback, State
+
+BY_REQUEST = "Requested"
+"""Reason of a rollback that the user asked for."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UserIntent:
+    """What the user asks for: hashes of the speculation and of the rest of what is served, and the annotations' values.
+
+    speculating: whether there is a speculation. measure: whether the plain service is to be measured before it.
+    """
+
+    speculation: str
+    service: str
+    speculating: bool
+    measure: bool = False
+    retry: str | None = None
+    rollback: str | None = None
+
+
+def initial_state(intent: UserIntent, now: float) -> State:
+    """The state of a service that was never seen. Annotations that are there already ask for nothing."""
+    return State(
+        phase=Phase.MEASURING_BASELINE if intent.measure else Phase.ROLLING_OUT,
+        since=now,
+        speculation=intent.speculation,
+        service=intent.service,
+        measuring=intent.measure,
+        attempted=intent.measure,
+        handled_retry=intent.retry,
+        handled_rollback=intent.rollback,
+    )
+
+
+def follow_user(state: State, intent: UserIntent, now: float) -> State:
+    """The state after what the user did: another service, another speculation, a nonce for a rollback or a retry."""
+    if state.service != intent.service:
+        was_kept = state.service != ""  # an earlier release did not keep it
+        state = replace(state, service=intent.service)
+        state = replace(state, baseline=(), last_good=(), attempted=False) if was_kept else state
+    if intent.speculation != state.speculation:
+        return _anew(state, intent, now)
+    if intent.rollback is not None and intent.rollback != state.handled_rollback:
+        return _rolled_back(state, intent, now)
+    if intent.retry is not None and intent.retry != state.handled_retry:
+        if state.rollback is None and state.reduced is None:
+            return replace(state, handled_retry=intent.retry)
+        return _anew(state, intent, now)
+    if intent.measure and not state.attempted and state.rollback is None:
+        return _anew(state, replace(intent, rollback=state.handled_rollback, retry=state.handled_retry), now)
+    return state
+
+
+def _anew(state: State, intent: UserIntent, now: float) -> State:
+    """From the beginning, with what was learnt: a speed that is known is not measured again."""
+    measure = intent.measure and not any(each.known for each in state.baseline)
+    fresh = initial_state(replace(intent, measure=measure), now)
+    return replace(
+        fresh,
+        rollbacks=state.rollbacks,
+        revision=state.revision,
+        last_good=state.last_good,
+        baseline=state.baseline,
+        attempted=state.attempted or intent.measure,
+        judged=state.judged,
+    )
+
+
+def _rolled_back(state: State, intent: UserIntent, now: float) -> State:
+    handled = replace(state, handled_rollback=intent.rollback)
+    if not intent.speculating:
+        return handled
+    message = f"asked for by annotation specdec.io/rollback={intent.rollback}"
+    rollback = Rollback(reason=BY_REQUEST, message=message, at=now)
+    if state.plain and not state.measuring:  # it is plain already; but now it is so by the user's will
+        return replace(handled, rollback=rollback)
+    return replace(
+        handled,
+        phase=Phase.RESPONDING,
+        since=now,
+        failures=0,
+        blamed=(),
+        measuring=False,
+        restarting=(),
+        reduced=None,
+        rollback=rollback,
+        rollbacks=state.rollbacks + 1,
+    )

@@ -1,0 +1,1 @@
+"""What Helm runs beside a release: the self test."""

@@ -1,0 +1,123 @@
+"""What `helm test` runs: a sample is applied, seen by the operator, made into an InferenceService, and deleted."""
+
+import argparse
+import asyncio
+import json
+import sys
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from specdec_operator import names
+from specdec_operator.errors import OperatorError, Unavailable
+from specdec_operator.kube.client import KubeClient
+
+_TIMEOUT: Final = 10.0
+_PAUSE: Final = 0.5
+_GONE_SECONDS: Final = 120.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Order:
+    """What to apply, and how long to wait for it. ready: wait until it serves. wait: seconds."""
+
+    namespace: str
+    name: str
+    spec: dict[str, Any]
+    ready: bool
+    wait: float
+
+
+def missing(service: dict[str, Any] | None, child: dict[str, Any] | None, *, ready: bool) -> str:
+    """What is not there yet, in words; empty where nothing is missing. Raises Unavailable where it never will be."""
+    if service is None:
+        raise Unavailable("Gone", "the sample was deleted by somebody else")
+    status = service.get("status") or {}
+    if status.get("observedGeneration") != service["metadata"]["generation"]:
+        return "the operator has not looked at the sample yet: is its pod Ready, and does it watch this namespace?"
+    conditions = {each["type"]: each for each in status.get("conditions", [])}
+    state = "; ".join(
+        f"{name}={each['status']} ({each['reason']}) {each['message']}" for name, each in conditions.items()
+    )
+    if conditions.get("Stalled", {}).get("status") == "True":
+        raise Unavailable("Stalled", f"the sample cannot run: {state}")
+    owners = (child or {}).get("metadata", {}).get("ownerReferences", [])
+    if not any(each["uid"] == service["metadata"]["uid"] for each in owners):
+        return f"there is no InferenceService of it yet: {state}"
+    if ready and conditions.get("Ready", {}).get("status") != "True":
+        return f"it is not Ready yet: {state}"
+    return ""
+
+
+async def run(order: Order) -> None:
+    """Applies, waits, deletes. Raises Unavailable in words."""
+    path, meta = names.services_path(order.namespace, order.name), {"name": order.name, "namespace": order.namespace}
+    body = {"apiVersion": names.API_VERSION, "kind": names.KIND, "metadata": meta, "spec": order.spec}
+    group = f"/apis/{names.KSERVE_GROUP}/{names.KSERVE_VERSION}"
+    child = f"{group}/namespaces/{order.namespace}/inferenceservices/{order.name}"
+    async with await KubeClient.as_operator(timeout=_TIMEOUT) as client:
+
+        async def lacking() -> str:
+            return missing(await client.find(path), await client.find(child), ready=order.ready)
+
+        await remove(client, path)
+        await client.create(names.services_path(order.namespace), body)
+        _say(f"{order.namespace}/{order.name} is applied")
+        try:
+            if still := await _until(lacking, order.wait):
+                raise Unavailable("TooSlow", f"after {order.wait:.0f} s: {still}")
+            _say("the operator has seen it and made its InferenceService" + (", which is Ready" if order.ready else ""))
+        finally:
+            await remove(client, path)
+        _say("it is deleted again")
+
+
+async def remove(client: KubeClient, path: str) -> None:
+    """Deletes the sample and waits until it is gone. Raises Unavailable where it stays."""
+    await client.delete(path)
+
+    async def left() -> str:
+        service = await client.find(path)
+        return "" if service is None else f"finalizers {service['metadata'].get('finalizers', [])}"
+
+    if still := await _until(left, _GONE_SECONDS):
+        raise Unavailable("StillThere", f"{path}: not gone {_GONE_SECONDS:.0f} s after its deletion: {still}")
+
+
+async def _until(probe: Callable[[], Awaitable[str]], seconds: float) -> str:
+    """Asks again and again until the probe says nothing; returns what it said last, empty where it is done."""
+    state = "nothing was asked"
+    try:
+        async with asyncio.timeout(seconds):
+            while state := await probe():
+                await asyncio.sleep(_PAUSE)
+    except TimeoutError:
+        return state
+    return ""
+
+
+def read(argv: Sequence[str]) -> Order:
+    """The order of a command line."""
+    parser = argparse.ArgumentParser(prog="specdec_operator.hooks.selftest", description=__doc__)
+    parser.add_argument("--namespace", required=True)
+    parser.add_argument("--name", required=True)
+    parser.add_argument("--spec", required=True, type=json.loads, help="the sample's spec, as JSON")
+    parser.add_argument("--ready", action="store_true", help="wait until it serves")
+    parser.add_argument("--wait", type=float, default=120.0)
+    return Order(**vars(parser.parse_args(argv)))
+
+
+def _say(sentence: str) -> None:
+    print(sentence, flush=True)
+
+
+def main() -> None:
+    """The command of the chart's test."""
+    try:
+        asyncio.run(run(read(sys.argv[1:])))
+    except OperatorError as error:
+        raise SystemExit(f"error: {error.message}") from error
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""The Kubernetes API: one client, and what may be asked of it."""

@@ -1,0 +1,249 @@
+"""The one client of the Kubernetes API: plain objects in and out, and every path written out.
+
+The operator comes as its service account, the command `specdec` as the user of a kubeconfig.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
+from typing import Any, Final, Protocol, Self
+
+import aiohttp
+from kubernetes.aio import config
+
+from specdec_operator import __version__, metrics, names
+from specdec_operator.errors import Unavailable
+from specdec_operator.kube import request
+from specdec_operator.kube.request import ApiError, Manifest, Requests, translated, unless_gone
+
+__all__ = ["ApiError", "ApiServer", "Cluster", "KubeClient", "Manifest", "version_of"]
+
+_APPLY: Final = "application/apply-patch+yaml"
+_MERGE: Final = "application/merge-patch+json"
+_NAMES: Final = "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io"
+_PAGE: Final = 250
+_TABLE: Final = "application/json;as=Table;v=v1;g=meta.k8s.io"
+_TIMEOUT: Final = 30.0
+_USERS_TIMEOUT: Final = 10.0
+_SILENCE: Final = 300.0
+"""Seconds without a byte after which a streamed answer counts as lost."""
+_PLURALS: Final[Mapping[str, str]] = {
+    "InferenceService": "inferenceservices",
+    "Job": "jobs",
+    "Pod": "pods",
+    "PersistentVolumeClaim": "persistentvolumeclaims",
+}
+_SELECTORS: Final = {"field_selector": "fieldSelector", "label_selector": "labelSelector"}
+_LOG_BYTES: Final = 2000
+
+
+class KubeClient:
+    """An API server. Every method raises ApiError. server: its address; namespace: that of the kubeconfig's context."""
+
+    def __init__(self, requests: Requests, *, namespace: str = "default") -> None:
+        self._requests = requests
+        self._renewing: asyncio.Task[None] | None = None
+        self.server = str(requests.settings.host)
+        self.namespace = namespace
+
+    @classmethod
+    async def as_operator(cls, *, timeout: float, patience: float | None = None) -> Self:
+        """As the pod's service account, or else as KUBECONFIG says; see Requests. Raises Unavailable without either."""
+        agent = f"specdec-operator/{__version__}"
+        return cls(Requests(await request.own_settings(), agent=agent, timeout=timeout, patience=patience))
+
+    @classmethod
+    async def as_user(
+        cls, kubeconfig: str | None, context: str | None = None, *, timeout: float = _USERS_TIMEOUT
+    ) -> Self:
+        """As a kubeconfig says. None: KUBECONFIG or ~/.kube/config. Raises Unavailable where that says nothing."""
+        requests, loader = await request.user_requests(kubeconfig, context, timeout)
+        made = cls(requests, namespace=str(loader.current_context["context"].get("namespace") or "default"))
+        made._renewing = asyncio.create_task(config.refresh_token(loader, requests.settings))
+        return made
+
+    async def close(self) -> None:
+        """Closes the connections."""
+        if self._renewing is not None:
+            self._renewing.cancel()
+            await asyncio.gather(self._renewing, return_exceptions=True)
+        await self._requests.close()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+    async def get(self, path: str, **query: str) -> Manifest:
+        """What lies at a path; query: in the API's own names."""
+        return await self._requests.json("GET", path, query=query)
+
+    async def table(self, path: str) -> Manifest:
+        """A list as `kubectl get` shows it."""
+        return await self._requests.json("GET", path, accept=_TABLE)
+
+    async def pages(self, path: str, *, accept: str, **query: str) -> AsyncIterator[Manifest]:
+        """A list in pages, so that what is brought at once stays small."""
+        query = {**query, "limit": str(_PAGE)}
+        while True:
+            page = await self._requests.json("GET", path, query=query, accept=accept)
+            yield page
+            if not (following := page.get("metadata", {}).get("continue")):
+                return
+            query["continue"] = following
+
+    async def find(self, path: str, **query: str) -> Manifest | None:
+        """As get; None where there is nothing."""
+        with unless_gone():
+            return await self.get(path, **query)
+        return None
+
+    async def text(self, path: str, **query: str) -> str:
+        """A page that is no JSON: metrics through the proxy, or a log."""
+        async with self._requests.answer("GET", path, query=query) as answer:
+            return await answer.text(errors="replace")
+
+    async def create(self, path: str, body: Manifest) -> Manifest:
+        """Makes an object in the list at a path."""
+        return await self._requests.json("POST", path, body=body)
+
+    async def apply(self, path: str, body: Manifest, manager: str) -> Manifest:
+        """Server-side apply, over what others have set; returns the object as it is now."""
+        query = {"fieldManager": manager, "force": "true"}
+        return await self._requests.json("PATCH", path, body=body, content_type=_APPLY, query=query)
+
+    async def merge(self, path: str, body: Manifest) -> Manifest:
+        """A merge patch; returns the object as it is now."""
+        query = {"fieldManager": "specdec"}
+        return await self._requests.json("PATCH", path, body=body, content_type=_MERGE, query=query)
+
+    async def delete(self, path: str) -> None:
+        """Deletes an object with what it owns; one that is gone is no error."""
+        with unless_gone():
+            await self._requests.json("DELETE", path, body={"propagationPolicy": "Background"})
+
+    @asynccontextmanager
+    async def stream(self, path: str, body: Manifest) -> AsyncIterator[aiohttp.StreamReader]:
+        """The answer to a POST as it comes.
+
+        The request is sent in chunks: behind the end of a body with a length the API server's proxy reads again, and
+        where the engine has begun to answer by then, it drops the answer (7 of 1,564 on a busy machine; 0 of 1,300 so).
+        """
+        timeout = aiohttp.ClientTimeout(total=None, sock_connect=_USERS_TIMEOUT, sock_read=_SILENCE)
+        async with self._requests.answer("POST", path, body=body, chunked=True, timeout=timeout) as answer:
+            yield answer.content
+
+
+class Cluster(Protocol):
+    """What the loop needs of a cluster."""
+
+    async def apply(self, manifest: Manifest) -> Manifest:
+        """Makes an object be as the manifest says; returns it as it is now."""
+
+    async def remove(self, manifest: Manifest) -> None:
+        """Deletes an object with what it owns; one that is gone is no error."""
+
+    async def read(self, path: str, **selectors: str) -> Manifest | None:
+        """What lies at a path of the API. None: it is not there, or this operator may not read it.
+
+        selectors: field_selector and label_selector, for a list.
+        """
+
+    async def log_end(self, namespace: str, pod: str) -> str:
+        """The last lines of a pod's log; empty where there is none."""
+
+    async def apply_status(self, namespace: str, name: str, status: Manifest) -> int:
+        """Makes the status of a service be this. Returns the version that has it; 0: the service is gone."""
+
+    async def list_metadata(self, path: str, label_selector: str) -> list[Manifest] | None:
+        """The metadata of all objects at a path, none where they are not served. None: we may not read them."""
+
+    async def post_event(self, namespace: str, event: Manifest) -> None:
+        """Makes an Event."""
+
+
+class ApiServer:
+    """See Cluster. Raises Invalid for what the API server refuses, Unavailable for other trouble.
+
+    may_write: whether this replica may write about a namespace now, asked before each write.
+    """
+
+    def __init__(self, client: KubeClient, may_write: Callable[[str], bool] = lambda _: True) -> None:
+        self._client = client
+        self._may_write = may_write
+        self.server = client.server
+
+    @classmethod
+    async def connect(cls, may_write: Callable[[str], bool]) -> Self:
+        """Connects as the operator."""
+        return cls(await KubeClient.as_operator(timeout=_TIMEOUT, patience=0.0), may_write)
+
+    async def close(self) -> None:
+        """Closes the connections."""
+        await self._client.close()
+
+    async def apply(self, manifest: Manifest) -> Manifest:
+        self._refuse(manifest["metadata"]["namespace"])
+        path = _path(manifest)
+        with translated(path, manifest), metrics.requested("patch"):
+            return await self._client.apply(path, manifest, names.CHILD_MANAGER)
+
+    async def remove(self, manifest: Manifest) -> None:
+        self._refuse(manifest["metadata"]["namespace"])
+        path = _path(manifest)
+        with translated(path, manifest), metrics.requested("delete"):
+            await self._client.delete(path)
+
+    async def read(self, path: str, **selectors: str) -> Manifest | None:
+        query = {_SELECTORS[name]: value for name, value in selectors.items()}
+        with translated(path, unless=(403, 404)), metrics.requested("get"):
+            return await self._client.get(path, **query)
+        return None
+
+    async def log_end(self, namespace: str, pod: str) -> str:
+        path = f"/api/v1/namespaces/{namespace}/pods/{pod}/log"
+        try:
+            return await self._client.text(path, tailLines="3", limitBytes=str(_LOG_BYTES))
+        except ApiError:  # a container that has not started has no log
+            return ""
+
+    async def apply_status(self, namespace: str, name: str, status: Manifest) -> int:
+        path = f"{names.services_path(namespace, name)}/status"
+        meta = {"name": name, "namespace": namespace}
+        body = {"apiVersion": names.API_VERSION, "kind": names.KIND, "metadata": meta, "status": status}
+        self._refuse(namespace)
+        with translated(path, body, unless=(404,)), metrics.requested("patch"):
+            return version_of(await self._client.apply(path, body, names.STATUS_MANAGER))
+        return 0
+
+    async def list_metadata(self, path: str, label_selector: str) -> list[Manifest] | None:
+        found: list[Manifest] = []
+        with translated(path, unless=(403,)), metrics.requested("get"):
+            with unless_gone():
+                async for page in self._client.pages(path, accept=_NAMES, labelSelector=label_selector):
+                    found += [each["metadata"] for each in page.get("items") or ()]
+            return found
+        return None
+
+    async def post_event(self, namespace: str, event: Manifest) -> None:
+        path = f"/api/v1/namespaces/{namespace}/events"
+        self._refuse(namespace)
+        with translated(path, event), metrics.requested("post"):
+            await self._client.create(path, event)
+
+    def _refuse(self, namespace: str) -> None:
+        if not self._may_write(namespace):
+            raise Unavailable("NotLeading", "another replica may lead by now: nothing is written")
+
+
+def version_of(body: Mapping[str, Any]) -> int:
+    """The version of an object, which grows with each change; 0 where the API server counts in another way."""
+    version = str(body["metadata"].get("resourceVersion", ""))
+    return int(version) if version.isdecimal() else 0
+
+
+def _path(manifest: Manifest) -> str:
+    version, meta = manifest["apiVersion"], manifest["metadata"]
+    base = f"/apis/{version}" if "/" in version else f"/api/{version}"
+    return f"{base}/namespaces/{meta['namespace']}/{_PLURALS[manifest['kind']]}/{meta['name']}"

@@ -1,0 +1,1 @@
+"""Which replica works: the Lease and the election."""

@@ -1,0 +1,75 @@
+"""An InferenceService: KServe's own words about why it makes no Deployment of it, with the way out; and what of its
+metadata is ours. Pure.
+
+Without that nobody would find it, KServe would serve it in another way, or it would outlive its service.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final, TypeAlias
+
+from specdec_operator import names
+
+_MOST_WORDS: Final = 300
+_CANNOT: Final = "InvalidSpec"
+"""KServe's transitionStatus of what it cannot make. Its lastFailureInfo alone says nothing: it is never cleared."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KServeError:
+    """Why there is no Deployment: one word, and one sentence that names the way out."""
+
+    reason: str
+    message: str
+
+
+def kserve_error(child: Mapping[str, Any]) -> KServeError | None:
+    """What KServe says against an InferenceService; None where it says nothing."""
+    said = child.get("status", {}).get("modelStatus", {})
+    failure = said.get("lastFailureInfo") or {}
+    if said.get("transitionStatus") != _CANNOT or not failure.get("reason"):
+        return None
+    reason, words = str(failure["reason"]), str(failure.get("message", ""))[:_MOST_WORDS]
+    runtime = str(child.get("spec", {}).get("predictor", {}).get("model", {}).get("runtime", ""))
+    return KServeError(reason=reason, message=f"KServe says {reason} ({words}): {_way_out(reason, runtime)}")
+
+
+def _way_out(reason: str, runtime: str) -> str:
+    another = "or name another in spec.engine.runtime"
+    match reason:
+        case "RuntimeNotRecognized":
+            return (
+                f"there is no ServingRuntime or ClusterServingRuntime {runtime}: kubectl apply -k manifests/runtimes, "
+                f"or switch it on in the Helm chart (runtimes), {another}"
+            )
+        case "RuntimeDisabled":
+            return f"runtime {runtime} is disabled: remove spec.disabled from it, {another}"
+        case "NoSupportingRuntime":
+            lacks = f"runtime {runtime} does not serve model format huggingface version 1"
+            return f"{lacks}: see its spec.supportedModelFormats, {another}"
+        case _:
+            return f"see runtime {runtime}, and `kubectl describe inferenceservice`"
+
+
+OwnedMetadata: TypeAlias = frozenset[tuple[str, str]]
+
+_OURS: Final = (names.OWNER_LABEL, "serving.kserve.io/deploymentMode", "serving.kserve.io/autoscalerClass")
+
+
+def owned_metadata(body: Mapping[str, Any]) -> OwnedMetadata:
+    """Labels and annotations that the operator sets, and who controls the object; of what is rendered or there."""
+    meta = body["metadata"]
+    there = {**(meta.get("labels") or {}), **(meta.get("annotations") or {})}
+    owners = (each for each in meta.get("ownerReferences") or () if each.get("controller"))
+    ours = {(key, str(there[key])) for key in _OURS if key in there}
+    return frozenset(ours | {("ownerReferences", str(each["uid"])) for each in owners})
+
+
+def changed_by(body: Mapping[str, Any]) -> str:
+    """Who changed an object last, apart from us; empty where that is not known."""
+    others = [
+        each
+        for each in body["metadata"].get("managedFields") or ()
+        if each.get("manager") != names.CHILD_MANAGER and not each.get("subresource")
+    ]
+    return str(max(others, key=lambda each: str(each.get("time", "")))["manager"]) if others else ""

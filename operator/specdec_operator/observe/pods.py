@@ -1,0 +1,154 @@
+"""The part of a pod and of a Deployment that the operator looks at."""
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Final
+
+from specdec_operator.names import REVISION_LABEL
+
+ENGINE_CONTAINER: Final = "kserve-container"
+ENGINE_PORT: Final = 8080
+MOST_WORDS: Final = 400
+"""Characters of others' words that are passed on: the status is kept small."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ContainerView:
+    """One container of a pod.
+
+    waiting: why it waits (CrashLoopBackOff, ErrImagePull, ...), with the kubelet's words. ends: how often it ended.
+    exit_code, ended, message: of its last end. running: whether it runs now.
+    """
+
+    name: str
+    running: bool = False
+    waiting: str | None = None
+    waiting_words: str = ""
+    ends: int = 0
+    exit_code: int | None = None
+    ended: str | None = None
+    message: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PodView:
+    """One pod.
+
+    engine: the container that serves. helpers: all others, which stage artifacts: init containers first.
+    pending: why the pod is not scheduled, as the cluster says, and since when. ready_since: since when it is ready.
+    Both times are epoch seconds. evicted: why the kubelet threw it out.
+    folders: sub-paths of volumes that its engine has mounted.
+    """
+
+    name: str
+    revision: str | None
+    ip: str | None
+    ready: bool
+    deleting: bool
+    engine: ContainerView = ContainerView(name=ENGINE_CONTAINER)
+    helpers: tuple[ContainerView, ...] = ()
+    pending: str | None = None
+    pending_since: float | None = None
+    ready_since: float | None = None
+    evicted: str | None = None
+    folders: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeploymentView:
+    """One Deployment. observed: whether its controller has seen its newest generation.
+
+    mounted: folders of the engine's container at which a volume is mounted.
+    """
+
+    revision: str | None
+    observed: bool
+    replicas: int
+    updated: int
+    available: int
+    total: int
+    mounted: frozenset[str] = frozenset()
+
+
+def pod_view(body: Mapping[str, Any]) -> PodView:
+    """A pod as far as the operator looks."""
+    meta, status = body.get("metadata", {}), body.get("status", {})
+    containers = [container_view(each) for each in status.get("containerStatuses", ())]
+    initial = [container_view(each) for each in status.get("initContainerStatuses", ())]
+    engine = next((each for each in containers if each.name == ENGINE_CONTAINER), ContainerView(name=ENGINE_CONTAINER))
+    conditions = {c["type"]: c for c in status.get("conditions", ())}
+    unscheduled = conditions.get("PodScheduled", {})
+    return PodView(
+        name=meta["name"],
+        revision=meta.get("labels", {}).get(REVISION_LABEL),
+        ip=status.get("podIP"),
+        ready=conditions.get("Ready", {}).get("status") == "True",
+        deleting="deletionTimestamp" in meta,
+        engine=engine,
+        helpers=(*initial, *(each for each in containers if each.name != ENGINE_CONTAINER)),
+        pending=unscheduled.get("message") if unscheduled.get("status") == "False" else None,
+        pending_since=epoch(unscheduled.get("lastTransitionTime")),
+        ready_since=epoch(conditions.get("Ready", {}).get("lastTransitionTime")),
+        evicted=status.get("message", "") if status.get("reason") == "Evicted" else None,
+        folders=frozenset(each["subPath"] for each in _mounts(body.get("spec", {})) if each.get("subPath")),
+    )
+
+
+def epoch(text: str | None) -> float | None:
+    """Epoch seconds of a time as Kubernetes writes it."""
+    return datetime.fromisoformat(text).timestamp() if text else None
+
+
+def serving_pods(pods: Iterable[PodView]) -> int:
+    """How many answer requests."""
+    return sum(pod.ready and not pod.deleting for pod in pods)
+
+
+def spoken(text: str) -> Mapping[str, Any]:
+    """What a program of ours left as JSON in its termination message or log; empty where it is none of ours."""
+    try:
+        document = json.loads(text)
+    except ValueError:
+        return {}
+    return document if isinstance(document, dict) else {}
+
+
+def container_view(status: Mapping[str, Any]) -> ContainerView:
+    """One entry of containerStatuses or initContainerStatuses."""
+    now, before = status.get("state", {}), status.get("lastState", {})
+    ended = now.get("terminated") or before.get("terminated") or {}
+    return ContainerView(
+        name=status.get("name", ""),
+        running="running" in now,
+        waiting=now.get("waiting", {}).get("reason"),
+        waiting_words=now.get("waiting", {}).get("message", ""),
+        ends=status.get("restartCount", 0) + (1 if ended and "running" not in now else 0),
+        exit_code=ended.get("exitCode"),
+        ended=ended.get("reason"),
+        message=ended.get("message", ""),
+    )
+
+
+def deployment_view(body: Mapping[str, Any]) -> DeploymentView:
+    """A Deployment as far as the operator looks."""
+    spec, status = body.get("spec", {}), body.get("status", {})
+    template = spec.get("template", {})
+    labels = template.get("metadata", {}).get("labels", {})
+    return DeploymentView(
+        revision=labels.get(REVISION_LABEL),
+        observed=status.get("observedGeneration", 0) >= body.get("metadata", {}).get("generation", 1),
+        replicas=spec.get("replicas", 1),
+        updated=status.get("updatedReplicas", 0),
+        available=status.get("availableReplicas", 0),
+        total=status.get("replicas", 0),
+        mounted=frozenset(each["mountPath"] for each in _mounts(template.get("spec", {}))),
+    )
+
+
+def _mounts(pod: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    """The volume mounts of the engine's container."""
+    for container in pod.get("containers", ()):
+        if container.get("name") == ENGINE_CONTAINER:
+            yield from container.get("volumeMounts", ())

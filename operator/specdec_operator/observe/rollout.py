@@ -1,0 +1,170 @@
+"""How far a rollout is, read from the Deployment and its pods.
+
+Never from the InferenceService: its Ready stays True while the new pods crash, and its observedGeneration is the
+Deployment's (tests/data/kserve).
+"""
+
+import re
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import Final
+
+from specdec_engine import exit_codes
+from specdec_operator.observe.artifacts import trouble_of
+from specdec_operator.observe.inference_service import KServeError
+from specdec_operator.observe.pods import MOST_WORDS, DeploymentView, PodView, serving_pods, spoken
+
+NO_ROOM_SECONDS: Final = 60.0
+"""How long a scheduler may find no room: pods that end, and nodes that are added, need their time."""
+_ROOM: Final = re.compile(r"Insufficient|Too many pods|didn't have free ports")
+"""The scheduler's words for a node that is full; other words, such as those about taints, no replacing would mend."""
+_DEVICE: Final = re.compile(r"Insufficient (?P<name>[a-z0-9.-]+/[A-Za-z0-9._-]*[A-Za-z0-9])")
+"""A resource with a domain in its name: a device."""
+_CRASHES: Final = 3
+"""Ends of one container after which it is taken to crash for good."""
+
+
+class Progress(StrEnum):
+    """Where the rollout of the wanted revision stands."""
+
+    PROGRESSING = "Progressing"
+    COMPLETE = "Complete"
+    FAILED = "Failed"
+    """Its pods do not come up."""
+    BLOCKED = "Blocked"
+    """There are no pods to come up: nothing speaks for or against what they were to run."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RolloutView:
+    """A rollout, with its reason and one sentence. serving: pods of any revision that answer.
+
+    starved: whether a new pod finds no room beside the old ones, for so long that waiting is vain.
+    kserve_refuses: whether KServe cannot make the Deployment, and `message` says what to do about it.
+    """
+
+    progress: Progress
+    reason: str
+    message: str
+    serving: int
+    starved: bool = False
+    kserve_refuses: bool = False
+
+
+def view_rollout(
+    revision: str,
+    deployment: DeploymentView | None,
+    pods: tuple[PodView, ...],
+    *,
+    waited: float,
+    deadline: float,
+    now: float,
+    kserve_error: KServeError | None = None,
+) -> RolloutView:
+    """The state of the rollout of `revision`, `waited` seconds after it began, with `deadline` seconds to finish.
+
+    kserve_error: what is known to keep KServe from making its Deployment.
+    """
+    serving = serving_pods(pods)
+    if kserve_error is not None and (deployment is None or deployment.revision != revision):
+        progress = Progress.PROGRESSING if waited <= deadline else Progress.BLOCKED
+        return replace(_view(progress, kserve_error.reason, kserve_error.message, serving), kserve_refuses=True)
+    if deployment is None:
+        return _without_deployment(waited, deadline, serving)
+    current = tuple(pod for pod in pods if pod.revision == revision and not pod.deleting)
+    if deployment.revision == revision and _complete(deployment):
+        message = f"{deployment.available} pods serve revision {revision}"
+        return _view(Progress.COMPLETE, "RolloutComplete", message, serving)
+    for pod in current:
+        if failure := _failure(pod):
+            return _view(Progress.FAILED, *failure, serving)
+    reason, trouble = _trouble(current)
+    if waited > deadline:
+        message = f"not ready {waited:.0f} s after the change, {deadline:.0f} s is the deadline{trouble}"
+        return _view(Progress.FAILED, "DeadlineExceeded", message, serving)
+    ready = sum(pod.ready for pod in current)
+    message = f"{ready} of {deployment.replicas} pods of revision {revision} are ready{trouble}"
+    crowded = any(pod.revision != revision and not pod.deleting for pod in pods)
+    starved = crowded and any(_no_room(pod, now) for pod in current)
+    return replace(_view(Progress.PROGRESSING, reason, message, serving), starved=starved)
+
+
+def waiting_rollout(words: str, pods: tuple[PodView, ...]) -> RolloutView:
+    """A rollout that has not begun, because others come first: it has no deadline yet."""
+    return _view(Progress.PROGRESSING, "WaitingForTurn", words, serving_pods(pods))
+
+
+def _no_room(pod: PodView, now: float) -> bool:
+    """Whether the scheduler has said for a while that no node has room for a pod."""
+    if not pod.pending or pod.pending_since is None or not _ROOM.search(pod.pending):
+        return False
+    return now - pod.pending_since >= NO_ROOM_SECONDS
+
+
+def _without_deployment(waited: float, deadline: float, serving: int) -> RolloutView:
+    if waited <= deadline:
+        return _view(Progress.PROGRESSING, "DeploymentMissing", "KServe has not made the Deployment yet", serving)
+    see = "see whether it runs, and what `kubectl describe isvc` says"
+    message = f"KServe has made no Deployment in {waited:.0f} s: {see}"
+    return _view(Progress.BLOCKED, "DeploymentMissing", message, serving)
+
+
+def _complete(deployment: DeploymentView) -> bool:
+    whole = deployment.updated == deployment.total == deployment.replicas
+    return deployment.observed and whole and deployment.available >= deployment.replicas
+
+
+def _failure(pod: PodView) -> tuple[str, str] | None:
+    """Why this pod will never serve, in a word and a sentence; None while it still may."""
+    if not pod.ready and any(each.ends >= _CRASHES and each.exit_code for each in pod.helpers):
+        return trouble_of(pod)
+    if pod.ready or pod.engine.exit_code is None:
+        return None
+    if pod.engine.exit_code == exit_codes.REFUSED:
+        return "PreflightRefused", refusal_words(pod.engine.message)
+    if pod.engine.ends < _CRASHES:
+        return None
+    reason = "OutOfMemory" if pod.engine.ended == "OOMKilled" else "CrashLoop"
+    said = f": {words}" if (words := _last_words(pod.engine.message)) else ""
+    return reason, f"pod {pod.name} ended {pod.engine.ends} times, last with exit code {pod.engine.exit_code}{said}"
+
+
+def _last_words(message: str) -> str:
+    """Why an engine ended: the runtime's sentence out of its JSON line, else the last line of the log."""
+    *_, last = message.strip().splitlines() or [""]
+    return str(spoken(last).get("message", last))[:MOST_WORDS]
+
+
+def refusal_words(message: str) -> str:
+    """The preflight's sentence out of its JSON line; the raw text where it is none."""
+    said = spoken(message)
+    if said.keys() >= {"reason", "message"}:
+        return f"{said['reason']}: {said['message']}"[:MOST_WORDS]
+    return message.strip()[:MOST_WORDS] or "the preflight refused to start and left no words"
+
+
+def _trouble(pods: tuple[PodView, ...]) -> tuple[str, str]:
+    """What keeps the pods from starting: a reason of its own, so that it is told when it changes, and words."""
+    for pod in pods:
+        if staging := trouble_of(pod):
+            return staging[0], f"; {staging[1]}"
+        if pod.pending:
+            words = f"{pod.pending[:MOST_WORDS]}{_device(pod.pending)}"
+            return "Unschedulable", f"; pod {pod.name} is not scheduled: {words}"
+        waiting, words = pod.engine.waiting, pod.engine.waiting_words[:MOST_WORDS]
+        if waiting and waiting not in {"ContainerCreating", "PodInitializing"}:
+            reason = "ImagePull" if waiting in {"ErrImagePull", "ImagePullBackOff"} else waiting
+            return reason, f"; pod {pod.name} waits: {waiting} {words}".rstrip()
+    return "RollingOut", ""
+
+
+def _device(pending: str) -> str:
+    """What to do where a node's devices are what is missing: the scheduler's word for none and for none left is one."""
+    if not (found := _DEVICE.search(pending)):
+        return ""
+    offer = f"no node has {found['name']} to spare: its device plugin must offer it (`kubectl describe nodes`)"
+    return f"; {offer}, or else spec.engine.accelerator is not what this cluster has"
+
+
+def _view(progress: Progress, reason: str, message: str, serving: int) -> RolloutView:
+    return RolloutView(progress=progress, reason=reason, message=message, serving=serving)

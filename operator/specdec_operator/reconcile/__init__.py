@@ -1,0 +1,1 @@
+"""One service: observe, decide, describe, record, act. Read loop.py first."""

@@ -1,0 +1,58 @@
+"""What the cluster around a sis is: its KServe and its Kubernetes. Read now and then, for all loops together."""
+
+import asyncio
+from collections.abc import Callable
+from typing import Final
+
+from specdec_operator import names
+from specdec_operator.kube.client import Cluster
+from specdec_operator.staging.kserve import KServe
+from specdec_operator.staging.kserve_detect import KServeEvidence, kserve_of
+
+_CRD: Final = f"/apis/apiextensions.k8s.io/v1/customresourcedefinitions/inferenceservices.{names.KSERVE_GROUP}"
+_CONTAINERS: Final = f"/apis/{names.KSERVE_GROUP}/v1alpha1/clusterstoragecontainers"
+_CONTROLLER: Final = "/apis/apps/v1/namespaces/{}/deployments/kserve-controller-manager"
+_CONFIG: Final = "/api/v1/namespaces/{}/configmaps/inferenceservice-config"
+_EVERY: Final = 300.0
+"""Seconds between two looks: an upgrade of KServe takes longer than that, and its CRD has two megabytes."""
+_UNTIL_THERE: Final = 10.0
+
+
+class ClusterInfo:
+    """Keeps the newest look. Raises Unavailable where the API server does not answer.
+
+    namespace: KServe's. told, initializer: as in Sighted.
+    """
+
+    def __init__(
+        self, cluster: Cluster, *, clock: Callable[[], float], namespace: str, told: str = "", initializer: str = ""
+    ) -> None:
+        self._cluster = cluster
+        self._clock = clock
+        self._namespace = namespace
+        self._told = told
+        self._initializer = initializer
+        self._kserve = KServe()
+        self._next_look = 0.0
+        self._looking = asyncio.Lock()
+
+    async def kserve(self) -> KServe:
+        """The cluster's KServe, as of at most five minutes ago."""
+        async with self._looking:
+            if self._clock() >= self._next_look:
+                sighted = await self._look()
+                self._kserve = kserve_of(sighted)
+                self._next_look = self._clock() + (_EVERY if sighted.crd else _UNTIL_THERE)
+            return self._kserve
+
+    async def _look(self) -> KServeEvidence:
+        read = self._cluster.read
+        return KServeEvidence(
+            crd=await read(_CRD),
+            controller=await read(_CONTROLLER.format(self._namespace)),
+            config=await read(_CONFIG.format(self._namespace)),
+            containers=await read(_CONTAINERS),
+            kubernetes=await read("/version"),
+            told=self._told,
+            initializer=self._initializer,
+        )

@@ -1,0 +1,213 @@
+"""The decision of one full reconcile: what to serve from here on. Pure: the same observation, the same decision."""
+
+from dataclasses import dataclass, replace
+
+from specdec_operator.api.spec import Strategy
+from specdec_operator.errors import Invalid
+from specdec_operator.guard.counterfactual import Advice, Fewer, advise, fewer_tokens, most_that_pass
+from specdec_operator.guard.judge import Judged
+from specdec_operator.guard.policy import Policy, Thresholds, policy_of
+from specdec_operator.guard.state import Observation, Phase, Reduction, State
+from specdec_operator.guard.transitions import advance
+from specdec_operator.guard.user_intent import UserIntent, follow_user, initial_state
+from specdec_operator.guard.verdict import Outcome
+from specdec_operator.reconcile.apply import ASK_AGAIN, is_tried_again, refusal_in_force
+from specdec_operator.reconcile.desired import Desired, desire, download_image
+from specdec_operator.reconcile.memory import Memory, SamplingPlan, restore
+from specdec_operator.reconcile.observed import Observed
+from specdec_operator.reconcile.requeue import RESYNC, RETRY, next_due
+from specdec_operator.reconcile.sample import is_sampled, thresholds_of
+from specdec_operator.reconcile.sis import Parsed, Sis
+from specdec_operator.render.plan import known_good_of, plan
+from specdec_operator.report.status import SpecRefusal
+
+_MEASURED = frozenset({Phase.WATCHING, Phase.RESPONDING, Phase.STALLED})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WhatIf:
+    """What fewer tokens would have done in a window; the largest number of them that would have passed; what to do."""
+
+    rows: tuple[Fewer, ...] = ()
+    fewer: int | None = None
+    advice: Advice | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Decision:
+    """What to serve from here on. before: the state before it; its state is that of `desired`.
+
+    refusal: why the newest spec is not the one that is followed. thresholds: what the closed window was compared with.
+    tries_again: whether nothing changed but that a manifest is tried again that the API server refused long ago.
+    """
+
+    sis: Sis
+    refusal: SpecRefusal | None
+    before: State | None
+    desired: Desired
+    policy: Policy
+    thresholds: Thresholds
+    what_if: WhatIf
+    tries_again: bool
+
+    @property
+    def state(self) -> State:
+        """The state that was decided upon."""
+        return self.desired.state
+
+    @property
+    def starts_over(self) -> bool:
+        """Whether what was measured belongs to the past: other pods run from here on, or the same ones anew."""
+        before, after = self.before, self.state
+        return before is None or (before.phase is not after.phase and after.phase not in _MEASURED)
+
+
+def decide(parsed: Parsed, observed: Observed, memory: Memory, now: float) -> Decision | SpecRefusal:
+    """What to serve: by the newest spec, or else by the last one that could be followed, whose pods run on.
+
+    The refusal alone where there is no such spec: nothing that runs is touched then.
+    """
+    newest = parsed.newest
+    decision = newest if isinstance(newest, SpecRefusal) else _follow(newest, None, observed, memory, now)
+    if isinstance(decision, Decision) or parsed.older is None:
+        return decision
+    older = _follow(parsed.older, decision, observed, memory, now)
+    return older if isinstance(older, Decision) else decision
+
+
+def _follow(
+    sis: Sis, refusal: SpecRefusal | None, observed: Observed, memory: Memory, now: float
+) -> Decision | SpecRefusal:
+    try:
+        return _decide(sis, refusal, observed, memory, now)
+    except Invalid as error:
+        return SpecRefusal(error=error, generation=sis.generation)
+
+
+def _decide(sis: Sis, refusal: SpecRefusal | None, observed: Observed, memory: Memory, now: float) -> Decision:
+    memory = restore(memory, sis, now)
+    before, policy = memory.state, policy_of(sis.spec.guard, held=sis.held, auto=_is_auto(sis))
+    intent = intent_of(sis, policy)
+    desired = desire(sis, follow_user(before or initial_state(intent, now), intent, now), observed, memory, now)
+    thresholds = thresholds_of(sis.spec.guard, desired.plan.speculation, desired.plan.tokens, desired.state.baseline)
+    better = what_if(sis, desired, memory.closed, thresholds)
+    names = frozenset(pod.name for pod in observed.objects.pods if not pod.deleting)
+    after = advance(desired.state, observation_of(desired, policy, memory.closed, better, names), now)
+    if (after.subject, after.replacing) != (desired.state.subject, desired.state.replacing):
+        desired = desire(sis, after, observed, memory, now)
+    else:
+        desired = replace(desired, state=after)
+    if desired.plan.layout.claim is not None and not desired.staged:
+        download_image(desired.kserve)  # here, so that an unknown image is said before anything is made
+    if error := refusal_in_force(memory, desired.rendered, now):
+        raise error
+    return Decision(
+        sis=sis,
+        refusal=refusal,
+        before=before,
+        desired=desired,
+        policy=policy,
+        thresholds=thresholds,
+        what_if=better,
+        tries_again=desired.state == before and is_tried_again(memory, desired.rendered),
+    )
+
+
+def remember(memory: Memory, decision: Decision | SpecRefusal, now: float) -> Memory:
+    """What is remembered of a decision: the state, what is read from here on, and when to decide again."""
+    memory = replace(memory, closed=None)
+    if isinstance(decision, SpecRefusal):
+        again = memory.refused.at + ASK_AGAIN if memory.refused else now + RESYNC
+        return replace(memory, sampling=None, due=min(now + RESYNC, max(again, now + RETRY)))
+    desired, state, before = decision.desired, decision.state, decision.before
+    if decision.starts_over:
+        memory = replace(memory, window=None, judged=None)
+    elif before is not None and before.subject != state.subject:
+        memory = replace(memory, window=None)
+    memory = replace(
+        memory,
+        last_valid=(decision.sis.generation, decision.sis.written),
+        state=state,
+        sampling=_sampling_plan(decision, now),
+        waits=bool(desired.waits),
+        refused=None,
+    )
+    return replace(memory, due=next_due(state, memory, decision.policy, now) if desired.staged else now + RETRY)
+
+
+def _sampling_plan(decision: Decision, now: float) -> SamplingPlan | None:
+    """What is read until the next decision; None: nothing, for there is nothing to learn from what runs."""
+    desired, state, guard = decision.desired, decision.state, decision.sis.spec.guard
+    speculation = desired.plan.speculation
+    settled = desired.rendered.revision == state.revision
+    sampled = is_sampled(state, guard, plain=speculation is None, settled=settled, now=now)
+    if not sampled or not desired.staged or desired.waits:
+        return None
+    return SamplingPlan(
+        guard=guard,
+        thresholds=thresholds_of(guard, speculation, desired.plan.tokens, state.baseline),
+        revision=desired.rendered.revision,
+    )
+
+
+def _is_auto(sis: Sis) -> bool:
+    return sis.spec.rollout.strategy is Strategy.AUTO
+
+
+def intent_of(sis: Sis, policy: Policy) -> UserIntent:
+    """What the user asks for. Nothing is measured first for a service that is not to speculate."""
+    speculating = sis.spec.speculation is not None
+    return UserIntent(
+        speculation=sis.speculation,
+        service=sis.service,
+        speculating=speculating,
+        measure=speculating and policy.measures,
+        retry=sis.retry,
+        rollback=sis.rollback,
+    )
+
+
+def what_if(sis: Sis, desired: Desired, closed: Judged | None, thresholds: Thresholds) -> WhatIf:
+    """What fewer tokens would have done in a window that closed; nothing where K follows the batch."""
+    speculation = desired.plan.speculation
+    if closed is None or speculation is None or speculation.tokens_by_batch_size or not closed.conclusive:
+        return WhatIf()
+    speedup = closed.comparison.speedup if closed.comparison else None
+    rows = fewer_tokens(closed.evidence, thresholds, speedup)
+    fewer = _fewer(sis, desired, rows) if closed.verdict.outcome is Outcome.FAIL else None
+    return WhatIf(rows=rows, fewer=fewer, advice=advise(rows, closed.verdict, fewer))
+
+
+def _fewer(sis: Sis, desired: Desired, rows: tuple[Fewer, ...]) -> int | None:
+    """The largest K' that would have passed and that the engine takes: some drafts only take multiples."""
+    below = desired.plan.tokens or len(rows)  # 0: the draft's own config decides it
+    while (tokens := most_that_pass(rows, below)) is not None:
+        trial = replace(desired.state, reduced=Reduction(reason="", message="", at=0.0, tokens=tokens))
+        if not plan(sis.spec, trial, name=sis.owner.name, synthetic=sis.synthetic, kserve=desired.kserve).refused:
+            return tokens
+        below = tokens
+    return None
+
+
+def observation_of(
+    desired: Desired, policy: Policy, closed: Judged | None, better: WhatIf, pods: frozenset[str]
+) -> Observation:
+    """What the state machine has to know. closed: a window that closed just now. pods: names of all that stay."""
+    speculation = desired.plan.speculation
+    rate = (closed.evidence.acceptance_rate if closed else None) or 0.0
+    at = closed.verdict.at if closed else 0.0
+    good = speculation and known_good_of(speculation, desired.state, tokens=desired.plan.tokens, rate=rate, at=at)
+    return Observation(
+        subject=desired.state.subject,
+        policy=policy,
+        speculating=speculation is not None,
+        revision=desired.rendered.revision,
+        rollout=desired.rollout,
+        pods=pods,
+        closed=at,
+        verdict=closed.verdict if closed and speculation else None,
+        token_times=closed.evidence.token_times if closed else {},
+        good=good or None,
+        fewer=better.fewer,
+        since=desired.state.wanted_since,
+    )

@@ -1,0 +1,85 @@
+"""What is told of a decision: status, Events and metrics. Pure."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from specdec_operator.guard.state import Phase
+from specdec_operator.reconcile.decide import Decision
+from specdec_operator.reconcile.memory import Memory
+from specdec_operator.reconcile.observed import Observed
+from specdec_operator.report.conditions import Findings
+from specdec_operator.report.events import Event, events_of, refusal_event
+from specdec_operator.report.state_codec import without_progress
+from specdec_operator.report.status import SpecRefusal, is_significant, refused_status, status_of
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Report:
+    """What is told. write: whether the status is worth a write. findings: for the metrics; None: only a refusal."""
+
+    status: dict[str, Any]
+    events: tuple[Event, ...]
+    write: bool
+    findings: Findings | None = None
+    refused: bool = False
+
+
+def describe(
+    decision: Decision | SpecRefusal, observed: Observed, memory: Memory, shown: Mapping[str, Any], now: float
+) -> Report:
+    """What is told of a decision. memory: before it. shown: the status as the watch has it."""
+    if isinstance(decision, SpecRefusal):
+        return _refusal(decision, memory, shown, now)
+    written = memory.status or {}
+    findings = findings_of(decision, observed, memory)
+    status = status_of(findings, written, now)
+    status = refused_status(status, decision.refusal, now=now) if decision.refusal else status
+    before, after = decision.before, decision.state
+    decided = before is None or without_progress(after) != without_progress(before) or memory.lost(shown, now)
+    return Report(
+        status=status,
+        events=events_of(before, after, findings, written, decision.refusal),
+        write=decided or is_significant(status, written, since_written=now - memory.status_at),
+        findings=findings,
+        refused=decision.refusal is not None,
+    )
+
+
+def _refusal(refusal: SpecRefusal, memory: Memory, shown: Mapping[str, Any], now: float) -> Report:
+    """Of a spec that nothing can be made of. Decisions and measurements stay as they were."""
+    written = memory.status if memory.status is not None else dict(shown)
+    status = refused_status(written, refusal, now=now)
+    write = is_significant(status, written, since_written=0.0) or memory.lost(shown, now)
+    return Report(status=status, events=(refusal_event(refusal),) if write else (), write=write, refused=True)
+
+
+def findings_of(decision: Decision, observed: Observed, memory: Memory) -> Findings:
+    """What a decision was made of, in the words of the report."""
+    desired, child = decision.desired, observed.objects.child
+    findings = Findings(
+        name=decision.sis.owner.name,
+        generation=decision.sis.generation,
+        state=decision.state,
+        policy=decision.policy,
+        plan=desired.plan,
+        rollout=desired.rollout,
+        arrival=desired.artifacts,
+        fetches=desired.downloads,
+        kserve=desired.kserve,
+        revision=desired.rendered.revision,
+        url=child.url if child else None,
+        thresholds=decision.thresholds,
+        judged=memory.judged,
+        fewer=decision.what_if.rows,
+        advice=decision.what_if.advice,
+        contested=memory.conflict.words,
+    )
+    return findings if _is_about_present_pods(decision) else replace(findings, judged=None)
+
+
+def _is_about_present_pods(decision: Decision) -> bool:
+    """Whether the last window tells of what is served, or of why that is not served any more."""
+    before, after = decision.before, decision.state
+    decided_by = after.phase is Phase.ROLLED_BACK or (before is not None and after.restarts > before.restarts)
+    return decided_by or not decision.starts_over

@@ -1,0 +1,149 @@
+"""What a state asks for: the plan, the manifest that it renders to, and how far its pods and artifacts are. Pure."""
+
+from dataclasses import dataclass, replace
+
+from specdec_operator.downloads.job import job_name
+from specdec_operator.downloads.job_status import (
+    DownloadStatus,
+    JobState,
+    JobView,
+    job_view,
+    pending_artifacts,
+    pending_rollout,
+    progress,
+    staged_at,
+)
+from specdec_operator.errors import Invalid
+from specdec_operator.guard.effects import want
+from specdec_operator.guard.state import Phase, State
+from specdec_operator.names import CLAIM_ANNOTATION, FAILED_ANNOTATION
+from specdec_operator.observe.artifacts import ArtifactsStatus, artifacts_status
+from specdec_operator.observe.pods import DeploymentView, PodView
+from specdec_operator.observe.rollout import RolloutView, view_rollout, waiting_rollout
+from specdec_operator.reconcile.memory import DownloadMemory, Memory
+from specdec_operator.reconcile.observed import Observed
+from specdec_operator.reconcile.sis import Sis
+from specdec_operator.reconcile.throttle import Request
+from specdec_operator.render.inference_service import Rendered, render
+from specdec_operator.render.plan import Plan, plan, refuse
+from specdec_operator.staging.kserve import KServe
+from specdec_operator.staging.layout import Download
+
+_UNSEEN = 10.0
+"""Seconds that the watch may need to show a Job that was just made."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Desired:
+    """One state and what it asks for. kserve: what it was planned for. deployment, pods: those of its revision.
+
+    downloads: those into the operator-made claim that have to be done before its pods are asked for.
+    request: what its rollout asks of the throttle. waits: why it does not begin yet; empty where it may.
+    """
+
+    state: State
+    kserve: KServe
+    plan: Plan
+    rendered: Rendered
+    rollout: RolloutView
+    artifacts: ArtifactsStatus
+    deployment: DeploymentView | None
+    pods: tuple[PodView, ...]
+    downloads: tuple[DownloadStatus, ...]
+    request: Request
+    waits: str
+
+    @property
+    def staged(self) -> bool:
+        """Whether its artifacts can be mounted."""
+        return all(each.done for each in self.downloads)
+
+
+def desire(sis: Sis, state: State, observed: Observed, memory: Memory, now: float) -> Desired:
+    """What `state` asks for. Raises Invalid for what cannot run, unless it runs already."""
+    planned = plan(sis.spec, state, name=sis.owner.name, synthetic=sis.synthetic, kserve=observed.kserve)
+    rendered = render(planned, sis.owner, state.replacing)
+    ran_well = state.rollback is not None and state.rollback.good is not None
+    if rendered.revision != state.revision and not ran_well:
+        refuse(planned)  # what runs already, or ran well, has shown what it is, whatever a newer rule says
+    state = want(state, rendered.revision, now)
+    request = _request(sis, state, observed, memory, rendered.revision)
+    waits = observed.ticket.answer(request)
+    if memory.waits and not waits and request is not Request.NONE:
+        state = replace(state, wanted_since=now)  # its deadline counts from the end of the wait
+    objects = observed.objects
+    downloads = tuple(_download(sis, each, observed, memory.downloads, now) for each in planned.layout.downloads)
+    pods = tuple(pod for pod in objects.pods if pod.revision == rendered.revision and not pod.deleting)
+    deployment = objects.deployment
+    deployment = deployment if deployment and deployment.revision == rendered.revision else None
+    staged = staged_at(downloads)
+    return Desired(
+        state=state,
+        kserve=observed.kserve,
+        plan=planned,
+        rendered=rendered,
+        rollout=waiting_rollout(waits, objects.pods)
+        if waits
+        else pending_rollout(downloads, objects.pods)
+        if staged is None
+        else _rollout(sis, state, observed, memory, staged, now),
+        artifacts=pending_artifacts(downloads)
+        if staged is None
+        else artifacts_status(planned.layout, deployment, pods, observed.warnings),
+        deployment=deployment,
+        pods=pods,
+        downloads=downloads,
+        request=request,
+        waits=waits,
+    )
+
+
+def _request(sis: Sis, state: State, observed: Observed, memory: Memory, revision: str) -> Request:
+    """NONE unless other pods are to replace those that run, and no change of the spec asked for that."""
+    child, reported = observed.objects.child, (memory.status or {}).get("observedGeneration")
+    if child is None or child.deleted or child.revision == revision or reported != sis.generation:
+        return Request.NONE
+    return Request.URGENT if state.phase is Phase.RESPONDING else Request.ORDINARY
+
+
+def _rollout(sis: Sis, state: State, observed: Observed, memory: Memory, staged: float, now: float) -> RolloutView:
+    """How far the rollout of the revision is that `state` wants. staged: since when it could; downloads take theirs."""
+    objects = observed.objects
+    return view_rollout(
+        state.wanted or "",
+        objects.deployment,
+        objects.pods,
+        waited=now - max(state.wanted_since, staged),
+        deadline=sis.spec.rollout.deadline,
+        now=now,
+        kserve_error=memory.kserve_error or (objects.child.kserve_error if objects.child else None),
+    )
+
+
+def _download(sis: Sis, download: Download, observed: Observed, memory: DownloadMemory, now: float) -> DownloadStatus:
+    """One download, as its Job shows it."""
+    name = job_name(sis.owner.name, download)
+    body, made = observed.objects.jobs.get(name), memory.jobs.get(name)
+    uid = body["metadata"].get("uid") if body else None
+    if made is not None and uid != made.uid and now - made.at < _UNSEEN:
+        view = JobView(stand=JobState.RUNNING, attempt=1, reason="Starting", message="its Job was just made")
+        return DownloadStatus(download=download, view=view)
+    annotations = body["metadata"].get("annotations", {}) if body else {}
+    view = job_view(body, observed.objects.stagers)
+    if view.stand is JobState.DONE and memory.claim_uid and annotations.get(CLAIM_ANNOTATION) != memory.claim_uid:
+        gone = "it was brought into a claim that is gone"
+        view = JobView(stand=JobState.FAILED, reason="ClaimReplaced", message=gone)
+    failed, log = annotations.get(FAILED_ANNOTATION, ""), observed.logs.get(name, "")
+    return DownloadStatus(download=download, view=view, failed=failed, progress=progress(log))
+
+
+def download_image(kserve: KServe) -> str:
+    """The image of the download Jobs. Raises Invalid where none is known."""
+    if kserve.initializer:
+        return kserve.initializer
+    raise Invalid(
+        "spec.staging.mode",
+        "PersistentVolumeClaim",
+        "no image for the download is known: KServe's ConfigMap inferenceservice-config (storageInitializer.image) "
+        "cannot be read; give the operator SPECDEC_STORAGE_INITIALIZER",
+    )

@@ -1,0 +1,249 @@
+"""One reconcile of one service, the file to read first: observe, decide, describe, record, act.
+
+A decision is recorded before it is acted on: an operator that dies in between acts after its restart, and one that
+dies later does not put back what it took out (docs/decisions/0001-decide-then-act.md).
+"""
+
+import logging
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from specdec_operator import metrics
+from specdec_operator.errors import Invalid, Unavailable
+from specdec_operator.kube.client import Cluster
+from specdec_operator.names import Key
+from specdec_operator.observe.rollout import Progress
+from specdec_operator.observe.store import Stores
+from specdec_operator.reconcile.apply import apply_if_drifted, digest_of, restart_pods
+from specdec_operator.reconcile.cluster_info import ClusterInfo
+from specdec_operator.reconcile.decide import Decision, decide, remember
+from specdec_operator.reconcile.describe import Report, describe
+from specdec_operator.reconcile.downloads import keep_downloads
+from specdec_operator.reconcile.memory import Memory, RefusedManifest, restore
+from specdec_operator.reconcile.observed import Observed, read_logs, read_warnings
+from specdec_operator.reconcile.requeue import retry_after
+from specdec_operator.reconcile.sample import Source, sample
+from specdec_operator.reconcile.sis import parse
+from specdec_operator.reconcile.throttle import Throttle
+from specdec_operator.report import service_metrics
+from specdec_operator.report.events import Event
+from specdec_operator.report.status import SpecRefusal
+
+_LOG = logging.getLogger(__name__)
+_UNLISTED: Final = 1.0
+_MOST_UNSENT: Final = 20
+"""Events of a service that are kept while the API server does not take them."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Result:
+    """The outcome of one reconcile: seconds until the next one, and Events to send.
+
+    reading: whether the next one is due for nothing but a reading of the pods' counters. failed: whether this one
+    could not be finished. unlisted: whether nothing was looked at, for the watches have not told of everything yet.
+    """
+
+    requeue_after: float
+    events: tuple[Event, ...] = ()
+    reading: bool = False
+    failed: bool = False
+    unlisted: bool = False
+
+
+class Reconciler:
+    """Keeps every service as its spec and its guard say. Holds no decision that the status does not hold.
+
+    prometheus: servers that guards may name, all where empty.
+    """
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        source: Source,
+        stores: Stores,
+        cluster_info: ClusterInfo,
+        *,
+        throttle: Throttle,
+        clock: Callable[[], float],
+        prometheus: tuple[str, ...] = (),
+    ) -> None:
+        self._cluster = cluster
+        self._source = source
+        self._stores = stores
+        self._cluster_info = cluster_info
+        self._throttle = throttle
+        self._clock = clock
+        self._prometheus = prometheus
+        self._memories: dict[Key, Memory] = {}
+
+    async def reconcile(self, body: Mapping[str, Any], *, woken: bool = True) -> Result:
+        """One reconcile. woken: whether anything is new. Raises nothing that the next one could mend."""
+        key = (body["metadata"]["namespace"], body["metadata"]["name"])
+        if not self._stores.listed:  # what is not known yet may be there: its absence proves nothing
+            return Result(requeue_after=_UNLISTED, unlisted=True)
+        try:
+            with metrics.turn_timed():
+                result = await self._reconcile(key, body, woken=woken)
+        except Unavailable as error:
+            return self._failed(key, error)
+        self._update(key, failure="")
+        return replace(result, events=self._take_events(key))
+
+    def keep_unsent(self, key: Key, events: tuple[Event, ...]) -> None:
+        """Keeps Events that could not be sent, in order: the next result has them again."""
+        if (memory := self._memories.get(key)) is not None:  # else the service is gone
+            self._remember(key, replace(memory, unsent=(*events, *memory.unsent)[-_MOST_UNSENT:]))
+
+    def forget(self, key: Key) -> None:
+        """Drops what is kept for a service that is gone."""
+        self._memories.pop(key, None)
+        self._stores.forget(key)
+        self._throttle.ended(key)
+        service_metrics.forget(key)
+
+    async def _reconcile(self, key: Key, body: Mapping[str, Any], *, woken: bool) -> Result:
+        # First the counters, by what the last decision said: most reconciles are due for a reading alone, and end here.
+        memory = await self._sample(key)
+        if memory.closed is None and not woken and self._clock() < memory.due:
+            return self._requeue(memory)
+
+        # Everything is read before anything is decided, so that a decision is about one moment.
+        parsed = parse(body, memory.last_valid, self._prometheus)
+        observed, now = await self._observe(key, memory), self._clock()
+
+        # Pure from here: the same observation gives the same decision, and the same report of it.
+        decision = decide(parsed, observed, memory, now)
+        if isinstance(decision, Decision):
+            memory = restore(memory, decision.sis, now)
+        report = describe(decision, observed, memory, body.get("status", {}), now)
+
+        # A manifest that was refused long ago is tried before the report: the refusal stands in the status, and would
+        # leave it and come back at each try.
+        if isinstance(decision, Decision) and decision.tries_again:
+            memory = await self._act(key, decision, observed, replace(memory, refused=None), now)
+            if memory.refused is not None:
+                return self._requeue(memory)
+
+        # Recorded before it is acted on. Late enough that nothing is written of what was not decided, early enough
+        # that whoever comes after us finds the decision.
+        memory = self._remember(key, self._next_memory(key, decision, report, memory, now))
+        memory = await self._record(key, report, memory, now)
+        self._show(key, decision, report, memory)
+
+        # Everything from here on may be done twice, and is done again until it is done.
+        if isinstance(decision, Decision):
+            memory = await self._act(key, decision, observed, memory, now)
+        return self._requeue(memory)
+
+    async def _sample(self, key: Key) -> Memory:
+        """The memory with the reading that is due now, if one is."""
+        memory = self._memories.get(key, Memory())
+        pods = self._stores.pods(key)
+        sampled = await sample(memory, self._source, pods, namespace=key[0], clock=self._clock)
+        if sampled.sampling is not None:
+            service_metrics.silent(key, sampled.silent)
+        return self._remember(key, sampled)
+
+    async def _observe(self, key: Key, memory: Memory) -> Observed:
+        """What there is now. The store is looked at last, for it is the newest, and nothing waits after it."""
+        kserve = await self._cluster_info.kserve()
+        objects, wanted = self._stores.objects(key), memory.state.wanted if memory.state else None
+        warnings = await read_warnings(self._cluster, key, objects, wanted)
+        logs = await read_logs(self._cluster, key, objects)
+        ticket = self._throttle.ticket(key, self._clock())
+        objects = self._stores.objects(key)
+        return Observed(objects=objects, kserve=kserve, ticket=ticket, warnings=warnings, logs=logs)
+
+    def _next_memory(
+        self, key: Key, decision: Decision | SpecRefusal, report: Report, memory: Memory, now: float
+    ) -> Memory:
+        """The memory after a decision, with the Events that wait for their status, and its place in the throttle."""
+        unrecorded = tuple(dict.fromkeys((*memory.unrecorded, *report.events)))
+        memory = replace(remember(memory, decision, now), unrecorded=unrecorded)
+        if isinstance(decision, SpecRefusal):
+            return memory
+        desired = decision.desired
+        self._throttle.settle(key, desired.request, waits=bool(desired.waits), now=now)
+        if desired.rollout.progress is not Progress.PROGRESSING:
+            self._throttle.ended(key)
+        if desired.waits:
+            return replace(memory, due=now + self._throttle.seconds(now))
+        return memory
+
+    async def _record(self, key: Key, report: Report, memory: Memory, now: float) -> Memory:
+        """The only status write. The Events of what it tells are sent after it."""
+        if report.write:
+            version = await self._cluster.apply_status(*key, report.status)
+            memory = replace(memory, status=report.status, status_at=now, version=version)
+        unsent = (*memory.unsent, *memory.unrecorded)
+        return self._remember(key, replace(memory, unsent=unsent, unrecorded=()))
+
+    def _show(self, key: Key, decision: Decision | SpecRefusal, report: Report, memory: Memory) -> None:
+        """Metrics, and one line of log for each change of phase."""
+        if isinstance(decision, SpecRefusal) or report.findings is None:
+            service_metrics.refuse(key)
+            return
+        silent = memory.silent if memory.window else 0
+        service_metrics.observe(key, report.findings, silent=silent, stalled=report.refused)
+        if (old := decision.before and decision.before.phase) is not decision.state.phase:
+            rollout = report.findings.rollout.message
+            _LOG.info("service=%s/%s phase=%s was=%s rollout=%r", *key, decision.state.phase, old or "-", rollout)
+
+    async def _act(self, key: Key, decision: Decision, observed: Observed, memory: Memory, now: float) -> Memory:
+        """Downloads first, then the InferenceService once they can be mounted and its turn has come, then restarts."""
+        memory = await self._keep_downloads(key, decision, observed, memory, now)
+        if decision.desired.staged and not decision.desired.waits and memory.refused is None:
+            memory = await self._apply(key, decision, observed, memory, now)
+        await restart_pods(self._cluster, observed.objects.pods, key[0], decision.state)
+        return memory
+
+    async def _keep_downloads(
+        self, key: Key, decision: Decision, observed: Observed, memory: Memory, now: float
+    ) -> Memory:
+        desired = decision.desired
+        try:
+            args = (self._cluster, decision.sis, desired, observed.objects, memory.downloads, now)
+            return self._remember(key, replace(memory, downloads=await keep_downloads(*args)))
+        except Invalid as error:  # reported by the next reconcile, which is due at once
+            refused = RefusedManifest(digest=digest_of(desired.rendered), error=error, at=now)
+            return self._remember(key, replace(memory, refused=refused, due=now))
+
+    async def _apply(self, key: Key, decision: Decision, observed: Observed, memory: Memory, now: float) -> Memory:
+        """Applies the manifest where that is due. Raises Unavailable; a refusal is reported by the next reconcile."""
+        rendered, child = decision.desired.rendered, observed.objects.child
+        applied = memory.applied
+        memory, error = await apply_if_drifted(self._cluster, child, memory, rendered, now)
+        if isinstance(error, Invalid):
+            return self._remember(key, replace(memory, due=now))
+        memory = self._remember(key, memory)
+        if error is not None:
+            raise error
+        if memory.applied is not None and memory.applied is not applied:
+            self._stores.note_applied(key, memory.applied.metadata)
+        return memory
+
+    def _requeue(self, memory: Memory) -> Result:
+        now = self._clock()
+        reading = memory.sampling is not None and (memory.window is None or memory.window.due < memory.due)
+        due = (memory.window.due if memory.window else now) if reading else memory.due
+        return Result(requeue_after=max(0.0, due - now), reading=reading)
+
+    def _failed(self, key: Key, error: Unavailable) -> Result:
+        if error.message != self._memories.get(key, Memory()).failure:  # not a line at each try
+            _LOG.warning("service=%s/%s %s: %s", *key, error.reason, error.message)
+        self._update(key, failure=error.message, due=0.0)  # the next one is a full one
+        metrics.turn_failed(error.reason)
+        return Result(requeue_after=retry_after(error), events=self._take_events(key), failed=True)
+
+    def _take_events(self, key: Key) -> tuple[Event, ...]:
+        events = self._memories.get(key, Memory()).unsent
+        self._update(key, unsent=())
+        return events
+
+    def _update(self, key: Key, **changes: Any) -> None:
+        self._remember(key, replace(self._memories.get(key, Memory()), **changes))
+
+    def _remember(self, key: Key, memory: Memory) -> Memory:
+        self._memories[key] = memory
+        return memory

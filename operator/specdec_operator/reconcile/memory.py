@@ -1,0 +1,138 @@
+"""What is kept of one service between two reconciles: one frozen value.
+
+All of it can be rebuilt; decisions live in the status.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Final
+
+from specdec_operator.api.guard import Guard
+from specdec_operator.errors import Invalid
+from specdec_operator.guard.judge import Judged, Sampler
+from specdec_operator.guard.policy import Thresholds
+from specdec_operator.guard.state import State
+from specdec_operator.observe.inference_service import KServeError, OwnedMetadata
+from specdec_operator.reconcile.sis import Sis
+from specdec_operator.reconcile.write_conflict import WriteConflict
+from specdec_operator.report.events import Event
+from specdec_operator.report.state_codec import decode_state
+
+_SHOWN_WITHIN: Final = 1.0
+"""Seconds within which the watch shows our own write."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Applied:
+    """The InferenceService as it was applied last: digest and metadata of the manifest, the generation it then had."""
+
+    digest: str
+    generation: int
+    metadata: OwnedMetadata
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RefusedManifest:
+    """What the API server refused: the digest of the InferenceService that it was for, the refusal, and when."""
+
+    digest: str
+    error: Invalid
+    at: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SamplingPlan:
+    """Which pods are read until the next full reconcile, and what their windows are compared with.
+
+    revision: of these pods.
+    """
+
+    guard: Guard
+    thresholds: Thresholds
+    revision: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MadeJob:
+    """A download Job as it was made last: which one, and when."""
+
+    uid: str
+    at: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DownloadMemory:
+    """claim, claim_uid: the claim as it was applied last. jobs: those made last, by name."""
+
+    jobs: Mapping[str, MadeJob] = field(default_factory=dict)
+    claim: Mapping[str, Any] | None = None
+    claim_uid: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Memory:
+    """One service between two reconciles.
+
+    last_valid: generation and spec of the last spec that could be followed.
+    state: the newest state; durable once `status` holds it.
+    sampling: what is read between full reconciles, None: nothing. due: when the next full one is, epoch seconds.
+    window: the open window. closed: one that closed and was not decided upon yet. judged: the last that was.
+    silent: pods that did not answer at the last reading.
+    kserve_error: why the InferenceService could not be applied when tried last. conflict: others who change it.
+    waits: whether its rollout waits for others.
+    status, status_at, version: the status as it was written last, when, and the version of the object that has it.
+    unrecorded: Events whose status is not written yet; unsent: Events that are to be sent now.
+    failure: what the last reconcile failed with, as it is in the log.
+    """
+
+    last_valid: tuple[int, Mapping[str, Any]] | None = None
+    state: State | None = None
+    sampling: SamplingPlan | None = None
+    due: float = 0.0
+    window: Sampler | None = None
+    closed: Judged | None = None
+    judged: Judged | None = None
+    silent: int = 0
+    applied: Applied | None = None
+    refused: RefusedManifest | None = None
+    kserve_error: KServeError | None = None
+    conflict: WriteConflict = field(default_factory=WriteConflict)
+    waits: bool = False
+    downloads: DownloadMemory = field(default_factory=DownloadMemory)
+    status: Mapping[str, Any] | None = None
+    status_at: float = 0.0
+    version: int = 0
+    unrecorded: tuple[Event, ...] = ()
+    unsent: tuple[Event, ...] = ()
+    failure: str = ""
+
+    def lost(self, shown: Mapping[str, Any], now: float) -> bool:
+        """Whether somebody took parts out of the status that was written. shown: the status as the watch has it."""
+        return now - self.status_at >= _SHOWN_WITHIN and bool((self.status or {}).keys() - shown.keys())
+
+
+def restore(memory: Memory, sis: Sis, now: float) -> Memory:
+    """The memory with the state to go on from: ours, unless the status holds a later decision of somebody else.
+
+    There should be no other writer, for there is a Lease. Where it is switched off by mistake, two operators that each
+    trusted their own memory would undo each other's decisions. The version tells an echo of our own writes, however
+    late, from what others wrote after them. An older decision than ours is written over.
+    """
+    if memory.status in (None, sis.status):  # where it is the same, it need not be kept twice
+        memory = replace(memory, status=sis.status)
+    if memory.state is None:
+        return replace(memory, state=decode_state(sis.status, now))
+    shown = decode_state(sis.status, now) if 0 < memory.version < sis.version else None
+    if shown is None:
+        return memory
+    if _decisions(shown) == _decisions(memory.state):
+        return memory
+    memory = replace(memory, status=sis.status)
+    if _decisions(shown) < _decisions(memory.state):
+        return memory
+    return replace(memory, state=shown, window=None, closed=None, judged=None)
+
+
+def _decisions(state: State | None) -> tuple[int, int]:
+    """How many were made; restarts are counted anew after each of the others."""
+    return (state.rollbacks + state.retries, state.restarts) if state else (0, 0)

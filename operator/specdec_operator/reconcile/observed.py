@@ -1,0 +1,54 @@
+"""Everything that one full reconcile knows of the cluster: all reads but the pods' counters are made here."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+from specdec_operator.downloads.job_status import job_view
+from specdec_operator.kube.client import Cluster
+from specdec_operator.names import Key
+from specdec_operator.observe.artifacts import is_idle
+from specdec_operator.observe.store import OwnedObjects
+from specdec_operator.reconcile.throttle import Ticket
+from specdec_operator.staging.kserve import KServe
+
+Body: TypeAlias = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Observed:
+    """What there is of one service, and of the cluster around it.
+
+    ticket: whether a rollout of it may begin now. warnings: the cluster's Events about a pod that waits and does not
+    say why. logs: ends of the logs of downloads that are at work, by Job.
+    """
+
+    objects: OwnedObjects
+    kserve: KServe
+    ticket: Ticket
+    warnings: tuple[Body, ...] = ()
+    logs: Mapping[str, str] = field(default_factory=dict)
+
+
+async def read_warnings(cluster: Cluster, key: Key, objects: OwnedObjects, wanted: str | None) -> tuple[Body, ...]:
+    """The Events about the first idle pod of the wanted revision. Raises Unavailable where nobody answers."""
+    idle = next((pod for pod in objects.pods if pod.revision == wanted and is_idle(pod)), None)
+    if idle is None:
+        return ()
+    about = f"involvedObject.name={idle.name},type=Warning"
+    listed = await cluster.read(f"/api/v1/namespaces/{key[0]}/events", field_selector=about)
+    return tuple((listed or {}).get("items", ()))
+
+
+async def read_logs(cluster: Cluster, key: Key, objects: OwnedObjects) -> dict[str, str]:
+    """The last lines of each download that is at work, by the name of its Job: they say how far it is."""
+    logs = {}
+    for name, body in objects.jobs.items():
+        pods = [pod for pod in objects.stagers if _is_of(pod, name)]
+        if pods and job_view(body, objects.stagers).reason == "Downloading":
+            logs[name] = await cluster.log_end(key[0], pods[-1]["metadata"]["name"])
+    return logs
+
+
+def _is_of(pod: Body, job: str) -> bool:
+    return any(each.get("name") == job for each in pod["metadata"].get("ownerReferences", ()))

@@ -1,0 +1,98 @@
+"""Reads the pods' counters while they are watched: readings go into a window, and a judged window comes out.
+
+Most reconciles do this and nothing else: deciding and reporting anew what has not changed would be most of their cost.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+from typing import Final, Protocol
+
+from specdec_operator.api.guard import Guard, GuardMode
+from specdec_operator.api.speculation import Speculation
+from specdec_operator.guard.baseline import Baseline
+from specdec_operator.guard.counters import Counters, Unread
+from specdec_operator.guard.judge import Judged, Sampler, Schedule, add, start
+from specdec_operator.guard.policy import METHODS, Thresholds, thresholds
+from specdec_operator.guard.state import Phase, State
+from specdec_operator.guard.verdict import Reason
+from specdec_operator.observe.pods import PodView
+from specdec_operator.reconcile.memory import Memory, SamplingPlan
+
+_CLOCKS_DIFFER: Final = 60.0
+"""Seconds by which the clocks of two nodes may differ."""
+_PLAIN: Final = frozenset({Phase.MEASURING_BASELINE, Phase.ROLLED_BACK, Phase.SERVING})
+
+Readings = Mapping[str, Counters | Unread]
+
+
+class Source(Protocol):
+    """Reads the counters of pods."""
+
+    async def read(self, guard: Guard, pods: Mapping[str, str], *, namespace: str) -> dict[str, Counters | Unread]:
+        """The counters of each pod by name; Unread for one that did not answer. pods: their addresses by name."""
+
+
+def thresholds_of(guard: Guard, speculation: Speculation | None, tokens: int, baseline: Baseline = ()) -> Thresholds:
+    """What the windows of a speculation are compared with; None: of a plain service."""
+    facts = METHODS[speculation.method] if speculation else None
+    pauses = any(step.tokens == 0 for step in (speculation and speculation.tokens_by_batch_size) or ())
+    return thresholds(guard, facts, tokens=tokens, baseline=baseline, pauses=pauses)
+
+
+def is_sampled(state: State, guard: Guard, *, plain: bool, settled: bool, now: float) -> bool:
+    """Whether the pods are read: to be judged, or while they are plain to learn how fast that is.
+
+    plain: whether they run without speculation. settled: whether they are those that the state was reached with.
+    """
+    if guard.mode is GuardMode.OFF or not settled:
+        return False
+    if state.phase is Phase.WATCHING:
+        return not plain
+    learns = state.phase is not Phase.SERVING or guard.measures_first
+    return plain and state.phase in _PLAIN and learns and now - state.since >= guard.warmup
+
+
+async def sample(
+    memory: Memory, source: Source, pods: Iterable[PodView], *, namespace: str, clock: Callable[[], float]
+) -> Memory:
+    """Reads the pods of the sampling plan where a reading is due, and takes it into the window."""
+    plan, now = memory.sampling, clock()
+    if plan is None:
+        return memory
+    window = memory.window or start(now, _schedule(plan))
+    if not window.is_due(now):
+        return replace(memory, window=window)
+    watched = [pod for pod in pods if pod.ready and not pod.deleting and pod.revision == plan.revision]
+    addresses = {pod.name: pod.ip for pod in watched if pod.ip and _is_warm(pod, plan.guard, now)}
+    readings = await source.read(plan.guard, addresses, namespace=namespace)
+    return _taken_in(memory, plan, window, readings, now)
+
+
+def _taken_in(memory: Memory, plan: SamplingPlan, window: Sampler, readings: Readings, now: float) -> Memory:
+    counters = {pod: reading if isinstance(reading, Counters) else None for pod, reading in readings.items()}
+    window, closed = add(window, counters, plan.thresholds, _schedule(plan), now)
+    message = next((each.words for each in readings.values() if isinstance(each, Unread)), "")
+    silent = sum(reading is None for reading in counters.values())
+    if closed is None:
+        return replace(memory, window=window, silent=silent)
+    closed = _explained(closed, message)
+    return replace(memory, window=window, silent=silent, closed=closed, judged=closed)
+
+
+def _schedule(plan: SamplingPlan) -> Schedule:
+    return Schedule(interval=plan.guard.interval, window=plan.guard.window)
+
+
+def _explained(closed: Judged, message: str) -> Judged:
+    """A window that could not be read, with the message of the last reading that failed."""
+    if not message or closed.verdict.reason is not Reason.SCRAPE_FAILED:
+        return closed
+    return replace(closed, verdict=replace(closed.verdict, message=f"{closed.verdict.message}: {message}"))
+
+
+def _is_warm(pod: PodView, guard: Guard, now: float) -> bool:
+    """A pod that became ready while the others were watched has its own warm-up.
+
+    A time ahead of ours by more than clocks differ says nothing: warm, lest nothing be judged for as long.
+    """
+    return pod.ready_since is None or not -_CLOCKS_DIFFER < now - pod.ready_since < guard.warmup

@@ -1,0 +1,111 @@
+"""Reads one service as the API server has it. What cannot be followed is a value: the next steps go on with it."""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from pydantic import ValidationError
+
+from specdec_operator.api.spec import Owner, Spec
+from specdec_operator.errors import Invalid
+from specdec_operator.kube.client import version_of
+from specdec_operator.names import HOLD_ANNOTATION, RETRY_ANNOTATION, ROLLBACK_ANNOTATION, SYNTHETIC_ANNOTATION
+from specdec_operator.report.status import SpecRefusal
+from specdec_operator.scrape.source import refuse_source
+
+_OF_THE_SERVICE: Final = {"model", "engine", "resources", "pod"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sis:
+    """A sis, parsed. version: of the object. written: its spec as it stands in the object.
+
+    speculation: hash of its speculation part; service: of what else makes the engine what it is.
+    retry, rollback: values of these annotations. held: whether the guard is asked to leave everything as it is.
+    synthetic: whether an annotation lets the engine pretend an acceptance.
+    """
+
+    owner: Owner
+    generation: int
+    version: int
+    spec: Spec
+    written: Mapping[str, Any]
+    speculation: str
+    service: str
+    retry: str | None
+    rollback: str | None
+    held: bool
+    synthetic: bool
+    status: Mapping[str, Any]
+
+
+def owner_of_body(body: Mapping[str, Any]) -> Owner:
+    """Who owns what is rendered for this object."""
+    meta = body["metadata"]
+    return Owner(name=meta["name"], namespace=meta["namespace"], uid=meta["uid"])
+
+
+def read_sis(body: Mapping[str, Any]) -> Sis:
+    """The parsed sis. Raises Invalid when the spec is not one, which the CRD's schema should have prevented."""
+    meta, written = body["metadata"], body.get("spec", {})
+    try:
+        spec = Spec.model_validate(dict(written))
+    except ValidationError as error:
+        first = error.errors()[0]
+        field = ".".join(["spec", *map(str, first["loc"])])
+        raise Invalid(field, first.get("input"), first["msg"]) from error
+    annotations = meta.get("annotations", {})
+    return Sis(
+        owner=owner_of_body(body),
+        generation=meta.get("generation", 0),
+        version=version_of(body),
+        spec=spec,
+        written=written,
+        speculation=speculation_hash(spec),
+        service=service_hash(spec),
+        retry=annotations.get(RETRY_ANNOTATION),
+        rollback=annotations.get(ROLLBACK_ANNOTATION),
+        held=bool(annotations.get(HOLD_ANNOTATION)),
+        synthetic=annotations.get(SYNTHETIC_ANNOTATION) == "true",
+        status=dict(body.get("status", {})),
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parsed:
+    """What may be followed of an object: its newest spec, or why not that; and the last one that was followed."""
+
+    newest: Sis | SpecRefusal
+    older: Sis | None = None
+
+
+def parse(body: Mapping[str, Any], last_valid: tuple[int, Mapping[str, Any]] | None, urls: tuple[str, ...]) -> Parsed:
+    """What may be followed. last_valid: generation and spec of the last one that was; urls: see refuse_source."""
+    generation = body["metadata"].get("generation", 0)
+    older = None
+    if last_valid is not None and last_valid[0] != generation:
+        older = read_sis({**body, "metadata": {**body["metadata"], "generation": last_valid[0]}, "spec": last_valid[1]})
+    try:
+        newest = read_sis(body)
+        refuse_source(newest.spec.guard, urls)
+    except Invalid as error:
+        return Parsed(newest=SpecRefusal(error=error, generation=generation), older=older)
+    return Parsed(newest=newest, older=older)
+
+
+def speculation_hash(spec: Spec) -> str:
+    """Ten hex digits that change when the speculation part of the spec means something else."""
+    return _hash(
+        spec.speculation.model_dump(mode="json", by_alias=True, exclude_none=True) if spec.speculation else None
+    )
+
+
+def service_hash(spec: Spec) -> str:
+    """Ten hex digits that change when another model, engine or pod is asked for: its speed was never measured."""
+    return _hash(spec.model_dump(mode="json", by_alias=True, exclude_none=True, include=_OF_THE_SERVICE))
+
+
+def _hash(meant: Any) -> str:
+    return hashlib.sha256(json.dumps(meant, sort_keys=True).encode()).hexdigest()[:10]

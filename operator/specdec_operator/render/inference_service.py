@@ -1,0 +1,173 @@
+"""Plan -> InferenceService, as a plain dict. Rendering twice gives equal dicts.
+
+How a pod stops: a hook that lets its clients finish, then an engine that does, then force.
+
+The devices that a pod asks its node for: as many as the engine is spread over, of what the device plugin offers.
+"""
+
+import hashlib
+import json
+from dataclasses import dataclass
+from math import prod
+from types import MappingProxyType
+from typing import Any, Final, TypeAlias
+
+from specdec_engine.accelerators import Accelerator
+from specdec_operator import names
+from specdec_operator.api.engine import Engine
+from specdec_operator.api.spec import Owner, Pod, Spec, Strategy, owner_reference
+from specdec_operator.engine.version import Version, build_of
+from specdec_operator.observe.pods import ENGINE_PORT
+from specdec_operator.render.plan import Plan
+
+PLUGINS: Final = MappingProxyType({Accelerator.NVIDIA: "nvidia.com/gpu", Accelerator.ASCEND: "huawei.com/Ascend910"})
+"""What the vendor's own device plugin calls its devices; a CPU needs none."""
+_LISTS: Final = ("requests", "limits")
+
+
+def resources(spec: Spec) -> dict[str, Any] | None:
+    """The container's resources, with the devices where the user names none; None where there are none at all.
+
+    Whoever names an extended resource, or a claim of one, names them all: another plugin, a slice of a device, a
+    number. A runtime of the user's own brings its own devices.
+    """
+    written = spec.resources or {}
+    name = PLUGINS.get(spec.engine.accelerator)
+    lists = {each: written.get(each) or {} for each in _LISTS}
+    readable = all(isinstance(each, dict) for each in lists.values())
+    extended = readable and any("/" in each for amounts in lists.values() for each in amounts)  # others have no domain
+    if name is None or spec.engine.runtime or not readable or written.get("claims") or extended:
+        return written or None
+    number = str(_devices(spec.engine))
+    return {**written, **{each: {**amounts, name: number} for each, amounts in lists.items()}}
+
+
+def _devices(engine: Engine) -> int:
+    """Devices of one pod: each copy of the engine has as many as its layers are split over."""
+    sizes = (engine.tensor_parallel_size, engine.pipeline_parallel_size, engine.data_parallel_size)
+    return prod(size or 1 for size in sizes)
+
+
+GRACE: Final = 60
+"""Seconds from the decision to stop a pod to its end by force."""
+_ENOUGH: Final = GRACE - 10
+DRAIN: Final = ("python3", "-m", "specdec_runtime", "drain", f"--port={ENGINE_PORT}", f"--timeout={_ENOUGH}")
+"""The preStop hook in the runtime image: the old pod of a rollout answers what it was asked before it stops."""
+_FLAG: Final = "--shutdown-timeout"
+_SINCE: Final = Version(0, 18, 0)
+"""vLLM PR 34730. An older engine drops what it was asked, and would not start with the flag."""
+
+
+def stopping_flags(engine: Engine) -> tuple[str, ...]:
+    """How long the engine goes on with what it was asked where no hook has waited; the user's own flag wins."""
+    build = build_of(engine.accelerator.value, engine.version)
+    named = any(each.partition("=")[0].replace("_", "-") == _FLAG for each in engine.args or ())
+    return () if named or build.vllm < _SINCE else (f"{_FLAG}={_ENOUGH}",)
+
+
+Manifest: TypeAlias = dict[str, Any]
+
+PROVE: Final = ("python3", "-m", "specdec_runtime", "prove", f"--port={ENGINE_PORT}")
+"""The startup probe in the runtime image: a pod is up only after it has really generated."""
+_BESIDE_PODS: Final = frozenset({"minReplicas", "maxReplicas", "deploymentStrategy"})
+"""Parts of the predictor that no pod template shows: changing them restarts no pod."""
+_SHARED_MEMORY: Final = "/dev/shm"  # noqa: S108 - where every process looks for it
+_PROBE_PERIOD: Final = 3
+_PROBE_TIMEOUT: Final = 30
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rendered:
+    """The manifest, and the revision that its pods carry as a label."""
+
+    manifest: Manifest
+    revision: str
+
+
+def render(plan: Plan, owner: Owner, replacing: str | None = None) -> Rendered:
+    """The InferenceService of a plan. replacing: the revision for which there is no room beside the old pods."""
+    predictor = _predictor(plan)
+    reaches_pods = {key: value for key, value in predictor.items() if key not in _BESIDE_PODS}
+    revision = hashlib.sha256(json.dumps(reaches_pods, sort_keys=True).encode()).hexdigest()[:10]
+    if replacing == revision and plan.spec.rollout.strategy is Strategy.AUTO:
+        predictor["deploymentStrategy"] = _replace(plan.spec.replicas)
+    labels = {**predictor.get("labels", {}), names.OWNER_LABEL: owner.name, names.REVISION_LABEL: revision}
+    manifest = {
+        "apiVersion": f"{names.KSERVE_GROUP}/{names.KSERVE_VERSION}",
+        "kind": "InferenceService",
+        "metadata": {
+            "name": owner.name,
+            "namespace": owner.namespace,
+            "labels": {names.OWNER_LABEL: owner.name},
+            "annotations": {
+                "serving.kserve.io/deploymentMode": "Standard",
+                "serving.kserve.io/autoscalerClass": "none",
+            },
+            "ownerReferences": [owner_reference(owner)],
+        },
+        "spec": {"predictor": {**predictor, "labels": labels}},
+    }
+    return Rendered(manifest=manifest, revision=revision)
+
+
+def _predictor(plan: Plan) -> Manifest:
+    spec = plan.spec
+    surge = {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 1, "maxUnavailable": 0}}
+    return {
+        "minReplicas": spec.replicas,
+        "maxReplicas": spec.replicas,
+        "deploymentStrategy": _replace(spec.replicas) if spec.rollout.strategy is Strategy.REPLACE else surge,
+        "model": _model(plan),
+        "volumes": [*plan.layout.volumes, *_shared_memory(spec.pod)],
+        **({"storageUris": list(plan.layout.storage_uris)} if plan.layout.storage_uris else {}),
+        "terminationGracePeriodSeconds": GRACE,
+        **(spec.pod or Pod()).model_dump(by_alias=True, exclude_none=True, exclude={"shared_memory"}),
+    }
+
+
+def _model(plan: Plan) -> Manifest:
+    """The engine's container. The format is `huggingface` on purpose: KServe takes every other format without a
+    storage URI for a multi-model server and adds its agent.
+    """
+    engine = plan.spec.engine
+    model: Manifest = {
+        "modelFormat": {"name": "huggingface"},
+        "runtime": engine.runtime or f"specdec-{engine.accelerator.value}",
+        "args": [*plan.args, *stopping_flags(engine)],
+        "volumeMounts": [
+            *plan.layout.mounts,
+            *({"name": each["name"], "mountPath": _SHARED_MEMORY} for each in _shared_memory(plan.spec.pod)),
+        ],
+        "startupProbe": {
+            "exec": {"command": list(PROVE)},
+            "periodSeconds": _PROBE_PERIOD,
+            "timeoutSeconds": _PROBE_TIMEOUT,
+            "failureThreshold": max(1, round(plan.spec.rollout.deadline / _PROBE_PERIOD)),
+        },
+        "readinessProbe": {
+            "httpGet": {"path": "/health", "port": ENGINE_PORT},
+            "periodSeconds": 5,
+            "timeoutSeconds": 5,
+        },
+        "lifecycle": {"preStop": {"exec": {"command": list(DRAIN)}}},
+        "terminationMessagePolicy": "FallbackToLogsOnError",
+    }
+    if engine.image:
+        model["image"] = engine.image
+    if engine.env:
+        model["env"] = engine.env
+    if wanted := resources(plan.spec):
+        model["resources"] = wanted
+    return model
+
+
+def _replace(replicas: int) -> Manifest:
+    if replicas == 1:
+        return {"type": "Recreate"}
+    return {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 0, "maxUnavailable": 1}}
+
+
+def _shared_memory(pod: Pod | None) -> list[Manifest]:
+    if pod is None or pod.shared_memory is None:
+        return []
+    return [{"name": "shared-memory", "emptyDir": {"medium": "Memory", "sizeLimit": pod.shared_memory}}]

@@ -1,0 +1,154 @@
+"""What to serve: the spec as it stands, or what the guard's state asks for instead: fewer tokens, the last good
+speculation, or none.
+"""
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from specdec_operator import names
+from specdec_operator.api.spec import Spec
+from specdec_operator.api.speculation import Speculation
+from specdec_operator.engine.case import Model
+from specdec_operator.engine.check import check
+from specdec_operator.engine.flags import compact, flag_text
+from specdec_operator.engine.memory.plan import MemoryPlan, budget, within
+from specdec_operator.engine.rule import Finding, Severity
+from specdec_operator.engine.translate import EngineRequest, path_of, translate
+from specdec_operator.errors import Invalid
+from specdec_operator.guard.state import KnownGood, State
+from specdec_operator.staging.kserve import KServe
+from specdec_operator.staging.layout import DRAFT_PATH, Layout, lay_out
+
+_MOST_REMEMBERED = 1024
+"""Characters of a block that is remembered: the status is kept small."""
+
+
+def effective_speculation(spec: Spec, state: State) -> Speculation | None:
+    """The speculation that the pods are to run; None: plain. One that cannot be read any more is none."""
+    if state.plain or spec.speculation is None:
+        return None
+    if state.rollback is not None and state.rollback.good is not None:
+        try:
+            return Speculation.model_validate(json.loads(state.rollback.good.block))
+        except ValueError:
+            return None
+    return reduced(spec.speculation, state.reduced.tokens) if state.reduced else spec.speculation
+
+
+def reduced(speculation: Speculation, tokens: int) -> Speculation:
+    """The same with fewer tokens per step, whatever the batch."""
+    steps = speculation.tokens_by_batch_size
+    fewer = steps and [each.model_copy(update={"tokens": min(each.tokens, tokens)}) for each in steps]
+    return speculation.model_copy(update={"tokens": tokens, "tokens_by_batch_size": fewer})
+
+
+def known_good_of(speculation: Speculation, state: State, *, tokens: int, rate: float, at: float) -> KnownGood | None:
+    """What is served, to be remembered should it pass; None for a block that is too long to be kept."""
+    block = compact(written(speculation))
+    if len(block) > _MOST_REMEMBERED:
+        return None
+    digest = hashlib.sha256(block.encode()).hexdigest()[:10]
+    of = state.rollback.good.of if state.rollback and state.rollback.good else state.speculation
+    return KnownGood(block=block, digest=digest, of=of, tokens=tokens, rate=round(rate, 2), at=at)
+
+
+def written(speculation: Speculation) -> dict[str, Any]:
+    """A speculation as a user writes it."""
+    return speculation.model_dump(mode="json", by_alias=True, exclude_none=True)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """What the pods are to run: flags, artifacts, and the speculation among them (None: plain).
+
+    tokens: K; 0 where nothing is guessed, or where the draft's own config decides it.
+    warnings: what works and the user should know. refused: what the engine would not start with, or start in vain, and
+        what this KServe would leave out.
+    """
+
+    spec: Spec
+    speculation: Speculation | None
+    tokens: int
+    served_name: str
+    args: tuple[str, ...]
+    warnings: tuple[Finding, ...]
+    refused: tuple[Finding, ...]
+    layout: Layout
+    memory: MemoryPlan
+
+
+def plan(
+    spec: Spec,
+    state: State,
+    *,
+    name: str,
+    synthetic: bool = False,
+    target: Model | None = None,
+    draft: Model | None = None,
+    kserve: KServe | None = None,
+) -> Plan:
+    """The plan for a state. Raises Invalid for a spec that cannot be said to an engine, whatever the state.
+
+    synthetic: whether acceptance may be pretended. target, draft, kserve: what is known of the models and of the
+    cluster; rules about what is not known are silent.
+
+    While the service runs plain the draft is not staged either: its volume may be what kept the pods down.
+    """
+    extra = spec.engine.args or []
+    speculation = effective_speculation(spec, state)
+    _refuse_labels(spec.pod.labels if spec.pod else None)
+    of_state = spec.model_copy(update={"speculation": speculation or spec.speculation})
+    written = of_state.model_dump(mode="json", by_alias=True, exclude_none=True)
+    layout = lay_out(written, name=name, kserve=kserve, draft=speculation is not None)
+    request = translate(written, draft_path=layout.draft or DRAFT_PATH, synthetic=synthetic, target=target, draft=draft)
+    findings = layout.findings
+    if speculation is not None or spec.speculation is None:
+        findings = (*findings, *request.findings, *check(request.case))
+    else:  # the way out of a speculation is never barred by a rule of the engine
+        request = translate(written, draft_path=DRAFT_PATH, target=target, speculate=False)
+    memory = budget(written, request)
+    served_name = spec.model.name or name
+    return Plan(
+        spec=spec,
+        speculation=speculation,
+        tokens=(request.case.speculation or {}).get("num_speculative_tokens", 0),
+        served_name=served_name,
+        warnings=tuple(each for each in findings if each.rule.severity is Severity.WARNED),
+        refused=tuple(each for each in findings if each.rule.severity is Severity.REFUSED),
+        args=arguments(within(request, memory), served_name=served_name, target_path=layout.target, extra=extra),
+        layout=layout,
+        memory=memory,
+    )
+
+
+def _refuse_labels(labels: Mapping[str, str] | None) -> None:
+    """Raises Invalid for labels of pods that are the operator's own: by these it tells pods and downloads apart."""
+    for name, value in (labels or {}).items():
+        if name.startswith(f"{names.GROUP}/"):
+            raise Invalid(f"spec.pod.labels[{name}]", value, f"labels of {names.GROUP} are the operator's own")
+
+
+def refuse(planned: Plan) -> None:
+    """Raises Invalid for the first thing that a rule refuses."""
+    for each in planned.refused:
+        raise Invalid(path_of(each.field), each.value, f"{each.message} (rule {each.rule.id})")
+
+
+def arguments(request: EngineRequest, *, served_name: str, target_path: str, extra: Sequence[str]) -> tuple[str, ...]:
+    """All flags but those of the runtime (--port), in a fixed order; `extra` are the user's own, as they are.
+
+    In the operator's own Kubernetes puts no variable: it could end a text of --speculative-config, and begin another.
+    """
+    flags = [f"--model={target_path}", f"--served-model-name={served_name}"]
+    flags += [flag_text(name, value) for name, value in request.flags.items()]
+    speculation = request.case.speculation
+    config = [] if speculation is None else [f"--speculative-config={compact(speculation)}"]
+    return (*map(_literal, flags), *extra, *map(_literal, config))
+
+
+def _literal(flag: str) -> str:
+    """A flag as Kubernetes must be given it for its container to get just that."""
+    return flag.replace("$", "$$")

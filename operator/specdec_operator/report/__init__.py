@@ -1,0 +1,1 @@
+"""From a decision to status, conditions, Events and metrics. Pure."""

@@ -1,0 +1,171 @@
+"""What one reconcile found out, and the conditions of the service that say so.
+
+By the rules of kstatus Ready sums up, and Reconciling and Stalled are there only while true.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from specdec_operator.api.conditions import ConditionType
+from specdec_operator.api.guard import Health
+from specdec_operator.api.status import Condition
+from specdec_operator.downloads.job_status import DownloadStatus
+from specdec_operator.guard.counterfactual import Advice, Fewer
+from specdec_operator.guard.judge import Judged
+from specdec_operator.guard.policy import Policy, Thresholds
+from specdec_operator.guard.state import KnownGood, Phase, State
+from specdec_operator.guard.verdict import Outcome
+from specdec_operator.observe.artifacts import ArtifactsStatus
+from specdec_operator.observe.rollout import Progress, RolloutView
+from specdec_operator.render.plan import Plan
+from specdec_operator.staging.kserve import KServe
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Findings:
+    """All that one reconcile found out.
+
+    judged: the last closed window of what is served. fewer: what fewer tokens would have done in it; advice: what it
+    speaks for. contested: what there is to be told of others who change the InferenceService; empty where nothing.
+    """
+
+    name: str
+    generation: int
+    state: State
+    policy: Policy
+    plan: Plan
+    rollout: RolloutView
+    arrival: ArtifactsStatus
+    fetches: tuple[DownloadStatus, ...]
+    kserve: KServe
+    revision: str
+    url: str | None
+    thresholds: Thresholds | None
+    judged: Judged | None
+    fewer: tuple[Fewer, ...] = ()
+    advice: Advice | None = None
+    contested: str = ""
+
+
+Wanted = tuple[str, str, str]
+"""Status, reason, message."""
+
+ABOUT_SPECULATION: Final = frozenset(
+    {ConditionType.ROLLED_BACK, ConditionType.SPECULATION_ACTIVE, ConditionType.GUARD_PASSING}
+)
+"""Conditions that begin anew with another speculation; the others are about the service."""
+NO_ROOM: Final = "no node has room for a new pod beside the old ones: these go first"
+_MOVING: Final = frozenset({Phase.ROLLING_OUT, Phase.RESPONDING, Phase.MEASURING_BASELINE})
+
+
+def wanted_conditions(found: Findings, *, speculating: bool, warning: str = "") -> dict[str, Wanted | None]:
+    """Every condition by type. None keeps what was said before, because nothing new is known."""
+    state, rollout, arrival, memory = found.state, found.rollout, found.arrival, found.plan.memory
+    said: dict[str, Wanted | None] = {ConditionType.READY: _ready(rollout)}
+    if state.phase in _MOVING or (rollout.progress is Progress.PROGRESSING and state.phase is Phase.ROLLED_BACK):
+        said[ConditionType.RECONCILING] = ("True", rollout.reason, rollout.message)
+    if stalled := _stalled(found):
+        said[ConditionType.STALLED] = stalled
+    if state.replacing is not None and state.replacing == found.revision:
+        said[ConditionType.REPLACING] = ("True", "NoRoom", NO_ROOM)
+    if found.contested:
+        said[ConditionType.CONTESTED] = ("True", "ChangedByOthers", found.contested)
+    if found.policy.held:
+        said[ConditionType.HELD] = ("True", "AsRequested", ConditionType.HELD.meaning)
+    said[ConditionType.ARTIFACTS_STAGED] = (arrival.status, arrival.reason, arrival.message)
+    if speculating:
+        said[ConditionType.ROLLED_BACK] = _rolled_back(found)
+        said[ConditionType.SPECULATION_ACTIVE] = _active(found)
+        said[ConditionType.GUARD_PASSING] = _passing(found)
+    if warning:
+        said[ConditionType.WARNED] = ("True", "EngineRules", warning)
+    if memory.fits is not None:
+        fits = ("True", "Fits", memory.reason) if memory.fits else ("False", "TooLarge", memory.reason)
+        said[ConditionType.MEMORY_FITS] = fits
+    return said
+
+
+def _ready(rollout: RolloutView) -> Wanted:
+    if rollout.serving:
+        return "True", "Serving", f"{rollout.serving} pods answer requests"
+    return "False", rollout.reason, rollout.message
+
+
+def _stalled(found: Findings) -> Wanted | None:
+    state = found.state
+    if state.phase is Phase.STALLED:
+        return "True", found.rollout.reason, found.rollout.message
+    degraded = found.plan.spec.guard.health is Health.DEGRADED
+    if degraded and state.phase is Phase.ROLLED_BACK and state.rollback is not None:
+        return "True", "RolledBack", f"{state.rollback.reason}: {state.rollback.message}"
+    return None
+
+
+def _rolled_back(found: Findings) -> Wanted:
+    state = found.state
+    if state.rollback is not None:
+        instead = f"; {_instead(found, state.rollback.good)}" if state.rollback.good else ""
+        return "True", state.rollback.reason, state.rollback.message + instead
+    if state.reduced is not None:
+        words = f"{state.reduced.tokens} tokens per step: {state.reduced.reason}: {state.reduced.message}"
+        return "False", "TokensReduced", words
+    return "False", "AsRequested", "the pods are asked to speculate as the spec says"
+
+
+def _instead(found: Findings, good: KnownGood) -> str:
+    speculation = found.plan.speculation
+    if speculation is None:
+        return "the last good speculation cannot be read any more, so there is none"
+    return f"serving {speculation.method.value} with {good.tokens} tokens, the last that was good, instead"
+
+
+def _active(found: Findings) -> Wanted | None:
+    state, evidence = found.state, found.judged.evidence if found.judged else None
+    if state.measuring:
+        return "False", "MeasuringBaseline", "the plain service is measured first"
+    if state.plain:
+        return "False", "RolledBack", "speculation is rolled back"
+    if state.phase in _MOVING or state.phase is Phase.STALLED:
+        return "Unknown", "NotMeasured", "the pods with speculation are not up yet"
+    if evidence is None or evidence.generation_tokens == 0:
+        return None
+    if evidence.draft_tokens > 0:
+        return "True", "Drafting", ConditionType.SPECULATION_ACTIVE.meaning
+    return "False", "NotDrafting", "tokens are generated, but none is drafted"
+
+
+def _passing(found: Findings) -> Wanted | None:
+    state, verdict = found.state, found.judged.verdict if found.judged else None
+    if state.plain and state.rollback is not None:
+        return "False", state.rollback.reason, state.rollback.message
+    if state.plain or state.phase in _MOVING or state.phase is Phase.STALLED:
+        return "Unknown", "NotMeasured", "the pods with speculation are not up yet"
+    if verdict is None:
+        return None
+    status = {Outcome.PASS: "True", Outcome.FAIL: "False", Outcome.INCONCLUSIVE: "Unknown"}[verdict.outcome]
+    return status, verdict.reason.value, verdict.message
+
+
+def merged(
+    wanted: Mapping[str, Wanted | None], before: tuple[Mapping[str, Any], ...], *, now: str, generation: int
+) -> list[Condition]:
+    """The conditions to write. lastTransitionTime moves only when the status does."""
+    known = {condition["type"]: condition for condition in before}
+    out = []
+    for kind, said in wanted.items():
+        old = known.get(kind)
+        kept = (old["status"], old["reason"], old["message"]) if old is not None else None
+        status, reason, message = said or kept or ("Unknown", "NotMeasured", "nothing has been measured yet")
+        same = old is not None and old["status"] == status
+        out.append(
+            Condition(
+                type=str(kind),
+                status=status,
+                reason=reason,
+                message=message,
+                last_transition_time=old["lastTransitionTime"] if old is not None and same else now,
+                observed_generation=generation,
+            )
+        )
+    return out

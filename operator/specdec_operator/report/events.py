@@ -1,0 +1,90 @@
+"""The Events of a reconcile: a transition, a new warning, what newly keeps artifacts or pods away. Pure."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from specdec_operator.api.conditions import ConditionType
+from specdec_operator.guard.state import Phase, State
+from specdec_operator.observe.artifacts import AT_WORK
+from specdec_operator.report.conditions import NO_ROOM, Findings
+from specdec_operator.report.status import SpecRefusal, warning_of, why
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Event:
+    """A Kubernetes Event to be sent once the status that it tells of is written."""
+
+    warning: bool
+    reason: str
+    message: str
+
+
+def events_of(
+    before: State | None, after: State, found: Findings, written: Mapping[str, Any], trouble: SpecRefusal | None = None
+) -> tuple[Event, ...]:
+    """What a reconcile has to say: its transition, what is newly in the way, a spec that cannot run."""
+    transition = _of_transition(before, after, found)
+    events = (*([transition] if transition else ()), *_news(found, written))
+    if trouble is None or written.get("message") == trouble.error.message:
+        return events
+    return (*events, refusal_event(trouble))
+
+
+def refusal_event(trouble: SpecRefusal) -> Event:
+    """The Event of a spec that cannot run."""
+    return _warning(trouble.error.reason, trouble.error.message)
+
+
+def _warning(reason: str, message: str) -> Event:
+    return Event(warning=True, reason=reason, message=message)
+
+
+def _news(found: Findings, written: Mapping[str, Any]) -> Iterator[Event]:
+    """Each thing to be warned of, when that is new: by the conditions that were written last."""
+    told = {each["type"]: each for each in written.get("conditions", ())}
+    warning, arrival, rollout = warning_of(found), found.arrival, found.rollout
+    if warning and warning != told.get(ConditionType.WARNED, {}).get("message"):
+        yield _warning(ConditionType.WARNED.value, warning)
+    staged = told.get(ConditionType.ARTIFACTS_STAGED, {}).get("reason")
+    if arrival.status == "False" and arrival.reason not in (staged, *AT_WORK):
+        yield _warning(f"Artifacts{arrival.reason}", arrival.message)
+    about_rollout = (ConditionType.READY, ConditionType.RECONCILING, ConditionType.STALLED)
+    if rollout.kserve_refuses and all(told.get(each, {}).get("reason") != rollout.reason for each in about_rollout):
+        yield _warning(rollout.reason, rollout.message)
+    if found.contested and ConditionType.CONTESTED not in told:
+        yield _warning(ConditionType.CONTESTED.value, found.contested)
+
+
+def _of_transition(before: State | None, after: State, found: Findings) -> Event | None:
+    """The Event of a transition; None where the phase stayed and nothing was decided."""
+    dry_run = after.dry_run
+    if dry_run is not None and (before is None or before.dry_run != dry_run):
+        message = f"{dry_run.action}, were the guard free to act: {dry_run.reason}: {dry_run.message}"
+        return _warning(f"Would{dry_run.action}", message)
+    if before is not None and after.restarts > before.restarts:
+        words = found.judged.verdict.message if found.judged else ""
+        return _warning("RestartingPod", f"{', '.join(after.restarting)}: {words}")
+    if before is not None and after.replacing != before.replacing and after.replacing is not None:
+        return _warning(ConditionType.REPLACING.value, NO_ROOM)
+    if before is not None and before.phase is after.phase and before.subject == after.subject:
+        return None
+    return _entered(after, found)
+
+
+def _entered(after: State, found: Findings) -> Event:
+    reason, message = why(found, {})
+    match after.phase:
+        case Phase.RESPONDING if after.reduced is not None:
+            return _warning(
+                "ReducingTokens", f"{after.reduced.tokens} tokens per step from now on: {reason}: {message}"
+            )
+        case Phase.RESPONDING:
+            to = after.rollback.to.value if after.rollback else ""
+            return _warning("RollingBack", f"to {to}: {reason}: {message}")
+        case Phase.ROLLED_BACK:
+            return Event(warning=False, reason="RolledBack", message=f"serving without speculation: {message}")
+        case Phase.STALLED:
+            return _warning("Stalled", f"{reason}: {message}")
+        case Phase.ROLLING_OUT | Phase.WARMING_UP | Phase.WATCHING | Phase.SERVING | Phase.MEASURING_BASELINE:
+            return Event(warning=False, reason=after.phase.value, message=message)

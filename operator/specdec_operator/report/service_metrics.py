@@ -1,0 +1,141 @@
+"""The metrics of each service. What is no longer true is taken away, not left at its last value; so is a deleted one.
+
+A service is kept as a few numbers, and its series are made when the page is asked for: a Gauge for each of them took
+fifty kilobytes a service. Every label value but namespace and name is a word of an enumeration, or a position below
+MOST_POSITIONS: a service has at most MOST_SERIES series, whatever happens to it, and nothing needs to be escaped.
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import fields, replace
+from functools import cached_property, lru_cache
+from operator import itemgetter
+from typing import Final
+
+from prometheus_client import REGISTRY
+from prometheus_client.metrics_core import Metric
+from prometheus_client.registry import Collector
+from prometheus_client.samples import Sample
+from prometheus_client.utils import floatToGoString
+
+from specdec_operator.guard.state import Phase
+from specdec_operator.names import Key
+from specdec_operator.report.conditions import Findings
+from specdec_operator.report.service_numbers import (
+    MOST_POSITIONS,
+    NOTHING,
+    ServiceMetrics,
+    StateMetrics,
+    WindowMetrics,
+    numbers,
+    service_metrics,
+)
+
+_OF_STANDING: Final = len(fields(StateMetrics)) - 1 + len(Phase)
+_OF_WINDOW: Final = len(fields(WindowMetrics)) - 1 + MOST_POSITIONS
+MOST_SERIES: Final = 2 + _OF_STANDING + _OF_WINDOW
+"""One a field, but for the phase and the positions; two more say whether it is stalled and when it was proved."""
+_SERVICE: Final = ("namespace", "name")
+Series = tuple[Key, tuple[str, ...], float]
+"""A service, its further labels, the value."""
+
+
+class Family(Metric):
+    """One gauge of all services. Its text is written in one pass: a Sample for each series took seven times as long."""
+
+    def __init__(self, name: str, meaning: str, series: Iterable[Series], labels: tuple[str, ...] = ()) -> None:
+        self.name, self.documentation, self.type, self.unit = f"specdec_{name}", meaning, "gauge", ""
+        self._labels = (*_SERVICE, *labels)
+        self._series = list(series)
+
+    @cached_property
+    def samples(self) -> list[Sample]:  # type: ignore[override] # made when asked for
+        """The series as objects, for who asks the registry for one."""
+        return [
+            Sample(self.name, dict(zip(self._labels, (*key, *labels), strict=True)), float(value))
+            for key, labels, value in self._series
+        ]
+
+    def text(self) -> str:
+        """As Prometheus reads it, with the labels by their names, as its client library writes them."""
+        order = sorted(range(len(self._labels)), key=self._labels.__getitem__)
+        labels = ",".join(f'{self._labels[each]}="%s"' for each in order)
+        line = f"{self.name}{{{labels}}} %s\n"
+        pick = itemgetter(*order, len(order))
+        texts = [line % pick((*key, *more, _number(value))) for key, more, value in self._series]
+        return f"# HELP {self.name} {self.documentation}\n# TYPE {self.name} gauge\n{''.join(texts)}"
+
+
+class ServiceCollector(Collector):
+    """Every service that is shown."""
+
+    def __init__(self) -> None:
+        self.shown: dict[Key, ServiceMetrics] = {}
+
+    def collect(self) -> Iterator[Family]:
+        """One family after the other, as the registry asks for them, from a thread of its own."""
+        shown = dict(self.shown)
+        stalled = "1 while the user must act: condition Stalled."
+        proved = "When a window closed last that proved something."
+        yield Family("stalled", stalled, ((key, (), each.stalled) for key, each in shown.items()))
+        yield Family("evidence_timestamp_seconds", proved, _some((key, each.evidence) for key, each in shown.items()))
+        yield from _about_states([(key, each.standing) for key, each in shown.items() if each.standing])
+        yield from _about_windows([(key, each.window) for key, each in shown.items() if each.window])
+
+
+_FLEET: Final = ServiceCollector()
+
+
+def observe(key: Key, found: Findings, *, silent: int, stalled: bool) -> None:
+    """Shows what one reconcile found. stalled: whether the present spec cannot be followed."""
+    _FLEET.shown[key] = service_metrics(_FLEET.shown.get(key, NOTHING), found, silent=silent, stalled=stalled)
+
+
+def silent(key: Key, pods: int) -> None:
+    """Shows how many pods did not answer at a look between two reconciles that tell more."""
+    shown = _FLEET.shown.get(key)
+    if shown is not None and shown.standing is not None and shown.standing.pods_without_metrics != pods:
+        _FLEET.shown[key] = replace(shown, standing=replace(shown.standing, pods_without_metrics=pods))
+
+
+def refuse(key: Key) -> None:
+    """Shows that the user must act and that no evidence is taken meanwhile."""
+    before = _FLEET.shown.get(key, NOTHING)
+    _FLEET.shown[key] = replace(before, stalled=True, window=None, evidence=None)
+
+
+def forget(key: Key) -> None:
+    """Removes the series of a deleted service."""
+    _FLEET.shown.pop(key, None)
+
+
+def _about_states(states: list[tuple[Key, StateMetrics]]) -> Iterator[Family]:
+    for name, meaning in numbers(StateMetrics).items():
+        yield Family(name, meaning, _some((key, getattr(state, name)) for key, state in states))
+    why, info = "1 while something else is served than asked for.", "1, with what is asked for as labels."
+    rolled_back = ((key, state.rolled_back, 1.0) for key, state in states if state.rolled_back)
+    yield Family("rolled_back", why, rolled_back, ("reason", "to"))
+    services = ((key, state.service_info, 1.0) for key, state in states)
+    yield Family("service_info", info, services, ("method", "accelerator", "mode"))
+    phases = ((key, (each.value,), each is state.phase) for key, state in states for each in Phase)
+    yield Family("phase", "1 for the guard's present phase, 0 for the others.", phases, ("phase",))
+
+
+def _about_windows(windows: list[tuple[Key, WindowMetrics]]) -> Iterator[Family]:
+    for name, meaning in numbers(WindowMetrics).items():
+        yield Family(name, meaning, _some((key, getattr(window, name)) for key, window in windows))
+    verdicts = ((key, window.verdict, 1.0) for key, window in windows if window.verdict)
+    yield Family("verdict", "1 for the verdict on that window.", verdicts, ("outcome", "reason"))
+    rates = ((key, (str(at),), rate) for key, window in windows for at, rate in enumerate(window.positions))
+    yield Family("position_acceptance_rate", "Accepted share of a draft position.", rates, ("position",))
+
+
+def _some(values: Iterable[tuple[Key, float | None]]) -> Iterator[Series]:
+    return ((key, (), value) for key, value in values if value is not None)
+
+
+@lru_cache(maxsize=1_000)
+def _number(value: float) -> str:
+    return str(floatToGoString(value))  # type: ignore[no-untyped-call]
+
+
+REGISTRY.register(_FLEET)

@@ -1,0 +1,145 @@
+"""The guard's state as it is kept in status.guard, and back. Times are whole seconds in UTC."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import asdict, replace
+from datetime import UTC, datetime
+from typing import Any, Final, TypeVar
+
+from pydantic import BaseModel, ValidationError
+
+from specdec_operator.api import guard_status as api
+from specdec_operator.guard.baseline import Plain
+from specdec_operator.guard.state import DryRunAction, KnownGood, Phase, Reduction, Rollback, State
+from specdec_operator.guard.statistics import RatioSums, TokenTime
+
+_Kept = TypeVar("_Kept", Reduction, DryRunAction, KnownGood)
+_ALIKE: Final = (
+    *("revision", "wanted", "replacing", "failures", "measuring", "attempted", "rollbacks", "retries", "restarts"),
+    *("handled_retry", "handled_rollback"),
+)
+"""Fields of the state that are kept under their own names as they are."""
+
+
+def to_time(at: float) -> str:
+    """RFC 3339 text of epoch seconds."""
+    return datetime.fromtimestamp(math.floor(at), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def from_time(text: str) -> float:
+    """Epoch seconds of an RFC 3339 text."""
+    return datetime.fromisoformat(text).timestamp()
+
+
+def decode_state(status: Mapping[str, Any], now: float = math.inf) -> State | None:
+    """The state that an earlier process left behind; None where there is none that can be read.
+
+    No moment of it is later than now: what waits for a time that a clock showed by mistake would stand still.
+    """
+    try:
+        return _not_after(_state(api.GuardStatus.model_validate(status["guard"])), now)
+    except (KeyError, ValueError, ValidationError):
+        return None
+
+
+def _not_after(state: State, now: float) -> State:
+    kept, reduced = state.rollback, state.reduced
+    return replace(
+        state,
+        since=min(state.since, now),
+        wanted_since=min(state.wanted_since, now),
+        judged=min(state.judged, now),
+        rollback=kept and replace(kept, at=min(kept.at, now)),
+        reduced=reduced and replace(reduced, at=min(reduced.at, now)),
+    )
+
+
+def _state(kept: api.GuardStatus) -> State:
+    return State(
+        phase=Phase(kept.state),
+        since=from_time(kept.since),
+        speculation=kept.speculation or "",
+        service=kept.service or "",
+        wanted_since=_from(kept.wanted_since),
+        blamed=tuple(kept.blamed or ()),
+        judged=_from(kept.judged),
+        rollback=_rollback(kept.rollback) if kept.rollback else None,
+        reduced=_read(Reduction, kept.reduced) if kept.reduced else None,
+        dry_run=_read(DryRunAction, kept.would) if kept.would else None,
+        restarting=tuple(kept.restarting or ()),
+        last_good=tuple(_read(KnownGood, each) for each in kept.last_good or ()),
+        baseline=tuple(Plain(load=each.load, token_time=_token_time(each)) for each in kept.baseline or ()),
+        **{name: getattr(kept, name) for name in _ALIKE},
+    )
+
+
+def without_progress(state: State) -> State:
+    """The state without what grows by itself: a difference here is worth a write at once."""
+    failures = 0 if state.dry_run else state.failures  # what would be done is told: they count round and round
+    plain = tuple(Plain(load=each.load, token_time=TokenTime()) for each in state.baseline)
+    return replace(state, judged=0.0, failures=failures, baseline=plain)
+
+
+def encode_state(state: State) -> dict[str, Any]:
+    """The fields of status.guard that hold the state."""
+    return {
+        "state": state.phase.value,
+        "since": to_time(state.since),
+        "speculation": state.speculation,
+        "service": state.service or None,
+        "wanted_since": to_time(state.wanted_since) if state.wanted else None,
+        "blamed": list(state.blamed) or None,
+        "judged": to_time(state.judged) if state.judged else None,
+        "rollback": _written_rollback(state.rollback),
+        "reduced": _written(state.reduced),
+        "would": _written(state.dry_run),
+        "restarting": list(state.restarting) or None,
+        "last_good": [_written(each) for each in state.last_good] or None,
+        "baseline": [_written_plain(each) for each in state.baseline] or None,
+        **{name: getattr(state, name) for name in _ALIKE},
+    }
+
+
+def _from(text: str | None) -> float:
+    return from_time(text) if text else 0.0
+
+
+def _read(kind: type[_Kept], kept: BaseModel) -> _Kept:
+    """A decision as it was kept; both sides have the same fields, but for the time."""
+    fields = kept.model_dump()
+    return kind(**(fields | {"at": from_time(fields["at"])}))
+
+
+def _written(value: Reduction | DryRunAction | KnownGood | None) -> dict[str, Any] | None:
+    return None if value is None else asdict(value) | {"at": to_time(value.at)}
+
+
+def _rollback(kept: api.Rollback) -> Rollback:
+    good = _read(KnownGood, kept.good) if kept.good else None
+    return Rollback(reason=kept.reason, message=kept.message, at=from_time(kept.at), good=good)
+
+
+def _written_rollback(rollback: Rollback | None) -> dict[str, Any] | None:
+    if rollback is None:
+        return None
+    at, good = to_time(rollback.at), _written(rollback.good)
+    return asdict(rollback) | {"at": at, "to": rollback.to.value, "good": good}
+
+
+def _token_time(kept: api.PlainSpeed) -> TokenTime:
+    total, of, total_total, total_of, of_of, tokens, seconds = kept.sums
+    times = RatioSums(blocks=kept.blocks, total=total, of=of, total_total=total_total, total_of=total_of, of_of=of_of)
+    return TokenTime(times=times, tokens=tokens, seconds=seconds)
+
+
+def _written_plain(plain: Plain) -> api.PlainSpeed:
+    seen, times = plain.token_time, plain.token_time.times
+    return api.PlainSpeed(
+        load=plain.load,
+        time_per_output_token_ms=round(1000 * (times.mean or 0.0), 3),
+        error_ms=None if times.error is None else round(1000 * times.error, 4),
+        tokens_per_second=round(seen.tokens / seen.seconds, 1) if seen.seconds else 0.0,
+        requests=round(times.of),
+        blocks=times.blocks,
+        sums=[times.total, times.of, times.total_total, times.total_of, times.of_of, seen.tokens, seen.seconds],
+    )

@@ -1,0 +1,212 @@
+"""The status of a service: of one that is followed, and of one whose spec cannot be. Pure."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from specdec_operator.api import status as api
+from specdec_operator.api.conditions import ConditionType
+from specdec_operator.downloads.job_status import DownloadStatus
+from specdec_operator.engine.memory.plan import MemoryPlan
+from specdec_operator.engine.translate import path_of
+from specdec_operator.errors import Invalid
+from specdec_operator.guard.state import Phase
+from specdec_operator.names import KSERVE_GROUP
+from specdec_operator.report.conditions import ABOUT_SPECULATION, Findings, Wanted, merged, wanted_conditions
+from specdec_operator.report.guard_status import acceptance_of, guard_status_of, performance_of
+from specdec_operator.report.state_codec import to_time
+from specdec_operator.staging.kserve import shown
+
+_MOST_HISTORY: Final = 10
+_HISTORY_WORDS: Final = 200
+_WARNING_WORDS: Final = 1000
+
+
+def status_of(found: Findings, before: Mapping[str, Any], now: float) -> dict[str, Any]:
+    """The status to write. What this reconcile has not measured is kept from the status before."""
+    state, stamp, version = found.state, to_time(now), found.kserve.version
+    asked = found.plan.spec.speculation is not None
+    same_subject = before.get("guard", {}).get("speculation") == state.speculation
+    wanted = wanted_conditions(found, speculating=asked, warning=warning_of(found))
+    old = tuple(c for c in before.get("conditions", ()) if same_subject or c["type"] not in ABOUT_SPECULATION)
+    kept = before if same_subject else {}
+    reason, message = why(found, kept)
+    status = api.Status(
+        observed_generation=found.generation,
+        phase=state.phase.value,
+        reason=reason,
+        message=message,
+        conditions=merged(wanted, old, now=stamp, generation=found.generation),
+        serving=_serving(found),
+        acceptance=acceptance_of(found, kept),
+        performance=performance_of(found, kept),
+        memory=_memory(found.plan.memory),
+        kserve=api.KServeStatus(version=version and shown(version), seen=found.kserve.seen),
+        artifacts=[_artifact(each) for each in found.fetches] or None,
+        guard=guard_status_of(found, kept),
+        history=_history(found, before, stamp),
+    )
+    return status.model_dump(by_alias=True, exclude_none=True)
+
+
+def why(found: Findings, before: Mapping[str, Any]) -> tuple[str, str]:
+    """Why the service is in its phase: the decision, or else the newest verdict, or else the rollout."""
+    state, rollout = found.state, found.rollout
+    decision = state.rollback or state.reduced
+    if decision is not None and state.phase in (Phase.RESPONDING, Phase.ROLLED_BACK):
+        return decision.reason, decision.message
+    if state.phase in (Phase.WATCHING, Phase.WARMING_UP) and found.judged is not None:
+        return found.judged.verdict.reason.value, found.judged.verdict.message
+    if state.phase is Phase.WATCHING and before.get("phase") == Phase.WATCHING:
+        return before["reason"], before["message"]  # a restarted operator has no verdict yet
+    if state.phase is Phase.MEASURING_BASELINE and state.revision == found.revision:
+        return "MeasuringBaseline", "the service runs plain, so that its speed is known before speculation begins"
+    return rollout.reason, rollout.message
+
+
+def _serving(found: Findings) -> api.Serving:
+    speculation = found.plan.speculation
+    return api.Serving(
+        speculating=speculation is not None,
+        method=speculation.method.value if speculation else "none",
+        tokens=found.plan.tokens,
+        revision=found.revision,
+        inference_service=f"inferenceservices.{KSERVE_GROUP}/{found.name}",
+        url=found.url,
+    )
+
+
+def _memory(plan: MemoryPlan) -> api.MemoryStatus | None:
+    """Nothing where nothing is planned: the engine's own default stands, and a sentence about it is no news."""
+    if plan.fits is None and plan.lowered_by <= 0:
+        return None
+    return api.MemoryStatus(
+        utilization=plan.utilization,
+        lowered_by=round(plan.lowered_by, 4),
+        because=plan.because,
+        draft_weights=plan.draft_weights,
+        kv_price=plan.kv_price,
+        kv_tokens_predicted=plan.kv_tokens,
+    )
+
+
+def _artifact(fetch: DownloadStatus) -> api.Artifact:
+    progress = fetch.progress
+    return api.Artifact(
+        name=fetch.download.name,
+        uri=fetch.download.uri,
+        folder=fetch.download.key,
+        state=fetch.view.stand.value,
+        attempt=fetch.view.attempt,
+        bytes=progress.bytes if progress else None,
+    )
+
+
+def _history(found: Findings, before: Mapping[str, Any], stamp: str) -> list[api.HistoryEntry]:
+    entries = [api.HistoryEntry.model_validate(each) for each in before.get("history", ())]
+    phase = found.state.phase.value
+    if entries and entries[0].state == phase and before.get("guard", {}).get("since", "") >= to_time(found.state.since):
+        return entries
+    reason, message = why(found, before)
+    rate = found.judged.evidence.acceptance_rate if found.judged else None
+    newest = api.HistoryEntry(
+        at=stamp,
+        state=phase,
+        reason=reason,
+        message=message[:_HISTORY_WORDS],
+        rate=None if rate is None else round(rate, 2),
+    )
+    return [newest, *entries][:_MOST_HISTORY]
+
+
+def warning_of(found: Findings) -> str:
+    """What the engine's rules warn of, in one line; empty where they do not."""
+    said = [f"{path_of(each.field)}: {each.message} ({each.rule.id})" for each in found.plan.warnings]
+    return "; ".join(said)[:_WARNING_WORDS]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SpecRefusal:
+    """A generation of the spec that cannot run, and why."""
+
+    error: Invalid
+    generation: int
+
+
+def refused_status(before: Mapping[str, Any], trouble: SpecRefusal, *, now: float) -> dict[str, Any]:
+    """The status before, with Stalled=True and the refusal's words. Pods that run already keep answering."""
+    error, generation = trouble.error, trouble.generation
+    old = tuple(before.get("conditions", ()))
+    moving = (ConditionType.STALLED, ConditionType.RECONCILING)
+    kept: dict[str, Wanted | None] = {each["type"]: None for each in old if each["type"] not in moving}
+    wanted = {ConditionType.READY: None, **kept, ConditionType.STALLED: ("True", error.reason, error.message)}
+    conditions = merged(wanted, old, now=to_time(now), generation=generation)
+    return {
+        **before,
+        "observedGeneration": generation,
+        "phase": Phase.STALLED.value,
+        "reason": error.reason,
+        "message": error.message,
+        "conditions": [condition.model_dump(by_alias=True, exclude_none=True) for condition in conditions],
+    }
+
+
+_RATE_STEP: Final = 0.02
+_SPEED_STEP: Final = 0.05
+_RATE_EVERY: Final = 60.0
+_PROGRESS_EVERY: Final = 15.0
+_LEARNT_EVERY: Final = 600.0
+_GROWING: Final = frozenset(
+    {"message", "judged", "baseline", "fewerTokens", "recommendation", "nextRetry", "wantedSince"}
+)
+"""Parts of status.guard that move with every window."""
+
+
+def is_significant(status: Mapping[str, Any], written: Mapping[str, Any] | None, *, since_written: float) -> bool:
+    """Whether a decision moved, or a number did and the last write is old enough."""
+    if written is None or _decisions(status) != _decisions(written):
+        return True
+    if since_written >= _PROGRESS_EVERY and status.get("artifacts") != written.get("artifacts"):
+        return True
+    if since_written >= _LEARNT_EVERY and _learnt(status) != _learnt(written):
+        return True
+    return since_written >= _RATE_EVERY and _moved(status, written)
+
+
+def _moved(status: Mapping[str, Any], written: Mapping[str, Any]) -> bool:
+    if abs(_number(status, "acceptance", "rate") - _number(written, "acceptance", "rate")) > _RATE_STEP:
+        return True
+    if _advised(status) != _advised(written):
+        return True
+    speed, old = (_number(each, "performance", "timePerOutputTokenMs") for each in (status, written))
+    return abs(speed - old) > _SPEED_STEP * max(speed, old)
+
+
+def _number(status: Mapping[str, Any], part: str, name: str) -> float:
+    return float(status.get(part, {}).get(name, 0.0))
+
+
+def _advised(status: Mapping[str, Any]) -> Any:
+    return status.get("guard", {}).get("recommendation", {}).get("tokens")
+
+
+def _learnt(status: Mapping[str, Any]) -> Any:
+    return status.get("guard", {}).get("baseline")
+
+
+def _decisions(status: Mapping[str, Any]) -> dict[str, Any]:
+    """A status without the numbers that move all the time."""
+    written = status.get("guard", {})
+    growing = _GROWING | {"failures"} if written.get("would") else _GROWING
+    guard = {key: value for key, value in written.items() if key not in growing}
+    conditions = [(c["type"], c["status"], c["reason"]) for c in status.get("conditions", ())]
+    fixed = {key: status.get(key) for key in ("observedGeneration", "phase", "reason", "serving", "memory", "kserve")}
+    artifacts = [(each["name"], each["folder"], each["state"], each["attempt"]) for each in status.get("artifacts", ())]
+    return {
+        **fixed,
+        "artifacts": artifacts,
+        "guard": guard,
+        "loads": [each["load"] for each in _learnt(status) or ()],
+        "conditions": conditions,
+        "measured": ("acceptance" in status, "performance" in status),
+    }

@@ -1,0 +1,1 @@
+"""The pods' counters: read from the pods or from Prometheus."""

@@ -1,0 +1,97 @@
+"""Reads /metrics of pods. What they send is not trusted: see BoundedReader."""
+
+import asyncio
+import logging
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any, Final
+
+import aiohttp
+
+from specdec_operator import metrics
+from specdec_operator.guard.counters import Counters, Unread, read_counters
+
+_LOG = logging.getLogger(__name__)
+_MOST_BYTES: Final = 2 * 1024 * 1024
+_MOST_WORDS: Final = 200
+"""Characters of an error that are passed on: it may hold what the pod sent, and the status is kept small."""
+FAILURES: Final = (aiohttp.ClientError, TimeoutError, ValueError, OSError)
+"""What a read raises."""
+
+
+class BoundedReader:
+    """Asks servers that others chose: bounded in number, time and size; without redirects, cookies and secrets.
+
+    Nothing is unpacked, so a small answer stays small. timeout: in seconds. limit: reads at once.
+    """
+
+    def __init__(
+        self, *, timeout: float, limit: int, connector: Callable[[], aiohttp.TCPConnector] = aiohttp.TCPConnector
+    ) -> None:
+        self.places = asyncio.Semaphore(limit)
+        self.timeout = timeout
+        self._connector = connector
+        self._session: aiohttp.ClientSession | None = None
+
+    async def close(self) -> None:
+        """Closes the connections."""
+        if self._session is not None:
+            await self._session.close()
+
+    async def body(self, method: str, url: str, **more: Any) -> bytes:
+        """An answer. Raises one of FAILURES: ValueError for another status than 200 and for more than 2 MiB."""
+        if self._session is None:
+            self._session = aiohttp.ClientSession(
+                connector=self._connector(),
+                timeout=aiohttp.ClientTimeout(total=self.timeout),
+                headers={"Accept-Encoding": "identity"},
+                auto_decompress=False,
+                cookie_jar=aiohttp.DummyCookieJar(),
+            )
+        body = bytearray()
+        async with self._session.request(method, url, allow_redirects=False, **more) as response:
+            if response.status != 200:
+                raise ValueError(f"HTTP {response.status}")
+            async for chunk in response.content.iter_any():
+                body += chunk
+                if len(body) > _MOST_BYTES:
+                    raise ValueError(f"more than {_MOST_BYTES} bytes")
+        return bytes(body)
+
+
+class PodMetrics(BoundedReader):
+    """Reads counters of many pods at once."""
+
+    def __init__(self, *, timeout: float, limit: int) -> None:
+        # A connection that is kept open would keep a pod on its way out waiting for its client.
+        # A pod has one address, so there is none to be tried beside it.
+        connector = partial(aiohttp.TCPConnector, force_close=True, limit=0, happy_eyeballs_delay=None)
+        super().__init__(timeout=timeout, limit=limit, connector=connector)
+
+    async def read(self, urls: Mapping[str, str]) -> dict[str, Counters | Unread]:
+        """The counters of each pod by name; Unread for a pod that did not answer in time, or not with metrics."""
+        readings = await asyncio.gather(*(self._read_one(pod, url) for pod, url in urls.items()))
+        return dict(zip(urls, readings, strict=True))
+
+    async def _read_one(self, pod: str, url: str) -> Counters | Unread:
+        try:
+            async with self.places:
+                counters = read_counters((await self.body("GET", url)).decode())
+        except FAILURES as error:
+            _LOG.debug("no metrics from pod=%s url=%s: %r", pod, url, error)
+            kind = metrics.failure_of(error)
+            metrics.read(metrics.Source.POD, kind)
+            return Unread(f"pod {pod}, {url}: {self._words(kind, error)}")
+        metrics.read(metrics.Source.POD)
+        return counters
+
+    def _words(self, kind: metrics.Failure, error: Exception) -> str:
+        message = str(error)[:_MOST_WORDS]
+        match kind:
+            case metrics.Failure.TIMEOUT:
+                within = f"no answer within {self.timeout:g} s"
+                return f"{within}; a NetworkPolicy that does not let the operator in does this"
+            case metrics.Failure.CONNECTION:
+                return f"{message}; the engine does not listen there, or a NetworkPolicy or a mesh refuses the operator"
+            case metrics.Failure.UNREADABLE:
+                return f"this is no page of an engine's metrics: {message}"

@@ -1,0 +1,95 @@
+"""Where the counters of a service are read: from its pods, or from the Prometheus server that its guard names.
+
+Whoever may write the status of a pod chooses its address, so not every address is asked.
+"""
+
+import ipaddress
+from collections.abc import Callable, Mapping
+from typing import Final
+from urllib.parse import urlsplit
+
+from specdec_operator.api.guard import Guard
+from specdec_operator.errors import Invalid, Unavailable
+from specdec_operator.guard.counters import Counters, Unread
+from specdec_operator.observe.pods import ENGINE_PORT
+from specdec_operator.scrape.pods import PodMetrics
+from specdec_operator.scrape.prometheus import PrometheusReader, allowed
+
+_OLDEST: Final = 2.0
+"""Intervals: a sample that is older says nothing about now. A server that scrapes as often is one scrape behind."""
+
+
+def is_local(url: str) -> bool:
+    """Whether a server is on this machine: a cluster whose API server is has its pods here, perhaps on loopback."""
+    host = urlsplit(url).hostname or ""
+    try:
+        return host == "localhost" or _plain(host).is_loopback
+    except ValueError:
+        return False
+
+
+def refuse_address(address: str, *, local: bool) -> None:
+    """Raises Unavailable for what is no address of a pod: of the operator's own host or link, of many, of none.
+
+    Link-local ones are those at which clouds tell a machine its credentials. local: whether the cluster is on this
+    machine, where pods may be on loopback.
+    """
+    try:
+        parsed = _plain(address)
+    except ValueError as error:
+        raise Unavailable("NoAddress", f"{address!r} is no address") from error
+    if parsed.is_loopback and local:
+        return
+    if parsed.is_loopback or parsed.is_link_local or parsed.is_multicast or parsed.is_unspecified:
+        raise Unavailable("NoAddress", f"{address} is no address that a pod can have; it is not asked")
+
+
+def _plain(address: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address:
+    """The address; of an IPv4 address in an IPv6 one, the former. Raises ValueError."""
+    parsed = ipaddress.ip_address(address)
+    return getattr(parsed, "ipv4_mapped", None) or parsed
+
+
+class MetricsSource:
+    """Reads by `guard.source`. clock: tells epoch seconds. local: whether pods may be on loopback."""
+
+    def __init__(
+        self, pods: PodMetrics, prometheus: PrometheusReader, *, clock: Callable[[], float], local: bool = False
+    ) -> None:
+        self._pods = pods
+        self._prometheus = prometheus
+        self._clock = clock
+        self._local = local
+
+    async def read(self, guard: Guard, pods: Mapping[str, str], *, namespace: str) -> dict[str, Counters | Unread]:
+        """The counters of each pod by name; Unread for a pod of which nothing new is known."""
+        if guard.source is None:
+            return await self._read_pods(pods)
+        since = self._clock() - _OLDEST * guard.interval
+        server = guard.source.prometheus
+        readings = await self._prometheus.read(server, namespace, pods, since=since)
+        seconds = f"{_OLDEST * guard.interval:g} s"
+        stale = f"{server.url} has no sample of it of the last {seconds}; it must scrape the engines"
+        return {pod: reading or Unread(f"pod {pod}: {stale}") for pod, reading in readings.items()}
+
+    async def _read_pods(self, pods: Mapping[str, str]) -> dict[str, Counters | Unread]:
+        pages, refused = {}, {}
+        for pod, address in pods.items():
+            try:
+                refuse_address(address, local=self._local)
+                pages[pod] = _page(address)
+            except Unavailable as error:
+                refused[pod] = Unread(f"pod {pod}: {error.message}")
+        return {**await self._pods.read(pages), **refused}
+
+
+def _page(address: str) -> str:
+    """Where a pod shows its metrics, by its address."""
+    host = f"[{address}]" if ":" in address else address
+    return f"http://{host}:{ENGINE_PORT}/metrics"
+
+
+def refuse_source(guard: Guard, urls: tuple[str, ...]) -> None:
+    """Raises Invalid for a server that this operator may not ask. urls: those that it may; all where empty."""
+    if guard.source is not None and (objection := allowed(guard.source.prometheus.url, urls)):
+        raise Invalid("spec.guard.source.prometheus.url", guard.source.prometheus.url, objection)

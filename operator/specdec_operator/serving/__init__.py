@@ -1,1 +1,0 @@
-"""From a plan to manifests, and from Deployment and pods to what a rollout looks like. Pure."""

@@ -1,0 +1,1 @@
+"""The API server's own checks without an API server: schema, CEL, documents."""

@@ -1,0 +1,25 @@
+"""vLLM's counters by their names in /metrics, and how to find one in its text."""
+
+from __future__ import annotations
+
+from typing import Final
+
+DRAFTS: Final = "vllm:spec_decode_num_drafts_total"
+DRAFT_TOKENS: Final = "vllm:spec_decode_num_draft_tokens_total"
+ACCEPTED: Final = "vllm:spec_decode_num_accepted_tokens_total"
+ACCEPTED_PER_POSITION: Final = "vllm:spec_decode_num_accepted_tokens_per_pos_total"
+GENERATED: Final = "vllm:generation_tokens_total"
+TIMES: Final = "vllm:request_time_per_output_token_seconds_sum"
+REQUESTS: Final = "vllm:request_time_per_output_token_seconds_count"
+RUNNING: Final = "vllm:num_requests_running"
+WAITING: Final = "vllm:num_requests_waiting"
+
+
+def total(text: str, family: str) -> float | None:
+    """Return the sum of all series of a family, or None where the family is absent."""
+    values = [
+        float(line.rsplit(" ", 1)[1])
+        for line in text.splitlines()
+        if line.startswith(family) and line[len(family) : len(family) + 1] in {"{", " "}
+    ]
+    return sum(values) if values else None

@@ -1,0 +1,87 @@
+"""When speculation is the wrong lever, whatever the method."""
+
+import re
+from typing import Any
+
+import pytest
+
+from specdec_operator.advice.catalogue import Band, Load
+from specdec_operator.advice.estimate import under
+from specdec_operator.advice.request import Request, Use
+from specdec_operator.advice.unsuitable import unsuitable
+
+_SMALL = {"hidden_size": 1024, "num_hidden_layers": 28, "num_attention_heads": 16, "vocab_size": 151936}
+_LARGE = {"hidden_size": 4096, "num_hidden_layers": 36, "num_attention_heads": 32, "vocab_size": 151936}
+_REWARD = {"architectures": ["Qwen2ForRewardModel"], "model_type": "qwen2"}
+_ENCODER = {"architectures": ["BertModel"], "model_type": "bert"}
+_CLASSIFIER = {"architectures": ["LlamaForSequenceClassification"], "model_type": "llama"}
+
+
+def _said(**given: Any) -> str:
+    return "; ".join(each.says for each in unsuitable(Request(name="asked", **given)))
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"config": _ENCODER}, "BertModel writes no text"),
+        ({"config": _CLASSIFIER}, "LlamaForSequenceClassification writes no text"),
+        ({"config": _REWARD}, "Qwen2ForRewardModel writes no text"),
+        ({"answer_tokens": 1}, "answers of 1 tokens end before a guess can pay"),
+        ({"answer_tokens": 8}, "answers of 8 tokens"),
+        ({"prompt_tokens": 20_000, "answer_tokens": 200}, "20000 prompt tokens for 200 of answer"),
+        ({"config": _SMALL}, "million parameters"),
+        ({"uses": frozenset({Use.MIN_P, Use.LOGIT_BIAS})}, "clients send logit_bias and min_p: .* HTTP 400"),
+        ({"uses": frozenset({Use.MIN_P}), "version": "0.13.0"}, "ignores them without a word"),
+        ({"uses": frozenset({Use.MIN_TOKENS}), "version": "0.15.1"}, "clients send min_tokens"),
+        ({"uses": frozenset({Use.LOGITS_PROCESSORS})}, "does not start with both"),
+        ({"uses": frozenset({Use.STRUCTURED_OUTPUT})}, "most answers follow a grammar"),
+    ],
+)
+def test_what_speaks_against_speculation(given: dict[str, Any], said: str) -> None:
+    """Each with the words that the user reads."""
+    assert re.search(said, _said(**given)), _said(**given)
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {},
+        {"config": {}},
+        {"config": _LARGE},
+        {"config": _SMALL, "accelerator": "cpu"},
+        {"answer_tokens": 9},
+        {"prompt_tokens": 20_000},
+        {"prompt_tokens": 19_999, "answer_tokens": 200},
+        {"uses": frozenset({Use.MIN_TOKENS})},
+        {"uses": frozenset({Use.MIN_TOKENS}), "version": "0.13.0"},
+        {"config": {"architectures": "nonsense", "model_type": 7}},
+    ],
+)
+def test_what_does_not(given: dict[str, Any]) -> None:
+    """The other side of each boundary; what is not known is no objection."""
+    assert _said(**given) == ""
+
+
+@pytest.mark.parametrize(
+    ("load", "low", "high"),
+    [(Load.FEW, 1.2, 3.0), (Load.SOME, 1.1, 2.0), (Load.MANY, 0.7, 1.5)],
+)
+def test_gains_shrink_with_the_load(load: Load, low: float, high: float) -> None:
+    """By half, then by three quarters."""
+    found = under(load, Band(1.2, 3.0))
+    assert (found.low, found.high) == (pytest.approx(low), pytest.approx(high))
+
+
+def test_losses_do_not_shrink() -> None:
+    """What is slower alone is slower in company."""
+    assert under(Load.SOME, Band(0.8, 1.2)).low == 0.8
+    assert under(Load.MANY, Band(0.6, 1.2)).low == 0.6
+
+
+@pytest.mark.parametrize(
+    ("concurrency", "load"), [(1, Load.FEW), (8, Load.FEW), (9, Load.SOME), (31, Load.SOME), (32, Load.MANY)]
+)
+def test_loads_by_the_number_of_requests(concurrency: int, load: Load) -> None:
+    """Where one load ends and the next begins."""
+    assert Request(name="asked", concurrency=concurrency).load is load

@@ -1,0 +1,154 @@
+"""What is said of each method: complete, sourced, and the same as what the rest of the operator holds true."""
+
+import json
+import pathlib
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from specdec_operator import names
+from specdec_operator.advice.catalogue import (
+    METHODS,
+    Fact,
+    Load,
+    MethodAdvice,
+    Needs,
+    Workload,
+    named,
+    release_for,
+    runs_on,
+)
+from specdec_operator.advice.recommend import plain
+from specdec_operator.api.speculation import Method
+from specdec_operator.engine.check import check
+from specdec_operator.engine.rule import deployable
+from specdec_operator.engine.translate import translate
+from specdec_operator.engine.version import Flavor, build_of
+from specdec_operator.guard import policy as guard_methods
+from specdec_operator.validation import schema
+
+_SCHEMA = pathlib.Path(schema.__file__).parents[1] / "api" / "schema.json"
+SCHEMA: dict[str, Any] = json.loads(_SCHEMA.read_text(encoding="utf-8"))
+DEPLOYABLE = [each for each in METHODS.values() if each.releases]
+
+
+def facts_of(advice: MethodAdvice) -> Iterator[Fact]:
+    """Every sentence about a method."""
+    for value in (getattr(advice, name) for name in MethodAdvice.__slots__):
+        yield from (each for each in (value if isinstance(value, tuple) else (value,)) if isinstance(each, Fact))
+
+
+def test_every_method_of_the_api_is_explained() -> None:
+    """`specdec explain` must know each word that the spec takes."""
+    assert set(METHODS) == {each.value for each in Method}
+
+
+@pytest.mark.parametrize("advice", METHODS.values(), ids=lambda each: each.method)
+def test_every_fact_is_a_sentence_with_a_source(advice: MethodAdvice) -> None:
+    """Nobody should have to believe us."""
+    found = list(facts_of(advice))
+    assert len(found) >= 4
+    assert [each for each in found if not each.source or not each.says.endswith(".")] == []
+
+
+@pytest.mark.parametrize("advice", METHODS.values(), ids=lambda each: each.method)
+def test_the_guard_uses_the_alarm_that_is_told(advice: MethodAdvice) -> None:
+    """Two tables of one number would drift apart."""
+    if advice.method != Method.MLP_SPECULATOR:
+        assert advice.alarm == guard_methods.METHODS[Method(advice.method)].acceptance_rate_min
+
+
+@pytest.mark.parametrize("advice", DEPLOYABLE, ids=lambda each: each.method)
+def test_the_example_is_valid(advice: MethodAdvice) -> None:
+    """It is what people copy."""
+    spec = {"model": {"uri": "pvc://models/target"}, "speculation": plain(advice.example)}
+    service = {"apiVersion": names.API_VERSION, "kind": names.KIND, "metadata": {"name": "example"}, "spec": spec}
+    assert list(schema.problems(schema.filled(service, SCHEMA), SCHEMA, "")) == []
+    assert advice.example["method"] == advice.method
+
+
+@pytest.mark.parametrize("advice", METHODS.values(), ids=lambda each: each.method)
+def test_bands_are_from_worse_to_better(advice: MethodAdvice) -> None:
+    """A method either has expectations for every workload, or none at all; more load never means more guesses."""
+    bands = [*advice.speedup.values(), *([advice.acceptance] if advice.acceptance else [])]
+    assert all(0 < each.low < each.high for each in bands)
+    assert set(advice.speedup) in (set(), set(Workload))
+    if advice.tokens is not None:
+        few, some, many = (advice.tokens[load] for load in Load)
+        assert few >= some >= many >= 1
+
+
+@pytest.mark.parametrize("advice", DEPLOYABLE, ids=lambda each: each.method)
+def test_what_needs_a_draft_has_one_in_its_example(advice: MethodAdvice) -> None:
+    """The example is whole."""
+    assert ("draft" in advice.example) == (advice.needs is Needs.DRAFT)
+
+
+@pytest.mark.parametrize(
+    ("word", "method"),
+    [
+        ("eagle3", "eagle3"),
+        ("EAGLE3", "eagle3"),
+        ("deepseek_mtp", "mtp"),
+        ("qwen3-next-mtp", "mtp"),
+        ("glm4_moe_mtp", "mtp"),
+        ("p-eagle", "eagle3"),
+        ("pard", "draft_model"),
+        ("mlp", "mlp_speculator"),
+    ],
+)
+def test_words_that_people_use(word: str, method: str) -> None:
+    """Old names and trade names lead to the method that runs them."""
+    found = named(word)
+    assert found is not None
+    assert found.method == method
+
+
+@pytest.mark.parametrize("word", ["", "blockchain", "eagel3", "_", "mtp_", "any_mtp"])
+def test_other_words_mean_no_method(word: str) -> None:
+    """Nothing is guessed here; the command line suggests."""
+    assert named(word) is None
+
+
+@pytest.mark.parametrize(
+    ("method", "accelerator", "version", "runs"),
+    [
+        ("dflash", "nvidia", "0.19.1", False),
+        ("dflash", "nvidia", "0.20.0", True),
+        ("medusa", "nvidia", "0.32.1", True),
+        ("medusa", "nvidia", "0.33.0", False),
+        ("draft_model", "nvidia", "0.14.0", False),
+        ("draft_model", "nvidia", "0.15.0", True),
+        ("dspark", "ascend", "0.23.0", False),
+        ("dspark", "ascend", "0.24.0", True),
+        ("dspark", "cpu", "0.32.0", False),
+        ("ngram_gpu", "cpu", "0.32.0", False),
+        ("ngram", "cpu", "0.19.0", False),
+        ("ngram", "cpu", "0.20.0", True),
+        ("custom_class", "ascend", "0.25.1", False),
+        ("mlp_speculator", "nvidia", "0.20.0", False),
+    ],
+)
+def test_which_engine_runs_what(method: str, accelerator: str, version: str, runs: bool) -> None:
+    """Both sides of each boundary."""
+    assert runs_on(METHODS[method], build_of(accelerator, version)) is runs
+
+
+@pytest.mark.parametrize("advice", DEPLOYABLE, ids=lambda each: each.method)
+@pytest.mark.parametrize("version", [f"0.{minor}.0" for minor in range(11, 34)])
+def test_the_engines_rules_say_the_same(advice: MethodAdvice, version: str) -> None:
+    """What is told to people and what is refused are one truth, release by release."""
+    spec = {"model": {"uri": "pvc://models/target"}, "speculation": plain(advice.example)}
+    asked = translate(
+        spec | {"engine": {"accelerator": "nvidia", "version": version}}, draft_path="/mnt/draft/model"
+    ).case
+    accepted = deployable(check(replace(asked, packages=frozenset({"arctic_inference"}))))
+    assert runs_on(advice, asked.build) is accepted
+
+
+def test_releases_are_named_by_engine() -> None:
+    """A method that an engine never had has no release there."""
+    assert release_for(METHODS["custom_class"], Flavor.VLLM_ASCEND) is None
+    assert str(release_for(METHODS["medusa"], Flavor.VLLM)) == "vllm 0.11 to 0.32 (removed in 0.33)"

@@ -1,0 +1,375 @@
+"""When the watches have told of everything, and what is gone of which they did not tell."""
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+from tests.unit.virtual_time import in_virtual_time
+
+from specdec_operator.app.inventory import Inventory, Outdated
+from specdec_operator.errors import Unavailable
+from specdec_operator.names import OWNER_LABEL, STAGING_LABEL
+
+Object = dict[str, Any]
+RELIST = 5.0
+"""Seconds after which what was not told of is looked for again."""
+AFTER_LIST = 2.5
+"""Seconds after the beginning of a new list of kopf's in which what it leaves out is told of as gone."""
+
+
+def pod(name: str, uid: str, *, namespace: str = "team", owner: str = "llama", staging: str = "") -> Object:
+    """A pod of a service."""
+    labels = {OWNER_LABEL: owner, **({STAGING_LABEL: staging} if staging else {}), "app": "x"}
+    return {"metadata": {"namespace": namespace, "name": name, "uid": uid, "labels": labels}}
+
+
+def service(name: str, uid: str, namespace: str = "team") -> Object:
+    """A service, without labels."""
+    return {"metadata": {"namespace": namespace, "name": name, "uid": uid}}
+
+
+class Lister:
+    """What there is, by plural; None: not ours to read. away: whether nobody answers. asked: every path and label."""
+
+    def __init__(self) -> None:
+        self.there: dict[str, list[Object] | None] = {}
+        self.asked: list[tuple[str, str]] = []
+        self.away = False
+
+    async def list_metadata(self, path: str, label_selector: str) -> list[Object] | None:
+        """The metadata of a kind, in one namespace or in all."""
+        self.asked.append((path, label_selector))
+        await asyncio.sleep(0.01)
+        if self.away:
+            raise Unavailable("ApiServerAway", "nobody answers")
+        parts = path.split("/")
+        if (found := self.there.get(parts[-1], [])) is None:
+            return None
+        one = parts[parts.index("namespaces") + 1] if "namespaces" in parts else None
+        return [each["metadata"] for each in found if one in (None, each["metadata"]["namespace"])]
+
+
+class Told:
+    """An inventory, what it lists, and of whose end it told."""
+
+    def __init__(self, *namespaces: str, owns: Callable[[str], bool] = lambda _: True) -> None:
+        self.lister = Lister()
+        self.ends: list[tuple[str, Object]] = []
+        self.inventory = Inventory(
+            self.lister,
+            namespaces,
+            owns=owns,
+            gone=lambda kind, end: self.ends.append((kind, end)),
+            clock=asyncio.get_running_loop().time,
+        )
+
+    def note(self, *bodies: Object, kind: str = "pods", how: str | None = None) -> list[Object | None]:
+        """Hands over an event about each. how: None: it is of a list."""
+        return [self.inventory.note(kind, {"type": how, "object": each}) for each in bodies]
+
+    def uids(self) -> list[str]:
+        """Of whose end it told."""
+        return [end["metadata"]["uid"] for _, end in self.ends]
+
+    async def is_complete(self, seconds: float = 1.0) -> bool:
+        """Whether the watches have told of everything within so many seconds."""
+        try:
+            await asyncio.wait_for(self.inventory.complete(), seconds)
+        except TimeoutError:
+            return False
+        return True
+
+    @asynccontextmanager
+    async def kept(self) -> AsyncIterator[None]:
+        """It is complete, and looks for what is gone."""
+        assert await self.is_complete()
+        keeping = asyncio.create_task(self.inventory.keep())
+        await asyncio.sleep(0.1)
+        yield
+        keeping.cancel()
+
+
+@in_virtual_time
+async def test_nothing_is_complete_before_everything_in_the_list_was_told_of() -> None:
+    """Of every kind: a reconcile that knows no pods would decide about none."""
+    told = Told()
+    told.lister.there = {
+        "speculativeinferenceservices": [service("llama", "s")],
+        "inferenceservices": [pod("llama", "i")],
+        "deployments": [pod("llama-predictor", "d")],
+        "pods": [pod("a", "1"), pod("b", "2")],
+        "jobs": [pod("j", "3")],
+    }
+    told.note(service("llama", "s"), kind="services")
+    told.note(pod("a", "1"), pod("b", "2"))
+    for kind, body in (("inferenceservices", pod("llama", "i")), ("jobs", pod("j", "3"))):
+        assert not await told.is_complete(60)
+        told.note(body, kind=kind)
+    waiting = asyncio.create_task(told.inventory.complete())
+    await asyncio.sleep(60)
+    assert not waiting.done()
+    told.note(pod("llama-predictor", "d"), kind="deployments")
+    await asyncio.wait_for(waiting, 1)
+    assert told.ends == []
+
+
+@in_virtual_time
+async def test_an_empty_cluster_is_complete_at_once() -> None:
+    """A new installation waits for nobody."""
+    assert await Told().is_complete()
+
+
+@in_virtual_time
+async def test_what_goes_meanwhile_is_not_waited_for_for_ever() -> None:
+    """Nobody will ever tell of it: after a while the list is made anew."""
+    told = Told()
+    told.lister.there["pods"] = [pod("a", "1"), pod("b", "2")]
+    told.note(pod("a", "1"))
+    waiting = asyncio.create_task(told.inventory.complete())
+    await asyncio.sleep(1)
+    told.lister.there["pods"] = [pod("a", "1")]
+    await asyncio.wait_for(waiting, RELIST + 1)
+
+
+@in_virtual_time
+async def test_what_comes_after_the_list_is_kept() -> None:
+    """It is not in the list, and was told of after it."""
+    told = Told()
+    told.lister.there["pods"] = [pod("a", "1")]
+    waiting = asyncio.create_task(told.inventory.complete())
+    await asyncio.sleep(1)
+    told.note(pod("b", "2"), how="ADDED")
+    told.note(pod("a", "1"))
+    await waiting
+    assert told.ends == []
+
+
+@in_virtual_time
+async def test_what_a_new_list_leaves_out_is_told_as_gone() -> None:
+    """With its labels, by which its service is found."""
+    told = Told()
+    bodies = [pod("a", "1"), pod("b", "2"), pod("c", "3", owner="other", staging="draft")]
+    told.lister.there["pods"] = [*bodies]
+    told.note(*bodies)
+    async with told.kept():
+        told.lister.there["pods"] = bodies[1:2]
+        told.note(bodies[1])
+        await asyncio.sleep(AFTER_LIST)
+        metas = {end["metadata"]["uid"]: end["metadata"] for _, end in told.ends}
+        assert metas == {
+            "1": {"namespace": "team", "name": "a", "uid": "1", "labels": {OWNER_LABEL: "llama"}},
+            "3": {
+                "namespace": "team",
+                "name": "c",
+                "uid": "3",
+                "labels": {OWNER_LABEL: "other", STAGING_LABEL: "draft"},
+            },
+        }
+        assert {kind for kind, _ in told.ends} == {"pods"}
+        told.note(bodies[1])
+        await asyncio.sleep(AFTER_LIST)
+        assert len(told.ends) == 2, "told once"
+
+
+@in_virtual_time
+async def test_what_goes_after_the_others_were_listed_anew_is_found_soon() -> None:
+    """An outage ends for each watch at another time; the last of a kind may go before its watch is back."""
+    told = Told()
+    told.lister.there = {"pods": [pod("a", "1")], "jobs": [pod("j", "2")]}
+    told.note(pod("a", "1"))
+    told.note(pod("j", "2"), kind="jobs")
+    async with told.kept():
+        told.note(pod("j", "2"), kind="jobs")  # kopf lists the Jobs anew, and the pods not yet
+        await asyncio.sleep(AFTER_LIST)
+        told.lister.there["pods"] = []
+        await asyncio.sleep(25)
+        assert told.uids() == ["1"]
+
+
+@in_virtual_time
+async def test_what_is_gone_is_found_without_a_new_list_of_kopfs_too() -> None:
+    """When all of a kind is gone, a new list has no object that would tell of it."""
+    told = Told()
+    told.lister.there["pods"] = [pod("a", "1")]
+    told.note(pod("a", "1"))
+    async with told.kept():
+        told.lister.there["pods"] = []
+        await asyncio.sleep(601)
+        assert told.uids() == ["1"]
+
+
+@in_virtual_time
+async def test_changes_of_a_running_watch_are_no_reason_to_list() -> None:
+    """A pod changes often, and a list of all is dear."""
+    told = Told()
+    told.lister.there["pods"] = [pod("a", "1")]
+    told.note(pod("a", "1"))
+    async with told.kept():
+        asked = len(told.lister.asked)
+        for _ in range(100):
+            told.note(pod("a", "1"), how="MODIFIED")
+            await asyncio.sleep(1)
+        assert len(told.lister.asked) == asked
+
+
+@in_virtual_time
+async def test_the_end_of_an_object_is_told_before_another_one_of_its_name() -> None:
+    """Else what is kept of the old one would be taken for the new one's."""
+    told = Told()
+    told.note(pod("a", "1", staging="target"))
+    (end,) = told.note(pod("a", "2"))
+    assert end is not None
+    assert end["metadata"] == {
+        "namespace": "team",
+        "name": "a",
+        "uid": "1",
+        "labels": {OWNER_LABEL: "llama", STAGING_LABEL: "target"},
+    }
+    assert told.note(pod("a", "2"), how="MODIFIED") == [None]
+
+
+@in_virtual_time
+async def test_an_older_object_of_the_same_name_replaces_nothing() -> None:
+    """Its last events may come after the first ones of the new one."""
+    told = Told()
+    old, new = pod("one", "u-1"), pod("one", "u-2")
+    old["metadata"]["resourceVersion"], new["metadata"]["resourceVersion"] = "99", "100"
+    told.note(new, how="ADDED")
+    with pytest.raises(Outdated):
+        told.note(old, how="MODIFIED")
+    newer = pod("one", "u-3")
+    newer["metadata"]["resourceVersion"] = "101"
+    (replaced,) = told.note(newer, how="ADDED")
+    assert replaced is not None
+    assert replaced["metadata"]["uid"] == "u-2"
+
+
+@in_virtual_time
+async def test_the_end_of_an_object_that_was_replaced_is_outdated() -> None:
+    """kopf handles two objects of one name side by side: the end of the first may come after the second."""
+    told = Told()
+    told.note(pod("a", "1"))
+    told.note(pod("a", "2"))
+    with pytest.raises(Outdated):
+        told.note(pod("a", "1"), how="DELETED")
+    assert told.note(pod("a", "2"), how="MODIFIED") == [None]
+
+
+@in_virtual_time
+async def test_what_was_told_to_be_deleted_is_not_told_again() -> None:
+    """The watch said so itself."""
+    told = Told()
+    told.note(pod("a", "1"), how="ADDED")
+    assert told.note(pod("a", "1"), how="DELETED") == [None]
+    assert told.note(pod("a", "1"), how="DELETED") == [None]
+    assert told.note(pod("a", "2"), how="ADDED") == [None]
+    told.note(pod("a", "2"), how="DELETED")
+    assert await told.is_complete()
+    assert told.ends == []
+
+
+@in_virtual_time
+async def test_kinds_of_one_name_are_told_apart() -> None:
+    """A service and its InferenceService are called the same."""
+    told = Told()
+    told.note(service("llama", "s"), kind="services")
+    assert told.note(pod("llama", "i"), kind="inferenceservices") == [None]
+
+
+@in_virtual_time
+async def test_namespaces_that_are_not_ours_are_not_waited_for() -> None:
+    """Their events are not handed over either."""
+    told = Told(owns=lambda namespace: namespace == "team")
+    told.lister.there["pods"] = [pod("a", "1", namespace="others"), pod("b", "2")]
+    told.note(pod("b", "2"))
+    assert await told.is_complete()
+
+
+@in_virtual_time
+async def test_only_the_namespaces_that_are_watched_are_listed() -> None:
+    """The operator may read no others. Each kind by its label, as it is watched."""
+    told = Told("one", "two")
+    told.lister.there["pods"] = [pod("a", "1", namespace="one"), pod("b", "2", namespace="three")]
+    told.note(pod("a", "1", namespace="one"))
+    assert await told.is_complete()
+    services = "/apis/serving.specdec.io/v1alpha1/namespaces/two/speculativeinferenceservices"
+    assert {("/api/v1/namespaces/one/pods", OWNER_LABEL), (services, "")} <= {*told.lister.asked}
+    assert all("/namespaces/one/" in path or "/namespaces/two/" in path for path, _ in told.lister.asked)
+
+
+@in_virtual_time
+async def test_a_kind_that_may_not_be_read_is_no_obstacle_and_proves_nothing() -> None:
+    """A permission that is away for a moment ends no pods."""
+    told = Told()
+    told.lister.there = {"jobs": None, "pods": [pod("a", "1")]}
+    told.note(pod("a", "1"))
+    async with told.kept():
+        told.lister.there["pods"] = None
+        told.note(pod("a", "1"))
+        await asyncio.sleep(700)
+        assert told.ends == []
+        told.lister.there["pods"] = []
+        await asyncio.sleep(601)
+        assert told.uids() == ["1"]
+
+
+@in_virtual_time
+async def test_what_was_told_before_the_watches_began_anew_proves_nothing() -> None:
+    """It may have changed since; and what is gone since is told as gone."""
+    told = Told()
+    told.lister.there["pods"] = [pod("a", "1"), pod("b", "2")]
+    told.note(pod("a", "1"), pod("b", "2"))
+    assert await told.is_complete()
+    await asyncio.sleep(1)
+    told.inventory.begin()
+    told.lister.there["pods"] = [pod("a", "1")]
+    await asyncio.sleep(1)
+    assert not await told.is_complete(60)
+    told.note(pod("a", "1"))
+    assert await told.is_complete()
+    assert told.uids() == ["2"]
+
+
+@in_virtual_time
+async def test_namespaces_that_are_not_ours_any_more_are_let_go() -> None:
+    """Another replica has them: nothing of them is kept here. When they come back, all is told anew."""
+    ours = {"team", "others"}
+    told = Told(owns=ours.__contains__)
+    bodies = [pod("a", "1"), pod("b", "2", namespace="others")]
+    told.lister.there["pods"] = bodies
+    told.note(*bodies)
+    told.note(service("llama", "s", "others"), kind="services")
+    ours.remove("others")
+    told.inventory.begin()
+    assert [(kind, end["metadata"]["uid"]) for kind, end in told.ends] == [("services", "s"), ("pods", "2")]
+    ours.add("others")
+    told.inventory.begin()
+    told.note(bodies[0])
+    assert not await told.is_complete(60)
+    assert told.note(bodies[1]) == [None]
+    assert await told.is_complete()
+    assert len(told.ends) == 2
+
+
+@in_virtual_time
+async def test_an_api_server_that_is_away_is_asked_again(caplog: pytest.LogCaptureFixture) -> None:
+    """For as long as it is away nothing is complete, and nothing is gone."""
+    told = Told()
+    told.lister.there["pods"] = [pod("a", "1")]
+    told.lister.away = True
+    told.note(pod("a", "1"))
+    with caplog.at_level(logging.WARNING):
+        assert not await told.is_complete(60)
+    assert "nobody answers" in caplog.text
+    told.lister.away = False
+    async with told.kept():
+        told.lister.away = True
+        told.lister.there["pods"] = []
+        await asyncio.sleep(700)
+        assert told.ends == []
+        told.lister.away = False
+        await asyncio.sleep(10)
+        assert told.uids() == ["1"]

@@ -1,0 +1,71 @@
+"""`specdec explain` and the page docs/methods.md: every method, for people and for programs."""
+
+import json
+
+import pytest
+import typer
+import yaml
+from hack.reference import methods_page as page
+from typer.testing import CliRunner
+
+from specdec_operator.advice.catalogue import METHODS
+from specdec_operator.cli.explain import explain
+
+APP = typer.Typer()
+APP.command()(explain)
+RUNNER = CliRunner()
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_every_method_is_explained_to_people(method: str) -> None:
+    """Its meaning, where it runs, what K to begin with, and what to mind."""
+    shown = RUNNER.invoke(APP, [method])
+    assert shown.exit_code == 0
+    words = " ".join(shown.output.replace("│", " ").split())
+    assert METHODS[method].meaning in words
+    assert all(head in words for head in ("guesses from", "runs on", "acceptance", "memory", "mind"))
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_every_method_is_explained_to_programs(method: str) -> None:
+    """JSON and YAML hold the same, sources included."""
+    as_json = json.loads(RUNNER.invoke(APP, [method, "--format", "json"]).output)
+    as_yaml = yaml.safe_load(RUNNER.invoke(APP, [method, "--format", "yaml"]).output)
+    assert as_json == as_yaml
+    assert as_json["method"] == method
+    assert as_json["caveats"][0]["source"]
+
+
+def test_old_names_of_mtp_are_explained_as_mtp() -> None:
+    """And the name that was asked for stays in sight."""
+    assert "mtp (deepseek_mtp)" in RUNNER.invoke(APP, ["deepseek_mtp"]).output
+
+
+@pytest.mark.parametrize(("word", "near"), [("eagel3", "eagle3"), ("n_gram", "ngram"), ("draftmodel", "draft_model")])
+def test_an_unknown_method_is_an_error_with_the_nearest_word(word: str, near: str) -> None:
+    """Exit code 2, nothing on standard output, and all words that there are."""
+    shown = RUNNER.invoke(APP, [word])
+    assert shown.exit_code == 2
+    assert shown.stdout == ""
+    assert shown.stderr.startswith(f"error: {word!r} is no method; did you mean {near}? known are mtp, eagle3,")
+
+
+def test_nonsense_is_answered_without_a_guess() -> None:
+    """A far-fetched guess would mislead."""
+    assert "'blockchain' is no method; known are mtp" in RUNNER.invoke(APP, ["blockchain"]).stderr
+
+
+def test_without_a_method_all_are_listed() -> None:
+    """For people who do not know the words yet."""
+    assert all(method in RUNNER.invoke(APP, []).output for method in METHODS)
+    listed = json.loads(RUNNER.invoke(APP, ["--format", "json"]).output)
+    assert [each["method"] for each in listed] == list(METHODS)
+
+
+def test_the_page_holds_every_method_and_every_source() -> None:
+    """docs/methods.md is this page."""
+    text = page()
+    assert [line[3:] for line in text.splitlines() if line.startswith("## ")] == list(METHODS)
+    assert all(each.memory.source in text and each.tokens_note.says in text for each in METHODS.values())
+    columns = {line.count("|") for line in text.splitlines() if line.startswith("|")}
+    assert len(columns) == 1

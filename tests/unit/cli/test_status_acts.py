@@ -1,0 +1,231 @@
+"""`specdec rollback`, `retry`, `status` and `watch`: what they come to, and trouble that needs no cluster."""
+
+import asyncio
+import pathlib
+import subprocess
+import sys
+from collections.abc import AsyncIterator
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+import typer
+import yaml
+from typer.testing import CliRunner
+
+from specdec_operator.cli import annotate, status
+from specdec_operator.cli.annotate import Act
+from specdec_operator.cli.commands import application
+from specdec_operator.cli.connect import done
+from specdec_operator.cli.status import orphan
+from specdec_operator.display.untrusted import Untrusted
+from specdec_operator.errors import Unavailable
+
+NONCE = "2026-11-20T12:00:00.000Z too slow"
+
+
+def run(*words: str) -> tuple[int, str, str]:
+    """Exit code, standard output and standard error."""
+    result = CliRunner().invoke(application(), [*words])
+    return result.exit_code, result.stdout, result.stderr
+
+
+def service(state: str = "Watching", *, speculating: bool = True, asks: bool = True, **guard: Any) -> Untrusted:
+    """A service that both acts were asked of."""
+    annotations = {"specdec.io/rollback": NONCE, "specdec.io/retry": NONCE}
+    spec = {"speculation": {"method": "eagle3", "tokens": 3}} if asks else {}
+    serving = {"speculating": speculating}
+    status = {"message": "m", "serving": serving, "guard": {"state": state, **guard}}
+    return Untrusted({"metadata": {"annotations": annotations}, "spec": spec, "status": status})
+
+
+def test_a_value_tells_when_and_why_in_one_short_line() -> None:
+    """It goes into an annotation, a status and a terminal."""
+    assert annotate.nonce("T", "") == "T"
+    assert annotate.nonce("T", " too\n slow\x1b[2J\x00 ") == "T too slow [2J"
+    assert len(annotate.nonce("T", "x" * 1000)) == 102
+
+
+@pytest.mark.parametrize(
+    ("act", "now", "words"),
+    [
+        (Act.ROLLBACK, service(), ""),
+        (Act.ROLLBACK, service("RolledBack", rollback={"reason": "x"}), ""),
+        (Act.ROLLBACK, service("Serving", asks=False), "it asks for no speculation"),
+        (Act.RETRY, service("RolledBack", rollback={"reason": "x"}), ""),
+        (Act.RETRY, service("Watching", reduced={"tokens": 1}), ""),
+        (
+            Act.RETRY,
+            service("Watching"),
+            "nothing was rolled back or reduced, so there is nothing to try again; it is Watching",
+        ),
+        (Act.RETRY, service("Stalled"), "it is Stalled: change what the message complains of"),
+        (Act.RETRY, Untrusted({"spec": {"speculation": {"method": "mtp"}}}), ""),
+    ],
+)
+def test_what_would_come_to_nothing_is_said_at_once(act: Act, now: Untrusted, words: str) -> None:
+    """Nobody waits for what cannot happen; where nothing is known, the operator decides."""
+    assert words in annotate.pointless(act, now)
+    assert bool(words) is bool(annotate.pointless(act, now))
+
+
+@pytest.mark.parametrize(
+    ("now", "good"),
+    [
+        (service("Watching"), None),
+        (service("Watching", handledRollback="an older one"), None),
+        (service("Responding", handledRollback=NONCE), None),
+        (service("RolledBack", speculating=False, handledRollback=NONCE), True),
+        (service("RolledBack", speculating=False, handledRollback="an older one"), None),
+        (service("Serving", speculating=False, handledRollback=NONCE), True),
+        (service("Watching", handledRollback=NONCE), False),
+        (service("Stalled", speculating=False, handledRollback=NONCE), False),
+        (Untrusted({}), False),
+    ],
+)
+def test_a_rollback_is_done_when_the_service_runs_plain(now: Untrusted, good: bool | None) -> None:
+    """And it has failed when plain serving does not come up, or somebody asked for something else."""
+    ended = annotate.ended(Act.ROLLBACK, now, NONCE)
+    assert (ended.good if ended else None) is good
+
+
+@pytest.mark.parametrize(
+    ("now", "good"),
+    [
+        (service("RolledBack", rollback={"reason": "x"}), None),
+        (service("RollingOut", handledRetry=NONCE), None),
+        (service("WarmingUp", handledRetry=NONCE), None),
+        (service("MeasuringBaseline", handledRetry=NONCE), None),
+        (service("Watching", handledRetry=NONCE), True),
+        (service("Serving", handledRetry=NONCE), True),
+        (service("Responding", handledRetry=NONCE, rollback={"reason": "x"}), False),
+        (service("Watching", handledRetry=NONCE, reduced={"tokens": 1}), False),
+        (service("Stalled", handledRetry=NONCE), False),
+    ],
+)
+def test_a_retry_is_done_when_the_speculation_is_watched(now: Untrusted, good: bool | None) -> None:
+    """And it has failed when it was taken back once more."""
+    ended = annotate.ended(Act.RETRY, now, NONCE)
+    assert (ended.good if ended else None) is good
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["status", "Not_A_Name"],
+        ["status", "a/b"],
+        ["status", "llama", "-A"],
+        ["status", "llama", "-n", "../kube-system"],
+        ["watch"],
+        ["rollback"],
+        ["rollback", "llama", "--wait", "--timeout", "soon"],
+        ["retry", "llama", "--wait", "--timeout", "10"],
+        ["hold"],
+    ],
+)
+def test_a_command_that_is_misspelt_ends_with_two(words: list[str]) -> None:
+    """Usage is told from trouble, before any cluster is asked."""
+    code, out, err = run(*words)
+    assert (code, out) == (2, "")
+    assert "Error: " in err or "Invalid value" in err
+
+
+KUBECONFIG = {
+    "apiVersion": "v1",
+    "kind": "Config",
+    "current-context": "c",
+    "contexts": [{"name": "c", "context": {"cluster": "c", "user": "u"}}],
+    "clusters": [{"name": "c", "cluster": {"server": "https://127.0.0.1:9"}}],
+    "users": [{"name": "u", "user": {"token": "t"}}],
+}
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (None, "there is no kubeconfig at "),
+        ("", "cannot be used: it is none"),
+        ("a: [b", "cannot be used"),
+        ("just text", "cannot be used: it is none"),
+        ("[1, 2]", "cannot be used: it is none"),
+        (yaml.safe_dump(KUBECONFIG | {"current-context": "gone"}), "cannot be used"),
+        (yaml.safe_dump(KUBECONFIG | {"clusters": [{"name": "c", "cluster": None}]}), "cannot be used"),
+        (yaml.safe_dump(KUBECONFIG), "https://127.0.0.1:9: the API server did not answer"),
+    ],
+)
+@pytest.mark.parametrize("command", ["status", "rollback"])
+def test_no_way_to_a_cluster_is_told_in_words(
+    command: str, content: str | None, words: str, tmp_path: pathlib.Path
+) -> None:
+    """The file that was read or the address that was asked, and no traceback."""
+    file = tmp_path / "kubeconfig"
+    if content is not None:
+        file.write_text(content)
+    code, out, err = run(command, "llama", "--kubeconfig", str(file))
+    assert (code, out) == (1, "")
+    assert err.startswith("error: ")
+    assert words in err
+    assert words.startswith("https") or str(file) in err
+
+
+def test_a_context_that_is_not_there_is_named(tmp_path: pathlib.Path) -> None:
+    """As --context says it."""
+    (tmp_path / "kubeconfig").write_text(yaml.safe_dump(KUBECONFIG))
+    code, _, err = run("status", "--kubeconfig", str(tmp_path / "kubeconfig"), "--context", "staging")
+    assert code == 1
+    assert "staging" in err
+
+
+def test_a_service_that_no_operator_looks_at_is_trouble(capsys: pytest.CaptureFixture[str]) -> None:
+    """Exit code 1 and where to look; a new one is given its time."""
+    now = datetime(2026, 11, 20, 12, tzinfo=UTC)
+    assert orphan({"metadata": {"creationTimestamp": "2026-11-20T11:50:00Z"}}, now) == 1
+    assert "no operator has looked at it in 10m. Is specdec-operator running" in capsys.readouterr().err
+    assert orphan({"metadata": {"creationTimestamp": "2026-11-20T11:59:50Z"}}, now) == 0
+    assert orphan({"metadata": {"creationTimestamp": "2026-11-20T11:50:00Z"}, "status": {"phase": "x"}}, now) == 0
+    assert capsys.readouterr().err == ""
+
+
+async def test_a_watch_in_a_pipe_goes_on_while_the_api_server_is_away(capsys: pytest.CaptureFixture[str]) -> None:
+    """Trouble goes to standard error, and what has not changed is not told again."""
+
+    async def looks() -> AsyncIterator[tuple[dict[str, Any], str]]:
+        for phase, trouble in (("RollingOut", ""), ("RollingOut", "away"), ("RollingOut", ""), ("Watching", "")):
+            yield {"status": {"phase": phase}}, trouble
+
+    await status._lines(looks())
+    told = capsys.readouterr()
+    assert [each.split()[1:] for each in told.out.splitlines()] == [["RollingOut"], ["Watching"]]
+    assert told.err == "away\n"
+
+
+async def _trouble() -> int:
+    raise Unavailable("Reason", "what went wrong")
+
+
+async def _interrupt() -> int:
+    raise asyncio.CancelledError
+
+
+async def _five() -> int:
+    await asyncio.sleep(0)
+    return 5
+
+
+def test_each_end_of_a_command_has_its_exit_code(capsys: pytest.CaptureFixture[str]) -> None:
+    """Its own, 1 for trouble, 130 when somebody ends it."""
+    codes = []
+    for work in (_five, _trouble, _interrupt):
+        with pytest.raises(typer.Exit) as ended:
+            done(work())
+        codes.append(ended.value.exit_code)
+    assert codes == [5, 1, 130]
+    assert capsys.readouterr().err == "error: what went wrong\n"
+
+
+def test_the_command_line_loads_no_kubernetes_before_it_needs_one() -> None:
+    """`specdec explain` and its like stay quick."""
+    commands = "from specdec_operator.cli.commands import application; application()"
+    program = f"import sys; {commands}; print({{'kubernetes', 'aiohttp'}} & {{*sys.modules}})"
+    found = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True)
+    assert found.stdout == "set()\n"

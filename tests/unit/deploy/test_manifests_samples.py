@@ -1,0 +1,66 @@
+"""A sample for every method on every accelerator that runs it; where there is none, a rule says why."""
+
+import pathlib
+import re
+from typing import Any, Final
+
+import pytest
+import yaml
+
+from specdec_engine.accelerators import Accelerator
+from specdec_operator.api.speculation import Method
+from specdec_operator.cli import validate
+from specdec_operator.engine.rule import Severity
+
+FOLDER: Final = pathlib.Path(__file__).parents[3] / "manifests" / "samples"
+PAIRS: Final = [(accelerator, method) for accelerator in Accelerator for method in Method]
+
+
+def file(accelerator: Accelerator, method: Method) -> pathlib.Path:
+    """Where the sample of a pair is, if there is one."""
+    return FOLDER / f"{accelerator}-{method.replace('_', '-')}.yaml"
+
+
+def refusals(text: str) -> list[str]:
+    """What `specdec validate` refuses in a text, by the rules' names."""
+    report = validate.report("sample", text, "")
+    assert not report.unreadable
+    assert report.services == 1
+    return [str(each.rule) for each in report.problems if each.severity is Severity.REFUSED]
+
+
+def tried(accelerator: Accelerator, method: Method) -> str:
+    """A sis of a pair that has no sample: that of another accelerator with this method, or of another method."""
+    others = [file(each, method) for each in Accelerator if file(each, method).exists()]
+    document: dict[str, Any] = yaml.safe_load((others or [file(accelerator, Method.EAGLE3)])[0].read_text())
+    document["spec"]["engine"]["accelerator"] = accelerator.value
+    document["spec"]["speculation"]["method"] = method.value
+    return yaml.safe_dump(document)
+
+
+@pytest.mark.parametrize(("accelerator", "method"), PAIRS)
+def test_each_pair_has_a_sample_or_a_rule_against_it(accelerator: Accelerator, method: Method) -> None:
+    """A method that a newer image brings, or drops, is a sample that is missing, or one too many."""
+    path = file(accelerator, method)
+    if not path.exists():
+        assert refusals(tried(accelerator, method)), f"{path.name} is missing, and no rule refuses it"
+        return
+    document = yaml.safe_load(path.read_text())
+    assert document["spec"]["engine"]["accelerator"] == accelerator.value
+    assert document["spec"]["speculation"]["method"] == method.value
+    assert refusals(path.read_text()) == []
+
+
+@pytest.mark.parametrize("path", sorted(FOLDER.glob("*.yaml")), ids=lambda each: str(each.stem))
+def test_a_sample_says_what_to_expect_and_names_a_revision(path: pathlib.Path) -> None:
+    """A comment on top; and models from a hub by name and revision, so that `main` is seen to be a choice."""
+    text = path.read_text()
+    assert text.startswith("# ")
+    for uri in re.findall(r"uri: (hf://\S+)", text):
+        assert re.fullmatch(r"hf://[\w.-]+/[\w.-]+:[\w.-]+", uri), uri
+
+
+def test_the_samples_are_those_of_the_pairs_and_the_demo() -> None:
+    """No file that no test knows."""
+    known = {file(*pair).name for pair in PAIRS} | {"demo-plain.yaml", "demo-speculative.yaml"}
+    assert {path.name for path in FOLDER.glob("*.yaml")} <= known

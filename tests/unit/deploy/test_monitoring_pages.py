@@ -1,0 +1,95 @@
+"""The pages: a runbook for each alert, whose commands exist, and a table that names every metric."""
+
+import pathlib
+import re
+import shlex
+import subprocess
+
+import pytest
+import typer
+from hack.reference import monitoring_page as page
+from prometheus_client import REGISTRY
+from tests.monitoring_files import ALERTS, ROOT
+
+from specdec_operator import metrics
+from specdec_operator.cli.commands import application
+from specdec_operator.report import service_metrics
+
+PAGE = ROOT / "docs" / "monitoring.md"
+RUNBOOKS = {path.stem: path.read_text() for path in (ROOT / "docs" / "runbooks").glob("*.md")}
+PARTS = ["What to look at", "What to do", "When it is wrong"]
+KUBECTL = {"get", "describe", "logs", "auth", "rollout", "apply"}
+KINDS = {"sis", "isvc", "pods", "leases", "networkpolicies"}
+COMMANDS = [
+    pytest.param(command, id=f"{name}: {command}")
+    for name, text in sorted(RUNBOOKS.items())
+    for command in dict.fromkeys(
+        re.findall(r"^(?:specdec|kubectl) .*$|(?<=`)(?:specdec|kubectl) [^`]+(?=`)", text, re.M)
+    )
+]
+
+
+def test_alerts_and_runbooks_match_one_to_one() -> None:
+    """A page that nobody is sent to is as bad as a link to nothing."""
+    assert set(RUNBOOKS) == set(ALERTS)
+
+
+@pytest.mark.parametrize("name", sorted(RUNBOOKS))
+def test_a_runbook_says_what_it_means_what_to_see_and_what_to_do(name: str) -> None:
+    """In this order, and never nothing."""
+    heads = re.findall(r"^#+ (.*)$", RUNBOOKS[name], re.M)
+    assert heads == [name, *PARTS]
+    for part in re.split(r"^#+ .*$", RUNBOOKS[name], flags=re.M)[1:]:
+        assert len(part.split()) > 5, f"{name}: {part!r}"
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_command_of_a_runbook_exists(command: str) -> None:
+    """specdec's with its options; of kubectl's the verb, and the kind that it is about."""
+    program, *words = shlex.split(command.replace("\n", " "))
+    if program == "kubectl":
+        assert words[0] in KUBECTL
+        assert words[0] != "get" or words[1] in KINDS | {"--raw"}
+        return
+    group = typer.main.get_command(application())
+    there = getattr(group, "commands", {})
+    assert words[0] in there
+    options = {option for each in there[words[0]].params for option in (*each.opts, *each.secondary_opts)}
+    assert {word for word in words[1:] if word.startswith("-")} <= options
+
+
+def test_every_metric_is_in_the_table() -> None:
+    """By the name that Prometheus knows."""
+    assert metrics is not service_metrics
+    ends = {"counter": "_total", "histogram": "", "gauge": ""}
+    names = {each.name + ends[each.type] for each in REGISTRY.collect() if each.name.startswith("specdec_")}
+    assert names - set(re.findall(r"`(specdec_\w+)`", PAGE.read_text())) == set()
+
+
+def test_the_table_says_how_many_series_a_service_has_at_most() -> None:
+    """The number is the code's."""
+    assert f"at most {service_metrics.MOST_SERIES} series" in PAGE.read_text()
+
+
+def test_the_table_of_alerts_is_that_of_the_rules() -> None:
+    """`make generate` was run after the last change."""
+    assert page(PAGE.read_text()) == PAGE.read_text()
+
+
+def test_a_page_without_a_place_for_the_table_is_named() -> None:
+    """And what to do about it."""
+    with pytest.raises(ValueError, match=r"docs/monitoring\.md: the marks .* put them back"):
+        page("# Monitoring\n")
+
+
+def test_the_commands_that_move_the_runbooks_move_all_of_them(tmp_path: pathlib.Path) -> None:
+    """As the page has them, for the plain rules and for those of the Prometheus operator."""
+    commands = re.findall(r"^sed .*$", PAGE.read_text(), re.M)
+    (tmp_path / "manifests").symlink_to(ROOT / "manifests")
+    for command in commands:
+        subprocess.run(["sh", "-c", command], cwd=tmp_path, check=True, timeout=20)
+    made = sorted(tmp_path.glob("*.yaml"))
+    assert [path.name for path in made] == ["prometheusrule.yaml", "rules.yaml"]
+    for path in made:
+        urls = re.findall(r"runbook_url: (.*)$", path.read_text(), re.M)
+        assert urls == [f"https://wiki.example.com/specdec/{alert}.md" for alert in ALERTS]

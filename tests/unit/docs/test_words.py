@@ -1,0 +1,191 @@
+"""What the pages tell people to write: commands, variables and reasons that exist, and samples that are valid."""
+
+import functools
+import json
+import pathlib
+import re
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+import typer.main
+import yaml
+from hack.docs.markdown import blocks
+from tests.unit.docs.doc_pages import PAGES, ROOT, read
+
+from specdec_operator.advice.catalogue import METHODS, release_for
+from specdec_operator.api.spec import Spec
+from specdec_operator.cli.commands import application
+from specdec_operator.engine.version import Flavor
+from specdec_operator.guard.verdict import Reason
+from specdec_operator.settings import VARIABLES
+
+_BY_OTHERS = frozenset({"CrashLoopBackOff", "CreateContainerConfigError"})
+"""Reasons that Kubernetes itself gives."""
+_VALIDATE = (sys.executable, "-m", "specdec_operator.cli.main", "validate")
+
+
+def commands(page: str) -> list[list[str]]:
+    """Every command of specdec that a page shows: its words after `specdec`, up to a comment or a pipe."""
+    code = [text for _, text in blocks(read(page))] + re.findall(r"`([^`\n]+)`", read(page))
+    found = re.findall(
+        r"(?:^|[|&] *|\$ )(?:kubectl )?specdec ((?:[a-z]+|--)[^\n|#&<>]*)", "\n".join(code), re.MULTILINE
+    )
+    return [each.split() for each in found]
+
+
+@functools.cache
+def _of_validate() -> frozenset[str]:
+    """The options of the one command that typer does not read."""
+    done = subprocess.run([*_VALIDATE, "--help"], capture_output=True, text=True, check=True)
+    return frozenset(re.findall(r"--[a-z]+", done.stdout))
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_commands_of_specdec_and_their_options_exist(page: str) -> None:
+    """A reader may copy each of them."""
+    group = typer.main.get_command(application())
+    known = group.commands  # type: ignore[attr-defined]
+    general = {option for each in group.params for option in each.opts}
+    for name, *words in commands(page):
+        if name in general:
+            continue
+        assert name in known, f"specdec {name}"
+        options = {option for each in known[name].params for option in each.opts} | {"--help"}
+        options |= _of_validate() if name == "validate" else set()
+        if name != "import":  # what follows its -- are flags of vLLM
+            asked = {word.partition("=")[0].rstrip(",;:") for word in words if re.match(r"--?[a-z]", word)}
+            assert asked <= options, f"specdec {name}"
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_targets_of_make_exist(page: str) -> None:
+    """Where a line or a word of code begins with it: outputs speak of making things, too."""
+    targets = set(re.findall(r"^([a-z-]+):", read("Makefile"), re.MULTILINE))
+    code = "\n".join([text for _, text in blocks(read(page))] + re.findall(r"`([^`\n]+)`", read(page)))
+    assert set(re.findall(r"(?:^|[$] |[$]\()make (?:-s )?([a-z-]+)", code, re.MULTILINE)) <= targets
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_files_that_code_names_exist(page: str) -> None:
+    """Folders and files of the repository, from its root, in blocks and words of code."""
+    code = "\n".join([text for _, text in blocks(read(page))] + re.findall(r"`([^`\n]+)`", read(page)))
+    named = re.findall(
+        r"(?<![\w./~$-])((?:charts|crds|docs|hack|manifests|operator|runtime|tests)/[\w./-]*\w/?)(?![\w./*<-])", code
+    )
+    assert not [path for path in named if not (ROOT / path).exists()]
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_values_that_are_set_are_values_of_the_chart(page: str) -> None:
+    """`--set a.b=c` and `a.b` of values.yaml are the same words."""
+    values = yaml.safe_load((ROOT / "charts" / "specdec-operator" / "values.yaml").read_text(encoding="utf-8"))
+    for keys in re.findall(r"--set(?:-string)?[ =]([\w.]+)=", read(page)):
+        found = values
+        for key in keys.split("."):
+            assert key in found, keys
+            found = found[key]
+
+
+def _samples() -> list[tuple[str, str]]:
+    """Every YAML block, by page and number, that holds a sis or a part of its spec."""
+    found = []
+    for page in PAGES:
+        for number, (language, text) in enumerate(blocks(read(page))):
+            if language == "yaml" and "…" not in text and (sis := _sis(yaml.safe_load(text))):
+                found.append((f"{page} {number}", yaml.safe_dump(sis)))
+    return found
+
+
+def _sis(text: Any) -> dict[str, Any] | None:
+    """The sis of a block: itself, or with what else it needs around a part of a spec. None where it is none."""
+    if not isinstance(text, dict):
+        return None
+    if text.get("kind") == "SpeculativeInferenceService":
+        return text
+    spec = text["spec"] if text.keys() == {"spec"} else text
+    fields = {field.alias or name for name, field in Spec.model_fields.items()}
+    if not spec or not spec.keys() <= fields:
+        return None
+    around: dict[str, Any] = {"model": {"uri": "pvc://models/target"}}
+    if until := _last_engine(spec.get("speculation", {}).get("method")):
+        around["engine"] = {"version": f"{until}.0"}
+    if "guard" in spec:
+        around["speculation"] = {"method": "draft_model", "tokens": 4, "draft": {"uri": "pvc://models/draft"}}
+    return {
+        "apiVersion": "serving.specdec.io/v1alpha1",
+        "kind": "SpeculativeInferenceService",
+        "metadata": {"name": "sample"},
+        "spec": around | spec,
+    }
+
+
+def _last_engine(method: str | None) -> str:
+    """The last vLLM with a method that newer ones do not have; empty where they have it."""
+    advice = METHODS.get(method or "")
+    release = release_for(advice, Flavor.VLLM) if advice else None
+    return release.until if release else ""
+
+
+def test_samples_are_let_through(tmp_path: pathlib.Path) -> None:
+    """What a page shows as YAML of a sis, whole or in part, is not refused."""
+    files = []
+    for where, sample in _samples():
+        files.append(tmp_path / f"{where.replace('/', '_')}.yaml")
+        files[-1].write_text(sample, encoding="utf-8")
+    assert len(files) > 15
+    done = subprocess.run([*_VALIDATE, *files], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_the_mistake_of_the_tour_is_answered_as_it_says() -> None:
+    """The output in docs/tour.md is what the command says of the README's sample."""
+    block = next(text for _, text in blocks(read("docs/tour.md")) if text.startswith("$ sed"))
+    command, _, shown = block.partition("\n")
+    before, after = re.findall(r"s/([^/]+)/([^/]+)/", command)[0]
+    (sample,) = [text for language, text in blocks(read("README.md")) if language == "yaml"]
+    done = subprocess.run(
+        [*_VALIDATE, "-"], input=sample.replace(before, after), capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 1
+    assert done.stdout == shown
+
+
+def test_the_settings_of_the_operator_are_those_of_the_page() -> None:
+    """docs/operations.md has a row for each variable that is read, and no other."""
+    told = set(re.findall(r"`(SPECDEC_[A-Z_]+)`", read("docs/operations.md")))
+    assert told == set(VARIABLES)
+
+
+def test_reasons_of_the_troubleshooting_page_exist() -> None:
+    """Each is a word that the operator or the runtime can say."""
+    told = set(re.findall(r"`([A-Z][a-z]+[A-Z][A-Za-z]+)`", "\n".join(_first_cells())))
+    source = "\n".join(
+        path.read_text(encoding="utf-8") for root in ("operator", "runtime") for path in (ROOT / root).rglob("*.py")
+    )
+    assert not {reason for reason in told - _BY_OTHERS if not re.search(rf"\"{reason}\"", source)}
+
+
+def test_every_verdict_that_is_no_pass_is_on_the_troubleshooting_page() -> None:
+    """Whoever reads a reason finds it there."""
+    page = read("docs/troubleshooting.md")
+    assert not [
+        reason for reason in Reason if reason not in (Reason.ACCEPTED, Reason.PLAIN) and f"`{reason}`" not in page
+    ]
+
+
+def _first_cells() -> list[str]:
+    return re.findall(r"^\| ([^|]+) \|", read("docs/troubleshooting.md"), re.MULTILINE)
+
+
+def test_the_numbers_of_the_readme_are_those_of_its_run() -> None:
+    """The sentence above the plot is made of docs/demo/demo.json."""
+    run = json.loads((ROOT / "docs" / "demo" / "demo.json").read_text(encoding="utf-8"))
+    front = " ".join(read("README.md").split())
+    assert f"{run['code']['speedup']} times as fast with its draft" in front
+    assert f"at {run['drift']['speedup']} of the plain speed" in front
+    assert f"{run['decision']['seconds_from_onset']} s later the operator decides" in front
+    assert f"{run['serving_again_seconds']:.0f} s after that a plain pod serves" in front
+    assert f"no request of {run['requests']['ok']} failed" in front
+    assert run["requests"]["failed"] == 0

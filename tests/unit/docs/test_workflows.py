@@ -1,0 +1,89 @@
+"""The workflow files: what can be said of them without running them. `make lint` runs actionlint on them."""
+
+import pathlib
+import re
+
+import pytest
+import yaml
+from hack import release
+
+ROOT = pathlib.Path(__file__).parents[3]
+WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yaml"))
+
+
+@pytest.mark.parametrize("file", WORKFLOWS, ids=lambda file: file.name)
+def test_actions_of_others_are_pinned_by_commit(file: pathlib.Path) -> None:
+    """A tag may be moved to other code; a commit may not. The version stands beside it."""
+    for used in re.findall(r"uses: (.*)", file.read_text()):
+        assert re.fullmatch(r"[\w.-]+/[\w./-]+@[0-9a-f]{40} # v[\d.]+", used)
+
+
+@pytest.mark.parametrize("file", WORKFLOWS, ids=lambda file: file.name)
+def test_a_workflow_may_write_nothing_unless_a_job_says_so(file: pathlib.Path) -> None:
+    """The token of a workflow reads; each job names what it writes."""
+    assert yaml.safe_load(file.read_text())["permissions"] == {"contents": "read"}
+
+
+@pytest.mark.parametrize("file", WORKFLOWS, ids=lambda file: file.name)
+def test_scripts_take_values_from_the_environment(file: pathlib.Path) -> None:
+    """An expression inside a script is code of whoever writes the value."""
+    for job in yaml.safe_load(file.read_text())["jobs"].values():
+        assert not [step["run"] for step in job["steps"] if "${{" in step.get("run", "")]
+
+
+@pytest.mark.parametrize("file", WORKFLOWS, ids=lambda file: file.name)
+def test_make_targets_of_workflows_exist(file: pathlib.Path) -> None:
+    """A workflow runs what anybody can run."""
+    targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+    assert set(re.findall(r"\bmake ([a-z-]+)", file.read_text())) <= targets
+
+
+def tree(folder: pathlib.Path, *, version: str = "1.2.3", chart: str = "1.2.3", section: str = "1.2.3") -> pathlib.Path:
+    """A repository with what a release is checked by."""
+    (folder / "charts" / "specdec-operator").mkdir(parents=True)
+    (folder / "pyproject.toml").write_text(f'[project]\nversion = "{version}"\n')
+    (folder / "charts" / "specdec-operator" / "Chart.yaml").write_text(f'version: {chart}\nappVersion: "{chart}"\n')
+    (folder / "CHANGELOG.md").write_text(
+        f"# C\n\n## [Unreleased]\n\n## [{section}] - 2030-01-01\n\n- new\n\n## [0.0.1]\n\n- old\n"
+    )
+    return folder
+
+
+def test_a_release_of_one_version_is_let_through(tmp_path: pathlib.Path) -> None:
+    """Package, chart and changelog say what the tag says; the notes are that section and no other."""
+    root = tree(tmp_path)
+    assert release.faults("v1.2.3", root) == []
+    assert release.notes("v1.2.3", root) == "- new"
+
+
+@pytest.mark.parametrize(
+    ("tag", "changed", "named"),
+    [
+        ("v1.2.3", {"version": "1.2.2"}, ["pyproject.toml"]),
+        ("v1.2.3", {"chart": "1.2.2"}, ["version: '1.2.2'", "appVersion: '1.2.2'"]),
+        ("v1.2.3", {"section": "1.2.2"}, ["CHANGELOG.md"]),
+        ("1.2.3", {}, ["vMAJOR.MINOR.PATCH"]),
+    ],
+)
+def test_a_release_of_two_versions_is_refused(
+    tmp_path: pathlib.Path, tag: str, changed: dict[str, str], named: list[str]
+) -> None:
+    """Each file that is behind is named."""
+    found = release.faults(tag, tree(tmp_path, **changed))
+    assert len(found) == len(named)
+    assert all(word in sentence for word, sentence in zip(named, found, strict=True))
+
+
+@pytest.mark.parametrize(
+    ("target", "names"),
+    [
+        ("operator", ["specdec-operator:9.9.9"]),
+        ("nvidia", [r"specdec-runtime:nvidia-[\d.]+-9.9.9", "specdec-runtime:nvidia-9.9.9"]),
+    ],
+)
+def test_images_are_named_by_target_engine_and_version(target: str, names: list[str]) -> None:
+    """As docs/images.md says, by the pin in pyproject.toml; and as the chart asks for it."""
+    found = release.images(target, "9.9.9")
+    assert [re.fullmatch(name, each) is not None for name, each in zip(names, found, strict=True)] == [True] * len(
+        names
+    )

@@ -1,0 +1,107 @@
+"""Judges one line of recorded configurations: what the engine's own code would say, and what we would."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, Final
+
+from specdec_operator.engine import command_line
+from specdec_operator.engine.case import Case, Json, Model
+from specdec_operator.engine.check import check
+from specdec_operator.engine.rule import Finding, Severity, deployable
+from specdec_operator.engine.tables import table
+from specdec_operator.engine.version import Build, Flavor, Version
+
+TARGET_PATH: Final = "/mnt/target/model"
+DRAFT_PATH: Final = "/mnt/draft/model"
+
+
+def judge(line: Mapping[str, Any], kinds: Json) -> dict[str, Any]:
+    """`{"id", "ok", "engine_ok", "rules", "message"}` of a line; `kinds` holds the models' configs by name.
+
+    Never raises: a line that is none of these recordings is not ok, and its message says why.
+    """
+    try:
+        case, said = case_of(line, kinds)
+    except (ValueError, TypeError, AttributeError, KeyError) as error:
+        return {"id": _id(line), "ok": False, "engine_ok": False, "rules": [], "message": f"not such a line: {error}"}
+    findings = (*said, *check(case))
+    ours = findings if line.get("platform_specific") else _anywhere(case, findings)
+    return {
+        "id": _id(line),
+        "ok": deployable(ours),
+        "engine_ok": not any(map(_by_engine, findings)),
+        "rules": list(dict.fromkeys(each.rule.id for each in ours if each.rule.severity is not Severity.NOTED)),
+        "message": _message(ours),
+    }
+
+
+def case_of(line: Mapping[str, Any], kinds: Json) -> tuple[Case, tuple[Finding, ...]]:
+    """The case that a line describes, and what its command line breaks.
+
+    Raises ValueError, TypeError, AttributeError or KeyError for lines of another shape.
+    """
+    build = Build(Flavor.VLLM_CPU, Version.parse(line["version"]))
+    asked, extra = line.get("speculative_config"), [str(each) for each in line.get("cli_extra") or ()]
+    words = [] if asked is None else ["--speculative-config", asked if line.get("raw") else json.dumps(asked)]
+    spoken = command_line.read([*words, *extra], build)
+    args = {**dict(line.get("engine_args") or {}), **spoken.args}
+    if not all(isinstance(name, str) for name in args):
+        raise TypeError("a flag's name is a text")
+    target = _model(TARGET_PATH, line.get("target"), kinds)
+    case = Case(
+        build=build,
+        target=target,
+        draft=_draft((spoken.speculation or {}).get("model"), line, kinds, target),
+        speculation=spoken.speculation,
+        args=args,
+        env=dict(line.get("env") or {}),
+        packages=frozenset({"arctic_inference"} if line.get("arctic_stub") else ()),
+    )
+    return case, spoken.findings
+
+
+def _draft(path: object, line: Mapping[str, Any], kinds: Json, target: Model | None) -> Model | None:
+    """The model at the draft's path. On the machine of the recordings nothing else is there, and no network."""
+    if not isinstance(path, str):
+        return None
+    if line.get("draft") is not None and path == (line.get("draft_path") or DRAFT_PATH):
+        return _model(path, line["draft"], kinds)
+    if target is not None and path == TARGET_PATH:
+        return target
+    return Model(path=path, problem="there is no such folder, and no network")
+
+
+def _model(path: str, kind: str | None, kinds: Json) -> Model | None:
+    """A model by its kind; None where the kind is not among those that are known."""
+    config = kinds.get(kind) if kind is not None else None
+    if isinstance(config, str):
+        return Model(path=path, problem=config.strip("()"))
+    return Model(path=path, config=config) if isinstance(config, Mapping) else None
+
+
+def _id(line: object) -> Any:
+    return line.get("id") if isinstance(line, Mapping) else None
+
+
+def _anywhere(case: Case, findings: tuple[Finding, ...]) -> tuple[Finding, ...]:
+    """The engine's own refusals, and what we say where nothing is meant to run on a CPU: recordings come from one."""
+    plain = replace(case, build=replace(case.build, flavor=Flavor.VLLM))
+    return (*filter(_by_engine, findings), *(each for each in check(plain) if not _by_engine(each)), *_ours(findings))
+
+
+def _by_engine(finding: Finding) -> bool:
+    return finding.rule.severity is Severity.REFUSED and not finding.rule.stricter
+
+
+def _ours(findings: tuple[Finding, ...]) -> tuple[Finding, ...]:
+    """What the command line alone broke: it is the same everywhere."""
+    return tuple(
+        each for each in findings if each.rule.id in table("rules")["rules"]["command_line"] and not _by_engine(each)
+    )
+
+
+def _message(findings: tuple[Finding, ...]) -> str:
+    """The first refusal, or else the first warning."""
+    order = (Severity.REFUSED, Severity.WARNED)
+    return next((each.message for wanted in order for each in findings if each.rule.severity is wanted), "")

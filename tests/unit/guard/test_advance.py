@@ -1,0 +1,248 @@
+"""The transition table as film strips: each rule of each phase, and what leaves a phase alone."""
+
+from typing import Any
+
+import pytest
+from tests.unit.builders import (
+    BLOCKED,
+    FAILED,
+    IDLE,
+    LOW,
+    PASSED,
+    PROGRESSING,
+    make_good,
+    make_plain,
+    make_reduction,
+    make_rollback,
+    make_state,
+    pace,
+    view,
+)
+from tests.unit.guard.films import Frame, Frames, facts_at, fired, strip
+
+from specdec_operator.api.guard import GuardMode
+from specdec_operator.guard.effects import want
+from specdec_operator.guard.state import Phase, State
+from specdec_operator.guard.transitions import TABLE, advance
+
+OFF: Frame = {"mode": GuardMode.OFF}
+OBSERVE: Frame = {"mode": GuardMode.OBSERVE}
+HELD: Frame = {"held": True}
+PLAIN: Frame = {"speculating": False}
+OTHER: Frame = {"revision": "r2"}
+COMING: Frame = OTHER | {"rollout": PROGRESSING}
+BROKEN: Frame = OTHER | {"rollout": FAILED}
+NO_PODS: Frame = OTHER | {"rollout": BLOCKED}
+FAILS: Frame = {"verdict": LOW}
+RETRY: Frame = {"retry_after": 60.0, "retry_limit": 2}
+MEASURE: Frame = {"measure_first": True, "baseline_limit": 100.0}
+
+BASE, OUT, WARM, WATCH, RESPOND, BACK, STALLED, SERVE = (
+    Phase.MEASURING_BASELINE,
+    Phase.ROLLING_OUT,
+    Phase.WARMING_UP,
+    Phase.WATCHING,
+    Phase.RESPONDING,
+    Phase.ROLLED_BACK,
+    Phase.STALLED,
+    Phase.SERVING,
+)
+KNOWN = (make_plain(blocks=16),)
+OF_PLAIN = make_rollback()
+OF_GOOD = make_rollback(good=make_good())
+LESS = make_reduction()
+
+FILMS: dict[str, tuple[State, Frames, list[Phase]]] = {
+    "plain pods are measured until their speed is known": (
+        make_state(BASE, measuring=True, revision=None),
+        (
+            (5, MEASURE | COMING),
+            (9, MEASURE | OTHER),
+            (20, MEASURE | OTHER | {"token_times": {1: pace(*(0.02,) * 8)}}),
+            (30, MEASURE | OTHER | {"token_times": {1: pace(*(0.02,) * 8)}}),
+        ),
+        [BASE, BASE, BASE, OUT],
+    ),
+    "a speed that is known needs no more time": (
+        make_state(BASE, measuring=True, baseline=KNOWN),
+        ((1, MEASURE),),
+        [OUT],
+    ),
+    "without traffic it is waited for ten windows and the warm-up, from when the pods were up": (
+        make_state(BASE, measuring=True, revision=None),
+        ((50, MEASURE | OTHER), (153.9, MEASURE | OTHER), (154, MEASURE | OTHER)),
+        [BASE, BASE, OUT],
+    ),
+    "plain pods that are on their way are waited for": (
+        make_state(BASE, measuring=True, revision=None),
+        ((500, MEASURE | COMING),),
+        [BASE],
+    ),
+    "nobody wants to measure any more": (make_state(BASE, measuring=True), ((1, {}),), [OUT]),
+    "Observe measures nothing first": (make_state(BASE, measuring=True), ((1, MEASURE | OBSERVE),), [OUT]),
+    "a hold keeps what is served": (
+        make_state(BASE, measuring=True, baseline=KNOWN),
+        ((999, MEASURE | HELD), (1000, MEASURE)),
+        [BASE, OUT],
+    ),
+    "plain pods that are to be measured fail and heal": (
+        make_state(BASE, measuring=True, revision=None),
+        ((1, MEASURE | BROKEN), (2, MEASURE | BROKEN), (3, MEASURE | OTHER)),
+        [STALLED, STALLED, BASE],
+    ),
+    "a rollout goes on": (make_state(OUT), ((5, COMING), (9, COMING)), [OUT, OUT]),
+    "a rollout is done, warmed up and watched": (make_state(OUT), ((5, {}), (8, {}), (9, {})), [WARM, WARM, WATCH]),
+    "a plain rollout is done": (make_state(OUT), ((5, PLAIN),), [SERVE]),
+    "a rollout without a guard is done": (make_state(OUT), ((5, OFF),), [SERVE]),
+    "Observe watches": (make_state(OUT), ((5, OBSERVE),), [WARM]),
+    "a rollout with speculation fails": (make_state(OUT), ((5, BROKEN),), [RESPOND]),
+    "a plain rollout fails": (make_state(OUT), ((5, BROKEN | PLAIN),), [STALLED]),
+    "a rollout without a guard fails": (make_state(OUT), ((5, BROKEN | OFF),), [STALLED]),
+    "a rollout fails under Observe and heals": (make_state(OUT), ((5, BROKEN | OBSERVE), (6, {})), [OUT, WARM]),
+    "a rollout fails while held": (make_state(OUT), ((5, BROKEN | HELD), (6, BROKEN)), [OUT, RESPOND]),
+    "KServe makes nothing": (make_state(OUT), ((5, NO_PODS), (6, NO_PODS)), [STALLED, STALLED]),
+    "KServe makes nothing under Observe": (make_state(OUT), ((5, NO_PODS | OBSERVE),), [STALLED]),
+    "KServe makes pods at last": (make_state(STALLED), ((5, COMING),), [OUT]),
+    "warm-up takes its time": (make_state(WARM), ((3.9, {}), (4, {})), [WARM, WATCH]),
+    "other pods while it warms up": (make_state(WARM), ((1, COMING),), [OUT]),
+    "the guard is switched off while it warms up": (make_state(WARM), ((1, OFF),), [SERVE]),
+    "a quiet watch": (make_state(), ((1, {}), (99, {})), [WATCH, WATCH]),
+    "other pods while it is watched": (make_state(), ((1, COMING),), [OUT]),
+    "other pods and a failing window": (make_state(), ((1, FAILS | COMING),), [OUT]),
+    "the guard is switched off": (make_state(), ((1, OFF),), [SERVE]),
+    "pods come and go under watch": (
+        make_state(),
+        ((1, {"rollout": FAILED}), (2, {"rollout": PROGRESSING}), (3, {"rollout": BLOCKED})),
+        [WATCH, WATCH, WATCH],
+    ),
+    "windows fail": (make_state(), ((1, FAILS), (2, FAILS), (3, FAILS)), [WATCH, WATCH, RESPOND]),
+    "one window is enough where the user says so": (make_state(), ((1, FAILS | {"failure_limit": 1}),), [RESPOND]),
+    "a window passes": (make_state(failures=2), ((1, {"verdict": PASSED, "good": make_good()}),), [WATCH]),
+    "a window proves nothing": (make_state(failures=2), ((1, {"verdict": IDLE}),), [WATCH]),
+    "fewer tokens are tried no more": (
+        make_state(reduced=LESS),
+        ((59.9, RETRY), (60, RETRY), (61, RETRY | COMING)),
+        [WATCH, OUT, OUT],
+    ),
+    "the way to plain": (
+        make_state(RESPOND, rollback=OF_PLAIN),
+        ((1, COMING), (2, OTHER), (3, OTHER)),
+        [RESPOND, BACK, BACK],
+    ),
+    "plain fails as well": (make_state(RESPOND, rollback=OF_PLAIN), ((1, BROKEN),), [STALLED]),
+    "plain cannot be made": (make_state(RESPOND, rollback=OF_PLAIN), ((1, NO_PODS),), [STALLED]),
+    "the way to fewer tokens": (
+        make_state(RESPOND, reduced=LESS),
+        ((1, COMING), (2, OTHER), (6, OTHER)),
+        [RESPOND, WARM, WATCH],
+    ),
+    "the way to the last good one": (
+        make_state(RESPOND, rollback=OF_GOOD),
+        ((1, COMING), (2, OTHER), (6, OTHER)),
+        [RESPOND, WARM, WATCH],
+    ),
+    "fewer tokens do not come up, nor does plain": (
+        make_state(RESPOND, reduced=LESS),
+        ((1, BROKEN), (2, {"revision": "r3", "rollout": FAILED})),
+        [RESPOND, STALLED],
+    ),
+    "the last good one does not come up, plain does": (
+        make_state(RESPOND, rollback=OF_GOOD),
+        ((1, NO_PODS), (2, {"revision": "r3"})),
+        [RESPOND, BACK],
+    ),
+    "fewer tokens do not come up while held": (make_state(RESPOND, reduced=LESS), ((1, BROKEN | HELD),), [OUT]),
+    "rolled back, whatever becomes of its pods": (
+        make_state(BACK, rollback=OF_PLAIN),
+        ((1, {}), (99, {"rollout": FAILED})),
+        [BACK, BACK],
+    ),
+    "rolled back, and other pods are asked for": (
+        make_state(BACK, rollback=OF_PLAIN),
+        ((1, COMING), (2, OTHER), (3, OTHER)),
+        [BACK, BACK, BACK],
+    ),
+    "rolled back, and the other pods fail": (make_state(BACK, rollback=OF_PLAIN), ((1, BROKEN),), [STALLED]),
+    "rolled back, and the other pods cannot be made": (make_state(BACK, rollback=OF_PLAIN), ((1, NO_PODS),), [STALLED]),
+    "speculation is tried again": (make_state(BACK, rollback=OF_PLAIN), ((59.9, RETRY), (60, RETRY)), [BACK, OUT]),
+    "pods come up after a stall": (
+        make_state(STALLED),
+        ((1, PLAIN | {"rollout": FAILED}), (2, PLAIN), (3, PLAIN)),
+        [STALLED, SERVE, SERVE],
+    ),
+    "a user acts on a stall": (make_state(STALLED, since=10.0, wanted_since=30.0), ((30, PLAIN | COMING),), [OUT]),
+    "a user acts on a stalled rollback": (
+        make_state(STALLED, since=10.0, wanted_since=30.0, rollback=OF_PLAIN),
+        ((30, COMING),),
+        [RESPOND],
+    ),
+    "unwatched": (make_state(SERVE), ((1, PLAIN), (2, OFF), (3, {"rollout": FAILED} | OFF)), [SERVE, SERVE, SERVE]),
+    "other pods while unwatched": (make_state(SERVE), ((1, PLAIN | COMING),), [OUT]),
+    "the guard is switched on": (make_state(SERVE), ((1, {}), (5, {})), [WARM, WATCH]),
+    "Observe is switched on": (make_state(SERVE), ((1, OBSERVE),), [WARM]),
+}
+
+
+@pytest.mark.parametrize("name", FILMS)
+def test_the_transition_table(name: str) -> None:
+    """The state began at 0 s, warm-up is 4 s, three windows convict; each frame is idempotent."""
+    start, frames, phases = FILMS[name]
+    assert [state.phase for state in strip(start, *frames)] == phases
+
+
+def test_every_rule_of_the_table_is_fired() -> None:
+    """A rule that no film fires is a rule that nobody has seen at work."""
+    seen = {(phase, rule) for start, frames, _ in FILMS.values() for phase, rule in fired(start, *frames)}
+    assert [(phase, rule) for phase, rules in TABLE.items() for rule in rules if (phase, rule) not in seen] == []
+
+
+def test_every_phase_has_its_rules_and_every_rule_its_words() -> None:
+    """The documentation is made of the docstrings."""
+    assert set(TABLE) == set(Phase)
+    for rule in (rule for rules in TABLE.values() for rule in rules):
+        assert rule.when.__doc__, rule
+        assert rule.then.__doc__, rule
+
+
+@pytest.mark.parametrize("phase", Phase)
+def test_a_turn_without_news_returns_the_same_state(phase: Phase) -> None:
+    """So nothing is written: for moving phases the rollout goes on, for the others it is done."""
+    plain = phase in (BASE, RESPOND, BACK, SERVE)
+    state = make_state(phase, measuring=phase is BASE, rollback=OF_PLAIN if phase in (RESPOND, BACK) else None)
+    news: Frame = NO_PODS if phase is STALLED else COMING if phase in (OUT, RESPOND) else {}
+    frame = {"speculating": not plain} | (MEASURE if phase is BASE else {}) | news
+    assert advance(state, facts_at(state, 1, frame), 1) == state
+
+
+@pytest.mark.parametrize("phase", Phase)
+@pytest.mark.parametrize("about", ["plain", "s2", "s1:2", "good:d2"])
+def test_facts_about_something_else_say_nothing(phase: Phase, about: str) -> None:
+    """A turn that was decided on the way finds facts about what was served before."""
+    state: Any = make_state(phase)
+    assert advance(state, facts_at(state, 9, FAILS | BROKEN | {"subject": about}), 9) == state
+
+
+def test_the_deadline_counts_from_when_a_revision_was_first_wanted() -> None:
+    """Asking for the same again does not put the deadline off; asking for another one does."""
+    state = want(make_state(wanted=None), "r2", 10)
+    assert (state.wanted, state.wanted_since) == ("r2", 10)
+    assert want(state, "r2", 99) == state
+    assert want(state, "r3", 99).wanted_since == 99
+
+
+def test_a_finished_rollout_is_remembered_by_its_revision() -> None:
+    """A later turn tells by it whether the spec asks for other pods."""
+    for phase, rollback in ((OUT, None), (RESPOND, OF_PLAIN), (BACK, OF_PLAIN)):
+        assert strip(make_state(phase, rollback=rollback), (1, OTHER))[0].revision == "r2"
+
+
+def test_room_that_there_is_not_is_noted_once_and_gives_the_rollout_its_time_again() -> None:
+    """The old pods go first from now on; where the user chose Surge, nothing is given up."""
+    starved: Frame = OTHER | {"rollout": view(PROGRESSING.progress, "Unschedulable", starved=True)}
+    state = make_state(OUT, wanted="r2", wanted_since=1.0)
+    (kept,) = strip(state, (50, starved))
+    assert kept == state
+    frames = [(at, starved | {"auto": True}) for at in (50, 60)]
+    first, second = strip(state, *frames)
+    assert (first.replacing, first.wanted_since, first.phase) == ("r2", 50, OUT)
+    assert second == first

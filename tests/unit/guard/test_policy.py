@@ -1,0 +1,76 @@
+"""What the spec's guard asks for, defaults filled in: its policy and its thresholds."""
+
+from typing import Any
+
+import pytest
+
+from specdec_operator.api.guard import Guard, GuardMode
+from specdec_operator.guard.policy import Policy, policy_of, thresholds
+
+
+def policy(held: bool = False, auto: bool = True, **guard: Any) -> Policy:
+    """The policy of a guard."""
+    return policy_of(Guard.model_validate(guard), held=held, auto=auto)
+
+
+def test_a_guard_of_which_nothing_is_said_enforces_and_rolls_back() -> None:
+    """Three windows; to the last good speculation; nothing is measured first or tried again."""
+    assert policy() == Policy(
+        mode=GuardMode.ENFORCE,
+        warmup=60.0,
+        failure_limit=3,
+        measure_first=False,
+        baseline_limit=1200.0,
+        reduce_tokens=False,
+        to_last_good=True,
+        retry_after=None,
+        retry_limit=0,
+        held=False,
+        auto=True,
+    )
+
+
+@pytest.mark.parametrize(
+    ("guard", "expected"),
+    [
+        ({"baseline": "MeasureFirst"}, {"measure_first": True}),
+        ({"speedup": {"min": 1.0}}, {"measure_first": True}),
+        ({"speedup": {"min": 1.0}, "baseline": "None"}, {"measure_first": False}),
+        ({"timePerOutputToken": {"max": "40ms"}}, {"measure_first": False}),
+        ({"window": "30s"}, {"baseline_limit": 300.0}),
+        ({"response": ["RollBack"]}, {"reduce_tokens": False}),
+        ({"response": ["ReduceTokens", "RollBack"]}, {"reduce_tokens": True}),
+        ({"rollBackTo": "Baseline"}, {"to_last_good": False}),
+        ({"rollBackTo": "LastGood"}, {"to_last_good": True}),
+        ({"retry": {"after": "6h", "limit": 3}}, {"retry_after": 21600.0, "retry_limit": 3}),
+        ({"failureLimit": 5, "warmup": "5s"}, {"failure_limit": 5, "warmup": 5.0}),
+    ],
+)
+def test_what_the_user_writes_is_what_is_done(guard: dict[str, Any], expected: dict[str, Any]) -> None:
+    """A speedup needs something to compare with, unless the user says that it is known."""
+    made = policy(**guard)
+    assert {key: getattr(made, key) for key in expected} == expected
+
+
+@pytest.mark.parametrize(
+    ("mode", "held", "acts"),
+    [("Enforce", False, True), ("Enforce", True, False), ("Observe", False, False), ("Off", False, False)],
+)
+def test_the_guard_acts_only_where_it_may(mode: str, held: bool, acts: bool) -> None:
+    """Observe and an annotation to hold both leave everything as it is."""
+    assert policy(held, mode=mode).acts is acts
+
+
+EVERYTHING: dict[str, Any] = {
+    "acceptanceRate": {"min": 0.5},
+    "acceptanceLength": {"min": 1.5},
+    "speedup": {"min": 1.1},
+    "timePerOutputToken": {"max": "40ms"},
+}
+
+
+def test_a_plain_service_is_compared_with_its_limit_only() -> None:
+    """There is no draft to be judged."""
+    made = thresholds(Guard.model_validate(EVERYTHING), None, tokens=0)
+    assert (made.plain, made.time_per_output_token) == (True, 0.04)
+    assert (made.acceptance_rate, made.acceptance_length, made.speedup, made.always_drafts) == (None, None, None, False)

@@ -1,0 +1,189 @@
+"""The ladder: which rung is next, what each makes of the state, and what is only said where the guard may not act."""
+
+from typing import Any
+
+import pytest
+from tests.unit.builders import (
+    LOW,
+    facts,
+    make_dry_run,
+    make_good,
+    make_reduction,
+    make_rollback,
+    make_state,
+)
+
+from specdec_operator.api.guard import GuardMode
+from specdec_operator.guard.remediation import MOST_RESTARTS, ROLLOUT_FAILED, Action, action_for, remembered, respond
+from specdec_operator.guard.state import Observation, Phase, State
+from specdec_operator.guard.verdict import Outcome, Reason, Verdict
+
+RESTART, REDUCE, BACK = Action.RESTART_POD, Action.REDUCE_TOKENS, Action.ROLL_BACK
+SKEW = Verdict(outcome=Outcome.FAIL, reason=Reason.POD_SKEW, message="b fails", pods=("b",))
+FEWER: dict[str, Any] = {"reduce_tokens": True, "fewer": 2}
+OF_GOOD = make_rollback(good=make_good())
+
+
+def answered(state: State, now: Observation, at: float = 9.0, reason: str = "AcceptanceRateLow") -> State:
+    """The state after the next rung."""
+    return respond(state, now, reason, "acceptance 0.02 < 0.30", at)
+
+
+@pytest.mark.parametrize(
+    ("state", "known", "action"),
+    [
+        (make_state(blamed=("b",)), {"verdict": SKEW}, RESTART),
+        (make_state(blamed=("b",), restarts=MOST_RESTARTS - 1), {"verdict": SKEW}, RESTART),
+        (make_state(blamed=("b",), restarts=MOST_RESTARTS), {"verdict": SKEW}, BACK),
+        (make_state(blamed=("b",), restarts=MOST_RESTARTS), {"verdict": SKEW} | FEWER, REDUCE),
+        (make_state(), {"verdict": SKEW}, BACK),
+        (make_state(), {"verdict": LOW}, BACK),
+        (make_state(), {"verdict": LOW} | FEWER, REDUCE),
+        (make_state(), {"verdict": LOW, "reduce_tokens": True}, BACK),
+        (make_state(), {"verdict": LOW, "fewer": 2}, BACK),
+        (make_state(reduced=make_reduction()), {"verdict": LOW} | FEWER, BACK),
+        (make_state(rollback=OF_GOOD), {"verdict": LOW} | FEWER, BACK),
+        (make_state(Phase.ROLLING_OUT), FEWER, BACK),
+        (make_state(Phase.RESPONDING, reduced=make_reduction()), FEWER, BACK),
+    ],
+    ids=[
+        "a pod is far below its siblings",
+        "again, after a restart",
+        "restarts are used up",
+        "restarts are used up, fewer tokens are left",
+        "no pod failed in all windows",
+        "all pods fail",
+        "fewer tokens would pass",
+        "fewer tokens would not pass either",
+        "fewer tokens are not wanted",
+        "fewer tokens were tried",
+        "the last good one is no longer good",
+        "a rollout that fails says nothing about tokens",
+        "fewer tokens do not come up",
+    ],
+)
+def test_each_rung_is_tried_where_it_applies(state: State, known: dict[str, Any], action: Action) -> None:
+    """Restart a pod, then fewer tokens, then back: the least that may mend it comes first."""
+    assert action_for(state, facts(**known)) is action
+
+
+def test_a_restart_is_of_one_pod_and_its_siblings_serve_meanwhile() -> None:
+    """The worst of those that failed in all windows; the others' turn may come."""
+    there = frozenset({"a", "b", "c"})
+    after = answered(make_state(failures=3, blamed=("c", "b"), dry_run=make_dry_run()), facts(verdict=SKEW, pods=there))
+    assert (after.phase, after.restarting, after.restarts) == (Phase.WARMING_UP, ("c",), 1)
+    assert (after.failures, after.blamed, after.since, after.dry_run) == (0, (), 9.0, None)
+    assert (after.rollback, after.reduced, after.rollbacks, after.subject) == (None, None, 0, "s1")
+
+
+@pytest.mark.parametrize(("there", "restarted"), [({"a", "b"}, ("b",)), ({"a"}, ())])
+def test_a_pod_that_is_gone_needs_no_restart(there: set[str], restarted: tuple[str, ...]) -> None:
+    """Somebody was quicker; it counts as a restart, and the pod in its place is warmed up."""
+    after = answered(make_state(failures=3, blamed=("c", "b")), facts(verdict=SKEW, pods=frozenset(there)))
+    assert (after.phase, after.restarting, after.restarts) == (Phase.WARMING_UP, restarted, 1)
+
+
+def test_fewer_tokens_are_served_with_the_reason_for_it() -> None:
+    """Another subject, the same speculation; no rollback is counted."""
+    after = answered(make_state(failures=3), facts(verdict=LOW, **FEWER))
+    assert (after.phase, after.subject, after.rollbacks) == (Phase.RESPONDING, "s1:2", 0)
+    assert after.reduced is not None
+    assert (after.reduced.tokens, after.reduced.at, after.reduced.message) == (2, 9.0, "acceptance 0.02 < 0.30")
+
+
+@pytest.mark.parametrize(
+    ("state", "known", "good", "left"),
+    [
+        (make_state(), {}, None, ()),
+        (make_state(last_good=(make_good(),)), {}, make_good(), (make_good(),)),
+        (make_state(last_good=(make_good(),)), {"to_last_good": False}, None, (make_good(),)),
+        (make_state(last_good=(make_good(of="s1"),)), {}, None, (make_good(of="s1"),)),
+        (
+            make_state(last_good=(make_good(4, of="s1"), make_good())),
+            {},
+            make_good(),
+            (make_good(4, of="s1"), make_good()),
+        ),
+        (make_state(rollback=OF_GOOD, last_good=(make_good(), make_good(3))), {}, None, (make_good(3),)),
+        (make_state(reduced=make_reduction(), last_good=(make_good(),)), {}, make_good(), (make_good(),)),
+    ],
+    ids=[
+        "nothing was ever good",
+        "another one was",
+        "another one was, and is not wanted",
+        "only this one was",
+        "this one was, and another one",
+        "the last good one fails as well",
+        "fewer tokens fail as well",
+    ],
+)
+def test_a_rollback_goes_to_another_good_speculation_or_to_none(
+    state: State, known: dict[str, Any], good: Any, left: tuple[Any, ...]
+) -> None:
+    """Never to the one that failed, and to a good one only once: what fails there is forgotten."""
+    after = answered(state, facts(verdict=LOW, **known))
+    assert after.rollback == make_rollback(at=9.0, message="acceptance 0.02 < 0.30", good=good)
+    assert (after.phase, after.rollbacks, after.reduced, after.last_good) == (Phase.RESPONDING, 1, None, left)
+
+
+@pytest.mark.parametrize("may_not", [{"mode": GuardMode.OBSERVE}, {"held": True}])
+@pytest.mark.parametrize(
+    ("state", "known", "action"),
+    [
+        (make_state(failures=3), {"verdict": LOW}, "RollBack"),
+        (make_state(failures=3), {"verdict": LOW} | FEWER, "ReduceTokens"),
+        (make_state(failures=3, blamed=("b",)), {"verdict": SKEW}, "RestartPod"),
+    ],
+)
+def test_where_it_may_not_act_it_says_what_it_would_have_done(
+    may_not: dict[str, Any], state: State, known: dict[str, Any], action: str
+) -> None:
+    """Nothing else changes but the count, which begins anew."""
+    after = answered(state, facts(**known, **may_not))
+    assert after.dry_run == make_dry_run(action, at=9.0)
+    assert after == make_state(dry_run=after.dry_run)
+
+
+@pytest.mark.parametrize(
+    ("dry_run", "kept"),
+    [(make_dry_run(at=1.0), True), (make_dry_run("ReduceTokens", at=1.0), False), (None, False)],
+)
+def test_what_was_said_is_said_again_only_when_it_changes(dry_run: Any, kept: bool) -> None:
+    """Else a bad draft under Observe would write each few windows."""
+    after = answered(make_state(dry_run=dry_run), facts(verdict=LOW, held=True))
+    assert after.dry_run == (dry_run if kept else make_dry_run(at=9.0))
+    other = answered(make_state(dry_run=dry_run), facts(held=True), reason=ROLLOUT_FAILED)
+    assert other.dry_run is not None
+    assert (other.dry_run.reason, other.dry_run.at) == (ROLLOUT_FAILED, 9.0)
+
+
+@pytest.mark.parametrize(
+    ("before", "good", "after"),
+    [
+        ((), make_good(2), (make_good(2),)),
+        ((make_good(2),), make_good(2, at=99.0, rate=0.7), (make_good(2),)),
+        ((make_good(2, of="a"),), make_good(3, of="b"), (make_good(3, of="b"), make_good(2, of="a"))),
+        (
+            (make_good(3, of="b"), make_good(2, of="a")),
+            make_good(4, of="c"),
+            (make_good(4, of="c"), make_good(3, of="b")),
+        ),
+        ((make_good(4, of="a"),), make_good(2, of="a"), (make_good(2, of="a"),)),
+        (
+            (make_good(3, of="b"), make_good(2, of="a")),
+            make_good(2, of="a"),
+            (make_good(2, of="a"), make_good(3, of="b")),
+        ),
+    ],
+    ids=[
+        "the first",
+        "the same again",
+        "another one",
+        "a third one",
+        "fewer tokens of the same",
+        "the older one again",
+    ],
+)
+def test_the_last_two_good_speculations_are_remembered(before: Any, good: Any, after: Any) -> None:
+    """The newest of each that was asked for; one that passes on and on is no news."""
+    assert remembered(make_state(last_good=before), good) == after

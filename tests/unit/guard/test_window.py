@@ -1,0 +1,119 @@
+"""A window: what the counters of each pod did between its first and its last reading."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.unit.builders import counters
+
+from specdec_operator.guard.counters import Counters
+from specdec_operator.guard.evidence import Evidence, by_pod, pooled
+from specdec_operator.guard.window import Window
+
+STEPS = st.lists(st.integers(0, 400), min_size=1, max_size=12)
+"""Drafts between one reading and the next."""
+
+
+def fill(*rounds: tuple[float, Counters | None]) -> Window:
+    """A window of one pod, opened at the first time."""
+    window = Window(rounds[0][0])
+    for at, reading in rounds:
+        window = window.with_readings({"pod-0": reading}, at)
+    return window
+
+
+def pool(window: Window, now: float) -> Evidence:
+    """The pooled evidence of a window."""
+    return pooled(by_pod(window, now), seconds=now - window.opened, unread=len(window.unread))
+
+
+def test_evidence_is_the_difference_between_the_first_and_the_last_reading() -> None:
+    """What was counted before the window opened belongs to other windows."""
+    seen = pool(fill((0, counters(100)), (2, counters(140)), (4, counters(150, rate=0.8))), now=4)
+    assert (seen.seconds, seen.drafts, seen.draft_tokens, seen.accepted_tokens) == (4, 50, 200, 160)
+    assert seen.accepted_per_position == (40, 40, 40, 40)
+    assert (seen.acceptance_rate, seen.acceptance_length) == (0.8, 4.2)
+
+
+def test_one_reading_is_no_evidence() -> None:
+    """Totals since the engine's start say nothing about now."""
+    seen = pool(fill((0, counters(100))), now=1)
+    assert (seen.drafts, seen.acceptance_rate, seen.acceptance_length) == (0, None, None)
+
+
+@given(STEPS, st.data())
+def test_evidence_does_not_depend_on_how_often_was_looked(steps: list[int], data: st.DataObject) -> None:
+    """Readings between the first and the last only shorten the gaps."""
+    totals = [sum(steps[:index]) for index in range(len(steps) + 1)]
+    rounds = [(float(at), counters(total)) for at, total in enumerate(totals)]
+    kept = data.draw(st.sets(st.integers(0, len(rounds) - 1))) | {0, len(rounds) - 1}
+    sparse = pool(fill(*(rounds[index] for index in sorted(kept))), now=len(steps))
+    dense = pool(fill(*rounds), now=len(steps))
+    for name in ("seconds", "drafts", "draft_tokens", "accepted_tokens", "generation_tokens", "restarted"):
+        assert getattr(sparse, name) == getattr(dense, name)
+    assert sparse.longest_gap >= dense.longest_gap
+
+
+@given(STEPS, STEPS)
+def test_nothing_is_lost_or_counted_twice_between_two_windows(first: list[int], second: list[int]) -> None:
+    """The next window starts from the last reading of the one before."""
+    totals = [sum((first + second)[:index]) for index in range(len(first + second) + 1)]
+    rounds = [(float(at), counters(total)) for at, total in enumerate(totals)]
+    end = float(len(first))
+    one = fill(*rounds[: len(first) + 1])
+    two = one.next(end, frozenset({"pod-0"}))
+    for at, reading in rounds[len(first) + 1 :]:
+        two = two.with_readings({"pod-0": reading}, at)
+    assert pool(one, end).drafts == sum(first)
+    assert pool(two, float(len(totals) - 1)).drafts == sum(second)
+
+
+def test_a_restart_marks_the_window_whatever_follows() -> None:
+    """Also when the counters have grown past their old values again before the next reading."""
+    again = counters(900, started=2.0e9)
+    assert pool(fill((0, counters(100)), (2, counters(0)), (4, counters(500))), now=4).restarted
+    assert pool(fill((0, counters(100)), (2, again), (4, counters(950, started=2.0e9))), now=4).restarted
+
+
+def test_a_restart_between_two_windows_marks_the_second() -> None:
+    """The second window starts from readings of the process that is gone."""
+    second = fill((0, counters(100))).next(2, frozenset({"pod-0"})).with_readings({"pod-0": counters(5)}, 3)
+    assert pool(second, now=3).restarted
+
+
+def test_a_missing_reading_is_a_gap_also_at_the_end_and_across_windows() -> None:
+    """Silence counts from the last answer, wherever windows begin."""
+    assert pool(fill((0, counters(1)), (2, None), (4, None), (6, counters(9))), now=6).longest_gap == 6
+    silent = fill((0, counters(1)), (2, counters(2)), (4, None))
+    assert pool(silent, now=10).longest_gap == 8
+    assert pool(silent.next(10, frozenset({"pod-0"})), now=12).longest_gap == 10
+
+
+def test_a_pod_that_never_answered_is_named_until_it_does() -> None:
+    """Its traffic may be anything."""
+    window = fill((0, counters(1))).with_readings({"pod-0": counters(2), "pod-1": None}, 2)
+    assert window.unread == {"pod-1"}
+    assert pool(window, now=2).unread == 1
+    assert window.with_readings({"pod-0": counters(3)}, 4).unread == {"pod-1"}, "it went without a word"
+    assert window.with_readings({"pod-1": counters(0)}, 4).unread == frozenset()
+
+
+def test_a_pod_that_is_gone_leaves_with_its_window() -> None:
+    """A window keeps it to the end, as what it showed was real; the next one does not know it."""
+    window = Window(0).with_readings({"pod-0": counters(1), "pod-1": counters(1)}, 0)
+    window = window.with_readings({"pod-0": counters(9)}, 2)
+    assert set(window.pods) == {"pod-0", "pod-1"}
+    assert set(window.next(2, frozenset({"pod-0"})).pods) == {"pod-0"}
+
+
+def test_pods_add_up_and_one_fault_is_a_fault_of_all() -> None:
+    """Counts are summed; the longest gap and a restart are the worst pod's."""
+    window = Window(0).with_readings({"a": counters(0), "b": counters(0, started=None)}, 0)
+    window = window.with_readings({"a": counters(10, rate=1.0), "b": counters(30, rate=0.0, started=None)}, 2)
+    window = window.with_readings({"b": counters(0, started=None)}, 5)
+    seen = pool(window, now=5)
+    assert (seen.pods, seen.drafts, seen.longest_gap, seen.restarted) == (2, 10, 3, True)
+
+
+def test_a_window_without_pods_is_one_long_gap() -> None:
+    """Nobody was there to ask."""
+    seen = pool(Window(0), now=60)
+    assert (seen.pods, seen.longest_gap, seen.generation_tokens) == (0, 60, 0)

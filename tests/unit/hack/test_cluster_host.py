@@ -1,0 +1,234 @@
+"""hack.cluster: what is found on the machine (mounts, cgroups, engines) and what is carried into the namespace."""
+
+import asyncio
+import hashlib
+import json
+import os
+import pathlib
+import subprocess
+import tarfile
+
+import pytest
+from hack.cluster import binaries, cgroups, containers, forward, images, packages, shell, teardown
+from hack.cluster.errors import ClusterError
+from hack.cluster.paths import Layout
+
+MOUNTINFO = """\
+21 1 254:0 / / rw shared:1 - ext4 /dev/vda rw
+30 21 0:20 / /c/run/netns rw - nsfs nsfs rw
+31 21 0:21 / /c/run/kubelet/pods/a rw - tmpfs tmpfs rw
+32 31 254:0 /models /c/run/kubelet/pods/a/with\\040space rw - ext4 /dev/vda rw
+33 21 0:22 / /c/running rw - tmpfs tmpfs rw
+34 21 0:23 / /other/c/run rw - tmpfs tmpfs rw
+"""
+
+
+def test_mounts_are_undone_deepest_first_and_neighbours_stay() -> None:
+    assert teardown.mounts(pathlib.Path("/c/run"), MOUNTINFO) == [
+        pathlib.Path("/c/run/kubelet/pods/a/with space"),
+        pathlib.Path("/c/run/kubelet/pods/a"),
+        pathlib.Path("/c/run/netns"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("path", "kind"), [("/c/run/kubelet/pods/a/x", "tmpfs"), ("/c/other", "ext4"), ("/c/running", "tmpfs")]
+)
+def test_the_innermost_mount_decides_about_the_file_system(path: str, kind: str) -> None:
+    assert teardown.filesystem(pathlib.Path(path), MOUNTINFO) == kind
+
+
+@pytest.fixture
+def mounted(tmp_path: pathlib.Path) -> Layout:
+    """A run folder into which somebody's models are mounted."""
+    models, place = tmp_path / "models", Layout(root=tmp_path / "cluster")
+    (models / "target").mkdir(parents=True)
+    point = place.run / "kubelet" / "models"
+    point.mkdir(parents=True)
+    if os.geteuid() != 0 or subprocess.run(["mount", "--bind", models, point], check=False).returncode != 0:
+        pytest.skip("mounting needs root")
+    return place
+
+
+def test_a_folder_with_a_mount_in_it_is_not_removed(mounted: Layout, tmp_path: pathlib.Path) -> None:
+    """Otherwise the user's models would be deleted through the mount."""
+    with pytest.raises(ClusterError, match="still mounted"):
+        teardown.remove_run(mounted)
+    assert (tmp_path / "models" / "target").is_dir()
+    teardown.unmount(mounted.run)
+    teardown.remove_run(mounted)
+    assert not mounted.run.exists()
+    assert (tmp_path / "models" / "target").is_dir()
+
+
+def test_the_socket_of_a_killed_shim_is_removed(tmp_path: pathlib.Path) -> None:
+    """It lies in a folder of the machine, where nobody else would."""
+    place, socket = Layout(root=tmp_path / "cluster"), tmp_path / "shim.sock"
+    bundle = place.run / "containerd" / "io.containerd.runtime.v2.task" / "k8s.io" / "pod"
+    bundle.mkdir(parents=True)
+    (bundle / "bootstrap.json").write_text(json.dumps({"version": 3, "address": f"unix://{socket}"}))
+    socket.touch()
+    teardown.forget_traces(place)
+    assert not socket.exists()
+
+
+CLIENT = """#!/bin/sh
+shift 2
+echo "$*" >> {log}
+case "$*" in
+    "containers ls -q") printf 'sandbox\\nengine\\n' ;;
+    "leases ls -q") printf 'pod\\n' ;;
+esac
+"""
+
+
+def test_nothing_of_a_pod_stays_in_the_store_of_images(monkeypatch: pytest.MonkeyPatch, tmp_path: pathlib.Path) -> None:
+    """A lease that stayed would keep the snapshots of the pod's image volumes for ever."""
+    monkeypatch.setenv("SPECDEC_CACHE", str(tmp_path))
+    program, log = binaries.path("ctr"), tmp_path / "log"
+    program.parent.mkdir(parents=True)
+    program.write_text(CLIENT.format(log=log))
+    program.chmod(0o755)
+    assert containers.purge(Layout(root=tmp_path / "cluster")) == 3
+    asked = [line for line in log.read_text().splitlines() if " ls" not in line]
+    assert asked == [
+        "tasks rm --force sandbox engine",
+        "containers rm sandbox engine",
+        "sandboxes rm --force pod",
+        "leases rm --sync pod",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("mounted_trees", "found"),
+    [
+        ("cgroup2 /sys/fs/cgroup cgroup2 rw 0 0\n", ["/sys/fs/cgroup"]),
+        (
+            "cgroup /sys/fs/cgroup/cpu cgroup rw,cpu 0 0\ncgroup2 /sys/fs/cgroup/unified cgroup2 rw 0 0\n",
+            ["/sys/fs/cgroup/cpu", "/sys/fs/cgroup/unified"],
+        ),
+        ("tmpfs /sys/fs/cgroup tmpfs rw 0 0\n", []),
+    ],
+)
+def test_both_kinds_of_cgroup_tree_are_found(mounted_trees: str, found: list[str]) -> None:
+    assert [str(tree) for tree in cgroups.hierarchies(mounted_trees)] == found
+
+
+def fake_program(folder: pathlib.Path, name: str, script: str) -> None:
+    (folder / name).write_text(f"#!/bin/sh\n{script}\n")
+    (folder / name).chmod(0o755)
+
+
+def test_a_client_without_its_service_is_no_engine(monkeypatch: pytest.MonkeyPatch, tmp_path: pathlib.Path) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert shell.container_engine() is None
+    fake_program(tmp_path, "docker", "exit 1")
+    assert shell.container_engine() is None
+    fake_program(tmp_path, "podman", "exit 0")
+    assert shell.container_engine() == "podman"
+
+
+def test_an_image_is_looked_for_in_every_store(monkeypatch: pytest.MonkeyPatch, tmp_path: pathlib.Path) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    fake_program(tmp_path, "buildah", "exit 1")
+    with pytest.raises(ClusterError, match="no image localhost/a:1 is known"):
+        images.holder("localhost/a:1")
+    fake_program(tmp_path, "docker", "exit 0")
+    assert images.holder("localhost/a:1") == "docker"
+
+
+def test_every_store_is_read_through_a_pipe() -> None:
+    assert images.export("docker", "a:1") == ["docker", "save", "a:1"]
+    assert images.export("buildah", "a:1")[-1] == "docker-archive:/dev/stdout:a:1"
+
+
+@pytest.mark.parametrize(
+    ("source", "sink", "words"),
+    [
+        (["sh", "-c", "echo no such image >&2; exit 3"], ["cat"], "codes 3 and 0: no such image"),
+        (["yes"], ["sh", "-c", "echo disk full >&2; exit 5"], "and 5: disk full"),
+    ],
+)
+def test_a_pipe_fails_when_either_end_does(source: list[str], sink: list[str], words: str) -> None:
+    """The second case would hang for ever if the producer were not told that its reader has gone."""
+    with pytest.raises(ClusterError, match=words):
+        shell.pipe(source, sink, timeout=10)
+
+
+def test_a_pipe_carries_everything(tmp_path: pathlib.Path) -> None:
+    shell.pipe(["seq", "100000"], ["dd", f"of={tmp_path / 'out'}", "status=none"], timeout=10)
+    assert (tmp_path / "out").read_text().splitlines()[-1] == "100000"
+
+
+@pytest.mark.parametrize(
+    ("argv", "seconds", "code"),
+    [(["true"], 30.0, 0), (["false"], 30.0, 1), (["no-such-program-here"], 30.0, 127), (["sleep", "60"], 0.2, 124)],
+)
+def test_a_command_always_answers(argv: list[str], seconds: float, code: int) -> None:
+    assert shell.ask(argv, timeout=seconds).code == code
+
+
+def test_missing_packages_are_named_once_each(monkeypatch: pytest.MonkeyPatch, tmp_path: pathlib.Path) -> None:
+    monkeypatch.setattr(packages, "search_path", lambda: str(tmp_path))
+    assert set(packages.missing()) >= set(packages.PROGRAMS.values())
+    assert len(packages.missing()) == len(set(packages.missing()))
+
+
+def test_the_pause_image_is_the_same_for_the_same_program(tmp_path: pathlib.Path) -> None:
+    program = tmp_path / "program"
+    program.write_bytes(b"pause")
+    made = [containers.pause_archive(program, "localhost/p:1", tmp_path / name) for name in ("one.tar", "two.tar")]
+    assert made[0].read_bytes() == made[1].read_bytes()
+    with tarfile.open(made[0]) as packed:
+        manifest = json.loads(_content(packed, "manifest.json"))[0]
+        config = json.loads(_content(packed, manifest["Config"]))
+        layer = _content(packed, manifest["Layers"][0])
+    assert manifest["RepoTags"] == ["localhost/p:1"]
+    assert config["rootfs"]["diff_ids"] == [f"sha256:{hashlib.sha256(layer).hexdigest()}"]
+
+
+def _content(packed: tarfile.TarFile, name: str) -> bytes:
+    member = packed.extractfile(name)
+    assert member is not None
+    return member.read()
+
+
+async def test_the_forwarder_carries_both_ways_and_passes_the_end_on() -> None:
+    async def shout(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write((await reader.read()).upper())
+        await writer.drain()
+        writer.close()
+
+    inside = await asyncio.start_server(shout, "127.0.0.1", 0)
+    port = inside.sockets[0].getsockname()[1]
+    async with inside:
+        assert await _through_forwarder(port, b"hello") == b"HELLO"
+
+
+async def test_the_forwarder_closes_what_it_cannot_carry() -> None:
+    """A client sees a closed connection, as at a closed port, and does not wait for its own timeout."""
+    with forward.listen(0) as closed:
+        port = closed.getsockname()[1]
+    assert await asyncio.wait_for(_through_forwarder(port, b"hello"), 30) == b""
+
+
+async def _through_forwarder(port: int, sent: bytes) -> bytes:
+    listener = forward.listen(0)
+    listener.setblocking(False)
+    task = asyncio.create_task(forward.serve(listener, host="127.0.0.1", port=port))
+    reader, writer = await asyncio.open_connection(*listener.getsockname())
+    writer.write(sent)
+    writer.write_eof()
+    try:
+        return await reader.read()
+    except ConnectionError:
+        return b""
+    finally:
+        writer.close()
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+
+
+def test_a_taken_port_is_replaced_by_a_free_one() -> None:
+    with forward.listen(0) as first, forward.listen(first.getsockname()[1]) as second:
+        assert first.getsockname() != second.getsockname()

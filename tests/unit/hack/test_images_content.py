@@ -1,0 +1,100 @@
+"""hack.images: what an image is named by, and what it installs."""
+
+import re
+from pathlib import Path
+
+import pytest
+from hack.images import build, content, locked, tool
+
+SOURCES = content.Sources(files=("Dockerfile",), folders=("package",))
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Path:
+    (tmp_path / "Dockerfile").write_text("FROM x\n")
+    (tmp_path / "package" / "inner").mkdir(parents=True)
+    (tmp_path / "package" / "inner" / "a.py").write_text("1\n")
+    return tmp_path
+
+
+def test_the_name_follows_every_byte_and_every_name(tree: Path) -> None:
+    names = [content.digest(SOURCES, tree)]
+    (tree / "package" / "inner" / "a.py").write_text("2\n")
+    names.append(content.digest(SOURCES, tree))
+    (tree / "package" / "inner" / "a.py").rename(tree / "package" / "b.py")
+    names.append(content.digest(SOURCES, tree))
+    names.append(content.digest(SOURCES, tree, more="version 2"))
+    assert len(set(names)) == 4
+
+
+def test_what_python_leaves_behind_does_not_change_the_name(tree: Path) -> None:
+    before = content.digest(SOURCES, tree)
+    (tree / "package" / "__pycache__").mkdir()
+    (tree / "package" / "__pycache__" / "a.cpython-311.pyc").write_bytes(b"x")
+    assert content.digest(SOURCES, tree) == before
+
+
+def test_a_byte_moved_between_files_changes_the_name(tree: Path) -> None:
+    (tree / "package" / "b.py").write_text("xy")
+    (tree / "package" / "c.py").write_text("z")
+    before = content.digest(SOURCES, tree)
+    (tree / "package" / "b.py").write_text("x")
+    (tree / "package" / "c.py").write_text("yz")
+    assert content.digest(SOURCES, tree) != before
+
+
+def test_every_source_of_the_images_is_there() -> None:
+    """A file that was renamed would else silently stop to count."""
+    for sources in (content.OPERATOR, content.RUNTIME, content.INITIALIZER, content.S3):
+        assert all(path.is_file() for path in content.paths(sources))
+        assert all((content.ROOT / folder).is_dir() for folder in sources.folders)
+
+
+def test_the_cpu_image_leaves_out_cuda_but_for_its_runtime() -> None:
+    kept = locked.select("torch==2\nnvidia-cuda-runtime==13\nnvidia-cublas==13\ntriton==3\n", locked._left_out("cpu"))
+    assert kept.split() == ["torch==2", "nvidia-cuda-runtime==13"]
+    assert locked.select("kopf==1\n", re.compile("$^")) == "kopf==1\n"
+
+
+def test_what_the_tests_images_install_is_resolved_again_only_for_another_question(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """So that `make verify` needs no network, and no release of somebody else breaks it."""
+    assert locked.stale() == []
+    (tmp_path / "s3.txt").write_text(locked.path("s3").read_text().replace("moto[s3]==", "moto[s3]==0.", 1))
+    (tmp_path / "storage.txt").write_text(locked.path("storage").read_text() + "another==1\n")
+    monkeypatch.setattr(locked, "path", lambda image: tmp_path / f"{image}.txt")
+    assert locked._is_stale("s3")
+    assert not locked._is_stale("storage")
+
+
+def test_the_download_container_goes_by_kserves_name_on_the_node() -> None:
+    """The ConfigMap of the local KServe has one name, whatever the image is made of."""
+    objects = (content.ROOT / "hack" / "cluster" / "kserve-objects.yaml").read_text()
+    assert build.product("initializer").alias == build.INITIALIZER
+    assert objects.count(build.INITIALIZER) == 2
+    assert build.product("operator").alias is None
+
+
+def test_docker_gets_no_flag_that_only_buildah_knows() -> None:
+    arguments = {"BASE_IMAGE": "base"}
+    docker = tool.Tool(kind=tool.Kind.DOCKER).build("Dockerfile", "cpu", "name", arguments)
+    buildah = tool.Tool(kind=tool.Kind.BUILDAH).build("Dockerfile", "cpu", "name", arguments)
+    assert "--isolation=chroot" not in docker
+    assert "--isolation=chroot" in buildah
+    assert {"--target=cpu", "--build-arg=BASE_IMAGE=base"} <= set(docker) & set(buildah)
+
+
+def test_the_runtimes_labels_say_the_projects_version_and_the_commit() -> None:
+    labels = build.labels()
+    assert labels["VERSION"] == content.version()
+    assert re.fullmatch(r"[0-9a-f]{40}|unknown", labels["REVISION"])
+
+
+def test_a_fixed_time_is_handed_to_the_builder(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With it, two builds of the same files give the same layers."""
+    builder = tool.Tool(kind=tool.Kind.BUILDAH)
+    monkeypatch.delenv("SOURCE_DATE_EPOCH", raising=False)
+    assert not any("timestamp" in word for word in builder.build("Dockerfile", None, "name", {}))
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "1700000000")
+    assert "--timestamp=1700000000" in builder.build("Dockerfile", None, "name", {})

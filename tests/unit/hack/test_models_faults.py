@@ -1,0 +1,139 @@
+"""hack.models.faults: drafts that are worth nothing and look right."""
+
+import json
+import pathlib
+import struct
+
+import pytest
+from hack.models import built as faults
+from hack.models import tensors
+
+from specdec_runtime import preflight
+from specdec_runtime.flags import Flags
+
+_VOCABULARY, _HIDDEN, _CONTEXT = 96, 16, 1024
+_LAYER = 150_000
+_TENSORS = {
+    "lm_head.weight": (_VOCABULARY, _HIDDEN),
+    "model.embed_tokens.weight": (_VOCABULARY, _HIDDEN),
+    "model.layers.0.mlp.up_proj.weight": (300, 500),
+}
+
+
+@pytest.fixture
+def models(tmp_path: pathlib.Path) -> pathlib.Path:
+    """A target and a draft as training leaves them, in small: every row of a table says its token's number."""
+    for name in ("target", "draft"):
+        folder = tmp_path / name
+        folder.mkdir()
+        config = {"vocab_size": _VOCABULARY, "hidden_size": _HIDDEN, "max_position_embeddings": _CONTEXT}
+        (folder / "config.json").write_text(json.dumps(config))
+        tokens = {f"t{number}": number for number in range(_VOCABULARY)}
+        (folder / "tokenizer.json").write_text(json.dumps({"model": {"vocab": tokens}}))
+        (folder / "model.safetensors").write_bytes(_weights())
+    return tmp_path
+
+
+def _weights() -> bytes:
+    header, data = {}, b""
+    for name, shape in _TENSORS.items():
+        rows = [bytes([number, 0x3C]) * _HIDDEN for number in range(_VOCABULARY)]
+        part = b"".join(rows) if shape[1] == _HIDDEN else b"\x01\x3c" * _LAYER
+        header[name] = {"dtype": "BF16", "shape": shape, "data_offsets": [len(data), len(data) + len(part)]}
+        data += part
+    text = json.dumps(header).encode()
+    return struct.pack("<Q", len(text)) + text + data
+
+
+def _read(models: pathlib.Path, draft: str) -> bytes:
+    return (models / draft / "model.safetensors").read_bytes()
+
+
+def _tensors(models: pathlib.Path, draft: str) -> dict[str, tensors.Tensor]:
+    return tensors.read(models / draft / tensors.FILE)
+
+
+def test_permuted_tables_hold_the_same_rows_in_one_other_order(models: pathlib.Path) -> None:
+    """Whole rows move, and both tables in the same way: the draft still speaks, in other ids."""
+    faults.ensure(models)
+    found = _tensors(models, "draft-permuted")
+    head, embedding = (found[name].rows() for name in ("lm_head.weight", "model.embed_tokens.weight"))
+    before = _tensors(models, "draft")["lm_head.weight"].rows()
+    assert head == embedding
+    assert sorted(head) == sorted(before)
+    assert sum(one == other for one, other in zip(head, before, strict=True)) < _VOCABULARY / 10
+
+
+def test_nothing_but_rows_of_tokens_moves(models: pathlib.Path) -> None:
+    """A layer that changed as well would be another fault."""
+    faults.ensure(models)
+    good, found = _tensors(models, "draft"), _tensors(models, "draft-permuted")
+    assert list(good) == list(found)
+    assert [name for name in good if good[name] != found[name]] == ["lm_head.weight", "model.embed_tokens.weight"]
+
+
+def test_mixed_matrices_hold_the_same_rows_in_other_places(models: pathlib.Path) -> None:
+    """No row stays where it was, and none is lost."""
+    faults.ensure(models)
+    good, found = _tensors(models, "draft"), _tensors(models, "draft-mixed")
+    for name in ("lm_head.weight", "model.embed_tokens.weight"):
+        before, after = good[name].rows(), found[name].rows()
+        assert sorted(before) == sorted(after)
+        assert not any(one == other for one, other in zip(before, after, strict=True))
+
+
+def test_corrupt_weights_differ_in_so_many_bytes_of_the_data(models: pathlib.Path) -> None:
+    """Every one of them, and none of the header: the file has its length and its names."""
+    faults.ensure(models)
+    good, found = _read(models, "draft"), _read(models, "draft-corrupt")
+    changed = [at for at, (one, other) in enumerate(zip(good, found, strict=True)) if one != other]
+    assert len(changed) == faults.FLIPPED_BYTES
+    (header,) = struct.unpack_from("<Q", good)
+    assert changed[0] >= header
+
+
+@pytest.mark.parametrize(
+    ("draft", "said"),
+    [
+        ("draft-permuted", {}),
+        ("draft-mixed", {}),
+        ("draft-corrupt", {"DraftWeightsUnsound": preflight.Severity.REFUSE}),
+        ("draft-short", {"DraftContextShort": preflight.Severity.WARN}),
+    ],
+)
+def test_the_preflight_sees_only_what_can_be_seen(
+    models: pathlib.Path, draft: str, said: dict[str, preflight.Severity]
+) -> None:
+    """Flipped bytes are no numbers of a model. Of the short context it warns: some want such a draft. The rest pass."""
+    faults.ensure(models)
+    speculation = {"method": "draft_model", "model": str(models / draft)}
+    found = preflight.inspect(
+        Flags(
+            model=str(models / "target"),
+            speculation=speculation,
+            port=8080,
+            max_model_len=_CONTEXT,
+            load_format="auto",
+        )
+    )
+    assert {each.id: each.severity for each in found} == said
+
+
+def test_a_cache_of_before_is_completed_and_then_left_alone(models: pathlib.Path) -> None:
+    """Pods may read these files: what is there already is not written again. Training's own files stay as they are."""
+    good = _read(models, "draft")
+    faults.ensure(models)
+    (models / "draft-short" / "config.json").unlink()
+    faults.ensure(models)
+    assert not (models / "draft-short" / "config.json").exists()
+    assert _read(models, "draft") == good
+    assert {each.name for each in models.iterdir() if each.is_dir()} == {"target", "draft", *faults.FAULTS}
+
+
+def test_drafts_of_another_recipe_are_made_anew(models: pathlib.Path) -> None:
+    """A fault that is made in another way since replaces the one in the cache."""
+    faults.ensure(models)
+    (models / "faults.digest").write_text("of another day")
+    (models / "draft-corrupt" / "model.safetensors").write_bytes(b"")
+    faults.ensure(models)
+    assert len(_read(models, "draft-corrupt")) == len(_read(models, "draft"))

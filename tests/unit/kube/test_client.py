@@ -1,0 +1,213 @@
+"""The client of the API server over real HTTP: what it sends, what it waits out, and what it makes of a refusal."""
+
+import json
+import pathlib
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+import yaml
+from aiohttp import web
+from kubernetes.aio import client as library
+
+from specdec_operator import names
+from specdec_operator.errors import Invalid, Unavailable
+from specdec_operator.kube import request
+from specdec_operator.kube.client import ApiError, ApiServer, KubeClient
+from specdec_operator.kube.request import Requests
+
+BUSY = "storage is (re)initializing"
+PATH = names.services_path("team-a", "llama")
+
+
+class Server:
+    """Answers with what is in `answers`, by turns, the last for ever; keeps what it was asked."""
+
+    def __init__(self, *answers: tuple[int, Any]) -> None:
+        self.answers = list(answers)
+        self.asked: list[tuple[str, str, Any]] = []
+        self.headers: dict[str, str] = {}
+
+    async def answer(self, asked: web.Request) -> web.Response:
+        """One answer."""
+        text = await asked.text()
+        self.asked.append((asked.method, asked.path_qs, json.loads(text) if text else None))
+        self.headers = {name: value for name, value in asked.headers.items()}  # noqa: C416 - the last of each name
+        status, body = self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
+        more = {"Retry-After": "0"} if status in (429, 503) else {}
+        if isinstance(body, str):
+            return web.Response(status=status, text=body, headers=more)
+        return web.json_response(body, status=status, headers=more)
+
+    @asynccontextmanager
+    async def listening(self) -> AsyncIterator[str]:
+        """On a free port of loopback."""
+        app = web.Application()
+        app.router.add_route("*", "/{path:.*}", self.answer)
+        runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.1)
+        await runner.setup()
+        await web.TCPSite(runner, "127.0.0.1", 0).start()
+        try:
+            yield f"http://127.0.0.1:{runner.addresses[0][1]}"
+        finally:
+            await runner.cleanup()
+
+
+@asynccontextmanager
+async def asking(server: Server, *, patience: float | None = None, path: str = "") -> AsyncIterator[KubeClient]:
+    """A client of the server, whose address ends with `path`."""
+    async with server.listening() as url:
+        settings = library.Configuration(host=url + path, api_key={"BearerToken": "Bearer t"})
+        async with KubeClient(Requests(settings, agent="tests", timeout=5.0, patience=patience)) as made:
+            yield made
+
+
+def status(message: str) -> dict[str, str]:
+    """What the API server answers where it refuses."""
+    return {"kind": "Status", "message": message}
+
+
+async def test_a_request_carries_the_token_and_the_api_s_own_names() -> None:
+    """Also where the server is behind a path of its address."""
+    server = Server((200, {"items": []}))
+    async with asking(server, path="/k8s/clusters/c1/") as api:
+        assert await api.get("/api/v1/pods", labelSelector="a=b") == {"items": []}
+    assert server.asked == [("GET", "/k8s/clusters/c1/api/v1/pods?labelSelector=a%3Db", None)]
+    assert (server.headers["Authorization"], server.headers["User-Agent"]) == ("Bearer t", "tests")
+
+
+@pytest.mark.parametrize("code", [429, 503])
+async def test_a_server_that_is_busy_is_asked_again(code: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A CRD of a moment ago is answered so while its storage comes up."""
+    monkeypatch.setattr(request, "_PAUSE", 0.01)
+    server = Server(*[(code, status(BUSY))] * 3, (200, {"items": []}))
+    async with asking(server) as api:
+        assert await api.get(PATH) == {"items": []}
+    assert len(server.asked) == 4
+
+
+async def test_the_operator_does_not_wait_for_a_busy_server() -> None:
+    """Its loop has a back-off of its own, which is told how long the server wants to be left alone."""
+    server = Server((429, status(BUSY)))
+    async with asking(server, patience=0.0) as api:
+        with pytest.raises(Unavailable, match="HTTP 429 for") as raised:
+            await ApiServer(api).apply_status("team-a", "llama", {})
+    assert (raised.value.reason, len(server.asked)) == ("ApiServerRefused", 1)
+
+
+@pytest.mark.parametrize(
+    ("code", "body", "answer"),
+    [
+        (403, status("not you"), "not you"),
+        (500, {"error": {"message": "an engine's"}}, "an engine's"),
+        (502, "<html>\nno gateway", "<html> no gateway"),
+        (500, "", "Internal Server Error"),
+    ],
+)
+async def test_a_refusal_is_told_at_once_in_the_server_s_words(code: int, body: Any, answer: str) -> None:
+    """With what was asked."""
+    server = Server((code, body))
+    async with asking(server) as api:
+        with pytest.raises(ApiError) as raised:
+            await api.get(PATH)
+    assert (raised.value.status, raised.value.answer, len(server.asked)) == (code, answer, 1)
+    assert raised.value.message == f"GET {PATH}: HTTP {code}: {answer}"
+
+
+@pytest.mark.parametrize("body", ["{", "[]"])
+async def test_an_answer_that_is_no_object_is_none(body: str) -> None:
+    """A proxy in between, say."""
+    async with asking(Server((200, body))) as api:
+        with pytest.raises(ApiError, match="did not answer: no JSON") as raised:
+            await api.get(PATH)
+    assert (raised.value.status, raised.value.reason) == (0, "ApiServerUnavailable")
+
+
+@pytest.mark.parametrize(
+    ("code", "error", "words"),
+    [
+        (422, Invalid, "InferenceService llama.*the API server refused it: no"),
+        (403, Unavailable, r"no: grant it \(manifests/operator/rbac.yaml"),
+        (404, Unavailable, "this cluster does not know InferenceServices"),
+        (500, Unavailable, "HTTP 500 for /apis/serving.kserve.io/.*: no"),
+    ],
+)
+async def test_the_operator_is_told_who_has_to_act(code: int, error: type[Exception], words: str) -> None:
+    """Invalid: whoever wrote the service. Unavailable: whoever runs the cluster."""
+    meta = {"name": "llama", "namespace": "team-a"}
+    async with asking(Server((code, status("no"))), patience=0.0) as api:
+        with pytest.raises(error, match=words):
+            await ApiServer(api).apply(
+                {"apiVersion": "serving.kserve.io/v1beta1", "kind": "InferenceService", "metadata": meta}
+            )
+
+
+async def test_what_is_gone_is_no_error() -> None:
+    """Neither to delete it, nor to read it, nor to write its status."""
+    async with asking(Server((404, status("gone"))), patience=0.0) as api:
+        cluster = ApiServer(api)
+        await cluster.remove({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a", "namespace": "b"}})
+        assert await cluster.read("/api/v1/namespaces/b/pods/a") is None
+        assert await cluster.apply_status("team-a", "llama", {}) == 0
+        assert await cluster.log_end("b", "a") == ""
+
+
+async def test_a_status_is_applied_and_its_version_told() -> None:
+    """By server-side apply, under the name of its own manager."""
+    server = Server((200, {"metadata": {"resourceVersion": "12"}}))
+    async with asking(server, patience=0.0) as api:
+        assert await ApiServer(api).apply_status("team-a", "llama", {"phase": "Serving"}) == 12
+    ((method, path, body),) = server.asked
+    assert (method, path) == ("PATCH", f"{PATH}/status?fieldManager=specdec-operator-status&force=true")
+    assert (body["status"], server.headers["Content-Type"]) == ({"phase": "Serving"}, "application/apply-patch+yaml")
+
+
+async def test_names_are_listed_in_pages() -> None:
+    """Metadata alone, page after page, by the label; an empty list may come as null."""
+    first = {"metadata": {"continue": "more"}, "items": [{"metadata": {"name": "a"}}, {"metadata": {"name": "b"}}]}
+    server = Server((200, first), (200, {"metadata": {}, "items": None}))
+    async with asking(server, patience=0.0) as api:
+        assert await ApiServer(api).list_metadata("/api/v1/pods", "owner") == [{"name": "a"}, {"name": "b"}]
+    paths = [path for _, path, _ in server.asked]
+    assert paths == [
+        "/api/v1/pods?labelSelector=owner&limit=250",
+        "/api/v1/pods?labelSelector=owner&limit=250&continue=more",
+    ]
+    assert "as=PartialObjectMetadataList" in server.headers["Accept"]
+
+
+@pytest.mark.parametrize(("code", "names"), [(403, None), (404, [])])
+async def test_a_kind_that_is_not_served_has_no_names_and_one_that_may_not_be_read_unknown_ones(
+    code: int, names: list[str] | None
+) -> None:
+    """Both are told by other means."""
+    async with asking(Server((code, status("no"))), patience=0.0) as api:
+        assert await ApiServer(api).list_metadata("/api/v1/pods", "") == names
+
+
+async def test_an_event_is_posted_and_only_by_who_leads() -> None:
+    """Who does not lead does not even ask."""
+    server = Server((201, {}))
+    async with asking(server, patience=0.0) as api:
+        await ApiServer(api).post_event("team-a", {"reason": "RolledBack"})
+        fenced = ApiServer(api, lambda namespace: namespace != "team-a")
+        with pytest.raises(Unavailable, match="another replica"):
+            await fenced.post_event("team-a", {"reason": "RolledBack"})
+    assert server.asked == [("POST", "/api/v1/namespaces/team-a/events", {"reason": "RolledBack"})]
+
+
+async def test_a_user_comes_as_the_kubeconfig_says(tmp_path: pathlib.Path) -> None:
+    """With its token, and in the namespace of its context."""
+    server, file = Server((200, {})), tmp_path / "kubeconfig"
+    async with server.listening() as url:
+        context = {"name": "c", "context": {"cluster": "c", "user": "u", "namespace": "team-b"}}
+        users = [{"name": "u", "user": {"token": "mine"}}]
+        clusters = [{"name": "c", "cluster": {"server": url}}]
+        content = {"current-context": "c", "contexts": [context], "clusters": clusters, "users": users}
+        file.write_text(yaml.safe_dump(content))
+        async with await KubeClient.as_user(str(file)) as api:
+            await api.merge(PATH, {"metadata": {"labels": {"a": "b"}}})
+            assert (api.namespace, api.server) == ("team-b", url)
+    assert server.headers["Authorization"] == "Bearer mine"
+    assert server.asked[0][0] == "PATCH"

@@ -1,0 +1,76 @@
+"""One streamed answer: which piece is the first token, which the last, and when it is no answer."""
+
+import json
+from typing import Any
+
+import pytest
+
+from specdec_operator.measure.answer import Answer, Stream
+from specdec_operator.measure.benchmark import Unanswered
+
+USAGE = {"choices": [], "usage": {"prompt_tokens": 5, "completion_tokens": 4}}
+
+
+def line(event: Any) -> bytes:
+    """One event as it comes."""
+    return f"data: {json.dumps(event)}\n".encode()
+
+
+def text(piece: str) -> bytes:
+    """A piece of a completion."""
+    return line({"choices": [{"text": piece}]})
+
+
+def chat(**delta: Any) -> bytes:
+    """A piece of a chat answer."""
+    return line({"choices": [{"delta": delta}]})
+
+
+def collected(*lines: bytes) -> Answer:
+    """The answer in these lines, which arrive a second apart."""
+    stream = Stream()
+    for at, each in enumerate(lines, 1):
+        stream.take(each, float(at))
+    return stream.answer()
+
+
+def test_times_are_of_the_first_and_the_last_piece() -> None:
+    """The usage and the end come after the last token and do not count; an empty piece is a token all the same."""
+    found = collected(text(""), b"\n", text("ab"), text("c"), line(USAGE), b"data: [DONE]\n")
+    assert found == Answer(text="abc", tokens=4, prompt_tokens=5, first=1, last=4)
+    assert found.per_token == 1
+
+
+def test_the_greeting_of_a_chat_is_no_token() -> None:
+    """It carries the role and nothing else; thoughts are tokens."""
+    found = collected(
+        chat(role="assistant", content=""),
+        chat(reasoning_content="hm"),
+        chat(content="ok"),
+        line(USAGE),
+        b"data: [DONE]\n",
+    )
+    assert (found.text, found.first, found.last) == ("hmok", 2, 3)
+
+
+def test_one_token_has_no_time_per_token() -> None:
+    """Nothing follows the first."""
+    usage = {"choices": [], "usage": {"completion_tokens": 1}}
+    assert collected(text("a"), line(usage), b"data: [DONE]\n").per_token is None
+
+
+@pytest.mark.parametrize(
+    ("lines", "words"),
+    [
+        ((text("a"), line(USAGE)), "broke off after 1 pieces"),
+        ((line(USAGE), b"data: [DONE]\n"), "broke off after 0 pieces"),
+        ((text("a"), b"data: [DONE]\n"), "has no usage"),
+        ((b"data: {\n",), "no JSON object"),
+        ((b"data: 3\n",), "no JSON object"),
+        ((line({"error": {"message": "out of memory"}}),), "out of memory"),
+    ],
+)
+def test_half_an_answer_is_none(lines: tuple[bytes, ...], words: str) -> None:
+    """It would look like a fast one."""
+    with pytest.raises(Unanswered, match=words):
+        collected(*lines)

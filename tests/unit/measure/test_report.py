@@ -1,0 +1,121 @@
+"""What is told: the report, its JSON, the table, and the remarks that keep a reader from believing too much."""
+
+import json
+from typing import Any
+
+import pytest
+from rich.console import Console
+from tests.unit.measure.samples import SPECULATION, measurement, node, repeat, repeats, running
+
+from specdec_operator.measure.caveats import caveats
+from specdec_operator.measure.compare import Measurement
+from specdec_operator.measure.report import document, markdown
+from specdec_operator.measure.table import render
+
+FASTER = repeats((1.0, 1.1, 1.0, 0.9, 1.0), (2.0,) * 5)
+UNCLEAR = repeats((1.0, 3.0, 1.0, 3.0, 1.0), (2.0,) * 5, concurrency=8)
+
+
+def shown(found: Measurement) -> str:
+    """The table as it stands on a wide terminal."""
+    console = Console(width=160, no_color=True)
+    with console.capture() as captured:
+        console.print(render(found))
+    return captured.get()
+
+
+@pytest.mark.parametrize("told", [markdown, shown])
+def test_the_conclusion_comes_with_its_interval(told: Any) -> None:
+    """Resolved or not, at each concurrency, before anything else is claimed."""
+    said = told(measurement((*FASTER, *UNCLEAR)))
+    assert "With 1 request at once speculation is faster: 2.00x tokens/s (1.82 to 2.22, 94 % sure)." in said
+    assert "With 8 requests at once the difference is not resolved: 2.00x tokens/s (0.67 to 2.00, 94 % sure)." in said
+    assert "not resolved" in said
+
+
+def test_slower_is_called_slower() -> None:
+    """The tool takes no side."""
+    assert "speculation is slower: 0.50x tokens/s" in markdown(measurement(repeats((2.0,) * 5, (1.0,) * 5)))
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "2026-01-01 00:00:00+00:00",
+        "| model | hf://meta/llama |",
+        "| draft | hf://meta/draft |",
+        "| method | draft_model, K 4 |",
+        "vLLM 0.32.0, image registry.example/vllm:1 (sha256:1)",
+        "| KServe | 0.20 |",
+        "1, each with limits {nvidia.com/gpu 1}",
+        "capacity cpu 8, nvidia.com/gpu 1",
+        '"temperature": 0, "seed": 0, "ignore_eos": false',
+        "2 prompts (code, digest 0123456789ab)",
+        "3 requests that count for nothing",
+        "The sides by turns",
+        "API server's proxy",
+        "  --model=/mnt/target/model",
+        "OMP_NUM_THREADS=1",
+        "| 1 | 4.00 | 1.00 | 1.00 | 0.50 | 0.50 |",
+    ],
+)
+def test_the_report_carries_its_context(words: str) -> None:
+    """Numbers without it are anecdotes."""
+    assert words in markdown(measurement(FASTER))
+
+
+def test_both_commands_are_written_out_as_a_shell_takes_them() -> None:
+    """The first line is the entry point; each flag has a line of its own."""
+    said = markdown(measurement(FASTER))
+    assert f"python3 -m vllm \\\n  --model=/mnt/target/model \\\n  '{SPECULATION}'\n" in said
+    assert "python3 -m vllm \\\n  --model=/mnt/target/model\n" in said
+
+
+def test_the_json_has_every_repeat_and_no_answers() -> None:
+    """Figures can be worked out anew; texts and names of nodes may be private."""
+    found = json.loads(json.dumps(document(measurement(FASTER))))
+    assert len(found["repeats"]) == 10
+    assert found["repeats"][0]["answers"][0]["tokens"] == 11
+    assert "text" not in found["repeats"][0]["answers"][0]
+    assert "node_names" not in found["context"]["plain"]
+    level = found["levels"][0]
+    assert level["tokens_per_second"]["resolved"] is True
+    assert level["speculating"]["drafting"]["rate"] == 0.75
+    assert level["equal"]["share"] == 1
+    assert found["request"]["temperature"] == 0
+    assert found["notes"]
+
+
+LOUD = measurement(repeats((1.0,) * 5, (2.0,) * 5, strangers=50.0))
+UNLIKE = measurement(tuple(repeat(each.turn, text=each.turn.side.value) for each in FASTER))
+
+
+@pytest.mark.parametrize(
+    ("found", "words"),
+    [
+        (measurement(FASTER, in_place=True), "were not interleaved"),
+        (
+            measurement(FASTER, plain=running("--x=1")),
+            "differ by more than speculation: --x: not set with speculation, 1",
+        ),
+        (measurement(FASTER, plain=running(nodes=(node(kind="other"),))), "ran on different hardware"),
+        (measurement(FASTER, plain=running()), "Both sides had pods on one node"),
+        (measurement(FASTER, plain=running(pods=2)), "1 pods with speculation against 2 plain"),
+        (LOUD, "Other clients asked the plain side as well: its engines generated 360 tokens meanwhile, 110 of them"),
+        (measurement(repeats((1.0,) * 5, (1.0,) * 5, drafted=0.0)), "With 1 at once the engine drafted nothing"),
+        (UNLIKE, "0 of 10 greedy answers are the same on both sides. The plain side repeats itself in 8 of 8"),
+        (measurement(FASTER, method="suffix"), "Suffix decoding remembers earlier answers"),
+        (measurement(FASTER, redone=("repeat 2: HTTP 503",)), "Thrown away and done again: repeat 2: HTTP 503"),
+    ],
+)
+def test_what_weakens_the_numbers_is_told(found: Measurement, words: str) -> None:
+    """On the terminal, in the report and in the JSON alike; and never where it is not so."""
+    assert any(words in each for each in caveats(found))
+    assert words in markdown(found)
+    assert any(words in each for each in document(found)["notes"])
+    assert not any(words in each for each in caveats(measurement(FASTER)))
+
+
+def test_a_clean_measurement_has_the_two_remarks_that_always_hold() -> None:
+    """The proxy, and prompts that the engine has seen."""
+    assert len([*caveats(measurement(FASTER))]) == 2

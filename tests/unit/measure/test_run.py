@@ -1,0 +1,249 @@
+"""`specdec measure` over HTTP, against the stand-in: what is asked of whom, what is put back, and when it gives up."""
+
+import asyncio
+from pathlib import Path
+
+import pytest
+from tests.unit.measure.standin import NAMESPACE, StandIn, service, status
+
+from specdec_operator.errors import Unavailable
+from specdec_operator.measure.baseline import MEASURED_ANNOTATION
+from specdec_operator.measure.benchmark import Job, Order, Side, Unmeasurable
+from specdec_operator.measure.compare import Measurement
+from specdec_operator.measure.prompts import Prompt, digest, parse
+from specdec_operator.measure.run import run
+from specdec_operator.names import RETRY_ANNOTATION, ROLLBACK_ANNOTATION
+
+PROMPTS = parse('{"prompt": "a"}\n{"prompt": "b"}\n{"messages": [{"role": "user", "content": "c"}]}\n', "three.jsonl")
+LEFT_BEHIND = {
+    "metadata": {
+        "name": "llama-plain",
+        "namespace": NAMESPACE,
+        "generation": 1,
+        "annotations": {MEASURED_ANNOTATION: "llama"},
+    },
+    "spec": {"model": {"uri": "hf://old"}},
+}
+
+
+def job(
+    *,
+    concurrencies: tuple[int, ...] = (1,),
+    in_place: bool = False,
+    room: float = 60.0,
+    prompts: tuple[Prompt, ...] = PROMPTS,
+) -> Job:
+    """An order for two repeats."""
+    order = Order(
+        source="three.jsonl",
+        prompts=len(prompts),
+        digest=digest(prompts),
+        concurrencies=concurrencies,
+        repeats=2,
+        max_tokens=8,
+        in_place=in_place,
+    )
+    return Job(namespace=None, name="llama", order=order, prompts=prompts, at="2026-01-01", room=room)
+
+
+async def measured(world: StandIn, folder: Path, wanted: Job, said: list[str] | None = None) -> Measurement:
+    """One run against the stand-in."""
+    return await run(wanted, world.kubeconfig(folder), (said if said is not None else []).append)
+
+
+async def after(world: StandIn, task: "asyncio.Task[Measurement]", *, requests: int, annotations: int = 0) -> None:
+    """Waits until the stand-in has seen so much, while the run goes on."""
+    while len(world.requests) < requests or len(world.annotated) < annotations:
+        assert not task.done()
+        await asyncio.sleep(0.002)
+
+
+async def test_both_sides_are_asked_the_same_in_the_same_order(tmp_path: Path) -> None:
+    """Three warm-ups a side; then speculating, plain, plain, speculating; each request alike but for its prompt."""
+    world = StandIn(services={"llama": service()})
+    async with world.running():
+        found = await measured(world, tmp_path, job())
+    names = [name for name, _ in world.requests]
+    assert names == ["llama"] * 6 + ["llama-plain"] * 9 + ["llama"] * 3
+    asked = [body.get("prompt") or body["messages"][0]["content"] for _, body in world.requests]
+    assert asked == ["a", "b", "c"] * 6
+    alike = [
+        {key: value for key, value in body.items() if key not in {"prompt", "messages"}} for _, body in world.requests
+    ]
+    assert all(each == alike[0] for each in alike)
+    assert (alike[0]["model"], alike[0]["temperature"], alike[0]["seed"], alike[0]["ignore_eos"]) == (
+        "llama",
+        0,
+        0,
+        False,
+    )
+    order = [each.turn.side for each in found.repeats]
+    assert order == [Side.SPECULATING, Side.PLAIN, Side.PLAIN, Side.SPECULATING]
+
+
+async def test_what_is_measured_is_what_the_engine_did(tmp_path: Path) -> None:
+    """Tokens by usage, acceptance by the counters, times of the stream, equal answers; the twin has no speculation."""
+    world = StandIn(services={"llama": service()})
+    async with world.running():
+        found = await measured(world, tmp_path, job(concurrencies=(1, 3)))
+    level = found.levels[0]
+    assert [each.concurrency for each in found.levels] == [1, 3]
+    assert level.speculating.acceptance is not None
+    assert level.speculating.acceptance.median == 0.75
+    assert level.plain.acceptance is None
+    assert (level.equal.same, level.equal.of) == (6, 6)
+    repeat = found.repeats[0]
+    assert (repeat.tokens, repeat.answers[0].prompt_tokens, repeat.answers[0].text) == (24, 3, "word " * 8)
+    assert level.per_token is not None
+    assert level.per_token.median > 1.2
+    assert 0.002 <= repeat.first_token < repeat.seconds
+    assert found.context.other_differences == ()
+    assert found.context.plain.command == ("python3", "-m", "vllm", "--model=/mnt/target/model")
+
+
+async def test_the_twin_is_gone_at_the_end_and_the_service_untouched(tmp_path: Path) -> None:
+    """Nothing stays behind and nothing was written to the service itself."""
+    world = StandIn(services={"llama": service()})
+    async with world.running():
+        await measured(world, tmp_path, job())
+    assert ([*world.services], world.annotated) == (["llama"], [])
+
+
+async def test_a_twin_that_was_left_behind_is_replaced(tmp_path: Path) -> None:
+    """It is known by its annotation, deleted first and made anew of the present spec."""
+    world = StandIn(services={"llama": service(), "llama-plain": LEFT_BEHIND})
+    async with world.running():
+        await measured(world, tmp_path, job())
+    assert world.deleted == ["llama-plain", "llama-plain"]
+
+
+async def test_a_service_of_somebody_else_is_left_alone(tmp_path: Path) -> None:
+    """A service that has the twin's name and not its annotation ends the run, and stays."""
+    stranger = service("llama-plain")
+    world = StandIn(services={"llama": service(), "llama-plain": stranger})
+    async with world.running():
+        with pytest.raises(Unmeasurable, match=r"no measurement of llama made it.*--in-place"):
+            await measured(world, tmp_path, job())
+    assert world.services["llama-plain"] is stranger
+    assert world.deleted == []
+
+
+async def test_a_twin_without_room_ends_with_the_way_out(tmp_path: Path) -> None:
+    """After the time for room the error names --in-place; the twin is removed."""
+    world = StandIn(services={"llama": service()}, no_room=True)
+    async with world.running():
+        with pytest.raises(Unmeasurable, match=r"no room.*Insufficient gpu.*--in-place"):
+            await measured(world, tmp_path, job(room=0.5))
+    assert [*world.services] == ["llama"]
+
+
+async def test_a_stopped_run_removes_its_twin(tmp_path: Path) -> None:
+    """Ctrl-C cancels the task; the twin is gone before the cancellation comes out."""
+    world = StandIn(services={"llama": service()})
+    async with world.running():
+        task = asyncio.create_task(measured(world, tmp_path, job()))
+        await after(world, task, requests=8)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+    assert [*world.services] == ["llama"]
+
+
+async def test_in_place_speculates_first_then_serves_plain_and_is_put_back(tmp_path: Path) -> None:
+    """Speculating repeats, a rollback by annotation, plain repeats, a retry with the same nonce."""
+    world = StandIn(services={"llama": service()})
+    async with world.running():
+        found = await measured(world, tmp_path, job(in_place=True))
+    assert {name for name, _ in world.requests} == {"llama"}
+    assert [each.turn.side for each in found.repeats] == [Side.SPECULATING] * 2 + [Side.PLAIN] * 2
+    assert found.levels[0].plain.acceptance is None
+    (first, nonce), (second, again) = (next(iter(each.items())) for each in world.annotated)
+    assert (first, second) == (ROLLBACK_ANNOTATION, RETRY_ANNOTATION)
+    assert nonce == again
+    assert world.services["llama"]["status"]["serving"]["speculating"] is True
+
+
+async def test_a_stopped_run_in_place_asks_for_speculation_again(tmp_path: Path) -> None:
+    """Stopped in the plain half, the service speculates again."""
+    world = StandIn(services={"llama": service()})
+    async with world.running():
+        task = asyncio.create_task(measured(world, tmp_path, job(in_place=True)))
+        await after(world, task, requests=11, annotations=1)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+    assert world.services["llama"]["status"]["serving"]["speculating"] is True
+
+
+async def test_a_failed_request_costs_its_repeat_and_is_told(tmp_path: Path) -> None:
+    """The repeat is done again whole, so that no figure has a hole in it."""
+    world = StandIn(services={"llama": service()}, failing={5})
+    async with world.running():
+        found = await measured(world, tmp_path, job())
+    (why,) = found.redone
+    assert "repeat 1 of the speculating side with 1 at once" in why
+    assert "503: no endpoints available" in why
+    assert all(len(each.answers) == 3 for each in found.repeats)
+
+
+async def test_requests_that_always_fail_end_the_run(tmp_path: Path) -> None:
+    """With the server's own words, and the twin removed."""
+    world = StandIn(services={"llama": service()}, failing=range(10**6))
+    async with world.running():
+        with pytest.raises(Unmeasurable, match="HTTP 503: no endpoints available"):
+            await measured(world, tmp_path, job())
+    assert [*world.services] == ["llama"]
+
+
+async def test_a_guard_that_acts_meanwhile_ends_the_run_in_its_words(tmp_path: Path) -> None:
+    """What is no longer speculating cannot be measured as if it did."""
+    world = StandIn(services={"llama": service()}, taken_out_after=6)
+    async with world.running():
+        with pytest.raises(
+            Unmeasurable, match=r"llama changed while it was measured: Responding: AcceptanceRateLow: 0.10"
+        ):
+            await measured(world, tmp_path, job())
+    assert "llama-plain" not in world.services
+
+
+@pytest.mark.parametrize(
+    ("service", "words"),
+    [
+        (None, "there is no service llama in namespace team-a"),
+        (service(speculation=None), "asks for no speculation"),
+        (service() | {"status": status("RolledBack", speculating=False, reason="NotDrafting")}, "NotDrafting"),
+        (service() | {"status": status("Stalled", speculating=True, reason="CrashLoop")}, "CrashLoop"),
+    ],
+)
+async def test_what_cannot_be_compared_is_refused_before_anything_is_made(
+    tmp_path: Path, service: dict[str, object] | None, words: str
+) -> None:
+    """No service, no speculation, or speculation that is out already."""
+    world = StandIn(services={"llama": service} if service else {})
+    async with world.running():
+        with pytest.raises(Unmeasurable, match=words):
+            await measured(world, tmp_path, job())
+    assert "llama-plain" not in world.services
+    assert world.requests == []
+
+
+async def test_nodes_that_may_not_be_read_are_no_error(tmp_path: Path) -> None:
+    """A user of a namespace seldom may; the report says that the hardware is unknown."""
+    world = StandIn(services={"llama": service()}, nodes=False)
+    async with world.running():
+        found = await measured(world, tmp_path, job())
+    assert [each.readable for each in found.context.plain.nodes] == [False]
+
+
+async def test_a_kubeconfig_that_is_not_there_is_said(tmp_path: Path) -> None:
+    """In words, with its path."""
+    with pytest.raises(Unavailable, match=r"there is no kubeconfig at .*nowhere"):
+        await run(job(), str(tmp_path / "nowhere"), print)
+
+
+async def test_an_api_server_that_is_not_there_is_said(tmp_path: Path) -> None:
+    """In words, with what was asked."""
+    async with (world := StandIn()).running():
+        config = world.kubeconfig(tmp_path)
+    with pytest.raises(Unavailable, match="the API server did not answer"):
+        await run(job(), config, print)

@@ -1,0 +1,112 @@
+"""What keeps KServe from making the Deployment, in the recorded words of the real controller, and what follows."""
+
+import pathlib
+
+import pytest
+import yaml
+from tests.unit.bodies import make_deployment
+from tests.unit.builders import Body
+from tests.unit.stage import Stage
+
+from specdec_operator.errors import Unavailable
+from specdec_operator.observe.inference_service import KServeError, kserve_error
+from specdec_operator.observe.pods import deployment_view
+from specdec_operator.observe.rollout import Progress, RolloutView, view_rollout
+
+DATA = pathlib.Path(__file__).parents[2] / "data" / "kserve"
+NO_RUNTIME = KServeError(reason="RuntimeNotRecognized", message="there is none")
+
+
+def recorded(name: str) -> Body:
+    """An InferenceService with the status that KServe gave it."""
+    scene = yaml.safe_load((DATA / f"{name}.yaml").read_text())
+    return scene["input"] | {"status": scene["status"]}
+
+
+@pytest.mark.parametrize(
+    ("scene", "reason", "way_out"),
+    [
+        (
+            "recorded/bad-runtime",
+            "RuntimeNotRecognized",
+            "ClusterServingRuntime absent: kubectl apply -k manifests/run",
+        ),
+        ("played/bad-version", "NoSupportingRuntime", "runtime rt does not serve model format huggingface"),
+        ("played/bad-protocol", "NoSupportingRuntime", "supportedModelFormats"),
+        ("played/runtime-without-server", "InvalidPredictorSpec", "kubectl describe inferenceservice"),
+    ],
+)
+def test_what_kserve_cannot_make_is_told_with_its_words_and_the_way_out(scene: str, reason: str, way_out: str) -> None:
+    """Read from modelStatus, as recorded."""
+    found = kserve_error(recorded(scene))
+    assert found is not None
+    assert found.reason == reason
+    assert recorded(scene)["status"]["modelStatus"]["lastFailureInfo"]["message"] in found.message
+    assert way_out in found.message
+
+
+def test_a_disabled_runtime_is_told() -> None:
+    """KServe has a reason of its own for it."""
+    child = recorded("recorded/bad-runtime")
+    child["status"]["modelStatus"]["lastFailureInfo"] = {"reason": "RuntimeDisabled", "message": "it is disabled"}
+    found = kserve_error(child)
+    assert found is not None
+    assert "remove spec.disabled" in found.message
+
+
+def test_a_failure_that_is_over_hinders_nothing() -> None:
+    """KServe never clears lastFailureInfo: only its transition tells whether it still holds."""
+    child = recorded("recorded/bad-runtime")
+    child["status"]["modelStatus"]["transitionStatus"] = "InProgress"
+    assert kserve_error(child) is None
+    assert kserve_error({"metadata": {}}) is None
+
+
+def seen(deployment: Body | None, kserve_error: KServeError | None, *, waited: float = 10) -> RolloutView:
+    """The rollout of r2, which has 60 seconds."""
+    view = deployment_view(deployment) if deployment else None
+    return view_rollout("r2", view, (), waited=waited, deadline=60, now=0, kserve_error=kserve_error)
+
+
+@pytest.mark.parametrize("deployment", [None, make_deployment("r1")])
+@pytest.mark.parametrize(("waited", "progress"), [(10, Progress.PROGRESSING), (61, Progress.BLOCKED)])
+def test_a_hindrance_is_the_rollouts_reason_and_speaks_against_no_speculation(
+    deployment: Body | None, waited: float, progress: Progress
+) -> None:
+    """It may pass until the deadline; afterwards the user must act. It never counts as pods that failed."""
+    found = seen(deployment, NO_RUNTIME, waited=waited)
+    assert (found.progress, found.reason, found.kserve_refuses) == (progress, "RuntimeNotRecognized", True)
+    assert found.message == "there is none"
+
+
+def test_what_is_deployed_is_not_hindered() -> None:
+    """A request that failed later says nothing about pods that serve."""
+    found = seen(make_deployment("r2"), NO_RUNTIME)
+    assert (found.progress, found.kserve_refuses) == (Progress.COMPLETE, False)
+
+
+async def test_a_cluster_without_kserve_is_told_once_and_healed_by_itself() -> None:
+    """Ready names the reason, one Event tells it, and the rollout goes on when KServe has come."""
+    stage = Stage()
+    stage.cluster.failing["apply"] = Unavailable("KServeMissing", "install KServe")
+    for _ in range(4):
+        await stage.turn()
+    conditions = {each["type"]: each for each in stage.cluster.status["conditions"]}
+    assert conditions["Ready"]["reason"] == conditions["Reconciling"]["reason"] == "KServeMissing"
+    assert conditions["Ready"]["message"] == "install KServe"
+    assert [event.reason for event in stage.events].count("KServeMissing") == 1
+    stage.cluster.failing.clear()
+    await stage.turn()
+    await stage.turn()
+    conditions = {each["type"]: each for each in stage.cluster.status["conditions"]}
+    assert conditions["Reconciling"]["reason"] != "KServeMissing"
+
+
+async def test_a_cluster_that_stays_without_kserve_needs_the_user() -> None:
+    """At the deadline the sis is Stalled for that reason, and speculation is not rolled back for it."""
+    stage = Stage(rollout={"deadline": "1m"})
+    stage.cluster.failing["apply"] = Unavailable("KServeMissing", "install KServe")
+    await stage.until("Stalled", 90)
+    conditions = {each["type"]: each for each in stage.cluster.status["conditions"]}
+    assert conditions["Stalled"]["reason"] == "KServeMissing"
+    assert stage.cluster.status["guard"].get("rollback") is None

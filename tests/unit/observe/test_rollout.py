@@ -1,0 +1,244 @@
+"""How far a rollout is, from the bodies of the Deployment and its pods."""
+
+import json
+
+import pytest
+from tests.unit.bodies import crashed, ended, make_deployment, make_pod, running, termination, waiting
+from tests.unit.builders import Body
+
+from specdec_operator.observe.pods import deployment_view, pod_view
+from specdec_operator.observe.rollout import NO_ROOM_SECONDS, Progress, RolloutView, refusal_words, view_rollout
+from specdec_operator.report.state_codec import from_time
+
+PROGRESSING, COMPLETE, FAILED, BLOCKED = Progress.PROGRESSING, Progress.COMPLETE, Progress.FAILED, Progress.BLOCKED
+
+DIED = json.dumps({"reason": "EngineDied", "field": "", "message": "the engine died while it served: RuntimeError: x"})
+REFUSAL = json.dumps({"reason": "DraftMissing", "field": "draft", "message": "/mnt/draft/model: no such folder"})
+OLD = make_pod("old", revision="r1")
+
+
+def seen(deployment: Body | None, *pods: Body, waited: float = 10, deadline: float = 60, now: float = 0) -> RolloutView:
+    """The rollout of r2."""
+    return view_rollout(
+        "r2",
+        deployment_view(deployment) if deployment else None,
+        tuple(pod_view(pod) for pod in pods),
+        waited=waited,
+        deadline=deadline,
+        now=now,
+    )
+
+
+def new(engine: Body | None = None, *, ready: bool = False, **changes: object) -> Body:
+    """A pod of r2."""
+    return make_pod("new", revision="r2", ready=ready, engine=engine, **changes)
+
+
+MOVING = make_deployment("r2", updated=1, available=1, total=2)
+"""The new pod is beside the old one."""
+
+
+@pytest.mark.parametrize(
+    ("deployment", "pods", "progress", "reason"),
+    [
+        (None, [], PROGRESSING, "DeploymentMissing"),
+        (None, [OLD], PROGRESSING, "DeploymentMissing"),
+        (make_deployment("r1"), [OLD], PROGRESSING, "RollingOut"),
+        (make_deployment("r2", seen=False), [OLD], PROGRESSING, "RollingOut"),
+        (MOVING, [OLD, new()], PROGRESSING, "RollingOut"),
+        (make_deployment("r2", replicas=2, updated=1), [OLD, new(ready=True)], PROGRESSING, "RollingOut"),
+        (make_deployment("r2", available=0), [new()], PROGRESSING, "RollingOut"),
+        (make_deployment("r2"), [new(ready=True)], COMPLETE, "RolloutComplete"),
+        (make_deployment("r2"), [new(ready=True), make_pod("o", deleting=True)], COMPLETE, "RolloutComplete"),
+        (MOVING, [OLD, new(ended(78, message=REFUSAL))], FAILED, "PreflightRefused"),
+        (MOVING, [OLD, new(crashed(78, times=1, message=REFUSAL))], FAILED, "PreflightRefused"),
+        (MOVING, [OLD, new(ended(1))], PROGRESSING, "RollingOut"),
+        (MOVING, [OLD, new(crashed(1, times=2))], PROGRESSING, "CrashLoopBackOff"),
+        (MOVING, [OLD, new(crashed(1, times=3))], FAILED, "CrashLoop"),
+        (MOVING, [OLD, new(running(3, termination(1)))], FAILED, "CrashLoop"),
+        (MOVING, [OLD, new(running(3, termination(1)), ready=True)], PROGRESSING, "RollingOut"),
+        (MOVING, [OLD, new(crashed(70, times=2, message=DIED))], PROGRESSING, "CrashLoopBackOff"),
+        (MOVING, [OLD, new(crashed(70, times=3, message=DIED))], FAILED, "CrashLoop"),
+        (MOVING, [OLD, new(crashed(137, times=3, reason="OOMKilled"))], FAILED, "OutOfMemory"),
+        (MOVING, [OLD, new(crashed(78, times=1), deleting=True)], PROGRESSING, "RollingOut"),
+        (MOVING, [make_pod("old", ready=False, engine=crashed(1, times=9)), new()], PROGRESSING, "RollingOut"),
+        (MOVING, [OLD, new(waiting("ErrImagePull"))], PROGRESSING, "ImagePull"),
+        (MOVING, [OLD, new(waiting("ImagePullBackOff"))], PROGRESSING, "ImagePull"),
+        (MOVING, [OLD, new(waiting("CreateContainerConfigError"))], PROGRESSING, "CreateContainerConfigError"),
+        (MOVING, [OLD, new(waiting("PodInitializing"))], PROGRESSING, "RollingOut"),
+        (MOVING, [OLD, new(unscheduled="no node")], PROGRESSING, "Unschedulable"),
+    ],
+)
+def test_a_rollout_is_read_from_the_deployment_and_the_pods_of_its_revision(
+    deployment: Body | None, pods: list[Body], progress: Progress, reason: str
+) -> None:
+    """Pods of other revisions, pods that leave, and first crashes prove nothing against the new one."""
+    rollout = seen(deployment, *pods)
+    assert (rollout.progress, rollout.reason) == (progress, reason)
+
+
+@pytest.mark.parametrize(
+    ("pods", "serving"),
+    [([], 0), ([OLD], 1), ([OLD, new(ready=True)], 2), ([OLD, new()], 1), ([make_pod(deleting=True)], 0)],
+)
+def test_every_pod_that_answers_serves_whatever_its_revision(pods: list[Body], serving: int) -> None:
+    """While new pods crash the old ones keep answering, and Ready says so."""
+    assert seen(MOVING, *pods).serving == serving
+
+
+@pytest.mark.parametrize(
+    ("pod", "message"),
+    [
+        (new(), "0 of 1 pods of revision r2 are ready"),
+        (new(waiting("ContainerCreating")), "0 of 1 pods of revision r2 are ready"),
+        (
+            new(waiting("ErrImagePull", "localhost/x:1: not found")),
+            "0 of 1 pods of revision r2 are ready; pod new waits: ErrImagePull localhost/x:1: not found",
+        ),
+        (
+            new(unscheduled="0/1 nodes are available: 1 Insufficient memory."),
+            "0 of 1 pods of revision r2 are ready; pod new is not scheduled: "
+            "0/1 nodes are available: 1 Insufficient memory.",
+        ),
+    ],
+)
+def test_a_rollout_that_waits_says_what_for(pod: Body, message: str) -> None:
+    """In the kubelet's or the scheduler's own words."""
+    assert seen(MOVING, OLD, pod).message == message
+
+
+@pytest.mark.parametrize(
+    ("engine", "message"),
+    [
+        (ended(78, message=REFUSAL + "\n"), "DraftMissing: /mnt/draft/model: no such folder"),
+        (
+            crashed(1, times=4, message="loading\nRuntimeError: CUDA error\n"),
+            "pod new ended 4 times, last with exit code 1: RuntimeError: CUDA error",
+        ),
+        (crashed(139, times=3), "pod new ended 3 times, last with exit code 139"),
+        (
+            crashed(70, times=3, message=DIED + "\n"),
+            "pod new ended 3 times, last with exit code 70: the engine died while it served: RuntimeError: x",
+        ),
+        (
+            crashed(70, times=3, message='{"reason": "X"}'),
+            'pod new ended 3 times, last with exit code 70: {"reason": "X"}',
+        ),
+        (crashed(1, times=3, message="[1]"), "pod new ended 3 times, last with exit code 1: [1]"),
+    ],
+)
+def test_a_failure_is_told_in_the_pods_own_words(engine: Body, message: str) -> None:
+    """The preflight's sentence, the runtime's about a dead engine, or the last line of the log."""
+    assert seen(MOVING, new(engine)).message == message
+
+
+def test_a_pod_that_waits_may_wait_until_the_deadline() -> None:
+    """An image of 20 GB takes its time; after the deadline the rollout failed, and what it waited for is said."""
+    pod = new(waiting("ImagePullBackOff", "back-off"))
+    assert seen(MOVING, pod, waited=60, deadline=60).progress is PROGRESSING
+    late = seen(MOVING, pod, waited=61, deadline=60)
+    assert (late.progress, late.reason) == (FAILED, "DeadlineExceeded")
+    assert late.message == (
+        "not ready 61 s after the change, 60 s is the deadline; pod new waits: ImagePullBackOff back-off"
+    )
+
+
+@pytest.mark.parametrize("pods", [[], [OLD]])
+def test_without_a_deployment_there_is_nothing_to_blame(pods: list[Body]) -> None:
+    """KServe is away or knows no such runtime: after the deadline that is said, and not held against the draft."""
+    late = seen(None, *pods, waited=61, deadline=60)
+    assert (late.progress, late.reason, late.serving) == (BLOCKED, "DeploymentMissing", len(pods))
+    assert late.message.startswith("KServe has made no Deployment in 61 s: see whether it runs")
+
+
+def test_a_rollout_that_is_done_cannot_fail_any_more() -> None:
+    """Neither by the deadline nor by old restarts."""
+    assert seen(make_deployment("r2"), new(ready=True), waited=9999).progress is COMPLETE
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        (REFUSAL, "DraftMissing: /mnt/draft/model: no such folder"),
+        ("no json at all", "no json at all"),
+        ('{"reason": "X"}', '{"reason": "X"}'),
+        ("[]", "[]"),
+        ("", "the preflight refused to start and left no words"),
+        ("x" * 500, "x" * 400),
+        (json.dumps({"reason": "R", "message": "x" * 500}), "R: " + "x" * 397),
+    ],
+)
+def test_a_refusal_is_read_whatever_was_left(text: str, words: str) -> None:
+    """The termination message may be the log's tail instead of the JSON line; the status is kept small."""
+    assert refusal_words(text) == words
+
+
+FULL = "0/3 nodes are available: 1 node(s) had untolerated taint, 2 Insufficient nvidia.com/gpu."
+SINCE, AT = "2026-11-20T10:00:00Z", from_time("2026-11-20T10:00:00Z")
+
+
+@pytest.mark.parametrize(
+    ("pods", "seconds", "starved"),
+    [
+        ([OLD, new(unscheduled=FULL, since=SINCE)], NO_ROOM_SECONDS, True),
+        ([OLD, new(unscheduled=FULL, since=SINCE)], NO_ROOM_SECONDS - 0.1, False),
+        ([OLD, new(unscheduled="0/1 nodes are available: 1 Too many pods.", since=SINCE)], 61, True),
+        (
+            [OLD, new(unscheduled="1 node(s) didn't have free ports for the requested pod ports.", since=SINCE)],
+            61,
+            True,
+        ),
+        ([OLD, new(unscheduled="0/1 nodes are available: 1 node(s) had untolerated taint.", since=SINCE)], 61, False),
+        ([OLD, new(unscheduled='persistentvolumeclaim "x" not found', since=SINCE)], 61, False),
+        ([new(unscheduled=FULL, since=SINCE)], 61, False),
+        ([make_pod("old", deleting=True), new(unscheduled=FULL, since=SINCE)], 61, False),
+        ([OLD, new(unscheduled=FULL)], 61, False),
+        ([OLD, new(since=SINCE)], 61, False),
+        ([OLD, new(unscheduled=FULL, since=SINCE, deleting=True)], 61, False),
+    ],
+    ids=[
+        "no room for a minute",
+        "for less",
+        "too many pods",
+        "no free port",
+        "a taint, which no replacing would mend",
+        "a claim, neither",
+        "no old pod is in the way",
+        "the old pod is leaving",
+        "nobody says since when",
+        "it is scheduled",
+        "it is leaving itself",
+    ],
+)
+def test_a_new_pod_that_finds_no_room_beside_the_old_ones_is_starved(
+    pods: list[Body], seconds: float, starved: bool
+) -> None:
+    """In the scheduler's own words, and for so long that nothing is about to end."""
+    view = seen(MOVING, *pods, now=AT + seconds)
+    assert (view.starved, view.progress) == (starved, PROGRESSING)
+
+
+def test_a_rollout_that_is_over_is_not_starved() -> None:
+    """Neither done nor failed: a deadline is a deadline."""
+    pods = [OLD, new(unscheduled=FULL, since=SINCE)]
+    assert not seen(make_deployment("r2"), *pods, now=AT + 99).starved
+    late = seen(MOVING, *pods, waited=61, now=AT + 99)
+    assert (late.progress, late.starved) == (FAILED, False)
+
+
+@pytest.mark.parametrize("name", ["nvidia.com/gpu", "huawei.com/Ascend910", "nvidia.com/mig-1g.10gb"])
+def test_a_device_that_no_node_has_to_spare_is_told_with_the_way_out(name: str) -> None:
+    """The scheduler's word is the same for none at all and for none left: both are named."""
+    words = f"0/3 nodes are available: 3 Insufficient {name}."
+    found = seen(make_deployment("r2", available=0), make_pod("new", revision="r2", unscheduled=words))
+    assert found.reason == "Unschedulable"
+    assert f"no node has {name} to spare: its device plugin must offer it" in found.message
+    assert "spec.engine.accelerator" in found.message
+
+
+def test_memory_that_no_node_has_is_no_device() -> None:
+    """Nothing is said of device plugins."""
+    found = seen(
+        make_deployment("r2", available=0), make_pod("new", revision="r2", unscheduled="0/3: 3 Insufficient memory.")
+    )
+    assert "device plugin" not in found.message

@@ -1,0 +1,221 @@
+"""The loop of one sis, turn by turn: what is decided, in which order it is written, what brings speculation back."""
+
+from itertools import cycle
+
+import pytest
+from tests.unit.builders import DRAFT, Body
+from tests.unit.stage import START, Stage, is_speculative, plain, rolled_back, watching
+from tests.wire.pods import EngineStandIn
+
+from specdec_operator.names import RETRY_ANNOTATION
+
+WINDOW, LIMIT = 10.0, 3
+"""The guard of tests.unit.builders."""
+
+
+async def test_the_whole_story_as_a_film() -> None:
+    """Served, warmed up, watched; then the draft is no longer accepted, and the service goes on without it."""
+    stage = await rolled_back()
+    assert stage.phases == ["RollingOut", "WarmingUp", "Watching", "Responding", "RolledBack"]
+    assert [(event.warning, event.reason) for event in stage.events] == [
+        (False, "RollingOut"),
+        (False, "WarmingUp"),
+        (False, "Watching"),
+        (True, "RollingBack"),
+        (False, "RolledBack"),
+    ]
+    status = stage.cluster.status
+    assert status["guard"]["rollback"]["reason"] == "AcceptanceRateLow"
+    assert "acceptance 0.00 < 0.40" in status["message"]
+    assert [turn.get("rate") for turn in status["history"]] == [0.0, 0.0, None, None, None]
+    assert (status["serving"]["speculating"], status["serving"]["tokens"]) == (False, 0)
+    assert status["serving"]["url"] == "http://llama.team-a"
+
+
+async def test_a_bad_draft_is_found_within_the_promised_number_of_windows() -> None:
+    """Whenever in a window the traffic turns: at most failureLimit + 1 windows."""
+    for part in (0.0, 0.3, 0.7, 0.99):
+        stage, engine = await watching()
+        await stage.run(2 * WINDOW + part * WINDOW)
+        engine.acceptance = 0.0
+        assert await stage.until("Responding") <= (LIMIT + 1) * WINDOW + 1
+
+
+@pytest.mark.parametrize(("interval", "window"), [(1.0, 1.0), (2.0, 3.0), (3.0, 60.0)])
+async def test_windows_keep_their_length_whatever_the_clocks_jitter(interval: float, window: float) -> None:
+    """The look nearest to its end closes a window: late turns do not add up."""
+    quick = {"interval": f"{interval:g}s", "window": f"{window:g}s"}
+    stage, engine = await watching(guard=quick | {"minDraftTokens": 1, "failureLimit": 6})
+    stage.late = cycle((0.05, 0.0, 0.03))
+    engine.acceptance = 0.0
+    assert await stage.until("Responding", 500) <= 6 * (window + interval / 2) + 1
+
+
+async def test_the_window_that_decided_is_told_with_the_decision() -> None:
+    """Not the one before it, which may have passed."""
+    stage, engine = await watching(guard={"failureLimit": 1})
+    await stage.run(2 * WINDOW)
+    assert stage.cluster.status["guard"]["verdict"] == "Pass"
+    engine.acceptance = 0.0
+    await stage.until("Responding")
+    guard = stage.cluster.status["guard"]
+    assert (guard["verdict"], guard["reason"], guard["recommendation"]["tokens"]) == ("Fail", "AcceptanceRateLow", 0)
+    assert guard["message"] == guard["rollback"]["message"]
+
+
+async def test_a_decision_is_written_before_it_is_acted_on() -> None:
+    """An operator that dies in between acts after its restart, and never forgets what it took out."""
+    stage, engine = await watching()
+    engine.acceptance = 0.0
+    before = len(stage.cluster.calls)
+    await stage.until("Responding")
+    decided = stage.cluster.calls.index(("status", "Responding"))
+    assert stage.cluster.calls[decided + 1] == ("apply", "plain")
+    assert ("apply", "plain") not in stage.cluster.calls[before:decided]
+
+
+async def test_nothing_is_written_when_nothing_changes() -> None:
+    """Ten windows of the same traffic: not one call, not one Event."""
+    stage, _ = await watching()
+    await stage.run(3 * WINDOW)
+    calls, events = [*stage.cluster.calls], [*stage.events]
+    await stage.run(10 * WINDOW)
+    assert (stage.cluster.calls, stage.events) == (calls, events)
+    assert stage.cluster.status["guard"]["verdict"] == "Pass"
+
+
+async def test_numbers_that_move_are_written_once_a_minute() -> None:
+    """People see the trend; the API server sees one write."""
+    stage, engine = await watching()
+    await stage.run(3 * WINDOW)
+    calls = len(stage.cluster.calls)
+    for step in range(24):
+        engine.acceptance = 0.6 + 0.3 * (step % 2)
+        await stage.run(WINDOW)
+    assert 3 <= len(stage.cluster.calls) - calls <= 4
+
+
+async def test_no_traffic_is_no_verdict_for_as_long_as_it_lasts() -> None:
+    """One write says that there is none; the last numbers stay."""
+    stage, engine = await watching()
+    await stage.run(2 * WINDOW)
+    engine.tokens_per_second = 0.0
+    await stage.run(2 * WINDOW)
+    calls = len(stage.cluster.calls)
+    await stage.run(20 * WINDOW)
+    assert len(stage.cluster.calls) == calls
+    assert stage.cluster.status["reason"] == "NoTraffic"
+    assert stage.cluster.status["acceptance"]["rate"] == pytest.approx(0.8)
+    assert stage.phases[-1] == "Watching"
+
+
+async def test_the_pods_are_read_each_interval_while_they_are_watched_and_while_they_are_plain() -> None:
+    """Not while they roll out or warm up; after a rollback they show how fast the plain service is."""
+    stage, engine = Stage(), EngineStandIn(tokens_per_second=400.0)
+    await stage.turn()
+    stage.roll_out(engine)
+    await stage.until("WarmingUp")
+    await stage.run(2)
+    assert stage.asked == []
+    await stage.run(2 + 4 * WINDOW)
+    assert len(stage.asked) == pytest.approx(4 * WINDOW / 2, abs=2)
+    engine.acceptance = 0.0
+    await stage.until("Responding")
+    asked = len(stage.asked)
+    await stage.run(20)
+    stage.roll_out(plain())
+    await stage.until("RolledBack")
+    await stage.run(3)
+    assert len(stage.asked) == asked
+    await stage.run(4 * WINDOW)
+    assert len(stage.asked) - asked == pytest.approx(4 * WINDOW / 2, abs=2)
+
+
+@pytest.mark.parametrize(
+    "again", [{}, {"generation": 2}, {"annotations": {"note": "x"}}, {"guard": {"failureLimit": 1}}]
+)
+async def test_a_sis_that_is_applied_again_stays_rolled_back(again: Body) -> None:
+    """With the same speculation, by whatever tool, and after an operator's restart as well."""
+    stage = await rolled_back()
+    stage.sis = again
+    stage.restart()
+    await stage.run(60)
+    assert stage.phases[-1] == "RolledBack"
+    assert not is_speculative(stage.cluster.child)
+
+
+async def test_a_changed_speculation_starts_anew() -> None:
+    """The old decision is about another question."""
+    stage = await rolled_back()
+    stage.sis = {"speculation": DRAFT | {"tokens": 2}, "generation": 2}
+    await stage.until("RollingOut")
+    assert is_speculative(stage.cluster.child)
+    assert "rollback" not in stage.cluster.status["guard"]
+    assert stage.cluster.status["guard"]["rollbacks"] == 1
+    assert stage.conditions()["Ready"]["status"] == "True"
+
+
+async def test_a_retry_is_granted_once() -> None:
+    """The same nonce does not fire again after the next rollback."""
+    stage = await rolled_back()
+    stage.sis = {"annotations": {RETRY_ANNOTATION: "1"}}
+    await stage.until("RollingOut")
+    assert is_speculative(stage.cluster.child)
+    stage.roll_out(EngineStandIn(tokens_per_second=400.0, acceptance=0.0))
+    await stage.until("Responding")
+    stage.roll_out(plain())
+    await stage.until("RolledBack")
+    await stage.run(60)
+    assert stage.cluster.status["guard"]["rollbacks"] == 2
+    assert stage.phases[-1] == "RolledBack"
+
+
+async def test_a_change_beside_speculation_rolls_out_and_is_watched_again() -> None:
+    """Old measurements do not count for new pods."""
+    stage, engine = await watching()
+    engine.acceptance = 0.0
+    await stage.run(2.5 * WINDOW)
+    assert stage.cluster.status["guard"]["failures"] == 2
+    stage.sis = {"resources": {"limits": {"cpu": "2"}}, "generation": 2}
+    await stage.until("RollingOut")
+    assert stage.cluster.status["guard"]["failures"] == 0
+    stage.roll_out(EngineStandIn(tokens_per_second=400.0))
+    await stage.until("Watching")
+    await stage.run(0.8 * WINDOW)
+    assert stage.cluster.status["reason"] == "RolloutComplete", "judged before the new pods' first window was over"
+    await stage.run(WINDOW)
+    assert stage.cluster.status["guard"]["verdict"] == "Pass"
+
+
+async def test_off_looks_at_nothing() -> None:
+    """It serves with speculation and never reads the pods; switched on, it begins to watch."""
+    stage = Stage(guard={"mode": "Off"})
+    await stage.turn()
+    stage.roll_out(EngineStandIn(tokens_per_second=400.0, acceptance=0.0))
+    await stage.until("Serving")
+    await stage.run(60)
+    assert stage.asked == []
+    assert is_speculative(stage.cluster.child)
+    stage.sis = {"guard": {"mode": "Enforce"}, "generation": 2}
+    await stage.until("Responding")
+    assert stage.phases == ["RollingOut", "Serving", "WarmingUp", "Watching", "Responding"]
+
+
+async def test_a_plain_service_is_served_and_not_watched() -> None:
+    """Without speculation there is nothing to guard."""
+    stage = Stage(speculation=None)
+    await stage.turn()
+    stage.roll_out(plain())
+    await stage.until("Serving")
+    await stage.run(60)
+    assert stage.asked == []
+    assert set(stage.conditions()) == {"Ready", "ArtifactsStaged"}
+
+
+async def test_times_in_the_status_are_the_clocks() -> None:
+    """Since when, and when it was decided."""
+    stage = await rolled_back()
+    assert stage.now > START
+    decided = stage.cluster.status["guard"]["rollback"]["at"]
+    responding = next(turn for turn in stage.cluster.status["history"] if turn["state"] == "Responding")
+    assert responding["at"] == decided

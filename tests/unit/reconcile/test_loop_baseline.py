@@ -1,0 +1,125 @@
+"""The loop and the plain service's speed: measured first, learnt while rolled back, compared with."""
+
+from typing import Any
+
+import pytest
+from tests.unit.builders import DRAFT
+from tests.unit.stage import Stage, is_speculative, plain, rolled_back
+from tests.wire.pods import EngineStandIn
+
+WINDOW, WARMUP = 10.0, 4.0
+"""The guard of tests.unit.builders."""
+FASTER = {"guard": {"speedup": {"min": 1.0}}}
+
+
+async def measured(**sis: Any) -> Stage:
+    """A stage whose plain service was measured at 20 ms per output token, and whose speculation is asked for."""
+    stage = Stage(**(FASTER | sis))
+    await stage.until("MeasuringBaseline")
+    assert stage.flags() == {}
+    stage.roll_out(plain(token_time=0.02))
+    await stage.until("RollingOut", WARMUP + 5 * WINDOW)
+    assert stage.flags()["num_speculative_tokens"] == 4
+    return stage
+
+
+async def test_a_service_is_measured_plain_before_it_speculates() -> None:
+    """As short as it can be: a load is known from a window's worth of blocks."""
+    stage = await measured()
+    assert stage.phases == ["MeasuringBaseline", "RollingOut"]
+    (plain_speed,) = stage.cluster.status["guard"]["baseline"]
+    assert (plain_speed["load"], plain_speed["timePerOutputTokenMs"]) == (1, 20.0)
+    assert plain_speed["tokensPerSecond"] == pytest.approx(400)
+    assert [event.reason for event in stage.events] == ["MeasuringBaseline", "RollingOut"]
+
+
+@pytest.mark.parametrize(
+    ("token_time", "phase", "reason"), [(0.01, "Watching", "Accepted"), (0.03, "Responding", "SlowerThanPlain")]
+)
+async def test_speculation_stays_only_where_it_is_not_slower(token_time: float, phase: str, reason: str) -> None:
+    """At the same load and the same acceptance, the time per output token decides."""
+    stage = await measured()
+    stage.roll_out(EngineStandIn(tokens_per_second=400.0, acceptance=0.8, token_time=token_time))
+    await stage.run(WARMUP + 4 * WINDOW)
+    status = stage.cluster.status
+    assert status["phase"] == phase
+    assert status["performance"]["speedup"] == pytest.approx(0.02 / token_time, abs=0.01)
+    assert status["reason"] == reason
+    if phase == "Responding":
+        assert "speedup 0.67 (95 % interval 0.67 to 0.67; 30.0 ms per output token, plain 20.0 ms)" in status["message"]
+        assert not is_speculative(stage.cluster.child)
+
+
+async def test_an_unlike_load_is_no_verdict() -> None:
+    """Twice as busy: three times the time per output token is not held against the draft."""
+    stage = await measured()
+    stage.roll_out(EngineStandIn(tokens_per_second=400.0, token_time=0.06, running=8))
+    await stage.run(WARMUP + 8 * WINDOW)
+    assert (stage.cluster.status["phase"], stage.cluster.status["reason"]) == ("Watching", "NotMeasured")
+    assert "seen at 8 running requests, known at 1" in stage.cluster.status["message"]
+
+
+async def test_without_traffic_the_measurement_ends_after_ten_windows() -> None:
+    """Then speculation is served, and what cannot be compared is said."""
+    stage = Stage(**FASTER)
+    await stage.turn()
+    stage.roll_out(plain(tokens_per_second=0.0))
+    took = await stage.until("RollingOut", 200)
+    assert took == pytest.approx(WARMUP + 10 * WINDOW, abs=5)
+    assert is_speculative(stage.cluster.child)
+    assert "baseline" not in stage.cluster.status["guard"]
+
+
+async def test_a_restarted_operator_goes_on_measuring() -> None:
+    """The phase is durable, and so is what was learnt so far."""
+    stage = Stage(**FASTER)
+    await stage.turn()
+    stage.roll_out(plain())
+    await stage.run(WARMUP + 1.2 * WINDOW)
+    stage.restart()
+    await stage.run(1)
+    assert stage.phases == ["MeasuringBaseline"]
+    await stage.until("RollingOut", 5 * WINDOW)
+
+
+async def test_another_draft_is_not_measured_for_again() -> None:
+    """What is known of the plain service holds for every draft."""
+    stage = await measured()
+    stage.roll_out(EngineStandIn(tokens_per_second=400.0, token_time=0.01))
+    await stage.until("Watching")
+    stage.sis |= {"speculation": DRAFT | {"tokens": 2}, "generation": 2}
+    await stage.until("RollingOut")
+    assert stage.flags()["num_speculative_tokens"] == 2
+    assert "MeasuringBaseline" not in stage.phases[1:]
+
+
+async def test_a_rolled_back_service_learns_how_fast_plain_is() -> None:
+    """So that a retry can be compared, though nothing was measured first."""
+    stage = await rolled_back()
+    await stage.run(WARMUP + 2 * WINDOW)
+    (plain_speed,) = stage.cluster.status["guard"]["baseline"]
+    assert plain_speed["timePerOutputTokenMs"] == 20.0
+    assert stage.cluster.status["performance"]["timePerOutputTokenMs"] == 20.0
+    assert stage.cluster.status["guard"]["reason"] == "AcceptanceRateLow", "the verdict on the draft stays"
+
+
+async def test_a_rolled_back_service_with_traffic_is_written_to_each_ten_minutes_at_most() -> None:
+    """It learns with each window; half an hour of that is three writes, and no Event."""
+    stage = await rolled_back()
+    await stage.run(WARMUP + 8 * WINDOW)
+    calls, events = len(stage.cluster.calls), [*stage.events]
+    await stage.run(1800)
+    assert set(stage.cluster.calls[calls:]) <= {("status", "RolledBack")}
+    assert 1 <= len(stage.cluster.calls) - calls <= 3
+    assert stage.events == events
+
+
+async def test_a_plain_service_learns_where_it_is_asked_to() -> None:
+    """Measured before anybody thinks of a draft."""
+    stage = Stage(speculation=None, guard={"baseline": "MeasureFirst"})
+    await stage.turn()
+    stage.roll_out(plain())
+    await stage.until("Serving")
+    await stage.run(WARMUP + 3 * WINDOW)
+    assert stage.cluster.status["guard"]["baseline"][0]["timePerOutputTokenMs"] == 20.0
+    assert set(stage.conditions()) == {"Ready", "ArtifactsStaged"}

@@ -1,0 +1,198 @@
+"""The loop on the ladder: a pod is restarted, fewer tokens, the last good speculation, none; and room to roll out."""
+
+from datetime import UTC, datetime
+from typing import Any
+
+from tests.unit.bodies import make_deployment, make_pod
+from tests.unit.builders import DRAFT
+from tests.unit.stage import Stage, is_speculative, plain, watching
+from tests.wire.pods import EngineStandIn
+
+from specdec_operator.errors import Unavailable
+from specdec_operator.names import REVISION_LABEL
+
+WINDOW, WARMUP, LIMIT = 10.0, 4.0, 3
+"""The guard of tests.unit.builders."""
+BOTH: dict[str, Any] = {"guard": {"response": ["ReduceTokens", "RollBack"]}}
+NO_ROOM = "0/1 nodes are available: 1 Insufficient memory."
+
+
+def busy(**changes: Any) -> EngineStandIn:
+    """An engine whose draft is accepted, unless it says otherwise."""
+    return EngineStandIn(**({"tokens_per_second": 400.0, "acceptance": 0.8} | changes))
+
+
+def removed(stage: Stage) -> list[str]:
+    """The pods that were deleted."""
+    return [name for verb, name in stage.cluster.calls if verb == "remove"]
+
+
+async def test_a_pod_far_below_its_sibling_is_restarted_once_and_the_draft_stays() -> None:
+    """Deleted after its status was written; the pod in its place is well, and nothing else is done."""
+    stage, _ = await watching(busy(), busy(acceptance=0.0), replicas=2)
+    await stage.until("WarmingUp", (LIMIT + 1) * WINDOW)
+    assert removed(stage) == ["pod-2"]
+    assert stage.cluster.calls[-2:] == [("status", "WarmingUp"), ("remove", "pod-2")]
+    assert stage.events[-1].reason == "RestartingPod"
+    assert stage.events[-1].message.startswith("pod-2: pod-2 fails: acceptance 0.00 < 0.40")
+    await stage.run(WARMUP + 6 * WINDOW)
+    assert removed(stage) == ["pod-2"]
+    assert stage.phases == ["RollingOut", "WarmingUp", "Watching", "WarmingUp", "Watching"]
+    status = stage.cluster.status["guard"]
+    assert (status["restarts"], status["rollbacks"], status["verdict"]) == (1, 0, "Pass")
+    assert "restarting" not in status
+    assert is_speculative(stage.cluster.child)
+
+
+async def test_pods_that_stay_broken_are_restarted_twice_and_then_speculation_goes() -> None:
+    """A restart that does not help is not tried for ever."""
+    stage, _ = await watching(busy(), busy(acceptance=0.0), replicas=2)
+    stage.spares = [busy(acceptance=0.0), busy(acceptance=0.0)]
+    await stage.until("Responding", 4 * (LIMIT + 1) * WINDOW)
+    assert removed(stage) == ["pod-2", "pod-3"]
+    assert stage.cluster.status["guard"]["rollback"]["reason"] == "PodSkew"
+    assert not is_speculative(stage.cluster.child)
+
+
+async def test_an_operator_that_dies_before_it_deletes_a_pod_deletes_it_after_its_restart() -> None:
+    """The status names the pod; a new operator finds it there."""
+    stage, _ = await watching(busy(), busy(acceptance=0.0), replicas=2)
+    stage.cluster.failing["remove"] = Unavailable("ApiServerUnavailable", "the API server did not answer")
+    await stage.until("WarmingUp", (LIMIT + 1) * WINDOW)
+    assert stage.cluster.status["guard"]["restarting"] == ["pod-2"]
+    stage.cluster.failing.clear()
+    stage.restart()
+    await stage.run(WARMUP + 2 * WINDOW)
+    assert removed(stage) == ["pod-2"]
+    assert stage.cluster.status["guard"]["restarts"] == 1
+    assert [event.reason for event in stage.events].count("RestartingPod") == 1, "told once its status is written"
+
+
+async def test_fewer_tokens_are_rolled_out_where_they_would_have_passed() -> None:
+    """Only the first positions of the draft are accepted: K=2 of 4 passes, and is watched like any other."""
+    stage, engine = await watching(busy(falls=0.2), **BOTH)
+    engine.acceptance = 0.25
+    await stage.until("Responding", (LIMIT + 1) * WINDOW)
+    assert stage.flags()["num_speculative_tokens"] == 2
+    guard = stage.cluster.status["guard"]
+    assert (guard["reduced"]["tokens"], guard["reduced"]["reason"]) == (2, "AcceptanceRateLow")
+    assert [(row["tokens"], row["rate"], row["passes"]) for row in guard["fewerTokens"]] == [
+        (1, 0.8, True),
+        (2, 0.48, True),
+        (3, 0.33, False),
+        (4, 0.25, False),
+    ]
+    assert guard["recommendation"]["tokens"] == 2
+    assert (stage.events[-1].reason, stage.events[-1].warning) == ("ReducingTokens", True)
+    stage.roll_out(busy(acceptance=0.48, tokens=2, falls=0.2))
+    await stage.until("Watching")
+    await stage.run(2 * WINDOW)
+    status = stage.cluster.status
+    assert (status["reason"], status["serving"]["tokens"]) == ("Accepted", 2)
+    assert stage.conditions()["RolledBack"]["reason"] == "TokensReduced"
+    assert status["guard"]["rollbacks"] == 0
+
+
+async def test_fewer_tokens_that_fail_as_well_are_taken_out() -> None:
+    """Each rung is tried once."""
+    stage, engine = await watching(busy(falls=0.2), **BOTH)
+    engine.acceptance = 0.25
+    await stage.until("Responding", (LIMIT + 1) * WINDOW)
+    stage.roll_out(busy(acceptance=0.0, tokens=2))
+    await stage.until("Watching")
+    await stage.until("Responding", (LIMIT + 1) * WINDOW)
+    assert stage.flags() == {}
+    assert "reduced" not in stage.cluster.status["guard"]
+    stage.roll_out(plain())
+    await stage.until("RolledBack")
+
+
+async def test_a_table_is_told_and_nothing_is_reduced_where_only_a_rollback_is_asked_for() -> None:
+    """The recommendation is written, acted on or not."""
+    stage, engine = await watching(busy(falls=0.2))
+    engine.acceptance = 0.25
+    await stage.until("Responding", (LIMIT + 1) * WINDOW)
+    assert stage.flags() == {}
+    assert stage.cluster.status["guard"]["recommendation"]["tokens"] == 2
+
+
+async def test_a_window_that_proves_nothing_leaves_the_table_as_it_was() -> None:
+    """A handful of drafts would make it jump."""
+    stage, engine = await watching(busy(falls=0.2))
+    await stage.run(2 * WINDOW)
+    before = stage.cluster.status["guard"]["fewerTokens"]
+    engine.tokens_per_second, engine.acceptance = 4.0, 0.2
+    await stage.run(3 * WINDOW)
+    assert stage.cluster.status["reason"] == "FewTokens"
+    assert stage.cluster.status["guard"]["fewerTokens"] == before
+
+
+async def worse(**sis: Any) -> Stage:
+    """K=4 passed its windows; K=2 was asked for instead, and its draft is not accepted."""
+    stage, _ = await watching(**sis)
+    await stage.run(2 * WINDOW)
+    (good,) = stage.cluster.status["guard"]["lastGood"]
+    assert (good["tokens"], good["rate"]) == (4, 0.8)
+    stage.sis |= {"speculation": DRAFT | {"tokens": 2}, "generation": 2}
+    await stage.until("RollingOut")
+    stage.roll_out(busy(acceptance=0.0, tokens=2))
+    await stage.until("Watching")
+    await stage.until("Responding", (LIMIT + 1) * WINDOW)
+    return stage
+
+
+async def test_a_worse_speculation_goes_back_to_the_last_good_one() -> None:
+    """With its own flags; it is watched, and what was asked for is not forgotten."""
+    stage = await worse()
+    assert stage.flags()["num_speculative_tokens"] == 4
+    assert stage.events[-1].message.startswith("to LastGood: AcceptanceRateLow")
+    stage.roll_out(busy())
+    await stage.until("Watching")
+    await stage.run(3 * WINDOW)
+    status = stage.cluster.status
+    assert (status["phase"], status["reason"], status["serving"]["tokens"]) == ("Watching", "Accepted", 4)
+    assert (status["guard"]["rollback"]["to"], status["guard"]["rollbacks"]) == ("LastGood", 1)
+    assert stage.conditions()["RolledBack"]["status"] == "True"
+
+
+async def test_a_last_good_one_that_fails_as_well_goes_to_plain_and_is_forgotten() -> None:
+    """Two rollbacks, no third: plain is the last rung."""
+    stage = await worse()
+    stage.roll_out(busy(acceptance=0.0))
+    await stage.until("Watching")
+    await stage.until("Responding", (LIMIT + 1) * WINDOW)
+    assert stage.flags() == {}
+    stage.roll_out(plain())
+    await stage.until("RolledBack")
+    guard = stage.cluster.status["guard"]
+    assert (guard["rollback"]["to"], guard["rollbacks"]) == ("Baseline", 2)
+    assert "lastGood" not in guard
+
+
+async def test_a_user_may_want_plain_at_once() -> None:
+    """rollBackTo: Baseline."""
+    stage = await worse(guard={"rollBackTo": "Baseline"})
+    assert stage.flags() == {}
+
+
+async def test_a_rollout_without_room_replaces_the_old_pods() -> None:
+    """After a minute of the scheduler's words; told once; the strategy stays, so that nothing flaps."""
+    stage, _ = await watching()
+    stage.sis |= {"resources": {"limits": {"cpu": "2"}}, "generation": 2}
+    await stage.until("RollingOut")
+    revision = stage.cluster.child["spec"]["predictor"]["labels"][REVISION_LABEL]
+    stage.note("deployment", make_deployment(revision, available=1, updated=1, total=2))
+    since = datetime.fromtimestamp(stage.now, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    stage.note("new", make_pod("new", revision=revision, unscheduled=NO_ROOM, since=since))
+    await stage.run(50)
+    assert stage.cluster.child["spec"]["predictor"]["deploymentStrategy"]["type"] == "RollingUpdate"
+    await stage.run(20)
+    assert stage.cluster.child["spec"]["predictor"]["deploymentStrategy"]["type"] == "Recreate"
+    assert stage.conditions()["Replacing"]["reason"] == "NoRoom"
+    assert stage.conditions()["Reconciling"]["reason"] == "Unschedulable"
+    stage.roll_out(busy())
+    await stage.until("Watching")
+    await stage.run(3 * WINDOW)
+    assert stage.cluster.child["spec"]["predictor"]["deploymentStrategy"]["type"] == "Recreate"
+    assert [event.reason for event in stage.events].count("Replacing") == 1
+    assert stage.cluster.status["guard"]["rollbacks"] == 0

@@ -1,0 +1,92 @@
+"""The loop and the engine's rules: what is refused, what is warned of, and what runs already."""
+
+import pytest
+from tests.unit.builders import DRAFT
+from tests.unit.stage import Stage, is_speculative, watching
+from tests.wire.pods import EngineStandIn
+
+from specdec_operator.engine.case import Case
+from specdec_operator.engine.rule import Finding, Rule, Severity
+from specdec_operator.render import plan as planning
+
+NEWER = Rule(id="NEWER", severity=Severity.REFUSED, says="A rule of a newer operator.", source="this test")
+
+
+def newer_rule(monkeypatch: pytest.MonkeyPatch) -> None:
+    """From now on every speculation breaks a rule."""
+
+    def check(case: object) -> tuple[Finding, ...]:
+        return (Finding(rule=NEWER, field="speculative_config.method", value="draft_model", message="no more"),)
+
+    monkeypatch.setattr(planning, "check", check)
+
+
+async def test_what_a_rule_refuses_is_not_applied() -> None:
+    """The message has field, value, way out and rule."""
+    stage = Stage(speculation=DRAFT, engine={"accelerator": "nvidia", "version": "0.14.0"})
+    await stage.turn()
+    assert stage.cluster.child == {}
+    assert stage.conditions()["Stalled"]["message"].startswith("spec.speculation.method: 'draft_model': ")
+    assert stage.conditions()["Stalled"]["message"].endswith("(rule DRAFT-MODEL-SINCE)")
+
+
+async def test_a_newer_rule_does_not_stall_what_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its pods have shown that the engine takes it, and the guard goes on watching them."""
+    stage, engine = await watching()
+    newer_rule(monkeypatch)
+    stage.restart()
+    await stage.run(20)
+    assert "Stalled" not in stage.conditions()
+    engine.acceptance = 0.0
+    await stage.until("Responding")
+    assert not is_speculative(stage.cluster.child)
+
+
+async def test_a_newer_rule_refuses_what_does_not_run_yet(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another K is another rendering."""
+    stage, _ = await watching()
+    newer_rule(monkeypatch)
+    stage.sis["speculation"] = DRAFT | {"tokens": 2}
+    await stage.turn()
+    assert "(rule NEWER)" in stage.conditions()["Stalled"]["message"]
+
+
+async def test_fewer_tokens_that_the_engine_does_not_take_are_not_tried(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Some drafts only take multiples: K=2 would have passed, K=1 is what can be served."""
+
+    def check(case: Case) -> tuple[Finding, ...]:
+        odd = (case.speculation or {}).get("num_speculative_tokens") != 2
+        return () if odd else (Finding(rule=NEWER, field="num_speculative_tokens", value=2, message="not 2"),)
+
+    monkeypatch.setattr(planning, "check", check)
+    stage, engine = await watching(
+        EngineStandIn(tokens_per_second=400.0, falls=0.2), guard={"response": ["ReduceTokens", "RollBack"]}
+    )
+    engine.acceptance = 0.25
+    await stage.until("Responding")
+    assert stage.flags()["num_speculative_tokens"] == 1
+    assert stage.cluster.status["guard"]["recommendation"]["tokens"] == 1
+
+
+async def test_a_warning_is_told_once() -> None:
+    """In a condition while it holds, and in one Event."""
+    stage = Stage(
+        speculation={"method": "ngram", "tokens": 3}, engine={"accelerator": "nvidia", "pipelineParallelSize": 2}
+    )
+    for _ in range(3):
+        await stage.turn()
+        stage.now += 1
+    assert "(PP-RISK)" in stage.conditions()["Warned"]["message"]
+    assert [each.reason for each in stage.events].count("Warned") == 1
+
+
+async def test_a_lowered_utilisation_is_a_flag_and_is_explained() -> None:
+    """The memory plan reaches the engine, the status, and nobody's Git."""
+    memory = {"device": "80Gi", "draftReserve": "10%"}
+    stage = Stage(speculation=DRAFT, engine={"accelerator": "nvidia", "gpuMemoryUtilization": 0.9}, memory=memory)
+    await stage.turn()
+    args = stage.cluster.child["spec"]["predictor"]["model"]["args"]
+    assert "--gpu-memory-utilization=0.8" in args
+    assert stage.cluster.status["memory"]["utilization"] == 0.8
+    assert stage.cluster.status["memory"]["loweredBy"] == 0.1
+    assert "10%" in stage.cluster.status["memory"]["because"]

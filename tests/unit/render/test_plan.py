@@ -1,0 +1,143 @@
+"""What is served in which state, with which flags and folders, and what is refused in words."""
+
+import json
+from typing import Any
+
+import pytest
+from tests.unit.builders import DRAFT, NAME, Body, make_rollback, make_spec, make_state
+
+from specdec_operator.engine.flags import OWNED_FLAGS
+from specdec_operator.errors import Invalid
+from specdec_operator.guard.state import Phase
+from specdec_operator.render.plan import Plan, plan, refuse
+from specdec_operator.staging.kserve import KServe
+
+BASE = ("--model=/mnt/target/model", f"--served-model-name={NAME}")
+
+
+def planned(state: Any = None, **spec: Any) -> Plan:
+    """The plan of a spec."""
+    return plan(make_spec(**spec), state or make_state(), name=NAME)
+
+
+def draft(**changes: Any) -> Body:
+    """A speculation whose draft lies elsewhere."""
+    return {"speculation": DRAFT | {"draft": changes}}
+
+
+@pytest.mark.parametrize(
+    ("spec", "flags"),
+    [
+        ({}, ['--speculative-config={"method":"draft_model","model":"/mnt/draft/model","num_speculative_tokens":4}']),
+        ({"speculation": None}, []),
+        (
+            {"speculation": {"method": "ngram", "tokens": 3}},
+            ['--speculative-config={"method":"ngram","num_speculative_tokens":3}'],
+        ),
+        (
+            {"speculation": {"method": "ngram", "tokens": 3, "ngram": {"lookupMin": 1}}},
+            [
+                '--speculative-config={"method":"ngram","num_speculative_tokens":3,'
+                '"prompt_lookup_max":5,"prompt_lookup_min":1}'
+            ],
+        ),
+        (
+            {"speculation": None, "engine": {"maxModelLen": 64, "maxNumSeqs": 2, "enforceEager": True}},
+            ["--max-model-len=64", "--max-num-seqs=2", "--enforce-eager"],
+        ),
+        ({"speculation": None, "engine": {"gpuMemoryUtilization": 0.5}}, ["--gpu-memory-utilization=0.5"]),
+        ({"speculation": None, "engine": {"args": ["--seed=1", "--b"]}}, ["--seed=1", "--b"]),
+    ],
+)
+def test_the_flags_are_plain_ones_of_vllm(spec: Body, flags: list[str]) -> None:
+    """In a fixed order; the speculation is one JSON with sorted keys."""
+    args = planned(**spec).args
+    assert args == (*BASE, *flags)
+    assert all(json.loads(arg.partition("=")[2]) for arg in args if arg.startswith("--speculative-config"))
+
+
+def test_a_rollback_takes_out_the_speculation_and_the_drafts_volume() -> None:
+    """That is all that a rollback is; the volume may be what kept the pods from starting."""
+    state = make_state(Phase.RESPONDING, rollback=make_rollback())
+    assert planned(state).args == BASE
+    assert planned(state).speculation is None
+    assert planned(state).layout == planned(speculation=None).layout
+
+
+def test_the_served_name_is_the_users_or_the_objects() -> None:
+    """Clients send it as `model`."""
+    assert planned(model={"uri": "pvc://models", "name": "llama-8b"}).served_name == "llama-8b"
+    assert planned().served_name == NAME
+
+
+@pytest.mark.parametrize("flag", [*OWNED_FLAGS, "-sc", "--speculative_config", "--speculative-config.method"])
+@pytest.mark.parametrize("value", ["", "=x"])
+def test_flags_that_the_operator_renders_are_refused(flag: str, value: str) -> None:
+    """In every spelling that vLLM takes; the message says where, what, and what to do."""
+    with pytest.raises(Invalid) as refused:
+        planned(engine={"args": ["--seed=1", flag + value]})
+    assert refused.value.message == (
+        f"spec.engine.args[1]: {flag + value!r}: the operator renders this flag from the spec; use its field"
+    )
+
+
+def test_a_template_is_refused() -> None:
+    """KServe would expand it."""
+    with pytest.raises(Invalid, match=r"spec\.engine\.args\[0\]: .*KServe expands"):
+        planned(engine={"args": ["--chat-template={{ x }}"]})
+
+
+@pytest.mark.parametrize("args", [["--models=x"], ["--seed=--model"], ["--portal"]])
+def test_flags_that_only_look_alike_are_taken(args: list[str]) -> None:
+    """Whole flags are compared, not beginnings."""
+    assert planned(speculation=None, engine={"args": args}).args == (*BASE, *args)
+
+
+def test_flags_name_the_folders_of_the_layout() -> None:
+    """Below the one mount where an artifact holds both; else the two places that every service has."""
+    both = planned(**{"model": {"uri": "hf://a/b:1", "path": "t"}} | draft(path="d"))
+    assert both.args[0] == "--model=/mnt/target/model/t"
+    assert '"model":"/mnt/target/model/d"' in both.args[-1]
+    assert (both.layout.target, both.layout.draft) == ("/mnt/target/model/t", "/mnt/target/model/d")
+    apart = planned(**{"model": {"uri": "pvc://a", "path": "t"}} | draft(uri="oci://registry.example/d:1", path="d"))
+    assert apart.args[0] == "--model=/mnt/target/model"
+    assert '"model":"/mnt/draft/model/d"' in apart.args[-1]
+
+
+def test_what_this_kserve_leaves_out_is_refused_and_what_nobody_knows_is_warned_of() -> None:
+    """With the rule's name; a KServe that is not known bars nothing."""
+    mix = {"model": {"uri": "hf://a/b:1"}} | draft(uri="oci://registry.example/d:1")
+    old, new = (plan(make_spec(**mix), make_state(), name=NAME, kserve=KServe(version=(0, v))) for v in (19, 22))
+    with pytest.raises(Invalid, match=r"^spec\.speculation\.draft\.uri: .*KServe 0\.20 .*\(rule KSERVE-LACKS\)$"):
+        refuse(old)
+    refuse(new)
+    assert "KSERVE-NEWER" in [each.rule.id for each in new.warnings]
+    assert planned(**mix).refused == ()
+
+
+def test_a_rollback_is_refused_only_for_the_target() -> None:
+    """The way out of a speculation whose draft this KServe cannot bring stays open."""
+    state = make_state(Phase.RESPONDING, rollback=make_rollback())
+    mix = {"model": {"uri": "hf://a/b:1"}} | draft(uri="oci://registry.example/d:1")
+    plain = [plan(make_spec(**mix), state, name=NAME, kserve=KServe(version=(0, v))) for v in (15, 19)]
+    assert [len(each.refused) for each in plain] == [1, 0]
+
+
+@pytest.mark.parametrize(
+    ("spec", "field", "value"),
+    [
+        ({"model": {"uri": "modelscope://a/b"}}, "spec.model.uri", "modelscope://a/b"),
+        ({"model": {"uri": "pvc://Models/x"}}, "spec.model.uri", "pvc://Models/x"),
+        (draft(uri="s3://bucket"), "spec.speculation.draft.uri", "s3://bucket"),
+        ({"model": {"uri": "pvc://models", "path": "a/../.."}}, "spec.model.path", "a/../.."),
+        ({"model": {"uri": "pvc://a", "path": "x"}} | draft(path="x"), "spec.speculation.draft", "x"),
+    ],
+)
+def test_artifacts_that_cannot_be_brought_are_refused(spec: Body, field: str, value: str) -> None:
+    """Field, value and rule, whatever the state: a rolled-back sis is checked as well."""
+    for state in (make_state(), make_state(rollback=make_rollback())):
+        with pytest.raises(Invalid) as refused:
+            planned(state, **spec)
+        assert refused.value.field == field
+        assert refused.value.message.startswith(f"{field}: {value!r}: ")
+        assert refused.value.reason == "InvalidSpec"

@@ -1,0 +1,166 @@
+"""When a status is worth a write, and that it stays small."""
+
+import json
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from tests.unit.builders import (
+    FAILED,
+    IDLE,
+    LOW,
+    PASSED,
+    Body,
+    found,
+    judged,
+    make_dry_run,
+    make_evidence,
+    make_good,
+    make_plain,
+    make_reduction,
+    make_rollback,
+    make_state,
+    pace,
+    policy,
+    view,
+)
+
+from specdec_operator.guard.counterfactual import Advice, Fewer
+from specdec_operator.guard.judge import Judged
+from specdec_operator.guard.state import KnownGood, Phase, State
+from specdec_operator.report.status import is_significant, status_of
+
+WATCHING = make_state()
+ROLLED_BACK = make_state(Phase.ROLLED_BACK, rollback=make_rollback())
+
+
+def window(verdict: Any = PASSED, seconds: float = 0.02, drafts: float = 500, **evidence: Any) -> Judged:
+    """A closed window with an acceptance of 0.80 and its time per output token."""
+    return judged(verdict, make_evidence(drafts, token_times={1: pace(seconds, seconds)}, **evidence))
+
+
+def status(state: State = WATCHING, **changes: Any) -> Body:
+    """The status after a passing window."""
+    return status_of(found(state, **({"judged": window()} | changes)), {}, 60.0)
+
+
+@pytest.mark.parametrize(
+    ("after", "since_written", "material"),
+    [
+        (status(), 9999, False),
+        (status(judged=window(rate=0.81)), 9999, False),
+        (status(judged=window(rate=0.9)), 59, False),
+        (status(judged=window(rate=0.9)), 60, True),
+        (status(judged=window(seconds=0.0209)), 9999, False),
+        (status(judged=window(seconds=0.022)), 59, False),
+        (status(judged=window(seconds=0.022)), 60, True),
+        (status(judged=window(seconds=0.018)), 60, True),
+        (status(judged=window(drafts=700)), 9999, False),
+        (status(advice=Advice(tokens=2, message="x")), 59, False),
+        (status(advice=Advice(tokens=2, message="x")), 60, True),
+        (status(judged=window(LOW, rate=0.1)), 0, True),
+        (status(judged=window(IDLE)), 0, True),
+        (status(replace(WATCHING, judged=99.0)), 9999, False),
+        (status(replace(WATCHING, wanted_since=99.0)), 9999, False),
+        (status(replace(WATCHING, failures=1)), 0, True),
+        (status(replace(WATCHING, blamed=("p",))), 0, True),
+        (status(replace(WATCHING, dry_run=make_dry_run())), 0, True),
+        (status(replace(WATCHING, last_good=(make_good(),))), 0, True),
+        (status(replace(WATCHING, baseline=(make_plain(),))), 0, True),
+        (status(policy=policy(held=True)), 0, True),
+        (status(url="http://x"), 0, True),
+        (status(generation=2), 0, True),
+        (status(rollout=FAILED), 0, True),
+        (status(judged=None), 0, True),
+        (status(ROLLED_BACK), 0, True),
+    ],
+    ids=[
+        "the same",
+        "two points are jitter",
+        "a moved number, too soon",
+        "a moved number, a minute later",
+        "a speed within 5 %",
+        "a slower one, too soon",
+        "a slower one, a minute later",
+        "a faster one, a minute later",
+        "more drafts",
+        "another recommendation, too soon",
+        "another recommendation, a minute later",
+        "a verdict",
+        "a gap in the evidence",
+        "a window that was counted",
+        "a deadline that moved",
+        "a counted failure",
+        "a blamed pod",
+        "what would have been done",
+        "a speculation that passed",
+        "a speed that is known",
+        "a hold",
+        "a URL",
+        "a generation",
+        "pods that went away",
+        "the first numbers",
+        "a phase",
+    ],
+)
+def test_a_status_is_written_for_decisions_and_numbers_once_a_minute(
+    after: Body, since_written: float, material: bool
+) -> None:
+    """A steady service is not written to at all."""
+    assert is_significant(after, status(), since_written=since_written) is material
+
+
+@pytest.mark.parametrize(
+    ("baseline", "since_written", "material"),
+    [
+        ((make_plain(),), 9999, False),
+        ((make_plain(blocks=16),), 599, False),
+        ((make_plain(blocks=16),), 600, True),
+        ((make_plain(), make_plain(2)), 0, True),
+    ],
+    ids=["the same", "learnt on", "learnt on for ten minutes", "a load that is new"],
+)
+def test_what_plain_pods_teach_is_written_each_ten_minutes(baseline: Any, since_written: float, material: bool) -> None:
+    """A service that is rolled back learns with each window, for days."""
+    before, after = (status(replace(ROLLED_BACK, baseline=each)) for each in ((make_plain(),), baseline))
+    assert is_significant(after, before, since_written=since_written) is material
+
+
+def test_the_first_status_is_always_written() -> None:
+    """Also where there is none at all yet."""
+    assert is_significant(status(), None, since_written=0)
+    assert is_significant(status(), {}, since_written=0)
+
+
+def longest(at: int) -> KnownGood:
+    """A good speculation with the longest block that is kept."""
+    block = json.dumps({"method": "ngram", "tokens": 2, "options": {"note": "x" * 980}})
+    return make_good(block=block, digest=f"digest-{at}", of=f"asked-{at}")
+
+
+def test_a_status_full_of_words_stays_small() -> None:
+    """etcd and every watcher carry it: less than 16 KiB with everything that it may hold at once."""
+    words = "w" * 500  # of others no more than 400 characters are passed on
+    verdict = replace(LOW, message="v" * 400, pods=("p" * 60,) * 3)
+    rows = tuple(Fewer(tokens=n, rate=0.123, length=1.234, speedup=1.234, passes=False) for n in range(1, 129))
+    made: Body = {}
+    for at in range(12):
+        phase = (Phase.RESPONDING, Phase.ROLLED_BACK)[at % 2]
+        state = make_state(
+            phase,
+            since=float(at),
+            blamed=("p" * 60,) * 3,
+            restarting=("p" * 60,),
+            rollback=make_rollback("RolloutFailed", message=words, good=longest(3)),
+            reduced=make_reduction(),
+            dry_run=make_dry_run(),
+            last_good=(longest(1), longest(2)),
+            baseline=tuple(make_plain(2**n, *(0.0123456789,) * 9) for n in range(11)),
+        )
+        changes: Body = {"rollout": view(reason="PreflightRefused", message=words), "fewer": rows}
+        seen = window(verdict, tokens=128)
+        advice = Advice(tokens=0, message=f"serve without speculation: {verdict.message}")
+        made = status_of(found(state, judged=seen, advice=advice, **changes), made, float(at))
+    assert len(made["history"]) == 10
+    assert len(made["guard"]["fewerTokens"]) == 16
+    assert len(json.dumps(made)) < 16 * 1024

@@ -1,0 +1,145 @@
+"""The guard's state, written to status.guard and read back by another process."""
+
+import json
+import math
+from dataclasses import fields, replace
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.unit.builders import Body, make_good, make_plain, make_state
+
+from specdec_operator.api.guard_status import GuardStatus
+from specdec_operator.guard.baseline import Plain
+from specdec_operator.guard.state import DryRunAction, KnownGood, Phase, Reduction, Rollback, State
+from specdec_operator.guard.statistics import RatioSums, TokenTime
+from specdec_operator.report.state_codec import decode_state, encode_state, from_time, to_time, without_progress
+
+TIMES = st.integers(0, 4_000_000_000).map(float)
+WORDS = st.text("aZ09 .:é{}\"'\\\n", max_size=30)
+HASHES = st.text("0123456789abcdef", min_size=1, max_size=10)
+COUNTS = st.integers(0, 10**6)
+SUMS = st.floats(0, 1e12)
+PODS = st.lists(HASHES, max_size=3).map(tuple)
+
+GOODS = st.builds(
+    KnownGood, block=WORDS, digest=HASHES, of=HASHES, tokens=st.integers(0, 128), rate=st.floats(0, 1), at=TIMES
+)
+ROLLBACKS = st.builds(Rollback, reason=WORDS, message=WORDS, at=TIMES, good=st.none() | GOODS)
+REDUCTIONS = st.builds(Reduction, reason=WORDS, message=WORDS, at=TIMES, tokens=st.integers(1, 128))
+WOULDS = st.builds(DryRunAction, action=WORDS, reason=WORDS, message=WORDS, at=TIMES)
+MOMENTS = st.builds(RatioSums, blocks=COUNTS, total=SUMS, of=SUMS, total_total=SUMS, total_of=SUMS, of_of=SUMS)
+PLAINS = st.builds(Plain, load=COUNTS, token_time=st.builds(TokenTime, times=MOMENTS, tokens=SUMS, seconds=SUMS))
+
+EVERY_FIELD: dict[str, st.SearchStrategy[Any]] = {
+    "phase": st.sampled_from(Phase),
+    "since": TIMES,
+    "speculation": HASHES,
+    "service": HASHES,
+    "revision": st.none() | HASHES,
+    "wanted": HASHES,
+    "wanted_since": TIMES,
+    "replacing": st.none() | HASHES,
+    "failures": COUNTS,
+    "blamed": PODS,
+    "judged": TIMES,
+    "measuring": st.booleans(),
+    "attempted": st.booleans(),
+    "rollback": st.none() | ROLLBACKS,
+    "reduced": st.none() | REDUCTIONS,
+    "dry_run": st.none() | WOULDS,
+    "rollbacks": COUNTS,
+    "retries": COUNTS,
+    "restarting": PODS,
+    "restarts": COUNTS,
+    "last_good": st.lists(GOODS, max_size=2).map(tuple),
+    "baseline": st.lists(PLAINS, max_size=3).map(tuple),
+    "handled_retry": st.none() | WORDS,
+    "handled_rollback": st.none() | WORDS,
+}
+STATES = st.builds(State, **EVERY_FIELD)
+
+
+def written(state: State) -> Body:
+    """A state as it lies in the API server: JSON."""
+    guard = GuardStatus.model_validate(encode_state(state)).model_dump(by_alias=True, exclude_none=True)
+    kept: Body = json.loads(json.dumps({"guard": guard}))
+    return kept
+
+
+def test_no_field_of_the_state_is_left_out_here() -> None:
+    """A new field must survive a restart as well."""
+    assert set(EVERY_FIELD) == {each.name for each in fields(State)}
+
+
+@given(STATES)
+def test_a_restarted_operator_knows_what_it_decided(state: State) -> None:
+    """Nothing that the guard must not forget is lost."""
+    assert decode_state(written(state)) == state
+
+
+@given(STATES, st.floats(0, 0.999))
+def test_times_are_kept_to_the_second(state: State, part: float) -> None:
+    """Kubernetes' times have no fractions; a phase never seems to begin later than it did."""
+    late = decode_state({"guard": written(state)["guard"] | {"since": to_time(state.since + part)}})
+    assert late is not None
+    assert late.since == math.floor(state.since + part)
+
+
+@pytest.mark.parametrize(
+    "guard",
+    [
+        None,
+        {},
+        {"state": "Watching"},
+        {"state": "Dreaming", "since": "2026-11-20T10:00:00Z"},
+        {"state": "Watching", "since": "yesterday"},
+        {"state": "Watching", "since": "2026-11-20T10:00:00Z", "failures": "many"},
+        {"state": "Watching", "since": "2026-11-20T10:00:00Z", "rollback": {"reason": "X"}},
+    ],
+)
+def test_a_state_that_cannot_be_read_is_none_at_all(guard: Body | None) -> None:
+    """Edited by hand, or by a version that is not ours: the guard begins anew."""
+    assert decode_state({"guard": guard}) is None
+    assert decode_state({}) is None
+
+
+def test_what_a_newer_version_keeps_besides_is_passed_over() -> None:
+    """A downgrade keeps the decision."""
+    assert decode_state({"guard": written(make_state())["guard"] | {"fromTheFuture": 1}}) == make_state()
+
+
+def test_times_are_utc_texts() -> None:
+    """As Kubernetes writes them; other offsets are read as well."""
+    assert to_time(1_795_226_868.84) == "2026-11-21T02:07:48Z"
+    assert from_time("2026-11-21T02:07:48Z") == from_time("2026-11-21T03:07:48+01:00") == 1_795_226_868.0
+
+
+def test_a_state_of_an_earlier_release_is_read() -> None:
+    """It knew fewer fields; the decision is what counts."""
+    old = {"state": "RolledBack", "since": "2026-11-20T10:00:00Z", "speculation": "s1", "failures": 0, "rollbacks": 1}
+    why = {"reason": "AcceptanceRateLow", "message": "acceptance 0.02", "at": "2026-11-20T10:00:00Z"}
+    state = decode_state({"guard": old | {"rollback": why, "wouldRollBack": why}})
+    assert state is not None
+    assert (state.plain, state.rollbacks, state.service, state.last_good) == (True, 1, "", ())
+
+
+@pytest.mark.parametrize(
+    ("change", "is_one"),
+    [
+        ({"judged": 99.0}, False),
+        ({"baseline": (make_plain(1, 0.03, 0.04),)}, False),
+        ({"baseline": (make_plain(1), make_plain(2))}, True),
+        ({"baseline": ()}, True),
+        ({"failures": 1}, True),
+        ({"blamed": ("p",)}, True),
+        ({"restarting": ("p",)}, True),
+        ({"last_good": (make_good(),)}, True),
+        ({"replacing": "r2"}, True),
+    ],
+)
+def test_what_grows_with_every_window_is_no_decision(change: dict[str, Any], is_one: bool) -> None:
+    """Else a service that runs plain would be written to each window; a load that is new is worth a write."""
+    state = make_state(baseline=(make_plain(1),))
+    assert (without_progress(replace(state, **change)) != without_progress(state)) is is_one

@@ -1,0 +1,179 @@
+"""specdec_runtime.engine: how the end of vLLM is told, with stand-ins of its server that end in each way."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.unit.runtime.engines import RUNTIME, server
+
+UP = """
+import asyncio, logging, signal, sys
+
+async def serve(seconds, ending=None):
+    stop = asyncio.Event()
+    for each in (signal.SIGINT, signal.SIGTERM):
+        asyncio.get_running_loop().add_signal_handler(each, stop.set)
+    print("up", flush=True)
+    try:
+        await asyncio.wait_for(stop.wait(), seconds)
+    except TimeoutError:
+        pass
+    if ending is not None:
+        raise ending
+"""
+NOTE = """
+from specdec_runtime import witness
+witness.register()
+try:
+    raise IndexError("index 178649035 is out of bounds\\nException raised from check at x.cpp:1")
+except IndexError:
+    logging.getLogger("vllm.v1.engine.core").exception("EngineCore encountered a fatal error.")
+"""
+
+
+def run(
+    tmp_path: Path, text: str, *, send: int | None = None, newest: bool = False
+) -> tuple[int, dict[str, Any] | None]:
+    """The exit code and the termination message of the engine with a server; a signal is sent once it is up."""
+    server(tmp_path, text, newest=newest)
+    log = tmp_path / "termination-log"
+    search = os.pathsep.join((str(tmp_path), str(RUNTIME)))
+    engine = subprocess.Popen(
+        [sys.executable, "-m", "specdec_runtime.engine", "--model=m"],
+        stdout=subprocess.PIPE,
+        text=True,
+        env={"PYTHONPATH": search, "TMPDIR": str(tmp_path), "TERMINATION_LOG": str(log)},
+    )
+    assert engine.stdout is not None
+    if send is not None:
+        assert engine.stdout.readline() == "up\n"
+        engine.send_signal(send)
+    engine.communicate(timeout=30)
+    return engine.returncode, json.loads(log.read_text()) if log.exists() else None
+
+
+@pytest.mark.parametrize("newest", [False, True])
+def test_a_server_that_ends_unasked_has_lost_its_engine(tmp_path: Path, newest: bool) -> None:
+    """vLLM returns as after a clean stop; the cause is what another of its processes said last."""
+    text = f"{UP}{NOTE}\ndef main():\n    asyncio.run(serve(0.1))\nif __name__ == '__main__':\n    main()\n"
+    code, said = run(tmp_path, text, newest=newest)
+    assert code == 70
+    assert said == {
+        "reason": "EngineDied",
+        "field": "",
+        "message": "the engine died while it served: IndexError: index 178649035 is out of bounds",
+    }
+
+
+def test_an_engine_that_died_without_a_word_is_told_as_that(tmp_path: Path) -> None:
+    """As one that the kernel killed."""
+    code, said = run(tmp_path, f"{UP}\nasyncio.run(serve(0.1))\n")
+    assert code == 70
+    assert said is not None
+    assert "ended without a word" in said["message"]
+
+
+@pytest.mark.parametrize("send", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize("ending", ["None", "RuntimeError('EngineCore encountered an issue')", "KeyboardInterrupt()"])
+def test_a_stop_that_was_asked_for_is_clean_whatever_vllm_makes_of_it(tmp_path: Path, ending: str, send: int) -> None:
+    """vLLM's log is full of dead engines then, and they are no news; its own loop must hear the signal, too."""
+    began = time.monotonic()
+    assert run(tmp_path, f"{UP}{NOTE}\nasyncio.run(serve(25, {ending}))\n", send=send) == (0, None)
+    assert time.monotonic() - began < 20
+
+
+def test_an_engine_that_dies_with_an_exception_has_died(tmp_path: Path) -> None:
+    """Not failed to start: it had served."""
+    code, said = run(tmp_path, f"{UP}\nasyncio.run(serve(0.1, RuntimeError('x')))\n")
+    assert (code, said and said["reason"]) == (70, "EngineDied")
+
+
+@pytest.mark.parametrize(
+    ("text", "code", "message"),
+    [
+        ("raise ValueError('Unsupported speculative method')", 1, "ValueError: Unsupported speculative method"),
+        ("raise SystemExit(3)", 3, "it ended itself with code 3; its log says why"),
+        (
+            "import argparse, sys\nargparse.ArgumentParser().parse_args(sys.argv[1:])",
+            2,
+            "unrecognized arguments: --model=m",
+        ),
+        (
+            f"import logging\n{NOTE}\nraise RuntimeError('Engine core initialization failed. See root cause above.')",
+            1,
+            "IndexError: index 178649035 is out of bounds",
+        ),
+        (
+            "raise RuntimeError('Engine core initialization failed. See root cause above.')",
+            1,
+            "RuntimeError: Engine core initialization failed. See root cause above.",
+        ),
+        (f"import logging\n{NOTE}\nraise ValueError('port')", 1, "ValueError: port"),
+    ],
+    ids=["an exception", "a code", "a flag", "another process", "nobody said why", "its own, not another's"],
+)
+def test_a_server_that_does_not_come_up_ends_with_vllms_code_and_the_cause(
+    tmp_path: Path, text: str, code: int, message: str
+) -> None:
+    """vLLM's own words point at the log, which nobody has open."""
+    said = {"reason": "EngineStartFailed", "field": "", "message": f"the engine did not start: {message}"}
+    assert run(tmp_path, text) == (code, said)
+
+
+SWALLOWED = """
+import signal, time
+def interrupt(*_):
+    raise KeyboardInterrupt
+signal.signal(signal.SIGTERM, interrupt)
+try:
+    print("up", flush=True)
+    time.sleep(30)
+except KeyboardInterrupt:
+    pass
+time.sleep(30)
+"""
+
+
+@pytest.mark.parametrize("each", [signal.SIGTERM, signal.SIGINT])
+def test_a_stop_during_the_start_is_clean_and_quick(tmp_path: Path, each: int) -> None:
+    """While vLLM imports and loads for minutes; its own handler is of no use, its handshake swallows what it raises."""
+    began = time.monotonic()
+    assert run(tmp_path, SWALLOWED, send=each) == (0, None)
+    assert time.monotonic() - began < 20
+
+
+CHILD = """
+import multiprocessing, os, pathlib, tempfile, time
+def wait():
+    time.sleep(60)
+def main():
+    child = multiprocessing.get_context("spawn").Process(target=wait)
+    child.start()
+    (pathlib.Path(tempfile.gettempdir()) / "child").write_text(str(child.pid))
+    print("up", flush=True)
+    time.sleep(60)
+"""
+
+
+def test_a_stop_during_the_start_leaves_no_process(tmp_path: Path) -> None:
+    """The engine's process is one of its own, and loads the weights."""
+    assert run(tmp_path, CHILD, send=signal.SIGTERM, newest=True) == (0, None)
+    child = int((tmp_path / "child").read_text())
+    until = time.monotonic() + 30
+    while Path(f"/proc/{child}").exists() and "State:\tZ" not in Path(f"/proc/{child}/status").read_text():
+        assert time.monotonic() < until
+        time.sleep(0.05)
+
+
+def test_notes_of_an_earlier_container_are_not_this_ones(tmp_path: Path) -> None:
+    """The folder for temporary files may be a volume that outlives a crash."""
+    (tmp_path / "specdec-errors.jsonl").write_text('{"at": 0, "said": "of yesterday"}\n')
+    _, said = run(tmp_path, f"{UP}\nasyncio.run(serve(0.1))\n")
+    assert said is not None
+    assert "yesterday" not in said["message"]

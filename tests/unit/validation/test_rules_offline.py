@@ -1,0 +1,74 @@
+"""`specdec validate` reads the CRD's rules as the API server does; tests/wire asks the server the same questions."""
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from tests.rule_cases import CASES, RuleCase, whole
+
+from specdec_operator.api.crd import openapi
+from specdec_operator.validation import schema
+
+SPEC = openapi()["properties"]["spec"]
+
+
+def refused(spec: dict[str, Any]) -> list[tuple[str, str, str]]:
+    """What is wrong with a spec: kind, path, message."""
+    found = schema.problems(schema.filled(spec, SPEC), SPEC, "spec")
+    return [(each.kind, each.path, each.message) for each in found]
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.field}: {case.message[:30]}")
+def test_each_rule_refuses_and_takes(case: RuleCase) -> None:
+    """One rule, one message, one field."""
+    ((kind, path, message),) = refused(whole(case.bad))
+    assert (kind, path) == ("API-RULE", case.field)
+    assert message.endswith(case.message)
+    assert refused(whole(case.good)) == []
+
+
+def rules(node: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """Every rule of a schema."""
+    yield from node.get("x-kubernetes-validations", ())
+    for part in [*node.get("properties", {}).values(), *([node["items"]] if "items" in node else [])]:
+        yield from rules(part)
+
+
+def test_no_rule_is_without_a_case() -> None:
+    """Whoever adds a rule shows it refusing and taking."""
+    shown = {case.message for case in CASES}
+    assert [rule["message"] for rule in rules(SPEC) if not any(rule["message"].endswith(each) for each in shown)] == []
+
+
+def test_the_bundled_schema_is_the_present_one() -> None:
+    """`specdec validate` reads a file that `make generate` writes."""
+    from specdec_operator.validation.check import crd_schema
+
+    assert json.loads(json.dumps(openapi())) == crd_schema()
+
+
+@pytest.mark.parametrize(
+    ("rule", "value", "expected"),
+    [
+        ("self.a != 'x && y' || !has(self.b)", {"a": "x && y"}, True),
+        ("self.a != 'x && y' || !has(self.b)", {"a": "x && y", "b": 1}, False),
+        ("!(self.a in ['x', 'y'])", {"a": "z"}, True),
+        ("duration(self.a) >= duration('1s')", {"a": "999ms"}, False),
+        ("self.all(x, x > 1)", [2, 3], True),
+        ("self.exists_one(x, x == 2)", [2, 2], False),
+        ("self.filter(x, x > 1).map(x, x + 1).isSorted()", [1, 3, 2], False),
+        ("self[self.size() - 1] == 2", [1, 2], True),
+        ("self.matches('^[a-z]+$')", "ab1", False),
+        ("self == true", True, True),
+    ],
+)
+def test_the_part_of_cel_that_is_read(rule: str, value: Any, expected: bool) -> None:
+    """Operators, macros and functions that the rules use."""
+    assert schema.holds(rule, value) is expected
+
+
+def test_other_cel_is_not_guessed() -> None:
+    """A rule in words that are not read fails loudly, here and not at a user's."""
+    with pytest.raises(NotImplementedError):
+        schema.holds("[x for x in self]", [1])
