@@ -11,6 +11,7 @@ from typing import Any, Final, Protocol
 from specdec_operator.errors import OperatorError, Unavailable
 from specdec_operator.names import ANNOTATION_PREFIX, API_VERSION, KIND, Key
 from specdec_operator.reconcile.loop import Reconciler, Result
+from specdec_operator.reconcile.requeue import retry_after
 from specdec_operator.report.events import Event
 from specdec_operator.web.store import ServiceStore
 
@@ -18,7 +19,6 @@ _LOG = logging.getLogger(__name__)
 _SHORT: Final = 40
 """Characters up to which a text is likely to be in other objects too: reasons, types, times."""
 _MOST_WORDS: Final = 1000
-_SEND_AGAIN: Final = 5.0
 _BUSY: Final = frozenset({"ApiServerUnavailable", "ApiServerRefused", "NotLeading"})
 """Reasons that pass by themselves."""
 _REPORTER: Final = "specdec-operator"
@@ -84,24 +84,22 @@ class Services:
         return await self._send(key, body, result)
 
     async def _send(self, key: Key, body: Mapping[str, Any], result: Result) -> Result:
-        """Sends the Events in turn. Those that could not be sent wait for the next reconcile, which comes soon."""
+        """Sends the Events in turn. Those that could not be sent are kept until the API server is to be asked again."""
         for number, event in enumerate(result.events):
-            if not await self._is_sent(body, event):
-                self._reconciler.keep_unsent(key, result.events[number:])
-                return replace(result, events=(), requeue_after=min(result.requeue_after, _SEND_AGAIN))
+            if (seconds := await self._post(body, event)) is not None:
+                self._reconciler.keep_unsent(key, result.events[number:], seconds)
+                return replace(result, events=(), requeue_after=min(result.requeue_after, seconds))
         return result
 
-    async def _is_sent(self, body: Mapping[str, Any], event: Event) -> bool:
-        """Whether there is nothing left to be tried: what is refused for good is in the status as well."""
+    async def _post(self, body: Mapping[str, Any], event: Event) -> float | None:
+        """Seconds until this Event is to be tried again; None: it is not. What is refused for good is in the status."""
         try:
             await self._poster.post_event(body["metadata"]["namespace"], event_manifest(body, event, datetime.now(UTC)))
-        except Unavailable as error:
-            if error.reason in _BUSY:
-                return False
-            _LOG.warning("Event %s was not sent: %s", event.reason, error.message)
         except OperatorError as error:
+            if isinstance(error, Unavailable) and error.reason in _BUSY:
+                return retry_after(error)
             _LOG.warning("Event %s was not sent: %s", event.reason, error.message)
-        return True
+        return None
 
 
 def event_manifest(body: Mapping[str, Any], event: Event, now: datetime) -> dict[str, Any]:

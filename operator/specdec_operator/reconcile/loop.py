@@ -90,10 +90,11 @@ class Reconciler:
         self._update(key, failure="")
         return replace(result, events=self._take_events(key))
 
-    def keep_unsent(self, key: Key, events: tuple[Event, ...]) -> None:
-        """Keeps Events that could not be sent, in order: the next result has them again."""
+    def keep_unsent(self, key: Key, events: tuple[Event, ...], seconds: float) -> None:
+        """Keeps Events that could not be sent, in order: the first result after so many seconds has them again."""
         if (memory := self._memories.get(key)) is not None:  # else the service is gone
-            self._remember(key, replace(memory, unsent=(*events, *memory.unsent)[-_MOST_UNSENT:]))
+            unsent = (*events, *memory.unsent)[-_MOST_UNSENT:]
+            self._remember(key, replace(memory, unsent=unsent, send_at=self._clock() + seconds))
 
     def forget(self, key: Key) -> None:
         """Drops what is kept for a service that is gone."""
@@ -227,6 +228,8 @@ class Reconciler:
         now = self._clock()
         reading = memory.sampling is not None and (memory.window is None or memory.window.due < memory.due)
         due = (memory.window.due if memory.window else now) if reading else memory.due
+        if memory.unsent and now < memory.send_at:  # else they are sent with this result
+            due = min(due, memory.send_at)
         return Result(requeue_after=max(0.0, due - now), reading=reading)
 
     def _failed(self, key: Key, error: Unavailable) -> Result:
@@ -237,9 +240,12 @@ class Reconciler:
         return Result(requeue_after=retry_after(error), events=self._take_events(key), failed=True)
 
     def _take_events(self, key: Key) -> tuple[Event, ...]:
-        events = self._memories.get(key, Memory()).unsent
+        """The Events that are to be sent now. A server that asked for patience is not asked at each reading."""
+        memory = self._memories.get(key, Memory())
+        if self._clock() < memory.send_at:
+            return ()
         self._update(key, unsent=())
-        return events
+        return memory.unsent
 
     def _update(self, key: Key, **changes: Any) -> None:
         self._remember(key, replace(self._memories.get(key, Memory()), **changes))

@@ -81,7 +81,7 @@ class Memory:
     kserve_error: why the InferenceService could not be applied when tried last. conflict: others who change it.
     waits: whether its rollout waits for others.
     status, status_at, version: the status as it was written last, when, and the version of the object that has it.
-    unrecorded: Events whose status is not written yet; unsent: Events that are to be sent now.
+    unrecorded: Events whose status is not written yet; unsent: Events that are to be sent, from `send_at` on.
     failure: what the last reconcile failed with, as it is in the log.
     """
 
@@ -104,6 +104,7 @@ class Memory:
     version: int = 0
     unrecorded: tuple[Event, ...] = ()
     unsent: tuple[Event, ...] = ()
+    send_at: float = 0.0
     failure: str = ""
 
     def lost(self, shown: Mapping[str, Any], now: float) -> bool:

@@ -191,6 +191,23 @@ async def test_an_event_that_cannot_be_sent_is_logged_and_no_error(
     assert played.cluster.status["phase"]
 
 
+async def test_a_server_that_asks_for_patience_is_not_sent_an_event_at_each_reconcile(played: Played) -> None:
+    """Readings of counters come each second, and what waits to be sent is not sent with each of them."""
+    played.services.note(KEY, make_sis(replicas=-1))
+    played.poster.error = Unavailable("ApiServerRefused", "HTTP 429: too many requests", after=10.0)
+    result = await played.services.reconcile(KEY, True)
+    assert result.requeue_after == 10.0
+    played.poster.error = None
+    for seconds in (0.0, 1.0, 8.0):
+        played.stage.now += seconds
+        result = await played.services.reconcile(KEY, False)
+        assert played.poster.sent == []
+        assert 0 < result.requeue_after <= 10.0, "it is not forgotten either"
+    played.stage.now += 1.0
+    await played.services.reconcile(KEY, False)
+    assert [event["reason"] for _, event in played.poster.sent] == ["InvalidSpec"]
+
+
 def test_an_event_is_about_its_service_and_not_too_long() -> None:
     """The API server refuses messages of more than 1,024 characters."""
     told = event_manifest(
