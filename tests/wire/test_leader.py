@@ -9,7 +9,7 @@ from contextlib import AsyncExitStack
 
 import pytest
 
-from specdec_operator.leadership.election import LOST
+from specdec_operator.leadership.holding import LOST
 from tests.wire.api import Api, Object
 from tests.wire.faults.table import Part, fault
 from tests.wire.install import operator_kubeconfig

@@ -34,8 +34,8 @@ _SETTLE: Final = 2.0
 """Seconds after the first object of a new list of kopf's until its others have come."""
 
 _FOLLOW_UP: Final = 20.0
-"""Seconds after which it is looked once more. What interrupted one watch may have interrupted others, kopf tries each of
-them for 12 s by itself, and one that lists anew and finds nothing says nothing."""
+"""Seconds after which it is looked once more. What interrupted one watch may have interrupted others, kopf tries each
+of them for 12 s by itself, and one that lists anew and finds nothing says nothing."""
 
 Object: TypeAlias = dict[str, Any]
 

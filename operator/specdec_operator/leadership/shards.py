@@ -11,20 +11,17 @@ namespaces of a lost shard move. Two replicas never write about one namespace (d
 import asyncio
 import hashlib
 import logging
+import math
 import time
-import uuid
 from collections.abc import Callable
-from contextlib import suppress
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any, Final
 
-from kubernetes.aio import client
 from kubernetes.aio.client.exceptions import ApiException
 from kubernetes.aio.leaderelection.leaderelectionrecord import LeaderElectionRecord
 
-from specdec_operator import __version__, metrics
-from specdec_operator.kube.request import own_settings
-from specdec_operator.leadership.election import Work, stand_by, work_until_lost
+from specdec_operator.leadership.holding import Tell, Work, connection, work_while_held
 from specdec_operator.leadership.lease import DURATION, RETRY, Lease
 from specdec_operator.leadership.share import Share
 from specdec_operator.settings import Settings
@@ -41,52 +38,69 @@ def owner_of(namespace: str, live: frozenset[int]) -> int | None:
     return max(live, key=lambda shard: hashlib.sha256(f"{shard}/{namespace}".encode()).digest(), default=None)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class View:
+    """What a replica knows, as of one look at all Leases: one value, for another thread asks by it before each write.
+
+    mine: the shard that it holds, None: it has none. live: the shards that live. since: when it took its own, and
+    looked: when that look began; seconds.
+    """
+
+    mine: int | None = None
+    live: frozenset[int] = frozenset()
+    since: float = 0.0
+    looked: float = -math.inf
+
+    def owns(self, namespace: str) -> bool:
+        """Whether the services of a namespace are this replica's."""
+        return self.mine is not None and owner_of(namespace, self.live) == self.mine
+
+
 class Shards:
-    """The shards of one operator, as one replica sees them. clock: seconds that never go back."""
+    """The shards of one operator, as one replica sees them. clock: seconds that never go back. See Holder."""
 
     def __init__(self, leases: list[Lease], *, clock: Callable[[], float] = time.monotonic) -> None:
         self._leases = leases
         self._clock = clock
-        self._mine: int | None = None
-        self._joined = 0.0
-        self._viewed: float | None = None
-        self._live: frozenset[int] = frozenset()
+        self._view = View()
         self.ready = asyncio.Event()
         self.share = Share(owns=self.owns, may_write=self.may_write)
 
     @property
     def name(self) -> str:
         """What this replica holds, for the log."""
-        return "no shard" if self._mine is None else f"shard {self._mine} of {len(self._leases)}"
+        mine = self._view.mine
+        return "no shard" if mine is None else f"shard {mine} of {len(self._leases)}"
 
     def held(self) -> bool:
         """Whether this replica's shard is its own so surely that nobody else can have it."""
-        return self._mine is not None and self._leases[self._mine].held()
+        mine = self._view.mine
+        return mine is not None and self._leases[mine].held()
 
     def owns(self, namespace: str) -> bool:
         """Whether the services of a namespace are this replica's."""
-        return self._mine is not None and owner_of(namespace, self._live) == self._mine
+        return self._view.owns(namespace)
 
     def may_write(self, namespace: str) -> bool:
         """Whether it may write about them now."""
-        now = self._clock()
-        fresh = self._viewed is not None and now - self._viewed < VIEW
-        return self.held() and fresh and now - self._joined >= SETTLE and self.owns(namespace)
+        now, view = self._clock(), self._view
+        known = now - view.looked < VIEW and now - view.since >= SETTLE
+        return known and view.mine is not None and self._leases[view.mine].held() and view.owns(namespace)
 
-    async def keep(self) -> None:
+    async def keep(self, tell: Tell) -> None:
         """Takes a free shard, holds it, and sees which others live. Ends when this replica's is lost."""
         while True:
             begun = self._clock()
             if await self._look():
                 await self._hold()
-                self._see(begun)
-            if self._mine is not None and not self.held():
+                self._see(begun, tell)
+            if self._view.mine is not None and not self.held():
                 return
             await asyncio.sleep(RETRY)
 
     async def give_back(self) -> None:
         """Lets others have this replica's shard at once."""
-        mine, self._mine = self._mine, None
+        mine, self._view = self._view.mine, View()
         if mine is not None:
             await self._leases[mine].release()
 
@@ -97,50 +111,35 @@ class Shards:
         return all(not isinstance(each, BaseException) and (each[0] or _is_missing(each[1])) for each in answers)
 
     async def _hold(self) -> None:
-        if self._mine is not None:
+        if self._view.mine is not None:
             if self.held():  # one that slept through its end must not wake up as if it had held it all the time
-                await _renew(self._leases[self._mine])
+                await _renew(self._leases[self._view.mine])
             return
         for shard, lease in enumerate(self._leases):
             if not lease.of_another and await _renew(lease):
-                self._mine, self._joined = shard, self._clock()
+                self._view = replace(self._view, mine=shard, since=self._clock())
                 _LOG.info("this replica holds %s", self.name)
                 return
 
-    def _see(self, begun: float) -> None:
+    def _see(self, begun: float, tell: Tell) -> None:
         """Takes in a look that was begun then: what lives, and from when that is known, in one step."""
-        self._viewed = begun
-        live = frozenset(
-            shard
-            for shard, lease in enumerate(self._leases)
-            if lease.of_another or (shard == self._mine and self.held())
-        )
-        if live != self._live:
+        before = self._view
+        alive = (each.of_another or (shard == before.mine and each.held()) for shard, each in enumerate(self._leases))
+        live = frozenset(shard for shard, lives in enumerate(alive) if lives)
+        self._view = replace(before, live=live, looked=begun)
+        if live != before.live:
             _LOG.info("live shards: %s", ", ".join(map(str, sorted(live))) or "none")
-            self._live = live
-            self.share.changed.set()
-        if self._mine is not None and self._clock() - self._joined >= SETTLE:
-            self.ready.set()
+            tell(self.share.changed)
+        if before.mine is not None and self._clock() - before.since >= SETTLE:
+            tell(self.ready)
 
 
 async def share_out(settings: Settings, work: Work, stop: asyncio.Event, *, identity: str) -> None:
     """Stands by until this replica holds a shard that all others know of, then works until it is told to stop."""
     namespace, name = settings.leader_lease
-    metrics.leading(False)
-    api = client.ApiClient(await own_settings())
-    api.user_agent = f"specdec-operator/{__version__}"
-    identity = f"{identity}_{uuid.uuid4().hex[:8]}"
-    shards = Shards([Lease(namespace, f"{name}-{each}", identity, api) for each in range(settings.shards)])
-    keeping = asyncio.create_task(shards.keep())
-    try:
-        if await stand_by(shards.ready, stop, keeping):
-            await work_until_lost(shards.held, shards.name, work(shards.share), keeping)
-    finally:
-        keeping.cancel()
-        with suppress(asyncio.CancelledError):
-            await keeping
-        await shards.give_back()
-        await api.close()
+    api, identity = await connection(identity)
+    leases = [Lease(namespace, f"{name}-{each}", identity, api) for each in range(settings.shards)]
+    await work_while_held(api, Shards(leases), work, stop)
 
 
 async def _renew(lease: Lease) -> bool:

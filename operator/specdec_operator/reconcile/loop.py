@@ -22,7 +22,7 @@ from specdec_operator.reconcile.describe import Report, describe
 from specdec_operator.reconcile.downloads import keep_downloads
 from specdec_operator.reconcile.memory import Memory, RefusedManifest, restore
 from specdec_operator.reconcile.observed import Observed, read_logs, read_warnings
-from specdec_operator.reconcile.requeue import retry_after
+from specdec_operator.reconcile.requeue import next_reconcile, retry_after
 from specdec_operator.reconcile.sample import Source, sample
 from specdec_operator.reconcile.sis import parse
 from specdec_operator.reconcile.throttle import Throttle
@@ -226,10 +226,7 @@ class Reconciler:
 
     def _requeue(self, memory: Memory) -> Result:
         now = self._clock()
-        reading = memory.sampling is not None and (memory.window is None or memory.window.due < memory.due)
-        due = (memory.window.due if memory.window else now) if reading else memory.due
-        if memory.unsent and now < memory.send_at:  # else they are sent with this result
-            due = min(due, memory.send_at)
+        due, reading = next_reconcile(memory, now)
         return Result(requeue_after=max(0.0, due - now), reading=reading)
 
     def _failed(self, key: Key, error: Unavailable) -> Result:
@@ -240,12 +237,9 @@ class Reconciler:
         return Result(requeue_after=retry_after(error), events=self._take_events(key), failed=True)
 
     def _take_events(self, key: Key) -> tuple[Event, ...]:
-        """The Events that are to be sent now. A server that asked for patience is not asked at each reading."""
-        memory = self._memories.get(key, Memory())
-        if self._clock() < memory.send_at:
-            return ()
-        self._update(key, unsent=())
-        return memory.unsent
+        if events := self._memories.get(key, Memory()).to_send(self._clock()):
+            self._update(key, unsent=())
+        return events
 
     def _update(self, key: Key, **changes: Any) -> None:
         self._remember(key, replace(self._memories.get(key, Memory()), **changes))

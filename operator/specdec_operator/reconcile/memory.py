@@ -107,6 +107,10 @@ class Memory:
     send_at: float = 0.0
     failure: str = ""
 
+    def to_send(self, now: float) -> tuple[Event, ...]:
+        """The Events that are to be sent now. A server that asked for patience is not asked at each reading."""
+        return self.unsent if now >= self.send_at else ()
+
     def lost(self, shown: Mapping[str, Any], now: float) -> bool:
         """Whether somebody took parts out of the status that was written. shown: the status as the watch has it."""
         return now - self.status_at >= _SHOWN_WITHIN and bool((self.status or {}).keys() - shown.keys())

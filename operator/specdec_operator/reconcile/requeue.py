@@ -32,6 +32,15 @@ def next_due(state: State, memory: Memory, policy: Policy, now: float) -> float:
     return min(due)
 
 
+def next_reconcile(memory: Memory, now: float) -> tuple[float, bool]:
+    """When the next reconcile is due, epoch seconds, and whether for nothing but a reading of the pods' counters."""
+    reading = memory.sampling is not None and (memory.window is None or memory.window.due < memory.due)
+    due = (memory.window.due if memory.window else now) if reading else memory.due
+    if memory.unsent and not memory.to_send(now):  # else they are sent with this result
+        due = min(due, memory.send_at)
+    return due, reading
+
+
 def retry_after(error: Unavailable) -> float:
     """Seconds until what could not be done is tried again: as long as the server asks for, within reason."""
     return min(RESYNC, max(RETRY, error.after))

@@ -149,7 +149,7 @@ class Replica:
         for lease in leases:
             lease.api_instance = _Api(self, store)
         self.shards = self._run(_made(leases, self._time))
-        self._keeping = self._loop.create_task(self.shards.keep())
+        self._keeping = self._loop.create_task(self.shards.keep(asyncio.Event.set))
         self._stopping: asyncio.Task[None] | None = None
 
     def _time(self) -> float:

@@ -10,7 +10,7 @@ from http import HTTPStatus
 
 import pytest
 
-from specdec_operator.leadership.election import LOST
+from specdec_operator.leadership.holding import LOST
 from tests.wire.api import Api
 from tests.wire.faults import acts, steps
 from tests.wire.faults.clock import Clock
