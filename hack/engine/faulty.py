@@ -67,12 +67,7 @@ def _ask_for_a_while(engine: server.Server, prompts: list[str], tokens: int, scr
     def look() -> None:
         begun = time.monotonic()
         while not over.wait(max(0.0, begun + len(scrapes) - time.monotonic())):
-            try:
-                page = engine.counters()
-            except RuntimeError:
-                return
-            kept = "\n".join(line for line in page.splitlines() if line.startswith("vllm:"))
-            scrapes.append({"t": round(time.monotonic() - begun, 2), "pod": "pod-0", "ok": True, "text": kept + "\n"})
+            scrapes.append({"t": round(time.monotonic() - begun, 2), "pod": "pod-0", **_page(engine)})
 
     watcher = threading.Thread(target=look)
     watcher.start()
@@ -87,6 +82,16 @@ def _ask_for_a_while(engine: server.Server, prompts: list[str], tokens: int, scr
         over.set()
         watcher.join()
     return answered
+
+
+def _page(engine: server.Server) -> dict[str, Any]:
+    """Return a scrape's outcome. Whatever it is, the next one is made: the operator goes on, too."""
+    try:
+        page = engine.counters()
+    except RuntimeError as error:
+        return {"ok": False, "text": str(error)}
+    kept = "\n".join(line for line in page.splitlines() if line.startswith("vllm:"))
+    return {"ok": True, "text": kept + "\n"}
 
 
 def main(work: Path, out: Path) -> None:

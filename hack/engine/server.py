@@ -90,7 +90,7 @@ class Server:
             connection.request("POST" if body is not None else "GET", path, text, {"Content-Type": "application/json"})
             response = connection.getresponse()
             found = response.read().decode()
-        except OSError as error:
+        except (OSError, http.client.HTTPException) as error:
             raise RuntimeError(f"{path}: {error!r}") from error
         finally:
             connection.close()

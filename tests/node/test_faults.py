@@ -19,7 +19,7 @@ def found() -> dict[str, Any]:
 def test_a_fault_is_caught_by_its_layer_and_named(found: dict[str, Any], fault: Fault) -> None:
     """The reason is the one that the operator shows; a refusal takes less than five seconds from the start."""
     result = found[fault.what]
-    assert (result["layer"], result["reason"]) == (fault.layer, fault.word), result
+    assert (result["layer"], result["reason"]) == (fault.layer, fault.word), str(result)
     assert result["message"]
     if fault.layer is Layer.PREFLIGHT:
         assert result["seconds"] < 5
