@@ -72,7 +72,6 @@ class Plan:
     spec: Spec
     speculation: Speculation | None
     tokens: int
-    served_name: str
     args: tuple[str, ...]
     warnings: tuple[Finding, ...]
     refused: tuple[Finding, ...]
@@ -110,15 +109,16 @@ def plan(
     else:  # the way out of a speculation is never barred by a rule of the engine
         request = translate(written, draft_path=DRAFT_PATH, target=target, speculate=False)
     memory = budget(written, request)
-    served_name = spec.model.name or name
+    args = arguments(
+        within(request, memory), served_name=spec.model.name or name, target_path=layout.target, extra=extra
+    )
     return Plan(
         spec=spec,
         speculation=speculation,
         tokens=(request.case.speculation or {}).get("num_speculative_tokens", 0),
-        served_name=served_name,
+        args=args,
         warnings=tuple(each for each in findings if each.rule.severity is Severity.WARNED),
         refused=tuple(each for each in findings if each.rule.severity is Severity.REFUSED),
-        args=arguments(within(request, memory), served_name=served_name, target_path=layout.target, extra=extra),
         layout=layout,
         memory=memory,
     )
