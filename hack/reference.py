@@ -127,9 +127,9 @@ def scale_page(folder: pathlib.Path = _DOCS / "scale") -> str:
         raise ValueError(f"{folder / 'scale.json'} holds no rows: run `make bench-scale`")
     soak = json.loads((folder.parent / "soak" / "soak.json").read_text(encoding="utf-8"))
     ours = _beside_peers(found["beside_peers"]) if found["peers"] else None
-    before = json.loads((folder / "before.json").read_text(encoding="utf-8"))
+    pairs = json.loads((folder / "before.json").read_text(encoding="utf-8"))["pairs"]
     sharded = json.loads((folder / "sharded.json").read_text(encoding="utf-8"))
-    more = {"soak": soak, "ours": ours, "goals": GOALS, "growing": GROWING, "before": before, "sharded": sharded}
+    more = {"soak": soak, "ours": ours, "goals": GOALS, "growing": GROWING, "pairs": pairs, "sharded": sharded}
     return render("scale.md", **found, **more)
 
 

@@ -21,7 +21,7 @@ from tests.scale.row import Row, growth, missed, table
 from tests.scale.run import run
 
 _PEERS_AT = 1000
-_NO_PEERS: Mapping[str, Any] = {"peers": [], "beside_peers": None}
+_NO_PEERS: Mapping[str, Any] = {"peers": [], "beside_peers": None, "peers_at": None}
 
 
 def main() -> None:
@@ -38,7 +38,8 @@ def main() -> None:
         row = _row(size)
         rows = sorted([*rows, row], key=lambda row: row.services)
         if size == _PEERS_AT and not found.no_peers:
-            others = {"peers": [asdict(peer) for peer in measured(_PEERS_AT)], "beside_peers": asdict(row)}
+            peers = [asdict(peer) for peer in measured(_PEERS_AT)]
+            others = {"peers": peers, "beside_peers": asdict(row), "peers_at": _today()}
         if found.out:  # what was measured is kept when the run is ended early
             _write(found.out, rows, others)
     print(table(rows))
@@ -64,7 +65,7 @@ def _row(size: int) -> Row:
 def _write(folder: pathlib.Path, rows: list[Row], others: Mapping[str, Any]) -> None:
     numbers = {
         "machine": {"cores": os.cpu_count(), "python": platform.python_version(), "kernel": platform.release()},
-        "at": datetime.now(UTC).strftime("%Y-%m-%d"),
+        "at": _today(),
         "rows": [asdict(row) for row in rows],
         "growth": growth(rows),
         "missed": missed(rows),
@@ -73,6 +74,10 @@ def _write(folder: pathlib.Path, rows: list[Row], others: Mapping[str, Any]) -> 
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "scale.json").write_text(json.dumps(numbers, indent=1) + "\n")
     draw(numbers, *(folder / f"scale{end}" for end in (".svg", ".png")))  # type: ignore[arg-type]
+
+
+def _today() -> str:
+    return datetime.now(UTC).strftime("%Y-%m-%d")
 
 
 if __name__ == "__main__":

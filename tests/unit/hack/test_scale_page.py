@@ -25,6 +25,7 @@ def _written(folder: Path, **more: Any) -> Path:
         "missed": ["rss_mb is 151 with 1000 services, 150 is the goal"],
         "peers": [peer],
         "beside_peers": row,
+        "peers_at": "2025-12-30",
     }
     for name, content in (("scale", found | more), ("soak", SOAK)):
         (folder / name).mkdir()
@@ -32,7 +33,8 @@ def _written(folder: Path, **more: Any) -> Path:
     of_shards: dict[str, Any] = dict.fromkeys(sharded.Row.__dataclass_fields__, 1.0)
     of_shards |= {"processes": 2, "cpu_cores": [0.5, 0.25], "rss_mb": [80.0, 90.0], "lost_seconds": None}
     shards = {"at": "2026-01-02", "rows": [of_shards], "breaks": "The CPU."}
-    for name, content in (("before", {"at": "2025-12-31", "rows": [row | {"rss_mb": 7.0}]}), ("sharded", shards)):
+    before = {"pairs": [{"how": "one after the other", "before": row | {"rss_mb": 7.0}, "after": row}]}
+    for name, content in (("before", before), ("sharded", shards)):
         (folder / "scale" / f"{name}.json").write_text(json.dumps(content))
     return folder / "scale"
 
@@ -52,9 +54,10 @@ def test_reads_that_were_not_made_are_not_counted_as_made(tmp_path: Path) -> Non
 
 
 def test_what_was_measured_before_stands_beside_it(tmp_path: Path) -> None:
-    """Of each size that was measured both times."""
+    """And how far the two can be compared."""
     text = page(_written(tmp_path))
-    assert "| services | 1,000 before | now |" in text
+    assert "1,000 services: one after the other." in text
+    assert "| services | 1,000 before | after |" in text
     assert "| operator's resident memory, MiB | 7 | 1 |" in text
 
 
