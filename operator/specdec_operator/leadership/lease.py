@@ -50,8 +50,9 @@ class Lease(LeaseLock):
         self._of_another = False
 
     def held(self) -> bool:
-        """Whether this replica renewed it so lately that nobody else can have it."""
-        return self._renewed is not None and self._clock() - self._renewed < DURATION - _MARGIN
+        """Whether this replica renewed it so lately that nobody else can have it. Asked from other threads as well."""
+        renewed = self._renewed
+        return renewed is not None and self._clock() - renewed < DURATION - _MARGIN
 
     @property
     def of_another(self) -> bool:
