@@ -47,6 +47,11 @@ Key: TypeAlias = tuple[str, str]
 """Namespace and name of a service."""
 
 
+def literal(text: str) -> str:
+    """Text of a container in which Kubernetes does not put the values of variables for `$(NAME)`."""
+    return text.replace("$", "$$")
+
+
 def services_path(namespace: str, name: str = "") -> str:
     """The path in the API of a service, or of all of a namespace; of the whole cluster where no namespace is named."""
     place = f"/namespaces/{namespace}" if namespace else ""

@@ -58,6 +58,18 @@ def make_spec(**changes: Any) -> Spec:
     return Spec.model_validate(make_sis(**changes)["spec"])
 
 
+BASE, OUT, WARM, WATCH, RESPOND, BACK, STALLED, SERVE = (
+    Phase.MEASURING_BASELINE,
+    Phase.ROLLING_OUT,
+    Phase.WARMING_UP,
+    Phase.WATCHING,
+    Phase.RESPONDING,
+    Phase.ROLLED_BACK,
+    Phase.STALLED,
+    Phase.SERVING,
+)
+
+
 def make_state(phase: Phase = Phase.WATCHING, **changes: Any) -> State:
     """A state whose last rollout, revision r1, is done."""
     known: Body = {"since": 0.0, "speculation": "s1", "revision": "r1", "wanted": "r1"}

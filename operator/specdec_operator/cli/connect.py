@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 from specdec_operator import names
+from specdec_operator.display.describe import listed
 from specdec_operator.errors import OperatorError, Unavailable
 
 if TYPE_CHECKING:
@@ -122,17 +123,12 @@ class Services:
             return f"{missing}, nor any other service in this cluster"
         near = difflib.get_close_matches(name, here, n=1)
         there = f"; did you mean {near[0]}?" if near else ";"
-        return f"{missing}{there} there are: {_listed(here or others)}"
+        return f"{missing}{there} there are: {listed(sorted(here or others), _MOST_NAMES)}"
 
 
 def _named(listed: Body, *, with_namespace: bool = False) -> list[str]:
     metas = [each["metadata"] for each in listed.get("items", ())]
     return [f"{each['namespace']}/{each['name']}" if with_namespace else each["name"] for each in metas]
-
-
-def _listed(named: list[str]) -> str:
-    more = len(named) - _MOST_NAMES
-    return ", ".join(sorted(named)[:_MOST_NAMES]) + (f" and {more} more" if more > 0 else "")
 
 
 @asynccontextmanager

@@ -1,6 +1,7 @@
 """A service in short sentences: what is asked for, what is served, since when, and why. Pure."""
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Final
@@ -57,6 +58,12 @@ def ago(at: Untrusted, now: datetime) -> str:
 def joined(by: str, *parts: str) -> str:
     """The parts that are not empty, with `by` between them."""
     return by.join(filter(None, parts))
+
+
+def listed(names: Sequence[str], most: int) -> str:
+    """Names in a row: the first so many, and how many more there are."""
+    more = len(names) - most
+    return ", ".join(names[:most]) + (f" and {more} more" if more > 0 else "")
 
 
 def because(decision: Untrusted, now: datetime) -> str:

@@ -6,6 +6,7 @@ from typing import Any, Final
 
 from specdec_operator import names
 from specdec_operator.api.crd import openapi
+from specdec_operator.display.describe import listed
 from specdec_operator.display.untrusted import Untrusted
 from specdec_operator.doctor.finding import Finding, finding
 from specdec_operator.doctor.snapshot import Snapshot
@@ -37,12 +38,12 @@ def _compared(schema: Untrusted) -> Iterator[Finding]:
     here, there = _ours(), dict(_parts(theirs))
     lacking, more = [each for each in here if each not in there], [each for each in there if each not in here]
     if lacking:
-        yield finding("CRDOlder", "", f"the CRD lacks {_listed(lacking)}", APPLY)
+        yield finding("CRDOlder", "", f"the CRD lacks {listed(lacking, _MOST)}", APPLY)
     elif more:
         fix = "use the specdec of the operator's release"
-        yield finding("CRDNewer", "", f"the CRD has {_listed(more)} besides", fix)
+        yield finding("CRDNewer", "", f"the CRD has {listed(more, _MOST)} besides", fix)
     elif changed := [path for path, part in here.items() if part != there[path]]:
-        yield finding("CRDDiffers", "", f"the CRD says something else about {_listed(changed)}", APPLY)
+        yield finding("CRDDiffers", "", f"the CRD says something else about {listed(changed, _MOST)}", APPLY)
 
 
 @cache
@@ -58,8 +59,3 @@ def _parts(schema: Mapping[str, Any], path: str = "") -> Iterator[tuple[str, Any
         yield from _parts(part, f"{path}.{name}".removeprefix("."))
     if isinstance(schema.get("items"), Mapping):
         yield from _parts(schema["items"], f"{path}[]")
-
-
-def _listed(paths: list[str]) -> str:
-    more = len(paths) - _MOST
-    return ", ".join(paths[:_MOST]) + (f" and {more} more" if more > 0 else "")

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
+from specdec_operator.display.describe import listed
 from specdec_operator.doctor import (
     check_access,
     check_crd,
@@ -71,8 +72,7 @@ def _unread(snapshot: Snapshot) -> Iterator[Finding]:
 def _finding(answers: list[Answer]) -> Finding:
     first, query = answers[0], answers[0].query
     places = sorted({each.query.place for each in answers if each.query.place})
-    more = f" and {len(places) - 3} more" if len(places) > 3 else ""
-    things = query.resource + (f" in {', '.join(places[:3])}{more}" if places else "")
+    things = query.resource + (f" in {listed(places, 3)}" if places else "")
     if not first.unread:
         kind, what = "NotAllRead", f"only the first {len(first.items)} {things} were looked at"
         fix = "specdec doctor -n NAMESPACE looks at less"

@@ -133,8 +133,8 @@ def _container(image: str, arguments: list[str], staging: Json) -> Manifest:
     return {
         "name": "fetch",
         "image": image,
-        "command": ["python3", "-c", _literal(program())],
-        "args": [_literal(each) for each in arguments],
+        "command": ["python3", "-c", names.literal(program())],
+        "args": [names.literal(each) for each in arguments],
         "env": _env(staging),
         "resources": {"requests": {"cpu": "100m", "memory": "256Mi"}, "limits": {"memory": "2Gi"}},
         "securityContext": {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}},
@@ -152,10 +152,5 @@ def _env(staging: Json) -> list[Json]:
         env[each["name"]] = each
     for name, field in _PATTERNS.items():
         if staging.get(field):
-            env[name] = {"name": name, "value": _literal(json.dumps(list(staging[field])))}
+            env[name] = {"name": name, "value": names.literal(json.dumps(list(staging[field])))}
     return list(env.values())
-
-
-def _literal(text: str) -> str:
-    """Text in which Kubernetes does not put the values of variables for `$(NAME)`."""
-    return text.replace("$", "$$")

@@ -146,9 +146,4 @@ def arguments(request: EngineRequest, *, served_name: str, target_path: str, ext
     flags += [flag_text(name, value) for name, value in request.flags.items()]
     speculation = request.case.speculation
     config = [] if speculation is None else [f"--speculative-config={compact(speculation)}"]
-    return (*map(_literal, flags), *extra, *map(_literal, config))
-
-
-def _literal(flag: str) -> str:
-    """A flag as Kubernetes must be given it for its container to get just that."""
-    return flag.replace("$", "$$")
+    return (*map(names.literal, flags), *extra, *map(names.literal, config))

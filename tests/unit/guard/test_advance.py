@@ -4,12 +4,20 @@ from typing import Any
 
 import pytest
 from tests.unit.builders import (
+    BACK,
+    BASE,
     BLOCKED,
     FAILED,
     IDLE,
     LOW,
+    OUT,
     PASSED,
     PROGRESSING,
+    RESPOND,
+    SERVE,
+    STALLED,
+    WARM,
+    WATCH,
     make_good,
     make_plain,
     make_reduction,
@@ -37,16 +45,6 @@ FAILS: Frame = {"verdict": LOW}
 RETRY: Frame = {"retry_after": 60.0, "retry_limit": 2}
 MEASURE: Frame = {"measure_first": True, "baseline_limit": 100.0}
 
-BASE, OUT, WARM, WATCH, RESPOND, BACK, STALLED, SERVE = (
-    Phase.MEASURING_BASELINE,
-    Phase.ROLLING_OUT,
-    Phase.WARMING_UP,
-    Phase.WATCHING,
-    Phase.RESPONDING,
-    Phase.ROLLED_BACK,
-    Phase.STALLED,
-    Phase.SERVING,
-)
 KNOWN = (make_plain(blocks=16),)
 OF_PLAIN = make_rollback()
 OF_GOOD = make_rollback(good=make_good())

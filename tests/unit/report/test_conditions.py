@@ -5,10 +5,18 @@ from typing import Any
 
 import pytest
 from tests.unit.builders import (
+    BACK,
+    BASE,
     FAILED,
     IDLE,
     LOW,
+    OUT,
     PROGRESSING,
+    RESPOND,
+    SERVE,
+    STALLED,
+    WARM,
+    WATCH,
     Body,
     found,
     judged,
@@ -27,16 +35,6 @@ from specdec_operator.report.conditions import merged, wanted_conditions
 
 EARLIER, NOW = "2026-11-20T10:00:00Z", "2026-11-20T11:00:00Z"
 
-BASE, OUT, WARM, WATCH, RESPOND, BACK, STALLED, SERVE = (
-    Phase.MEASURING_BASELINE,
-    Phase.ROLLING_OUT,
-    Phase.WARMING_UP,
-    Phase.WATCHING,
-    Phase.RESPONDING,
-    Phase.ROLLED_BACK,
-    Phase.STALLED,
-    Phase.SERVING,
-)
 GONE = make_rollback()
 OF_GOOD = make_rollback(good=make_good())
 
