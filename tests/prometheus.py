@@ -3,7 +3,6 @@
 import json
 import pathlib
 import shutil
-import socket
 import time
 import urllib.error
 import urllib.request
@@ -15,6 +14,7 @@ from hack.cluster import paths, process
 from hack.cluster.errors import ClusterError
 
 from tests import debian
+from tests.ports import free_port
 
 _START_SECONDS = 60.0
 _GRACE_SECONDS = 5.0
@@ -57,7 +57,7 @@ def start(folder: pathlib.Path, config: Mapping[str, Any]) -> Server:
     folder.mkdir(parents=True, exist_ok=True)
     written = folder / "prometheus.yml"
     written.write_text(json.dumps(config))  # JSON is YAML
-    address = f"127.0.0.1:{_free_port()}"
+    address = f"127.0.0.1:{free_port()}"
     argv = [
         str(program),
         f"--config.file={written}",
@@ -92,9 +92,3 @@ def _ready(url: str) -> bool:
             return bool(answer.status == 200)
     except (urllib.error.URLError, OSError):
         return False
-
-
-def _free_port() -> int:
-    with socket.socket() as held:
-        held.bind(("127.0.0.1", 0))
-        return int(held.getsockname()[1])

@@ -1,6 +1,5 @@
 """Fixtures of the browser tests: one Chromium a test, and the page with every kind of service."""
 
-import socket
 from collections.abc import AsyncIterator
 
 import pytest
@@ -10,6 +9,7 @@ from playwright.async_api import Browser
 from specdec_operator.web.server import WebServer
 from specdec_operator.web.store import ServiceStore
 from tests.chromium import browsing
+from tests.ports import free_port
 from tests.unit.web.samples import HOSTILE, NOW, fleet, sample, spoiled
 
 
@@ -37,10 +37,7 @@ def seen() -> ServiceStore:
 @pytest.fixture
 async def base(seen: ServiceStore) -> AsyncIterator[str]:
     """The address of the page."""
-    with socket.socket() as held:
-        held.bind(("127.0.0.1", 0))
-        port = held.getsockname()[1]
-    server = WebServer(seen, clock=NOW.timestamp)
+    server, port = WebServer(seen, clock=NOW.timestamp), free_port()
     await server.start("127.0.0.1", port)
     yield f"http://127.0.0.1:{port}"
     await server.stop()

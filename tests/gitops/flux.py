@@ -14,8 +14,9 @@ from hack.gitops import programs
 
 from tests.gitops.built import needed
 from tests.gitops.git import Repository
+from tests.ports import free_ports
 from tests.wire.api import APPLY, Api, Object
-from tests.wire.server import free_ports, running
+from tests.wire.server import running
 
 GIT: Final = ("source.toolkit.fluxcd.io/v1", "gitrepositories")
 KUSTOMIZATION: Final = ("kustomize.toolkit.fluxcd.io/v1", "kustomizations")

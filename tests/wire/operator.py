@@ -11,7 +11,7 @@ from typing import Self
 
 import aiohttp
 
-from tests.wire.server import free_ports
+from tests.ports import free_ports
 
 _START_SECONDS = 60.0
 _ANSWER = aiohttp.ClientTimeout(total=2.0)

@@ -1,25 +1,17 @@
 """A real etcd and kube-apiserver on loopback, for one run of the wire tests. No node, no root."""
 
 import pathlib
-import socket
 import subprocess
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 
 from hack.cluster import binaries, pki
 from hack.cluster.kubectl import api_ready
 
+from tests.ports import free_ports
+
 _START_SECONDS = 60.0
-
-
-def free_ports(count: int) -> list[int]:
-    """Ports that nobody listens on now."""
-    with ExitStack() as held:
-        sockets = [held.enter_context(socket.socket()) for _ in range(count)]
-        for each in sockets:
-            each.bind(("127.0.0.1", 0))
-        return [each.getsockname()[1] for each in sockets]
 
 
 @contextmanager

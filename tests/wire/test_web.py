@@ -19,11 +19,11 @@ from playwright.async_api import Browser
 
 from tests.browser.looking import PHONE, looking
 from tests.chromium import browsing
+from tests.ports import free_port
 from tests.wire.api import SIS, Api
 from tests.wire.install import operator_kubeconfig
 from tests.wire.operator import OperatorProcess
 from tests.wire.pods import EngineStandIn
-from tests.wire.server import free_ports
 from tests.wire.world import NAME, World, sis
 
 TOKENS = 400.0
@@ -54,7 +54,7 @@ async def page(
     monkeypatch: pytest.MonkeyPatch,
 ) -> AsyncIterator[str]:
     """An operator for all teams, with its page on; the page's address."""
-    (port,) = free_ports(1)
+    port = free_port()
     monkeypatch.setenv("SPECDEC_WEB_PORT", str(port))
     own = await operator_kubeconfig(api, kubeconfig, tmp_path / "kubeconfig")
     namespaces = ",".join(world.namespace for world in worlds.values())

@@ -13,13 +13,13 @@ from typing import Final
 from hack.cluster import binaries, shell
 from hack.cluster.binaries import Module
 
+from tests.ports import free_ports
 from tests.scale.peers.pages_standin import ACCEPTANCE
 from tests.scale.peers.site import NAMESPACE, Site
 from tests.scale.peers.started import INTERVAL, Peer, at_once, stand, started, until
 from tests.scale.stage import stand_in
 from tests.wire.api import Object
 from tests.wire.install import install
-from tests.wire.server import free_ports
 
 RUN = "argoproj.io/v1alpha1", "analysisruns"
 RAISED: Final = ("--qps=1000", "--burst=2000")

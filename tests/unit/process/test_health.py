@@ -5,7 +5,7 @@ import sys
 
 import aiohttp
 import pytest
-from tests.wire.server import free_ports
+from tests.ports import free_port, free_ports
 
 from specdec_operator.process.health import Health, HealthServer
 
@@ -40,7 +40,7 @@ def test_a_probe_in_the_moment_of_the_stop_does_not_hold_it_up() -> None:
 @pytest.mark.parametrize(("hangs", "status"), [(False, 200), (True, 500)])
 async def test_a_process_that_hangs_is_to_be_begun_anew(hangs: bool, status: int) -> None:
     """And one that stands by is well."""
-    (port,) = free_ports(1)
+    port = free_port()
     server = HealthServer(port)
     await server.start()
     try:

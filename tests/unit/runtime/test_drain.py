@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from tests.hostile_http import Asked, in_a_thread, replying
-from tests.wire.server import free_ports
+from tests.ports import free_port
 
 from specdec_runtime import connections, drain, leaving, stop
 
@@ -57,7 +57,7 @@ def test_it_gives_up_before_the_pod_is_killed(vllm: Metrics) -> None:
 
 def test_a_server_that_is_gone_needs_no_waiting() -> None:
     """An engine that crashed is not waited for."""
-    (port,) = free_ports(1)
+    port = free_port()
     assert drain.drain(port, 20, settle=0.0).startswith("nothing to wait for")
 
 

@@ -7,20 +7,13 @@ from collections.abc import AsyncIterator
 
 import aiohttp.web
 import pytest
+from tests.ports import free_port
 from tests.unit.web.samples import CASES, NOW, fleet, sample
 
 from specdec_operator.errors import OperatorError
 from specdec_operator.settings import read_settings
 from specdec_operator.web.server import WebServer, is_known
 from specdec_operator.web.store import ServiceStore
-
-
-def free_port() -> int:
-    """A port that nobody listens on now."""
-    with socket.socket() as held:
-        held.bind(("127.0.0.1", 0))
-        port: int = held.getsockname()[1]
-        return port
 
 
 @pytest.fixture

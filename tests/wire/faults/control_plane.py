@@ -11,7 +11,8 @@ from typing import Any
 import aiohttp
 from hack.cluster import pki
 
-from tests.wire.server import administrator, etcd_command, free_ports, server_command, wait_until_ready
+from tests.ports import free_ports
+from tests.wire.server import administrator, etcd_command, server_command, wait_until_ready
 
 _PATIENCE = 70.0
 """Seconds that an API server may take to end by itself: it lets its requests end first."""
