@@ -38,7 +38,9 @@ from specdec_operator.web.store import ServiceStore
 
 _LOG = logging.getLogger(__name__)
 _PAUSE: Final = 1.0
-"""Seconds before the watches begin anew, for they begin with lists."""
+"""Seconds before the watches begin anew, for they begin with lists; doubled while they end before all is listed, for
+an API server without time to answer is not helped by lists of every kind each second."""
+_LONGEST_PAUSE: Final = 16.0
 
 
 async def run_operator(settings: Settings, health: HealthServer, stop: asyncio.Event, share: Share) -> None:
@@ -54,8 +56,10 @@ async def run_operator(settings: Settings, health: HealthServer, stop: asyncio.E
     try:
         health.works(app.health)
         await page.start(settings.web_address, settings.web_port)
+        pause = _PAUSE
         while not stop.is_set():
-            await _watch(settings, cluster, app, share, stop)
+            await _watch(settings, cluster, app, share, stop, pause)
+            pause = _PAUSE if app.stores.listed else min(2 * pause, _LONGEST_PAUSE)
     finally:
         small.cancel()
         await page.stop()
@@ -92,21 +96,26 @@ def _app(settings: Settings, share: Share, cluster: Cluster, source: MetricsSour
     return app
 
 
-async def _watch(settings: Settings, cluster: Cluster, app: App, share: Share, stop: asyncio.Event) -> None:
-    """Watches until something is to be watched anew: other namespaces, a kind that the cluster lacked, or an error."""
+async def _watch(
+    settings: Settings, cluster: Cluster, app: App, share: Share, stop: asyncio.Event, pause: float
+) -> None:
+    """Watches until something is to be watched anew: other namespaces, a kind that the cluster lacked, or an error.
+
+    pause: seconds to wait after an error.
+    """
     share.changed.clear()
     app.inventory.begin()
     app.stores.listed = False
     again = asyncio.Event()
     watching = asyncio.create_task(_discover_and_watch(settings, cluster, app, again))
     waiting = [asyncio.create_task(each.wait()) for each in (stop, share.changed, again)]
-    listing = asyncio.create_task(_keep_listed(app, again))
+    listing = asyncio.create_task(_keep_listed(app, again, pause))
     try:
         await asyncio.wait({watching, *waiting}, return_when=asyncio.FIRST_COMPLETED)
         if watching.done():
             # kopf ends where a watch or a list is answered with an error for long: nothing of ours is lost by that.
             _LOG.warning("the watches are begun anew: %s", watching.exception())
-            await asyncio.sleep(_PAUSE)
+            await asyncio.wait(waiting, timeout=pause, return_when=asyncio.FIRST_COMPLETED)
     finally:
         beside = (watching, listing, *waiting)
         for each in beside:
@@ -123,7 +132,7 @@ async def _discover_and_watch(settings: Settings, cluster: Cluster, app: App, ag
         arriving.cancel()
 
 
-async def _keep_listed(app: App, again: asyncio.Event) -> None:
+async def _keep_listed(app: App, again: asyncio.Event, pause: float) -> None:
     """Nothing is decided until the watches have told of everything; then looks for what is gone without a word."""
     try:
         await app.inventory.complete()
@@ -131,7 +140,7 @@ async def _keep_listed(app: App, again: asyncio.Event) -> None:
         await app.inventory.keep()
     except Exception:
         _LOG.exception("what there is cannot be compared with what the watches told of")
-        await asyncio.sleep(_PAUSE)
+        await asyncio.sleep(pause)
         again.set()
 
 
