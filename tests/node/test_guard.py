@@ -42,8 +42,9 @@ async def test_fewer_tokens_are_tried_before_none(service: Service) -> None:
 
 
 async def test_a_node_without_room_for_two_pods_has_one_after_the_other(service: Service) -> None:
-    """Strategy Auto begins beside the old pod; the scheduler has no room for it, so the old one goes first."""
-    parts = {"rollout": {"strategy": "Auto", "deadline": "5m"}, "resources": {"requests": {"cpu": "1100m"}}}
+    """The new pod is begun beside the old one; the scheduler has no room for it, and the user lets the old one go."""
+    rollout = {"whenNoRoom": "Replace", "noRoomAfter": "10s", "deadline": "5m"}
+    parts = {"rollout": rollout, "resources": {"requests": {"cpu": "1100m"}}}
     await service.apply(None, parts)
     await service.phase("Serving")
     await service.apply(DRAFT, parts)

@@ -163,13 +163,15 @@ async def test_a_worse_speculation_goes_back_to_the_last_good_one(world: World, 
 
 
 async def test_pods_without_room_make_the_old_ones_go_first(world: World, operator: OperatorProcess) -> None:
-    """Strategy Auto surges; where the scheduler finds no room for a minute, it replaces, and says so."""
-    await world.apply(sis())
+    """The user lets them go where the scheduler finds no room for some seconds; it is said."""
+    rollout = {"whenNoRoom": "Replace", "noRoomAfter": "5s"}
+    await world.apply(sis(rollout=rollout))
     child = await world.child(speculative=True)
-    assert child["spec"]["predictor"]["deploymentStrategy"]["rollingUpdate"] == {"maxSurge": 1, "maxUnavailable": 0}
+    surge = {"maxSurge": "25%", "maxUnavailable": 0}
+    assert child["spec"]["predictor"]["deploymentStrategy"]["rollingUpdate"] == surge
     await world.roll_out(child, engine())
     await world.phase("Watching")
-    await world.apply(sis(speculation=DRAFT | {"tokens": 2}))
+    await world.apply(sis(rollout=rollout, speculation=DRAFT | {"tokens": 2}))
     await world.surge_in_vain(await _child_with(world, 2), "0/1 nodes are available: 1 Insufficient nvidia.com/gpu.")
     status = await world.condition("Replacing", "True")
 

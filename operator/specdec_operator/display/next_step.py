@@ -18,6 +18,15 @@ _UNMEASURED: Final = {
     "RarelyDrafts": "Set spec.guard.baseline to MeasureFirst: with so few drafts only the speed can tell.",
 }
 """The way out of a window that says nothing, by the verdict's reason."""
+_ROOM: Final = "or let old pods go for it: spec.rollout.whenNoRoom: Replace."
+_NOT_LET_IN: Final = {
+    "QuotaExceeded": f"Raise the ResourceQuota for one pod more, {_ROOM}",
+    "Unschedulable": f"Make room on a node for the new pod, {_ROOM}",
+    "SchedulingGated": f"Ask whoever put the scheduling gate on the pod, {_ROOM}",
+    "PodRefused": "Change the policy or the webhook that refuses the pod, or the pod: condition Reconciling has its "
+    "words, and old pods serve on.",
+}
+"""The way out for pods that the cluster does not let in, by the reason of condition Reconciling."""
 _ACTIONS: Final = {"RestartPod": "restart a pod", "ReduceTokens": "guess fewer tokens", "RollBack": "roll back"}
 
 
@@ -48,6 +57,9 @@ def _steps(service: Untrusted, now: datetime) -> Iterator[tuple[str, str]]:
         yield f"Wait: {reason}.", ""
     if phase == "Stalled" or _is_stalled(status):
         yield "Mend what its message names, in the spec or in the cluster.", "events"
+    moving = (each.reason for each in conditions(status) if each.type == "Reconciling")
+    if words := next((_NOT_LET_IN[each] for each in moving if each in _NOT_LET_IN), ""):
+        yield words, "events"
     if guard.of("rollback").there:
         following = guard.of("nextRetry")
         again = f"Wait: it is tried again by itself {ago(following, now)}, or now:"

@@ -17,6 +17,7 @@ class Part(StrEnum):
     KSERVE = "KServe"
     OBJECTS = "Objects changed by others"
     PODS = "Pods"
+    CLUSTER = "A full, policed cluster"
     METRICS = "Metrics that lie"
 
 

@@ -1,0 +1,147 @@
+"""A rollback where the cluster lets no pod in, and engines that the kernel kills: quota, webhook and kills are real."""
+
+import asyncio
+import contextlib
+import pathlib
+import time
+import uuid
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+from hack.cluster import kubectl
+
+from tests.node.film import Film
+from tests.node.service import Service
+from tests.node.webhook import no_new_pods
+from tests.wire.api import POD, SIS
+from tests.wire.faults.table import Part, fault
+
+NGRAM = {"method": "ngram", "tokens": 3, "ngram": {"lookupMin": 2, "lookupMax": 4}}
+AUTO = {"rollout": {"strategy": "Auto", "deadline": "5m"}}
+_HOGS = """
+import os, time
+open("/proc/1/oom_score_adj", "w").write("1000")
+for _ in range(100):
+    if os.fork() == 0:
+        held = b"x" * 2**26
+        time.sleep(60)
+time.sleep(60)
+"""
+"""Fills a container's memory with programs that are each smaller than its engine, which is to be killed."""
+
+
+@pytest.fixture
+async def film(service: Service, cluster: pathlib.Path) -> AsyncIterator[Film]:
+    """Watches the sis."""
+    async with Film(cluster, service.namespace, service.name) as watching:
+        yield watching
+
+
+async def roll_back(service: Service, film: Film) -> float:
+    """Asks for a rollback, as `specdec rollback` does; returns when it was decided."""
+    asked = time.monotonic()
+    nonce = {"metadata": {"annotations": {"specdec.io/rollback": uuid.uuid4().hex}}}
+    await service.api.merge(SIS, service.namespace, service.name, nonce)
+    return await film.phase("Responding", asked, 30)
+
+
+async def events(service: Service) -> dict[str, str]:
+    """The Events of the sis, reason and message."""
+    found = await service.api.items(("v1", "events"), service.namespace)
+    return {each["reason"]: each["message"] for each in found if each["involvedObject"]["name"] == service.name}
+
+
+@fault(
+    part=Part.CLUSTER,
+    when="a rollback is decided while a ResourceQuota has room for no pod more",
+    then="the quota's words stand in condition and Event within 10 s; the old pod goes first, and plain pods serve "
+    "within a minute of the decision",
+)
+async def test_a_rollback_under_a_full_quota_serves_plain_within_a_minute(service: Service, film: Film) -> None:
+    """The quota has room for the pod that runs and for no other: that one goes first."""
+    await service.apply(NGRAM, AUTO)
+    await film.phase("Watching", 0, 240)
+    quota = {"metadata": {"name": "one-pod"}, "spec": {"hard": {"pods": "1"}}}
+    await service.api.create(("v1", "resourcequotas"), service.namespace, quota)
+    decided = await roll_back(service, film)
+    said = await service.condition("Reconciling", "QuotaExceeded", 20)
+    told = time.monotonic()
+    done = await film.phase("RolledBack", decided, 120)
+    answer = await service.ask(service.prompt("code", 0))
+    print(f"told {told - decided:.1f} s after the decision, plain {done - decided:.1f} s after it; {said['message']}")
+    assert "exceeded quota: one-pod" in said["message"]
+    assert "exceeded quota: one-pod" in (await events(service))["QuotaExceeded"]
+    assert answer["usage"]["completion_tokens"] > 0
+    assert done - decided <= 60
+
+
+@fault(
+    part=Part.CLUSTER,
+    when="a rollback is decided while an admission webhook refuses every new pod",
+    then="its words stand in condition and Event within 10 s; the only pod serves on, and the rollback is carried out "
+    "once pods are let in",
+)
+async def test_a_webhook_that_refuses_pods_is_named_and_the_only_pod_serves_on(service: Service, film: Film) -> None:
+    """The rollback stays decided, and is carried out once the webhook lets pods in."""
+    await service.apply(NGRAM, AUTO)
+    await film.phase("Watching", 0, 240)
+    async with no_new_pods(service.api, service.namespace) as words:
+        decided = await roll_back(service, film)
+        said = await service.condition("Reconciling", "PodRefused", 20)
+        print(f"told {time.monotonic() - decided:.1f} s after the decision; {said['message']}")
+        assert words in said["message"]
+        assert words in (await events(service))["PodRefused"]
+        await asyncio.sleep(10)
+        answer = await service.ask(service.prompt("code", 0))
+        assert answer["usage"]["completion_tokens"] > 0
+        assert "Replacing" not in await events(service)
+    await film.phase("RolledBack", decided, 240)
+
+
+@fault(
+    part=Part.CLUSTER,
+    when="the kernel kills a watched engine for its memory limit, again and again",
+    then="each kill is an Event; after the third one speculation is taken out for OutOfMemory, and plain pods serve",
+)
+async def test_an_engine_that_the_kernel_kills_loses_its_draft_after_three_kills(service: Service, film: Film) -> None:
+    """For its memory limit, each time by a program beside it in its container; the plain engine serves afterwards."""
+    limit = {"resources": {"limits": {"memory": "6Gi"}}}
+    await service.apply(NGRAM, AUTO | limit)
+    begun = await film.phase("Watching", 0, 240)
+    for kills in (1, 2, 3):
+        pod = await _killed(service, kills)
+        print(f"kill {kills} {time.monotonic() - begun:.1f} s after the pod was watched; {pod}")
+    decided = await film.phase("Responding", begun, 30)
+    await film.phase("RolledBack", decided, 240)
+    status = await service.status()
+    assert status["guard"]["rollback"]["reason"] == "OutOfMemory"
+    assert status["guard"]["rollbacks"] == 1
+    assert "OutOfMemory: pod tiny-predictor-" in (await events(service))["PodFailed"]
+    assert (await service.ask(service.prompt("code", 0)))["usage"]["completion_tokens"] > 0
+
+
+async def _killed(service: Service, kills: int) -> str:
+    """Fills the memory of the engine's container once it is up, until its engine has ended so often; its last end."""
+
+    async def engine() -> Any:
+        (pod,) = await service.api.items(POD, service.namespace)
+        told = pod["status"].get("containerStatuses", [{}])[0]
+        return pod["metadata"]["name"], told
+
+    async def up() -> Any:
+        name, told = await engine()
+        return name if told.get("ready") and told["restartCount"] == kills - 1 else None
+
+    async def ended() -> Any:
+        _, told = await engine()
+        last = told.get("state", {}).get("terminated") or told.get("lastState", {}).get("terminated")
+        return last if last and told["restartCount"] + ("terminated" in told["state"]) >= kills else None
+
+    name = await service.until("the engine is up", up, 180)
+    words = ("exec", name, f"--namespace={service.namespace}", "-c=kserve-container", "--", "python3", "-c", _HOGS)
+    with contextlib.suppress(Exception):  # it ends with its container
+        await asyncio.to_thread(kubectl.ask, kubectl.config(), *words, timeout=60)
+    last = await service.until("the engine is killed", ended, 60)
+    assert last["reason"] == "OOMKilled", last
+    return f"{last['reason']}, exit code {last['exitCode']}"

@@ -1,0 +1,89 @@
+"""A real validating webhook that refuses new pods of one namespace. Its server is this file as a program, for the API
+server only reaches what is in the cluster's own network.
+"""
+
+import base64
+import contextlib
+import json
+import pathlib
+import ssl
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import AsyncIterator
+from http.server import BaseHTTPRequestHandler, HTTPServer
+
+from hack.cluster import netns, paths, pki
+
+from tests.ports import free_port
+from tests.wire.api import Api, Object
+
+WORDS = "no image of this registry is allowed any more"
+_PATH = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations"
+
+
+@contextlib.asynccontextmanager
+async def no_new_pods(api: Api, namespace: str) -> AsyncIterator[str]:
+    """For the length of the block no pod is made in the namespace; yields what the API server says of each."""
+    with tempfile.TemporaryDirectory() as made:
+        folder, port, name = pathlib.Path(made), free_port(), f"no-new-pods-{namespace}"
+        pki.self_signed(folder, "webhook", "/CN=webhook", names="IP:127.0.0.1")
+        program = [sys.executable, "-m", "tests.node.webhook", made, str(port)]
+        argv = netns.entered(paths.layout().namespace, program)
+        with subprocess.Popen(argv, stdout=subprocess.PIPE, cwd=pathlib.Path(__file__).parents[2]) as server:
+            try:
+                assert server.stdout is not None
+                server.stdout.readline()  # it listens
+                await api.call("post", _PATH, _configuration(name, namespace, port, folder))
+                yield f'admission webhook "images.example.com" denied the request: {WORDS}'
+            finally:
+                await api.call("delete", f"{_PATH}/{name}")
+                server.terminate()
+
+
+def _configuration(name: str, namespace: str, port: int, folder: pathlib.Path) -> Object:
+    bundle = base64.b64encode((folder / "webhook.crt").read_bytes()).decode()
+    hook: Object = {
+        "name": "images.example.com",
+        "clientConfig": {"url": f"https://127.0.0.1:{port}/", "caBundle": bundle},
+        "rules": [{"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["pods"]}],
+        "namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": namespace}},
+        "sideEffects": "None",
+        "admissionReviewVersions": ["v1"],
+        "failurePolicy": "Fail",
+    }
+    return {"metadata": {"name": name}, "webhooks": [hook]}
+
+
+class _Review(BaseHTTPRequestHandler):
+    """Says no."""
+
+    def log_message(self, *_: object) -> None:
+        """Nothing: it is asked again and again."""
+
+    def do_POST(self) -> None:
+        """One pod."""
+        asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        refusal = {"uid": asked["request"]["uid"], "allowed": False, "status": {"message": WORDS}}
+        review = {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "response": refusal}
+        body = json.dumps(review).encode()
+        self.send_response(200)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+
+def _serve(folder: pathlib.Path, port: int) -> None:
+    secure = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    secure.load_cert_chain(folder / "webhook.crt", folder / "webhook.key")
+    server = HTTPServer(("127.0.0.1", port), _Review)
+    server.socket = secure.wrap_socket(server.socket, server_side=True)
+    sys.stdout.write(f"listens since {time.time():.0f}\n")
+    sys.stdout.flush()
+    server.serve_forever()
+
+
+if __name__ == "__main__":
+    _serve(pathlib.Path(sys.argv[1]), int(sys.argv[2]))

@@ -1,0 +1,29 @@
+"""What somebody who looks at a service is told to do next."""
+
+from datetime import UTC, datetime
+
+import pytest
+
+from specdec_operator.display.next_step import steps
+from specdec_operator.display.untrusted import Untrusted
+
+NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("reason", "words"),
+    [
+        ("QuotaExceeded", "Raise the ResourceQuota"),
+        ("Unschedulable", "Make room on a node"),
+        ("SchedulingGated", "scheduling gate"),
+        ("PodRefused", "Change the policy"),
+    ],
+)
+def test_pods_that_are_not_let_in_have_a_way_out(reason: str, words: str) -> None:
+    """By the reason of Reconciling; the Events have the cluster's words."""
+    condition = {"type": "Reconciling", "status": "True", "reason": reason, "message": "as the cluster says"}
+    meta = {"name": "llama", "namespace": "team-a", "generation": 1}
+    status = {"observedGeneration": 1, "phase": "RollingOut", "conditions": [condition]}
+    (step,) = steps(Untrusted({"metadata": meta, "spec": {}, "status": status}), NOW)
+    assert words in step.words
+    assert step.command == "kubectl get events -n team-a --field-selector involvedObject.name=llama"
