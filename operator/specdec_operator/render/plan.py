@@ -6,9 +6,9 @@ import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from specdec_operator import names
+from specdec_operator.api.canonical import canonical
 from specdec_operator.api.spec import Spec
 from specdec_operator.api.speculation import Speculation
 from specdec_operator.engine.case import Model
@@ -47,17 +47,12 @@ def reduced(speculation: Speculation, tokens: int) -> Speculation:
 
 def known_good_of(speculation: Speculation, state: State, *, tokens: int, rate: float, at: float) -> KnownGood | None:
     """What is served, to be remembered should it pass; None for a block that is too long to be kept."""
-    block = compact(written(speculation))
+    block = compact(canonical(speculation))
     if len(block) > _MOST_REMEMBERED:
         return None
     digest = hashlib.sha256(block.encode()).hexdigest()[:10]
     of = state.rollback.good.of if state.rollback and state.rollback.good else state.speculation
     return KnownGood(block=block, digest=digest, of=of, tokens=tokens, rate=round(rate, 2), at=at)
-
-
-def written(speculation: Speculation) -> dict[str, Any]:
-    """A speculation as a user writes it."""
-    return speculation.model_dump(mode="json", by_alias=True, exclude_none=True)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
