@@ -38,3 +38,8 @@ def unpack(folder: pathlib.Path, name: str = FIRST) -> Release:
     with tarfile.open(DATA / f"{name}.tar.xz") as archive:
         archive.extractall(folder, filter="data")
     return Release(folder=folder)
+
+
+def current() -> Release:
+    """The code of this checkout, which is laid out in the same way."""
+    return Release(folder=pathlib.Path(__file__).parents[1])
