@@ -3,13 +3,16 @@
 import pathlib
 from collections.abc import AsyncIterator, Iterator
 from contextlib import AsyncExitStack
+from http import HTTPStatus
 from typing import Any, Final
 
 import pytest
 
+from specdec_operator import names
+from specdec_operator.api.crd import crd
 from tests import released
 from tests.released import Release
-from tests.wire.api import ISVC, POD, SIS, Api, Object
+from tests.wire.api import APPLY, ISVC, POD, SIS, Api, Object, Refused
 from tests.wire.faults.acts import busy, rolled_back, rolled_back_once, verdict, watched
 from tests.wire.faults.table import Part, fault
 from tests.wire.faults.verdict import CLAIM, JOB, decided_once
@@ -161,6 +164,49 @@ async def test_an_upgrade_and_the_way_back_lose_nothing(
     finally:
         if cluster.operator is not None:
             await cluster.operator.stop()
+
+
+@fault(
+    part=Part.OBJECTS,
+    when="a second version of the API is served beside the present one, and then stored in its place",
+    then="the guards go on, users may write either version, and no InferenceService is written to",
+)
+async def test_a_second_version_of_the_api_stops_no_guard(api: Api, world: World, operator: OperatorProcess) -> None:
+    """The way from v1alpha1 to v1beta1: both agree, so nothing has to convert."""
+    engine = busy()
+    await watched(world, engine)
+    generation = (await world.child())["metadata"]["generation"]
+    newer = f"{names.GROUP}/v1beta1", names.PLURAL
+    for limit, stored in enumerate((names.VERSION, "v1beta1"), start=3):
+        await _put(api, crd((names.VERSION, "v1beta1"), stored))
+        await world.until("the newer version", lambda: _is_served(api, world, newer))
+        change = {"spec": {"guard": {"failureLimit": limit}}}
+        asked = (await api.merge(newer, world.namespace, NAME, change))["metadata"]["generation"]
+
+        async def told(asked: int = asked) -> bool:
+            return bool((await world.status())["observedGeneration"] == asked)
+
+        await world.until("a decision about what was written in the newer version", told)
+        await world.read_again(3, engine)
+        await verdict(world, "Accepted")
+    assert (await world.child())["metadata"]["generation"] == generation
+    engine.acceptance = 0.0
+    await rolled_back_once(world)
+
+
+async def _put(api: Api, made: Object) -> None:
+    path = f"/apis/apiextensions.k8s.io/v1/customresourcedefinitions/{made['metadata']['name']}"
+    await api.call("patch", path, made, content_type=APPLY, field_manager="wire-tests", force_conflicts=True)
+
+
+async def _is_served(api: Api, world: World, kind: tuple[str, str]) -> bool:
+    """Whether the services of a namespace can be listed in a version."""
+    try:
+        return bool(await api.items(kind, world.namespace))
+    except Refused as error:
+        if error.status != HTTPStatus.NOT_FOUND:
+            raise
+        return False
 
 
 def _downloads(**spec: Any) -> Object:
