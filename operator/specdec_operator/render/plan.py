@@ -57,7 +57,7 @@ def known_good_of(speculation: Speculation, state: State, *, tokens: int, rate: 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """What the pods are to run: flags, artifacts, and the speculation among them (None: plain).
+    """What the pods are to run: runtime, flags, artifacts, and the speculation among them (None: plain).
 
     tokens: K; 0 where nothing is guessed, or where the draft's own config decides it.
     warnings: what works and the user should know. refused: what the engine would not start with, or start in vain, and
@@ -65,6 +65,7 @@ class Plan:
     """
 
     spec: Spec
+    runtime: str
     speculation: Speculation | None
     tokens: int
     args: tuple[str, ...]
@@ -109,6 +110,7 @@ def plan(
     )
     return Plan(
         spec=spec,
+        runtime=spec.engine.runtime or (kserve or KServe()).runtime(spec.engine.accelerator.value),
         speculation=speculation,
         tokens=(request.case.speculation or {}).get("num_speculative_tokens", 0),
         args=args,
