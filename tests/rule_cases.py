@@ -236,6 +236,12 @@ CASES: Final = (
     ),
     _staging(_PATTERNS, ".include", {"include": ["*.json"]}, _ONCE | {"include": ["*.json"]}),
     _staging(_PATTERNS, ".exclude", {"mode": "Modelcar", "exclude": ["*.bin"]}, _ONCE | {"exclude": ["*.bin"]}),
+    RuleCase(
+        message="whenNoRoom Replace is for strategy Auto",
+        field="spec.rollout.whenNoRoom",
+        bad={"rollout": {"strategy": "Surge", "whenNoRoom": "Replace"}},
+        good={"rollout": {"strategy": "Surge", "whenNoRoom": "Wait"}},
+    ),
     RuleCase(message=_LATER, field="spec.suspend", bad={"suspend": True}, good={"suspend": False}),
 )
 

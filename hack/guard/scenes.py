@@ -66,7 +66,7 @@ class Seen:
 def judged_by(spec: Asked) -> tuple[Thresholds, Policy, Schedule]:
     """What the guard is asked for, in its own words."""
     limits = thresholds(spec, METHODS[Method.DRAFT_MODEL], tokens=TOKENS)
-    return limits, policy_of(spec, held=False, auto=False), Schedule(interval=spec.interval, window=spec.window)
+    return limits, policy_of(spec, held=False), Schedule(interval=spec.interval, window=spec.window)
 
 
 def run(scene: Scene, seed: tuple[int, ...]) -> Seen:

@@ -94,14 +94,18 @@ def make_deployment(
     total: int | None = None,
     seen: bool = True,
     mounted: Iterable[str] = (),
+    refused: str | None = None,
+    since: str = "2026-11-20T10:00:00Z",
 ) -> Body:
     """A Deployment, rolled out unless the numbers say otherwise. `seen`: its controller knows its newest generation.
 
-    mounted: folders at which the engine's container has volumes.
+    mounted: folders at which the engine's container has volumes. refused: why no pod can be made of it, and since when.
     """
     engine = {"name": "kserve-container", "volumeMounts": [{"mountPath": each} for each in mounted]}
     labels = {OWNER_LABEL: NAME, REVISION_LABEL: revision, "app": f"isvc.{NAME}-predictor"}
-    status = {
+    failure = {"type": "ReplicaFailure", "status": "True", "reason": "FailedCreate", "message": refused}
+    status: Body = {
+        "conditions": [failure | {"lastTransitionTime": since}] if refused else [],
         "observedGeneration": 2 if seen else 1,
         "replicas": replicas if total is None else total,
         "updatedReplicas": replicas if updated is None else updated,

@@ -11,11 +11,21 @@ from specdec_operator.guard.counters import Counters
 from specdec_operator.guard.evidence import Evidence
 from specdec_operator.guard.judge import FailingRun, Judged
 from specdec_operator.guard.policy import Policy, Thresholds
-from specdec_operator.guard.state import DryRunAction, KnownGood, Observation, Phase, Reduction, Rollback, State
+from specdec_operator.guard.state import (
+    DryRunAction,
+    KnownGood,
+    Observation,
+    Phase,
+    PodFailure,
+    Reduction,
+    Rollback,
+    State,
+)
 from specdec_operator.guard.statistics import RatioSums, TokenTime
 from specdec_operator.guard.verdict import Outcome, Reason, Verdict
 from specdec_operator.names import API_VERSION, KIND
 from specdec_operator.observe.artifacts import ArtifactsStatus
+from specdec_operator.observe.obstacle import Obstacle
 from specdec_operator.observe.rollout import Progress, RolloutView
 from specdec_operator.render.plan import plan
 from specdec_operator.report.conditions import Findings
@@ -76,6 +86,12 @@ def make_state(phase: Phase = Phase.WATCHING, **changes: Any) -> State:
     return State(phase=phase, **(known | changes))
 
 
+def make_failure(pod: str = "p", ends: int = 1, at: float = 0.0, **changes: Any) -> PodFailure:
+    """The engine of a pod was killed for its memory."""
+    known: Body = {"reason": "OutOfMemory", "message": f"its engine ended {ends} times"}
+    return PodFailure(pod=pod, ends=ends, at=at, **(known | changes))
+
+
 def make_rollback(
     reason: str = "AcceptanceRateLow", at: float = 0.0, message: str = "acceptance 0.02", good: KnownGood | None = None
 ) -> Rollback:
@@ -125,6 +141,11 @@ def view(progress: Progress = Progress.COMPLETE, reason: str = "RolloutComplete"
     return RolloutView(progress=progress, reason=reason, **({"message": "1 pods serve", "serving": 1} | changes))
 
 
+NO_ROOM: Body = {
+    "obstacle": Obstacle(reason="Unschedulable", words="pod new is not scheduled", since=0.0, frees=True),
+    "crowded": True,
+}
+"""What makes a rollout stand still for want of room, since the beginning."""
 PROGRESSING = view(Progress.PROGRESSING, "RollingOut", message="0 of 1 pods of revision r2 are ready")
 FAILED = view(Progress.FAILED, "CrashLoop", message="pod p ended 3 times", serving=0)
 BLOCKED = view(Progress.BLOCKED, "DeploymentMissing", message="KServe has made no Deployment in 61 s", serving=0)

@@ -5,7 +5,7 @@ from typing import Annotated
 from pydantic import Field
 
 from specdec_engine.accelerators import Accelerator
-from specdec_operator.api.types import Free, Name, Part, Quantity, Text, rule
+from specdec_operator.api.types import Duration, Free, Name, Part, Quantity, Text, rule
 from specdec_operator.engine.flags import OWNED_FLAGS
 from specdec_operator.engine.quantity import MEMORY, NUMBER
 
@@ -39,6 +39,11 @@ class Engine(Part):
         None,
         description="Share of the device's memory that vLLM may use. Default: the engine's own; with speculation on "
         "NPUs 0.9 at most.",
+    )
+    start_timeout: Duration | None = Field(
+        None,
+        description="Longest time of one start of the engine, its artifacts being there; then the kubelet starts it "
+        "anew. Default: 30m.",
     )
     enforce_eager: bool = Field(False, description="Run without graph capture: slower, but starts sooner.")
     args: Annotated[list[Text], Field(max_length=64)] | None = Field(

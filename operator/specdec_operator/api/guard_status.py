@@ -88,6 +88,17 @@ class Would(StatusPart):
     at: Time = Field(description="When.")
 
 
+class PodFailure(StatusPart):
+    """A pod that failed after its rollout."""
+
+    pod: str = Field(description="Its name.")
+    reason: str = Field(description="OutOfMemory, EngineCrashed or NotReady.")
+    message: str = Field(description="What happened, with the engine's last words.")
+    ends: int = Field(description="How often its engine had ended by then.")
+    at: Time = Field(description="When it was seen.")
+    answered: bool = Field(False, description="Whether something was done about it.")
+
+
 class GuardStatus(StatusPart):
     """What the guard knows and must not forget."""
 
@@ -97,7 +108,10 @@ class GuardStatus(StatusPart):
     since: Time = Field(description="When this state began.")
     revision: str | None = Field(None, description="Revision of the last finished rollout.")
     wanted: str | None = Field(None, description="Revision that is asked for now.")
-    wanted_since: Time | None = Field(None, description="Since when; the rollout's deadline counts from there.")
+    wanted_since: Time | None = Field(
+        None, description="Since when, or when a further pod of it was ready; the rollout's deadline counts from there."
+    )
+    up: int = Field(0, description="Pods of that revision that were ready at once, at most.")
     replacing: str | None = Field(None, description="Revision for which there is no room beside the old pods.")
     speculation: str | None = Field(None, description="Hash of the speculation that these decisions are about.")
     service: str | None = Field(None, description="Hash of what is served apart from it.")
@@ -117,7 +131,10 @@ class GuardStatus(StatusPart):
     retries: int = Field(0, description="Tries after rollbacks, of this speculation.")
     next_retry: Time | None = Field(None, description="When the speculation that is asked for is tried again.")
     restarting: list[str] | None = Field(None, description="Pods that are being restarted.")
-    restarts: int = Field(0, description="Pods that were restarted because they were far below their siblings.")
+    restarts: int = Field(0, description="Pods that were restarted: far below their siblings, or failing alone.")
+    pod_failures: list[PodFailure] | None = Field(
+        None, description="Failures of the pods that are watched: three within an hour are held against speculation."
+    )
     handled_retry: str | None = Field(None, description="Value of annotation specdec.io/retry that was handled last.")
     handled_rollback: str | None = Field(None, description="The same for specdec.io/rollback.")
     thresholds: Thresholds | None = Field(None, description="What the windows are compared with.")

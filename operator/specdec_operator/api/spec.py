@@ -122,17 +122,55 @@ class Pod(Part):
     annotations: dict[str, str] | None = Field(None, description="Annotations that are added to the pods.")
 
 
+class WhenNoRoom(StrEnum):
+    """What becomes of old pods while new ones find no room."""
+
+    WAIT = "Wait"
+    REPLACE = "Replace"
+
+
 class Rollout(Part):
-    """How a change reaches the pods."""
+    """How a change reaches the pods. None of it changes a pod that runs."""
+
+    model_config = rules(
+        rule(
+            "!has(self.whenNoRoom) || self.whenNoRoom != 'Replace' || self.strategy == 'Auto'",
+            "strategy Surge gives up no pod for a change of yours, and Replace needs no room: "
+            "whenNoRoom Replace is for strategy Auto",
+            ".whenNoRoom",
+        ),
+    )
 
     strategy: Strategy = Field(
         Strategy.AUTO,
-        description="Surge starts the new pod beside the old one and needs room for both; Replace stops it first; Auto "
-        "surges, and replaces where the scheduler finds no room for a minute.",
+        description="Surge starts new pods beside the old ones and needs room for both; Replace stops the old ones "
+        "first, one at a time where there are several; Auto surges, and where there is no room whenNoRoom decides. "
+        "When the guard takes speculation out and there is no room, old pods go first, whatever is written here.",
+    )
+    when_no_room: WhenNoRoom = Field(
+        WhenNoRoom.WAIT,
+        description="Where a change of yours finds no room (a quota, a full node, a scheduling gate) beside the old "
+        "pods. Wait: they serve on until there is room. Replace: they are given up for the new ones, one at a time "
+        "where there are several; a service of one pod does not answer until the new one is up.",
+    )
+    no_room_after: Duration = Field(
+        "1m", validate_default=True, description="How long there must be no room before old pods are given up."
+    )
+    max_surge: Annotated[str, Field(pattern="^([1-9][0-9]?|100)%$")] = Field(
+        "25%",
+        description="Pods that are started beside the old ones at once, in percent of replicas, at least one pod.",
     )
     deadline: Duration = Field(
-        "30m", validate_default=True, description="Longest time for the new pods to become ready."
+        "30m",
+        validate_default=True,
+        description="Longest time without a further pod that is ready, before a rollout counts as failed.",
     )
+
+    @property
+    def patience(self) -> float | None:
+        """Seconds without room after which a change gives up old pods; None: it waits."""
+        replaces = self.strategy is Strategy.AUTO and self.when_no_room is WhenNoRoom.REPLACE
+        return self.no_room_after if replaces else None
 
 
 class Model(Part):

@@ -4,6 +4,7 @@ import math
 from dataclasses import replace
 
 from specdec_operator.guard.baseline import learnt
+from specdec_operator.guard.pod_failures import answered, held, noted, summary
 from specdec_operator.guard.remediation import ROLLOUT_FAILED, remembered, respond
 from specdec_operator.guard.state import Observation, Phase, State
 from specdec_operator.observe.rollout import Progress
@@ -18,22 +19,40 @@ def is_fresh(state: State, observation: Observation) -> bool:
 
 
 def note_observations(state: State, observation: Observation, now: float) -> State:
-    """Whatever the phase: the plain service's speed, pods that were restarted, room that there is not."""
+    """Whatever the phase: the plain service's speed, pods that were restarted or fail, room that there is not."""
     if is_fresh(state, observation) and not observation.speculating:
         token_times = observation.token_times if observation.revision == state.revision else {}
         state = replace(state, judged=math.floor(observation.closed), baseline=learnt(state.baseline, token_times))
     if state.restarting and not observation.pods & set(state.restarting):
         state = replace(state, restarting=())
-    rollout = observation.rollout
-    starved = observation.policy.auto and rollout.starved and rollout.progress is Progress.PROGRESSING
-    if starved and state.replacing != observation.revision:
+    if observation.speculating and state.phase in (Phase.WARMING_UP, Phase.WATCHING):
+        failures = noted(state.pod_failures, observation.pod_failures, observation.pods, now)
+        state = replace(state, pod_failures=failures)
+    if state.replacing != observation.revision and _makes_room(state, observation, now):
         state = replace(state, replacing=observation.revision, wanted_since=now)
     return state
 
 
+def _makes_room(state: State, observation: Observation, now: float) -> bool:
+    """Whether old pods are to go before new ones come. The last that serves only goes where that helps."""
+    rollout, policy = observation.rollout, observation.policy
+    obstacle = rollout.obstacle
+    patience = policy.rollback_patience if state.phase is Phase.RESPONDING else policy.patience
+    if obstacle is None or patience is None or not rollout.crowded or rollout.progress is not Progress.PROGRESSING:
+        return False
+    return (obstacle.frees or rollout.serving > 1) and now - obstacle.since >= patience
+
+
 def want(state: State, revision: str, now: float) -> State:
     """Another revision is asked for: its deadline counts from now."""
-    return state if state.wanted == revision else replace(state, wanted=revision, wanted_since=now)
+    return state if state.wanted == revision else replace(state, wanted=revision, wanted_since=now, up=0)
+
+
+def note_progress(state: State, up: int, now: float) -> State:
+    """More pods of the wanted revision are ready than ever: the deadline counts from now. One that comes and goes is
+    no progress.
+    """
+    return replace(state, up=up, wanted_since=now) if up > state.up else state
 
 
 def speculate(state: State, observation: Observation, now: float) -> State:
@@ -58,7 +77,7 @@ def roll_out(state: State, observation: Observation, now: float) -> State:
 
 def warm_up(state: State, observation: Observation, now: float) -> State:
     """WarmingUp."""
-    return _enter(replace(state, revision=observation.revision), Phase.WARMING_UP, now)
+    return _enter(replace(state, revision=observation.revision, pod_failures=()), Phase.WARMING_UP, now)
 
 
 def watch(state: State, observation: Observation, now: float) -> State:
@@ -106,6 +125,17 @@ def answer_failing_windows(state: State, observation: Observation, now: float) -
     verdict = observation.verdict
     state = window_failed(state, observation, now)
     return state if verdict is None else respond(state, observation, verdict.reason.value, verdict.message, now)
+
+
+def answer_pod_failures(state: State, observation: Observation, now: float) -> State:
+    """The next rung of the ladder: a pod that fails alone is restarted, up to twice; else Responding. Observe only
+    says so.
+    """
+    failures = held(state.pod_failures)
+    pods = {each.pod for each in failures}
+    alone = tuple(pods) if len(pods) == 1 and len(observation.pods) > 1 else ()
+    state = replace(state, blamed=alone, pod_failures=answered(state.pod_failures))
+    return respond(state, observation, *summary(failures), now, pods_fail=True)
 
 
 def answer_a_failed_rollout(state: State, observation: Observation, now: float) -> State:

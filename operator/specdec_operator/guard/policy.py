@@ -50,6 +50,11 @@ METHODS: Final[Mapping[Method, MethodFacts]] = MappingProxyType(
 )
 
 
+ROLLBACK_PATIENCE: Final = 5.0
+"""Seconds that plain pods may find no room: long enough for what passes by itself, as a webhook that restarts, and
+short enough for pods to serve within a minute of the decision."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Policy:
     """The guard's part of the spec, defaults filled in. Times are in seconds.
@@ -57,8 +62,8 @@ class Policy:
     measure_first: whether the plain service is measured before speculation; baseline_limit: for how long at most.
     reduce_tokens: whether fewer tokens are tried before a rollback. to_last_good: whether a rollback may go to another
     speculation that was good. retry_after, retry_limit: None and 0 where nothing is tried again by itself.
-    held: whether the user has asked to leave everything as it is. auto: whether surging may be given up for want of
-    room.
+    held: whether the user has asked to leave everything as it is. patience: how long new pods may find no room before
+    old ones are given up for them; None: for ever. rollback_patience: the same while speculation is taken out.
     """
 
     mode: GuardMode
@@ -71,7 +76,8 @@ class Policy:
     retry_after: float | None = None
     retry_limit: int = 0
     held: bool = False
-    auto: bool = False
+    patience: float | None = None
+    rollback_patience: float = ROLLBACK_PATIENCE
 
     @property
     def measures(self) -> bool:
@@ -87,7 +93,7 @@ class Policy:
 _BASELINE_WINDOWS = 10
 
 
-def policy_of(guard: Guard, *, held: bool, auto: bool) -> Policy:
+def policy_of(guard: Guard, *, held: bool, patience: float | None = None) -> Policy:
     """The policy that a guard spells out. A baseline that nobody's traffic feeds is waited for ten windows long."""
     return Policy(
         mode=guard.mode,
@@ -100,7 +106,7 @@ def policy_of(guard: Guard, *, held: bool, auto: bool) -> Policy:
         retry_after=guard.retry.after if guard.retry else None,
         retry_limit=guard.retry.limit if guard.retry else 0,
         held=held,
-        auto=auto,
+        patience=patience,
     )
 
 

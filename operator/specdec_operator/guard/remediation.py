@@ -17,27 +17,35 @@ class Action(StrEnum):
     """What is done. In this order, where each applies."""
 
     RESTART_POD = "RestartPod"
-    """A pod that is far below its siblings is restarted: the draft is not to blame."""
+    """A pod that is far below its siblings, or fails alone, is restarted: the draft is not to blame."""
     REDUCE_TOKENS = "ReduceTokens"
     """Fewer tokens per step, the most that would have passed."""
     ROLL_BACK = "RollBack"
     """The last good other speculation, or else none."""
 
 
-def action_for(state: State, observation: Observation) -> Action:
-    """The next rung."""
+def action_for(state: State, observation: Observation, *, pods_fail: bool = False) -> Action:
+    """The next rung. pods_fail: whether pods that fail are the reason, of which no window tells."""
     skewed = observation.verdict is not None and observation.verdict.reason is Reason.POD_SKEW
-    if skewed and state.blamed and state.restarts < MOST_RESTARTS and state.phase is Phase.WATCHING:
+    watched = state.phase is Phase.WATCHING or pods_fail
+    if (skewed or pods_fail) and state.blamed and state.restarts < MOST_RESTARTS and watched:
         return Action.RESTART_POD
+    if pods_fail:
+        return Action.ROLL_BACK
     reducible = observation.policy.reduce_tokens and state.reduced is None and state.rollback is None
     if reducible and observation.fewer is not None and state.phase is Phase.WATCHING:
         return Action.REDUCE_TOKENS
     return Action.ROLL_BACK
 
 
-def respond(state: State, observation: Observation, reason: str, message: str, now: float) -> State:
-    """The state after the next rung was decided on; what would have been done, where the guard may not act."""
-    action = action_for(state, observation)
+def respond(
+    state: State, observation: Observation, reason: str, message: str, now: float, *, pods_fail: bool = False
+) -> State:
+    """The state after the next rung was decided on; what would have been done, where the guard may not act.
+
+    pods_fail: see action_for.
+    """
+    action = action_for(state, observation, pods_fail=pods_fail)
     if not observation.policy.acts:
         return _told(state, DryRunAction(action=action.value, reason=reason, message=message, at=now))
     there = tuple(pod for pod in state.blamed if pod in observation.pods)  # others were restarted by somebody else

@@ -97,18 +97,35 @@ class KnownGood:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class PodFailure:
+    """A failure of a pod after its rollout: a word, a sentence, how often its engine had ended by then, and when.
+
+    answered: whether something was done about it, so that it does not count again.
+    """
+
+    pod: str
+    reason: str
+    message: str
+    ends: int
+    at: float
+    answered: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class State:
     """Everything that the guard must not forget.
 
     since: when the phase began, epoch seconds. speculation: hash of the speculation that the decisions are about.
     service: hash of what is served apart from it; what was learnt of another service is dropped.
     revision: revision of the last finished rollout. wanted: revision that is asked for now, and since when: a rollout's
-    deadline counts from there. replacing: a revision for which surging was given up for want of room.
+    deadline counts from there, and anew from each further pod of it that is ready: `up` is how many were, at most.
+    replacing: a revision for which surging was given up for want of room.
     failures: failing windows in a row; blamed: the pods that failed in all of them, empty for all pods; judged: when
     the last window that was counted closed. measuring: whether the plain service is to be measured first;
     attempted: whether that was begun for this service.
     rollback: present while another speculation is served than asked for, or none. reduced: present while fewer tokens
     are. dry_run: what the guard would have done, where it may not. rollbacks: how many there were.
+    pod_failures: those of the pods that are watched, of the last hour, and the newest of each pod.
     retries: tries after rollbacks. restarting: pods that are to be restarted; restarts: how many were.
     last_good: the last speculations that passed, newest first. baseline: the plain service's speed.
     handled_retry, handled_rollback: values of the annotations that were handled last.
@@ -121,6 +138,7 @@ class State:
     revision: str | None = None
     wanted: str | None = None
     wanted_since: float = 0.0
+    up: int = 0
     replacing: str | None = None
     failures: int = 0
     blamed: tuple[str, ...] = ()
@@ -134,6 +152,7 @@ class State:
     retries: int = 0
     restarting: tuple[str, ...] = ()
     restarts: int = 0
+    pod_failures: tuple[PodFailure, ...] = ()
     last_good: tuple[KnownGood, ...] = ()
     baseline: Baseline = ()
     handled_retry: str | None = None
@@ -161,6 +180,7 @@ class Observation:
     subject: the state's subject that all of it is about; since: the state's wanted_since that the rollout is timed by,
     None where it is not. speculating: whether that speculates.
     revision: revision of the pods that it asks for. rollout: how far they are. pods: names of all that there are.
+    pod_failures: what speaks against those of this revision now.
     closed: when a window closed just now, else 0; verdict: on it, None for a plain service; token_times: of it.
     good: what is served, to be remembered should it pass. fewer: the largest K' that would have passed.
     """
@@ -171,6 +191,7 @@ class Observation:
     revision: str
     rollout: RolloutView
     pods: frozenset[str] = frozenset()
+    pod_failures: tuple[PodFailure, ...] = ()
     closed: float = 0.0
     verdict: Verdict | None = None
     token_times: TokenTimes = field(default_factory=dict)

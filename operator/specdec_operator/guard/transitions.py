@@ -40,11 +40,13 @@ TABLE: Final[Mapping[Phase, tuple[Rule, ...]]] = MappingProxyType(
         Phase.WARMING_UP: (
             Rule(on.other_pods_are_asked_for, do.roll_out),
             Rule(on.guard_is_off, do.enter_serving),
+            Rule(on.pods_keep_failing, do.answer_pod_failures),
             Rule(on.warmup_is_over, do.watch),
         ),
         Phase.WATCHING: (
             Rule(on.other_pods_are_asked_for, do.roll_out),
             Rule(on.guard_is_off, do.enter_serving),
+            Rule(on.pods_keep_failing, do.answer_pod_failures),
             Rule(on.retry_is_due, do.retry),
             Rule(on.last_failing_window, do.answer_failing_windows),
             Rule(on.failing_window, do.window_failed),

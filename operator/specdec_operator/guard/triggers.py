@@ -2,6 +2,7 @@
 
 from specdec_operator.api.guard import GuardMode
 from specdec_operator.guard.effects import counted, is_fresh
+from specdec_operator.guard.pod_failures import MOST_FAILURES, held
 from specdec_operator.guard.policy import Policy
 from specdec_operator.guard.state import Observation, State
 from specdec_operator.guard.user_intent import BY_REQUEST
@@ -60,7 +61,9 @@ def pods_with_speculation_fail(state: State, observation: Observation, now: floa
 
 
 def no_pods_can_be_made(_: State, observation: Observation, now: float) -> bool:
-    """KServe has made no Deployment by the deadline: nothing speaks against speculation."""
+    """KServe has made no Deployment, or the cluster has let no pod in, by the deadline: nothing speaks against
+    speculation.
+    """
     return observation.rollout.progress is Progress.BLOCKED
 
 
@@ -92,6 +95,11 @@ def guard_is_off(state: State, observation: Observation, now: float) -> bool:
 def guard_is_on(_: State, observation: Observation, now: float) -> bool:
     """The pods speculate and the guard's mode is not Off."""
     return observation.speculating and observation.policy.mode is not GuardMode.OFF
+
+
+def pods_keep_failing(state: State, observation: Observation, now: float) -> bool:
+    """Within an hour, the engines of the watched pods have ended, or were not ready for two minutes, three times."""
+    return len(held(state.pod_failures)) >= MOST_FAILURES
 
 
 def warmup_is_over(state: State, observation: Observation, now: float) -> bool:

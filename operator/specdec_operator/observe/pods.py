@@ -19,7 +19,8 @@ class ContainerView:
     """One container of a pod.
 
     waiting: why it waits (CrashLoopBackOff, ErrImagePull, ...), with the kubelet's words. ends: how often it ended.
-    exit_code, ended, message: of its last end. running: whether it runs now.
+    exit_code, ended, message: of its last end. running: whether it runs now. started: whether its startup probe has
+    passed since; ready: whether its readiness probe does now.
     """
 
     name: str
@@ -30,6 +31,8 @@ class ContainerView:
     exit_code: int | None = None
     ended: str | None = None
     message: str = ""
+    started: bool = False
+    ready: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,7 +63,8 @@ class PodView:
 class DeploymentView:
     """One Deployment. observed: whether its controller has seen its newest generation.
 
-    mounted: folders of the engine's container at which a volume is mounted.
+    mounted: folders of the engine's container at which a volume is mounted. refused: why the API server makes no pod of
+    it, in its own words, and since when (epoch seconds); None: it does.
     """
 
     revision: str | None
@@ -70,6 +74,8 @@ class DeploymentView:
     available: int
     total: int
     mounted: frozenset[str] = frozenset()
+    refused: str | None = None
+    refused_since: float = 0.0
 
 
 def pod_view(body: Mapping[str, Any]) -> PodView:
@@ -128,6 +134,8 @@ def container_view(status: Mapping[str, Any]) -> ContainerView:
         exit_code=ended.get("exitCode"),
         ended=ended.get("reason"),
         message=ended.get("message", ""),
+        started=bool(status.get("started")),
+        ready=bool(status.get("ready")),
     )
 
 
@@ -136,6 +144,7 @@ def deployment_view(body: Mapping[str, Any]) -> DeploymentView:
     spec, status = body.get("spec", {}), body.get("status", {})
     template = spec.get("template", {})
     labels = template.get("metadata", {}).get("labels", {})
+    failure = _creation_failure(status)
     return DeploymentView(
         revision=labels.get(REVISION_LABEL),
         observed=status.get("observedGeneration", 0) >= body.get("metadata", {}).get("generation", 1),
@@ -144,7 +153,16 @@ def deployment_view(body: Mapping[str, Any]) -> DeploymentView:
         available=status.get("availableReplicas", 0),
         total=status.get("replicas", 0),
         mounted=frozenset(each["mountPath"] for each in _mounts(template.get("spec", {}))),
+        refused=failure.get("message"),
+        refused_since=epoch(failure.get("lastTransitionTime")) or 0.0,
     )
+
+
+def _creation_failure(status: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The condition that says that pods cannot be made; empty where they can."""
+    failed = (each for each in status.get("conditions") or () if each.get("type") == "ReplicaFailure")
+    found = next((each for each in failed if each.get("status") == "True"), None)
+    return found if found and found.get("reason") == "FailedCreate" else {}
 
 
 def _mounts(pod: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:

@@ -4,7 +4,6 @@ Never from the InferenceService: its Ready stays True while the new pods crash, 
 Deployment's (tests/data/kserve).
 """
 
-import re
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Final
@@ -12,14 +11,9 @@ from typing import Final
 from specdec_engine import exit_codes
 from specdec_operator.observe.artifacts import trouble_of
 from specdec_operator.observe.inference_service import KServeError
+from specdec_operator.observe.obstacle import Obstacle, find_obstacle, pending_words
 from specdec_operator.observe.pods import MOST_WORDS, DeploymentView, PodView, serving_pods, spoken
 
-NO_ROOM_SECONDS: Final = 60.0
-"""How long a scheduler may find no room: pods that end, and nodes that are added, need their time."""
-_ROOM: Final = re.compile(r"Insufficient|Too many pods|didn't have free ports")
-"""The scheduler's words for a node that is full; other words, such as those about taints, no replacing would mend."""
-_DEVICE: Final = re.compile(r"Insufficient (?P<name>[a-z0-9.-]+/[A-Za-z0-9._-]*[A-Za-z0-9])")
-"""A resource with a domain in its name: a device."""
 _CRASHES: Final = 3
 """Ends of one container after which it is taken to crash for good."""
 
@@ -39,7 +33,8 @@ class Progress(StrEnum):
 class RolloutView:
     """A rollout, with its reason and one sentence. serving: pods of any revision that answer.
 
-    starved: whether a new pod finds no room beside the old ones, for so long that waiting is vain.
+    obstacle: what keeps the cluster from making or placing its pods. crowded: whether pods of another revision are
+    there and none of this one is on its way: only if they go can it go on.
     kserve_refuses: whether KServe cannot make the Deployment, and `message` says what to do about it.
     """
 
@@ -47,7 +42,8 @@ class RolloutView:
     reason: str
     message: str
     serving: int
-    starved: bool = False
+    obstacle: Obstacle | None = None
+    crowded: bool = False
     kserve_refuses: bool = False
 
 
@@ -58,10 +54,9 @@ def view_rollout(
     *,
     waited: float,
     deadline: float,
-    now: float,
     kserve_error: KServeError | None = None,
 ) -> RolloutView:
-    """The state of the rollout of `revision`, `waited` seconds after it began, with `deadline` seconds to finish.
+    """The state of the rollout of `revision`. waited: seconds since its last progress; deadline: how many there may be.
 
     kserve_error: what is known to keep KServe from making its Deployment.
     """
@@ -71,34 +66,44 @@ def view_rollout(
         return replace(_view(progress, kserve_error.reason, kserve_error.message, serving), kserve_refuses=True)
     if deployment is None:
         return _without_deployment(waited, deadline, serving)
-    current = tuple(pod for pod in pods if pod.revision == revision and not pod.deleting)
+    current = pods_of(revision, pods)
     if deployment.revision == revision and _complete(deployment):
         message = f"{deployment.available} pods serve revision {revision}"
         return _view(Progress.COMPLETE, "RolloutComplete", message, serving)
     for pod in current:
         if failure := _failure(pod):
             return _view(Progress.FAILED, *failure, serving)
-    reason, trouble = _trouble(current)
-    if waited > deadline:
-        message = f"not ready {waited:.0f} s after the change, {deadline:.0f} s is the deadline{trouble}"
+    return _on_its_way(revision, deployment, pods, waited, deadline)
+
+
+def pods_of(revision: str, pods: tuple[PodView, ...]) -> tuple[PodView, ...]:
+    """The pods of a revision that stay."""
+    return tuple(pod for pod in pods if pod.revision == revision and not pod.deleting)
+
+
+def _on_its_way(
+    revision: str, deployment: DeploymentView, pods: tuple[PodView, ...], waited: float, deadline: float
+) -> RolloutView:
+    """A rollout that is neither done nor failed by itself."""
+    current, serving = pods_of(revision, pods), serving_pods(pods)
+    asked = deployment.observed and deployment.revision == revision  # else it tells of the pods before
+    obstacle = find_obstacle(deployment if asked else None, current)
+    coming = any(not pod.ready and not pod.pending for pod in current)
+    reason, trouble = (obstacle.reason, f"; {obstacle.words}") if obstacle else _trouble(current)
+    if waited <= deadline:
+        ready = sum(pod.ready for pod in current)
+        message = f"{ready} of {deployment.replicas} pods of revision {revision} are ready{trouble}"
+        crowded = not coming and any(pod.revision != revision and not pod.deleting for pod in pods)
+        return replace(_view(Progress.PROGRESSING, reason, message, serving), obstacle=obstacle, crowded=crowded)
+    message = f"no pod became ready for {waited:.0f} s, {deadline:.0f} s is the deadline{trouble}"
+    if obstacle is None or coming:
         return _view(Progress.FAILED, "DeadlineExceeded", message, serving)
-    ready = sum(pod.ready for pod in current)
-    message = f"{ready} of {deployment.replicas} pods of revision {revision} are ready{trouble}"
-    crowded = any(pod.revision != revision and not pod.deleting for pod in pods)
-    starved = crowded and any(_no_room(pod, now) for pod in current)
-    return replace(_view(Progress.PROGRESSING, reason, message, serving), starved=starved)
+    return replace(_view(Progress.BLOCKED, reason, message, serving), obstacle=obstacle)
 
 
 def waiting_rollout(words: str, pods: tuple[PodView, ...]) -> RolloutView:
     """A rollout that has not begun, because others come first: it has no deadline yet."""
     return _view(Progress.PROGRESSING, "WaitingForTurn", words, serving_pods(pods))
-
-
-def _no_room(pod: PodView, now: float) -> bool:
-    """Whether the scheduler has said for a while that no node has room for a pod."""
-    if not pod.pending or pod.pending_since is None or not _ROOM.search(pod.pending):
-        return False
-    return now - pod.pending_since >= NO_ROOM_SECONDS
 
 
 def _without_deployment(waited: float, deadline: float, serving: int) -> RolloutView:
@@ -149,21 +154,12 @@ def _trouble(pods: tuple[PodView, ...]) -> tuple[str, str]:
         if staging := trouble_of(pod):
             return staging[0], f"; {staging[1]}"
         if pod.pending:
-            words = f"{pod.pending[:MOST_WORDS]}{_device(pod.pending)}"
-            return "Unschedulable", f"; pod {pod.name} is not scheduled: {words}"
+            return "Unschedulable", f"; pod {pod.name} is not scheduled: {pending_words(pod.pending)}"
         waiting, words = pod.engine.waiting, pod.engine.waiting_words[:MOST_WORDS]
         if waiting and waiting not in {"ContainerCreating", "PodInitializing"}:
             reason = "ImagePull" if waiting in {"ErrImagePull", "ImagePullBackOff"} else waiting
             return reason, f"; pod {pod.name} waits: {waiting} {words}".rstrip()
     return "RollingOut", ""
-
-
-def _device(pending: str) -> str:
-    """What to do where a node's devices are what is missing: the scheduler's word for none and for none left is one."""
-    if not (found := _DEVICE.search(pending)):
-        return ""
-    offer = f"no node has {found['name']} to spare: its device plugin must offer it (`kubectl describe nodes`)"
-    return f"; {offer}, or else spec.engine.accelerator is not what this cluster has"
 
 
 def _view(progress: Progress, reason: str, message: str, serving: int) -> RolloutView:

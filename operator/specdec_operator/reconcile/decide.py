@@ -2,10 +2,10 @@
 
 from dataclasses import dataclass, replace
 
-from specdec_operator.api.spec import Strategy
 from specdec_operator.errors import Invalid
 from specdec_operator.guard.counterfactual import Advice, Fewer, advise, fewer_tokens, most_that_pass
 from specdec_operator.guard.judge import Judged
+from specdec_operator.guard.pod_failures import failures_of
 from specdec_operator.guard.policy import Policy, Thresholds, policy_of
 from specdec_operator.guard.state import Observation, Phase, Reduction, State
 from specdec_operator.guard.transitions import advance
@@ -86,13 +86,14 @@ def _follow(
 
 def _decide(sis: Sis, refusal: SpecRefusal | None, observed: Observed, memory: Memory, now: float) -> Decision:
     memory = restore(memory, sis, now)
-    before, policy = memory.state, policy_of(sis.spec.guard, held=sis.held, auto=_is_auto(sis))
+    before, policy = memory.state, policy_of(sis.spec.guard, held=sis.held, patience=sis.spec.rollout.patience)
     intent = intent_of(sis, policy)
     desired = desire(sis, follow_user(before or initial_state(intent, now), intent, now), observed, memory, now)
     thresholds = thresholds_of(sis.spec.guard, desired.plan.speculation, desired.plan.tokens, desired.state.baseline)
     better = what_if(sis, desired, memory.closed, thresholds)
     names = frozenset(pod.name for pod in observed.objects.pods if not pod.deleting)
-    after = advance(desired.state, observation_of(desired, policy, memory.closed, better, names), now)
+    observation = observation_of(desired, policy, memory.closed, better, names, now)
+    after = advance(desired.state, observation, now)
     if (after.subject, after.replacing) != (desired.state.subject, desired.state.replacing):
         desired = desire(sis, after, observed, memory, now)
     else:
@@ -150,10 +151,6 @@ def _sampling_plan(decision: Decision, now: float) -> SamplingPlan | None:
     )
 
 
-def _is_auto(sis: Sis) -> bool:
-    return sis.spec.rollout.strategy is Strategy.AUTO
-
-
 def intent_of(sis: Sis, policy: Policy) -> UserIntent:
     """What the user asks for. Nothing is measured first for a service that is not to speculate."""
     speculating = sis.spec.speculation is not None
@@ -190,7 +187,7 @@ def _fewer(sis: Sis, desired: Desired, rows: tuple[Fewer, ...]) -> int | None:
 
 
 def observation_of(
-    desired: Desired, policy: Policy, closed: Judged | None, better: WhatIf, pods: frozenset[str]
+    desired: Desired, policy: Policy, closed: Judged | None, better: WhatIf, pods: frozenset[str], now: float
 ) -> Observation:
     """What the state machine has to know. closed: a window that closed just now. pods: names of all that stay."""
     speculation = desired.plan.speculation
@@ -204,6 +201,7 @@ def observation_of(
         revision=desired.rendered.revision,
         rollout=desired.rollout,
         pods=pods,
+        pod_failures=failures_of(desired.pods, now),
         closed=at,
         verdict=closed.verdict if closed and speculation else None,
         token_times=closed.evidence.token_times if closed else {},

@@ -14,12 +14,12 @@ from specdec_operator.downloads.job_status import (
     staged_at,
 )
 from specdec_operator.errors import Invalid
-from specdec_operator.guard.effects import want
+from specdec_operator.guard.effects import note_progress, want
 from specdec_operator.guard.state import Phase, State
 from specdec_operator.names import CLAIM_ANNOTATION, FAILED_ANNOTATION
 from specdec_operator.observe.artifacts import ArtifactsStatus, artifacts_status
-from specdec_operator.observe.pods import DeploymentView, PodView
-from specdec_operator.observe.rollout import RolloutView, view_rollout, waiting_rollout
+from specdec_operator.observe.pods import DeploymentView, PodView, serving_pods
+from specdec_operator.observe.rollout import RolloutView, pods_of, view_rollout, waiting_rollout
 from specdec_operator.reconcile.memory import DownloadMemory, Memory
 from specdec_operator.reconcile.observed import Observed
 from specdec_operator.reconcile.sis import Sis
@@ -66,14 +66,14 @@ def desire(sis: Sis, state: State, observed: Observed, memory: Memory, now: floa
     ran_well = state.rollback is not None and state.rollback.good is not None
     if rendered.revision != state.revision and not ran_well:
         refuse(planned)  # what runs already, or ran well, has shown what it is, whatever a newer rule says
-    state = want(state, rendered.revision, now)
+    pods = pods_of(rendered.revision, observed.objects.pods)
+    state = note_progress(want(state, rendered.revision, now), serving_pods(pods), now)
     request = _request(sis, state, observed, memory, rendered.revision)
     waits = observed.ticket.answer(request)
     if memory.waits and not waits and request is not Request.NONE:
         state = replace(state, wanted_since=now)  # its deadline counts from the end of the wait
     objects = observed.objects
     downloads = tuple(_download(sis, each, observed, memory.downloads, now) for each in planned.layout.downloads)
-    pods = tuple(pod for pod in objects.pods if pod.revision == rendered.revision and not pod.deleting)
     deployment = objects.deployment
     deployment = deployment if deployment and deployment.revision == rendered.revision else None
     staged = staged_at(downloads)
@@ -115,7 +115,6 @@ def _rollout(sis: Sis, state: State, observed: Observed, memory: Memory, staged:
         objects.pods,
         waited=now - max(state.wanted_since, staged),
         deadline=sis.spec.rollout.deadline,
-        now=now,
         kserve_error=memory.kserve_error or (objects.child.kserve_error if objects.child else None),
     )
 

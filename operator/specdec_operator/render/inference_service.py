@@ -72,6 +72,7 @@ PROVE: Final = ("python3", "-m", "specdec_runtime", "prove", f"--port={ENGINE_PO
 _BESIDE_PODS: Final = frozenset({"minReplicas", "maxReplicas", "deploymentStrategy"})
 """Parts of the predictor that no pod template shows: changing them restarts no pod."""
 _SHARED_MEMORY: Final = "/dev/shm"  # noqa: S108 - where every process looks for it
+_START_TIMEOUT: Final = 1800.0
 _PROBE_PERIOD: Final = 3
 _PROBE_TIMEOUT: Final = 30
 
@@ -89,7 +90,7 @@ def render(plan: Plan, owner: Owner, replacing: str | None = None) -> Rendered:
     predictor = _predictor(plan)
     reaches_pods = {key: value for key, value in predictor.items() if key not in _BESIDE_PODS}
     revision = hashlib.sha256(json.dumps(reaches_pods, sort_keys=True).encode()).hexdigest()[:10]
-    if replacing == revision and plan.spec.rollout.strategy is Strategy.AUTO:
+    if replacing == revision:
         predictor["deploymentStrategy"] = _replace(plan.spec.replicas)
     labels = {**predictor.get("labels", {}), names.OWNER_LABEL: owner.name, names.REVISION_LABEL: revision}
     manifest = {
@@ -112,7 +113,7 @@ def render(plan: Plan, owner: Owner, replacing: str | None = None) -> Rendered:
 
 def _predictor(plan: Plan) -> Manifest:
     spec = plan.spec
-    surge = {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 1, "maxUnavailable": 0}}
+    surge = {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": spec.rollout.max_surge, "maxUnavailable": 0}}
     return {
         "minReplicas": spec.replicas,
         "maxReplicas": spec.replicas,
@@ -142,7 +143,7 @@ def _model(plan: Plan) -> Manifest:
             "exec": {"command": list(PROVE)},
             "periodSeconds": _PROBE_PERIOD,
             "timeoutSeconds": _PROBE_TIMEOUT,
-            "failureThreshold": max(1, round(plan.spec.rollout.deadline / _PROBE_PERIOD)),
+            "failureThreshold": max(1, round((engine.start_timeout or _START_TIMEOUT) / _PROBE_PERIOD)),
         },
         "readinessProbe": {
             "httpGet": {"path": "/health", "port": ENGINE_PORT},

@@ -113,7 +113,7 @@ class Played:
     def play(self, rounds: Iterable[Round]) -> None:
         """Plays the rounds, up to the first decision that would have made it another service."""
         schedule = Schedule(interval=self.guard.interval, window=self.guard.window)
-        policy = replace(policy_of(self.guard, held=False, auto=False), mode=GuardMode.ENFORCE)
+        policy = replace(policy_of(self.guard, held=False), mode=GuardMode.ENFORCE)
         sampler = None
         for each in rounds:
             self.state = advance(self.state, self._observation(policy, each, None, None), each.at)

@@ -55,7 +55,7 @@ ABOUT_SPECULATION: Final = frozenset(
     {ConditionType.ROLLED_BACK, ConditionType.SPECULATION_ACTIVE, ConditionType.GUARD_PASSING}
 )
 """Conditions that begin anew with another speculation; the others are about the service."""
-NO_ROOM: Final = "no node has room for a new pod beside the old ones: these go first"
+NO_ROOM: Final = "there is no room for a new pod beside the old ones: these go first"
 _MOVING: Final = frozenset({Phase.ROLLING_OUT, Phase.RESPONDING, Phase.MEASURING_BASELINE})
 
 

@@ -25,7 +25,8 @@ def events_of(
 ) -> tuple[Event, ...]:
     """What a reconcile has to say: its transition, what is newly in the way, a spec that cannot run."""
     transition = _of_transition(before, after, found)
-    events = (*([transition] if transition else ()), *_news(found, written))
+    failures = _of_pods(before, after)
+    events = (*failures, *([transition] if transition else ()), *_news(found, written))
     if trouble is None or written.get("message") == trouble.error.message:
         return events
     return (*events, refusal_event(trouble))
@@ -50,10 +51,19 @@ def _news(found: Findings, written: Mapping[str, Any]) -> Iterator[Event]:
     if arrival.status == "False" and arrival.reason not in (staged, *AT_WORK):
         yield _warning(f"Artifacts{arrival.reason}", arrival.message)
     about_rollout = (ConditionType.READY, ConditionType.RECONCILING, ConditionType.STALLED)
-    if rollout.kserve_refuses and all(told.get(each, {}).get("reason") != rollout.reason for each in about_rollout):
+    in_the_way = rollout.kserve_refuses or rollout.obstacle is not None
+    if in_the_way and all(told.get(each, {}).get("reason") != rollout.reason for each in about_rollout):
         yield _warning(rollout.reason, rollout.message)
     if found.contested and ConditionType.CONTESTED not in told:
         yield _warning(ConditionType.CONTESTED.value, found.contested)
+
+
+def _of_pods(before: State | None, after: State) -> Iterator[Event]:
+    """Each failure of a pod when it is new, also where nothing follows from it yet."""
+    told = {(each.pod, each.at) for each in before.pod_failures} if before else set()
+    for each in after.pod_failures:
+        if (each.pod, each.at) not in told:
+            yield _warning("PodFailed", f"{each.reason}: pod {each.pod}: {each.message}")
 
 
 def _of_transition(before: State | None, after: State, found: Findings) -> Event | None:
@@ -63,7 +73,9 @@ def _of_transition(before: State | None, after: State, found: Findings) -> Event
         message = f"{dry_run.action}, were the guard free to act: {dry_run.reason}: {dry_run.message}"
         return _warning(f"Would{dry_run.action}", message)
     if before is not None and after.restarts > before.restarts:
-        words = found.judged.verdict.message if found.judged else ""
+        failed = after.pod_failures != before.pod_failures
+        judged = found.judged.verdict.message if found.judged else ""
+        words = after.pod_failures[-1].message if failed else judged
         return _warning("RestartingPod", f"{', '.join(after.restarting)}: {words}")
     if before is not None and after.replacing != before.replacing and after.replacing is not None:
         return _warning(ConditionType.REPLACING.value, NO_ROOM)

@@ -4,6 +4,7 @@ from dataclasses import dataclass, field, fields
 from typing import Any, Final
 
 from specdec_operator.guard.judge import Judged
+from specdec_operator.guard.pod_failures import PodFault, held
 from specdec_operator.guard.policy import Thresholds
 from specdec_operator.guard.remediation import ROLLOUT_FAILED
 from specdec_operator.guard.state import Phase
@@ -13,7 +14,9 @@ from specdec_operator.report.conditions import Findings
 
 MOST_POSITIONS: Final = 16
 """Draft positions that are shown; the status and the engine have the others."""
-ROLLBACK_REASONS: Final = frozenset({*(each.value for each in Reason), ROLLOUT_FAILED, BY_REQUEST})
+ROLLBACK_REASONS: Final = frozenset(
+    {*(each.value for each in Reason), *(each.value for each in PodFault), ROLLOUT_FAILED, BY_REQUEST}
+)
 OTHER: Final = "Other"
 """Reason of a rollback that this version has no word for: a newer one wrote it."""
 
@@ -49,6 +52,7 @@ class StateMetrics:
     would_act: bool = _number("1 while the guard would have acted, were it free to: Observe, or held.")
     failing_windows: int = _number("Failing windows in a row.")
     speculating: bool = _number("1 while the pods are asked to speculate.")
+    pod_failures: int = _number("Failures of the watched pods within an hour; three are held against speculation.")
     rollbacks: int = _number("Rollbacks so far, as kept in the status.")
     pods_without_metrics: int = _number("Pods that did not answer with metrics at the last look.")
     tokens_asked: int | None = _number("K that is asked for; absent where the draft decides it, 0 for none.")
@@ -98,6 +102,7 @@ def _standing(found: Findings, *, silent: int) -> StateMetrics:
         would_act=state.dry_run is not None,
         failing_windows=state.failures,
         speculating=found.plan.speculation is not None,
+        pod_failures=len(held(state.pod_failures)),
         rollbacks=state.rollbacks,
         rolled_back=(why, rollback.to.value) if rollback else None,
         pods_without_metrics=silent,

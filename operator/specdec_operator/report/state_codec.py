@@ -10,13 +10,13 @@ from pydantic import BaseModel, ValidationError
 
 from specdec_operator.api import guard_status as api
 from specdec_operator.guard.baseline import Plain
-from specdec_operator.guard.state import DryRunAction, KnownGood, Phase, Reduction, Rollback, State
+from specdec_operator.guard.state import DryRunAction, KnownGood, Phase, PodFailure, Reduction, Rollback, State
 from specdec_operator.guard.statistics import RatioSums, TokenTime
 
-_Kept = TypeVar("_Kept", Reduction, DryRunAction, KnownGood)
+_Kept = TypeVar("_Kept", Reduction, DryRunAction, KnownGood, PodFailure)
 _ALIKE: Final = (
-    *("revision", "wanted", "replacing", "failures", "measuring", "attempted", "rollbacks", "retries", "restarts"),
-    *("handled_retry", "handled_rollback"),
+    *("revision", "wanted", "up", "replacing", "failures", "measuring", "attempted", "rollbacks", "retries"),
+    *("restarts", "handled_retry", "handled_rollback"),
 )
 """Fields of the state that are kept under their own names as they are."""
 
@@ -51,6 +51,7 @@ def _not_after(state: State, now: float) -> State:
         judged=min(state.judged, now),
         rollback=kept and replace(kept, at=min(kept.at, now)),
         reduced=reduced and replace(reduced, at=min(reduced.at, now)),
+        pod_failures=tuple(replace(each, at=min(each.at, now)) for each in state.pod_failures),
     )
 
 
@@ -67,6 +68,7 @@ def _state(kept: api.GuardStatus) -> State:
         reduced=_read(Reduction, kept.reduced) if kept.reduced else None,
         dry_run=_read(DryRunAction, kept.would) if kept.would else None,
         restarting=tuple(kept.restarting or ()),
+        pod_failures=tuple(_read(PodFailure, each) for each in kept.pod_failures or ()),
         last_good=tuple(_read(KnownGood, each) for each in kept.last_good or ()),
         baseline=tuple(Plain(load=each.load, token_time=_token_time(each)) for each in kept.baseline or ()),
         **{name: getattr(kept, name) for name in _ALIKE},
@@ -77,7 +79,8 @@ def without_progress(state: State) -> State:
     """The state without what grows by itself: a difference here is worth a write at once."""
     failures = 0 if state.dry_run else state.failures  # what would be done is told: they count round and round
     plain = tuple(Plain(load=each.load, token_time=TokenTime()) for each in state.baseline)
-    return replace(state, judged=0.0, failures=failures, baseline=plain)
+    since = 0.0 if state.up else state.wanted_since  # a rollout of a thousand pods is no thousand writes
+    return replace(state, judged=0.0, failures=failures, baseline=plain, up=0, wanted_since=since)
 
 
 def encode_state(state: State) -> dict[str, Any]:
@@ -94,6 +97,7 @@ def encode_state(state: State) -> dict[str, Any]:
         "reduced": _written(state.reduced),
         "would": _written(state.dry_run),
         "restarting": list(state.restarting) or None,
+        "pod_failures": [_written(each) for each in state.pod_failures] or None,
         "last_good": [_written(each) for each in state.last_good] or None,
         "baseline": [_written_plain(each) for each in state.baseline] or None,
         **{name: getattr(state, name) for name in _ALIKE},
@@ -110,7 +114,7 @@ def _read(kind: type[_Kept], kept: BaseModel) -> _Kept:
     return kind(**(fields | {"at": from_time(fields["at"])}))
 
 
-def _written(value: Reduction | DryRunAction | KnownGood | None) -> dict[str, Any] | None:
+def _written(value: Reduction | DryRunAction | KnownGood | PodFailure | None) -> dict[str, Any] | None:
     return None if value is None else asdict(value) | {"at": to_time(value.at)}
 
 

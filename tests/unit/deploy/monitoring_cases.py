@@ -118,6 +118,16 @@ ABOUT_SERVICES = (
         },
     ),
     Twice(
+        alert="SpecdecPodsFail",
+        minutes=1,
+        tight=False,
+        fires={f"specdec_pod_failures{{{ON}}}": "1x5"},
+        summary="team-a/llama: engines end, or do not answer",
+        description="Pods of team-a/llama have failed 1 times within an hour since their rollout; "
+        "at three the guard acts.",
+        others={"none does": {f"specdec_pod_failures{{{ON}}}": "0x5"}},
+    ),
+    Twice(
         alert="SpecdecStalled",
         minutes=10,
         fires={f"specdec_stalled{{{ON}}}": "1x5 stale", f"specdec_stalled{{{OTHER_POD}}}": "_x5 1x10"},

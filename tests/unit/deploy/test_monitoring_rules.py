@@ -13,7 +13,7 @@ from tests.unit.deploy.monitoring_cases import Case
 from tests.unit.deploy.monitoring_operator_cases import CASES
 
 SEVERITY = {name: rule["labels"]["severity"] for name, rule in ALERTS.items()}
-AT_ONCE = {"SpecdecRolledBack"}
+AT_ONCE = {"SpecdecRolledBack", "SpecdecPodsFail"}
 """Alerts without `for`."""
 OF_MODEL = 'namespace="team-a",model_name="llama"'
 ENGINE = f'{OF_MODEL},pod="p",engine="0"'

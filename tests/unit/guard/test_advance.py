@@ -1,5 +1,6 @@
 """The transition table as film strips: each rule of each phase, and what leaves a phase alone."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -18,6 +19,7 @@ from tests.unit.builders import (
     STALLED,
     WARM,
     WATCH,
+    make_failure,
     make_good,
     make_plain,
     make_reduction,
@@ -29,15 +31,18 @@ from tests.unit.builders import (
 from tests.unit.guard.films import Frame, Frames, facts_at, fired, strip
 
 from specdec_operator.api.guard import GuardMode
-from specdec_operator.guard.effects import want
+from specdec_operator.guard.effects import note_progress, want
+from specdec_operator.guard.pod_failures import held
 from specdec_operator.guard.state import Phase, State
 from specdec_operator.guard.transitions import TABLE, advance
+from specdec_operator.observe.obstacle import Obstacle
 
 OFF: Frame = {"mode": GuardMode.OFF}
 OBSERVE: Frame = {"mode": GuardMode.OBSERVE}
 HELD: Frame = {"held": True}
 PLAIN: Frame = {"speculating": False}
 OTHER: Frame = {"revision": "r2"}
+KILLED: Frame = {"pod_failures": tuple(make_failure(each) for each in "abc"), "pods": frozenset("abc")}
 COMING: Frame = OTHER | {"rollout": PROGRESSING}
 BROKEN: Frame = OTHER | {"rollout": FAILED}
 NO_PODS: Frame = OTHER | {"rollout": BLOCKED}
@@ -115,6 +120,8 @@ FILMS: dict[str, tuple[State, Frames, list[Phase]]] = {
     ),
     "windows fail": (make_state(), ((1, FAILS), (2, FAILS), (3, FAILS)), [WATCH, WATCH, RESPOND]),
     "one window is enough where the user says so": (make_state(), ((1, FAILS | {"failure_limit": 1}),), [RESPOND]),
+    "pods fail while they warm up": (make_state(WARM), ((1, KILLED),), [RESPOND]),
+    "pods fail under watch": (make_state(), ((1, KILLED),), [RESPOND]),
     "a window passes": (make_state(failures=2), ((1, {"verdict": PASSED, "good": make_good()}),), [WATCH]),
     "a window proves nothing": (make_state(failures=2), ((1, {"verdict": IDLE}),), [WATCH]),
     "fewer tokens are tried no more": (
@@ -234,13 +241,100 @@ def test_a_finished_rollout_is_remembered_by_its_revision() -> None:
         assert strip(make_state(phase, rollback=rollback), (1, OTHER))[0].revision == "r2"
 
 
+def crowded(**changes: Any) -> Frame:
+    """Pods of r2 are wanted, and find no room beside the old ones since second 40."""
+    obstacle = Obstacle(reason="QuotaExceeded", words="exceeded quota", since=40.0, frees=changes.pop("frees", True))
+    told = {"obstacle": obstacle, "crowded": True, "serving": changes.pop("serving", 1)}
+    return OTHER | {"rollout": view(PROGRESSING.progress, "QuotaExceeded", **told)} | changes
+
+
 def test_room_that_there_is_not_is_noted_once_and_gives_the_rollout_its_time_again() -> None:
-    """The old pods go first from now on; where the user chose Surge, nothing is given up."""
-    starved: Frame = OTHER | {"rollout": view(PROGRESSING.progress, "Unschedulable", starved=True)}
+    """The old pods go first from now on."""
     state = make_state(OUT, wanted="r2", wanted_since=1.0)
-    (kept,) = strip(state, (50, starved))
-    assert kept == state
-    frames = [(at, starved | {"auto": True}) for at in (50, 60)]
-    first, second = strip(state, *frames)
+    first, second = strip(state, *((at, crowded(patience=10.0)) for at in (50, 60)))
     assert (first.replacing, first.wanted_since, first.phase) == ("r2", 50, OUT)
     assert second == first
+
+
+@pytest.mark.parametrize(
+    ("phase", "at", "frame", "gives_way"),
+    [
+        (OUT, 9999, crowded(), False),
+        (OUT, 49, crowded(patience=10.0), False),
+        (OUT, 50, crowded(patience=10.0), True),
+        (RESPOND, 44, crowded(speculating=False), False),
+        (RESPOND, 45, crowded(speculating=False), True),
+        (RESPOND, 45, crowded(speculating=False, frees=False), False),
+        (RESPOND, 45, crowded(speculating=False, frees=False, serving=2), True),
+    ],
+    ids=[
+        "a change waits for ever",
+        "a change that may replace waits its time",
+        "and then replaces",
+        "a rollback waits for what passes by itself",
+        "and no longer",
+        "the last pod is not given up for one that is refused for what it is",
+        "one of two is: that shows whether it helps",
+    ],
+)
+def test_old_pods_give_way_to_new_ones(phase: Phase, at: float, frame: Frame, gives_way: bool) -> None:
+    """For a change where the user says so; for a rollback at once, unless it would only end the service."""
+    rollback = OF_PLAIN if phase is RESPOND else None
+    (after,) = strip(make_state(phase, wanted="r2", wanted_since=1.0, rollback=rollback), (at, frame))
+    assert (after.replacing == "r2") is gives_way
+
+
+def test_a_deadline_counts_from_the_last_pod_that_came_up() -> None:
+    """Twenty pods take twenty times as long as one; a pod that comes and goes is no progress."""
+    state = note_progress(make_state(OUT, wanted="r2", wanted_since=1.0), 2, 50)
+    assert (state.up, state.wanted_since) == (2, 50)
+    assert note_progress(state, 1, 60) == state
+    assert note_progress(state, 2, 70) == state
+    assert note_progress(state, 3, 80).wanted_since == 80
+    assert want(state, "r3", 90).up == 0
+
+
+def failing(*pods: str, ends: int = 1, at: float = 1.0, **changes: Any) -> Frame:
+    """Pods whose engines have ended so often."""
+    seen = tuple(make_failure(each, ends, at) for each in pods)
+    return {"pod_failures": seen, "pods": frozenset(pods)} | changes
+
+
+def test_a_service_whose_engine_is_killed_again_and_again_goes_back_to_plain() -> None:
+    """After three kills, in whatever windows; the numbers are told."""
+    frames = [(at, failing("a", ends=ends, at=at)) for ends, at in enumerate((10, 300, 900), start=1)]
+    first, second, third = strip(make_state(WATCH, judged=5000.0), *frames)
+    assert [each.phase for each in (first, second, third)] == [WATCH, WATCH, RESPOND]
+    assert third.rollback is not None
+    assert third.rollback.reason == "OutOfMemory"
+    assert third.rollback.message.startswith("3 failures of 1 pods within an hour, the last of pod a: ")
+
+
+def test_a_pod_that_fails_alone_is_restarted_twice_before_speculation_is_taken_out() -> None:
+    """Its node, or its memory, may be broken; a third one that fails as well is no accident."""
+    state = make_state(WATCH)
+    for number, pod in enumerate("abc"):
+        frames = [
+            (at, failing(pod, ends=ends, at=at, pods=frozenset({pod, "good"})))
+            for ends, at in enumerate((10 + 100 * number, 20 + 100 * number, 30 + 100 * number), start=1)
+        ]
+        state = strip(replace(state, phase=WATCH), *frames)[-1]
+        assert state.restarts == min(number + 1, 2)
+        assert (state.phase, state.restarting) == ((WARM, (pod,)) if number < 2 else (RESPOND, ()))
+
+
+def test_failures_that_were_answered_do_not_count_again() -> None:
+    """A guard that only observes says once what it would do, and goes on to judge windows."""
+    frames = [(at, failing("a", ends=ends, at=at, mode=GuardMode.OBSERVE)) for ends, at in enumerate((1, 2, 3), 1)]
+    told = strip(make_state(WATCH), *frames)[-1]
+    assert told.dry_run is not None
+    assert (told.phase, told.dry_run.action, told.dry_run.reason) == (WATCH, "RollBack", "OutOfMemory")
+    after = strip(told, (4, failing("a", ends=4, at=4, mode=GuardMode.OBSERVE)))[-1]
+    assert after.dry_run == told.dry_run
+    assert len(held(after.pod_failures)) == 1
+
+
+def test_new_pods_begin_without_failures() -> None:
+    """What the pods before did is no word against them."""
+    state = make_state(OUT, pod_failures=(make_failure("old", 2),))
+    assert strip(state, (9, {}))[0].pod_failures == ()

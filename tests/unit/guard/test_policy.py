@@ -8,9 +8,9 @@ from specdec_operator.api.guard import Guard, GuardMode
 from specdec_operator.guard.policy import Policy, policy_of, thresholds
 
 
-def policy(held: bool = False, auto: bool = True, **guard: Any) -> Policy:
+def policy(held: bool = False, **guard: Any) -> Policy:
     """The policy of a guard."""
-    return policy_of(Guard.model_validate(guard), held=held, auto=auto)
+    return policy_of(Guard.model_validate(guard), held=held)
 
 
 def test_a_guard_of_which_nothing_is_said_enforces_and_rolls_back() -> None:
@@ -26,7 +26,8 @@ def test_a_guard_of_which_nothing_is_said_enforces_and_rolls_back() -> None:
         retry_after=None,
         retry_limit=0,
         held=False,
-        auto=True,
+        patience=None,
+        rollback_patience=5.0,
     )
 
 

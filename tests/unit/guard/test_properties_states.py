@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.unit.builders import BLOCKED, facts, make_state, view
+from tests.unit.builders import BLOCKED, NO_ROOM, facts, make_state, view
 
 from specdec_operator.api.guard import GuardMode
 from specdec_operator.api.status import GuardStatus
@@ -51,7 +51,7 @@ TURN = st.fixed_dictionaries(
         "verdict": VERDICTS,
         "token_times": SOME_PACES,
         "progress": st.sampled_from((*[Progress.COMPLETE] * 12, *Progress)),
-        "starved": st.booleans(),
+        "full": st.booleans(),
         "other": st.sampled_from((*[False] * 15, True)),
         "pods": st.sampled_from((frozenset("ab"), frozenset("bc"), frozenset("c"), frozenset())),
         "good": st.sampled_from((None, "g1", "g2")),
@@ -70,7 +70,7 @@ POLICIES = st.builds(
     to_last_good=st.booleans(),
     retry_after=st.sampled_from((None, 0.0, 1.0, 60.0)),
     retry_limit=st.integers(0, 3),
-    auto=st.booleans(),
+    patience=st.sampled_from((None, 0.0, 60.0)),
 )
 OTHERS = tuple(KnownGood(block="{}", digest=name, of=f"s-{name}", tokens=4, rate=0.5, at=0.0) for name in ("g1", "g2"))
 LAST_GOOD = st.sampled_from(((), OTHERS[:1], OTHERS))
@@ -97,7 +97,7 @@ def told(turn: dict[str, Any], state: State, policy: Policy, now: float) -> Obse
         policy=policy,
         speculating=speculating,
         revision=state.wanted or "",
-        rollout=view(turn["progress"], "Drawn", message="as drawn", starved=turn["starved"]),
+        rollout=view(turn["progress"], "Drawn", message="as drawn", **(NO_ROOM if turn["full"] else {})),
         pods=turn["pods"],
         closed=now if closes else 0.0,
         verdict=replace(turn["verdict"], at=now) if closes and speculating else None,

@@ -7,7 +7,7 @@ from tests.unit.bodies import crashed, ended, make_deployment, make_pod, running
 from tests.unit.builders import Body
 
 from specdec_operator.observe.pods import deployment_view, pod_view
-from specdec_operator.observe.rollout import NO_ROOM_SECONDS, Progress, RolloutView, refusal_words, view_rollout
+from specdec_operator.observe.rollout import Progress, RolloutView, refusal_words, view_rollout
 from specdec_operator.report.state_codec import from_time
 
 PROGRESSING, COMPLETE, FAILED, BLOCKED = Progress.PROGRESSING, Progress.COMPLETE, Progress.FAILED, Progress.BLOCKED
@@ -17,7 +17,7 @@ REFUSAL = json.dumps({"reason": "DraftMissing", "field": "draft", "message": "/m
 OLD = make_pod("old", revision="r1")
 
 
-def seen(deployment: Body | None, *pods: Body, waited: float = 10, deadline: float = 60, now: float = 0) -> RolloutView:
+def seen(deployment: Body | None, *pods: Body, waited: float = 10, deadline: float = 60) -> RolloutView:
     """The rollout of r2."""
     return view_rollout(
         "r2",
@@ -25,7 +25,6 @@ def seen(deployment: Body | None, *pods: Body, waited: float = 10, deadline: flo
         tuple(pod_view(pod) for pod in pods),
         waited=waited,
         deadline=deadline,
-        now=now,
     )
 
 
@@ -139,7 +138,7 @@ def test_a_pod_that_waits_may_wait_until_the_deadline() -> None:
     late = seen(MOVING, pod, waited=61, deadline=60)
     assert (late.progress, late.reason) == (FAILED, "DeadlineExceeded")
     assert late.message == (
-        "not ready 61 s after the change, 60 s is the deadline; pod new waits: ImagePullBackOff back-off"
+        "no pod became ready for 61 s, 60 s is the deadline; pod new waits: ImagePullBackOff back-off"
     )
 
 
@@ -175,55 +174,88 @@ def test_a_refusal_is_read_whatever_was_left(text: str, words: str) -> None:
 
 FULL = "0/3 nodes are available: 1 node(s) had untolerated taint, 2 Insufficient nvidia.com/gpu."
 SINCE, AT = "2026-11-20T10:00:00Z", from_time("2026-11-20T10:00:00Z")
+GATED = "Scheduling is blocked due to non-empty scheduling gates"
+QUOTA = 'pods "new" is forbidden: exceeded quota: gpus, requested: pods=1, used: pods=1, limited: pods=1'
+POLICY = 'pods "new" is forbidden: violates PodSecurity "restricted:latest": runAsNonRoot != true'
+WEBHOOK = 'admission webhook "images.example.com" denied the request: not from our registry'
 
 
 @pytest.mark.parametrize(
-    ("pods", "seconds", "starved"),
+    ("deployment", "pod", "reason", "frees"),
     [
-        ([OLD, new(unscheduled=FULL, since=SINCE)], NO_ROOM_SECONDS, True),
-        ([OLD, new(unscheduled=FULL, since=SINCE)], NO_ROOM_SECONDS - 0.1, False),
-        ([OLD, new(unscheduled="0/1 nodes are available: 1 Too many pods.", since=SINCE)], 61, True),
+        (MOVING, new(unscheduled=FULL, since=SINCE), "Unschedulable", True),
+        (MOVING, new(unscheduled="0/1 nodes are available: 1 Too many pods.", since=SINCE), "Unschedulable", True),
         (
-            [OLD, new(unscheduled="1 node(s) didn't have free ports for the requested pod ports.", since=SINCE)],
-            61,
+            MOVING,
+            new(unscheduled="1 node(s) didn't have free ports for the requested pod ports.", since=SINCE),
+            "Unschedulable",
             True,
         ),
-        ([OLD, new(unscheduled="0/1 nodes are available: 1 node(s) had untolerated taint.", since=SINCE)], 61, False),
-        ([OLD, new(unscheduled='persistentvolumeclaim "x" not found', since=SINCE)], 61, False),
-        ([new(unscheduled=FULL, since=SINCE)], 61, False),
-        ([make_pod("old", deleting=True), new(unscheduled=FULL, since=SINCE)], 61, False),
-        ([OLD, new(unscheduled=FULL)], 61, False),
-        ([OLD, new(since=SINCE)], 61, False),
-        ([OLD, new(unscheduled=FULL, since=SINCE, deleting=True)], 61, False),
+        (MOVING, new(unscheduled=GATED, since=SINCE), "SchedulingGated", True),
+        (make_deployment("r2", updated=0, refused=QUOTA), None, "QuotaExceeded", True),
+        (make_deployment("r2", updated=0, refused=POLICY), None, "PodRefused", False),
+        (make_deployment("r2", updated=0, refused=WEBHOOK), None, "PodRefused", False),
+    ],
+)
+def test_what_lets_no_new_pod_in_is_told_in_the_clusters_own_words(
+    deployment: Body, pod: Body | None, reason: str, frees: bool
+) -> None:
+    """And whether an old pod that goes may help: one that is refused for what it is, is refused all the same then."""
+    view = seen(deployment, OLD, *([pod] if pod else []))
+    assert view.obstacle is not None
+    assert (view.obstacle.reason, view.obstacle.since, view.obstacle.frees) == (reason, AT, frees)
+    assert (view.reason, view.progress, view.crowded) == (reason, PROGRESSING, True)
+    assert view.obstacle.words in view.message
+    late = seen(deployment, OLD, *([pod] if pod else []), waited=61)
+    assert (late.progress, late.reason) == (BLOCKED, reason), "it says nothing about what the pods are to run"
+
+
+@pytest.mark.parametrize(
+    ("deployment", "pods"),
+    [
+        (MOVING, [OLD, new(unscheduled="0/1 nodes are available: 1 node(s) had untolerated taint.", since=SINCE)]),
+        (MOVING, [OLD, new(unscheduled='persistentvolumeclaim "x" not found', since=SINCE)]),
+        (MOVING, [OLD, new(unscheduled=FULL)]),
+        (MOVING, [OLD, new(since=SINCE)]),
+        (MOVING, [OLD, new(unscheduled=FULL, since=SINCE, deleting=True)]),
+        (make_deployment("r1", refused=QUOTA), [OLD]),
+        (make_deployment("r2", seen=False, refused=QUOTA), [OLD]),
     ],
     ids=[
-        "no room for a minute",
-        "for less",
-        "too many pods",
-        "no free port",
         "a taint, which no replacing would mend",
         "a claim, neither",
-        "no old pod is in the way",
-        "the old pod is leaving",
         "nobody says since when",
         "it is scheduled",
         "it is leaving itself",
+        "the pods before were refused",
+        "the Deployment was just changed",
     ],
 )
-def test_a_new_pod_that_finds_no_room_beside_the_old_ones_is_starved(
-    pods: list[Body], seconds: float, starved: bool
-) -> None:
-    """In the scheduler's own words, and for so long that nothing is about to end."""
-    view = seen(MOVING, *pods, now=AT + seconds)
-    assert (view.starved, view.progress) == (starved, PROGRESSING)
+def test_what_may_lie_in_the_pod_or_in_the_past_is_no_obstacle(deployment: Body, pods: list[Body]) -> None:
+    """And after the deadline it is held against the pods."""
+    assert seen(deployment, *pods).obstacle is None
+    assert seen(deployment, *pods, waited=61).progress is FAILED
 
 
-def test_a_rollout_that_is_over_is_not_starved() -> None:
-    """Neither done nor failed: a deadline is a deadline."""
-    pods = [OLD, new(unscheduled=FULL, since=SINCE)]
-    assert not seen(make_deployment("r2"), *pods, now=AT + 99).starved
-    late = seen(MOVING, *pods, waited=61, now=AT + 99)
-    assert (late.progress, late.starved) == (FAILED, False)
+@pytest.mark.parametrize(
+    "pods",
+    [
+        [new(unscheduled=FULL, since=SINCE)],
+        [make_pod("old", deleting=True), new(unscheduled=FULL, since=SINCE)],
+        [OLD, new(unscheduled=FULL, since=SINCE), make_pod("other", revision="r2", ready=False)],
+    ],
+    ids=["no old pod is in the way", "the old pod is leaving", "another new one is on its way"],
+)
+def test_no_old_pod_need_go_for_a_new_one(pods: list[Body]) -> None:
+    """What keeps the new one away is told all the same."""
+    view = seen(MOVING, *pods)
+    assert view.obstacle is not None
+    assert not view.crowded
+
+
+def test_a_rollout_that_is_over_has_no_obstacle() -> None:
+    """The controller takes the condition back a moment later."""
+    assert seen(make_deployment("r2", refused=QUOTA), new(ready=True)).obstacle is None
 
 
 @pytest.mark.parametrize("name", ["nvidia.com/gpu", "huawei.com/Ascend910", "nvidia.com/mig-1g.10gb"])

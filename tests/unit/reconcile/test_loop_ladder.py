@@ -1,20 +1,16 @@
-"""The loop on the ladder: a pod is restarted, fewer tokens, the last good speculation, none; and room to roll out."""
+"""The loop on the ladder: a pod is restarted, fewer tokens, the last good speculation, none."""
 
-from datetime import UTC, datetime
 from typing import Any
 
-from tests.unit.bodies import make_deployment, make_pod
 from tests.unit.builders import DRAFT
 from tests.unit.stage import Stage, is_speculative, plain, watching
 from tests.wire.pods import EngineStandIn
 
 from specdec_operator.errors import Unavailable
-from specdec_operator.names import REVISION_LABEL
 
 WINDOW, WARMUP, LIMIT = 10.0, 4.0, 3
 """The guard of tests.unit.builders."""
 BOTH: dict[str, Any] = {"guard": {"response": ["ReduceTokens", "RollBack"]}}
-NO_ROOM = "0/1 nodes are available: 1 Insufficient memory."
 
 
 def busy(**changes: Any) -> EngineStandIn:
@@ -173,26 +169,3 @@ async def test_a_user_may_want_plain_at_once() -> None:
     """rollBackTo: Baseline."""
     stage = await worse(guard={"rollBackTo": "Baseline"})
     assert stage.flags() == {}
-
-
-async def test_a_rollout_without_room_replaces_the_old_pods() -> None:
-    """After a minute of the scheduler's words; told once; the strategy stays, so that nothing flaps."""
-    stage, _ = await watching()
-    stage.sis |= {"resources": {"limits": {"cpu": "2"}}, "generation": 2}
-    await stage.until("RollingOut")
-    revision = stage.cluster.child["spec"]["predictor"]["labels"][REVISION_LABEL]
-    stage.note("deployment", make_deployment(revision, available=1, updated=1, total=2))
-    since = datetime.fromtimestamp(stage.now, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-    stage.note("new", make_pod("new", revision=revision, unscheduled=NO_ROOM, since=since))
-    await stage.run(50)
-    assert stage.cluster.child["spec"]["predictor"]["deploymentStrategy"]["type"] == "RollingUpdate"
-    await stage.run(20)
-    assert stage.cluster.child["spec"]["predictor"]["deploymentStrategy"]["type"] == "Recreate"
-    assert stage.conditions()["Replacing"]["reason"] == "NoRoom"
-    assert stage.conditions()["Reconciling"]["reason"] == "Unschedulable"
-    stage.roll_out(busy())
-    await stage.until("Watching")
-    await stage.run(3 * WINDOW)
-    assert stage.cluster.child["spec"]["predictor"]["deploymentStrategy"]["type"] == "Recreate"
-    assert [event.reason for event in stage.events].count("Replacing") == 1
-    assert stage.cluster.status["guard"]["rollbacks"] == 0

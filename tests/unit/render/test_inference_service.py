@@ -64,7 +64,7 @@ IMAGES: Body = {
     "model": {"uri": "oci+native://registry.example/pair:1", "path": "target"},
     "speculation": {"method": "eagle3", "tokens": 3, "draft": {"path": "draft"}},
 }
-SURGE: Body = {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 1, "maxUnavailable": 0}}
+SURGE: Body = {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": "25%", "maxUnavailable": 0}}
 ROLLED_BACK = make_state(Phase.ROLLED_BACK, rollback=make_rollback())
 
 
@@ -142,7 +142,7 @@ CHANGES: dict[str, tuple[State | None, Body]] = {
     "priority": (None, {"pod": {"priorityClassName": "high"}}),
     "pod labels": (None, {"pod": {"labels": {"a": "b"}}}),
     "pod annotations": (None, {"pod": {"annotations": {"a": "b"}}}),
-    "deadline": (None, {"rollout": {"deadline": "5m"}}),
+    "startTimeout": (None, {"engine": {"startTimeout": "5m"}}),
 }
 
 
@@ -213,14 +213,16 @@ def test_surge_needs_room_and_replace_needs_none(strategy: str, replicas: int, r
         ("Auto", 1, "this", {"type": "Recreate"}),
         ("Auto", 3, "this", {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 0, "maxUnavailable": 1}}),
         ("Auto", 1, "another", SURGE),
-        ("Surge", 1, "this", SURGE),
+        ("Surge", 1, "this", {"type": "Recreate"}),
         ("Replace", 1, "this", {"type": "Recreate"}),
     ],
 )
-def test_auto_surges_and_gives_that_up_for_the_revision_that_finds_no_room(
+def test_surging_is_given_up_for_the_revision_that_finds_no_room(
     strategy: str, replicas: int, replacing: str | None, rendered_strategy: Body
 ) -> None:
-    """The pods stay the same: only how they are brought up changes. What the user chose is never given up."""
+    """The pods stay the same: only how they are brought up changes. Where the user chose Surge, only a rollback asks
+    for it.
+    """
     planned = plan(make_spec(rollout={"strategy": strategy}, replicas=replicas), make_state(), name=NAME)
     usual = render(planned, OWNER)
     made = render(planned, OWNER, usual.revision if replacing == "this" else replacing)
@@ -228,7 +230,23 @@ def test_auto_surges_and_gives_that_up_for_the_revision_that_finds_no_room(
     assert made.revision == usual.revision
 
 
-def test_the_startup_probe_lasts_as_long_as_the_rollout_may() -> None:
+@pytest.mark.parametrize(("engine", "seconds"), [({}, 1800), ({"startTimeout": "10m"}, 600)])
+def test_the_startup_probe_lasts_as_long_as_a_start_may(engine: Body, seconds: int) -> None:
     """Else the kubelet kills an engine that is still loading."""
-    probe = rendered(rollout={"deadline": "10m"}).manifest["spec"]["predictor"]["model"]["startupProbe"]
-    assert probe["failureThreshold"] * probe["periodSeconds"] == 600
+    probe = rendered(engine=engine).manifest["spec"]["predictor"]["model"]["startupProbe"]
+    assert probe["failureThreshold"] * probe["periodSeconds"] == seconds
+
+
+@pytest.mark.parametrize(
+    "rollout",
+    [
+        {"deadline": "2h"},
+        {"maxSurge": "50%"},
+        {"strategy": "Replace"},
+        {"strategy": "Surge"},
+        {"whenNoRoom": "Replace", "noRoomAfter": "5m"},
+    ],
+)
+def test_no_setting_of_the_rollout_changes_a_pod(rollout: Body) -> None:
+    """Else asking for more patience would renew every pod."""
+    assert rendered(rollout=rollout).revision == rendered().revision

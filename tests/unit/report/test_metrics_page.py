@@ -31,6 +31,7 @@ STATE = StateMetrics(
     would_act=True,
     failing_windows=2,
     speculating=True,
+    pod_failures=2,
     rollbacks=1,
     rolled_back=("AcceptanceRateLow", "Baseline"),
     pods_without_metrics=0,

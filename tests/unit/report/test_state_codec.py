@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.unit.builders import Body, make_good, make_plain, make_state
+from tests.unit.builders import Body, make_failure, make_good, make_plain, make_state
 
 from specdec_operator.api.guard_status import GuardStatus
 from specdec_operator.guard.baseline import Plain
-from specdec_operator.guard.state import DryRunAction, KnownGood, Phase, Reduction, Rollback, State
+from specdec_operator.guard.state import DryRunAction, KnownGood, Phase, PodFailure, Reduction, Rollback, State
 from specdec_operator.guard.statistics import RatioSums, TokenTime
 from specdec_operator.report.state_codec import decode_state, encode_state, from_time, to_time, without_progress
 
@@ -32,6 +32,8 @@ WOULDS = st.builds(DryRunAction, action=WORDS, reason=WORDS, message=WORDS, at=T
 MOMENTS = st.builds(RatioSums, blocks=COUNTS, total=SUMS, of=SUMS, total_total=SUMS, total_of=SUMS, of_of=SUMS)
 PLAINS = st.builds(Plain, load=COUNTS, token_time=st.builds(TokenTime, times=MOMENTS, tokens=SUMS, seconds=SUMS))
 
+FAILURES = st.builds(PodFailure, pod=WORDS, reason=WORDS, message=WORDS, ends=COUNTS, at=TIMES, answered=st.booleans())
+
 EVERY_FIELD: dict[str, st.SearchStrategy[Any]] = {
     "phase": st.sampled_from(Phase),
     "since": TIMES,
@@ -40,6 +42,7 @@ EVERY_FIELD: dict[str, st.SearchStrategy[Any]] = {
     "revision": st.none() | HASHES,
     "wanted": HASHES,
     "wanted_since": TIMES,
+    "up": COUNTS,
     "replacing": st.none() | HASHES,
     "failures": COUNTS,
     "blamed": PODS,
@@ -53,6 +56,7 @@ EVERY_FIELD: dict[str, st.SearchStrategy[Any]] = {
     "retries": COUNTS,
     "restarting": PODS,
     "restarts": COUNTS,
+    "pod_failures": st.lists(FAILURES, max_size=3).map(tuple),
     "last_good": st.lists(GOODS, max_size=2).map(tuple),
     "baseline": st.lists(PLAINS, max_size=3).map(tuple),
     "handled_retry": st.none() | WORDS,
@@ -137,6 +141,9 @@ def test_a_state_of_an_earlier_release_is_read() -> None:
         ({"restarting": ("p",)}, True),
         ({"last_good": (make_good(),)}, True),
         ({"replacing": "r2"}, True),
+        ({"up": 3, "wanted_since": 99.0}, False),
+        ({"wanted_since": 99.0}, True),
+        ({"pod_failures": (make_failure(),)}, True),
     ],
 )
 def test_what_grows_with_every_window_is_no_decision(change: dict[str, Any], is_one: bool) -> None:

@@ -1,0 +1,104 @@
+"""Pods that fail after their rollout: what counts as a failure, and how many are held against what they serve. Pure.
+
+A container that ends is started again by the kubelet, and the windows that it ends in prove nothing: without this, an
+engine that is killed every five minutes would be watched for ever.
+"""
+
+from dataclasses import replace
+from enum import StrEnum
+from typing import Final
+
+from specdec_operator.guard.state import PodFailure
+from specdec_operator.observe.pods import PodView
+
+MOST_FAILURES: Final = 3
+"""Failures within an hour after which it is no accident."""
+_HOUR: Final = 3600.0
+NOT_READY_SECONDS: Final = 120.0
+"""How long an engine that was up may not answer its readiness probe; as long again counts as another failure."""
+_MOST_KEPT: Final = 12
+_MOST_WORDS: Final = 200
+_STOPPED: Final = frozenset({0, 143})
+"""Exit codes of an engine that was asked to stop: by its node, or by somebody in its container."""
+
+
+class PodFault(StrEnum):
+    """What failed."""
+
+    OUT_OF_MEMORY = "OutOfMemory"
+    """The kernel killed the engine for its memory limit."""
+    CRASHED = "EngineCrashed"
+    """The engine ended by itself."""
+    NOT_READY = "NotReady"
+    """The engine was up, runs, and does not answer."""
+
+
+def failures_of(pods: tuple[PodView, ...], now: float) -> tuple[PodFailure, ...]:
+    """What speaks against each of these pods now: its engine's last end, or that it has not answered for long."""
+    return tuple(failure for pod in pods if (failure := _failure_of(pod, now)))
+
+
+def _failure_of(pod: PodView, now: float) -> PodFailure | None:
+    engine = pod.engine
+    if engine.running and engine.started and not engine.ready and pod.ready_since is not None:
+        seconds = now - pod.ready_since
+        words = f"not ready for {seconds:.0f} s, though its engine runs"
+        late = seconds >= NOT_READY_SECONDS
+        return _failure(pod, PodFault.NOT_READY, words, now) if late else None
+    if not engine.ends or engine.exit_code is None or engine.exit_code in _STOPPED:
+        return None
+    fault = PodFault.OUT_OF_MEMORY if engine.ended == "OOMKilled" else PodFault.CRASHED
+    *_, said = engine.message.strip().splitlines() or [""]
+    words = f"its engine ended {engine.ends} times, last with exit code {engine.exit_code} ({engine.ended})"
+    return _failure(pod, fault, f"{words}: {said}" if said else words, now)
+
+
+def _failure(pod: PodView, fault: PodFault, words: str, now: float) -> PodFailure:
+    return PodFailure(pod=pod.name, reason=fault.value, message=words[:_MOST_WORDS], ends=pod.engine.ends, at=now)
+
+
+def noted(
+    known: tuple[PodFailure, ...], seen: tuple[PodFailure, ...], pods: frozenset[str], now: float
+) -> tuple[PodFailure, ...]:
+    """The failures that are known, with those of `seen` that are new; pods: names of all that there are.
+
+    Those of an hour ago are dropped, but for the newest of a pod that is still there, which does not count any more: it
+    tells which of the pod's ends are known. However many ends an operator missed while it was away, they are one: it
+    does not know when they were.
+    """
+    newest = {each.pod: each for each in known}
+    kept = []
+    for each in known:
+        if now - each.at < _HOUR:
+            kept.append(each)
+        elif each.pod in pods and newest[each.pod] is each:
+            kept.append(replace(each, answered=True))
+    return (*kept, *(each for each in seen if _is_new(each, known)))[-_MOST_KEPT:]
+
+
+def _is_new(failure: PodFailure, known: tuple[PodFailure, ...]) -> bool:
+    before = [each for each in known if each.pod == failure.pod]
+    if failure.reason == PodFault.NOT_READY.value:
+        told = [each.at for each in before if each.reason == failure.reason]
+        return not told or failure.at - max(told) >= NOT_READY_SECONDS
+    return failure.ends > max((each.ends for each in before), default=0)
+
+
+def held(known: tuple[PodFailure, ...]) -> tuple[PodFailure, ...]:
+    """Those that count: of the hour before they were noted last, and not answered yet."""
+    return tuple(each for each in known if not each.answered)
+
+
+def answered(known: tuple[PodFailure, ...]) -> tuple[PodFailure, ...]:
+    """The same after something was done about them: they do not count again."""
+    return tuple(replace(each, answered=True) for each in known)
+
+
+def summary(failures: tuple[PodFailure, ...]) -> tuple[str, str]:
+    """Why something is done about them: one word, and one sentence with numbers. failures: at least one."""
+    last = failures[-1]
+    reasons = {each.reason for each in failures}
+    reason = last.reason if len(reasons) == 1 else PodFault.CRASHED.value
+    pods = len({each.pod for each in failures})
+    message = f"{len(failures)} failures of {pods} pods within an hour, the last of pod {last.pod}: {last.message}"
+    return reason, message

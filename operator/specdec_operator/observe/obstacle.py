@@ -1,0 +1,62 @@
+"""What keeps a cluster from making the pods of a rollout, or from placing them: in its own words. Pure.
+
+A pod that is refused is no pod: only the Deployment tells of it (condition ReplicaFailure, which its controller takes
+from the ReplicaSet). A pod that is made and not placed tells by its condition PodScheduled.
+"""
+
+import re
+from dataclasses import dataclass
+from typing import Final
+
+from specdec_operator.observe.pods import MOST_WORDS, DeploymentView, PodView
+
+_QUOTA: Final = re.compile(r"exceeded quota|must specify .* for: ")
+_ROOM: Final = re.compile(r"Insufficient|Too many pods|didn't have free ports")
+"""The scheduler's words for a node that is full; other words, such as those about taints, no replacing would mend."""
+_GATES: Final = re.compile(r"scheduling gates")
+_DEVICE: Final = re.compile(r"Insufficient (?P<name>[a-z0-9.-]+/[A-Za-z0-9._-]*[A-Za-z0-9])")
+"""A resource with a domain in its name: a device."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Obstacle:
+    """One of them: a word, the cluster's words, since when (epoch seconds).
+
+    frees: whether a pod that goes may make room for one that comes. A pod that is refused for what it is, by
+    PodSecurity or by a webhook, is refused beside the old pods and in the place of them alike.
+    """
+
+    reason: str
+    words: str
+    since: float
+    frees: bool
+
+
+def find_obstacle(deployment: DeploymentView | None, pods: tuple[PodView, ...]) -> Obstacle | None:
+    """The first one in the way of these pods, all of one revision, and of this Deployment of it; None: none."""
+    if deployment is not None and deployment.refused is not None:
+        quota = bool(_QUOTA.search(deployment.refused))
+        words = f"the cluster refuses a pod: {deployment.refused[:MOST_WORDS]}"
+        reason = "QuotaExceeded" if quota else "PodRefused"
+        return Obstacle(reason=reason, words=words, since=deployment.refused_since, frees=quota)
+    for pod in pods:
+        if pod.pending and pod.pending_since is not None and (reason := _not_placed(pod.pending)):
+            words = f"pod {pod.name} is not scheduled: {pending_words(pod.pending)}"
+            return Obstacle(reason=reason, words=words, since=pod.pending_since, frees=True)
+    return None
+
+
+def _not_placed(pending: str) -> str:
+    """Why a pod is not placed, in a word; empty for reasons that may lie in what the pod mounts or tolerates."""
+    return "SchedulingGated" if _GATES.search(pending) else "Unschedulable" if _ROOM.search(pending) else ""
+
+
+def pending_words(pending: str) -> str:
+    """The scheduler's words, and what to do where devices are what is missing: its word for none at all and for none
+    left is one.
+    """
+    words = pending[:MOST_WORDS]
+    if not (found := _DEVICE.search(pending)):
+        return words
+    offer = f"no node has {found['name']} to spare: its device plugin must offer it (`kubectl describe nodes`)"
+    return f"{words}; {offer}, or else spec.engine.accelerator is not what this cluster has"

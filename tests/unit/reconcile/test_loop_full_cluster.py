@@ -1,0 +1,185 @@
+"""The loop in a cluster that lets no pod in, that is slow, or that kills engines."""
+
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+from tests.unit.bodies import crashed, make_deployment, make_pod, running, termination
+from tests.unit.stage import Stage, is_speculative, plain, watching
+from tests.wire.pods import EngineStandIn
+
+from specdec_operator.names import REVISION_LABEL
+
+NO_ROOM = "0/1 nodes are available: 1 Insufficient memory."
+QUOTA = 'pods "new" is forbidden: exceeded quota: one, requested: pods=1, used: pods=1, limited: pods=1'
+POLICY = 'pods "new" is forbidden: violates PodSecurity "restricted:latest": runAsNonRoot != true'
+DEADLINE = 1800.0
+
+
+def busy(**changes: Any) -> EngineStandIn:
+    """An engine whose draft is accepted, unless it says otherwise."""
+    return EngineStandIn(**({"tokens_per_second": 400.0, "acceptance": 0.8} | changes))
+
+
+def predictor(stage: Stage) -> dict[str, Any]:
+    """What the InferenceService asks for."""
+    asked: dict[str, Any] = stage.cluster.child["spec"]["predictor"]
+    return asked
+
+
+def strategy(stage: Stage) -> str:
+    """How new pods are brought up."""
+    return str(predictor(stage)["deploymentStrategy"]["type"])
+
+
+def lets_nothing_in(stage: Stage, *, refused: str = "", unscheduled: str = "") -> None:
+    """Plays the cluster for the pods that are asked for: they are refused, or made and not placed."""
+    revision = predictor(stage)["labels"][REVISION_LABEL]
+    since = datetime.fromtimestamp(stage.now, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    stage.note("child", stage.cluster.child)
+    mounted = [each["mountPath"] for each in predictor(stage)["model"]["volumeMounts"]]
+    told = make_deployment(revision, available=1, updated=0, total=1, mounted=mounted, refused=refused, since=since)
+    stage.note("deployment", told)
+    if unscheduled:
+        stage.note("new", make_pod("new", revision=revision, unscheduled=unscheduled, since=since))
+
+
+async def changed(**rollout: Any) -> Stage:
+    """A service that is watched, and whose user has asked for other pods."""
+    stage, _ = await watching(rollout=rollout)
+    stage.sis |= {"resources": {"limits": {"cpu": "2"}}, "generation": 2}
+    await stage.until("RollingOut")
+    return stage
+
+
+async def test_a_change_that_finds_no_room_gives_no_pod_up() -> None:
+    """It is told, and after the deadline the service is Stalled: nothing speaks against the draft. Once there is room
+    it goes on.
+    """
+    stage = await changed()
+    lets_nothing_in(stage, unscheduled=NO_ROOM)
+    await stage.run(9)
+    assert (stage.events[-1].reason, stage.conditions()["Reconciling"]["reason"]) == ("Unschedulable", "Unschedulable")
+    await stage.until("Stalled", DEADLINE + 10)
+    assert (strategy(stage), stage.cluster.status["guard"]["rollbacks"]) == ("RollingUpdate", 0)
+    stage.roll_out(busy())
+    await stage.until("Watching")
+
+
+async def test_a_change_may_give_the_old_pods_up() -> None:
+    """After a minute of the scheduler's words; told once; the strategy stays, so that nothing flaps."""
+    stage = await changed(whenNoRoom="Replace")
+    lets_nothing_in(stage, unscheduled=NO_ROOM)
+    await stage.run(50)
+    assert strategy(stage) == "RollingUpdate"
+    await stage.run(20)
+    assert strategy(stage) == "Recreate"
+    assert stage.conditions()["Replacing"]["reason"] == "NoRoom"
+    stage.roll_out(busy())
+    await stage.until("Watching")
+    await stage.run(30)
+    assert strategy(stage) == "Recreate"
+    assert [event.reason for event in stage.events].count("Replacing") == 1
+    assert stage.cluster.status["guard"]["rollbacks"] == 0
+
+
+async def failed(**sis: Any) -> Stage:
+    """A service whose draft is to be taken out: the plain pods are asked for."""
+    stage, engine = await watching(**sis)
+    engine.acceptance = 0.0
+    await stage.until("Responding")
+    return stage
+
+
+@pytest.mark.parametrize("how", [{"refused": QUOTA}, {"unscheduled": NO_ROOM}], ids=["a quota", "a full node"])
+@pytest.mark.parametrize("wanted", ["Auto", "Surge"])
+async def test_a_rollback_makes_its_own_room(how: dict[str, str], wanted: str) -> None:
+    """Within ten seconds, whatever the strategy, and with the cluster's words in condition and Event."""
+    stage = await failed(rollout={"strategy": wanted})
+    lets_nothing_in(stage, **how)
+    told = len(stage.events)
+    await stage.run(10)
+    assert strategy(stage) == "Recreate"
+    reason = "QuotaExceeded" if "refused" in how else "Unschedulable"
+    assert stage.conditions()["Reconciling"]["reason"] == reason
+    events = {event.reason: event.message for event in stage.events[told:]}
+    assert events.keys() == {reason, "Replacing"}
+    assert next(iter(how.values())) in events[reason]
+    stage.roll_out(plain())
+    await stage.until("RolledBack")
+
+
+async def test_the_only_pod_is_not_given_up_for_one_that_is_refused_for_what_it_is() -> None:
+    """It would only end the service: the reason is told, and once pods are let in the rollback is carried out."""
+    stage = await failed()
+    lets_nothing_in(stage, refused=POLICY)
+    await stage.run(60)
+    assert strategy(stage) == "RollingUpdate"
+    assert stage.conditions()["Reconciling"]["reason"] == "PodRefused"
+    assert "violates PodSecurity" in stage.conditions()["Reconciling"]["message"]
+    await stage.until("Stalled", DEADLINE + 10)
+    stage.roll_out(plain())
+    await stage.until("RolledBack")
+    assert stage.cluster.status["guard"]["rollbacks"] == 1
+
+
+async def test_twenty_slow_replicas_are_rolled_out() -> None:
+    """One after the other, three minutes each: an hour, twice the deadline; each one that comes up is progress."""
+    stage = Stage(replicas=20)
+    await stage.turn()
+    revision = predictor(stage)["labels"][REVISION_LABEL]
+    stage.note("child", stage.cluster.child)
+    for number in range(20):
+        stage.engines[f"pod-{number}"] = busy()
+        stage.note("deployment", make_deployment(revision, replicas=20, available=number, updated=number + 1))
+        stage.note(f"pod-{number}", make_pod(f"pod-{number}", revision=revision, ready=False))
+        await stage.run(180)
+        stage.note(f"pod-{number}", make_pod(f"pod-{number}", revision=revision))
+        await stage.turn()
+    stage.note("deployment", make_deployment(revision, replicas=20))
+    await stage.until("Watching")
+    assert stage.phases == ["RollingOut", "WarmingUp", "Watching"]
+
+
+async def test_a_rollout_that_stands_still_fails_though_some_pods_are_up() -> None:
+    """Half an hour after the last one that came up, not after the first."""
+    stage = Stage(replicas=2)
+    await stage.turn()
+    revision = predictor(stage)["labels"][REVISION_LABEL]
+    stage.note("child", stage.cluster.child)
+    stage.note("deployment", make_deployment(revision, replicas=2, available=1, updated=2))
+    stage.note("pod-2", make_pod("pod-2", revision=revision, ready=False))
+    await stage.run(900)
+    stage.note("pod-1", make_pod("pod-1", revision=revision))
+    assert await stage.until("Responding", 2 * DEADLINE) == pytest.approx(DEADLINE, abs=10)
+    assert stage.cluster.status["guard"]["rollback"]["reason"] == "RolloutFailed"
+
+
+async def test_an_engine_that_is_killed_again_and_again_loses_its_draft() -> None:
+    """Every five minutes, so that no window proves anything: after the third kill; each is told at once."""
+    stage, _ = await watching()
+    revision = predictor(stage)["labels"][REVISION_LABEL]
+    for kills in (1, 2, 3):
+        killed = crashed(137, times=kills, reason="OOMKilled")
+        stage.note("pod-1", make_pod("pod-1", revision=revision, ready=False, engine=killed))
+        await stage.turn()
+        assert [event.reason for event in stage.events].count("PodFailed") == kills
+        if kills < 3:
+            up = running(kills, termination(137, "OOMKilled"))
+            stage.note("pod-1", make_pod("pod-1", revision=revision, engine=up))
+            await stage.run(300)
+    guard = stage.cluster.status["guard"]
+    assert (guard["state"], guard["rollback"]["reason"], guard["rollbacks"]) == ("Responding", "OutOfMemory", 1)
+    assert not is_speculative(stage.cluster.child)
+
+
+async def test_kills_are_remembered_by_the_next_operator() -> None:
+    """Each of three operators sees one."""
+    stage, _ = await watching()
+    revision = predictor(stage)["labels"][REVISION_LABEL]
+    for kills in (1, 2, 3):
+        up = running(kills, termination(137, "OOMKilled"))
+        stage.note("pod-1", make_pod("pod-1", revision=revision, engine=up))
+        await stage.turn()
+        stage.restart()
+    assert stage.cluster.status["guard"]["rollback"]["reason"] == "OutOfMemory"
