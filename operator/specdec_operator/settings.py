@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from typing import Any, Final
 
+from specdec_engine.accelerators import Accelerator
 from specdec_operator.errors import OperatorError
 
 _MOST_SHARDS: Final = 64
@@ -17,6 +18,7 @@ class Settings:
     namespaces: namespaces to watch, all where empty. health_port, metrics_port: where /healthz and /metrics listen.
     kserve_namespace: where KServe's controller and its ConfigMap are. kserve_version: KServe's version where its image
     does not tell, such as 0.20. storage_initializer: image of its storage-initializer, where its ConfigMap does not.
+    runtimes: accelerators, and the runtimes of services that name none; specdec-<accelerator> where one is left out.
     scrape_timeout: seconds that a pod's metrics may take. scrape_limit: scrapes under way at once.
     rollouts: rollouts that the operator begins by itself at once, 0: any number.
     prometheus_urls: the servers that guard.source.prometheus may name, all where empty.
@@ -32,6 +34,7 @@ class Settings:
     kserve_namespace: str = "kserve"
     kserve_version: str = ""
     storage_initializer: str = ""
+    runtimes: tuple[tuple[str, str], ...] = ()
     scrape_timeout: float = 5.0
     scrape_limit: int = 32
     rollouts: int = 20
@@ -78,6 +81,15 @@ def _lease(text: str, setting: str, _: object) -> tuple[str, ...]:
     return parts
 
 
+def _runtimes(text: str, setting: str, _: object) -> tuple[tuple[str, str], ...]:
+    named = tuple(part.partition("=")[::2] for part in _list(text))
+    known = [each.value for each in Accelerator]
+    if any(accelerator not in known or not name for accelerator, name in named):
+        rule = f"write accelerator=name with commas between, with the accelerators {', '.join(known)}"
+        raise OperatorError("InvalidSettings", f"{setting}: {rule}")
+    return named
+
+
 def _number(text: str, setting: str, default: object) -> int:
     try:
         return int(text)
@@ -94,6 +106,7 @@ def _shards(text: str, setting: str, default: object) -> int:
 
 _READERS: Final[Mapping[object, Callable[[str, str, Any], object]]] = {
     "leader_lease": _lease,
+    "runtimes": _runtimes,
     "shards": _shards,
     "log_level": lambda text, *_: text.upper(),
     str: lambda text, *_: text,

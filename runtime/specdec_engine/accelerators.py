@@ -6,7 +6,7 @@ from enum import StrEnum
 
 
 class Accelerator(StrEnum):
-    """What the engine runs on; each has its ClusterServingRuntime, specdec-<accelerator>."""
+    """What the engine runs on; each has its ClusterServingRuntime."""
 
     NVIDIA = "nvidia"
     ASCEND = "ascend"

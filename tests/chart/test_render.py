@@ -64,6 +64,30 @@ def test_the_crd_goes_or_is_absent_where_that_is_asked(values: Mapping[str, Any]
     assert [each["metadata"].get("annotations") for each in crds] == annotations
 
 
+def runtimes(values: Mapping[str, Any]) -> dict[str, str]:
+    """The runtimes that the operator is told of; those that are rendered have these names."""
+    every = chart.objects(values)
+    (operator,) = (each for each in every if each["kind"] == "Deployment")
+    env = operator["spec"]["template"]["spec"]["containers"][0]["env"]
+    (told,) = (each["value"] for each in env if each["name"] == "SPECDEC_RUNTIMES")
+    named = dict(each.split("=") for each in told.split(","))
+    made = {each["metadata"]["name"] for each in every if each["kind"] == "ClusterServingRuntime"}
+    assert made == {named[each] for each in named if values.get(f"runtimes.{each}.enabled", True)}
+    return named
+
+
+def test_a_runtime_with_other_content_has_another_name_and_no_other_one_has() -> None:
+    """Services keep their pods where their runtime is the same, and move in turn where it is not."""
+    before = runtimes({})
+    others = {"replicas": 0, "runtimes.keep": False, "runtimes.ascend.enabled": False, "logLevel": "DEBUG"}
+    assert runtimes(others) == before
+    for values in ({"runtimes.cpu.image": "registry.example/own:1"}, {"runtimes.cpu.kvCacheGiB": 4}):
+        after = runtimes(values)
+        assert after["cpu"] != before["cpu"]
+        assert {**after, "cpu": before["cpu"]} == before
+    assert runtimes({"runtimes.nvidia.name": "specdec-nvidia"})["nvidia"] == "specdec-nvidia"
+
+
 @pytest.mark.parametrize(
     ("values", "words"),
     [

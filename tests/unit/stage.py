@@ -92,6 +92,7 @@ class Stage:
 
     events: all that were sent. phases: every written phase in turn. asked: the pods that each look read.
     late: seconds by which the turns of `until` are late. spares: engines of the pods in place of deleted ones.
+    runtimes: what an operator that is started is told of them.
     seen: what the watches told last, of "child", "deployment" and each pod by name.
     """
 
@@ -108,13 +109,15 @@ class Stage:
         self._spent = START
         self._made = 0
         self.seen: dict[str, Body] = {}
+        self.runtimes: tuple[tuple[str, str], ...] = ()
         self.restart()
 
     def restart(self, *, watches: bool = True) -> None:
         """A new operator process; unless its watches are slow it is told of everything that is there."""
         self.wake()
         self.stores = Stores()
-        surroundings = ClusterInfo(self.cluster, clock=self.clock, namespace="kserve", told="0.20")
+        about = {"namespace": "kserve", "told": "0.20", "runtimes": self.runtimes}
+        surroundings = ClusterInfo(self.cluster, clock=self.clock, **about)
         self.stores.listed = watches
         self.throttle = Throttle(20, lambda _: self.wake())
         self.loop = Reconciler(self.cluster, self, self.stores, surroundings, throttle=self.throttle, clock=self.clock)

@@ -1,6 +1,7 @@
 """What is shipped for NPUs and GPUs: the samples, the runtimes, and what no pod may ask for."""
 
 import pathlib
+import re
 from typing import Any
 
 import pytest
@@ -9,7 +10,7 @@ from hack.images import content
 
 from specdec_engine.accelerators import Accelerator
 from specdec_operator.cli import validate
-from tests import golden
+from tests import golden, installed
 from tests.unit.render.accelerated import ASCEND, NVIDIA, SAMPLES
 
 RUNTIMES = SAMPLES.parent / "runtimes"
@@ -50,9 +51,11 @@ def test_no_sample_is_refused(file: pathlib.Path, capsys: pytest.CaptureFixture[
 
 @pytest.mark.parametrize("accelerator", Accelerator)
 def test_every_accelerator_has_its_runtime_with_the_image_of_its_name(accelerator: Accelerator) -> None:
-    """Rendering names the runtime, and Dockerfile.runtime the target, by the accelerator alone."""
+    """The operator is told the runtime's name; Dockerfile.runtime has the target by the accelerator alone."""
     document = yaml.safe_load((RUNTIMES / f"{accelerator}.yaml").read_text(encoding="utf-8"))
-    assert document["metadata"]["name"] == f"specdec-{accelerator}"
+    name = installed.runtimes()[accelerator]
+    assert document["metadata"]["name"] == name
+    assert re.fullmatch(f"specdec-{accelerator}-[0-9a-f]{{8}}", name)
     assert container(accelerator)["image"] == f"specdec-runtime:{accelerator}-{content.version()}"
     assert f"{accelerator}.yaml" in yaml.safe_load((RUNTIMES / "kustomization.yaml").read_text())["resources"]
 

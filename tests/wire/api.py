@@ -66,7 +66,7 @@ class Api:
         async with asyncio.timeout(30):
             while not any(
                 each["type"] == "Established" and each["status"] == "True"
-                for each in (await self.call("get", path)).get("status", {}).get("conditions", ())
+                for each in (await self.call("get", path)).get("status", {}).get("conditions") or ()
             ):
                 await asyncio.sleep(0.1)
 

@@ -10,6 +10,7 @@ import pytest
 import yaml
 from kubernetes.aio import client, config
 
+from tests import installed
 from tests.unit.doctor.snapshots import node
 from tests.wire.api import APPLY, Api, Object, Refused, documents
 from tests.wire.command import Command, Said
@@ -78,7 +79,8 @@ async def well(own: Api, admin: pathlib.Path) -> Command:
     configured = {"data": {"deploy": '{"defaultDeploymentMode": "Standard"}'}}
     path = "/api/v1/namespaces/kserve/configmaps/inferenceservice-config"
     await _put(own, path, _object("v1", "ConfigMap", "inferenceservice-config") | configured)
-    operator = {"name": "operator", "image": "registry.example/specdec-operator:0.1.0"}
+    env = [{"name": name, "value": value} for name, value in installed.settings().items()]
+    operator = {"name": "operator", "image": "registry.example/specdec-operator:0.1.0", "env": env}
     pod = {"serviceAccountName": "specdec-operator", "containers": [operator]}
     await _put(own, *_deployment("specdec-system", "specdec-operator", pod))
     made = node()
@@ -146,7 +148,7 @@ async def test_a_cluster_that_is_well_has_nothing_to_fix(well: Command) -> None:
 
 async def test_a_runtime_that_is_gone_is_found(well: Command, own: Api) -> None:
     """The service names none, so it is given ours."""
-    await own.call("delete", f"{_RUNTIMES}/specdec-nvidia")
+    await own.call("delete", f"{_RUNTIMES}/{installed.runtimes()['nvidia']}")
     said = await well("doctor", "-o", "json")
     assert (said.code, _ids(said)) == (1, ["RuntimeMissing"])
 

@@ -12,6 +12,7 @@ from contextlib import contextmanager
 import pytest
 from kubernetes.aio import client, config
 
+from tests import installed
 from tests.wire.api import APPLY, DEPLOYMENT, Api, Object, documents
 from tests.wire.install import install, operator_kubeconfig
 from tests.wire.operator import OperatorProcess
@@ -71,7 +72,9 @@ async def test_a_cluster_that_is_put_together_in_the_wrong_order_says_what_is_mi
     """No CRD, no KServe, no runtime: the reason is in Ready, in words that name the fix, and what follows heals it."""
     api, admin = bare
     own = await operator_kubeconfig(api, admin, tmp_path / "operator.kubeconfig")
-    async with OperatorProcess(own, TEAM, tmp_path):
+    name = installed.runtimes()["cpu"]
+    told_of = {installed.RUNTIMES: installed.settings()[installed.RUNTIMES]}
+    async with OperatorProcess(own, TEAM, tmp_path, environment=told_of):
         await install(api, (CRD,))
         world = World(api, TEAM)
         await api.established(CRD)
@@ -85,12 +88,12 @@ async def test_a_cluster_that_is_put_together_in_the_wrong_order_says_what_is_mi
 
         with kserve_stand_in(admin, tmp_path / "kserve.log"):
             ready = await told(world, "RuntimeNotRecognized")
-            assert "ClusterServingRuntime specdec-cpu" in ready[2]
+            assert f"ClusterServingRuntime {name}" in ready[2]
             assert "kubectl apply -k manifests/runtimes" in ready[2]
             await world.event("RuntimeNotRecognized")
 
             (runtime,) = documents((ROOT / "manifests" / "runtimes" / "cpu.yaml").read_text())
-            path = f"{RUNTIMES}/{runtime['metadata']['name']}"
+            path = f"{RUNTIMES}/{name}"
             await api.call("patch", path, runtime, content_type=APPLY, field_manager="wire-tests")
 
             async def deployed() -> Object | None:

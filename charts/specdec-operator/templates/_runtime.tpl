@@ -1,16 +1,38 @@
+{{/* The name of the runtime of an accelerator: dict "root" $ "accelerator" .. With other content it has another name: KServe
+     would renew every pod of every service whose runtime changes, and a service that changes its runtime waits its turn. */}}
+{{- define "specdec.runtimeName" -}}
+{{- $env := include (printf "specdec.env.%s" .accelerator) .root }}
+{{- $spec := include "specdec.runtimeSpec" (merge (dict "env" $env) .) | fromYaml | toJson }}
+{{- default (printf "specdec-%s-%s" .accelerator ($spec | sha256sum | trunc 8)) (index .root.Values.runtimes .accelerator).name }}
+{{- end }}
+
+{{/* The names of all runtimes, as the operator is told them. */}}
+{{- define "specdec.runtimeNames" -}}
+{{- $names := list }}
+{{- range tuple "cpu" "nvidia" "ascend" }}
+{{- $names = append $names (printf "%s=%s" . (include "specdec.runtimeName" (dict "root" $ "accelerator" .))) }}
+{{- end }}
+{{- join "," $names }}
+{{- end }}
+
 {{/* A ClusterServingRuntime: dict "root" $ "accelerator" .. "env" .. (more of its environment, as text). */}}
 {{- define "specdec.runtime" -}}
 {{- if (index .root.Values.runtimes .accelerator).enabled -}}
 apiVersion: serving.kserve.io/v1alpha1
 kind: ClusterServingRuntime
 metadata:
-  name: specdec-{{ .accelerator }}
+  name: {{ include "specdec.runtimeName" . }}
   labels:
     {{- include "specdec.labels" .root | nindent 4 }}
   {{- if .root.Values.runtimes.keep }}
   annotations:
     helm.sh/resource-policy: keep
   {{- end }}
+{{ include "specdec.runtimeSpec" . }}
+{{- end }}
+{{- end }}
+
+{{- define "specdec.runtimeSpec" -}}
 spec:
   # A checkpoint in Hugging Face's layout. KServe takes any other format without a storage URI for a multi-model server.
   supportedModelFormats:
@@ -49,5 +71,4 @@ spec:
     emptyDir:
       medium: Memory
       sizeLimit: 1Gi
-{{- end }}
 {{- end }}

@@ -5,6 +5,7 @@
 
 import json
 import sys
+from collections.abc import Sequence
 from typing import Any, Final
 
 import yaml
@@ -105,20 +106,27 @@ def _without_required(schema: Schema) -> Schema:
     return out
 
 
-def crd() -> dict[str, Any]:
-    """The CustomResourceDefinition."""
+def crd(served: Sequence[str] = (names.VERSION,), stored: str = names.VERSION) -> dict[str, Any]:
+    """The CustomResourceDefinition. served: versions of the API, all with the present schema; stored: one of them.
+
+    Versions that agree need no webhook that converts: the API server changes nothing but the version
+    (docs/decisions/0019-from-v1alpha1-to-v1beta1.md).
+    """
     columns = [
         {"name": name, "type": kind, "jsonPath": path, "priority": priority, "description": description}
         for name, kind, path, priority, description in _COLUMNS
     ]
-    version = {
-        "name": names.VERSION,
-        "served": True,
-        "storage": True,
-        "schema": {"openAPIV3Schema": openapi()},
-        "subresources": {"status": {}},
-        "additionalPrinterColumns": columns,
-    }
+    versions = [
+        {
+            "name": name,
+            "served": True,
+            "storage": name == stored,
+            "schema": {"openAPIV3Schema": openapi()},
+            "subresources": {"status": {}},
+            "additionalPrinterColumns": columns,
+        }
+        for name in served
+    ]
     return {
         "apiVersion": "apiextensions.k8s.io/v1",
         "kind": "CustomResourceDefinition",
@@ -133,7 +141,7 @@ def crd() -> dict[str, Any]:
                 "singular": names.SINGULAR,
                 "shortNames": [names.SHORT_NAME],
             },
-            "versions": [version],
+            "versions": versions,
         },
     }
 

@@ -24,7 +24,8 @@ class Engine(Part):
         "Default: that of this release's image. Rules and flags follow it.",
     )
     runtime: Name | None = Field(
-        None, description="ServingRuntime or ClusterServingRuntime to use. Default: specdec-<accelerator>."
+        None,
+        description="ServingRuntime or ClusterServingRuntime to use. Default: that of the accelerator, as installed.",
     )
     image: Annotated[str, Field(max_length=512)] | None = Field(
         None, description="Image of the engine's container. Default: the runtime's."

@@ -86,6 +86,7 @@ def _app(settings: Settings, share: Share, cluster: Cluster, source: MetricsSour
         namespace=settings.kserve_namespace,
         told=settings.kserve_version,
         initializer=settings.storage_initializer,
+        runtimes=settings.runtimes,
     )
     throttle = Throttle(settings.rollouts, queue.wake)
     urls = settings.prometheus_urls

@@ -7,11 +7,10 @@ from typing import Final
 from specdec_engine.accelerators import Accelerator
 from specdec_operator.display.untrusted import Untrusted
 from specdec_operator.doctor.finding import Finding, finding
-from specdec_operator.doctor.objects import Service, engine_of, runtime_of, services
+from specdec_operator.doctor.objects import Service, engine_of, operators, our_runtime, runtime_of, services
 from specdec_operator.doctor.snapshot import Answer, Snapshot
 from specdec_operator.observe.pods import ENGINE_CONTAINER
 
-OURS: Final = tuple(f"specdec-{each.value}" for each in Accelerator)
 APPLY: Final = "kubectl apply -k manifests/runtimes, or switch the chart's runtimes on"
 _SOON: Final = timedelta(seconds=60)
 """In which a running operator has looked at a new service."""
@@ -27,14 +26,20 @@ def check(snapshot: Snapshot) -> Iterator[Finding]:
     yield from of_runtimes.values()
     names = {each.of("metadata", "name").text for each in snapshot.runtimes.items}
     readable = any(each.spec is not None for each in every)
-    if not readable and snapshot.services.complete and _is_known(snapshot.runtimes) and not names & {*OURS}:
-        yield finding("NoRuntimes", "", f"none of {', '.join(OURS)} is there", APPLY)
+    watched = [name for each in operators(snapshot.operators) for name in each.namespaces or ("",)]
+    ours = tuple(dict.fromkeys(name for each in watched or ("",) for name in _ours(each, snapshot)))
+    if not readable and snapshot.services.complete and _is_known(snapshot.runtimes) and not names & {*ours}:
+        yield finding("NoRuntimes", "", f"none of {', '.join(ours)} is there", APPLY)
     for service in every:
         if service.spec is None:
             what = f"the spec of service {service.about} is not one that this command knows"
             yield finding("ServiceUnreadable", service.about, what, "use the specdec of the operator's release")
         yield from _observed(service, snapshot)
         yield from _conditions(service)
+
+
+def _ours(namespace: str, snapshot: Snapshot) -> tuple[str, ...]:
+    return tuple(our_runtime(each, namespace, snapshot) for each in Accelerator)
 
 
 def _is_known(answer: Answer) -> bool:
@@ -66,7 +71,8 @@ def _missing(service: Service, snapshot: Snapshot) -> Iterator[Finding]:
     here = [each.runtimes for each in snapshot.spaces if each.name == service.namespace]
     if _is_known(snapshot.runtimes) and all(each.complete for each in here):
         what = f"service {service.about} has the runtime {service.runtime}, which is not there"
-        fix = APPLY if service.runtime in OURS else "make that runtime, or correct spec.engine.runtime"
+        ours = service.runtime in _ours(service.namespace, snapshot)
+        fix = APPLY if ours else "make that runtime, or correct spec.engine.runtime"
         yield finding("RuntimeMissing", service.runtime, what, fix)
 
 

@@ -6,6 +6,7 @@ from typing import Final
 
 from pydantic import ValidationError
 
+from specdec_engine.accelerators import Accelerator
 from specdec_operator.api.spec import Spec, StagingMode
 from specdec_operator.display.untrusted import Untrusted
 from specdec_operator.doctor.snapshot import Answer, Snapshot
@@ -13,6 +14,7 @@ from specdec_operator.engine.quantity import quantity
 from specdec_operator.observe.pods import ENGINE_CONTAINER
 from specdec_operator.render.inference_service import resources
 from specdec_operator.staging.artifacts import claim_name
+from specdec_operator.staging.kserve import KServe
 
 HOME: Final = "specdec-system"
 KSERVE_HOME: Final = "kserve"
@@ -52,6 +54,12 @@ class Operator:
     def namespaces(self) -> tuple[str, ...]:
         """The namespaces that it watches; empty: all."""
         return tuple(each for each in self.settings.get("SPECDEC_NAMESPACES", "").split(",") if each)
+
+    @property
+    def runtimes(self) -> tuple[tuple[str, str], ...]:
+        """Accelerators, and the runtimes of services that name none."""
+        named = (each.partition("=") for each in self.settings.get("SPECDEC_RUNTIMES", "").split(","))
+        return tuple((accelerator.strip(), name.strip()) for accelerator, equals, name in named if equals)
 
     @property
     def kserve_namespace(self) -> str:
@@ -120,24 +128,18 @@ def _settings(deployment: Untrusted) -> dict[str, str]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Service:
-    """One service. spec: None where this command cannot read it. body: as it was read."""
+    """One service. spec: None where this command cannot read it. runtime: named or given. body: as it was read."""
 
     namespace: str
     name: str
     spec: Spec | None
+    runtime: str
     body: Untrusted
 
     @property
     def about(self) -> str:
         """As findings name it."""
         return f"{self.namespace}/{self.name}"
-
-    @property
-    def runtime(self) -> str:
-        """The runtime that it names, or that it is given."""
-        if self.spec is None:
-            return ""
-        return self.spec.engine.runtime or f"specdec-{self.spec.engine.accelerator.value}"
 
     @property
     def asks(self) -> Untrusted:
@@ -168,17 +170,25 @@ class Service:
 
 def services(snapshot: Snapshot) -> tuple[Service, ...]:
     """All services that are asked about."""
-    every = (_service(each) for each in snapshot.services.items)
+    every = (_service(each, snapshot) for each in snapshot.services.items)
     return tuple(each for each in every if snapshot.service in (None, each.name))
 
 
-def _service(body: Untrusted) -> Service:
+def our_runtime(accelerator: Accelerator, namespace: str, snapshot: Snapshot) -> str:
+    """The runtime that the operator that watches a namespace gives its services."""
+    watching = (each for each in operators(snapshot.operators) if namespace in (each.namespaces or (namespace,)))
+    return KServe(runtimes=next((each.runtimes for each in watching), ())).runtime(accelerator.value)
+
+
+def _service(body: Untrusted, snapshot: Snapshot) -> Service:
     meta = body.of("metadata")
+    namespace = meta.of("namespace").text
     try:
         spec = Spec.model_validate(body.of("spec").value)
     except ValidationError:
         spec = None
-    return Service(namespace=meta.of("namespace").text, name=meta.of("name").text, spec=spec, body=body)
+    runtime = (spec.engine.runtime or our_runtime(spec.engine.accelerator, namespace, snapshot)) if spec else ""
+    return Service(namespace=namespace, name=meta.of("name").text, spec=spec, runtime=runtime, body=body)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Final
 
 from specdec_operator import names
@@ -21,17 +22,25 @@ _UNTIL_THERE: Final = 10.0
 class ClusterInfo:
     """Keeps the newest look. Raises Unavailable where the API server does not answer.
 
-    namespace: KServe's. told, initializer: as in Sighted.
+    namespace: KServe's. told, initializer: as in KServeEvidence. runtimes: as in KServe.
     """
 
     def __init__(
-        self, cluster: Cluster, *, clock: Callable[[], float], namespace: str, told: str = "", initializer: str = ""
+        self,
+        cluster: Cluster,
+        *,
+        clock: Callable[[], float],
+        namespace: str,
+        told: str = "",
+        initializer: str = "",
+        runtimes: tuple[tuple[str, str], ...] = (),
     ) -> None:
         self._cluster = cluster
         self._clock = clock
         self._namespace = namespace
         self._told = told
         self._initializer = initializer
+        self._runtimes = runtimes
         self._kserve = KServe()
         self._next_look = 0.0
         self._looking = asyncio.Lock()
@@ -41,7 +50,7 @@ class ClusterInfo:
         async with self._looking:
             if self._clock() >= self._next_look:
                 sighted = await self._look()
-                self._kserve = kserve_of(sighted)
+                self._kserve = replace(kserve_of(sighted), runtimes=self._runtimes)
                 self._next_look = self._clock() + (_EVERY if sighted.crd else _UNTIL_THERE)
             return self._kserve
 

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from pydantic import ValidationError
 
+from specdec_operator.api.canonical import canonical
 from specdec_operator.api.spec import Owner, Spec
 from specdec_operator.errors import Invalid
 from specdec_operator.kube.client import version_of
@@ -96,15 +97,16 @@ def parse(body: Mapping[str, Any], last_valid: tuple[int, Mapping[str, Any]] | N
 
 
 def speculation_hash(spec: Spec) -> str:
-    """Ten hex digits that change when the speculation part of the spec means something else."""
-    return _hash(
-        spec.speculation.model_dump(mode="json", by_alias=True, exclude_none=True) if spec.speculation else None
-    )
+    """Ten hex digits that change when the speculation part of the spec means something else, and with no release.
+
+    The releases before and after this one find the decisions about it by the same digits.
+    """
+    return _hash(canonical(spec.speculation) if spec.speculation else None)
 
 
 def service_hash(spec: Spec) -> str:
     """Ten hex digits that change when another model, engine or pod is asked for: its speed was never measured."""
-    return _hash(spec.model_dump(mode="json", by_alias=True, exclude_none=True, include=_OF_THE_SERVICE))
+    return _hash({word: part for word, part in canonical(spec).items() if word in _OF_THE_SERVICE})
 
 
 def _hash(meant: Any) -> str:

@@ -133,7 +133,7 @@ def _model(plan: Plan) -> Manifest:
     engine = plan.spec.engine
     model: Manifest = {
         "modelFormat": {"name": "huggingface"},
-        "runtime": engine.runtime or f"specdec-{engine.accelerator.value}",
+        "runtime": plan.runtime,
         "args": [*plan.args, *stopping_flags(engine)],
         "volumeMounts": [
             *plan.layout.mounts,

@@ -6,9 +6,9 @@ import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from specdec_operator import names
+from specdec_operator.api.canonical import canonical
 from specdec_operator.api.spec import Spec
 from specdec_operator.api.speculation import Speculation
 from specdec_operator.engine.case import Model
@@ -47,7 +47,7 @@ def reduced(speculation: Speculation, tokens: int) -> Speculation:
 
 def known_good_of(speculation: Speculation, state: State, *, tokens: int, rate: float, at: float) -> KnownGood | None:
     """What is served, to be remembered should it pass; None for a block that is too long to be kept."""
-    block = compact(written(speculation))
+    block = compact(canonical(speculation))
     if len(block) > _MOST_REMEMBERED:
         return None
     digest = hashlib.sha256(block.encode()).hexdigest()[:10]
@@ -55,14 +55,9 @@ def known_good_of(speculation: Speculation, state: State, *, tokens: int, rate: 
     return KnownGood(block=block, digest=digest, of=of, tokens=tokens, rate=round(rate, 2), at=at)
 
 
-def written(speculation: Speculation) -> dict[str, Any]:
-    """A speculation as a user writes it."""
-    return speculation.model_dump(mode="json", by_alias=True, exclude_none=True)
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """What the pods are to run: flags, artifacts, and the speculation among them (None: plain).
+    """What the pods are to run: runtime, flags, artifacts, and the speculation among them (None: plain).
 
     tokens: K; 0 where nothing is guessed, or where the draft's own config decides it.
     warnings: what works and the user should know. refused: what the engine would not start with, or start in vain, and
@@ -70,6 +65,7 @@ class Plan:
     """
 
     spec: Spec
+    runtime: str
     speculation: Speculation | None
     tokens: int
     args: tuple[str, ...]
@@ -114,6 +110,7 @@ def plan(
     )
     return Plan(
         spec=spec,
+        runtime=spec.engine.runtime or (kserve or KServe()).runtime(spec.engine.accelerator.value),
         speculation=speculation,
         tokens=(request.case.speculation or {}).get("num_speculative_tokens", 0),
         args=args,

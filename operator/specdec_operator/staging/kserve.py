@@ -20,6 +20,7 @@ class KServe:
     multi_download: whether the download container of its ClusterStorageContainer takes several URIs.
     oci_mode: how oci:// is served: `modelcar`, `native`, `fetch`, or empty where its ConfigMap switches it off.
     initializer: image of its storage-initializer.
+    runtimes: accelerators, and the names of the runtimes that are installed for them, as the operator was told.
     """
 
     version: Version | None = None
@@ -28,6 +29,11 @@ class KServe:
     multi_download: bool | None = None
     oci_mode: str | None = None
     initializer: str | None = None
+    runtimes: tuple[tuple[str, str], ...] = ()
+
+    def runtime(self, accelerator: str) -> str:
+        """The runtime of a service that names none."""
+        return dict(self.runtimes).get(accelerator, f"specdec-{accelerator}")
 
 
 class Need(StrEnum):

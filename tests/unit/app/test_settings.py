@@ -17,6 +17,15 @@ def test_what_is_set_is_read() -> None:
     assert read_settings(environ) == Settings(namespaces=("a", "b"), metrics_port=9, log_level="DEBUG")
 
 
+def test_runtimes_are_named_by_their_accelerators() -> None:
+    """A word that is no accelerator would be a service without its runtime."""
+    names = (("cpu", "specdec-cpu-1"), ("nvidia", "mine"))
+    assert read_settings({"SPECDEC_RUNTIMES": "cpu=specdec-cpu-1, nvidia=mine"}).runtimes == names
+    for wrong in ("gpu=specdec-gpu", "cpu", "cpu="):
+        with pytest.raises(OperatorError, match=f"SPECDEC_RUNTIMES='{wrong}': write accelerator=name"):
+            read_settings({"SPECDEC_RUNTIMES": wrong})
+
+
 def test_a_setting_that_cannot_be_read_is_named() -> None:
     """With its value and what to write instead."""
     with pytest.raises(OperatorError, match=r"SPECDEC_HEALTH_PORT='http': write a whole number, such as 8080"):

@@ -171,6 +171,16 @@ CASES: list[tuple[str, Change, tuple[str, ...]]] = [
     ("PermissionsUnknown", put("reviews", to=DENIED), ("subjectaccessreviews",)),
     ("RuntimeMissing", asking(engine={"runtime": "mine", "accelerator": "cpu"}), ("mine", "spec.engine.runtime")),
     ("RuntimeMissing", put("runtimes", "items", to=[]), ("specdec-nvidia", "manifests/runtimes")),
+    (
+        "RuntimeMissing",
+        set_env("SPECDEC_RUNTIMES", "nvidia=nvidia-2"),
+        ("runtime nvidia-2", "manifests/runtimes"),
+    ),
+    (
+        "NoRuntimes",
+        both(set_env("SPECDEC_RUNTIMES", "cpu=c,nvidia=n,ascend=a"), put("services", "items", to=[])),
+        ("none of n, a, c is there",),
+    ),
     ("RuntimeDisabled", put(*_RUNTIME, "disabled", to=True), ("kubectl edit clusterservingruntime specdec-nvidia",)),
     ("RuntimeWithoutImage", put(*_RUNTIME, "containers", 0, "image", to=""), ("no image",)),
     ("RuntimeImageLocal", put(*_RUNTIME, "containers", 0, "image", to="specdec-runtime:nvidia"), ("push it",)),

@@ -133,6 +133,23 @@ async def test_a_deadline_counts_from_the_turn() -> None:
     assert stage.conditions()["Stalled"]["reason"] == "DeadlineExceeded"
 
 
+async def test_a_service_moves_to_another_runtime_in_its_turn() -> None:
+    """An upgrade brings another runtime for every service; the old one is there until the last has left it."""
+    stage, _ = await watching()
+    before, decided = stage.cluster.child, stage.cluster.status["guard"]
+    stage.runtimes = (("cpu", "specdec-cpu-2"),)
+    stage.restart()
+    stage.crowd(20)
+    await stage.turn()
+    assert stage.conditions()["Reconciling"]["reason"] == "WaitingForTurn"
+    assert stage.cluster.child == before, "its pods go on in the old one"
+    stage.crowd(0)
+    await stage.turn()
+    assert stage.cluster.child["spec"]["predictor"]["model"]["runtime"] == "specdec-cpu-2"
+    guard, kept = stage.cluster.status["guard"], ("speculation", "service", "rollbacks", "baseline", "lastGood")
+    assert [guard.get(each) for each in kept] == [decided.get(each) for each in kept]
+
+
 async def test_a_change_of_the_spec_begins_at_once() -> None:
     """A user waits for nobody."""
     stage, _ = await watching()

@@ -6,9 +6,10 @@ from typing import Any
 import pytest
 from tests.unit.builders import DRAFT, NAME, make_good, make_reduction, make_rollback, make_spec, make_state
 
+from specdec_operator.api.canonical import canonical
 from specdec_operator.api.speculation import Speculation
 from specdec_operator.guard.state import State
-from specdec_operator.render.plan import effective_speculation, known_good_of, plan, reduced, written
+from specdec_operator.render.plan import effective_speculation, known_good_of, plan, reduced
 
 STEPS: dict[str, Any] = {"tokensByBatchSize": [{"upTo": 8, "tokens": 4}, {"upTo": 64, "tokens": 1}, {"tokens": 0}]}
 NGRAM = {"method": "ngram", "tokens": 2}
@@ -67,12 +68,12 @@ def test_fewer_tokens_are_fewer_at_every_batch_size(tokens: int, steps: list[int
     made = reduced(asked(**STEPS), tokens)
     assert made.tokens == tokens
     assert [each.tokens for each in made.tokens_by_batch_size or ()] == steps
-    assert written(made) | {"tokens": 4} | STEPS == written(asked(**STEPS))
+    assert canonical(made) | {"tokens": 4} | STEPS == canonical(asked(**STEPS))
 
 
 def test_fewer_tokens_of_a_plain_block_change_nothing_else() -> None:
     """No table by batch size appears where there was none."""
-    assert written(reduced(asked(), 2)) == written(asked(tokens=2))
+    assert canonical(reduced(asked(), 2)) == canonical(asked(tokens=2))
 
 
 def test_what_is_served_is_remembered_as_the_user_wrote_it() -> None:

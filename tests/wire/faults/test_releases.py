@@ -1,0 +1,223 @@
+"""The first release is upgraded to this one, and goes back, with services in the middle of things."""
+
+import pathlib
+from collections.abc import AsyncIterator, Iterator
+from contextlib import AsyncExitStack
+from http import HTTPStatus
+from typing import Any, Final
+
+import pytest
+
+from specdec_operator import names
+from specdec_operator.api.crd import crd
+from tests import released
+from tests.released import Release
+from tests.wire.api import APPLY, ISVC, POD, SIS, Api, Object, Refused
+from tests.wire.faults.acts import busy, rolled_back, rolled_back_once, verdict, watched
+from tests.wire.faults.table import Part, fault
+from tests.wire.faults.verdict import CLAIM, JOB, decided_once
+from tests.wire.install import install, operator_kubeconfig
+from tests.wire.operator import OperatorProcess
+from tests.wire.server import api_server
+from tests.wire.world import NAME, World, sis
+
+_DECIDED: Final = (
+    *("state", "since", "speculation", "service", "revision", "wanted", "replacing", "rollback"),
+    *("reduced", "would", "rollbacks", "retries", "restarts", "lastGood", "handledRetry", "handledRollback"),
+    *("measuring", "attempted"),
+)
+"""Fields of status.guard that hold decisions, and what must not be forgotten."""
+_STAGING: Final = {"mode": "PersistentVolumeClaim", "claim": {"storage": "1Gi"}}
+
+
+@pytest.fixture
+def kubeconfig(tmp_path: pathlib.Path) -> Iterator[pathlib.Path]:
+    """An API server of this test's own: the CRD belongs to a whole cluster, and other tests need theirs."""
+    folder = tmp_path / "cluster"
+    folder.mkdir()
+    with api_server(folder) as path:
+        yield path
+
+
+@pytest.fixture
+async def worlds(api: Api) -> AsyncIterator[list[World]]:
+    """Three namespaces with a service each."""
+    async with AsyncExitStack() as stack:
+        yield [await stack.enter_async_context(await World.fresh(api)) for _ in range(3)]
+
+
+class _Cluster:
+    """The cluster with the operator of one release at a time."""
+
+    def __init__(self, api: Api, kubeconfig: pathlib.Path, worlds: list[World], folder: pathlib.Path) -> None:
+        self._api, self._kubeconfig, self._worlds, self._folder = api, kubeconfig, worlds, folder
+        self._starts = 0
+        self.operator: OperatorProcess | None = None
+
+    async def install(self, release: Release) -> None:
+        """The CRD, and what the operator may do."""
+        await install(self._api, [release.crd, release.rbac])
+        await self._api.established(release.crd)
+
+    async def start(self, release: Release) -> None:
+        """The operator, in the place of the one before."""
+        if self.operator is not None:
+            await self.operator.stop()
+        self._starts += 1
+        own = await operator_kubeconfig(self._api, self._kubeconfig, self._folder / "kubeconfig")
+        namespaces = ",".join(each.namespace for each in self._worlds)
+        environment = {"PYTHONPATH": release.python_path, "SPECDEC_STORAGE_INITIALIZER": "registry.example/storage:1"}
+        name = f"operator-{self._starts}"
+        self.operator = OperatorProcess(own, namespaces, self._folder, name=name, environment=environment)
+        await self.operator.start()
+
+    async def settled(self) -> None:
+        """Waits until the operator has decided anew about each service: a change of the guard rolls nothing out."""
+        for world in self._worlds:
+            change = {"spec": {"guard": {"failureLimit": 2 + self._starts}}}
+            generation = (await world.api.merge(SIS, world.namespace, NAME, change))["metadata"]["generation"]
+
+            async def told(world: World = world, generation: int = generation) -> bool:
+                return bool((await world.status())["observedGeneration"] == generation)
+
+            await world.until("a decision of the other release", told)
+
+
+async def _kept(worlds: list[World]) -> list[Any]:
+    """Decisions; claims, Jobs and pods; and what KServe is asked for that reaches pods."""
+    pictures = []
+    for world in worlds:
+        guard = (await world.status())["guard"]
+        objects = {
+            (each["metadata"]["name"], each["metadata"]["uid"], each["metadata"].get("generation"))
+            for kind in (CLAIM, JOB, POD)
+            for each in await world.api.items(kind, world.namespace)
+        }
+        asked = [_in_pods(each) for each in await world.api.items(ISVC, world.namespace)]
+        pictures.append(({name: guard.get(name) for name in _DECIDED}, objects, asked))
+    return pictures
+
+
+def _in_pods(child: Object) -> Object:
+    """What an InferenceService says of its pods: a rollout is changed by the rest, and no pod is renewed for it."""
+    predictor = child["spec"]["predictor"]
+    beside = ("minReplicas", "maxReplicas", "deploymentStrategy")
+    return {"uid": child["metadata"]["uid"]} | {key: predictor[key] for key in predictor if key not in beside}
+
+
+async def _job(world: World, artifact: str) -> Object:
+    """Waits for the download Job of an artifact."""
+
+    async def there() -> Object | None:
+        found = await world.api.items(JOB, world.namespace)
+        return next((each for each in found if f"-{artifact}-" in each["metadata"]["name"]), None)
+
+    found: Object = await world.until(f"the Job that downloads the {artifact}", there)
+    return found
+
+
+async def _downloaded(world: World, job: Object) -> None:
+    """Plays the Job's controller at the end of a download."""
+    at = "2026-01-01T00:00:00Z"
+    done = [{"type": each, "status": "True", "lastTransitionTime": at} for each in ("SuccessCriteriaMet", "Complete")]
+    status = {"startTime": at, "completionTime": at, "succeeded": 1, "conditions": done}
+    await world.api.merge(JOB, world.namespace, job["metadata"]["name"], {"status": status}, "status")
+
+
+@fault(
+    part=Part.OPERATOR,
+    when="an operator of the first release is upgraded to this one, CRD first, and taken back, operator first: one "
+    "service watches, one is rolled back, one downloads",
+    then="no decision is lost either way, what was rolled back stays so and counts once, the downloads go on in their "
+    "Jobs, and no pod is renewed",
+)
+async def test_an_upgrade_and_the_way_back_lose_nothing(
+    api: Api, kubeconfig: pathlib.Path, worlds: list[World], tmp_path: pathlib.Path
+) -> None:
+    """Both operators are real processes with their own code; what they know of each other is in the status."""
+    first, current = released.unpack(tmp_path / "first"), released.current()
+    watching, back, downloading = worlds
+    cluster = _Cluster(api, kubeconfig, worlds, tmp_path)
+    await cluster.install(first)
+    await cluster.start(first)
+    try:
+        engine = busy()
+        await watched(watching, engine)
+        await verdict(watching, "Accepted")
+        await rolled_back(back)
+        hub = {"model": {"uri": "hf://org/model:main"}, "staging": _STAGING}
+        await downloading.apply(_downloads(**hub))
+        target = await _job(downloading, "target")
+        await cluster.settled()
+        before = await _kept(worlds)
+
+        await cluster.install(current)
+        await cluster.start(current)
+        await cluster.settled()
+        assert await _kept(worlds) == before
+        await watching.read_again(3, engine)
+        await _downloaded(downloading, target)
+        draft = await _job(downloading, "draft")
+        before = await _kept(worlds)
+
+        await cluster.start(first)
+        await cluster.install(first)
+        await cluster.settled()
+        assert await _kept(worlds) == before
+        await _downloaded(downloading, draft)
+        await downloading.child(speculative=True)
+        await decided_once(back, "AcceptanceRateLow")
+        engine.acceptance = 0.0
+        await rolled_back_once(watching)
+    finally:
+        if cluster.operator is not None:
+            await cluster.operator.stop()
+
+
+@fault(
+    part=Part.OBJECTS,
+    when="a second version of the API is served beside the present one, and then stored in its place",
+    then="the guards go on, users may write either version, and no InferenceService is written to",
+)
+async def test_a_second_version_of_the_api_stops_no_guard(api: Api, world: World, operator: OperatorProcess) -> None:
+    """The way from v1alpha1 to v1beta1: both agree, so nothing has to convert."""
+    engine = busy()
+    await watched(world, engine)
+    generation = (await world.child())["metadata"]["generation"]
+    newer = f"{names.GROUP}/v1beta1", names.PLURAL
+    for limit, stored in enumerate((names.VERSION, "v1beta1"), start=3):
+        await _put(api, crd((names.VERSION, "v1beta1"), stored))
+        await world.until("the newer version", lambda: _is_served(api, world, newer))
+        change = {"spec": {"guard": {"failureLimit": limit}}}
+        asked = (await api.merge(newer, world.namespace, NAME, change))["metadata"]["generation"]
+
+        async def told(asked: int = asked) -> bool:
+            return bool((await world.status())["observedGeneration"] == asked)
+
+        await world.until("a decision about what was written in the newer version", told)
+        await world.read_again(3, engine)
+        await verdict(world, "Accepted")
+    assert (await world.child())["metadata"]["generation"] == generation
+    engine.acceptance = 0.0
+    await rolled_back_once(world)
+
+
+async def _put(api: Api, made: Object) -> None:
+    path = f"/apis/apiextensions.k8s.io/v1/customresourcedefinitions/{made['metadata']['name']}"
+    await api.call("patch", path, made, content_type=APPLY, field_manager="wire-tests", force_conflicts=True)
+
+
+async def _is_served(api: Api, world: World, kind: tuple[str, str]) -> bool:
+    """Whether the services of a namespace can be listed in a version."""
+    try:
+        return bool(await api.items(kind, world.namespace))
+    except Refused as error:
+        if error.status != HTTPStatus.NOT_FOUND:
+            raise
+        return False
+
+
+def _downloads(**spec: Any) -> Object:
+    """A service whose models are downloaded once."""
+    draft = {"method": "draft_model", "tokens": 4, "draft": {"uri": "hf://org/draft:main"}}
+    return sis(speculation=draft, **spec)
