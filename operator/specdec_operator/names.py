@@ -38,6 +38,9 @@ FAILED_ANNOTATION: Final = f"{ANNOTATION_PREFIX}failed"
 CLAIM_ANNOTATION: Final = f"{ANNOTATION_PREFIX}claim"
 """On every download Job: the UID of the claim that it downloads into, so that another claim is told."""
 
+ADOPT_ANNOTATION: Final = f"{GROUP}/adopt"
+"""`true` lets a service take over the InferenceService and claim of its names that nobody controls."""
+
 CHILD_MANAGER: Final = "specdec-operator"
 STATUS_MANAGER: Final = "specdec-operator-status"
 FINALIZER: Final = f"{GROUP}/operator"

@@ -10,6 +10,7 @@ from specdec_operator.api.guard import GuardMode
 from specdec_operator.errors import Invalid
 from specdec_operator.guard.state import Phase, State
 from specdec_operator.names import FINALIZER, GROUP, HOLD_ANNOTATION, PLURAL
+from specdec_operator.observe.ownership import Claimant, look_at, name_taken
 from specdec_operator.observe.rollout import Progress
 from specdec_operator.report.status import SpecRefusal, refused_status, status_of
 from tests.unit.builders import (
@@ -93,6 +94,13 @@ def _invalid(before: Body, generation: int) -> Body:
     return make_sis(generation=generation, status=refused_status(before, trouble, now=90.0))
 
 
+def _taken() -> Body:
+    claimant = Claimant(uid="u-1")
+    error = name_taken("InferenceService", "llama", look_at({"metadata": {"uid": "another"}}, claimant), claimant)
+    assert error is not None
+    return make_sis(status=refused_status({}, SpecRefusal(error=error, generation=1), now=90.0, ready=False))
+
+
 def _ahead() -> Body:
     return make_sis(generation=2, status=status_of(found(WATCHING, judged=judged()), {}, 60.0))
 
@@ -172,6 +180,7 @@ def _edges() -> list[Case]:
     return [
         _judged("new: nobody has looked at it", _new(), "InProgress", acts=""),
         _judged("spec refused, nothing serves", _invalid({}, 1), "Failed", acts=""),
+        _judged("a name is taken", _taken(), "Failed", acts=""),
         _judged("spec refused, the old pods serve", _invalid(served, 2), "Failed"),
         _judged("changed, not looked at yet", _ahead(), "InProgress"),
         _judged("being deleted", _deleted(), "Terminating", strict="Current", acts="none"),

@@ -1,11 +1,12 @@
 """A stage for the loop of one sis: a clock, an API server in a dict, engines that count, and one who plays KServe."""
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import repeat
 from typing import TYPE_CHECKING, Any
 
 from specdec_operator.api.guard import Guard
+from specdec_operator.errors import Unavailable
 from specdec_operator.guard.counters import Counters, read_counters
 from specdec_operator.names import OWNER_LABEL, REVISION_LABEL
 from specdec_operator.observe.store import Stores
@@ -56,10 +57,27 @@ class FakeCluster:
             raise error
         self.calls.append(("remove", manifest["metadata"]["name"]))
 
-    async def apply(self, manifest: Body) -> Body:
-        """Makes a new generation of a changed InferenceService."""
+    async def find(self, manifest: Body) -> Body | None:
+        """The InferenceService, or the claim or Job that was made last under a name."""
+        if manifest["kind"] == "InferenceService":
+            return self.child or None
+        made = [each for each in self.made if each["kind"] == manifest["kind"]]
+        named = [each for each in made if each["metadata"]["name"] == manifest["metadata"]["name"]]
+        return named[-1] if named else None
+
+    async def set_managers(self, manifest: Body, entries: Sequence[Body]) -> Body:
+        """Nothing is taken over on this stage."""
+        raise AssertionError((manifest, entries))
+
+    async def apply(self, manifest: Body, *, force: bool = True) -> Body:
+        """Makes a new generation of a changed InferenceService. Only what is its service's own is written by force."""
+        meta = {name: part for name, part in manifest["metadata"].items() if name not in ("uid", "resourceVersion")}
+        assert force is (manifest["metadata"].get("resourceVersion") != "1"), "what is not there is not seized"
+        manifest = manifest | {"metadata": meta}
         if error := self.failing.get("apply"):
             raise error
+        if not force and manifest["kind"] == "InferenceService" and self.child:
+            raise Unavailable("ApiServerRefused", "HTTP 409: the object has been modified")
         if manifest["kind"] != "InferenceService":
             self.calls.append(("apply", manifest["metadata"]["name"]))
             self.made.append(manifest | {"metadata": manifest["metadata"] | {"uid": f"uid-{len(self.made)}"}})
@@ -68,7 +86,7 @@ class FakeCluster:
         generation = self.child.get("metadata", {}).get("generation", 0)
         if manifest["spec"] != self.child.get("spec"):
             generation += 1
-        self.child = manifest | {"metadata": manifest["metadata"] | {"generation": generation}}
+        self.child = manifest | {"metadata": manifest["metadata"] | {"generation": generation, "uid": "uid-of-child"}}
         return self.child
 
     async def apply_status(self, namespace: str, name: str, status: Body) -> int:

@@ -12,7 +12,7 @@
   verbs: [update] # blockOwnerDeletion in the InferenceService's owner reference
 - apiGroups: [serving.kserve.io]
   resources: [inferenceservices]
-  verbs: [list, watch, create, patch]
+  verbs: [get, list, watch, create, patch] # get: whose it is, before the first write of a name
 - apiGroups: [apps]
   resources: [deployments]
   verbs: [list, watch]
@@ -56,10 +56,10 @@
 # leave this role out where nobody uses that mode; the operator then says what it may not do.
 - apiGroups: [""]
   resources: [persistentvolumeclaims]
-  verbs: [create, patch]
+  verbs: [get, create, patch] # get: whose it is, before it is written
 - apiGroups: [batch]
   resources: [jobs]
-  verbs: [create, patch, delete]
+  verbs: [get, create, patch, delete]
 {{- end }}
 
 {{/* A role with its binding: dict "root" $ "name" .. "rules" .. "account" .. "namespace" .. (empty: for the cluster). */}}

@@ -105,6 +105,13 @@ class Strategy(StrEnum):
     REPLACE = "Replace"
 
 
+class DeletionPolicy(StrEnum):
+    """What becomes of the InferenceService and the claim when the service is deleted."""
+
+    DELETE = "Delete"
+    ORPHAN = "Orphan"
+
+
 class Pod(Part):
     """Where and as whom the pods run."""
 
@@ -219,6 +226,12 @@ class Spec(Part):
     pod: Pod | None = None
     rollout: Rollout = Field(default_factory=Rollout, json_schema_extra={"default": {}})
     guard: Guard = Field(default_factory=Guard, json_schema_extra={"default": {}})
+    deletion_policy: DeletionPolicy = Field(
+        DeletionPolicy.DELETE,
+        description="What becomes of the InferenceService and the claim NAME-models when this object is deleted. "
+        "Delete: they go, and the pods with them. Orphan: they stay, and the pods go on answering with nobody to guard "
+        "them; status.owned names what stays. Changing it makes no new pods.",
+    )
     suspend: bool = Field(False, description="True: leave what runs as it is, and judge nothing.")
 
 

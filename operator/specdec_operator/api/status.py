@@ -86,6 +86,14 @@ class Artifact(StatusPart):
     bytes: int | None = Field(None, description="Bytes that are there so far.")
 
 
+class OwnedObject(StatusPart):
+    """An object that is this service's own although no owner reference says so."""
+
+    kind: str = Field(description="InferenceService or PersistentVolumeClaim.")
+    name: str = Field(description="Its name.")
+    uid: str = Field(description="Its UID: another object of this name is not this service's.")
+
+
 class KServeStatus(StatusPart):
     """The KServe that makes the pods: its version decides which artifacts it can bring."""
 
@@ -111,5 +119,9 @@ class Status(StatusPart):
     memory: MemoryStatus | None = Field(None, description="The memory plan of what is served.")
     kserve: KServeStatus | None = Field(None, description="The KServe that makes the pods.")
     artifacts: list[Artifact] | None = Field(None, description="Downloads of staging.mode PersistentVolumeClaim.")
+    owned: list[OwnedObject] | None = Field(
+        None,
+        description="What stays when this object is deleted (deletionPolicy Orphan): these carry no owner reference.",
+    )
     guard: GuardStatus | None = Field(None, description="What the guard knows and must not forget.")
     history: list[HistoryEntry] | None = Field(None, description="The 10 newest states of the service.")

@@ -10,7 +10,7 @@ from typing import Final
 
 from specdec_operator import names
 from specdec_operator.errors import Unavailable
-from specdec_operator.kube.client import Cluster
+from specdec_operator.kube.cluster import Cluster
 
 _LOG = logging.getLogger(__name__)
 _WATCHED: Final = {

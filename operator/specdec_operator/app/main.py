@@ -16,7 +16,8 @@ from specdec_operator.app.handlers import App
 from specdec_operator.app.inventory import Inventory
 from specdec_operator.app.services import Services
 from specdec_operator.app.watches import is_worth_a_line, watch
-from specdec_operator.kube.client import ApiServer, Cluster
+from specdec_operator.kube.client import ApiServer
+from specdec_operator.kube.cluster import Cluster
 from specdec_operator.leadership.election import lead
 from specdec_operator.leadership.shards import share_out
 from specdec_operator.leadership.share import Share, all_services

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from typing import Any, Final, Protocol
 
 from specdec_operator.errors import OperatorError, Unavailable
-from specdec_operator.names import ANNOTATION_PREFIX, API_VERSION, KIND, Key
+from specdec_operator.names import ADOPT_ANNOTATION, ANNOTATION_PREFIX, API_VERSION, KIND, Key
 from specdec_operator.reconcile.loop import Reconciler, Result
 from specdec_operator.reconcile.requeue import retry_after
 from specdec_operator.report.events import Event
@@ -49,7 +49,11 @@ class Services:
         kept = {**body, "metadata": {name: each for name, each in meta.items() if name != "managedFields"}}
         self._bodies[key] = shared(kept)
         self.page.note(self._bodies[key], deleted=False)  # not a second copy
-        asked = {k: v for k, v in (meta.get("annotations") or {}).items() if k.startswith(ANNOTATION_PREFIX)}
+        asked = {
+            k: v
+            for k, v in (meta.get("annotations") or {}).items()
+            if k.startswith((ANNOTATION_PREFIX, ADOPT_ANNOTATION))
+        }
         told = "phase" in body.get("status", {})  # else somebody took our status out
         version = (meta["uid"], meta.get("generation"), told, tuple(sorted(asked.items())))
         known, self._versions[key] = self._versions.get(key), version

@@ -51,8 +51,8 @@ _SECURITY: Final = {
 }
 
 
-def claim_manifest(owner: Owner, claim_spec: Json) -> Manifest:
-    """The claim, by spec.staging.claim."""
+def claim_manifest(owner: Owner, claim_spec: Json, *, let_go: bool = False) -> Manifest:
+    """The claim, by spec.staging.claim. let_go: it stays when its owner goes, so it has no owner reference."""
     spec: Manifest = {
         "accessModes": list(claim_spec.get("accessModes") or ["ReadWriteOnce"]),
         "resources": {"requests": {"storage": claim_spec["storage"]}},
@@ -60,6 +60,8 @@ def claim_manifest(owner: Owner, claim_spec: Json) -> Manifest:
     if claim_spec.get("storageClassName") is not None:
         spec["storageClassName"] = claim_spec["storageClassName"]
     metadata = _metadata(owner, claim_name(owner.name))
+    if let_go:
+        del metadata["ownerReferences"]
     return {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": metadata, "spec": spec}
 
 

@@ -4,9 +4,9 @@ The operator comes as its service account, the command `specdec` as the user of 
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from typing import Any, Final, Protocol, Self
+from typing import Any, Final, Self
 
 import aiohttp
 from kubernetes.aio import config
@@ -16,7 +16,7 @@ from specdec_operator.errors import Unavailable
 from specdec_operator.kube import request
 from specdec_operator.kube.request import ApiError, Manifest, Requests, translated, unless_gone
 
-__all__ = ["ApiError", "ApiServer", "Cluster", "KubeClient", "Manifest", "version_of"]
+__all__ = ["ApiError", "ApiServer", "KubeClient", "Manifest", "version_of"]
 
 _APPLY: Final = "application/apply-patch+yaml"
 _MERGE: Final = "application/merge-patch+json"
@@ -108,20 +108,21 @@ class KubeClient:
         """Makes an object in the list at a path."""
         return await self._requests.json("POST", path, body=body)
 
-    async def apply(self, path: str, body: Manifest, manager: str) -> Manifest:
-        """Server-side apply, over what others have set; returns the object as it is now."""
-        query = {"fieldManager": manager, "force": "true"}
+    async def apply(self, path: str, body: Manifest, manager: str, *, force: bool = True) -> Manifest:
+        """Server-side apply; returns the object as it is now. force: also over what others have set."""
+        query = {"fieldManager": manager, "force": "true" if force else "false"}
         return await self._requests.json("PATCH", path, body=body, content_type=_APPLY, query=query)
 
-    async def merge(self, path: str, body: Manifest) -> Manifest:
+    async def merge(self, path: str, body: Manifest, manager: str = "specdec") -> Manifest:
         """A merge patch; returns the object as it is now."""
-        query = {"fieldManager": "specdec"}
+        query = {"fieldManager": manager}
         return await self._requests.json("PATCH", path, body=body, content_type=_MERGE, query=query)
 
-    async def delete(self, path: str) -> None:
-        """Deletes an object with what it owns; one that is gone is no error."""
+    async def delete(self, path: str, uid: str = "") -> None:
+        """Deletes an object with what it owns; one that is gone is no error. uid: of the only one that is meant."""
+        only = {"preconditions": {"uid": uid}} if uid else {}
         with unless_gone():
-            await self._requests.json("DELETE", path, body={"propagationPolicy": "Background"})
+            await self._requests.json("DELETE", path, body={"propagationPolicy": "Background", **only})
 
     @asynccontextmanager
     async def stream(self, path: str, body: Manifest) -> AsyncIterator[aiohttp.StreamReader]:
@@ -133,34 +134,6 @@ class KubeClient:
         timeout = aiohttp.ClientTimeout(total=None, sock_connect=_USERS_TIMEOUT, sock_read=_SILENCE)
         async with self._requests.answer("POST", path, body=body, chunked=True, timeout=timeout) as answer:
             yield answer.content
-
-
-class Cluster(Protocol):
-    """What the loop needs of a cluster."""
-
-    async def apply(self, manifest: Manifest) -> Manifest:
-        """Makes an object be as the manifest says; returns it as it is now."""
-
-    async def remove(self, manifest: Manifest) -> None:
-        """Deletes an object with what it owns; one that is gone is no error."""
-
-    async def read(self, path: str, **selectors: str) -> Manifest | None:
-        """What lies at a path of the API. None: it is not there, or this operator may not read it.
-
-        selectors: field_selector and label_selector, for a list.
-        """
-
-    async def log_end(self, namespace: str, pod: str) -> str:
-        """The last lines of a pod's log; empty where there is none."""
-
-    async def apply_status(self, namespace: str, name: str, status: Manifest) -> int:
-        """Makes the status of a service be this. Returns the version that has it; 0: the service is gone."""
-
-    async def list_metadata(self, path: str, label_selector: str) -> list[Manifest] | None:
-        """The metadata of all objects at a path, none where they are not served. None: we may not read them."""
-
-    async def post_event(self, namespace: str, event: Manifest) -> None:
-        """Makes an Event."""
 
 
 class ApiServer:
@@ -183,17 +156,30 @@ class ApiServer:
         """Closes the connections."""
         await self._client.close()
 
-    async def apply(self, manifest: Manifest) -> Manifest:
+    async def apply(self, manifest: Manifest, *, force: bool = True) -> Manifest:
         self._refuse(manifest["metadata"]["namespace"])
         path = _path(manifest)
         with translated(path, manifest), metrics.requested("patch"):
-            return await self._client.apply(path, manifest, names.CHILD_MANAGER)
+            return await self._client.apply(path, manifest, names.CHILD_MANAGER, force=force)
+
+    async def find(self, manifest: Manifest) -> Manifest | None:
+        path = _path(manifest)
+        with translated(path, manifest, unless=(404,)), metrics.requested("get"):
+            return await self._client.get(path)
+        return None
+
+    async def set_managers(self, manifest: Manifest, entries: Sequence[Manifest]) -> Manifest:
+        meta = manifest["metadata"]
+        self._refuse(meta["namespace"])
+        path, body = _path(manifest), {"resourceVersion": meta["resourceVersion"], "managedFields": list(entries)}
+        with translated(path, manifest), metrics.requested("patch"):
+            return await self._client.merge(path, {"metadata": body}, names.CHILD_MANAGER)
 
     async def remove(self, manifest: Manifest) -> None:
         self._refuse(manifest["metadata"]["namespace"])
         path = _path(manifest)
         with translated(path, manifest), metrics.requested("delete"):
-            await self._client.delete(path)
+            await self._client.delete(path, manifest["metadata"].get("uid", ""))
 
     async def read(self, path: str, **selectors: str) -> Manifest | None:
         query = {_SELECTORS[name]: value for name, value in selectors.items()}

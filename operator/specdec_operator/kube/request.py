@@ -204,7 +204,7 @@ def _translation(error: ApiError, path: str, body: Mapping[str, Any]) -> Excepti
     match error.status:
         case 0:
             return error
-        case 400 | 422:
+        case 400 | 422 if "metadata.uid:" not in error.answer:  # else another object has this name by now
             what = f"{body.get('kind', path)} {body.get('metadata', {}).get('name', '')}".rstrip()
             return Invalid(what, error.status, f"the API server refused it: {error.answer}")
         case 403:

@@ -53,6 +53,7 @@ def _way_out(reason: str, runtime: str) -> str:
 
 OwnedMetadata: TypeAlias = frozenset[tuple[str, str]]
 
+OWNER_MARK: Final = "ownerReferences"
 _OURS: Final = (names.OWNER_LABEL, "serving.kserve.io/deploymentMode", "serving.kserve.io/autoscalerClass")
 
 
@@ -62,7 +63,7 @@ def owned_metadata(body: Mapping[str, Any]) -> OwnedMetadata:
     there = {**(meta.get("labels") or {}), **(meta.get("annotations") or {})}
     owners = (each for each in meta.get("ownerReferences") or () if each.get("controller"))
     ours = {(key, str(there[key])) for key in _OURS if key in there}
-    return frozenset(ours | {("ownerReferences", str(each["uid"])) for each in owners})
+    return frozenset(ours | {(OWNER_MARK, str(each["uid"])) for each in owners})
 
 
 def changed_by(body: Mapping[str, Any]) -> str:

@@ -16,6 +16,7 @@ from specdec_operator.observe.inference_service import (
     kserve_error,
     owned_metadata,
 )
+from specdec_operator.observe.ownership import Controller, controller_of
 from specdec_operator.observe.pods import DeploymentView, PodView, deployment_view, pod_view
 
 _Seen = TypeVar("_Seen")
@@ -25,8 +26,8 @@ _Seen = TypeVar("_Seen")
 class Child:
     """The InferenceService as it was seen last; deleted stands for one that is gone.
 
-    revision: of the pods that it asks for. kserve_error: what KServe says against it. marks: of its metadata; by: who
-    else changed it last.
+    uid, controller: its own, and who controls it. revision: of the pods that it asks for. kserve_error: what KServe
+    says against it. marks: of its metadata; by: who else changed it last.
     """
 
     generation: int
@@ -36,6 +37,8 @@ class Child:
     kserve_error: KServeError | None = None
     marks: OwnedMetadata = frozenset()
     by: str = ""
+    uid: str = ""
+    controller: Controller | None = None
 
     def drifted(self, applied: int, marks: OwnedMetadata = frozenset()) -> bool:
         """Whether somebody else changed or deleted it after we made it generation `applied`, with these marks."""
@@ -79,6 +82,12 @@ class OwnedObjects:
     jobs: Mapping[str, Mapping[str, Any]]
     stagers: tuple[Mapping[str, Any], ...]
 
+    def of(self, uid: str) -> "OwnedObjects":
+        """The same without Jobs that another service controls, of the same name though it be. uid: of this one."""
+        owners = {name: controller_of(body["metadata"]) for name, body in self.jobs.items()}
+        own = {name for name, owner in owners.items() if owner is not None and owner.uid == uid}
+        return replace(self, jobs={name: body for name, body in self.jobs.items() if name in own})
+
 
 class Stores:
     """What belongs to every service. listed: whether the watches of all kinds have told of everything that there is."""
@@ -118,6 +127,8 @@ class Stores:
             kserve_error=None if deleted else kserve_error(body),
             marks=owned_metadata(body),
             by=changed_by(body),
+            uid=str(body["metadata"].get("uid", "")),
+            controller=controller_of(body["metadata"]),
         )
         return key
 

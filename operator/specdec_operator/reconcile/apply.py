@@ -7,50 +7,76 @@ from typing import Final
 
 from specdec_operator.errors import Invalid, OperatorError, Unavailable
 from specdec_operator.guard.state import State
-from specdec_operator.kube.client import Cluster
+from specdec_operator.kube.cluster import Cluster
 from specdec_operator.observe.inference_service import KServeError, owned_metadata
+from specdec_operator.observe.ownership import LOOK_AGAIN, NAME_TAKEN
 from specdec_operator.observe.pods import PodView
 from specdec_operator.observe.store import Child
+from specdec_operator.reconcile.desired import Desired
 from specdec_operator.reconcile.memory import Applied, Memory, RefusedManifest
+from specdec_operator.reconcile.observed import Observed
+from specdec_operator.reconcile.own import adoption, write_own
+from specdec_operator.reconcile.sis import Sis
 from specdec_operator.render.inference_service import Rendered
 
 ASK_AGAIN: Final = 300.0
 """Seconds after which a refused manifest is tried again: a webhook or a quota may have refused it, not the schema."""
 
 
-def refusal_in_force(memory: Memory, rendered: Rendered, now: float) -> Invalid | None:
-    """Why the API server refused this very manifest, unless that is so long ago that it is to be tried again."""
-    refused = memory.refused
-    if refused is None or refused.digest != digest_of(rendered) or now - refused.at >= ASK_AGAIN:
+def refusal_in_force(memory: Memory, desired: Desired, now: float, *, adopts: bool) -> Invalid | None:
+    """Why this very manifest was refused, unless that is so long ago that it is to be tried again.
+
+    adopts: whether the service may take over what has its names now.
+    """
+    before = memory.refused
+    if before is None or not is_tried_again(memory, desired) or now >= ask_again_at(before):
         return None
-    return refused.error
+    return before.error if before.adopts == adopts else None
 
 
-def is_tried_again(memory: Memory, rendered: Rendered) -> bool:
-    """Whether this very manifest was refused before."""
-    return memory.refused is not None and memory.refused.digest == digest_of(rendered)
+def is_tried_again(memory: Memory, desired: Desired) -> bool:
+    """Whether this very manifest was refused before, or what its downloads need."""
+    return memory.refused is not None and memory.refused.digest == digest_of(desired.rendered)
+
+
+def refused(error: Invalid, sis: Sis, rendered: Rendered, now: float) -> RefusedManifest:
+    """What is remembered of a refusal of a manifest, or of the claim or a Job that it needs."""
+    return RefusedManifest(digest=digest_of(rendered), error=error, at=now, adopts=sis.adopts)
+
+
+def ask_again_at(before: RefusedManifest) -> float:
+    """When what was refused is tried again, epoch seconds."""
+    return before.at + patience(before.error)
+
+
+def patience(error: Invalid) -> float:
+    """Seconds after which a refusal may be over without a change of the service."""
+    return LOOK_AGAIN if error.reason == NAME_TAKEN else ASK_AGAIN
 
 
 async def apply_if_drifted(
-    cluster: Cluster, child: Child | None, memory: Memory, rendered: Rendered, now: float
+    cluster: Cluster, sis: Sis, observed: Observed, memory: Memory, rendered: Rendered, now: float
 ) -> tuple[Memory, OperatorError | None]:
     """Applies the manifest when it is another one, or when somebody changed or deleted what was made of it.
 
     Who does that again and again has to wait, each time longer: else two who fight would do nothing else.
     Returns why it could not be applied, too, for that is to be remembered.
     """
-    digest = digest_of(rendered)
-    due, memory = _is_due(memory, child, digest, now)
+    digest, look = digest_of(rendered), observed.look
+    due, memory = _is_due(memory, observed.objects.child, digest, now)
     if not due:
         return memory, None
     try:
-        live = await cluster.apply(rendered.manifest)
+        live = await write_own(cluster, rendered.manifest, sis.claimant, look)
     except Invalid as error:
-        return replace(memory, refused=RefusedManifest(digest=digest, error=error, at=now)), error
+        return replace(memory, refused=refused(error, sis, rendered, now)), error
     except Unavailable as error:
-        return replace(memory, kserve_error=KServeError(reason=error.reason, message=error.message)), error
-    metadata = owned_metadata(rendered.manifest)
-    applied = Applied(digest=digest, generation=live["metadata"]["generation"], metadata=metadata)
+        why = KServeError(reason=error.reason, message=error.message)
+        return replace(memory, kserve_error=why, free_at=0.0), error
+    metadata, meta = owned_metadata(rendered.manifest), live["metadata"]
+    applied = Applied(digest=digest, generation=meta["generation"], metadata=metadata, uid=str(meta.get("uid", "")))
+    if told := adoption("InferenceService", sis.owner.name, look, sis.claimant):
+        memory = replace(memory, unsent=(*memory.unsent, told))
     return replace(memory, refused=None, kserve_error=None, applied=applied), None
 
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Final
 
 from specdec_operator import names
-from specdec_operator.kube.client import Cluster
+from specdec_operator.kube.cluster import Cluster
 from specdec_operator.staging.kserve import KServe
 from specdec_operator.staging.kserve_detect import KServeEvidence, kserve_of
 

@@ -11,7 +11,8 @@ from specdec_operator.guard.state import Observation, Phase, Reduction, State
 from specdec_operator.guard.transitions import advance
 from specdec_operator.guard.user_intent import UserIntent, follow_user, initial_state
 from specdec_operator.guard.verdict import Outcome
-from specdec_operator.reconcile.apply import ASK_AGAIN, is_tried_again, refusal_in_force
+from specdec_operator.observe.ownership import NAME_TAKEN, name_taken
+from specdec_operator.reconcile.apply import ask_again_at, is_tried_again, patience, refusal_in_force
 from specdec_operator.reconcile.desired import Desired, desire, download_image
 from specdec_operator.reconcile.memory import Memory, SamplingPlan, restore
 from specdec_operator.reconcile.observed import Observed
@@ -85,6 +86,8 @@ def _follow(
 
 
 def _decide(sis: Sis, refusal: SpecRefusal | None, observed: Observed, memory: Memory, now: float) -> Decision:
+    if taken := name_taken("InferenceService", sis.owner.name, observed.look, sis.claimant):
+        raise taken
     memory = restore(memory, sis, now)
     before, policy = memory.state, policy_of(sis.spec.guard, held=sis.held, patience=sis.spec.rollout.patience)
     intent = intent_of(sis, policy)
@@ -100,7 +103,7 @@ def _decide(sis: Sis, refusal: SpecRefusal | None, observed: Observed, memory: M
         desired = replace(desired, state=after)
     if desired.plan.layout.claim is not None and not desired.staged:
         download_image(desired.kserve)  # here, so that an unknown image is said before anything is made
-    if error := refusal_in_force(memory, desired.rendered, now):
+    if error := refusal_in_force(memory, desired, now, adopts=sis.adopts):
         raise error
     return Decision(
         sis=sis,
@@ -110,7 +113,7 @@ def _decide(sis: Sis, refusal: SpecRefusal | None, observed: Observed, memory: M
         policy=policy,
         thresholds=thresholds,
         what_if=better,
-        tries_again=desired.state == before and is_tried_again(memory, desired.rendered),
+        tries_again=desired.state == before and is_tried_again(memory, desired),
     )
 
 
@@ -118,7 +121,10 @@ def remember(memory: Memory, decision: Decision | SpecRefusal, now: float) -> Me
     """What is remembered of a decision: the state, what is read from here on, and when to decide again."""
     memory = replace(memory, closed=None)
     if isinstance(decision, SpecRefusal):
-        again = memory.refused.at + ASK_AGAIN if memory.refused else now + RESYNC
+        again = ask_again_at(memory.refused) if memory.refused else now + patience(decision.error)
+        state = memory.state
+        if state is not None and decision.error.reason == NAME_TAKEN:  # its deadline counts from the end of that
+            memory = replace(memory, state=replace(state, wanted_since=now))
         return replace(memory, sampling=None, due=min(now + RESYNC, max(again, now + RETRY)))
     desired, state, before = decision.desired, decision.state, decision.before
     if decision.starts_over:

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from specdec_operator.guard.state import Phase
+from specdec_operator.observe.ownership import NAME_TAKEN, Standing
 from specdec_operator.reconcile.decide import Decision
 from specdec_operator.reconcile.memory import Memory
 from specdec_operator.reconcile.observed import Observed
@@ -30,7 +31,7 @@ def describe(
 ) -> Report:
     """What is told of a decision. memory: before it. shown: the status as the watch has it."""
     if isinstance(decision, SpecRefusal):
-        return _refusal(decision, memory, shown, now)
+        return _refusal(decision, observed, memory, shown, now)
     written = memory.status or {}
     findings = findings_of(decision, observed, memory)
     status = status_of(findings, written, now)
@@ -46,11 +47,13 @@ def describe(
     )
 
 
-def _refusal(refusal: SpecRefusal, memory: Memory, shown: Mapping[str, Any], now: float) -> Report:
+def _refusal(refusal: SpecRefusal, observed: Observed, memory: Memory, shown: Mapping[str, Any], now: float) -> Report:
     """Of a spec that nothing can be made of. Decisions and measurements stay as they were."""
     written = memory.status if memory.status is not None else dict(shown)
-    status = refused_status(written, refusal, now=now)
-    write = is_significant(status, written, since_written=0.0) or memory.lost(shown, now)
+    taken = refusal.error.reason == NAME_TAKEN and observed.look.standing is not Standing.OURS
+    status = refused_status(written, refusal, now=now, ready=not taken)
+    news = status["message"] != written.get("message")
+    write = news or is_significant(status, written, since_written=0.0) or memory.lost(shown, now)
     return Report(status=status, events=(refusal_event(refusal),) if write else (), write=write, refused=True)
 
 
@@ -74,6 +77,7 @@ def findings_of(decision: Decision, observed: Observed, memory: Memory) -> Findi
         fewer=decision.what_if.rows,
         advice=decision.what_if.advice,
         contested=memory.conflict.words,
+        owned=desired.owned,
     )
     return findings if _is_about_present_pods(decision) else replace(findings, judged=None)
 

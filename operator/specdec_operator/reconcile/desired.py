@@ -18,8 +18,10 @@ from specdec_operator.guard.effects import note_progress, want
 from specdec_operator.guard.state import Phase, State
 from specdec_operator.names import CLAIM_ANNOTATION, FAILED_ANNOTATION
 from specdec_operator.observe.artifacts import ArtifactsStatus, artifacts_status
+from specdec_operator.observe.ownership import Owned
 from specdec_operator.observe.pods import DeploymentView, PodView, serving_pods
 from specdec_operator.observe.rollout import RolloutView, pods_of, view_rollout, waiting_rollout
+from specdec_operator.reconcile.deletion import is_let_go, unreferenced
 from specdec_operator.reconcile.memory import DownloadMemory, Memory
 from specdec_operator.reconcile.observed import Observed
 from specdec_operator.reconcile.sis import Sis
@@ -39,6 +41,7 @@ class Desired:
 
     downloads: those into the operator-made claim that have to be done before its pods are asked for.
     request: what its rollout asks of the throttle. waits: why it does not begin yet; empty where it may.
+    owned: what is the service's own without an owner reference, to be noted in the status before it is acted on.
     """
 
     state: State
@@ -52,6 +55,7 @@ class Desired:
     downloads: tuple[DownloadStatus, ...]
     request: Request
     waits: str
+    owned: tuple[Owned, ...] = ()
 
     @property
     def staged(self) -> bool:
@@ -62,7 +66,8 @@ class Desired:
 def desire(sis: Sis, state: State, observed: Observed, memory: Memory, now: float) -> Desired:
     """What `state` asks for. Raises Invalid for what cannot run, unless it runs already."""
     planned = plan(sis.spec, state, name=sis.owner.name, synthetic=sis.synthetic, kserve=observed.kserve)
-    rendered = render(planned, sis.owner, state.replacing)
+    owned = unreferenced(sis, observed.look, memory)
+    rendered = render(planned, sis.owner, state.replacing, let_go=is_let_go(sis, owned, "InferenceService"))
     ran_well = state.rollback is not None and state.rollback.good is not None
     if rendered.revision != state.revision and not ran_well:
         refuse(planned)  # what runs already, or ran well, has shown what it is, whatever a newer rule says
@@ -95,6 +100,7 @@ def desire(sis: Sis, state: State, observed: Observed, memory: Memory, now: floa
         downloads=downloads,
         request=request,
         waits=waits,
+        owned=owned,
     )
 
 

@@ -10,12 +10,16 @@ from typing import Any, Final
 
 from specdec_operator.downloads.job import claim_manifest, job_manifest
 from specdec_operator.downloads.job_status import DownloadStatus, JobState, due, next_attempt
-from specdec_operator.kube.client import Cluster, Manifest
+from specdec_operator.kube.cluster import Cluster
+from specdec_operator.kube.request import Manifest
 from specdec_operator.names import ATTEMPT_ANNOTATION, CLAIM_ANNOTATION, FAILED_ANNOTATION, MADE_OF_ANNOTATION
+from specdec_operator.observe.ownership import Claimant, Standing, look_at
 from specdec_operator.observe.rollout import Progress
 from specdec_operator.observe.store import OwnedObjects
+from specdec_operator.reconcile.deletion import is_let_go
 from specdec_operator.reconcile.desired import Desired, download_image
 from specdec_operator.reconcile.memory import DownloadMemory, MadeJob
+from specdec_operator.reconcile.own import adoption, write_own
 from specdec_operator.reconcile.sis import Sis
 
 _OVER: Final = frozenset({"Succeeded", "Failed"})
@@ -35,6 +39,7 @@ async def keep_downloads(
         return await downloads.advance(memory, now)
     if desired.artifacts.reason == "ClaimNotFound":  # somebody deleted it: another claim, and everything anew
         return await downloads.keep_claim(replace(memory, claim=None))
+    memory = await downloads.keep_policy(memory)
     if desired.rollout.progress is Progress.COMPLETE:
         _, memory = await downloads.remove_others(memory)
     return memory
@@ -52,6 +57,8 @@ class _Downloads:
     async def advance(self, memory: DownloadMemory, now: float) -> DownloadMemory:
         """Makes the claim, and the Job that is due."""
         memory = await self.keep_claim(memory)
+        if memory.adopted:  # is told of before anything else can go wrong
+            return memory
         removed, memory = await self.remove_others(memory)
         if removed or any(self._strays(memory)):
             return memory
@@ -60,11 +67,32 @@ class _Downloads:
 
     async def keep_claim(self, memory: DownloadMemory) -> DownloadMemory:
         """Makes the claim be as the spec says."""
-        claim = claim_manifest(self.sis.owner, self._written("staging")["claim"])
+        claim = claim_manifest(self.sis.owner, self._written("staging")["claim"], let_go=self._let_go)
         if memory.claim == claim:
             return memory
-        live = await self.cluster.apply(claim)
-        return replace(memory, claim=claim, claim_uid=live["metadata"]["uid"])
+        claimant = self._claimant(memory)
+        look = look_at(await self.cluster.find(claim), claimant)
+        live = await write_own(self.cluster, claim, claimant, look)
+        told = adoption(claim["kind"], claim["metadata"]["name"], look, claimant)
+        return replace(
+            memory,
+            claim=claim,
+            claim_uid=live["metadata"]["uid"],
+            let_go=self._let_go,
+            adopted=(*memory.adopted, *([told] if told else ())),
+        )
+
+    async def keep_policy(self, memory: DownloadMemory) -> DownloadMemory:
+        """Makes the claim that is in use go, or stay, with its service; nothing else of it is touched then."""
+        if memory.let_go is self._let_go:
+            return memory
+        claim = claim_manifest(self.sis.owner, self._written("staging")["claim"], let_go=self._let_go)
+        look = look_at(await self.cluster.find(claim), self._claimant(memory))
+        if look.standing is Standing.FREE:
+            return memory
+        if look.standing is Standing.OURS and (look.controller is None) is self._let_go:
+            return replace(memory, claim_uid=look.uid, let_go=self._let_go)
+        return await self.keep_claim(replace(memory, claim=None))
 
     async def remove_others(self, memory: DownloadMemory) -> tuple[bool, DownloadMemory]:
         """Removes Jobs of artifacts that the spec does not name any more; returns whether there were any."""
@@ -74,6 +102,15 @@ class _Downloads:
             await self.cluster.remove({"apiVersion": "batch/v1", "kind": "Job", "metadata": jobs[name]["metadata"]})
         made = {name: job for name, job in memory.jobs.items() if name not in others}
         return bool(others), replace(memory, jobs=made)
+
+    @property
+    def _let_go(self) -> bool:
+        """Whether the claim is to stay without the service."""
+        return is_let_go(self.sis, self.desired.owned, "PersistentVolumeClaim")
+
+    def _claimant(self, memory: DownloadMemory) -> Claimant:
+        noted = {each.uid for each in self.desired.owned} | {memory.claim_uid} - {""}
+        return replace(self.sis.claimant, noted=frozenset(noted))
 
     def _strays(self, memory: DownloadMemory) -> Iterator[Mapping[str, Any]]:
         """Pods still at work for Jobs that are gone."""
@@ -91,10 +128,10 @@ class _Downloads:
         if not due(waiting.view, now, made_of=made_of):
             return memory
         if waiting.view.stand is not JobState.MISSING:
-            await self.cluster.remove(job)
+            await self.cluster.remove({**job, "metadata": self.objects.jobs[name]["metadata"]})
             attempt = str(next_attempt(waiting.view, made_of))
             annotations |= {ATTEMPT_ANNOTATION: attempt, FAILED_ANNOTATION: waiting.view.reason}
-        live = await self.cluster.apply(job)
+        live = await write_own(self.cluster, job, self._claimant(memory))
         return replace(memory, jobs={**memory.jobs, name: MadeJob(uid=live["metadata"]["uid"], at=now)})
 
     def _job(self, waiting: DownloadStatus, memory: DownloadMemory) -> Manifest:

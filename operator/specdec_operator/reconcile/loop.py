@@ -11,17 +11,18 @@ from typing import Any, Final
 
 from specdec_operator import metrics
 from specdec_operator.errors import Invalid, Unavailable
-from specdec_operator.kube.client import Cluster
+from specdec_operator.kube.cluster import Cluster
 from specdec_operator.names import Key
 from specdec_operator.observe.rollout import Progress
 from specdec_operator.observe.store import Stores
-from specdec_operator.reconcile.apply import apply_if_drifted, digest_of, restart_pods
+from specdec_operator.reconcile.apply import apply_if_drifted, refused, restart_pods
 from specdec_operator.reconcile.cluster_info import ClusterInfo
 from specdec_operator.reconcile.decide import Decision, decide, remember
 from specdec_operator.reconcile.describe import Report, describe
 from specdec_operator.reconcile.downloads import keep_downloads
-from specdec_operator.reconcile.memory import Memory, RefusedManifest, restore
+from specdec_operator.reconcile.memory import Memory, noted_downloads, restore
 from specdec_operator.reconcile.observed import Observed, read_logs, read_warnings
+from specdec_operator.reconcile.own import claimant_of, look_at_child, noted_look
 from specdec_operator.reconcile.requeue import next_reconcile, retry_after
 from specdec_operator.reconcile.sample import Source, sample
 from specdec_operator.reconcile.sis import parse
@@ -111,7 +112,8 @@ class Reconciler:
 
         # Everything is read before anything is decided, so that a decision is about one moment.
         parsed = parse(body, memory.last_valid, self._prometheus)
-        observed, now = await self._observe(key, memory), self._clock()
+        observed, now = await self._observe(key, memory, body), self._clock()
+        memory = noted_look(memory, observed.look, now)
 
         # Pure from here: the same observation gives the same decision, and the same report of it.
         decision = decide(parsed, observed, memory, now)
@@ -146,15 +148,16 @@ class Reconciler:
             service_metrics.silent(key, sampled.silent)
         return self._remember(key, sampled)
 
-    async def _observe(self, key: Key, memory: Memory) -> Observed:
+    async def _observe(self, key: Key, memory: Memory, body: Mapping[str, Any]) -> Observed:
         """What there is now. The store is looked at last, for it is the newest, and nothing waits after it."""
         kserve = await self._cluster_info.kserve()
         objects, wanted = self._stores.objects(key), memory.state.wanted if memory.state else None
+        look = await look_at_child(self._cluster, claimant_of(body, memory), key, objects.child, memory, self._clock())
         warnings = await read_warnings(self._cluster, key, objects, wanted)
         logs = await read_logs(self._cluster, key, objects)
         ticket = self._throttle.ticket(key, self._clock())
-        objects = self._stores.objects(key)
-        return Observed(objects=objects, kserve=kserve, ticket=ticket, warnings=warnings, logs=logs)
+        objects = self._stores.objects(key).of(body["metadata"]["uid"])
+        return Observed(objects=objects, kserve=kserve, ticket=ticket, warnings=warnings, logs=logs, look=look)
 
     def _next_memory(
         self, key: Key, decision: Decision | SpecRefusal, report: Report, memory: Memory, now: float
@@ -202,19 +205,17 @@ class Reconciler:
     async def _keep_downloads(
         self, key: Key, decision: Decision, observed: Observed, memory: Memory, now: float
     ) -> Memory:
-        desired = decision.desired
+        sis, desired, known = decision.sis, decision.desired, memory.downloads
         try:
-            args = (self._cluster, decision.sis, desired, observed.objects, memory.downloads, now)
-            return self._remember(key, replace(memory, downloads=await keep_downloads(*args)))
+            known = await keep_downloads(self._cluster, sis, desired, observed.objects, known, now)
+            return self._remember(key, noted_downloads(memory, known, sis, now))
         except Invalid as error:  # reported by the next reconcile, which is due at once
-            refused = RefusedManifest(digest=digest_of(desired.rendered), error=error, at=now)
-            return self._remember(key, replace(memory, refused=refused, due=now))
+            return self._remember(key, replace(memory, refused=refused(error, sis, desired.rendered, now), due=now))
 
     async def _apply(self, key: Key, decision: Decision, observed: Observed, memory: Memory, now: float) -> Memory:
         """Applies the manifest where that is due. Raises Unavailable; a refusal is reported by the next reconcile."""
-        rendered, child = decision.desired.rendered, observed.objects.child
-        applied = memory.applied
-        memory, error = await apply_if_drifted(self._cluster, child, memory, rendered, now)
+        rendered, applied = decision.desired.rendered, memory.applied
+        memory, error = await apply_if_drifted(self._cluster, decision.sis, observed, memory, rendered, now)
         if isinstance(error, Invalid):
             return self._remember(key, replace(memory, due=now))
         memory = self._remember(key, memory)

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from specdec_operator.api.guard import Guard
+from specdec_operator.api.spec import DeletionPolicy
 from specdec_operator.errors import Invalid
 from specdec_operator.guard.judge import Judged, Sampler
 from specdec_operator.guard.policy import Thresholds
@@ -24,20 +25,25 @@ _SHOWN_WITHIN: Final = 1.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Applied:
-    """The InferenceService as it was applied last: digest and metadata of the manifest, the generation it then had."""
+    """The InferenceService as it was applied last: digest and metadata of the manifest, generation then, uid."""
 
     digest: str
     generation: int
     metadata: OwnedMetadata
+    uid: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RefusedManifest:
-    """What the API server refused: the digest of the InferenceService that it was for, the refusal, and when."""
+    """What was refused: the digest of the InferenceService that it was for, the refusal, and when.
+
+    adopts: whether the service was allowed to take over what has its names.
+    """
 
     digest: str
     error: Invalid
     at: float
+    adopts: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,11 +68,17 @@ class MadeJob:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DownloadMemory:
-    """claim, claim_uid: the claim as it was applied last. jobs: those made last, by name."""
+    """claim, claim_uid: the claim as it was applied last. jobs: those made last, by name.
+
+    let_go: whether the claim was seen to carry no owner reference; None: it was not looked at. adopted: what was taken
+    over and is to be told of.
+    """
 
     jobs: Mapping[str, MadeJob] = field(default_factory=dict)
     claim: Mapping[str, Any] | None = None
     claim_uid: str = ""
+    let_go: bool | None = None
+    adopted: tuple[Event, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,7 +91,7 @@ class Memory:
     window: the open window. closed: one that closed and was not decided upon yet. judged: the last that was.
     silent: pods that did not answer at the last reading.
     kserve_error: why the InferenceService could not be applied when tried last. conflict: others who change it.
-    waits: whether its rollout waits for others.
+    waits: whether its rollout waits for others. free_at: when the name of its InferenceService was seen to be free.
     status, status_at, version: the status as it was written last, when, and the version of the object that has it.
     unrecorded: Events whose status is not written yet; unsent: Events that are to be sent, from `send_at` on.
     failure: what the last reconcile failed with, as it is in the log.
@@ -98,6 +110,7 @@ class Memory:
     kserve_error: KServeError | None = None
     conflict: WriteConflict = field(default_factory=WriteConflict)
     waits: bool = False
+    free_at: float = 0.0
     downloads: DownloadMemory = field(default_factory=DownloadMemory)
     status: Mapping[str, Any] | None = None
     status_at: float = 0.0
@@ -136,6 +149,18 @@ def restore(memory: Memory, sis: Sis, now: float) -> Memory:
     if _decisions(shown) < _decisions(memory.state):
         return memory
     return replace(memory, state=shown, window=None, closed=None, judged=None)
+
+
+def noted_downloads(memory: Memory, downloads: DownloadMemory, sis: Sis, now: float) -> Memory:
+    """The memory after a look at the claim and its Jobs, with the Events of what was taken over.
+
+    The next reconcile is due at once where one is left to do something about the claim: what is to stay without its
+    service is noted in the status first.
+    """
+    stays = sis.spec.deletion_policy is DeletionPolicy.ORPHAN and downloads.claim_uid != memory.downloads.claim_uid
+    unsent = (*memory.unsent, *downloads.adopted)
+    kept = replace(downloads, adopted=())
+    return replace(memory, downloads=kept, unsent=unsent, due=now if stays or downloads.adopted else memory.due)
 
 
 def _decisions(state: State | None) -> tuple[int, int]:

@@ -5,9 +5,10 @@ from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 from specdec_operator.downloads.job_status import job_view
-from specdec_operator.kube.client import Cluster
+from specdec_operator.kube.cluster import Cluster
 from specdec_operator.names import Key
 from specdec_operator.observe.artifacts import is_idle
+from specdec_operator.observe.ownership import Look, Standing
 from specdec_operator.observe.store import OwnedObjects
 from specdec_operator.reconcile.throttle import Ticket
 from specdec_operator.staging.kserve import KServe
@@ -19,8 +20,9 @@ Body: TypeAlias = Mapping[str, Any]
 class Observed:
     """What there is of one service, and of the cluster around it.
 
-    ticket: whether a rollout of it may begin now. warnings: the cluster's Events about a pod that waits and does not
-    say why. logs: ends of the logs of downloads that are at work, by Job.
+    look: whose the InferenceService of its name is. ticket: whether a rollout of it may begin now. warnings: the
+    cluster's Events about a pod that waits and does not say why. logs: ends of the logs of downloads that are at work,
+    by Job.
     """
 
     objects: OwnedObjects
@@ -28,6 +30,7 @@ class Observed:
     ticket: Ticket
     warnings: tuple[Body, ...] = ()
     logs: Mapping[str, str] = field(default_factory=dict)
+    look: Look = field(default_factory=lambda: Look(standing=Standing.FREE))
 
 
 async def read_warnings(cluster: Cluster, key: Key, objects: OwnedObjects, wanted: str | None) -> tuple[Body, ...]:

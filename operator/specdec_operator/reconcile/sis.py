@@ -12,7 +12,14 @@ from specdec_operator.api.canonical import canonical
 from specdec_operator.api.spec import Owner, Spec
 from specdec_operator.errors import Invalid
 from specdec_operator.kube.client import version_of
-from specdec_operator.names import HOLD_ANNOTATION, RETRY_ANNOTATION, ROLLBACK_ANNOTATION, SYNTHETIC_ANNOTATION
+from specdec_operator.names import (
+    ADOPT_ANNOTATION,
+    HOLD_ANNOTATION,
+    RETRY_ANNOTATION,
+    ROLLBACK_ANNOTATION,
+    SYNTHETIC_ANNOTATION,
+)
+from specdec_operator.observe.ownership import Claimant
 from specdec_operator.report.status import SpecRefusal
 from specdec_operator.scrape.source import refuse_source
 
@@ -26,6 +33,7 @@ class Sis:
     speculation: hash of its speculation part; service: of what else makes the engine what it is.
     retry, rollback: values of these annotations. held: whether the guard is asked to leave everything as it is.
     synthetic: whether an annotation lets the engine pretend an acceptance.
+    adopts: whether an annotation lets it take over what has its names.
     """
 
     owner: Owner
@@ -39,7 +47,13 @@ class Sis:
     rollback: str | None
     held: bool
     synthetic: bool
+    adopts: bool
     status: Mapping[str, Any]
+
+    @property
+    def claimant(self) -> Claimant:
+        """The sis as the one that writes its objects."""
+        return Claimant(uid=self.owner.uid, adopts=self.adopts)
 
 
 def owner_of_body(body: Mapping[str, Any]) -> Owner:
@@ -70,6 +84,7 @@ def read_sis(body: Mapping[str, Any]) -> Sis:
         rollback=annotations.get(ROLLBACK_ANNOTATION),
         held=bool(annotations.get(HOLD_ANNOTATION)),
         synthetic=annotations.get(SYNTHETIC_ANNOTATION) == "true",
+        adopts=annotations.get(ADOPT_ANNOTATION) == "true",
         status=dict(body.get("status", {})),
     )
 

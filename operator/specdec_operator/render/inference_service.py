@@ -85,8 +85,11 @@ class Rendered:
     revision: str
 
 
-def render(plan: Plan, owner: Owner, replacing: str | None = None) -> Rendered:
-    """The InferenceService of a plan. replacing: the revision for which there is no room beside the old pods."""
+def render(plan: Plan, owner: Owner, replacing: str | None = None, *, let_go: bool = False) -> Rendered:
+    """The InferenceService of a plan. replacing: the revision for which there is no room beside the old pods.
+
+    let_go: whether it stays when its owner goes, so that no owner reference says whose it is.
+    """
     predictor = _predictor(plan)
     reaches_pods = {key: value for key, value in predictor.items() if key not in _BESIDE_PODS}
     revision = hashlib.sha256(json.dumps(reaches_pods, sort_keys=True).encode()).hexdigest()[:10]
@@ -104,7 +107,7 @@ def render(plan: Plan, owner: Owner, replacing: str | None = None) -> Rendered:
                 "serving.kserve.io/deploymentMode": "Standard",
                 "serving.kserve.io/autoscalerClass": "none",
             },
-            "ownerReferences": [owner_reference(owner)],
+            **({} if let_go else {"ownerReferences": [owner_reference(owner)]}),
         },
         "spec": {"predictor": {**predictor, "labels": labels}},
     }

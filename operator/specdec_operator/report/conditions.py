@@ -17,6 +17,7 @@ from specdec_operator.guard.policy import Policy, Thresholds
 from specdec_operator.guard.state import KnownGood, Phase, State
 from specdec_operator.guard.verdict import Outcome
 from specdec_operator.observe.artifacts import ArtifactsStatus
+from specdec_operator.observe.ownership import Owned
 from specdec_operator.observe.rollout import Progress, RolloutView
 from specdec_operator.render.plan import Plan
 from specdec_operator.staging.kserve import KServe
@@ -28,6 +29,7 @@ class Findings:
 
     judged: the last closed window of what is served. fewer: what fewer tokens would have done in it; advice: what it
     speaks for. contested: what there is to be told of others who change the InferenceService; empty where nothing.
+    owned: what is the service's own without an owner reference.
     """
 
     name: str
@@ -46,6 +48,7 @@ class Findings:
     fewer: tuple[Fewer, ...] = ()
     advice: Advice | None = None
     contested: str = ""
+    owned: tuple[Owned, ...] = ()
 
 
 Wanted = tuple[str, str, str]

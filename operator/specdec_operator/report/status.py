@@ -43,6 +43,7 @@ def status_of(found: Findings, before: Mapping[str, Any], now: float) -> dict[st
         memory=_memory(found.plan.memory),
         kserve=api.KServeStatus(version=version and shown(version), seen=found.kserve.seen),
         artifacts=[_artifact(each) for each in found.fetches] or None,
+        owned=[api.OwnedObject(kind=each.kind, name=each.name, uid=each.uid) for each in found.owned] or None,
         guard=guard_status_of(found, kept),
         history=_history(found, before, stamp),
     )
@@ -133,13 +134,20 @@ class SpecRefusal:
     generation: int
 
 
-def refused_status(before: Mapping[str, Any], trouble: SpecRefusal, *, now: float) -> dict[str, Any]:
-    """The status before, with Stalled=True and the refusal's words. Pods that run already keep answering."""
+def refused_status(
+    before: Mapping[str, Any], trouble: SpecRefusal, *, now: float, ready: bool = True
+) -> dict[str, Any]:
+    """The status before, with Stalled=True and the refusal's words. Pods that run already keep answering.
+
+    ready: whether there can be such pods; else Ready=False, for the same reason.
+    """
     error, generation = trouble.error, trouble.generation
     old = tuple(before.get("conditions", ()))
     moving = (ConditionType.STALLED, ConditionType.RECONCILING)
     kept: dict[str, Wanted | None] = {each["type"]: None for each in old if each["type"] not in moving}
     wanted = {ConditionType.READY: None, **kept, ConditionType.STALLED: ("True", error.reason, error.message)}
+    if not ready:
+        wanted[ConditionType.READY] = ("False", error.reason, error.message)
     conditions = merged(wanted, old, now=to_time(now), generation=generation)
     return {
         **before,
@@ -200,7 +208,10 @@ def _decisions(status: Mapping[str, Any]) -> dict[str, Any]:
     growing = _GROWING | {"failures"} if written.get("would") else _GROWING
     guard = {key: value for key, value in written.items() if key not in growing}
     conditions = [(c["type"], c["status"], c["reason"]) for c in status.get("conditions", ())]
-    fixed = {key: status.get(key) for key in ("observedGeneration", "phase", "reason", "serving", "memory", "kserve")}
+    fixed = {
+        key: status.get(key)
+        for key in ("observedGeneration", "phase", "reason", "serving", "memory", "kserve", "owned")
+    }
     artifacts = [(each["name"], each["folder"], each["state"], each["attempt"]) for each in status.get("artifacts", ())]
     return {
         **fixed,

@@ -13,7 +13,7 @@ from tests.unit.stage import KEY, FakeCluster, Stage
 
 from specdec_operator.app.services import Services, event_manifest, shared
 from specdec_operator.errors import OperatorError, Unavailable
-from specdec_operator.names import API_VERSION, HOLD_ANNOTATION, KIND, RETRY_ANNOTATION
+from specdec_operator.names import ADOPT_ANNOTATION, API_VERSION, HOLD_ANNOTATION, KIND, RETRY_ANNOTATION
 from specdec_operator.report.events import Event
 from specdec_operator.web.store import ServiceStore
 
@@ -93,6 +93,7 @@ CHANGES: Mapping[str, Callable[[Body], Body]] = {
     "generation": lambda body: body | {"metadata": body["metadata"] | {"generation": 2}},
     "another object": lambda body: body | {"metadata": body["metadata"] | {"uid": "another"}},
     "asked for": lambda body: _annotated(body, **{RETRY_ANNOTATION: "1"}),
+    "allowed to adopt": lambda body: _annotated(body, **{ADOPT_ANNOTATION: "true"}),
     "status lost": lambda body: body | {"status": {}},
 }
 

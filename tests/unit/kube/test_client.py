@@ -143,12 +143,49 @@ async def test_the_operator_is_told_who_has_to_act(code: int, error: type[Except
             )
 
 
+CHILD = {
+    "apiVersion": "serving.kserve.io/v1beta1",
+    "kind": "InferenceService",
+    "metadata": {"name": "llama", "namespace": "team-a", "uid": "u", "resourceVersion": "7"},
+}
+CHILD_PATH = "/apis/serving.kserve.io/v1beta1/namespaces/team-a/inferenceservices/llama"
+
+
+async def test_another_object_of_the_name_is_no_fault_of_the_user() -> None:
+    """The write was for the one that was looked at: it is looked again, and the service is not refused."""
+    immutable = 'InferenceService "llama" is invalid: metadata.uid: Invalid value: "u": field is immutable'
+    async with asking(Server((422, status(immutable))), patience=0.0) as api:
+        with pytest.raises(Unavailable, match="field is immutable"):
+            await ApiServer(api).apply(CHILD)
+
+
+async def test_writes_hold_for_the_object_that_was_looked_at() -> None:
+    """By force or not, by uid, by version: as the caller says."""
+    server = Server((200, CHILD))
+    async with asking(server, patience=0.0) as api:
+        cluster = ApiServer(api)
+        assert await cluster.find(CHILD) == CHILD
+        await cluster.apply(CHILD, force=False)
+        await cluster.set_managers(CHILD, [{"manager": "m"}])
+        await cluster.remove(CHILD)
+        await cluster.remove({**CHILD, "metadata": {"name": "llama", "namespace": "team-a"}})
+    managers = {"metadata": {"resourceVersion": "7", "managedFields": [{"manager": "m"}]}}
+    assert server.asked == [
+        ("GET", CHILD_PATH, None),
+        ("PATCH", f"{CHILD_PATH}?fieldManager=specdec-operator&force=false", CHILD),
+        ("PATCH", f"{CHILD_PATH}?fieldManager=specdec-operator", managers),
+        ("DELETE", CHILD_PATH, {"propagationPolicy": "Background", "preconditions": {"uid": "u"}}),
+        ("DELETE", CHILD_PATH, {"propagationPolicy": "Background"}),
+    ]
+
+
 async def test_what_is_gone_is_no_error() -> None:
     """Neither to delete it, nor to read it, nor to write its status."""
     async with asking(Server((404, status("gone"))), patience=0.0) as api:
         cluster = ApiServer(api)
         await cluster.remove({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a", "namespace": "b"}})
         assert await cluster.read("/api/v1/namespaces/b/pods/a") is None
+        assert await cluster.find(CHILD) is None
         assert await cluster.apply_status("team-a", "llama", {}) == 0
         assert await cluster.log_end("b", "a") == ""
 

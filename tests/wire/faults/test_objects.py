@@ -233,7 +233,8 @@ async def _gone(world: World) -> None:
 @fault(
     part=Part.OBJECTS,
     when="a service is deleted in the middle of a rollback and created again at once under the same name",
-    then="the new one begins with no decision of the old one, owns the InferenceService, and is judged anew",
+    then="the new one begins with no decision of the old one, makes its own InferenceService once Kubernetes has "
+    "removed the old one's, and is judged anew",
 )
 async def test_a_service_that_is_made_again_is_a_new_one(world: World, operator: OperatorProcess) -> None:
     """Same name, another object: nothing of the old one's guard is left."""
@@ -241,15 +242,15 @@ async def test_a_service_that_is_made_again_is_a_new_one(world: World, operator:
     await world.api.delete(SIS, world.namespace, NAME)
     await _gone(world)
     made = await world.apply(sis())
-    child = await world.child(speculative=True)
+    await world.api.delete(ISVC, world.namespace, NAME)  # what the garbage collector does
 
     async def owned() -> bool:
         owners = (await world.child())["metadata"]["ownerReferences"]
         return [each["uid"] for each in owners] == [made["metadata"]["uid"]]
 
-    await world.until("the new owner", owned)
+    await world.until("the new owner", owned, 45)
     engine = busy()
-    await world.roll_out(child, engine)
+    await world.roll_out(await world.child(speculative=True), engine)
     await world.phase("Watching")
     await still_speculating(world)
     engine.acceptance = 0.0

@@ -1,0 +1,47 @@
+"""What the loop needs of a cluster."""
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from specdec_operator.kube.request import Manifest
+
+
+class Cluster(Protocol):
+    """Reads and writes of objects. Raises Invalid for what the API server refuses, Unavailable for other trouble."""
+
+    async def apply(self, manifest: Manifest, *, force: bool = True) -> Manifest:
+        """Makes an object be as the manifest says; returns it as it is now.
+
+        Where the manifest has metadata.uid or metadata.resourceVersion, that very object or version alone is written:
+        Unavailable is raised where another one is there. force: also over fields of others.
+        """
+
+    async def find(self, manifest: Manifest) -> Manifest | None:
+        """The object of a manifest's kind and name as it is; None: there is none."""
+
+    async def set_managers(self, manifest: Manifest, entries: Sequence[Manifest]) -> Manifest:
+        """Writes who owns which fields of the object, at the version that the manifest has; returns it as it is now."""
+
+    async def remove(self, manifest: Manifest) -> None:
+        """Deletes an object with what it owns; one that is gone is no error.
+
+        Where the manifest has metadata.uid, only that very object is deleted.
+        """
+
+    async def read(self, path: str, **selectors: str) -> Manifest | None:
+        """What lies at a path of the API. None: it is not there, or this operator may not read it.
+
+        selectors: field_selector and label_selector, for a list.
+        """
+
+    async def log_end(self, namespace: str, pod: str) -> str:
+        """The last lines of a pod's log; empty where there is none."""
+
+    async def apply_status(self, namespace: str, name: str, status: Manifest) -> int:
+        """Makes the status of a service be this. Returns the version that has it; 0: the service is gone."""
+
+    async def list_metadata(self, path: str, label_selector: str) -> list[Manifest] | None:
+        """The metadata of all objects at a path, none where they are not served. None: we may not read them."""
+
+    async def post_event(self, namespace: str, event: Manifest) -> None:
+        """Makes an Event."""

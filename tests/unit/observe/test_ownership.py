@@ -1,0 +1,93 @@
+"""Whose an object is: by uid, never by name or label; and what is said where it is another's."""
+
+from typing import Any
+
+import pytest
+from tests.unit.builders import NAME, Body
+
+from specdec_operator.names import ADOPT_ANNOTATION, KIND
+from specdec_operator.observe.ownership import Claimant, Look, Standing, is_adopted, look_at, name_taken
+
+OURS = Claimant(uid="sis-1", noted=frozenset({"seen"}))
+WRITERS = [{"manager": "kubectl"}, {"manager": "kserve", "subresource": "status"}]
+ADOPTS = Claimant(uid="sis-1", adopts=True)
+
+
+def reference(uid: str, *, controller: bool = True, kind: str = KIND, name: str = NAME) -> Body:
+    """An entry of ownerReferences."""
+    return {"kind": kind, "name": name, "uid": uid, "controller": controller}
+
+
+def live(uid: str = "u", *owners: Body, **meta: Any) -> Body:
+    """An object with the name and the label of the service."""
+    labels = {"serving.specdec.io/name": NAME}
+    return {"metadata": {"name": NAME, "uid": uid, "labels": labels, "ownerReferences": [*owners], **meta}}
+
+
+@pytest.mark.parametrize(
+    ("found", "standing"),
+    [
+        (None, Standing.FREE),
+        (live("u", reference("sis-1")), Standing.OURS),
+        (live("u", reference("other", controller=False), reference("sis-1")), Standing.OURS),
+        (live("seen"), Standing.OURS),
+        (live("u"), Standing.LOOSE),
+        (live("u", reference("sis-1", controller=False)), Standing.LOOSE),
+        (live("u", reference("sis-0")), Standing.HELD),
+        (live("seen", reference("other", kind="Deployment")), Standing.HELD),
+    ],
+)
+def test_an_object_is_ours_by_uid(found: Body | None, standing: Standing) -> None:
+    """A controller's uid, or the object's own where nobody controls it. Against an owner a noted uid does not help."""
+    look = look_at(found, OURS)
+    assert look.standing is standing
+    refused = name_taken("InferenceService", NAME, look, OURS)
+    assert (refused is None) is (standing in (Standing.OURS, Standing.FREE))
+
+
+@pytest.mark.parametrize(
+    ("kind", "found", "adopted"),
+    [
+        ("InferenceService", live(), True),
+        ("PersistentVolumeClaim", live(), True),
+        ("Job", live(), False),
+        ("InferenceService", live("u", reference("other")), False),
+        ("InferenceService", live("u", reference("sis-1")), False),
+        ("InferenceService", None, False),
+    ],
+)
+def test_only_what_nobody_controls_is_adopted(kind: str, found: Body | None, adopted: bool) -> None:
+    """And only with the annotation; what is ours or not there needs none."""
+    look = look_at(found, ADOPTS)
+    assert is_adopted(kind, look, ADOPTS) is adopted
+    assert not is_adopted(kind, look, OURS)
+    if adopted:
+        assert name_taken(kind, NAME, look, ADOPTS) is None
+
+
+@pytest.mark.parametrize(
+    ("kind", "found", "words"),
+    [
+        ("InferenceService", live(managedFields=WRITERS), "written by kubectl'"),
+        ("InferenceService", live(), f'{ADOPT_ANNOTATION}="true"'),
+        ("InferenceService", live(deletionTimestamp="2026-11-21T12:00:00Z"), "written by somebody, being deleted"),
+        ("InferenceService", live("u", reference("x", kind="Workflow", name="w")), "controlled by Workflow w (uid x)"),
+        ("InferenceService", live("u", reference("x", kind="Workflow", name="w")), "not even by annotation"),
+        ("InferenceService", live("u", reference("sis-0")), "a service of this name that was deleted"),
+        ("PersistentVolumeClaim", live("u", reference("sis-0")), "delete or rename PersistentVolumeClaim llama-models"),
+        ("Job", live(), "a Job is never taken over"),
+    ],
+)
+def test_the_message_has_the_object_its_owner_the_rule_and_the_way_out(kind: str, found: Body, words: str) -> None:
+    """So that a user can mend it without asking."""
+    name = f"{NAME}-models" if kind == "PersistentVolumeClaim" else NAME
+    error = name_taken(kind, name, look_at(found, OURS), OURS)
+    assert error is not None
+    assert error.reason == "NameTaken"
+    for each in (f"{kind} {name}: ", "what is not is never changed", "goes on by itself within 30 s", words):
+        assert each in error.message
+
+
+def test_a_look_at_nothing_is_free() -> None:
+    """What is said of it needs no object."""
+    assert look_at(None, OURS) == Look(standing=Standing.FREE)

@@ -1,0 +1,187 @@
+"""What stays when a service is deleted, and how another one takes it over: no pod is made anew by either."""
+
+import pathlib
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+
+from tests.wire.api import ISVC, SIS, Api, Object
+from tests.wire.faults.acts import busy, still_speculating
+from tests.wire.faults.foreign import (
+    CLAIM,
+    DOWNLOADS,
+    JOB,
+    adopt,
+    by_hand,
+    conditions,
+    downloading,
+    owned_by,
+    removed,
+    taken,
+)
+from tests.wire.faults.table import Part, fault
+from tests.wire.install import operator_kubeconfig
+from tests.wire.operator import OperatorProcess
+from tests.wire.world import NAME, World, sis
+
+_MODELS = f"{NAME}-models"
+
+
+@pytest.fixture
+async def downloader(
+    api: Api, kubeconfig: pathlib.Path, world: World, tmp_path: pathlib.Path
+) -> AsyncIterator[OperatorProcess]:
+    """The operator, with an image for download Jobs."""
+    own = await operator_kubeconfig(api, kubeconfig, tmp_path / "kubeconfig")
+    async with OperatorProcess(own, world.namespace, tmp_path, environment=DOWNLOADS) as process:
+        yield process
+
+
+async def _policy(world: World, policy: str) -> None:
+    await world.api.merge(SIS, world.namespace, NAME, {"spec": {"deletionPolicy": policy}})
+
+
+async def _owned(world: World, *kinds: str) -> None:
+    """Waits until the status names these as what stays, by the uids that they have."""
+
+    async def told() -> bool:
+        owned = (await world.status()).get("owned", [])
+        return [each["kind"] for each in owned] == [*kinds]
+
+    await world.until(f"status.owned {kinds}", told)
+
+
+async def _dropped(world: World, name: str) -> None:
+    """Plays the garbage collector for what has an owner that is gone."""
+    for found in await world.api.items(JOB, world.namespace):
+        assert found["metadata"].get("ownerReferences"), "a Job may go with its service"
+        job = found["metadata"]["name"]
+        await world.api.delete(JOB, world.namespace, job)
+        await world.api.merge(JOB, world.namespace, job, {"metadata": {"finalizers": None}})
+    assert not (await world.api.get(ISVC, world.namespace, name) or {"metadata": {}})["metadata"].get("ownerReferences")
+
+
+@fault(
+    part=Part.OBJECTS,
+    when="deletionPolicy of a service that answers goes from Delete to Orphan and back",
+    then="its owner reference goes and comes back; nothing else of its InferenceService changes, so no pod is made "
+    "anew, also where the operator is restarted in between",
+)
+async def test_a_policy_is_changed_without_a_new_pod(world: World, operator: OperatorProcess) -> None:
+    """Metadata only: generation and spec stay. While there is no owner reference, the status says whose it is."""
+    made = await world.apply(sis())
+    await world.roll_out(await world.child(), busy())
+    await world.phase("Watching")
+    before = await world.child()
+    await _policy(world, "Orphan")
+    child = await owned_by(world, ISVC, NAME, None)
+    await _owned(world, "InferenceService")
+    assert (await world.status())["owned"][0]["uid"] == child["metadata"]["uid"]
+    await operator.stop()
+    await operator.start()
+    await world.turned(operator)
+    await still_speculating(world)
+    await _policy(world, "Delete")
+    after = await owned_by(world, ISVC, NAME, made["metadata"]["uid"])
+    await _owned(world)
+    for each in ("uid", "generation", "labels", "annotations"):
+        assert before["metadata"][each] == child["metadata"][each] == after["metadata"][each]
+    assert before["spec"] == child["spec"] == after["spec"]
+    assert "Stalled" not in conditions(await world.status())
+    await still_speculating(world)
+
+
+@fault(
+    part=Part.OBJECTS,
+    when="a service with deletionPolicy Orphan is deleted, and made again with annotation adopt",
+    then="its InferenceService stays as it is, is left alone by the new service until that may adopt it, and then goes "
+    "on with the same pods",
+)
+async def test_what_stayed_is_taken_over_with_its_pods(world: World, operator: OperatorProcess) -> None:
+    """Its generation is what KServe makes pods by."""
+    await world.apply(sis(deletionPolicy="Orphan"))
+    await world.roll_out(await world.child(), busy())
+    await world.phase("Watching")
+    before = await owned_by(world, ISVC, NAME, None)
+    await removed(world)
+    assert await world.api.get(ISVC, world.namespace, NAME) == before
+    made = await world.apply(sis())
+    assert "controlled by nobody, written by specdec-operator" in await taken(world)
+    assert await world.api.get(ISVC, world.namespace, NAME) == before
+    await adopt(world)
+    after = await owned_by(world, ISVC, NAME, made["metadata"]["uid"])
+    await world.event("Adopted")
+    assert [after["metadata"][each] for each in ("uid", "generation")] == [
+        before["metadata"][each] for each in ("uid", "generation")
+    ]
+    assert after["spec"] == before["spec"]
+    await world.phase("Watching")
+    assert conditions(await world.status())["Ready"]["status"] == "True"
+
+
+@fault(
+    part=Part.OBJECTS,
+    when="a service adopts an InferenceService that was made by hand and changed by others",
+    then="it has the spec that the service renders and nothing else; notes of others and the status stay",
+)
+async def test_nothing_of_the_old_spec_is_left_in_what_is_adopted(world: World, operator: OperatorProcess) -> None:
+    """By the field owners: what others wrote into the spec is ours, and goes with our next apply."""
+    await world.api.create(ISVC, world.namespace, by_hand(timeout=7))
+    words: dict[str, Any] = {"content_type": "application/apply-patch+yaml", "field_manager": "another"}
+    other = by_hand(minReplicas=4, labels={"a": "b"})
+    other["spec"]["predictor"] = {each: other["spec"]["predictor"][each] for each in ("minReplicas", "labels")}
+    path = world.api.path(ISVC, world.namespace, NAME)
+    await world.api.call("patch", path, other, **words)
+    await world.api.merge(ISVC, world.namespace, NAME, {"status": {"url": "http://mine"}}, "status")
+    body = sis()
+    body["metadata"]["annotations"] = {"serving.specdec.io/adopt": "true"}
+    made = await world.apply(body)
+    mixed = await owned_by(world, ISVC, NAME, made["metadata"]["uid"])
+    await world.event("Adopted")
+    assert "NameTaken" not in await world.events()
+    assert (mixed["metadata"]["annotations"]["team"], mixed["status"]["url"]) == ("mine", "http://mine")
+    other_name = {**sis(), "metadata": {"name": "clean"}}
+    await world.api.apply(SIS, world.namespace, other_name)
+
+    async def clean() -> Object | None:
+        return await world.api.get(ISVC, world.namespace, "clean")
+
+    pure = await world.until("another one", clean)
+    assert _without_names(pure["spec"]) == _without_names(mixed["spec"])
+
+
+def _without_names(spec: Object) -> Object:
+    """The spec without what another name of the service changes."""
+    predictor = spec["predictor"]
+    args = [each for each in predictor["model"]["args"] if not each.startswith("--served-model-name=")]
+    labels = sorted(predictor["labels"])
+    return {**spec, "predictor": {**predictor, "labels": labels, "model": predictor["model"] | {"args": args}}}
+
+
+@fault(
+    part=Part.OBJECTS,
+    when="a service with downloads and deletionPolicy Orphan is deleted, and made again with annotation adopt",
+    then="the claim that pods mount stays, without an owner, and is taken over; it goes back and forth by the policy",
+)
+async def test_the_claim_stays_too(world: World, downloader: OperatorProcess) -> None:
+    """Jobs may go: the next ones find the artifact in the claim."""
+    await world.apply(downloading(deletionPolicy="Orphan"))
+    before = await owned_by(world, CLAIM, _MODELS, None)
+    await _owned(world, "PersistentVolumeClaim")
+    await removed(world)
+    await _dropped(world, NAME)
+    assert await world.api.get(CLAIM, world.namespace, _MODELS) == before
+    made = await world.apply(downloading())
+    assert f"PersistentVolumeClaim {_MODELS}" in await taken(world)
+    assert await world.api.get(CLAIM, world.namespace, _MODELS) == before
+    await adopt(world)
+    after = await owned_by(world, CLAIM, _MODELS, made["metadata"]["uid"])
+    assert (after["metadata"]["uid"], after["spec"]) == (before["metadata"]["uid"], before["spec"])
+    await world.event("Adopted")
+    await _policy(world, "Orphan")
+    await owned_by(world, CLAIM, _MODELS, None)
+    await downloader.stop()
+    await downloader.start()
+    await _policy(world, "Delete")
+    await owned_by(world, CLAIM, _MODELS, made["metadata"]["uid"])

@@ -1,0 +1,197 @@
+"""What somebody else made under a name of the service is never written or deleted: InferenceService, claim, Job.
+
+Compared as a whole, with version and field owners: not one write reaches it.
+"""
+
+import pathlib
+from collections.abc import AsyncIterator
+
+import pytest
+
+from specdec_operator.api.spec import Owner, owner_reference
+from specdec_operator.errors import Invalid, Unavailable
+from specdec_operator.kube.client import ApiServer, KubeClient
+from specdec_operator.observe.ownership import Claimant, Look, Standing
+from specdec_operator.reconcile.own import write_own
+from tests.wire.api import ISVC, Api, Object
+from tests.wire.faults.foreign import (
+    CLAIM,
+    CONFIG,
+    DOWNLOADS,
+    JOB,
+    adopt,
+    by_hand,
+    claim_by_hand,
+    controlled,
+    downloading,
+    owned_by,
+    removed,
+    taken,
+)
+from tests.wire.faults.table import Part, fault
+from tests.wire.install import operator_kubeconfig
+from tests.wire.operator import OperatorProcess
+from tests.wire.world import NAME, World, sis
+
+_MODELS = f"{NAME}-models"
+
+
+@pytest.fixture
+async def downloader(
+    api: Api, kubeconfig: pathlib.Path, world: World, tmp_path: pathlib.Path
+) -> AsyncIterator[OperatorProcess]:
+    """The operator, with an image for download Jobs."""
+    own = await operator_kubeconfig(api, kubeconfig, tmp_path / "kubeconfig")
+    async with OperatorProcess(own, world.namespace, tmp_path, environment=DOWNLOADS) as process:
+        yield process
+
+
+@fault(
+    part=Part.OBJECTS,
+    when="an InferenceService of the service's name was made by hand before",
+    then="it is not written to, not adopted, and not deleted with the service, which is Stalled with NameTaken; it "
+    "goes on by itself within half a minute after the name is free",
+)
+async def test_a_foreign_inference_service_is_left_alone(world: World, operator: OperatorProcess) -> None:
+    """The sis names it, who wrote it, and both ways out; it stays byte for byte, also when the sis is deleted."""
+    before = await world.api.create(ISVC, world.namespace, by_hand())
+    await world.apply(sis())
+    said = await taken(world)
+    assert f"InferenceService {NAME}: 'controlled by nobody, written by " in said
+    assert "delete or rename" in said
+    assert 'serving.specdec.io/adopt="true"' in said
+    await world.turned(operator)
+    assert await world.api.get(ISVC, world.namespace, NAME) == before
+    assert (await world.events()).count("NameTaken") == 1, "once, not at each look"
+    await removed(world)
+    await world.apply(sis())
+    await taken(world)
+    assert await world.api.get(ISVC, world.namespace, NAME) == before
+    await world.api.delete(ISVC, world.namespace, NAME)
+    await world.child(speculative=True, seconds=45)
+    await world.phase("RollingOut")
+
+
+@fault(
+    part=Part.OBJECTS,
+    when="the claim or a download Job of the service's names was made by hand before",
+    then="it is not written to, and the service is Stalled with NameTaken until the name is free",
+)
+@pytest.mark.parametrize("kind", [CLAIM, JOB], ids=["claim", "Job"])
+async def test_a_foreign_claim_or_job_is_left_alone(
+    world: World, downloader: OperatorProcess, kind: tuple[str, str]
+) -> None:
+    """The claim holds data of somebody, and a Job may be at work."""
+    await world.apply(downloading())
+    name = (await _made(world, kind))["metadata"]["name"]
+    await removed(world)
+    for each in (JOB, CLAIM):
+        for found in await world.api.items(each, world.namespace):
+            await world.api.delete(each, world.namespace, found["metadata"]["name"])
+            await _away(world, each, found["metadata"]["name"])
+    before = await world.api.create(kind, world.namespace, claim_by_hand() if kind == CLAIM else _job(name))
+    await world.apply(downloading())
+    said = await taken(world)
+    assert f"{before['kind']} {name}: 'controlled by nobody" in said
+    assert await world.api.get(kind, world.namespace, name) == before
+    assert await world.api.items(ISVC, world.namespace) == []
+    await _deleted(world, kind, name)
+
+    async def ours() -> bool:
+        found = await world.api.get(kind, world.namespace, name)
+        return found is not None and found["metadata"]["uid"] != before["metadata"]["uid"]
+
+    await world.until(f"a {before['kind']} of its own", ours, 45)
+
+
+async def _made(world: World, kind: tuple[str, str]) -> Object:
+    async def there() -> Object | None:
+        return next(iter(await world.api.items(kind, world.namespace)), None)
+
+    found: Object = await world.until(f"one of {kind[1]}", there)
+    return found
+
+
+async def _deleted(world: World, kind: tuple[str, str], name: str) -> None:
+    """Deletes an object for good: nobody here takes the finalizer off that protects claims."""
+    await world.api.delete(kind, world.namespace, name)
+    await _away(world, kind, name)
+
+
+async def _away(world: World, kind: tuple[str, str], name: str) -> None:
+    if await world.api.get(kind, world.namespace, name) is not None:
+        await world.api.merge(kind, world.namespace, name, {"metadata": {"finalizers": None}})
+
+
+def _job(name: str) -> Object:
+    pod = {"restartPolicy": "Never", "containers": [{"name": "mine", "image": "mine"}]}
+    return {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": name}, "spec": {"template": {"spec": pod}}}
+
+
+@fault(
+    part=Part.OBJECTS,
+    when="the InferenceService of the service's name is controlled by something else, and the service is told to adopt",
+    then="it is left alone all the same, and the message says whose it is",
+)
+async def test_what_another_controller_owns_is_not_adopted(world: World, operator: OperatorProcess) -> None:
+    """Two controllers of one object would fight for ever, and its owner would delete it with itself."""
+    owner = await world.api.create(CONFIG, world.namespace, {"metadata": {"name": "its-owner"}})
+    before = await world.api.create(ISVC, world.namespace, controlled(owner, by_hand()))
+    await world.apply(sis())
+    await taken(world)
+    await adopt(world)
+    await world.turned(operator)
+    said = await taken(world)
+    assert "controlled by ConfigMap its-owner" in said
+    assert "is not taken over" in said
+    assert await world.api.get(ISVC, world.namespace, NAME) == before
+
+
+@fault(
+    part=Part.OBJECTS,
+    when="somebody makes or replaces the InferenceService between the operator's look and its write",
+    then="the API server refuses the write, and nothing of the other's object is changed",
+)
+@pytest.mark.parametrize("was", ["free", "ours"])
+async def test_a_race_for_the_name_seizes_nothing(
+    api: Api, kubeconfig: pathlib.Path, world: World, tmp_path: pathlib.Path, was: str
+) -> None:
+    """The write itself, with what was seen before: that there was nothing, or another object, which was ours."""
+    owner = Owner(name=NAME, namespace=world.namespace, uid=(await world.apply(sis()))["metadata"]["uid"])
+    before = await world.api.create(ISVC, world.namespace, by_hand())
+    manifest = by_hand(minReplicas=3)
+    manifest["metadata"] |= {"namespace": world.namespace, "ownerReferences": [owner_reference(owner)]}
+    seen = {"free": Look(standing=Standing.FREE), "ours": Look(standing=Standing.OURS, uid=owner.uid)}[was]
+    claimant = Claimant(uid=owner.uid, noted=frozenset({owner.uid}))
+    cluster = await _connected(api, kubeconfig, tmp_path)
+    try:
+        with pytest.raises(Unavailable, match=r"another object|has been modified|immutable"):
+            await write_own(cluster, manifest, claimant, seen)
+        assert await world.api.get(ISVC, world.namespace, NAME) == before
+        with pytest.raises(Invalid, match="controlled by nobody"):
+            await write_own(cluster, manifest, claimant)
+        assert await world.api.get(ISVC, world.namespace, NAME) == before
+    finally:
+        await cluster.close()
+
+
+async def _connected(api: Api, admin: pathlib.Path, folder: pathlib.Path) -> ApiServer:
+    own = await operator_kubeconfig(api, admin, folder / "operator")
+    return ApiServer(await KubeClient.as_user(str(own)))
+
+
+async def test_a_service_of_the_same_name_that_was_deleted_is_another_one(
+    world: World, operator: OperatorProcess
+) -> None:
+    """Its InferenceService is not the new one's until Kubernetes has removed it: then the new one makes its own."""
+    await world.apply(sis())
+    before = await world.child()
+    await removed(world)
+    made = await world.apply(sis())
+    said = await taken(world)
+    assert "was deleted, and Kubernetes removes it soon" in said
+    now = await world.child()
+    assert (now["metadata"]["uid"], now["spec"]) == (before["metadata"]["uid"], before["spec"])
+    assert now["metadata"]["ownerReferences"] == before["metadata"]["ownerReferences"]
+    await world.api.delete(ISVC, world.namespace, NAME)
+    await owned_by(world, ISVC, NAME, made["metadata"]["uid"])
