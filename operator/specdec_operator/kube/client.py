@@ -14,6 +14,7 @@ from kubernetes.aio import config
 from specdec_operator import __version__, metrics, names
 from specdec_operator.errors import Unavailable
 from specdec_operator.kube import request
+from specdec_operator.kube.paths import eviction, path_of
 from specdec_operator.kube.request import ApiError, Manifest, Requests, translated, unless_gone
 
 __all__ = ["ApiError", "ApiServer", "Cluster", "KubeClient", "Manifest", "version_of"]
@@ -27,12 +28,6 @@ _TIMEOUT: Final = 30.0
 _USERS_TIMEOUT: Final = 10.0
 _SILENCE: Final = 300.0
 """Seconds without a byte after which a streamed answer counts as lost."""
-_PLURALS: Final[Mapping[str, str]] = {
-    "InferenceService": "inferenceservices",
-    "Job": "jobs",
-    "Pod": "pods",
-    "PersistentVolumeClaim": "persistentvolumeclaims",
-}
 _SELECTORS: Final = {"field_selector": "fieldSelector", "label_selector": "labelSelector"}
 _LOG_BYTES: Final = 2000
 
@@ -144,6 +139,9 @@ class Cluster(Protocol):
     async def remove(self, manifest: Manifest) -> None:
         """Deletes an object with what it owns; one that is gone is no error."""
 
+    async def evict(self, namespace: str, pod: str) -> None:
+        """Asks for the end of a pod; one that is gone is no error. Raises Unavailable NotEvicted: not now."""
+
     async def read(self, path: str, **selectors: str) -> Manifest | None:
         """What lies at a path of the API. None: it is not there, or this operator may not read it.
 
@@ -185,15 +183,21 @@ class ApiServer:
 
     async def apply(self, manifest: Manifest) -> Manifest:
         self._refuse(manifest["metadata"]["namespace"])
-        path = _path(manifest)
+        path = path_of(manifest)
         with translated(path, manifest), metrics.requested("patch"):
             return await self._client.apply(path, manifest, names.CHILD_MANAGER)
 
     async def remove(self, manifest: Manifest) -> None:
         self._refuse(manifest["metadata"]["namespace"])
-        path = _path(manifest)
+        path = path_of(manifest)
         with translated(path, manifest), metrics.requested("delete"):
             await self._client.delete(path)
+
+    async def evict(self, namespace: str, pod: str) -> None:
+        self._refuse(namespace)
+        path, body = eviction(namespace, pod)
+        with translated(path, body, unless=(404,)), metrics.requested("post"):
+            await self._client.create(path, body)
 
     async def read(self, path: str, **selectors: str) -> Manifest | None:
         query = {_SELECTORS[name]: value for name, value in selectors.items()}
@@ -241,9 +245,3 @@ def version_of(body: Mapping[str, Any]) -> int:
     """The version of an object, which grows with each change; 0 where the API server counts in another way."""
     version = str(body["metadata"].get("resourceVersion", ""))
     return int(version) if version.isdecimal() else 0
-
-
-def _path(manifest: Manifest) -> str:
-    version, meta = manifest["apiVersion"], manifest["metadata"]
-    base = f"/apis/{version}" if "/" in version else f"/api/{version}"
-    return f"{base}/namespaces/{meta['namespace']}/{_PLURALS[manifest['kind']]}/{meta['name']}"
