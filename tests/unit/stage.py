@@ -27,9 +27,9 @@ KEY = (NAMESPACE, NAME)
 class FakeCluster:
     """Keeps what was applied last, and the order of calls: ("status", phase) and ("apply", "speculative" or "plain").
 
-    failing: what a verb, or the apply of a kind, raises instead, until it is taken out again. there: what can be read, by path.
-    made: every claim, Job and budget that was applied, with a uid. logs: what the pods' logs end with.
-    asked_to_evict: how often, in vain or not.
+    failing: what a verb, or the apply of a kind, raises instead, until it is taken out again.
+    there: what can be read, by path. made: every claim, Job and budget that was applied, with a uid.
+    logs: what the pods' logs end with. asked_to_evict: how often, in vain or not.
     """
 
     def __init__(self) -> None:
