@@ -15,6 +15,7 @@ from hack.models import store as models
 from kubernetes.aio import client, config
 
 from tests.node import artifacts, s3
+from tests.node.film import Film
 from tests.node.service import Service
 from tests.wire.api import Api
 
@@ -82,3 +83,10 @@ async def store(running_store: s3.Store, service: Service) -> s3.Store:
     """The store, with accounts for it in the test's namespace."""
     await artifacts.let_in(service.api, service.namespace, running_store)
     return running_store
+
+
+@pytest.fixture
+async def film(service: Service, cluster: pathlib.Path) -> AsyncIterator[Film]:
+    """Watches the sis."""
+    async with Film(cluster, service.namespace, service.name) as watching:
+        yield watching

@@ -28,8 +28,9 @@ KEY = (NAMESPACE, NAME)
 class FakeCluster:
     """Keeps what was applied last, and the order of calls: ("status", phase) and ("apply", "speculative" or "plain").
 
-    failing: what a verb raises instead, until it is taken out again. there: what can be read, by path.
-    made: every claim and Job that was applied, with a uid. logs: what the pods' logs end with.
+    failing: what a verb, or the apply of a kind, raises instead, until it is taken out again.
+    there: what can be read, by path. made: every claim, Job and budget that was applied, with a uid.
+    logs: what the pods' logs end with. asked_to_evict: how often, in vain or not.
     """
 
     def __init__(self) -> None:
@@ -40,6 +41,7 @@ class FakeCluster:
         self.there: dict[str, Body] = {}
         self.logs: dict[str, str] = {}
         self.made: list[Body] = []
+        self.asked_to_evict = 0
         self.version = 1
 
     async def read(self, path: str, **_: str) -> Body | None:
@@ -56,6 +58,14 @@ class FakeCluster:
         if error := self.failing.get("remove"):
             raise error
         self.calls.append(("remove", manifest["metadata"]["name"]))
+
+    async def evict(self, namespace: str, pod: str) -> None:
+        """Notes the eviction."""
+        assert namespace == NAMESPACE
+        self.asked_to_evict += 1
+        if error := self.failing.get("evict"):
+            raise error
+        self.calls.append(("evict", pod))
 
     async def find(self, manifest: Body) -> Body | None:
         """The InferenceService, or the claim or Job that was made last under a name."""
@@ -74,7 +84,7 @@ class FakeCluster:
         meta = {name: part for name, part in manifest["metadata"].items() if name not in ("uid", "resourceVersion")}
         assert force is (manifest["metadata"].get("resourceVersion") != "1"), "what is not there is not seized"
         manifest = manifest | {"metadata": meta}
-        if error := self.failing.get("apply"):
+        if error := self.failing.get("apply") or self.failing.get(manifest["kind"]):
             raise error
         if not force and manifest["kind"] == "InferenceService" and self.child:
             raise Unavailable("ApiServerRefused", "HTTP 409: the object has been modified")
@@ -164,7 +174,7 @@ class Stage:
         body["metadata"]["resourceVersion"] = str(self.cluster.version)
         turn = await self.loop.reconcile(body, woken=woken)
         self.events += turn.events
-        for pod in {name for verb, name in self.cluster.calls if verb == "remove"} & {*self.seen}:
+        for pod in {name for verb, name in self.cluster.calls if verb in ("remove", "evict")} & {*self.seen}:
             self._replace(pod)
         phase = self.cluster.status.get("phase")
         if phase and self.phases[-1:] != [phase]:

@@ -38,12 +38,14 @@ class Api:
     def __init__(self, connection: client.ApiClient) -> None:
         self._dynamic = DynamicClient(connection)
 
-    async def call(self, method: str, path: str, body: Any = None, **words: Any) -> Object:
+    async def call(
+        self, method: str, path: str, body: Any = None, *, patience: float = _PATIENCE, **words: Any
+    ) -> Object:
         """One request, again while the API server says "too many requests", as kubectl does: it says so as it starts.
 
-        Raises Refused with the server's words.
+        patience: seconds for which it is asked again. Raises Refused with the server's words.
         """
-        until = time.monotonic() + _PATIENCE
+        until = time.monotonic() + patience
         while True:
             try:
                 return await self._dynamic.request(method, path, body=body, serializer=lambda _, data: data, **words)

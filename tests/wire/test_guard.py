@@ -71,15 +71,16 @@ async def test_the_plain_service_is_measured_first_and_speculation_has_to_beat_i
 async def test_a_pod_far_below_its_sibling_is_restarted_and_speculation_stays(
     world: World, operator: OperatorProcess
 ) -> None:
-    """The one that fails is deleted, once; the other one and the InferenceService are left alone."""
+    """The one that fails is evicted, once; the other one and the InferenceService are left alone."""
     await world.apply(sis(replicas=2))
     good, _ = await world.roll_out(await world.child(speculative=True), engine(), engine(0.0))
+    await world.allow_evictions(1)
 
     async def one_left() -> bool:
         names = [each["metadata"]["name"] for each in await world.api.items(POD, world.namespace)]
         return names == [good]
 
-    await world.until("the bad pod deleted", one_left)
+    await world.until("the bad pod evicted", one_left)
     status = await world.status()
     assert (status["guard"]["restarts"], status["guard"].get("rollback")) == (1, None)
     await world.event("RestartingPod")

@@ -15,6 +15,7 @@ from tests.wire.pods import EngineStandIn, PodServer
 from tests.wire.waiting import until
 
 NAME = "llama"
+BUDGET = "policy/v1", "poddisruptionbudgets"
 REVISION = "serving.specdec.io/revision"
 
 
@@ -169,6 +170,22 @@ class World:
         scheduled = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": words} | long_ago
         status = {"phase": "Pending", "podIP": None, "podIPs": None, "conditions": [scheduled]}
         await self.api.merge(POD, self.namespace, name, {"status": status}, "status")
+
+    async def budget(self) -> Object | None:
+        """The PodDisruptionBudget that the operator made."""
+        return await self.api.get(BUDGET, self.namespace, f"{NAME}-specdec")
+
+    async def allow_evictions(self, number: int) -> None:
+        """Plays the controller of PodDisruptionBudgets: so many pods may be evicted."""
+        found = await self.until("a PodDisruptionBudget", self.budget)
+        status = {
+            "observedGeneration": found["metadata"]["generation"],
+            "disruptionsAllowed": number,
+            "currentHealthy": 1 + number,
+            "desiredHealthy": 1,
+            "expectedPods": 2,
+        }
+        await self.api.merge(BUDGET, self.namespace, found["metadata"]["name"], {"status": status}, "status")
 
     async def remove_pod(self, name: str) -> None:
         """Takes a pod away."""

@@ -18,7 +18,13 @@
   verbs: [list, watch]
 - apiGroups: [""]
   resources: [pods]
-  verbs: [list, watch, delete] # delete: a pod far below its siblings is restarted
+  verbs: [list, watch]
+- apiGroups: [""]
+  resources: [pods/eviction]
+  verbs: [create] # a pod far below its siblings is restarted, as far as budgets allow
+- apiGroups: [policy]
+  resources: [poddisruptionbudgets]
+  verbs: [get, create, patch, delete] # that of a service with several replicas
 - apiGroups: [""]
   resources: [events]
   verbs: [create, list] # list: the kubelet's words about a pod whose volumes do not mount

@@ -5,7 +5,7 @@ Defaults live here and so in the CRD.
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 
 from pydantic import Field
 
@@ -24,9 +24,14 @@ _FOR_CLAIMS = {
     "claim": "claim is for mode PersistentVolumeClaim",
     "env": "env is for the download of mode PersistentVolumeClaim; KServe's own download takes its credentials from "
     "the secrets of pod.serviceAccountName",
+    "resources": "resources are for the download of mode PersistentVolumeClaim; those of KServe's own download are in "
+    "its ClusterStorageContainer",
     **dict.fromkeys(("include", "exclude"), _PATTERNS),
 }
 """Fields of staging for one mode only, and what to say in the others."""
+LEAST_GRACE: Final = 15
+MOST_GRACE: Final = 3600
+"""Seconds."""
 _Pattern = Annotated[str, Field(min_length=1, max_length=256)]
 
 
@@ -87,6 +92,11 @@ class Staging(Part):
         description="Environment of the download, for mode PersistentVolumeClaim: credentials such as HF_TOKEN, "
         "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, by valueFrom.secretKeyRef.",
     )
+    resources: Free | None = Field(
+        None,
+        description="Container resources (requests, limits) of the download, for mode PersistentVolumeClaim. Default: "
+        "requests of 100m CPU and 256Mi memory, a limit of 2Gi memory. What is named here replaces all of them.",
+    )
     include: Annotated[list[_Pattern], Field(min_length=1, max_length=32)] | None = Field(
         None,
         description="Files to download, as globs such as *.safetensors, for mode PersistentVolumeClaim. Default: all.",
@@ -110,6 +120,13 @@ class DeletionPolicy(StrEnum):
 
     DELETE = "Delete"
     ORPHAN = "Orphan"
+
+
+class DisruptionBudget(StrEnum):
+    """Who says how many pods may be evicted at once, as a node's drain does it."""
+
+    AUTO = "Auto"
+    NONE = "None"
 
 
 class Pod(Part):
@@ -137,7 +154,7 @@ class WhenNoRoom(StrEnum):
 
 
 class Rollout(Part):
-    """How a change reaches the pods. None of it changes a pod that runs."""
+    """How a change reaches the pods, and how pods leave. All but grace leaves pods that run as they are."""
 
     model_config = rules(
         rule(
@@ -145,6 +162,12 @@ class Rollout(Part):
             "strategy Surge gives up no pod for a change of yours, and Replace needs no room: "
             "whenNoRoom Replace is for strategy Auto",
             ".whenNoRoom",
+        ),
+        rule(
+            f"duration(self.grace) >= duration('{LEAST_GRACE}s') && duration(self.grace) <= duration('{MOST_GRACE}s')",
+            f"grace is from {LEAST_GRACE}s to {MOST_GRACE // 60}m: a pod needs seconds to leave even when it is idle, "
+            "and a node's drain waits for it",
+            ".grace",
         ),
     )
 
@@ -171,6 +194,18 @@ class Rollout(Part):
         "30m",
         validate_default=True,
         description="Longest time without a further pod that is ready, before a rollout counts as failed.",
+    )
+    grace: Duration = Field(
+        "60s",
+        validate_default=True,
+        description="Longest time from the decision to stop a pod to its end by force; until ten seconds before that "
+        "it goes on with what it was asked. Longer answers are cut. Another value renews the pods.",
+    )
+    disruption_budget: DisruptionBudget = Field(
+        DisruptionBudget.AUTO,
+        description="Auto: with several replicas a PodDisruptionBudget NAME-specdec lets one pod at a time be evicted, "
+        "as for the drain of a node. None: there is none; for those who make one of their own, for Kubernetes evicts "
+        "no pod that two of them name.",
     )
 
     @property

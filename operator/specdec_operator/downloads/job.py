@@ -39,6 +39,10 @@ _ENV: Final = {
 }
 _PATTERNS: Final = {"STORAGE_ALLOW_PATTERNS": "include", "STORAGE_IGNORE_PATTERNS": "exclude"}
 """Read by kserve_storage from 0.17 on, as JSON lists."""
+_RESOURCES: Final = {"requests": {"cpu": "100m", "memory": "256Mi"}, "limits": {"memory": "2Gi"}}
+"""Where the user names none."""
+_NO_SIDECAR: Final = {"sidecar.istio.io/inject": "false"}
+"""Label and annotation by which Istio leaves a pod alone: beside its proxy a Job would never be complete."""
 _OF_POD: Final = ("serviceAccountName", "imagePullSecrets", "nodeSelector", "tolerations", "affinity")
 """Parts of spec.pod: who may download, and a node from which the claim reaches those that serve."""
 _SECURITY: Final = {
@@ -97,7 +101,10 @@ def job_manifest(
         about["annotations"] = dict(pod["annotations"])
     spec = {"backoffLimit": 0, "template": {"metadata": about, "spec": _pod(container, claim, pod)}}
     digest = hashlib.sha256(json.dumps(spec, sort_keys=True).encode()).hexdigest()[:10]
+    # Not of what a Job is made of: an older version's Job has brought the same.
     container["args"] += sorted({*keep} - {download.key})
+    about["labels"] |= _NO_SIDECAR
+    about["annotations"] = {**about.get("annotations", {}), **_NO_SIDECAR}
     metadata = _metadata(owner, job_name(owner.name, download))
     metadata["labels"] = labels
     metadata["annotations"] = {names.ATTEMPT_ANNOTATION: str(attempt), names.MADE_OF_ANNOTATION: digest}
@@ -138,7 +145,7 @@ def _container(image: str, arguments: list[str], staging: Json) -> Manifest:
         "command": ["python3", "-c", names.literal(program())],
         "args": [names.literal(each) for each in arguments],
         "env": _env(staging),
-        "resources": {"requests": {"cpu": "100m", "memory": "256Mi"}, "limits": {"memory": "2Gi"}},
+        "resources": staging.get("resources") or _RESOURCES,
         "securityContext": {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}},
         "terminationMessagePolicy": "FallbackToLogsOnError",
         "volumeMounts": [{"name": "models", "mountPath": _CLAIM_PATH}],

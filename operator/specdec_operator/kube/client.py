@@ -14,6 +14,7 @@ from kubernetes.aio import config
 from specdec_operator import __version__, metrics, names
 from specdec_operator.errors import Unavailable
 from specdec_operator.kube import request
+from specdec_operator.kube.paths import eviction, path_of
 from specdec_operator.kube.request import ApiError, Manifest, Requests, translated, unless_gone
 
 __all__ = ["ApiError", "ApiServer", "KubeClient", "Manifest", "version_of"]
@@ -27,12 +28,6 @@ _TIMEOUT: Final = 30.0
 _USERS_TIMEOUT: Final = 10.0
 _SILENCE: Final = 300.0
 """Seconds without a byte after which a streamed answer counts as lost."""
-_PLURALS: Final[Mapping[str, str]] = {
-    "InferenceService": "inferenceservices",
-    "Job": "jobs",
-    "Pod": "pods",
-    "PersistentVolumeClaim": "persistentvolumeclaims",
-}
 _SELECTORS: Final = {"field_selector": "fieldSelector", "label_selector": "labelSelector"}
 _LOG_BYTES: Final = 2000
 
@@ -158,12 +153,12 @@ class ApiServer:
 
     async def apply(self, manifest: Manifest, *, force: bool = True) -> Manifest:
         self._refuse(manifest["metadata"]["namespace"])
-        path = _path(manifest)
+        path = path_of(manifest)
         with translated(path, manifest), metrics.requested("patch"):
             return await self._client.apply(path, manifest, names.CHILD_MANAGER, force=force)
 
     async def find(self, manifest: Manifest) -> Manifest | None:
-        path = _path(manifest)
+        path = path_of(manifest)
         with translated(path, manifest, unless=(404,)), metrics.requested("get"):
             return await self._client.get(path)
         return None
@@ -171,15 +166,21 @@ class ApiServer:
     async def set_managers(self, manifest: Manifest, entries: Sequence[Manifest]) -> Manifest:
         meta = manifest["metadata"]
         self._refuse(meta["namespace"])
-        path, body = _path(manifest), {"resourceVersion": meta["resourceVersion"], "managedFields": list(entries)}
+        path, body = path_of(manifest), {"resourceVersion": meta["resourceVersion"], "managedFields": list(entries)}
         with translated(path, manifest), metrics.requested("patch"):
             return await self._client.merge(path, {"metadata": body}, names.CHILD_MANAGER)
 
     async def remove(self, manifest: Manifest) -> None:
         self._refuse(manifest["metadata"]["namespace"])
-        path = _path(manifest)
+        path = path_of(manifest)
         with translated(path, manifest), metrics.requested("delete"):
             await self._client.delete(path, manifest["metadata"].get("uid", ""))
+
+    async def evict(self, namespace: str, pod: str) -> None:
+        self._refuse(namespace)
+        path, body = eviction(namespace, pod)
+        with translated(path, body, unless=(404,)), metrics.requested("post"):
+            await self._client.create(path, body)
 
     async def read(self, path: str, **selectors: str) -> Manifest | None:
         query = {_SELECTORS[name]: value for name, value in selectors.items()}
@@ -227,9 +228,3 @@ def version_of(body: Mapping[str, Any]) -> int:
     """The version of an object, which grows with each change; 0 where the API server counts in another way."""
     version = str(body["metadata"].get("resourceVersion", ""))
     return int(version) if version.isdecimal() else 0
-
-
-def _path(manifest: Manifest) -> str:
-    version, meta = manifest["apiVersion"], manifest["metadata"]
-    base = f"/apis/{version}" if "/" in version else f"/api/{version}"
-    return f"{base}/namespaces/{meta['namespace']}/{_PLURALS[manifest['kind']]}/{meta['name']}"

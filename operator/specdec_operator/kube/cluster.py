@@ -28,6 +28,9 @@ class Cluster(Protocol):
         Where the manifest has metadata.uid, only that very object is deleted.
         """
 
+    async def evict(self, namespace: str, pod: str) -> None:
+        """Asks for the end of a pod; one that is gone is no error. Raises Unavailable NotEvicted: not now."""
+
     async def read(self, path: str, **selectors: str) -> Manifest | None:
         """What lies at a path of the API. None: it is not there, or this operator may not read it.
 

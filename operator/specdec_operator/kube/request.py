@@ -214,4 +214,7 @@ def _translation(error: ApiError, path: str, body: Mapping[str, Any]) -> Excepti
             return Unavailable("KServeMissing", _NO_KSERVE)
         case 404:
             return Unavailable("NotFound", f"{path} is gone")
-    return Unavailable("ApiServerRefused", f"HTTP {error.status} for {path}: {error.answer}", after=error.after)
+    # 500: several budgets name the pod, and none of them is asked
+    budgets = path.endswith("/eviction") and error.status in (429, 500)
+    reason = "NotEvicted" if budgets else "ApiServerRefused"
+    return Unavailable(reason, f"HTTP {error.status} for {path}: {error.answer}", after=error.after)

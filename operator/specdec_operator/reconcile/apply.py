@@ -1,4 +1,4 @@
-"""Makes the InferenceService be as it is rendered, with no write while it is; has pods made anew."""
+"""Makes the InferenceService be as it is rendered, with no write while it is."""
 
 import hashlib
 import json
@@ -6,11 +6,9 @@ from dataclasses import replace
 from typing import Final
 
 from specdec_operator.errors import Invalid, OperatorError, Unavailable
-from specdec_operator.guard.state import State
 from specdec_operator.kube.cluster import Cluster
 from specdec_operator.observe.inference_service import KServeError, owned_metadata
 from specdec_operator.observe.ownership import LOOK_AGAIN, NAME_TAKEN
-from specdec_operator.observe.pods import PodView
 from specdec_operator.observe.store import Child
 from specdec_operator.reconcile.desired import Desired
 from specdec_operator.reconcile.memory import Applied, Memory, RefusedManifest
@@ -90,14 +88,6 @@ def _is_due(memory: Memory, child: Child | None, digest: str, now: float) -> tup
         return False, memory
     due = now >= conflict.due
     return due, replace(memory, conflict=conflict.put_back(child.by, now) if due else conflict.waiting())
-
-
-async def restart_pods(cluster: Cluster, pods: tuple[PodView, ...], namespace: str, state: State) -> None:
-    """Deletes pods that are to be restarted; their Deployment makes others in their place."""
-    for pod in pods:
-        if pod.name in state.restarting and not pod.deleting:
-            meta = {"namespace": namespace, "name": pod.name}
-            await cluster.remove({"apiVersion": "v1", "kind": "Pod", "metadata": meta})
 
 
 def digest_of(rendered: Rendered) -> str:

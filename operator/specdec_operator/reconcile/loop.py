@@ -15,10 +15,11 @@ from specdec_operator.kube.cluster import Cluster
 from specdec_operator.names import Key
 from specdec_operator.observe.rollout import Progress
 from specdec_operator.observe.store import Stores
-from specdec_operator.reconcile.apply import apply_if_drifted, refused, restart_pods
+from specdec_operator.reconcile.apply import apply_if_drifted, refused
 from specdec_operator.reconcile.cluster_info import ClusterInfo
 from specdec_operator.reconcile.decide import Decision, decide, remember
 from specdec_operator.reconcile.describe import Report, describe
+from specdec_operator.reconcile.disruptions import keep_budget, restart_pods
 from specdec_operator.reconcile.downloads import keep_downloads
 from specdec_operator.reconcile.memory import Memory, noted_downloads, restore
 from specdec_operator.reconcile.observed import Observed, read_logs, read_warnings
@@ -199,8 +200,8 @@ class Reconciler:
         memory = await self._keep_downloads(key, decision, observed, memory, now)
         if decision.desired.staged and not decision.desired.waits and memory.refused is None:
             memory = await self._apply(key, decision, observed, memory, now)
-        await restart_pods(self._cluster, observed.objects.pods, key[0], decision.state)
-        return memory
+        memory = self._remember(key, await keep_budget(self._cluster, decision.sis, memory, now))
+        return self._remember(key, await restart_pods(self._cluster, key, observed, decision.state, memory, now))
 
     async def _keep_downloads(
         self, key: Key, decision: Decision, observed: Observed, memory: Memory, now: float

@@ -82,6 +82,14 @@ class DownloadMemory:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class BudgetMemory:
+    """wanted: the PodDisruptionBudget as it was wanted last, None for none. due: when it is looked at again anyway."""
+
+    wanted: Mapping[str, Any] | None = None
+    due: float = 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Memory:
     """One service between two reconciles.
 
@@ -95,6 +103,7 @@ class Memory:
     status, status_at, version: the status as it was written last, when, and the version of the object that has it.
     unrecorded: Events whose status is not written yet; unsent: Events that are to be sent, from `send_at` on.
     failure: what the last reconcile failed with, as it is in the log.
+    evict_at: when the eviction of a pod is asked for again that was refused, epoch seconds; 0: none was.
     """
 
     last_valid: tuple[int, Mapping[str, Any]] | None = None
@@ -112,6 +121,8 @@ class Memory:
     waits: bool = False
     free_at: float = 0.0
     downloads: DownloadMemory = field(default_factory=DownloadMemory)
+    budget: BudgetMemory = BudgetMemory()
+    evict_at: float = 0.0
     status: Mapping[str, Any] | None = None
     status_at: float = 0.0
     version: int = 0

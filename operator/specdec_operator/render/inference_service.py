@@ -15,7 +15,7 @@ from typing import Any, Final, TypeAlias
 from specdec_engine.accelerators import Accelerator
 from specdec_operator import names
 from specdec_operator.api.engine import Engine
-from specdec_operator.api.spec import Owner, Pod, Spec, Strategy, owner_reference
+from specdec_operator.api.spec import Owner, Pod, Rollout, Spec, Strategy, owner_reference
 from specdec_operator.engine.version import Version, build_of
 from specdec_operator.observe.pods import ENGINE_PORT
 from specdec_operator.render.plan import Plan
@@ -48,21 +48,25 @@ def _devices(engine: Engine) -> int:
     return prod(size or 1 for size in sizes)
 
 
-GRACE: Final = 60
-"""Seconds from the decision to stop a pod to its end by force."""
-_ENOUGH: Final = GRACE - 10
-DRAIN: Final = ("python3", "-m", "specdec_runtime", "drain", f"--port={ENGINE_PORT}", f"--timeout={_ENOUGH}")
+_DRAIN: Final = ("python3", "-m", "specdec_runtime", "drain", f"--port={ENGINE_PORT}")
 """The preStop hook in the runtime image: the old pod of a rollout answers what it was asked before it stops."""
+_TO_END: Final = 10
+"""Seconds of the grace that are kept for the end of the engine's processes."""
 _FLAG: Final = "--shutdown-timeout"
 _SINCE: Final = Version(0, 18, 0)
 """vLLM PR 34730. An older engine drops what it was asked, and would not start with the flag."""
 
 
-def stopping_flags(engine: Engine) -> tuple[str, ...]:
+def stopping_flags(engine: Engine, rollout: Rollout) -> tuple[str, ...]:
     """How long the engine goes on with what it was asked where no hook has waited; the user's own flag wins."""
     build = build_of(engine.accelerator.value, engine.version)
     named = any(each.partition("=")[0].replace("_", "-") == _FLAG for each in engine.args or ())
-    return () if named or build.vllm < _SINCE else (f"{_FLAG}={_ENOUGH}",)
+    return () if named or build.vllm < _SINCE else (f"{_FLAG}={_enough(rollout)}",)
+
+
+def _enough(rollout: Rollout) -> int:
+    """Seconds for which a pod that is to stop goes on with what it was asked."""
+    return round(rollout.grace) - _TO_END
 
 
 Manifest: TypeAlias = dict[str, Any]
@@ -124,7 +128,7 @@ def _predictor(plan: Plan) -> Manifest:
         "model": _model(plan),
         "volumes": [*plan.layout.volumes, *_shared_memory(spec.pod)],
         **({"storageUris": list(plan.layout.storage_uris)} if plan.layout.storage_uris else {}),
-        "terminationGracePeriodSeconds": GRACE,
+        "terminationGracePeriodSeconds": round(spec.rollout.grace),
         **(spec.pod or Pod()).model_dump(by_alias=True, exclude_none=True, exclude={"shared_memory"}),
     }
 
@@ -133,11 +137,11 @@ def _model(plan: Plan) -> Manifest:
     """The engine's container. The format is `huggingface` on purpose: KServe takes every other format without a
     storage URI for a multi-model server and adds its agent.
     """
-    engine = plan.spec.engine
+    engine, rollout = plan.spec.engine, plan.spec.rollout
     model: Manifest = {
         "modelFormat": {"name": "huggingface"},
         "runtime": plan.runtime,
-        "args": [*plan.args, *stopping_flags(engine)],
+        "args": [*plan.args, *stopping_flags(engine, rollout)],
         "volumeMounts": [
             *plan.layout.mounts,
             *({"name": each["name"], "mountPath": _SHARED_MEMORY} for each in _shared_memory(plan.spec.pod)),
@@ -153,7 +157,7 @@ def _model(plan: Plan) -> Manifest:
             "periodSeconds": 5,
             "timeoutSeconds": 5,
         },
-        "lifecycle": {"preStop": {"exec": {"command": list(DRAIN)}}},
+        "lifecycle": {"preStop": {"exec": {"command": [*_DRAIN, f"--timeout={_enough(rollout)}"]}}},
         "terminationMessagePolicy": "FallbackToLogsOnError",
     }
     if engine.image:

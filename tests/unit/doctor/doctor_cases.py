@@ -154,8 +154,13 @@ CASES: list[tuple[str, Change, tuple[str, ...]]] = [
     ("ShardsDiffer", _beside(sharded(2, "leader-0", "leader-1")), ("has SPECDEC_SHARDS=2", "second has 1")),
     (
         "NotAllowed",
-        put("refused", to={("pods", "delete")}),
-        ("may not delete pods in the whole cluster", "can-i delete"),
+        put("refused", to={("pods", "watch")}),
+        ("may not watch pods in the whole cluster", "can-i watch"),
+    ),
+    (
+        "NotAllowed",
+        put("refused", to={("pods/eviction", "create")}),
+        ("no pod is restarted", "can-i create pods --subresource=eviction"),
     ),
     ("NotAllowed", put("refused", to={("pods/log", "get")}), ("can-i get pods --subresource=log",)),
     (

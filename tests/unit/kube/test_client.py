@@ -179,11 +179,28 @@ async def test_writes_hold_for_the_object_that_was_looked_at() -> None:
     ]
 
 
+@pytest.mark.parametrize("code", [429, 500])
+async def test_an_eviction_that_a_budget_forbids_is_told_from_other_trouble(code: int) -> None:
+    """429: not now. 500: several budgets name the pod, and Kubernetes asks none."""
+    server = Server((code, status("the disruption budget llama needs 2 healthy pods")), (503, status(BUSY)))
+    async with asking(server, patience=0.0) as api:
+        with pytest.raises(Unavailable, match="needs 2 healthy pods") as raised:
+            await ApiServer(api).evict("team-a", "llama-0")
+        assert raised.value.reason == "NotEvicted"
+        with pytest.raises(Unavailable, match=BUSY.split(maxsplit=1)[0]) as raised:
+            await ApiServer(api).evict("team-a", "llama-0")
+        assert raised.value.reason == "ApiServerRefused"
+    method, path, body = server.asked[0]
+    assert (method, path) == ("POST", "/api/v1/namespaces/team-a/pods/llama-0/eviction")
+    assert (body["apiVersion"], body["kind"], body["metadata"]["name"]) == ("policy/v1", "Eviction", "llama-0")
+
+
 async def test_what_is_gone_is_no_error() -> None:
     """Neither to delete it, nor to read it, nor to write its status."""
     async with asking(Server((404, status("gone"))), patience=0.0) as api:
         cluster = ApiServer(api)
         await cluster.remove({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a", "namespace": "b"}})
+        await cluster.evict("b", "a")
         assert await cluster.read("/api/v1/namespaces/b/pods/a") is None
         assert await cluster.find(CHILD) is None
         assert await cluster.apply_status("team-a", "llama", {}) == 0

@@ -19,16 +19,16 @@ def busy(**changes: Any) -> EngineStandIn:
 
 
 def removed(stage: Stage) -> list[str]:
-    """The pods that were deleted."""
-    return [name for verb, name in stage.cluster.calls if verb == "remove"]
+    """The pods that were evicted."""
+    return [name for verb, name in stage.cluster.calls if verb == "evict"]
 
 
 async def test_a_pod_far_below_its_sibling_is_restarted_once_and_the_draft_stays() -> None:
-    """Deleted after its status was written; the pod in its place is well, and nothing else is done."""
+    """Evicted after its status was written; the pod in its place is well, and nothing else is done."""
     stage, _ = await watching(busy(), busy(acceptance=0.0), replicas=2)
     await stage.until("WarmingUp", (LIMIT + 1) * WINDOW)
     assert removed(stage) == ["pod-2"]
-    assert stage.cluster.calls[-2:] == [("status", "WarmingUp"), ("remove", "pod-2")]
+    assert stage.cluster.calls[-2:] == [("status", "WarmingUp"), ("evict", "pod-2")]
     assert stage.events[-1].reason == "RestartingPod"
     assert stage.events[-1].message.startswith("pod-2: pod-2 fails: acceptance 0.00 < 0.40")
     await stage.run(WARMUP + 6 * WINDOW)
@@ -50,10 +50,31 @@ async def test_pods_that_stay_broken_are_restarted_twice_and_then_speculation_go
     assert not is_speculative(stage.cluster.child)
 
 
-async def test_an_operator_that_dies_before_it_deletes_a_pod_deletes_it_after_its_restart() -> None:
+async def test_a_pod_that_a_budget_keeps_is_restarted_once_the_budget_allows_it() -> None:
+    """Asked for again every half minute, and nothing else waits for it."""
+    stage, _ = await watching(busy(), busy(acceptance=0.0), replicas=2)
+    kept = "Cannot evict pod as it would violate the pod's disruption budget."
+    stage.cluster.failing["evict"] = Unavailable("NotEvicted", kept)
+    await stage.until("WarmingUp", (LIMIT + 1) * WINDOW)
+    assert (stage.cluster.asked_to_evict, removed(stage)) == (1, [])
+    results = [await stage.turn() for _ in range(5)]
+    assert not any(each.failed for each in results)
+    await stage.run(29.0)
+    assert stage.cluster.asked_to_evict == 1
+    await stage.run(2.0)
+    assert stage.cluster.asked_to_evict == 2
+    stage.cluster.failing.clear()
+    await stage.run(31.0)
+    assert removed(stage) == ["pod-2"]
+    await stage.run(WARMUP + 2 * WINDOW)
+    assert stage.cluster.status["phase"] == "Watching"
+    assert "restarting" not in stage.cluster.status["guard"]
+
+
+async def test_an_operator_that_dies_before_it_evicts_a_pod_evicts_it_after_its_restart() -> None:
     """The status names the pod; a new operator finds it there."""
     stage, _ = await watching(busy(), busy(acceptance=0.0), replicas=2)
-    stage.cluster.failing["remove"] = Unavailable("ApiServerUnavailable", "the API server did not answer")
+    stage.cluster.failing["evict"] = Unavailable("ApiServerUnavailable", "the API server did not answer")
     await stage.until("WarmingUp", (LIMIT + 1) * WINDOW)
     assert stage.cluster.status["guard"]["restarting"] == ["pod-2"]
     stage.cluster.failing.clear()

@@ -1,11 +1,13 @@
-"""specdec_operator.render.stopping: what an engine is told about its end."""
+"""How a pod stops: what its engine, its hook and the kubelet are told."""
 
 from typing import Any
 
 import pytest
-from tests.unit.builders import make_spec
+from tests.unit.builders import make_spec, make_state
 
-from specdec_operator.render.inference_service import stopping_flags
+from specdec_operator.api.spec import Owner
+from specdec_operator.render.inference_service import render, stopping_flags
+from specdec_operator.render.plan import plan
 
 
 @pytest.mark.parametrize(
@@ -24,4 +26,16 @@ def test_an_engine_that_can_finish_what_it_was_asked_is_told_for_how_long(
     engine: dict[str, Any], told: tuple[str, ...]
 ) -> None:
     """vLLM has the flag since 0.18; an older one would not start with it. Who writes it has their own way."""
-    assert stopping_flags(make_spec(engine=engine).engine) == told
+    spec = make_spec(engine=engine)
+    assert stopping_flags(spec.engine, spec.rollout) == told
+
+
+@pytest.mark.parametrize(("asked", "whole", "enough"), [({}, 60, 50), ({"grace": "10m"}, 600, 590)])
+def test_hook_engine_and_kubelet_are_told_of_one_grace(asked: dict[str, Any], whole: int, enough: int) -> None:
+    """Ten seconds of it are kept for the end of the engine's processes."""
+    served = plan(make_spec(rollout=asked), make_state(), name="llama")
+    owner = Owner(name="llama", namespace="team-a", uid="u-1")
+    predictor = render(served, owner).manifest["spec"]["predictor"]
+    assert predictor["terminationGracePeriodSeconds"] == whole
+    assert predictor["model"]["lifecycle"]["preStop"]["exec"]["command"][-1] == f"--timeout={enough}"
+    assert f"--shutdown-timeout={enough}" in predictor["model"]["args"]

@@ -2,6 +2,7 @@
 
 import ast
 import copy
+import hashlib
 import json
 from collections import Counter
 from typing import Any
@@ -36,6 +37,7 @@ EVERYTHING: Body = {
             {"name": "HOME", "value": "/home/me"},
             {"name": "STORAGE_ALLOW_PATTERNS", "value": "*"},
         ],
+        "resources": {"limits": {"memory": "8Gi", "ephemeral-storage": "1Gi"}},
         "include": ["*.safetensors", "*.json"],
         "exclude": ["original/*"],
     },
@@ -49,7 +51,7 @@ EVERYTHING: Body = {
         "runtimeClassName": "nvidia",
         "sharedMemory": "1Gi",
         "labels": {"team": "a", "serving.specdec.io/name": "mine"},
-        "annotations": {"note": "x"},
+        "annotations": {"note": "x", "sidecar.istio.io/inject": "true"},
     },
 }
 
@@ -100,6 +102,23 @@ def test_a_claim_of_the_empty_class_asks_for_it() -> None:
 def test_equal_jobs_are_made_equally() -> None:
     """Whatever the order in which the kept keys are given."""
     assert made(keep=["b" * 16, "a" * 16]) == made(keep=("a" * 16, "b" * 16, "a" * 16))
+
+
+def test_a_mesh_leaves_the_job_alone_and_an_older_versions_job_is_not_made_anew() -> None:
+    """Beside a proxy no Job is ever complete, whatever the engine's pods ask for; what it brings is the same."""
+    job = made()
+    about = job["spec"]["template"]["metadata"]
+    assert about["labels"].pop("sidecar.istio.io/inject") == "false"
+    assert about.pop("annotations") == {"sidecar.istio.io/inject": "false"}
+    digest = hashlib.sha256(json.dumps(job["spec"], sort_keys=True).encode()).hexdigest()
+    assert digest.startswith(job["metadata"]["annotations"]["specdec.io/made-of"])
+
+
+def test_the_users_resources_replace_ours() -> None:
+    """A request of ours could else be above a limit of theirs."""
+    assert container(made())["resources"]["requests"] == {"cpu": "100m", "memory": "256Mi"}
+    asked = {"limits": {"memory": "128Mi"}}
+    assert container(made(staging={"resources": asked}))["resources"] == asked
 
 
 def test_the_users_variables_count_before_ours_and_the_patterns_before_both() -> None:

@@ -7,7 +7,7 @@ from tests.wire.faults.acts import busy, move, rolled_back_once, still_speculati
 from tests.wire.faults.table import Part, fault
 from tests.wire.operator import OperatorProcess
 from tests.wire.pods import EngineStandIn
-from tests.wire.world import World
+from tests.wire.world import World, is_speculative, sis
 
 EVICTED: Object = {"phase": "Failed", "reason": "Evicted", "message": "The node was low on resource: memory."}
 LOST: Object = {"conditions": [{"type": "Ready", "status": "Unknown", "reason": "NodeStatusUnknown"}]}
@@ -65,3 +65,35 @@ async def test_an_address_that_is_inherited_mixes_no_counters(world: World, oper
     await still_speculating(world)
     engine.acceptance = 0.0
     await rolled_back_once(world)
+
+
+@fault(
+    part=Part.PODS,
+    when="a PodDisruptionBudget forbids the eviction of a pod that is to be restarted",
+    then="the pod goes on, the eviction is asked for again every half minute, and readings and status go on meanwhile",
+)
+async def test_a_budget_that_lets_nobody_go_is_heeded(world: World, operator: OperatorProcess) -> None:
+    """No reconcile fails of it; once the budget allows it, the pod is evicted."""
+    good, bad_one = busy(), busy(acceptance=0.0)
+    await world.apply(sis(replicas=2, guard={"window": "8s"}))
+    staying, going = await world.roll_out(await world.child(speculative=True), good, bad_one)
+    await world.allow_evictions(0)
+    failed = await operator.metric("specdec_turn_failures_total")
+
+    async def restarting() -> bool:
+        return bool((await world.status()).get("guard", {}).get("restarting") == [going])
+
+    async def there() -> list[str]:
+        return [each["metadata"]["name"] for each in await world.api.items(POD, world.namespace)]
+
+    await world.until("the pod named", restarting, 60)
+    await world.read_again(3, good)
+    assert sorted(await there()) == sorted([staying, going])
+    assert await operator.metric("specdec_turn_failures_total") == failed
+    await world.allow_evictions(1)
+
+    async def gone() -> bool:
+        return await there() == [staying]
+
+    await world.until("the pod evicted", gone, 60)
+    assert is_speculative(await world.child())

@@ -49,17 +49,27 @@ async def rolled_back_and_tried_again(world: World) -> None:
 
 
 async def restarted(world: World) -> None:
-    """One of two pods far below the other one is deleted; new pods that say nothing are looked up in the Events."""
+    """One of two pods far below the other one is evicted; new pods that say nothing are looked up in the Events.
+
+    In the end one replica is enough, and needs no budget.
+    """
     await world.apply(sis(replicas=2))
     child = await world.child(speculative=True)
     good, _ = await world.roll_out(child, engine(), engine(0.0))
+    await world.allow_evictions(1)
 
     async def one_left() -> bool:
         return [each["metadata"]["name"] for each in await world.api.items(POD, world.namespace)] == [good]
 
-    await world.until("the bad pod deleted", one_left, 150)
+    await world.until("the bad pod evicted", one_left, 150)
     await world.roll_out(child, EngineStandIn(), EngineStandIn(), ready=False)
     await world.phase("RollingOut", "Stalled", "Watching", "WarmingUp", seconds=60)
+    await world.apply(sis())
+
+    async def no_budget() -> bool:
+        return await world.budget() is None
+
+    await world.until("no budget any more", no_budget, 60)
 
 
 async def downloaded(world: World, log_read: Callable[[], bool]) -> None:

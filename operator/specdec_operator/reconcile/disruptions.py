@@ -1,0 +1,94 @@
+"""Pods that have to go: the budget that others heed, and the operator's own restarts, which heed every budget."""
+
+import logging
+from dataclasses import replace
+from math import inf
+from typing import Final
+
+from specdec_operator.errors import OperatorError, Unavailable
+from specdec_operator.guard.state import State
+from specdec_operator.kube.cluster import Cluster
+from specdec_operator.kube.paths import path_of
+from specdec_operator.names import Key
+from specdec_operator.observe.ownership import Claimant, look_at
+from specdec_operator.reconcile.memory import BudgetMemory, Memory
+from specdec_operator.reconcile.observed import Observed
+from specdec_operator.reconcile.own import write_own
+from specdec_operator.reconcile.sis import Sis
+from specdec_operator.render.disruption_budget import budget_name, is_as, is_of, render_budget
+
+_LOG = logging.getLogger(__name__)
+_LOOK_AGAIN: Final = 3600.0
+"""Seconds after which it is seen whether somebody changed the budget: it is not watched, for it matters seldom."""
+_TRY_AGAIN: Final = 300.0
+"""Seconds after which a budget that could not be made is tried again."""
+_EVICT_AGAIN: Final = 30.0
+"""Seconds after which a refused eviction is asked for again."""
+
+
+async def keep_budget(cluster: Cluster, sis: Sis, memory: Memory, now: float) -> Memory:
+    """Makes the service's PodDisruptionBudget be there, or not be there, as its spec says.
+
+    It is read first where it is not known, and written only where it differs. Raises nothing: a service without it
+    serves all the same.
+    """
+    wanted, budget = render_budget(sis.spec, sis.owner), memory.budget
+    if wanted == budget.wanted and now < budget.due:
+        return memory
+    try:
+        due = now + await _keep(cluster, sis, wanted)
+    except OperatorError as error:
+        _LOG.warning("service=%s/%s its PodDisruptionBudget: %s", sis.owner.namespace, sis.owner.name, error.message)
+        due = now + _TRY_AGAIN
+    return replace(memory, budget=BudgetMemory(wanted=wanted, due=due))
+
+
+async def _keep(cluster: Cluster, sis: Sis, wanted: dict[str, object] | None) -> float:
+    """Seconds until it is to be looked at again."""
+    owner = sis.owner
+    meta = {"name": budget_name(owner), "namespace": owner.namespace}
+    named = {"apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "metadata": meta}
+    live = await cluster.read(path_of(named))
+    if live is not None and not is_of(live, owner):
+        if wanted is not None:
+            words = "there is another one of that name; delete it, or set rollout.disruptionBudget: None"
+            _LOG.warning("service=%s/%s PodDisruptionBudget %s: %s", owner.namespace, owner.name, meta["name"], words)
+    elif wanted is None:
+        if live is not None:
+            await cluster.remove(named)
+        return inf
+    elif live is None or not is_as(live, wanted):
+        claimant = Claimant(uid=owner.uid, noted=frozenset())
+        await write_own(cluster, wanted, claimant, look_at(live, claimant))
+    return _LOOK_AGAIN
+
+
+async def restart_pods(
+    cluster: Cluster, key: Key, observed: Observed, state: State, memory: Memory, now: float
+) -> Memory:
+    """Evicts pods that are to be restarted; their Deployment makes others in their place.
+
+    An eviction that a budget forbids now is asked for again later. Raises Unavailable for other trouble.
+    """
+    waiting = [pod.name for pod in observed.objects.pods if pod.name in state.restarting and not pod.deleting]
+    if not waiting:
+        return replace(memory, evict_at=0.0)
+    if now < memory.evict_at:
+        return replace(memory, due=min(memory.due, memory.evict_at))
+    refused = [name for name in waiting if not await _evicted(cluster, key, name, told=bool(memory.evict_at))]
+    if not refused:
+        return replace(memory, evict_at=0.0)
+    again = now + _EVICT_AGAIN
+    return replace(memory, evict_at=again, due=min(memory.due, again))
+
+
+async def _evicted(cluster: Cluster, key: Key, pod: str, *, told: bool) -> bool:
+    try:
+        await cluster.evict(key[0], pod)
+    except Unavailable as error:
+        if error.reason != "NotEvicted":
+            raise
+        if not told:
+            _LOG.warning("service=%s/%s pod=%s is restarted later: %s", *key, pod, error.message)
+        return False
+    return True

@@ -1,0 +1,56 @@
+"""The PodDisruptionBudget of a service: what the drain of a node, or whoever else evicts pods, has to heed."""
+
+from collections.abc import Mapping
+from typing import Any, TypeAlias
+
+from specdec_operator import names
+from specdec_operator.api.spec import DisruptionBudget, Owner, Spec, owner_reference
+
+Manifest: TypeAlias = dict[str, Any]
+
+
+def budget_name(owner: Owner) -> str:
+    """Not the name of the service or its Deployment, under which a user would make one."""
+    return f"{owner.name}-specdec"
+
+
+def render_budget(spec: Spec, owner: Owner) -> Manifest | None:
+    """The budget of a service; None where it is not to have one.
+
+    A single pod has none: a budget would only keep its node from being drained. maxUnavailable counts against the
+    replicas that the Deployment has now, so that neither a rollout nor a change of their number needs another budget,
+    and while a rollout has a pod too few none is evicted. A pod that is not ready serves nobody, and must not keep a
+    node from being drained.
+    """
+    if spec.replicas == 1 or spec.rollout.disruption_budget is DisruptionBudget.NONE:
+        return None
+    return {
+        "apiVersion": "policy/v1",
+        "kind": "PodDisruptionBudget",
+        "metadata": {
+            "name": budget_name(owner),
+            "namespace": owner.namespace,
+            "labels": {names.OWNER_LABEL: owner.name},
+            "ownerReferences": [owner_reference(owner)],
+        },
+        "spec": {
+            "maxUnavailable": 1,
+            "selector": {
+                "matchLabels": {names.OWNER_LABEL: owner.name},
+                "matchExpressions": [{"key": names.STAGING_LABEL, "operator": "DoesNotExist"}],
+            },
+            "unhealthyPodEvictionPolicy": "AlwaysAllow",
+        },
+    }
+
+
+def is_of(live: Mapping[str, Any], owner: Owner) -> bool:
+    """Whether an object that is there was made for this service."""
+    return any(each.get("uid") == owner.uid for each in live["metadata"].get("ownerReferences", ()))
+
+
+def is_as(live: Mapping[str, Any], wanted: Manifest) -> bool:
+    """Whether a budget that is there says what is wanted."""
+    labels = live["metadata"].get("labels") or {}
+    same: bool = labels.get(names.OWNER_LABEL) == wanted["metadata"]["labels"][names.OWNER_LABEL]
+    return same and all(live["spec"].get(name) == value for name, value in wanted["spec"].items())

@@ -1,0 +1,86 @@
+"""The loop and the PodDisruptionBudget: made, left alone, mended, removed, and never somebody else's."""
+
+from typing import Any
+
+from tests.unit.builders import NAME, NAMESPACE, Body
+from tests.unit.stage import Stage, watching
+
+from specdec_operator.errors import Unavailable
+
+BUDGET = f"{NAME}-specdec"
+PATH = f"/apis/policy/v1/namespaces/{NAMESPACE}/poddisruptionbudgets/{BUDGET}"
+HOUR = 3600.0
+
+
+def written(stage: Stage) -> list[str]:
+    """What was done to the budget, in turn."""
+    return [verb for verb, name in stage.cluster.calls if name == BUDGET]
+
+
+def there(stage: Stage, **changes: Any) -> Body:
+    """The API server has the budget as it was applied last."""
+    found = [each for each in stage.cluster.made if each["kind"] == "PodDisruptionBudget"]
+    stage.cluster.there[PATH] = found[-1] | changes
+    return found[-1]
+
+
+async def test_it_is_made_once_and_left_alone() -> None:
+    """A new operator finds it as it should be, and writes nothing."""
+    stage, _ = await watching(replicas=2)
+    assert written(stage) == ["apply"]
+    there(stage)
+    await stage.run(2 * HOUR)
+    stage.restart()
+    await stage.run(60.0)
+    assert written(stage) == ["apply"]
+
+
+async def test_who_changes_or_deletes_it_has_it_back_within_an_hour() -> None:
+    """It is not watched."""
+    stage, _ = await watching(replicas=2)
+    made = there(stage)
+    there(stage, spec=made["spec"] | {"maxUnavailable": 0})
+    await stage.run(HOUR + 400.0)
+    assert written(stage) == ["apply", "apply"]
+    there(stage)
+    await stage.run(HOUR + 400.0)
+    del stage.cluster.there[PATH]
+    await stage.run(HOUR + 400.0)
+    assert written(stage) == ["apply", "apply", "apply"]
+
+
+async def test_a_service_that_is_to_have_none_any_more_loses_it() -> None:
+    """Also where the operator was away meanwhile; what is not there is not looked at again."""
+    stage, _ = await watching(replicas=2)
+    there(stage)
+    stage.restart()
+    stage.sis |= {"rollout": {"disruptionBudget": "None"}, "generation": 2}
+    await stage.turn()
+    assert written(stage) == ["apply", "remove"]
+    await stage.run(2 * HOUR)
+    assert written(stage) == ["apply", "remove"]
+
+
+async def test_a_budget_of_somebody_else_stays() -> None:
+    """Neither written over nor removed, whatever it says."""
+    stage, _ = await watching()
+    foreign = {"metadata": {"name": BUDGET, "namespace": NAMESPACE}, "spec": {"minAvailable": 1}}
+    stage.cluster.there[PATH] = foreign
+    stage.restart()
+    await stage.run(60.0)
+    stage.sis |= {"replicas": 2, "generation": 2}
+    await stage.run(60.0)
+    assert written(stage) == []
+
+
+async def test_a_service_serves_without_it() -> None:
+    """Where it may not be made, that is tried every five minutes, and nothing else fails."""
+    stage = Stage(replicas=2)
+    stage.cluster.failing["PodDisruptionBudget"] = Unavailable("Forbidden", "may not")
+    assert not (await stage.turn()).failed
+    assert stage.cluster.child
+    stage.cluster.failing.clear()
+    await stage.run(290.0)
+    assert written(stage) == []
+    await stage.run(20.0)
+    assert written(stage) == ["apply"]

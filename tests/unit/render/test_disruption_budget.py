@@ -1,0 +1,38 @@
+"""specdec_operator.render.disruption_budget: which services have a budget, and whom it names."""
+
+from typing import Any
+
+import pytest
+from tests.unit.builders import make_spec
+
+from specdec_operator.api.spec import Owner
+from specdec_operator.names import OWNER_LABEL, STAGING_LABEL
+from specdec_operator.render.disruption_budget import render_budget
+
+OWNER = Owner(name="llama", namespace="team-a", uid="u-1")
+
+
+def test_of_several_replicas_one_may_be_evicted_at_a_time() -> None:
+    """Whatever their number, and pods that do not serve hold nobody up."""
+    budget = render_budget(make_spec(replicas=3), OWNER)
+    assert budget is not None
+    assert (budget["metadata"]["name"], budget["metadata"]["namespace"]) == ("llama-specdec", "team-a")
+    assert budget["metadata"]["ownerReferences"][0]["uid"] == "u-1"
+    assert budget["spec"]["maxUnavailable"] == 1
+    assert budget["spec"]["unhealthyPodEvictionPolicy"] == "AlwaysAllow"
+    assert budget == render_budget(make_spec(replicas=7), OWNER)
+
+
+def test_it_names_the_engines_and_not_the_pods_of_downloads() -> None:
+    """Both carry the service's label; a download that is evicted is made anew."""
+    budget = render_budget(make_spec(replicas=2), OWNER)
+    assert budget is not None
+    assert budget["spec"]["selector"]["matchLabels"] == {OWNER_LABEL: "llama"}
+    (other,) = budget["spec"]["selector"]["matchExpressions"]
+    assert other == {"key": STAGING_LABEL, "operator": "DoesNotExist"}
+
+
+@pytest.mark.parametrize("spec", [{}, {"replicas": 1}, {"replicas": 2, "rollout": {"disruptionBudget": "None"}}])
+def test_a_single_pod_and_who_wants_none_have_none(spec: dict[str, Any]) -> None:
+    """A budget of one pod would only keep its node from being drained."""
+    assert render_budget(make_spec(**spec), OWNER) is None
