@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 import yaml
+from tests import installed
 from tests.kserve_standin.__main__ import main
 from tests.kserve_standin.conditions import Conditions
 from tests.kserve_standin.install import crds
@@ -228,6 +229,7 @@ def test_render_prints_what_the_recording_has(tmp_path: Path, capsys: pytest.Cap
 def test_render_finds_the_runtimes_of_the_project(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Without --runtime the operator's own are used."""
     recorded = yaml.safe_load((DATA / "played" / "specdec-recreate.yaml").read_text())
+    recorded["input"]["spec"]["predictor"]["model"]["runtime"] = installed.runtimes()["cpu"]
     file = tmp_path / "isvc.yaml"
     file.write_text(yaml.safe_dump(recorded["input"]))
     assert main(["render", str(file)]) == 0
