@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Final
 
-from specdec_operator.api.spec import Strategy
+from specdec_operator.api.rollout import Strategy
 from specdec_operator.display.untrusted import Untrusted
 from specdec_operator.doctor.finding import Finding, finding
 from specdec_operator.doctor.objects import Service, engine_of, runtime_of, services

@@ -215,7 +215,7 @@ class Reconciler:
 
     async def _apply(self, key: Key, decision: Decision, observed: Observed, memory: Memory, now: float) -> Memory:
         """Applies the manifest where that is due. Raises Unavailable; a refusal is reported by the next reconcile."""
-        rendered, applied = decision.desired.rendered, memory.applied
+        applied, rendered = memory.applied, decision.desired.rendered
         memory, error = await apply_if_drifted(self._cluster, decision.sis, observed, memory, rendered, now)
         if isinstance(error, Invalid):
             return self._remember(key, replace(memory, due=now))
@@ -227,12 +227,11 @@ class Reconciler:
         return memory
 
     def _requeue(self, memory: Memory) -> Result:
-        now = self._clock()
-        due, reading = next_reconcile(memory, now)
+        due, reading = next_reconcile(memory, now := self._clock())
         return Result(requeue_after=max(0.0, due - now), reading=reading)
 
     def _failed(self, key: Key, error: Unavailable) -> Result:
-        if error.message != self._memories.get(key, Memory()).failure:  # not a line at each try
+        if error.message != self._memories.get(key, Memory()).failure:  # else a line at each try
             _LOG.warning("service=%s/%s %s: %s", *key, error.reason, error.message)
         self._update(key, failure=error.message, due=0.0)  # the next one is a full one
         metrics.turn_failed(error.reason)

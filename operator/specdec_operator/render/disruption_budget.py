@@ -4,7 +4,8 @@ from collections.abc import Mapping
 from typing import Any, TypeAlias
 
 from specdec_operator import names
-from specdec_operator.api.spec import DisruptionBudget, Owner, Spec, owner_reference
+from specdec_operator.api.rollout import DisruptionBudget
+from specdec_operator.api.spec import Owner, Spec, owner_reference
 
 Manifest: TypeAlias = dict[str, Any]
 

@@ -15,7 +15,8 @@ from typing import Any, Final, TypeAlias
 from specdec_engine.accelerators import Accelerator
 from specdec_operator import names
 from specdec_operator.api.engine import Engine
-from specdec_operator.api.spec import Owner, Pod, Rollout, Spec, Strategy, owner_reference
+from specdec_operator.api.rollout import Rollout, Strategy
+from specdec_operator.api.spec import Owner, Pod, Spec, owner_reference
 from specdec_operator.engine.version import Version, build_of
 from specdec_operator.observe.pods import ENGINE_PORT
 from specdec_operator.render.plan import Plan
