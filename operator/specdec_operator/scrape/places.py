@@ -12,8 +12,8 @@ _Waiting: TypeAlias = deque[asyncio.Future[None]]
 class Places:
     """So many reads at once. Namespaces take turns, and one of them holds half of the places at most.
 
-    The other half is what keeps a tenant's pods that hang from delaying another tenant: each of them holds its place for
-    the whole timeout, and there may be hundreds. limit: reads at once, of all namespaces together.
+    The other half keeps a tenant's pods that hang from delaying another tenant: each of them holds its place for the
+    whole timeout, and there may be hundreds. limit: reads at once, of all namespaces together.
     """
 
     def __init__(self, limit: int) -> None:

@@ -61,8 +61,8 @@ async def test_a_namespace_that_waits_gets_the_next_place_though_many_others_han
     """With two tenants that hang all places are held: the third one is the next whose turn it is."""
     scraper = PodMetrics(timeout=TIMEOUT, limit=4)
     hogs = [
-        asyncio.create_task(scraper.read(name, {f"{number}": f"{engines.url}/{number + first}" for number in range(50)}))
-        for name, first in (("hog-1", 0), ("hog-2", 50))
+        asyncio.create_task(scraper.read(name, {str(each): f"{engines.url}/{each}" for each in pods}))
+        for name, pods in (("hog-1", range(50)), ("hog-2", range(50, 100)))
     ]
     await asyncio.sleep(0.1)
     took = await _took(scraper, f"{engines.url}/well")
