@@ -21,7 +21,7 @@ class Settings:
     runtimes: accelerators, and the runtimes of services that name none; specdec-<accelerator> where one is left out.
     scrape_timeout: seconds that a pod's metrics may take. scrape_limit: scrapes under way at once.
     rollouts: rollouts that the operator begins by itself at once, 0: any number.
-    prometheus_urls: the servers that guard.source.prometheus may name, all where empty.
+    prometheus_urls: the servers that guard.source.prometheus may name, none where empty; * among them: any server.
     leader_lease: namespace and name of the Lease that replicas compete for; empty: this one works, come what may.
     shards: replicas that services are spread over by namespace, each with a Lease of its own; 1: one replica works.
     web_port: where the web page listens, 0: nowhere; on web_address, to browsers that call it by an address, localhost

@@ -155,7 +155,7 @@ async def sweep(bench: Bench) -> Found:
     scraper = PodMetrics(timeout=settings.scrape_timeout, limit=settings.scrape_limit)
     await engines("GET", "/stand")
     begun = time.monotonic()
-    await scraper.read({f"p{number}": f"http://{address_of(number)}:{PORT}/metrics" for number in range(size)})
+    await scraper.read("ns", {f"p{number}": f"http://{address_of(number)}:{PORT}/metrics" for number in range(size)})
     spent = time.monotonic() - begun
     await scraper.close()
     return {"sweep_seconds": spent, "sweep_sockets": (await engines("GET", "/stand"))["most_open"]}

@@ -64,6 +64,7 @@ DOORS = {
         "leadership/shards.py",
     },
     "aiohttp": {
+        "app/watches.py",
         "kube/client.py",
         "kube/request.py",
         "leadership/lease.py",

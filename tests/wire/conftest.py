@@ -76,12 +76,18 @@ async def world(api: Api) -> AsyncIterator[World]:
 
 
 @pytest.fixture
+def environment() -> dict[str, str]:
+    """Settings of the operator that a module's tests need; none but the defaults unless it says otherwise."""
+    return {}
+
+
+@pytest.fixture
 async def operator(
-    api: Api, kubeconfig: pathlib.Path, world: World, tmp_path: pathlib.Path
+    api: Api, kubeconfig: pathlib.Path, world: World, tmp_path: pathlib.Path, environment: dict[str, str]
 ) -> AsyncIterator[OperatorProcess]:
     """The operator as a process, watching the test's namespace, with the permissions of manifests/ and no more."""
     own = await operator_kubeconfig(api, kubeconfig, tmp_path / "kubeconfig")
-    async with OperatorProcess(own, world.namespace, tmp_path) as process:
+    async with OperatorProcess(own, world.namespace, tmp_path, environment=environment) as process:
         yield process
 
 

@@ -13,6 +13,12 @@ from tests.wire.pods import EngineStandIn
 from tests.wire.world import World, sis
 
 
+@pytest.fixture
+def environment() -> dict[str, str]:
+    """Every Prometheus server may be asked."""
+    return {"SPECDEC_PROMETHEUS_URLS": "*"}
+
+
 async def test_a_draft_is_judged_by_what_prometheus_saw(
     world: World, operator: OperatorProcess, tmp_path: pathlib.Path
 ) -> None:

@@ -15,7 +15,20 @@ from specdec_operator.api.engine import Engine, Memory
 from specdec_operator.api.guard import Guard
 from specdec_operator.api.rollout import Rollout
 from specdec_operator.api.speculation import Speculation
-from specdec_operator.api.types import LATER, Folder, Free, Name, Part, Quantity, Uri, rule, rules
+from specdec_operator.api.types import (
+    LATER,
+    Annotations,
+    Folder,
+    Free,
+    FreeList,
+    Labels,
+    Name,
+    Part,
+    Quantity,
+    Uri,
+    rule,
+    rules,
+)
 
 _PATTERNS = (
     "patterns are for mode PersistentVolumeClaim: in every other mode KServe downloads, "
@@ -115,18 +128,18 @@ class DeletionPolicy(StrEnum):
 class Pod(Part):
     """Where and as whom the pods run."""
 
-    node_selector: dict[str, str] | None = Field(None, description="Labels that the node must carry.")
-    tolerations: list[Free] | None = Field(None, description="Taints that the pods tolerate.")
+    node_selector: Labels | None = Field(None, description="Labels that the node must carry.")
+    tolerations: FreeList | None = Field(None, description="Taints that the pods tolerate.")
     affinity: Free | None = Field(None, description="Kubernetes' affinity of the pods.")
     service_account_name: Name | None = Field(None, description="Service account of the pods.")
-    image_pull_secrets: list[Free] | None = Field(None, description="Secrets for private images.")
+    image_pull_secrets: FreeList | None = Field(None, description="Secrets for private images.")
     priority_class_name: Name | None = Field(None, description="Priority class of the pods.")
     runtime_class_name: Name | None = Field(None, description="RuntimeClass of the pods, such as nvidia.")
     shared_memory: Quantity | None = Field(
         None, description="Size of /dev/shm, which the engine's processes share. Default: the runtime's, 1Gi in ours."
     )
-    labels: dict[str, str] | None = Field(None, description="Labels that are added to the pods.")
-    annotations: dict[str, str] | None = Field(None, description="Annotations that are added to the pods.")
+    labels: Labels | None = Field(None, description="Labels that are added to the pods.")
+    annotations: Annotations | None = Field(None, description="Annotations that are added to the pods.")
 
 
 class Model(Part):

@@ -3,7 +3,7 @@
 Reading tolerates unknown fields, so that an older operator survives a newer CRD; the API server refuses them on write.
 """
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
 from pydantic.alias_generators import to_camel
@@ -30,8 +30,13 @@ class Part(BaseModel):
     model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True, frozen=True, extra="ignore")
 
 
-Free = Annotated[dict[str, Any], Field(json_schema_extra={"x-kubernetes-preserve-unknown-fields": True})]
-"""An object of Kubernetes' own, or of the engine's, that is passed on as it is."""
+MOST_PARTS: Final = 64
+"""Entries of an object or a list that is passed on as it is."""
+Free = Annotated[
+    dict[str, Any], Field(max_length=MOST_PARTS, json_schema_extra={"x-kubernetes-preserve-unknown-fields": True})
+]
+"""An object of Kubernetes' own, or of the engine's, that is passed on as it is. No schema bounds what is inside."""
+FreeList = Annotated[list[Free], Field(max_length=MOST_PARTS)]
 
 _DOWN_ONLY = "'.' and '..' are no folders of an artifact"
 
@@ -45,6 +50,8 @@ Folder = Annotated[
 ]
 Text = Annotated[str, Field(max_length=4096)]
 Name = Annotated[str, Field(max_length=253)]
+Labels = Annotated[dict[str, Annotated[str, Field(max_length=63)]], Field(max_length=MOST_PARTS)]
+Annotations = Annotated[dict[str, Text], Field(max_length=MOST_PARTS)]
 
 Uri = Annotated[
     str,

@@ -8,6 +8,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any, Final, Protocol
 
+from specdec_operator.app.intake import kept
 from specdec_operator.errors import OperatorError, Unavailable
 from specdec_operator.names import ADOPT_ANNOTATION, ANNOTATION_PREFIX, API_VERSION, KIND, Key
 from specdec_operator.reconcile.loop import Reconciler, Result
@@ -46,8 +47,7 @@ class Services:
     def note(self, key: Key, body: Mapping[str, Any]) -> bool:
         """Takes in an event; returns whether it tells of more than our own status writes do."""
         meta = body["metadata"]
-        kept = {**body, "metadata": {name: each for name, each in meta.items() if name != "managedFields"}}
-        self._bodies[key] = shared(kept)
+        self._bodies[key] = shared(kept(body))
         self.page.note(self._bodies[key], deleted=False)  # not a second copy
         asked = {
             k: v

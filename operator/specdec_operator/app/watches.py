@@ -16,9 +16,12 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Any, Final, TypeAlias
 
+import aiohttp
 import kopf
 
 from specdec_operator import names
+from specdec_operator.app.intake import kept, read_answer
+from specdec_operator.reconcile.sis import TOO_LARGE
 from specdec_operator.settings import Settings, api_server
 
 REGISTRY: Final = kopf.OperatorRegistry()
@@ -49,19 +52,49 @@ def configure(settings: kopf.OperatorSettings, **_: Any) -> None:
     settings.process.ultimate_exiting_timeout = None  # it would kill the process that begins its watches anew
 
 
+class _Answer(aiohttp.ClientResponse):
+    """Of a list that is too large the large parts are dropped while it is read, for kopf reads a list as a whole."""
+
+    async def json(self, **_: Any) -> Any:
+        return read_answer(await self.text("utf-8"))
+
+
 @kopf.on.login(registry=REGISTRY)
-def login(**kwargs: Any) -> kopf.ConnectionInfo | None:
+async def login(**kwargs: Any) -> kopf.AiohttpSession | None:
     """Logs in as the pod's service account, or as KUBECONFIG says; never by whatever client is installed."""
     account, server = kopf.login_with_service_account(**kwargs), api_server()
-    if account is None or server is None:
-        return account or kopf.login_with_kubeconfig(**kwargs)
-    return dataclasses.replace(account, server=server)  # kopf would ask for a DNS name, and a cluster may have no DNS
+    if account is not None and server is not None:
+        account = dataclasses.replace(account, server=server)  # kopf asks for a DNS name; a cluster may have no DNS
+    found = account or kopf.login_with_kubeconfig(**kwargs)
+    if found is None:
+        return None
+    session = aiohttp.ClientSession(  # as kopf's own, but for what is made of an answer
+        connector=aiohttp.TCPConnector(limit=0, ssl=found.as_ssl_context()),
+        headers=found.as_http_headers(),
+        proxy=found.proxy_url,
+        trust_env=found.trust_env,
+        response_class=_Answer,
+    )
+    return kopf.AiohttpSession(
+        server=found.server,
+        default_namespace=found.default_namespace,
+        priority=found.priority,
+        expiration=found.expiration,
+        aiohttp_session=session,
+    )
 
 
 @kopf.on.event(names.GROUP, names.PLURAL, registry=REGISTRY)
 async def note_service(memo: Take, event: Mapping[str, Any], **_: Any) -> None:
-    """A service. kopf calls what it is given to pass on to handlers a memo."""
-    memo("services", event)
+    """A service. kopf calls what it is given to pass on to handlers a memo.
+
+    kopf itself keeps the event for a second and more: what is too large is taken out of its own object.
+    """
+    body = event["object"]
+    if TOO_LARGE in (small := kept(body)):
+        body.clear()
+        body.update(small)
+    memo("services", {**event, "object": small})
 
 
 @kopf.on.event(names.KSERVE_GROUP, "inferenceservices", labels=_OWNED, registry=REGISTRY)

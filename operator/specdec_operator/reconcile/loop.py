@@ -56,7 +56,7 @@ class Result:
 class Reconciler:
     """Keeps every service as its spec and its guard say. Holds no decision that the status does not hold.
 
-    prometheus: servers that guards may name, all where empty.
+    prometheus: servers that guards may name, see allowed in scrape/prometheus.py.
     """
 
     def __init__(

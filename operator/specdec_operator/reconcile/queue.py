@@ -8,8 +8,8 @@ import asyncio
 import heapq
 import itertools
 import logging
-from collections import OrderedDict, deque
-from collections.abc import Awaitable, Callable
+from collections import Counter, OrderedDict, deque
+from collections.abc import Awaitable, Callable, Container
 from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import Final
@@ -38,6 +38,8 @@ class Priority(IntEnum):
 _MOST: Final = {Priority.DECISION: 56, Priority.READING: 48}
 """Of these, of one priority: decisions find a place however many pods hang, and readings however much is rolled out.
 With 10,000 new services no pod at all was read for minutes."""
+_MOST_READINGS_OF_ONE: Final = 36
+"""Of one namespace: a reading of pods that hang keeps its place for long, and there may be hundreds of them."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -64,11 +66,12 @@ class _Line:
     def put(self, key: Key) -> None:
         self.namespaces.setdefault(key[0], deque()).append(key)
 
-    def take(self) -> Key | None:
-        """The next key; its namespace goes to the end of the line."""
-        if not self.namespaces:
+    def take(self, full: Container[str]) -> Key | None:
+        """The next key; its namespace goes to the end of the line. full: namespaces that are passed over."""
+        namespace = next((each for each in self.namespaces if each not in full), None)
+        if namespace is None:
             return None
-        namespace, keys = self.namespaces.popitem(last=False)
+        keys = self.namespaces.pop(namespace)
         key = keys.popleft()
         if keys:
             self.namespaces[namespace] = keys
@@ -146,11 +149,19 @@ class WorkQueue:
                 return None
             if [*self._running.values()].count(priority) >= _MOST[priority]:
                 continue
-            while (key := self._lines[priority].take()) is not None:
+            full = self._full(priority)
+            while (key := self._lines[priority].take(full)) is not None:
                 entry = self._entries.get(key)
                 if entry is not None and entry.ready is priority and key not in self._running:
                     return key, priority
         return None
+
+    def _full(self, priority: Priority) -> Container[str]:
+        """The namespaces that have as many readings under way as one may have."""
+        if priority is not Priority.READING:
+            return ()
+        held = Counter(namespace for (namespace, _), each in self._running.items() if each is priority)
+        return {namespace for namespace, number in held.items() if number >= _MOST_READINGS_OF_ONE}
 
     async def _work(self, key: Key, entry: _Entry, woken: bool) -> None:
         result = Result(requeue_after=_AFTER_FAULT, failed=True)

@@ -23,6 +23,10 @@ from specdec_operator.observe.ownership import Claimant
 from specdec_operator.report.status import SpecRefusal
 from specdec_operator.scrape.source import refuse_source
 
+MOST_SPEC_BYTES: Final = 64 * 1024
+"""Of a spec as JSON: the samples have less than 2 KiB, and a hundred arguments and variables take some ten."""
+TOO_LARGE: Final = "specBytes"
+"""In place of a spec that is larger: its size in bytes. No object can have this field, for the schema has none."""
 _OF_THE_SERVICE: Final = {"model", "engine", "resources", "pod"}
 
 
@@ -104,11 +108,21 @@ def parse(body: Mapping[str, Any], last_valid: tuple[int, Mapping[str, Any]] | N
     if last_valid is not None and last_valid[0] != generation:
         older = read_sis({**body, "metadata": {**body["metadata"], "generation": last_valid[0]}, "spec": last_valid[1]})
     try:
+        _refuse_large(body)
         newest = read_sis(body)
         refuse_source(newest.spec.guard, urls)
     except Invalid as error:
         return Parsed(newest=SpecRefusal(error=error, generation=generation), older=older)
     return Parsed(newest=newest, older=older)
+
+
+def _refuse_large(body: Mapping[str, Any]) -> None:
+    """Raises Invalid for a service whose spec was too large to be kept."""
+    if size := body.get(TOO_LARGE):
+        where = "{namespace}/{name}".format_map(body["metadata"])
+        way_out = "look for what is large in pod, engine.env, engine.args and speculation.options, and take it out"
+        rule = f"the spec of {where} has so many bytes as JSON, and this operator reads {MOST_SPEC_BYTES} at most"
+        raise Invalid("spec", size, f"{rule}: {way_out}", reason="SpecTooLarge")
 
 
 def speculation_hash(spec: Spec) -> str:

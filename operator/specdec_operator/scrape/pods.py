@@ -10,6 +10,8 @@ import aiohttp
 
 from specdec_operator import metrics
 from specdec_operator.guard.counters import Counters, Unread, read_counters
+from specdec_operator.scrape.places import Places
+from specdec_operator.scrape.silence import Silence, grown, waits, without_gone
 
 _LOG = logging.getLogger(__name__)
 _MOST_BYTES: Final = 2 * 1024 * 1024
@@ -28,7 +30,7 @@ class BoundedReader:
     def __init__(
         self, *, timeout: float, limit: int, connector: Callable[[], aiohttp.TCPConnector] = aiohttp.TCPConnector
     ) -> None:
-        self.places = asyncio.Semaphore(limit)
+        self.places = Places(limit)
         self.timeout = timeout
         self._connector = connector
         self._session: aiohttp.ClientSession | None = None
@@ -60,37 +62,58 @@ class BoundedReader:
 
 
 class PodMetrics(BoundedReader):
-    """Reads counters of many pods at once."""
+    """Reads counters of many pods at once, fairly by namespace; those that do not answer are asked less often."""
 
     def __init__(self, *, timeout: float, limit: int) -> None:
         # A connection that is kept open would keep a pod on its way out waiting for its client.
         # A pod has one address, so there is none to be tried beside it.
         connector = partial(aiohttp.TCPConnector, force_close=True, limit=0, happy_eyeballs_delay=None)
         super().__init__(timeout=timeout, limit=limit, connector=connector)
+        self._silences: dict[str, Silence] = {}
 
-    async def read(self, urls: Mapping[str, str]) -> dict[str, Counters | Unread]:
-        """The counters of each pod by name; Unread for a pod that did not answer in time, or not with metrics."""
-        readings = await asyncio.gather(*(self._read_one(pod, url) for pod, url in urls.items()))
+    async def read(self, namespace: str, urls: Mapping[str, str]) -> dict[str, Counters | Unread]:
+        """The counters of each pod by name; Unread for a pod that did not answer in time, or not with metrics.
+
+        One that did not answer the last times may not be asked now. namespace: of all these pods.
+        """
+        readings = await asyncio.gather(*(self._read_one(namespace, pod, url) for pod, url in urls.items()))
         return dict(zip(urls, readings, strict=True))
 
-    async def _read_one(self, pod: str, url: str) -> Counters | Unread:
+    async def _read_one(self, namespace: str, pod: str, url: str) -> Counters | Unread:
+        now = asyncio.get_running_loop().time()
+        if (silence := waits(self._silences, url, now)) is not None:
+            again = f"{silence.times} times in a row; it is asked again in {silence.until - now:.0f} s"
+            return Unread(f"pod {pod}, {url}: {self._no_answer()}, {again}")
         try:
-            async with self.places:
+            async with self.places.place(namespace):
                 counters = read_counters((await self.body("GET", url)).decode())
         except FAILURES as error:
             _LOG.debug("no metrics from pod=%s url=%s: %r", pod, url, error)
             kind = metrics.failure_of(error)
             metrics.read(metrics.Source.POD, kind)
+            self._note(url, kind)
             return Unread(f"pod {pod}, {url}: {self._words(kind, error)}")
         metrics.read(metrics.Source.POD)
+        self._silences.pop(url, None)
         return counters
+
+    def _note(self, url: str, kind: metrics.Failure) -> None:
+        """Only what takes the whole timeout is asked less often: other failures hold a place for no time."""
+        if kind is not metrics.Failure.TIMEOUT:
+            self._silences.pop(url, None)
+            return
+        now = asyncio.get_running_loop().time()
+        self._silences = without_gone(self._silences, self.timeout, now)
+        self._silences[url] = grown(self._silences.get(url), self.timeout, now)
+
+    def _no_answer(self) -> str:
+        return f"no answer within {self.timeout:g} s"
 
     def _words(self, kind: metrics.Failure, error: Exception) -> str:
         message = str(error)[:_MOST_WORDS]
         match kind:
             case metrics.Failure.TIMEOUT:
-                within = f"no answer within {self.timeout:g} s"
-                return f"{within}; a NetworkPolicy that does not let the operator in does this"
+                return f"{self._no_answer()}; a NetworkPolicy that does not let the operator in does this"
             case metrics.Failure.CONNECTION:
                 return f"{message}; the engine does not listen there, or a NetworkPolicy or a mesh refuses the operator"
             case metrics.Failure.UNREADABLE:

@@ -38,6 +38,8 @@ _TOGETHER: Final = tuple(
 
 _MOST_SECONDS: Final = 3600.0
 _FEWEST_SECONDS: Final = 1.0
+EVERY: Final = "*"
+"""In the list of servers that may be asked: each one may."""
 
 Own = tuple[str, frozenset[tuple[str, str]]]
 """A series as the engine's page has it: name, and labels of vLLM."""
@@ -78,12 +80,13 @@ class _Scrape:
 
 
 def allowed(url: str, urls: Sequence[str]) -> str:
-    """Why this server may not be asked; empty where it may. An empty list allows every server."""
-    if not urls or url.rstrip("/") in {each.rstrip("/") for each in urls}:
+    """Why this server may not be asked; empty where it may. An empty list allows none, EVERY in it every server."""
+    if EVERY in urls or url.rstrip("/") in {each.rstrip("/") for each in urls}:
         return ""
+    asks = f"{', '.join(urls)} only: write one of these, or have it" if urls else "no Prometheus server: have this one"
     return (
-        f"guard.source.prometheus.url is {url!r}, and this operator asks {', '.join(urls)} only: "
-        "write one of these, or have the operator's SPECDEC_PROMETHEUS_URLS extended"
+        f"guard.source.prometheus.url is {url!r}, and this operator asks {asks} added to its "
+        "SPECDEC_PROMETHEUS_URLS (in the Helm chart: prometheusUrls)"
     )
 
 
@@ -204,7 +207,7 @@ class PrometheusReader(BoundedReader):
             return {}
         url = f"{source.url.rstrip('/')}/api/v1/query"
         try:
-            async with self.places:
+            async with self.places.place(namespace):
                 question = query(source, namespace, names, seconds=span(since, self._clock()))
                 counters = readings(await self.body("POST", url, data={"query": question}), source, names, since=since)
         except FAILURES as error:

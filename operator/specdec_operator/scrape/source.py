@@ -64,7 +64,7 @@ class MetricsSource:
     async def read(self, guard: Guard, pods: Mapping[str, str], *, namespace: str) -> dict[str, Counters | Unread]:
         """The counters of each pod by name; Unread for a pod of which nothing new is known."""
         if guard.source is None:
-            return await self._read_pods(pods)
+            return await self._read_pods(namespace, pods)
         since = self._clock() - _OLDEST * guard.interval
         server = guard.source.prometheus
         readings = await self._prometheus.read(server, namespace, pods, since=since)
@@ -72,7 +72,7 @@ class MetricsSource:
         stale = f"{server.url} has no sample of it of the last {seconds}; it must scrape the engines"
         return {pod: reading or Unread(f"pod {pod}: {stale}") for pod, reading in readings.items()}
 
-    async def _read_pods(self, pods: Mapping[str, str]) -> dict[str, Counters | Unread]:
+    async def _read_pods(self, namespace: str, pods: Mapping[str, str]) -> dict[str, Counters | Unread]:
         pages, refused = {}, {}
         for pod, address in pods.items():
             try:
@@ -80,7 +80,7 @@ class MetricsSource:
                 pages[pod] = _page(address)
             except Unavailable as error:
                 refused[pod] = Unread(f"pod {pod}: {error.message}")
-        return {**await self._pods.read(pages), **refused}
+        return {**await self._pods.read(namespace, pages), **refused}
 
 
 def _page(address: str) -> str:
@@ -90,6 +90,6 @@ def _page(address: str) -> str:
 
 
 def refuse_source(guard: Guard, urls: tuple[str, ...]) -> None:
-    """Raises Invalid for a server that this operator may not ask. urls: those that it may; all where empty."""
+    """Raises Invalid for a server that this operator may not ask. urls: those that it may, see allowed."""
     if guard.source is not None and (objection := allowed(guard.source.prometheus.url, urls)):
         raise Invalid("spec.guard.source.prometheus.url", guard.source.prometheus.url, objection)

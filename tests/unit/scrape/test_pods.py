@@ -33,7 +33,7 @@ async def test_each_pod_gets_its_counters_or_nothing(address: str) -> None:
     scraper = PodMetrics(timeout=2.0, limit=32)
     begun = asyncio.get_running_loop().time()
     urls = {page: f"{address}/{page}" for page in PAGES} | {"gone": "http://127.0.0.1:9/metrics"}
-    readings = await scraper.read(urls)
+    readings = await scraper.read("ns", urls)
     took = asyncio.get_running_loop().time() - begun
     await scraper.close()
     assert {pod for pod, reading in readings.items() if isinstance(reading, Counters)} == {"well"}
@@ -57,7 +57,7 @@ async def test_what_could_not_be_read_is_told_with_its_address_and_what_does_tha
 ) -> None:
     """The words end in the condition GuardPassing."""
     scraper = PodMetrics(timeout=0.3 if page in ("hang", "trickle") else 10.0, limit=32)
-    found = (await scraper.read({"pod-1": f"{address}/{page}"}))["pod-1"]
+    found = (await scraper.read("ns", {"pod-1": f"{address}/{page}"}))["pod-1"]
     await scraper.close()
     assert isinstance(found, Unread)
     assert found.words.startswith(f"pod pod-1, {address}/{page}: ")
@@ -67,7 +67,7 @@ async def test_what_could_not_be_read_is_told_with_its_address_and_what_does_tha
 async def test_a_pod_at_which_nobody_listens_is_told() -> None:
     """Refused at once: no engine, or a policy that rejects instead of dropping."""
     scraper = PodMetrics(timeout=10.0, limit=32)
-    found = (await scraper.read({"pod-1": "http://127.0.0.1:9/metrics"}))["pod-1"]
+    found = (await scraper.read("ns", {"pod-1": "http://127.0.0.1:9/metrics"}))["pod-1"]
     await scraper.close()
     assert isinstance(found, Unread)
     assert "the engine does not listen there, or a NetworkPolicy" in found.words
@@ -77,7 +77,7 @@ async def test_only_so_many_scrapes_are_under_way_at_once(address: str) -> None:
     """Two places, four pods that hang for the timeout: two rounds."""
     scraper = PodMetrics(timeout=0.2, limit=2)
     begun = asyncio.get_running_loop().time()
-    await scraper.read({str(pod): f"{address}/hang" for pod in range(4)})
+    await scraper.read("ns", {str(pod): f"{address}/hang" for pod in range(4)})
     took = asyncio.get_running_loop().time() - begun
     await scraper.close()
     assert took >= 0.4
@@ -86,5 +86,5 @@ async def test_only_so_many_scrapes_are_under_way_at_once(address: str) -> None:
 async def test_nothing_is_opened_before_the_first_scrape() -> None:
     """And nothing is left to close."""
     scraper = PodMetrics(timeout=1.0, limit=1)
-    assert await scraper.read({}) == {}
+    assert await scraper.read("ns", {}) == {}
     await scraper.close()

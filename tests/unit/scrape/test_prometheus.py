@@ -129,7 +129,7 @@ async def test_without_pods_nobody_is_asked() -> None:
 
 
 def test_the_servers_that_may_be_asked_are_a_setting() -> None:
-    """Separated by commas; none means any."""
+    """Separated by commas; none by default."""
     assert Settings().prometheus_urls == ()
     read = read_settings({"SPECDEC_PROMETHEUS_URLS": "http://one:9090, https://two/prometheus,"})
     assert read.prometheus_urls == ("http://one:9090", "https://two/prometheus")

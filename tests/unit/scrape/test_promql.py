@@ -295,8 +295,11 @@ def test_the_span_reaches_back_to_the_scrape_before() -> None:
 
 
 def test_the_operator_may_be_told_which_servers_it_asks() -> None:
-    """Without a list it asks any; the refusal says what is allowed and the way out."""
-    assert allowed("http://anything", ()) == ""
+    """Without a list it asks none; the refusal says what is allowed and the way out."""
+    assert allowed("http://anything", ("*",)) == allowed("http://anything", ("http://one", "*")) == ""
+    closed = allowed("http://127.0.0.1:9090", ())
+    assert "asks no Prometheus server" in closed
+    assert "SPECDEC_PROMETHEUS_URLS (in the Helm chart: prometheusUrls)" in closed
     assert allowed("http://one:9090/", ("http://one:9090",)) == allowed("http://two", ("http://two/",)) == ""
     refused = allowed("http://one:9090/else", ("http://one:9090", "https://two"))
     assert "'http://one:9090/else'" in refused

@@ -21,11 +21,11 @@ class Asked:
         self.query: dict[str, Any] = {}
 
     async def read(self, *words: Any, **more: Any) -> dict[str, Counters | None]:
-        """A scraper is given addresses; a Prometheus reader a server, a namespace, names and a time."""
+        """A scraper is given a namespace and addresses; a Prometheus reader a server, a namespace, names and a time."""
         if isinstance(words[0], Prometheus):
             self.query = {"url": words[0].url, "namespace": words[1], "pods": list(words[2]), **more}
             return {}
-        self.urls = dict(words[0])
+        self.urls = dict(words[1])
         return {}
 
 
@@ -106,17 +106,18 @@ async def test_a_server_is_asked_for_samples_that_are_two_intervals_old_at_most(
 
 
 @pytest.mark.parametrize(
-    ("guard", "urls"), [({}, ("http://other:9090",)), (SOURCE, ()), (SOURCE, ("http://prometheus:9090",))]
+    ("guard", "urls"), [({}, ("http://other:9090",)), ({}, ()), (SOURCE, ("*",)), (SOURCE, ("http://prometheus:9090",))]
 )
 def test_what_the_operator_may_ask_is_not_refused(guard: dict[str, Any], urls: tuple[str, ...]) -> None:
-    """Every server where none is named."""
+    """A server that is named, every one by a star, and pods without any setting."""
     refuse_source(Guard.model_validate(guard), urls)
 
 
-def test_a_server_that_the_operator_may_not_ask_is_refused_by_its_field() -> None:
-    """With the field, the value, and the setting that would allow it."""
+@pytest.mark.parametrize("urls", [(), ("http://other:9090",)])
+def test_a_server_that_the_operator_may_not_ask_is_refused_by_its_field(urls: tuple[str, ...]) -> None:
+    """With the field, the value, and the setting that would allow it; by default no server is asked."""
     with pytest.raises(Invalid, match="SPECDEC_PROMETHEUS_URLS") as refused:
-        refuse_source(Guard.model_validate(SOURCE), ("http://other:9090",))
+        refuse_source(Guard.model_validate(SOURCE), urls)
     assert (refused.value.field, refused.value.value) == (
         "spec.guard.source.prometheus.url",
         "http://prometheus:9090",

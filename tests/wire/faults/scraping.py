@@ -36,7 +36,7 @@ async def _read(scraper: PodMetrics, url: str) -> Outcome:
     stalls = [0.0]
     beating = asyncio.create_task(_beat(stalls))
     begun = time.monotonic()
-    reading = (await scraper.read({"pod": url}))["pod"]
+    reading = (await scraper.read("ns", {"pod": url}))["pod"]
     seconds = time.monotonic() - begun
     await asyncio.sleep(2 * _BEAT)
     beating.cancel()

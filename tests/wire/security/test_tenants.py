@@ -106,6 +106,12 @@ async def _passes(world: World) -> None:
     await world.until("verdict Pass", there, 60)
 
 
+@pytest.fixture
+def environment() -> dict[str, str]:
+    """Every Prometheus server may be asked."""
+    return {"SPECDEC_PROMETHEUS_URLS": "*"}
+
+
 @pytest.mark.parametrize("status", [200, 302, 500])
 async def test_nothing_of_an_answer_that_is_no_metrics_is_told(
     world: World, operator: OperatorProcess, status: int

@@ -1,0 +1,74 @@
+"""What is kept of a service: ours of the annotations, no spec without bounds, and the size of one that was dropped."""
+
+import json
+from typing import Any
+
+import pytest
+from tests.unit.builders import NAME, NAMESPACE
+
+from specdec_operator.app.intake import kept, read_answer
+from specdec_operator.names import API_VERSION, KIND
+from specdec_operator.reconcile.sis import MOST_SPEC_BYTES, TOO_LARGE, parse
+from specdec_operator.report.status import SpecRefusal
+
+SPEC: dict[str, Any] = {"model": {"uri": "pvc://models/target"}}
+
+
+def _body(spec: dict[str, Any], **meta: Any) -> dict[str, Any]:
+    named = {"name": NAME, "namespace": NAMESPACE, "uid": "u", "generation": 3, **meta}
+    return {"apiVersion": API_VERSION, "kind": KIND, "metadata": named, "spec": spec}
+
+
+def _large(size: int) -> dict[str, Any]:
+    """A spec of exactly so many bytes."""
+    spec = {**SPEC, "pod": {"annotations": {"a": ""}}}
+    spec["pod"] = {"annotations": {"a": "x" * (size - len(json.dumps(spec, separators=(",", ":"))))}}
+    return spec
+
+
+def test_only_our_annotations_are_kept() -> None:
+    """What was applied last is the whole spec once more, and may have 256 KiB."""
+    noted = {"kubectl.kubernetes.io/last-applied-configuration": "{}" * 1000, "specdec.io/hold": "yes"}
+    meta = kept(_body(SPEC, annotations=noted, managedFields=[{}]))["metadata"]
+    assert meta["annotations"] == {"specdec.io/hold": "yes"}
+    assert "managedFields" not in meta
+
+
+@pytest.mark.parametrize("text", ["x", "é"])
+def test_the_largest_spec_is_kept_and_one_byte_more_is_not(text: str) -> None:
+    """In bytes of UTF-8, as the API server counts."""
+    largest = json.loads(json.dumps(_large(MOST_SPEC_BYTES)))
+    assert kept(_body(largest))["spec"] == largest
+    small = kept(_body(_large(MOST_SPEC_BYTES + 1)))
+    assert (small["spec"], small[TOO_LARGE]) == ({}, MOST_SPEC_BYTES + 1)
+    assert kept(small) == small
+    wide = {**SPEC, "pod": {"annotations": {"a": text * MOST_SPEC_BYTES}}}
+    assert kept(_body(wide))[TOO_LARGE] > len(text.encode()) * MOST_SPEC_BYTES
+
+
+def test_a_spec_that_was_dropped_is_refused_with_size_limit_and_way_out() -> None:
+    """And an older one that could be followed is followed on."""
+    parsed = parse(kept(_body(_large(1_400_000))), (2, SPEC), ())
+    assert isinstance(parsed.newest, SpecRefusal)
+    error = parsed.newest.error
+    assert (error.reason, error.field, error.value, parsed.newest.generation) == ("SpecTooLarge", "spec", 1_400_000, 3)
+    assert f"{NAMESPACE}/{NAME}" in error.message
+    assert "65536 at most: look for what is large in pod" in error.message
+    assert parsed.older is not None
+
+
+@pytest.mark.parametrize("number", [0, 1, 3])
+def test_a_long_list_is_read_as_any_other_without_what_is_too_large(number: int) -> None:
+    """Whatever stands before and behind its objects, and as the server writes it: without spaces."""
+    padding = _body(SPEC, uid="p" * 1_100_000)
+    items = [padding, *(_body(_large(1_000_000)) for _ in range(number))]
+    answer = {"apiVersion": API_VERSION, "items": items, "kind": f"{KIND}List", "metadata": {"continue": "c"}}
+    read = read_answer(json.dumps(answer, separators=(",", ":")))
+    assert {**read, "items": []} == {**answer, "items": []}
+    assert read["items"] == [kept(each) for each in items]
+
+
+@pytest.mark.parametrize("answer", [{}, {"items": []}, {"items": [{"kind": "Pod"}], "metadata": {}}, [1]])
+def test_other_answers_are_read_as_they_are(answer: Any) -> None:
+    """Short ones, and those that are no lists."""
+    assert read_answer(json.dumps(answer)) == answer
