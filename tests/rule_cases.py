@@ -237,6 +237,24 @@ CASES: Final = (
     _staging(_PATTERNS, ".include", {"include": ["*.json"]}, _ONCE | {"include": ["*.json"]}),
     _staging(_PATTERNS, ".exclude", {"mode": "Modelcar", "exclude": ["*.bin"]}, _ONCE | {"exclude": ["*.bin"]}),
     RuleCase(
+        message="a pod needs seconds to leave even when it is idle, and a node's drain waits for it",
+        field="spec.rollout.grace",
+        bad={"rollout": {"grace": "5s"}},
+        good={"rollout": {"grace": "15s"}},
+    ),
+    RuleCase(
+        message="those of KServe's own download are in its ClusterStorageContainer",
+        field="spec.staging.resources",
+        bad={"staging": {"resources": {"limits": {"memory": "1Gi"}}}},
+        good={
+            "staging": {
+                "mode": "PersistentVolumeClaim",
+                "claim": {"storage": "1Gi"},
+                "resources": {"limits": {"memory": "1Gi"}},
+            }
+        },
+    ),
+    RuleCase(
         message="whenNoRoom Replace is for strategy Auto",
         field="spec.rollout.whenNoRoom",
         bad={"rollout": {"strategy": "Surge", "whenNoRoom": "Replace"}},

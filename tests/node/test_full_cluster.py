@@ -9,11 +9,11 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
-from hack.cluster import kubectl
+from hack.cluster import kubectl, netns, paths
 
 from tests.node.film import Film
 from tests.node.service import Service
-from tests.node.webhook import no_new_pods
+from tests.webhook import refusing
 from tests.wire.api import POD, SIS
 from tests.wire.faults.table import Part, fault
 
@@ -86,7 +86,8 @@ async def test_a_webhook_that_refuses_pods_is_named_and_the_only_pod_serves_on(s
     """The rollback stays decided, and is carried out once the webhook lets pods in."""
     await service.apply(NGRAM, AUTO)
     await film.phase("Watching", 0, 240)
-    async with no_new_pods(service.api, service.namespace) as words:
+    inside = netns.entered(paths.layout().namespace, ())
+    async with refusing(service.api, service.namespace, "", "pods", prefix=inside) as words:
         decided = await roll_back(service, film)
         said = await service.condition("Reconciling", "PodRefused", 20)
         print(f"told {time.monotonic() - decided:.1f} s after the decision; {said['message']}")

@@ -19,7 +19,7 @@ def is_fresh(state: State, observation: Observation) -> bool:
 
 
 def note_observations(state: State, observation: Observation, now: float) -> State:
-    """Whatever the phase: the plain service's speed, pods that were restarted or fail, room that there is not."""
+    """Whatever the phase: the plain service's speed, pods that were restarted or fail."""
     if is_fresh(state, observation) and not observation.speculating:
         token_times = observation.token_times if observation.revision == state.revision else {}
         state = replace(state, judged=math.floor(observation.closed), baseline=learnt(state.baseline, token_times))
@@ -28,9 +28,14 @@ def note_observations(state: State, observation: Observation, now: float) -> Sta
     if observation.speculating and state.phase in (Phase.WARMING_UP, Phase.WATCHING):
         failures = noted(state.pod_failures, observation.pod_failures, observation.pods, now)
         state = replace(state, pod_failures=failures)
-    if state.replacing != observation.revision and _makes_room(state, observation, now):
-        state = replace(state, replacing=observation.revision, wanted_since=now)
     return state
+
+
+def make_room(state: State, observation: Observation, now: float) -> State:
+    """Old pods go before new ones come, where that is due; the rollout has its time again."""
+    if state.replacing == observation.revision or not _makes_room(state, observation, now):
+        return state
+    return replace(state, replacing=observation.revision, wanted_since=now)
 
 
 def _makes_room(state: State, observation: Observation, now: float) -> bool:

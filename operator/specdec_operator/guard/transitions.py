@@ -87,10 +87,12 @@ def advance(state: State, observation: Observation, now: float) -> State:
     state = do.note_observations(state, observation, now)
     for _ in Phase:
         after = _step(state, observation, now)
-        if after == state or not observation.is_about(after):
+        if not observation.is_about(after):
             return after
+        if after == state:
+            break
         state = after
-    return state
+    return do.make_room(state, observation, now)
 
 
 def _step(state: State, observation: Observation, now: float) -> State:

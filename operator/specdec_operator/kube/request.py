@@ -19,6 +19,7 @@ from kubernetes.aio.config.kube_config import ENV_KUBECONFIG_PATH_SEPARATOR, Kub
 
 from specdec_operator import __version__
 from specdec_operator.errors import Invalid, Unavailable
+from specdec_operator.kube.denial import denial
 
 Manifest = dict[str, Any]
 
@@ -200,16 +201,18 @@ def unless_gone() -> Iterator[None]:
             raise
 
 
+_MADE_OF_A_SPEC: Final = frozenset({"InferenceService", "PersistentVolumeClaim", "Job"})
+
+
 def _translation(error: ApiError, path: str, body: Mapping[str, Any]) -> Exception:
+    what = f"{body.get('kind', path)} {body.get('metadata', {}).get('name', '')}".rstrip()
     match error.status:
         case 0:
             return error
         case 400 | 422 if "metadata.uid:" not in error.answer:  # else another object has this name by now
-            what = f"{body.get('kind', path)} {body.get('metadata', {}).get('name', '')}".rstrip()
             return Invalid(what, error.status, f"the API server refused it: {error.answer}")
         case 403:
-            rights = "grant it (manifests/operator/rbac.yaml, or the Helm chart's)"
-            return Unavailable("Forbidden", f"{error.answer}: {rights}")
+            return denial(error.answer, what, final=body.get("kind") in _MADE_OF_A_SPEC)
         case 404 if "/inferenceservices/" in path:
             return Unavailable("KServeMissing", _NO_KSERVE)
         case 404:

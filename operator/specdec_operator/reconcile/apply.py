@@ -7,6 +7,7 @@ from typing import Final
 
 from specdec_operator.errors import Invalid, OperatorError, Unavailable
 from specdec_operator.kube.cluster import Cluster
+from specdec_operator.kube.denial import QUOTA_EXCEEDED, QUOTA_PAUSE
 from specdec_operator.observe.inference_service import KServeError, owned_metadata
 from specdec_operator.observe.ownership import LOOK_AGAIN, NAME_TAKEN
 from specdec_operator.observe.store import Child
@@ -49,7 +50,7 @@ def ask_again_at(before: RefusedManifest) -> float:
 
 def patience(error: Invalid) -> float:
     """Seconds after which a refusal may be over without a change of the service."""
-    return LOOK_AGAIN if error.reason == NAME_TAKEN else ASK_AGAIN
+    return {NAME_TAKEN: LOOK_AGAIN, QUOTA_EXCEEDED: QUOTA_PAUSE}.get(error.reason, ASK_AGAIN)
 
 
 async def apply_if_drifted(

@@ -128,7 +128,7 @@ async def test_an_answer_that_is_no_object_is_none(body: str) -> None:
     ("code", "error", "words"),
     [
         (422, Invalid, "InferenceService llama.*the API server refused it: no"),
-        (403, Unavailable, r"no: grant it \(manifests/operator/rbac.yaml"),
+        (403, Unavailable, r"InferenceService llama: no"),
         (404, Unavailable, "this cluster does not know InferenceServices"),
         (500, Unavailable, "HTTP 500 for /apis/serving.kserve.io/.*: no"),
     ],

@@ -1,5 +1,5 @@
-"""A real validating webhook that refuses new pods of one namespace. Its server is this file as a program, for the API
-server only reaches what is in the cluster's own network.
+"""A real validating webhook that refuses what is made in one namespace. Its server is this file as a program, for the
+API server of the local cluster only reaches what is in the cluster's own network.
 """
 
 import base64
@@ -11,43 +11,49 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from http.server import BaseHTTPRequestHandler, HTTPServer
 
-from hack.cluster import netns, paths, pki
+from hack.cluster import pki
 
 from tests.ports import free_port
-from tests.wire.api import Api, Object
+from tests.wire.api import Api, Object, Refused
 
 WORDS = "no image of this registry is allowed any more"
 _PATH = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations"
 
 
 @contextlib.asynccontextmanager
-async def no_new_pods(api: Api, namespace: str) -> AsyncIterator[str]:
-    """For the length of the block no pod is made in the namespace; yields what the API server says of each."""
+async def refusing(
+    api: Api, namespace: str, group: str, resource: str, *, prefix: Sequence[str] = ()
+) -> AsyncIterator[str]:
+    """For the length of the block nothing of a resource is made in the namespace; yields what the API server says.
+
+    prefix: of the server's command line, so that it runs where the API server reaches it.
+    """
     with tempfile.TemporaryDirectory() as made:
-        folder, port, name = pathlib.Path(made), free_port(), f"no-new-pods-{namespace}"
+        folder, port, name = pathlib.Path(made), free_port(), f"no-new-{resource}-{namespace}"
         pki.self_signed(folder, "webhook", "/CN=webhook", names="IP:127.0.0.1")
-        program = [sys.executable, "-m", "tests.node.webhook", made, str(port)]
-        argv = netns.entered(paths.layout().namespace, program)
-        with subprocess.Popen(argv, stdout=subprocess.PIPE, cwd=pathlib.Path(__file__).parents[2]) as server:
+        argv = [*prefix, sys.executable, "-m", "tests.webhook", made, str(port)]
+        with subprocess.Popen(argv, stdout=subprocess.PIPE, cwd=pathlib.Path(__file__).parents[1]) as server:
             try:
                 assert server.stdout is not None
                 server.stdout.readline()  # it listens
-                await api.call("post", _PATH, _configuration(name, namespace, port, folder))
+                rule = {"apiGroups": [group], "apiVersions": ["*"], "operations": ["CREATE"], "resources": [resource]}
+                await api.call("post", _PATH, _configuration(name, namespace, rule, port, folder))
                 yield f'admission webhook "images.example.com" denied the request: {WORDS}'
             finally:
-                await api.call("delete", f"{_PATH}/{name}")
+                with contextlib.suppress(Refused):
+                    await api.call("delete", f"{_PATH}/{name}")
                 server.terminate()
 
 
-def _configuration(name: str, namespace: str, port: int, folder: pathlib.Path) -> Object:
+def _configuration(name: str, namespace: str, rule: Object, port: int, folder: pathlib.Path) -> Object:
     bundle = base64.b64encode((folder / "webhook.crt").read_bytes()).decode()
     hook: Object = {
         "name": "images.example.com",
         "clientConfig": {"url": f"https://127.0.0.1:{port}/", "caBundle": bundle},
-        "rules": [{"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["pods"]}],
+        "rules": [rule],
         "namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": namespace}},
         "sideEffects": "None",
         "admissionReviewVersions": ["v1"],
@@ -63,7 +69,7 @@ class _Review(BaseHTTPRequestHandler):
         """Nothing: it is asked again and again."""
 
     def do_POST(self) -> None:
-        """One pod."""
+        """One object."""
         asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         refusal = {"uid": asked["request"]["uid"], "allowed": False, "status": {"message": WORDS}}
         review = {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "response": refusal}

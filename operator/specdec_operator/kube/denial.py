@@ -1,0 +1,50 @@
+"""HTTP 403, by who says no: missing rights, a quota, admission, or a namespace that ends. Pure.
+
+Kubernetes has one status for all of them, and only the message tells them apart. Each has its own way out, and its own
+pause before it is asked again.
+"""
+
+import re
+from typing import Final
+
+from specdec_operator.errors import Invalid, OperatorError, Unavailable
+
+QUOTA_EXCEEDED: Final = "QuotaExceeded"
+QUOTA_PAUSE: Final = 30.0
+"""Seconds after which a quota that was full is tried again: pods end, and claims go."""
+_RIGHTS_PAUSE: Final = 60.0
+"""Seconds after which a right that was missing is tried again: somebody has to grant it."""
+_QUOTA: Final = re.compile(r"exceeded quota:|status unknown for quota")
+_RIGHTS: Final = re.compile(r" cannot [a-z]+ resource ")
+_ENDING: Final = re.compile(r"is being terminated")
+_ADMISSION: Final = re.compile(
+    r"admission webhook .* denied the request|ValidatingAdmissionPolicy .* denied request|violates PodSecurity"
+    r"|(?:maximum|minimum) .* (?:per|usage)"
+)
+"""A webhook, a policy, Pod Security, a LimitRange."""
+
+
+def denial(answer: str, what: str, *, final: bool) -> OperatorError:
+    """The error for a 403. answer: the API server's words; what: the object, as `Kind name`.
+
+    final: whether the object was made of the service's spec, so that the service can be told. Else, and for what is
+    missing in the cluster, it is Unavailable.
+    """
+    if _ENDING.search(answer):
+        return Unavailable("NamespaceTerminating", f"{answer}: nothing can be made in it any more")
+    if _QUOTA.search(answer):
+        way_out = f"raise the ResourceQuota, or free what it counts; it is tried again every {QUOTA_PAUSE:.0f} s"
+        return _refused(answer, what, QUOTA_EXCEEDED, way_out, final=final)
+    if _ADMISSION.search(answer):
+        way_out = "change that policy, or the service; it is tried again every five minutes"
+        return _refused(answer, what, "AdmissionRefused", way_out, final=final)
+    if _RIGHTS.search(answer):
+        rights = "grant it (manifests/operator/rbac.yaml, or the Helm chart's)"
+        return Unavailable("Forbidden", f"{answer}: {rights}", after=_RIGHTS_PAUSE)
+    return Unavailable("Forbidden", f"{what}: {answer}", after=_RIGHTS_PAUSE)
+
+
+def _refused(answer: str, what: str, reason: str, way_out: str, *, final: bool) -> OperatorError:
+    if final:
+        return Invalid(what, 403, f"{answer}: {way_out}", reason=reason)
+    return Unavailable(reason, f"{what}: {answer}: {way_out}", after=QUOTA_PAUSE)

@@ -1,0 +1,41 @@
+"""HTTP 403 in Kubernetes' own words, as a real API server says them (tests/wire/test_denials.py)."""
+
+import pytest
+
+from specdec_operator.errors import Invalid, Unavailable
+from specdec_operator.kube.denial import denial
+
+QUOTA = 'inferenceservices "llama" is forbidden: exceeded quota: few, requested: n=1, used: n=1, limited: n=1'
+WEBHOOK = 'admission webhook "isvc.example.com" denied the request: not on a Friday'
+POLICY = "inferenceservices \"llama\" is forbidden: ValidatingAdmissionPolicy 'p' with binding 'b' denied request: no"
+LIMIT = 'persistentvolumeclaims "m" is forbidden: maximum storage usage per PersistentVolumeClaim is 1Gi'
+RIGHTS = 'inferenceservices "llama" is forbidden: User "op" cannot patch resource "inferenceservices" in API group "x"'
+ENDING = "unable to create new content in namespace team-a because it is being terminated"
+
+
+@pytest.mark.parametrize(
+    ("answer", "kind", "reason", "way_out"),
+    [
+        (QUOTA, Invalid, "QuotaExceeded", "raise the ResourceQuota"),
+        (WEBHOOK, Invalid, "AdmissionRefused", "change that policy"),
+        (POLICY, Invalid, "AdmissionRefused", "change that policy"),
+        (LIMIT, Invalid, "AdmissionRefused", "change that policy"),
+        (RIGHTS, Unavailable, "Forbidden", "manifests/operator/rbac.yaml"),
+        (ENDING, Unavailable, "NamespaceTerminating", "nothing can be made in it"),
+        ("no", Unavailable, "Forbidden", "InferenceService llama: no"),
+    ],
+)
+def test_each_denial_has_its_reason_and_its_way_out(answer: str, kind: type, reason: str, way_out: str) -> None:
+    """Only missing rights are called missing rights."""
+    error = denial(answer, "InferenceService llama", final=True)
+    assert (type(error), error.reason) == (kind, reason)
+    assert answer in error.message
+    assert way_out in error.message
+
+
+@pytest.mark.parametrize(("answer", "seconds"), [(RIGHTS, 60), (QUOTA, 30), (WEBHOOK, 30), (ENDING, 0)])
+def test_what_no_spec_mends_is_asked_again_after_its_own_time(answer: str, seconds: float) -> None:
+    """An Event or a status that admission refuses is no fault of the service."""
+    error = denial(answer, "Event llama.1", final=False)
+    assert isinstance(error, Unavailable)
+    assert error.after == seconds
