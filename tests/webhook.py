@@ -2,6 +2,7 @@
 API server of the local cluster only reaches what is in the cluster's own network.
 """
 
+import asyncio
 import base64
 import contextlib
 import json
@@ -41,6 +42,7 @@ async def refusing(
                 server.stdout.readline()  # it listens
                 rule = {"apiGroups": [group], "apiVersions": ["*"], "operations": ["CREATE"], "resources": [resource]}
                 await api.call("post", _PATH, _configuration(name, namespace, rule, port, folder))
+                await asyncio.sleep(2)  # the API server takes it in
                 yield f'admission webhook "images.example.com" denied the request: {WORDS}'
             finally:
                 with contextlib.suppress(Refused):
