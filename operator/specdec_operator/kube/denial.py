@@ -1,7 +1,7 @@
-"""HTTP 403, by who says no: missing rights, a quota, admission, or a namespace that ends. Pure.
+"""A denial, by who says no: missing rights, a quota, admission, or a namespace that ends. Pure.
 
-Kubernetes has one status for all of them, and only the message tells them apart. Each has its own way out, and its own
-pause before it is asked again.
+Kubernetes has one status for all of them, 403, and webhooks say 400 and 422 as well: only the message tells them apart.
+Each has its own way out, and its own pause before it is asked again.
 """
 
 import re
@@ -24,8 +24,13 @@ _ADMISSION: Final = re.compile(
 """A webhook, a policy, Pod Security, a LimitRange."""
 
 
+def is_of_admission(answer: str) -> bool:
+    """Whether a webhook, a policy or a LimitRange refused, whatever the status."""
+    return _ADMISSION.search(answer) is not None
+
+
 def denial(answer: str, what: str, *, final: bool) -> OperatorError:
-    """The error for a 403. answer: the API server's words; what: the object, as `Kind name`.
+    """The error for a denial. answer: the API server's words; what: the object, as `Kind name`.
 
     final: whether the object was made of the service's spec, so that the service can be told. Else, and for what is
     missing in the cluster, it is Unavailable.
@@ -46,5 +51,5 @@ def denial(answer: str, what: str, *, final: bool) -> OperatorError:
 
 def _refused(answer: str, what: str, reason: str, way_out: str, *, final: bool) -> OperatorError:
     if final:
-        return Invalid(what, 403, f"{answer}: {way_out}", reason=reason)
+        return Invalid(what, "denied", f"{answer}: {way_out}", reason=reason)
     return Unavailable(reason, f"{what}: {answer}: {way_out}", after=QUOTA_PAUSE)

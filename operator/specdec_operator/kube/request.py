@@ -19,7 +19,7 @@ from kubernetes.aio.config.kube_config import ENV_KUBECONFIG_PATH_SEPARATOR, Kub
 
 from specdec_operator import __version__
 from specdec_operator.errors import Invalid, Unavailable
-from specdec_operator.kube.denial import denial
+from specdec_operator.kube.denial import denial, is_of_admission
 
 Manifest = dict[str, Any]
 
@@ -209,10 +209,10 @@ def _translation(error: ApiError, path: str, body: Mapping[str, Any]) -> Excepti
     match error.status:
         case 0:
             return error
+        case 400 | 403 | 422 if error.status == 403 or is_of_admission(error.answer):
+            return denial(error.answer, what, final=body.get("kind") in _MADE_OF_A_SPEC)
         case 400 | 422 if "metadata.uid:" not in error.answer:  # else another object has this name by now
             return Invalid(what, error.status, f"the API server refused it: {error.answer}")
-        case 403:
-            return denial(error.answer, what, final=body.get("kind") in _MADE_OF_A_SPEC)
         case 404 if "/inferenceservices/" in path:
             return Unavailable("KServeMissing", _NO_KSERVE)
         case 404:

@@ -1,4 +1,4 @@
-"""HTTP 403 in Kubernetes' own words, as a real API server says them (tests/wire/test_denials.py)."""
+"""Denials in Kubernetes' own words, as a real API server says them (tests/wire/test_denials.py)."""
 
 import pytest
 
