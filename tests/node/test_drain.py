@@ -10,12 +10,18 @@ from tests.node.asking import Client
 from tests.node.film import Film
 from tests.node.service import Service
 from tests.wire.api import POD, Refused
+from tests.wire.faults.table import Part, fault
 
 BUDGET = "policy/v1", "poddisruptionbudgets"
 PAUSE = 5.0
 """Seconds after which `kubectl drain` asks for an eviction again that a budget forbade."""
 
 
+@fault(
+    part=Part.CLUSTER,
+    when="a node is drained: both pods of a service of two replicas are evicted, as kubectl drain does it, under traffic",
+    then="the PodDisruptionBudget lets one go at a time, and no request fails",
+)
 async def test_a_drain_of_two_replicas_loses_no_request(service: Service, film: Film) -> None:
     """Both pods are asked to go at once, by the eviction API: one has to wait until the other's successor serves."""
     await service.apply(None, {"replicas": 2, "rollout": {"strategy": "Surge", "deadline": "10m"}})

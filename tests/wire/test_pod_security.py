@@ -21,6 +21,7 @@ from tests.kserve_standin import render as kserve
 from tests.kserve_standin.model import Around, Config
 from tests.kserve_standin.runtimes import runtime_of
 from tests.wire.api import POD, Api, Object, Refused
+from tests.wire.faults.table import Part, fault
 
 ROOT = pathlib.Path(__file__).parents[2]
 RUNTIMES = sorted(path for path in (ROOT / "manifests" / "runtimes").glob("*.yaml") if "kustom" not in path.name)
@@ -95,6 +96,11 @@ async def test_the_pods_of_every_shipped_runtime_are_let_in(api: Api, restricted
         await admitted(api, restricted, bare(pod))
 
 
+@fault(
+    part=Part.CLUSTER,
+    when="a namespace enforces Pod Security `restricted`",
+    then="the pods of the shipped runtimes and of downloads are let in",
+)
 async def test_the_pod_of_a_download_is_let_in(api: Api, restricted: str) -> None:
     """And would not be without what it says."""
     await admitted(api, restricted, download_pod())

@@ -31,6 +31,16 @@ def kept(body: Mapping[str, Any]) -> dict[str, Any]:
     return small | {"spec": {}, TOO_LARGE: size} if size > MOST_SPEC_BYTES else small
 
 
+def short_line(line: bytes) -> bytes:
+    """A line of a watch, which is one event; of a service that is too large, what is kept of it."""
+    if len(line) <= MOST_SPEC_BYTES:
+        return line
+    event = json.loads(line)
+    if event.get("object", {}).get("kind") != KIND:
+        return line
+    return json.dumps({**event, "object": kept(event["object"])}).encode()
+
+
 def read_answer(text: str) -> Any:
     """An answer of the API server, parsed; services in a long list without what is too large.
 

@@ -12,7 +12,7 @@ import asyncio
 import dataclasses
 import logging
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import suppress
 from typing import Any, Final, TypeAlias
 
@@ -20,7 +20,7 @@ import aiohttp
 import kopf
 
 from specdec_operator import names
-from specdec_operator.app.intake import kept, read_answer
+from specdec_operator.app.intake import kept, read_answer, short_line
 from specdec_operator.reconcile.sis import TOO_LARGE
 from specdec_operator.settings import Settings, api_server
 
@@ -52,11 +52,42 @@ def configure(settings: kopf.OperatorSettings, **_: Any) -> None:
     settings.process.ultimate_exiting_timeout = None  # it would kill the process that begins its watches anew
 
 
+class _Lines:
+    """The content of a watch, whose events kopf parses, and keeps a while: one that is too large comes to it short."""
+
+    def __init__(self, content: aiohttp.StreamReader) -> None:
+        self._content = content
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._content, name)
+
+    async def iter_chunked(self, size: int) -> AsyncIterator[bytes]:
+        """Whole lines."""
+        begun = bytearray()
+        async for chunk in self._content.iter_chunked(size):
+            *lines, rest = chunk.split(b"\n")
+            for line in lines:
+                begun += line
+                whole, begun = bytes(begun), bytearray()
+                yield short_line(whole) + b"\n"
+            begun += rest
+        if begun:
+            yield bytes(begun)
+
+
 class _Answer(aiohttp.ClientResponse):
-    """Of a list that is too large the large parts are dropped while it is read, for kopf reads a list as a whole."""
+    """Of a list or a watch, what is too large is dropped while it is read: kopf reads a list as a whole."""
+
+    async def start(self, connection: aiohttp.connector.Connection) -> aiohttp.ClientResponse:
+        started = await super().start(connection)
+        if "watch" in self.url.query:
+            self.content = _Lines(self.content)  # type: ignore[assignment] # it has what is asked of it
+        return started
 
     async def json(self, **_: Any) -> Any:
-        return read_answer(await self.text("utf-8"))
+        text = await self.text("utf-8")
+        self._body = None  # else it is there twice while it is parsed
+        return read_answer(text)
 
 
 @kopf.on.login(registry=REGISTRY)

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from tests.unit.builders import NAME, NAMESPACE
 
-from specdec_operator.app.intake import kept, read_answer
+from specdec_operator.app.intake import kept, read_answer, short_line
 from specdec_operator.names import API_VERSION, KIND
 from specdec_operator.reconcile.sis import MOST_SPEC_BYTES, TOO_LARGE, parse
 from specdec_operator.report.status import SpecRefusal
@@ -72,3 +72,13 @@ def test_a_long_list_is_read_as_any_other_without_what_is_too_large(number: int)
 def test_other_answers_are_read_as_they_are(answer: Any) -> None:
     """Short ones, and those that are no lists."""
     assert read_answer(json.dumps(answer)) == answer
+
+
+def test_an_event_about_a_spec_that_is_too_large_is_short() -> None:
+    """Before kopf parses and keeps it; every other line is left as it is."""
+    large = json.dumps({"type": "ADDED", "object": _body(_large(2 * MOST_SPEC_BYTES))}).encode()
+    event = json.loads(short_line(large))
+    assert (event["type"], event["object"]["spec"], event["object"][TOO_LARGE]) == ("ADDED", {}, 2 * MOST_SPEC_BYTES)
+    other = large.replace(KIND.encode(), b"Pod")
+    small = json.dumps({"type": "ADDED", "object": _body(SPEC)}).encode()
+    assert [short_line(line) for line in (other, small, b"")] == [other, small, b""]
