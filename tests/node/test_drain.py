@@ -19,7 +19,7 @@ PAUSE = 5.0
 
 @fault(
     part=Part.CLUSTER,
-    when="a node is drained: both pods of a service of two replicas are evicted, as kubectl drain does it, under traffic",
+    when="a node is drained: both pods of a service are evicted, as kubectl drain does it, under traffic",
     then="the PodDisruptionBudget lets one go at a time, and no request fails",
 )
 async def test_a_drain_of_two_replicas_loses_no_request(service: Service, film: Film) -> None:
