@@ -46,7 +46,7 @@ def said(shipped: Object) -> Object:
 
 def engine_pod(shipped: Object, uri: str, storage: Object | None = None) -> Object:
     """The pod that KServe makes of a service on this runtime. storage: the container of its ClusterStorageContainer."""
-    engine = {"accelerator": shipped["metadata"]["name"].removeprefix("specdec-")}
+    engine = {"accelerator": shipped["metadata"]["name"].split("-")[1]}
     spec = Spec.model_validate({"model": {"uri": uri}, "engine": engine})
     isvc = render(plan(spec, State(phase=Phase.WATCHING, since=0.0, speculation=""), name=OWNER.name), OWNER).manifest
     uris = [{"prefix": prefix} for prefix in ("hf://", "oci://")]

@@ -83,7 +83,7 @@ class PodMetrics(BoundedReader):
         now = asyncio.get_running_loop().time()
         if (silence := waits(self._silences, url, now)) is not None:
             again = f"{silence.times} times in a row; it is asked again in {silence.until - now:.0f} s"
-            return Unread(f"pod {pod}, {url}: {self._no_answer()}, {again}")
+            return Unread(f"pod {pod}, {url}: {self._no_answer()}; {again}")
         try:
             async with self.places.place(namespace):
                 counters = read_counters((await self.body("GET", url)).decode())
@@ -107,13 +107,14 @@ class PodMetrics(BoundedReader):
         self._silences[url] = grown(self._silences.get(url), self.timeout, now)
 
     def _no_answer(self) -> str:
-        return f"no answer within {self.timeout:g} s"
+        way_out = "a NetworkPolicy that does not let the operator in does this"
+        return f"no answer within {self.timeout:g} s; {way_out}"
 
     def _words(self, kind: metrics.Failure, error: Exception) -> str:
         message = str(error)[:_MOST_WORDS]
         match kind:
             case metrics.Failure.TIMEOUT:
-                return f"{self._no_answer()}; a NetworkPolicy that does not let the operator in does this"
+                return self._no_answer()
             case metrics.Failure.CONNECTION:
                 return f"{message}; the engine does not listen there, or a NetworkPolicy or a mesh refuses the operator"
             case metrics.Failure.UNREADABLE:
