@@ -20,6 +20,8 @@ from specdec_operator.render.disruption_budget import budget_name, is_as, is_of,
 _LOG = logging.getLogger(__name__)
 _LOOK_AGAIN: Final = 3600.0
 """Seconds after which it is seen whether somebody changed the budget: it is not watched, for it matters seldom."""
+_FIRST_LOOK: Final = 600.0
+"""Seconds after an operator's start after which a budget that an earlier one left behind is looked for."""
 _TRY_AGAIN: Final = 300.0
 """Seconds after which a budget that could not be made is tried again."""
 _EVICT_AGAIN: Final = 30.0
@@ -33,6 +35,8 @@ async def keep_budget(cluster: Cluster, sis: Sis, memory: Memory, now: float) ->
     serves all the same.
     """
     wanted, budget = render_budget(sis.spec, sis.owner), memory.budget
+    if wanted is None and budget == BudgetMemory():  # a thousand services are not to be asked about at a start
+        return replace(memory, budget=BudgetMemory(due=now + _FIRST_LOOK))
     if wanted == budget.wanted and now < budget.due:
         return memory
     try:
