@@ -9,10 +9,10 @@ from tests.gitops.flux import Flux
 from tests.gitops.flux import flux as running_flux
 from tests.gitops.git import Repository, served
 from tests.wire.api import Api
-from tests.wire.conftest import api, kubeconfig, operator, world
+from tests.wire.conftest import api, environment, kubeconfig, operator, world
 from tests.wire.world import World
 
-__all__ = ["api", "flux", "kubeconfig", "operator", "repository", "world"]
+__all__ = ["api", "environment", "flux", "kubeconfig", "operator", "repository", "world"]
 
 
 @pytest.fixture
