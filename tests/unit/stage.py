@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from specdec_operator.api.guard import Guard
 from specdec_operator.errors import Unavailable
 from specdec_operator.guard.counters import Counters, read_counters
+from specdec_operator.kube.paths import path_of
 from specdec_operator.names import OWNER_LABEL, REVISION_LABEL
 from specdec_operator.observe.store import Stores
 from specdec_operator.reconcile.cluster_info import ClusterInfo
@@ -68,9 +69,11 @@ class FakeCluster:
         self.calls.append(("evict", pod))
 
     async def find(self, manifest: Body) -> Body | None:
-        """The InferenceService, or the claim or Job that was made last under a name."""
+        """The InferenceService, the budget that is there, or the claim or Job that was made last under a name."""
         if manifest["kind"] == "InferenceService":
             return self.child or None
+        if manifest["kind"] == "PodDisruptionBudget":
+            return self.there.get(path_of(manifest))
         made = [each for each in self.made if each["kind"] == manifest["kind"]]
         named = [each for each in made if each["metadata"]["name"] == manifest["metadata"]["name"]]
         return named[-1] if named else None

@@ -10,7 +10,7 @@ from typing import Any, Final, Protocol
 
 from specdec_operator.app.intake import kept
 from specdec_operator.errors import OperatorError, Unavailable
-from specdec_operator.names import ADOPT_ANNOTATION, ANNOTATION_PREFIX, API_VERSION, KIND, Key
+from specdec_operator.names import API_VERSION, KIND, Key
 from specdec_operator.reconcile.loop import Reconciler, Result
 from specdec_operator.reconcile.requeue import retry_after
 from specdec_operator.report.events import Event
@@ -46,16 +46,12 @@ class Services:
 
     def note(self, key: Key, body: Mapping[str, Any]) -> bool:
         """Takes in an event; returns whether it tells of more than our own status writes do."""
-        meta = body["metadata"]
-        self._bodies[key] = shared(kept(body))
+        meta, small = body["metadata"], kept(body)
+        self._bodies[key] = shared(small)
         self.page.note(self._bodies[key], deleted=False)  # not a second copy
-        asked = {
-            k: v
-            for k, v in (meta.get("annotations") or {}).items()
-            if k.startswith((ANNOTATION_PREFIX, ADOPT_ANNOTATION))
-        }
         told = "phase" in body.get("status", {})  # else somebody took our status out
-        version = (meta["uid"], meta.get("generation"), told, tuple(sorted(asked.items())))
+        asked = tuple(sorted(small["metadata"]["annotations"].items()))
+        version = (meta["uid"], meta.get("generation"), told, asked)
         known, self._versions[key] = self._versions.get(key), version
         if known is None:
             self._new.add(key)

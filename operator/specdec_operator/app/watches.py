@@ -20,8 +20,7 @@ import aiohttp
 import kopf
 
 from specdec_operator import names
-from specdec_operator.app.intake import kept, read_answer, short_line
-from specdec_operator.reconcile.sis import TOO_LARGE
+from specdec_operator.app.intake import read_answer, short_line
 from specdec_operator.settings import Settings, api_server
 
 REGISTRY: Final = kopf.OperatorRegistry()
@@ -117,15 +116,8 @@ async def login(**kwargs: Any) -> kopf.AiohttpSession | None:
 
 @kopf.on.event(names.GROUP, names.PLURAL, registry=REGISTRY)
 async def note_service(memo: Take, event: Mapping[str, Any], **_: Any) -> None:
-    """A service. kopf calls what it is given to pass on to handlers a memo.
-
-    kopf itself keeps the event for a second and more: what is too large is taken out of its own object.
-    """
-    body = event["object"]
-    if TOO_LARGE in (small := kept(body)):
-        body.clear()
-        body.update(small)
-    memo("services", {**event, "object": small})
+    """A service. kopf calls what it is given to pass on to handlers a memo."""
+    memo("services", event)
 
 
 @kopf.on.event(names.KSERVE_GROUP, "inferenceservices", labels=_OWNED, registry=REGISTRY)

@@ -9,6 +9,9 @@ from specdec_operator.guard.remediation import ROLLOUT_FAILED, remembered, respo
 from specdec_operator.guard.state import Observation, Phase, State
 from specdec_operator.observe.rollout import Progress
 
+_ROLLBACK_PATIENCE = 5.0
+"""Seconds that plain pods may find no room: long enough for what passes by itself, as a webhook that restarts, and
+short enough for pods to serve within a minute of the decision."""
 _HEALED = 3600.0
 """Seconds of watching after which the pods that were restarted before do not count any more."""
 
@@ -40,9 +43,8 @@ def make_room(state: State, observation: Observation, now: float) -> State:
 
 def _makes_room(state: State, observation: Observation, now: float) -> bool:
     """Whether old pods are to go before new ones come. The last that serves only goes where that helps."""
-    rollout, policy = observation.rollout, observation.policy
-    obstacle = rollout.obstacle
-    patience = policy.rollback_patience if state.phase is Phase.RESPONDING else policy.patience
+    rollout, obstacle = observation.rollout, observation.rollout.obstacle
+    patience = _ROLLBACK_PATIENCE if state.phase is Phase.RESPONDING else observation.policy.patience
     if obstacle is None or patience is None or not rollout.crowded or rollout.progress is not Progress.PROGRESSING:
         return False
     return (obstacle.frees or rollout.serving > 1) and now - obstacle.since >= patience

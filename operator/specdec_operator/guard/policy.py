@@ -50,11 +50,6 @@ METHODS: Final[Mapping[Method, MethodFacts]] = MappingProxyType(
 )
 
 
-ROLLBACK_PATIENCE: Final = 5.0
-"""Seconds that plain pods may find no room: long enough for what passes by itself, as a webhook that restarts, and
-short enough for pods to serve within a minute of the decision."""
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Policy:
     """The guard's part of the spec, defaults filled in. Times are in seconds.
@@ -63,7 +58,7 @@ class Policy:
     reduce_tokens: whether fewer tokens are tried before a rollback. to_last_good: whether a rollback may go to another
     speculation that was good. retry_after, retry_limit: None and 0 where nothing is tried again by itself.
     held: whether the user has asked to leave everything as it is. patience: how long new pods may find no room before
-    old ones are given up for them; None: for ever. rollback_patience: the same while speculation is taken out.
+    old ones are given up for them; None: for ever.
     """
 
     mode: GuardMode
@@ -77,7 +72,6 @@ class Policy:
     retry_limit: int = 0
     held: bool = False
     patience: float | None = None
-    rollback_patience: float = ROLLBACK_PATIENCE
 
     @property
     def measures(self) -> bool:

@@ -8,14 +8,13 @@ from typing import Final
 from specdec_operator.errors import OperatorError, Unavailable
 from specdec_operator.guard.state import State
 from specdec_operator.kube.cluster import Cluster
-from specdec_operator.kube.paths import path_of
 from specdec_operator.names import Key
-from specdec_operator.observe.ownership import Claimant, look_at
+from specdec_operator.observe.ownership import Claimant, Standing, look_at
 from specdec_operator.reconcile.memory import BudgetMemory, Memory
 from specdec_operator.reconcile.observed import Observed
 from specdec_operator.reconcile.own import write_own
 from specdec_operator.reconcile.sis import Sis
-from specdec_operator.render.disruption_budget import budget_name, is_as, is_of, render_budget
+from specdec_operator.render.disruption_budget import budget_name, is_as, render_budget
 
 _LOG = logging.getLogger(__name__)
 _LOOK_AGAIN: Final = 3600.0
@@ -49,21 +48,19 @@ async def keep_budget(cluster: Cluster, sis: Sis, memory: Memory, now: float) ->
 
 async def _keep(cluster: Cluster, sis: Sis, wanted: dict[str, object] | None) -> float:
     """Seconds until it is to be looked at again."""
-    owner = sis.owner
+    owner, claimant = sis.owner, Claimant(uid=sis.owner.uid)  # which takes no user's budget over
     meta = {"name": budget_name(owner), "namespace": owner.namespace}
     named = {"apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "metadata": meta}
-    live = await cluster.read(path_of(named))
-    if live is not None and not is_of(live, owner):
-        if wanted is not None:
-            words = "there is another one of that name; delete it, or set rollout.disruptionBudget: None"
-            _LOG.warning("service=%s/%s PodDisruptionBudget %s: %s", owner.namespace, owner.name, meta["name"], words)
-    elif wanted is None:
-        if live is not None:
-            await cluster.remove(named)
+    look = look_at(await cluster.find(named), claimant)
+    if wanted is None:
+        if look.standing is Standing.OURS:
+            await cluster.remove({**named, "metadata": {**meta, "uid": look.uid}})
         return inf
-    elif live is None or not is_as(live, wanted):
-        claimant = Claimant(uid=owner.uid, noted=frozenset())
-        await write_own(cluster, wanted, claimant, look_at(live, claimant))
+    if look.standing in (Standing.LOOSE, Standing.HELD):
+        words = "there is another one of that name; delete it, or set rollout.disruptionBudget: None"
+        _LOG.warning("service=%s/%s PodDisruptionBudget %s: %s", owner.namespace, owner.name, meta["name"], words)
+    elif look.live is None or not is_as(look.live, wanted):
+        await write_own(cluster, wanted, claimant, look)
     return _LOOK_AGAIN
 
 

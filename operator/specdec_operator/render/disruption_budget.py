@@ -45,11 +45,6 @@ def render_budget(spec: Spec, owner: Owner) -> Manifest | None:
     }
 
 
-def is_of(live: Mapping[str, Any], owner: Owner) -> bool:
-    """Whether an object that is there was made for this service."""
-    return any(each.get("uid") == owner.uid for each in live["metadata"].get("ownerReferences", ()))
-
-
 def is_as(live: Mapping[str, Any], wanted: Manifest) -> bool:
     """Whether a budget that is there says what is wanted."""
     labels = live["metadata"].get("labels") or {}

@@ -27,7 +27,6 @@ def test_a_guard_of_which_nothing_is_said_enforces_and_rolls_back() -> None:
         retry_limit=0,
         held=False,
         patience=None,
-        rollback_patience=5.0,
     )
 
 

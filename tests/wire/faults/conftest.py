@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator
 import pytest
 
 from tests.wire.api import Api
+from tests.wire.faults.foreign import DOWNLOADS
 from tests.wire.faults.proxy import Proxy
 from tests.wire.install import operator_kubeconfig
 from tests.wire.operator import OperatorProcess
@@ -26,4 +27,14 @@ async def proxied(
     """The operator as a process whose every request goes through the proxy; it runs."""
     own = await operator_kubeconfig(api, kubeconfig, tmp_path / "kubeconfig")
     async with OperatorProcess(proxy.through(own, tmp_path / "through"), world.namespace, tmp_path) as process:
+        yield process
+
+
+@pytest.fixture
+async def downloader(
+    api: Api, kubeconfig: pathlib.Path, world: World, tmp_path: pathlib.Path
+) -> AsyncIterator[OperatorProcess]:
+    """The operator, with an image for download Jobs."""
+    own = await operator_kubeconfig(api, kubeconfig, tmp_path / "kubeconfig")
+    async with OperatorProcess(own, world.namespace, tmp_path, environment=DOWNLOADS) as process:
         yield process

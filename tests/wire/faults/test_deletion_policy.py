@@ -1,16 +1,11 @@
 """What stays when a service is deleted, and how another one takes it over: no pod is made anew by either."""
 
-import pathlib
-from collections.abc import AsyncIterator
 from typing import Any
 
-import pytest
-
-from tests.wire.api import ISVC, SIS, Api, Object
+from tests.wire.api import ISVC, SIS, Object
 from tests.wire.faults.acts import busy, still_speculating
 from tests.wire.faults.foreign import (
     CLAIM,
-    DOWNLOADS,
     JOB,
     adopt,
     by_hand,
@@ -21,21 +16,10 @@ from tests.wire.faults.foreign import (
     taken,
 )
 from tests.wire.faults.table import Part, fault
-from tests.wire.install import operator_kubeconfig
 from tests.wire.operator import OperatorProcess
 from tests.wire.world import NAME, World, sis
 
 _MODELS = f"{NAME}-models"
-
-
-@pytest.fixture
-async def downloader(
-    api: Api, kubeconfig: pathlib.Path, world: World, tmp_path: pathlib.Path
-) -> AsyncIterator[OperatorProcess]:
-    """The operator, with an image for download Jobs."""
-    own = await operator_kubeconfig(api, kubeconfig, tmp_path / "kubeconfig")
-    async with OperatorProcess(own, world.namespace, tmp_path, environment=DOWNLOADS) as process:
-        yield process
 
 
 async def _policy(world: World, policy: str) -> None:

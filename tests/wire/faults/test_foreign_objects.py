@@ -4,7 +4,6 @@ Compared as a whole, with version and field owners: not one write reaches it.
 """
 
 import pathlib
-from collections.abc import AsyncIterator
 
 import pytest
 
@@ -17,7 +16,6 @@ from tests.wire.api import ISVC, Api, Object
 from tests.wire.faults.foreign import (
     CLAIM,
     CONFIG,
-    DOWNLOADS,
     JOB,
     adopt,
     by_hand,
@@ -34,16 +32,6 @@ from tests.wire.operator import OperatorProcess
 from tests.wire.world import NAME, World, sis
 
 _MODELS = f"{NAME}-models"
-
-
-@pytest.fixture
-async def downloader(
-    api: Api, kubeconfig: pathlib.Path, world: World, tmp_path: pathlib.Path
-) -> AsyncIterator[OperatorProcess]:
-    """The operator, with an image for download Jobs."""
-    own = await operator_kubeconfig(api, kubeconfig, tmp_path / "kubeconfig")
-    async with OperatorProcess(own, world.namespace, tmp_path, environment=DOWNLOADS) as process:
-        yield process
 
 
 @fault(
