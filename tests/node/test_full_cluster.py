@@ -125,17 +125,16 @@ async def test_an_engine_that_the_kernel_kills_loses_its_draft_after_three_kills
 async def _killed(service: Service, kills: int) -> str:
     """Fills the memory of the engine's container once it is up, until its engine has ended so often; its last end."""
 
-    async def engine() -> Any:
-        (pod,) = await service.api.items(POD, service.namespace)
-        told = pod["status"].get("containerStatuses", [{}])[0]
-        return pod["metadata"]["name"], told
+    async def engines() -> dict[str, Any]:
+        pods = await service.api.items(POD, service.namespace)
+        return {pod["metadata"]["name"]: pod["status"].get("containerStatuses", [{}])[0] for pod in pods}
 
     async def up() -> Any:
-        name, told = await engine()
+        ((name, told),) = (await engines()).items()
         return name if told.get("ready") and told["restartCount"] == kills - 1 else None
 
     async def ended() -> Any:
-        _, told = await engine()
+        told = (await engines())[name]  # after the third kill the pod of the plain engine is beside it
         last = told.get("state", {}).get("terminated") or told.get("lastState", {}).get("terminated")
         return last if last and told["restartCount"] + ("terminated" in told["state"]) >= kills else None
 
