@@ -53,7 +53,8 @@ def _pages(
     generated = summed(written, at, ticks).tolist()
     when = tick * np.arange(ticks + 1)
     ended, order = np.searchsorted(np.sort(end), when, side="right"), np.argsort(end)
-    seconds = np.concatenate(([0.0], np.cumsum(each[order])))[ended].tolist()
+    seconds = np.concatenate(([0.0], np.cumsum((each * tokens)[order])))[ended].tolist()
+    timed = np.concatenate(([0.0], np.cumsum(tokens[order])))[ended].tolist()
     running = (np.searchsorted(begin, when, side="right") - ended).tolist()
     length = 1 + TOKENS * _ACCEPTANCE if speculative else 0.0
     return [
@@ -63,12 +64,15 @@ def _pages(
             accepted_tokens=count - drafts if length else 0.0,
             generation_tokens=count,
             token_seconds=total,
+            timed_tokens=tokens_of_these,
             requests=number,
             running=beside,
             started=0.0,
             speculative=speculative,
         )
-        for count, total, number, beside in zip(generated, seconds, ended.tolist(), running, strict=True)
+        for count, total, tokens_of_these, number, beside in zip(
+            generated, seconds, timed, ended.tolist(), running, strict=True
+        )
     ]
 
 

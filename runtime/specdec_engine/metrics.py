@@ -11,6 +11,10 @@ ACCEPTED_PER_POSITION: Final = "vllm:spec_decode_num_accepted_tokens_per_pos_tot
 GENERATED: Final = "vllm:generation_tokens_total"
 TIMES: Final = "vllm:request_time_per_output_token_seconds_sum"
 REQUESTS: Final = "vllm:request_time_per_output_token_seconds_count"
+DECODE_SECONDS: Final = "vllm:request_decode_time_seconds_sum"
+ANSWERS: Final = "vllm:request_generation_tokens_count"
+ANSWER_TOKENS: Final = "vllm:request_generation_tokens_sum"
+FIRST_TOKENS: Final = "vllm:time_to_first_token_seconds_count"
 RUNNING: Final = "vllm:num_requests_running"
 WAITING: Final = "vllm:num_requests_waiting"
 

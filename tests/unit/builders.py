@@ -126,9 +126,9 @@ def times(*seconds: float, requests: float = 10) -> RatioSums:
 
 def pace(*seconds: float, requests: float = 10) -> TokenTime:
     """The same as a pace: blocks of 2 s, each request of 32 tokens."""
-    return TokenTime(
-        times=times(*seconds, requests=requests), tokens=32 * requests * len(seconds), seconds=2 * len(seconds)
-    )
+    number = len(seconds)
+    moments = times(*seconds, requests=requests)
+    return TokenTime(times=moments, requests=requests * number, tokens=32 * requests * number, seconds=2 * number)
 
 
 def make_plain(load: int = 1, *seconds: float, blocks: int = 8, requests: float = 10) -> Plain:
@@ -220,6 +220,7 @@ def counters(drafts: float = 0, *, rate: float = 0.8, tokens: int = 4, **changes
         "accepted_per_position": (drafts * rate,) * tokens,
         "started": 1.0e9,
         "speculative": True,
+        "timed_tokens": changes.get("requests", 0.0),
     }
     return Counters(**(known | changes))
 
@@ -239,6 +240,7 @@ def make_evidence(drafts: float = 500, *, rate: float = 0.8, tokens: int = 4, **
         "restarted": False,
         "pods": 1,
     }
+    known |= {"decode_tokens": changes.get("generation_tokens", seen.generation_tokens)}
     return Evidence(**(known | changes))
 
 

@@ -17,8 +17,8 @@ class PlainSpeed(StatusPart):
     requests: int = Field(description="Requests that ended.")
     blocks: int = Field(description="Blocks of time that were measured.")
     sums: Annotated[list[float], Field(min_length=7, max_length=7)] = Field(
-        description="For the operator: sums over the blocks of times, requests, their squares and products, tokens and "
-        "seconds."
+        description="For the operator: sums over the blocks of seconds, output tokens, their squares and products, "
+        "tokens generated, and seconds measured."
     )
 
 

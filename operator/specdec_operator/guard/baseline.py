@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from math import exp, inf, log, sqrt
 from typing import Final
 
-from specdec_operator.guard.statistics import RatioSums, TokenTime, TokenTimes, student95
+from specdec_operator.guard.statistics import UNKNOWN_LOAD, RatioSums, TokenTime, TokenTimes, student95
 
 MOST_LOADS: Final = 11
 """1 to 1024 by powers of two."""
@@ -30,7 +30,7 @@ class Plain:
     def known(self) -> bool:
         """Whether it may be compared with."""
         times = self.token_time.times
-        return times.blocks >= _FEWEST_BLOCKS and times.of >= FEWEST_REQUESTS
+        return times.blocks >= _FEWEST_BLOCKS and self.token_time.requests >= FEWEST_REQUESTS
 
 
 Baseline = tuple[Plain, ...]
@@ -56,7 +56,7 @@ def learnt(baseline: Baseline, token_times: TokenTimes) -> Baseline:
     """The baseline with what one more window of the plain service showed."""
     by_load = {each.load: each.token_time for each in baseline}
     for load, seen in token_times.items():
-        if seen.times.blocks:
+        if seen.times.blocks and load != UNKNOWN_LOAD:
             by_load[load] = _faded(by_load[load], seen.times.blocks).merged(seen) if load in by_load else seen
     return tuple(Plain(load=load, token_time=by_load[load]) for load in sorted(by_load))[:MOST_LOADS]
 
@@ -67,21 +67,29 @@ def _faded(known: TokenTime, fresh: int) -> TokenTime:
     if known.times.blocks <= blocks:
         return known
     share = blocks / known.times.blocks
-    return TokenTime(times=known.times.faded(blocks), tokens=known.tokens * share, seconds=known.seconds * share)
+    return TokenTime(
+        times=known.times.faded(blocks),
+        requests=known.requests * share,
+        tokens=known.tokens * share,
+        seconds=known.seconds * share,
+    )
 
 
 def compare(baseline: Baseline, token_times: TokenTimes) -> Comparison | None:
     """Both sides at the same loads; None where too few requests ran at loads that are known.
 
-    Each load counts by the requests that ran at it with speculation, on both sides alike. The interval is that of a
-    ratio of two totals by their relative errors (delta method, on the logarithm), with Welch's degrees of freedom.
+    Each load counts by the output tokens that were written at it with speculation, on both sides alike. The interval is
+    that of a ratio of two totals by their relative errors (delta method, on the logarithm), with Welch's degrees of
+    freedom.
     """
     plain = {each.load: each.token_time.times for each in baseline if each.known}
-    requests = sum(each.times.of for each in token_times.values())
-    ours = {load: each.times for load, each in token_times.items() if load in plain and each.times.of > 0}
-    compared = sum(times.of for times in ours.values())
+    requests = sum(each.requests for each in token_times.values())
+    alike = {load: each for load, each in token_times.items() if load in plain and each.times.of > 0}
+    compared = sum(each.requests for each in alike.values())
     if compared < max(FEWEST_REQUESTS, _LIKE * requests):
         return None
+    ours = {load: each.times for load, each in alike.items()}
+    tokens = sum(times.of for times in ours.values())
     before = sum((plain[load].mean or 0.0) * times.of for load, times in ours.items())
     after = sum(times.total for times in ours.values())
     if before <= 0 or after <= 0:
@@ -94,8 +102,8 @@ def compare(baseline: Baseline, token_times: TokenTimes) -> Comparison | None:
         low=exp(ratio - width),
         high=exp(ratio + width),
         share=compared / requests,
-        plain=before / compared,
-        seconds=after / compared,
+        plain=before / tokens,
+        seconds=after / tokens,
     )
 
 

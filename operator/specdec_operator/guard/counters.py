@@ -22,7 +22,8 @@ _MOST_KEPT: Final = 256 * 1024
 
 FAMILIES: Final = (
     *(metrics.DRAFTS, metrics.DRAFT_TOKENS, metrics.ACCEPTED, metrics.ACCEPTED_PER_POSITION, metrics.GENERATED),
-    *(metrics.TIMES, metrics.REQUESTS, metrics.RUNNING, _STARTED),
+    *(metrics.TIMES, metrics.REQUESTS, metrics.DECODE_SECONDS, metrics.ANSWERS, metrics.ANSWER_TOKENS),
+    *(metrics.FIRST_TOKENS, metrics.RUNNING, _STARTED),
 )
 """Every series that is read. Inter-token latency is not: it counts steps, and a step brings several tokens."""
 
@@ -31,6 +32,8 @@ _KEPT: Final = tuple(f"{name}{end}" for name in FAMILIES for end in "{ ")
 
 _TOGETHER: Final = frozenset({metrics.DRAFTS, metrics.DRAFT_TOKENS, metrics.ACCEPTED})
 """Families that an engine shows all of, or none."""
+_DECODING: Final = frozenset({metrics.DECODE_SECONDS, metrics.ANSWERS, metrics.ANSWER_TOKENS})
+"""What the time per output token is taken from. Pages without these have the mean of each request only."""
 
 Sample = tuple[str, Mapping[str, str], float]
 """Name of a series, its labels, its value."""
@@ -42,7 +45,10 @@ class Counters:
 
     drafts: steps that had at least one draft token. draft_tokens, accepted_tokens, generation_tokens: tokens.
     accepted_per_position: accepted tokens at each draft position, first position first.
-    token_seconds: sum over the requests that ended of their mean time per output token, in seconds; requests: how many.
+    token_seconds: seconds that the requests that ended took for their output tokens after the first; timed_tokens: how
+    many tokens these were; requests: how many requests. A request of one output token adds nothing to the first two.
+    On a page without decode times, token_seconds is the sum of the requests' means, and timed_tokens their number.
+    first_tokens: requests whose first token was written: no draft can come before it. None where the page does not say.
     running: requests in the batch at this moment, None where the page does not say.
     started: start of the process in epoch seconds, None where the page does not say.
     speculative: whether the page has the speculation families at all; without speculation it has none.
@@ -54,7 +60,9 @@ class Counters:
     generation_tokens: float = 0.0
     accepted_per_position: tuple[float, ...] = ()
     token_seconds: float = 0.0
+    timed_tokens: float = 0.0
     requests: float = 0.0
+    first_tokens: float | None = None
     running: float | None = None
     started: float | None = None
     speculative: bool = False
@@ -99,14 +107,17 @@ def counters_of(samples: Iterable[Sample]) -> Counters:
         else:
             totals[name] += value
     speculative = _is_speculative(totals)
+    seconds, timed, requests = _timed(totals)
     return Counters(
         drafts=totals[metrics.DRAFTS],
         draft_tokens=totals[metrics.DRAFT_TOKENS],
         accepted_tokens=totals[metrics.ACCEPTED],
         generation_tokens=totals[metrics.GENERATED],
         accepted_per_position=tuple(positions.get(index, 0.0) for index in range(max(positions, default=-1) + 1)),
-        token_seconds=totals[metrics.TIMES],
-        requests=totals[metrics.REQUESTS],
+        token_seconds=seconds,
+        timed_tokens=timed,
+        requests=requests,
+        first_tokens=totals.get(metrics.FIRST_TOKENS),
         running=totals.get(metrics.RUNNING),
         started=totals.get(_STARTED),
         speculative=speculative,
@@ -123,6 +134,17 @@ def _is_speculative(totals: Mapping[str, float]) -> bool:
     return bool(speculates)
 
 
+def _timed(totals: Mapping[str, float]) -> tuple[float, float, float]:
+    """Seconds, output tokens that took them, and requests. The engine's histogram of means counts a request of one
+    token as 0 s, so a page with decode times is read from these.
+    """
+    if not totals.keys() >= _DECODING:
+        requests = totals.get(metrics.REQUESTS, 0.0)
+        return totals.get(metrics.TIMES, 0.0), requests, requests
+    requests = totals[metrics.ANSWERS]
+    return totals[metrics.DECODE_SECONDS], max(0.0, totals[metrics.ANSWER_TOKENS] - requests), requests
+
+
 def _position(labels: Mapping[str, str]) -> int:
     position = int(labels.get("position", "-1"))
     if not 0 <= position < MOST_TOKENS:
@@ -136,6 +158,14 @@ def restarted(before: Counters, after: Counters) -> bool:
     """
     if before.started is not None and after.started is not None and before.started != after.started:
         return True
-    totals = ("generation_tokens", "drafts", "draft_tokens", "accepted_tokens", "requests", "token_seconds")
+    totals = (
+        "generation_tokens",
+        "drafts",
+        "draft_tokens",
+        "accepted_tokens",
+        "requests",
+        "token_seconds",
+        "timed_tokens",
+    )
     fell = any(getattr(after, name) < getattr(before, name) for name in totals)
     return fell or before.speculative is not after.speculative

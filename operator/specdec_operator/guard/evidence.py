@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 from functools import reduce
 from itertools import zip_longest
 
+from specdec_operator.guard.counters import Counters
 from specdec_operator.guard.statistics import RatioSums, TokenTime, TokenTimes, merge
 from specdec_operator.guard.window import PodWindow, Window
 
@@ -12,9 +13,10 @@ from specdec_operator.guard.window import PodWindow, Window
 class Evidence:
     """Differences of counters over a window.
 
-    seconds: length of the window. longest_gap: longest time in which a pod was not read, in seconds.
-    acceptance: accepted and drafted tokens by block of time. token_times: time per output token by load.
-    pods: pods that were read at least twice. unread: pods that never answered.
+    seconds: length of the window. decode_tokens: generated tokens but the first of each answer, which no draft can
+    bring. longest_gap: longest time in which a pod was not read, in seconds. acceptance: accepted and drafted tokens by
+    block of time. token_times: time per output token by load. pods: pods that were read at least twice. unread: pods
+    that never answered.
     """
 
     seconds: float
@@ -22,6 +24,7 @@ class Evidence:
     draft_tokens: float
     accepted_tokens: float
     generation_tokens: float
+    decode_tokens: float
     accepted_per_position: tuple[float, ...]
     speculative: bool
     longest_gap: float
@@ -43,11 +46,11 @@ class Evidence:
 
     @property
     def drafted_share(self) -> float | None:
-        """Share of the target's steps that had a draft; None where nothing was generated.
+        """Share of the target's decoding steps that had a draft; None where there was none.
 
         Structured output cuts drafts before they are counted: acceptance looks fine, and hardly a step has a draft.
         """
-        steps = self.generation_tokens - self.accepted_tokens
+        steps = self.decode_tokens - self.accepted_tokens
         return min(1.0, self.drafts / steps) if steps > 0 else None
 
     @property
@@ -70,6 +73,7 @@ def _of_pod(pod: PodWindow, seconds: float, now: float) -> Evidence:
         draft_tokens=max(0.0, last.draft_tokens - first.draft_tokens),
         accepted_tokens=max(0.0, last.accepted_tokens - first.accepted_tokens),
         generation_tokens=max(0.0, last.generation_tokens - first.generation_tokens),
+        decode_tokens=max(0.0, last.generation_tokens - first.generation_tokens - _answers_begun(first, last)),
         accepted_per_position=tuple(max(0.0, after - before) for after, before in positions),
         speculative=last.speculative,
         longest_gap=max(pod.longest_gap, 0.0 if pod.left else now - pod.last_at),
@@ -78,6 +82,13 @@ def _of_pod(pod: PodWindow, seconds: float, now: float) -> Evidence:
         acceptance=pod.acceptance,
         token_times=pod.token_times,
     )
+
+
+def _answers_begun(first: Counters, last: Counters) -> float:
+    """Answers that began; those that ended, where the page does not say."""
+    if first.first_tokens is None or last.first_tokens is None:
+        return last.requests - first.requests
+    return last.first_tokens - first.first_tokens
 
 
 def pooled(parts: dict[str, Evidence], *, seconds: float, unread: int) -> Evidence:
@@ -90,6 +101,7 @@ def pooled(parts: dict[str, Evidence], *, seconds: float, unread: int) -> Eviden
         draft_tokens=sum(part.draft_tokens for part in each),
         accepted_tokens=sum(part.accepted_tokens for part in each),
         generation_tokens=sum(part.generation_tokens for part in each),
+        decode_tokens=sum(part.decode_tokens for part in each),
         accepted_per_position=tuple(sum(values) for values in positions),
         speculative=any(part.speculative for part in each),
         longest_gap=max((part.longest_gap for part in each), default=seconds),

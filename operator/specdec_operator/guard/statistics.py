@@ -110,10 +110,12 @@ nothing.
 class TokenTime:
     """What blocks of time at one load showed.
 
-    times: time per output token of the requests that ended, in seconds. tokens: generated, in `seconds` of one pod.
+    times: seconds and output tokens of the requests that ended, so its mean is the time per output token in seconds.
+    requests: how many ended. tokens: generated, in `seconds` of one pod.
     """
 
     times: RatioSums = field(default_factory=RatioSums)
+    requests: float = 0.0
     tokens: float = 0.0
     seconds: float = 0.0
 
@@ -121,6 +123,7 @@ class TokenTime:
         """With the blocks of another."""
         return TokenTime(
             times=self.times.merged(other.times),
+            requests=self.requests + other.requests,
             tokens=self.tokens + other.tokens,
             seconds=self.seconds + other.seconds,
         )
@@ -128,6 +131,10 @@ class TokenTime:
 
 TokenTimes = Mapping[int, TokenTime]
 """By load."""
+
+
+UNKNOWN_LOAD: Final = 0
+"""Where no page said how many requests run. Nothing can be compared at it."""
 
 
 def load_of(running: float) -> int:

@@ -8,26 +8,32 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from specdec_operator.guard.counters import Counters, restarted
-from specdec_operator.guard.statistics import RatioSums, TokenTime, TokenTimes, load_of, merge
+from specdec_operator.guard.statistics import UNKNOWN_LOAD, RatioSums, TokenTime, TokenTimes, load_of, merge
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Block:
-    """A block of time that is still open. busy: sum and number of the readings that showed running requests."""
+    """A block of time that is still open. busy: sum and number of the readings that showed running requests. told:
+    whether a reading said how many requests run, be it none.
+    """
 
     first: Counters
     opened: float
     busy: tuple[float, int] = (0.0, 0)
+    told: bool = False
 
     def seen(self, reading: Counters) -> "Block":
         """With the load of one more reading."""
-        if not reading.running:
+        if reading.running is None:
             return self
-        return replace(self, busy=(self.busy[0] + reading.running, self.busy[1] + 1))
+        busy = (self.busy[0] + reading.running, self.busy[1] + 1) if reading.running else self.busy
+        return replace(self, busy=busy, told=True)
 
     @property
     def load(self) -> int:
         """The load in it. Where no reading met a running request, requests came one at a time."""
+        if not self.told:
+            return UNKNOWN_LOAD
         total, number = self.busy
         return load_of(total / number) if number else 1
 
@@ -72,14 +78,16 @@ class PodWindow:
         if seconds <= 0 or restarted(before, after):
             return fresh
         drafted, requests = after.draft_tokens - before.draft_tokens, after.requests - before.requests
+        timed = after.timed_tokens - before.timed_tokens
         acceptance = self.acceptance.plus(after.accepted_tokens - before.accepted_tokens, drafted) if drafted else None
         seen = TokenTime(
-            times=RatioSums().plus(after.token_seconds - before.token_seconds, requests) if requests else RatioSums(),
+            times=RatioSums().plus(after.token_seconds - before.token_seconds, timed) if timed > 0 else RatioSums(),
+            requests=requests if timed > 0 else 0.0,
             tokens=after.generation_tokens - before.generation_tokens,
             seconds=seconds,
         )
         known = self.token_times
-        token_times = merge(known, {self.block.load: seen}) if requests or seen.tokens else known
+        token_times = merge(known, {self.block.load: seen}) if seen.requests or seen.tokens else known
         return replace(fresh, acceptance=acceptance or self.acceptance, token_times=token_times)
 
 

@@ -42,7 +42,7 @@ def measurable(case: Case) -> bool:
     evidence = case.evidence
     return (
         evidence.generation_tokens >= case.thresholds.min_draft_tokens
-        and evidence.token_time.times.of >= FEWEST_REQUESTS
+        and evidence.token_time.requests >= FEWEST_REQUESTS
     )
 
 
@@ -78,18 +78,18 @@ def rarely_drafted_text(case: Case) -> str:
 
 
 def not_drafting(case: Case) -> Verdict | None:
-    """**Fail** (NotDrafting): at least `minDraftTokens` tokens were generated and none drafted, by a method that always
-    drafts; or the engine has no speculation counters at all.
+    """**Fail** (NotDrafting): `minDraftTokens` tokens or more were generated after the first ones of their answers, and
+    none was drafted, by a method that always drafts; or the engine has no speculation counters at all.
     """
     evidence, thresholds = case.evidence, case.thresholds
     expected = thresholds.always_drafts or not evidence.speculative
-    if evidence.draft_tokens > 0 or not expected or evidence.generation_tokens < thresholds.min_draft_tokens:
+    if evidence.draft_tokens > 0 or not expected or evidence.decode_tokens < thresholds.min_draft_tokens:
         return None
     if not evidence.speculative and not thresholds.direct:
         message = "there are no speculation counters: does the scrape job of the Prometheus server drop them?"
         return unsure(Reason.SCRAPE_FAILED, message)
     what = "drafted none" if evidence.speculative else "has no speculation counters"
-    message = f"the engine generated {evidence.generation_tokens:.0f} tokens and {what}{over(evidence)}"
+    message = f"the engine decoded {evidence.decode_tokens:.0f} tokens and {what}{over(evidence)}"
     return failed(Reason.NOT_DRAFTING, message)
 
 
@@ -210,7 +210,7 @@ def not_compared(case: Case) -> Verdict | None:
     comparison, least = case.comparison, case.thresholds.speedup
     if least is None:
         return None
-    ended = case.evidence.token_time.times.of
+    ended = case.evidence.token_time.requests
     if comparison is None and ended < FEWEST_REQUESTS:
         message = f"{ended:.0f} requests ended, {FEWEST_REQUESTS} are needed to compare their speed"
         return unsure(Reason.NOT_MEASURED, message + over(case.evidence))

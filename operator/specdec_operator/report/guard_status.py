@@ -44,8 +44,8 @@ def performance_of(found: Findings, before: Mapping[str, Any]) -> status.Perform
     return status.Performance(
         time_per_output_token_ms=round(1000 * seconds, 2),
         tokens_per_second=round(judged.evidence.generation_tokens / judged.evidence.seconds, 1),
-        requests=round(judged.evidence.token_time.times.of),
-        load=max(by_load, key=lambda load: by_load[load].times.of),
+        requests=round(judged.evidence.token_time.requests),
+        load=max(by_load, key=lambda load: by_load[load].times.of) or None,
         speedup=round(against.speedup, 2) if against else None,
         speedup_low=round(against.low, 2) if against else None,
         speedup_high=round(against.high, 2) if against else None,

@@ -133,7 +133,7 @@ def _written_rollback(rollback: Rollback | None) -> dict[str, Any] | None:
 def _token_time(kept: api.PlainSpeed) -> TokenTime:
     total, of, total_total, total_of, of_of, tokens, seconds = kept.sums
     times = RatioSums(blocks=kept.blocks, total=total, of=of, total_total=total_total, total_of=total_of, of_of=of_of)
-    return TokenTime(times=times, tokens=tokens, seconds=seconds)
+    return TokenTime(times=times, requests=kept.requests, tokens=tokens, seconds=seconds)
 
 
 def _written_plain(plain: Plain) -> api.PlainSpeed:
@@ -143,7 +143,7 @@ def _written_plain(plain: Plain) -> api.PlainSpeed:
         time_per_output_token_ms=round(1000 * (times.mean or 0.0), 3),
         error_ms=None if times.error is None else round(1000 * times.error, 4),
         tokens_per_second=round(seen.tokens / seen.seconds, 1) if seen.seconds else 0.0,
-        requests=round(times.of),
+        requests=round(seen.requests),
         blocks=times.blocks,
         sums=[times.total, times.of, times.total_total, times.total_of, times.of_of, seen.tokens, seen.seconds],
     )

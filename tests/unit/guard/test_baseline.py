@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from tests.unit.builders import make_plain, pace, times
 
 from specdec_operator.guard.baseline import FEWEST_REQUESTS, MOST_LOADS, Baseline, Plain, learnt
-from specdec_operator.guard.statistics import TokenTime, load_of
+from specdec_operator.guard.statistics import UNKNOWN_LOAD, TokenTime, load_of
 
 
 def mean(plain: Plain) -> float:
@@ -24,6 +24,11 @@ def test_loads_in_which_no_request_ended_teach_nothing() -> None:
     """There is a pace, and no time."""
     assert learnt((), {1: TokenTime(tokens=100.0, seconds=2.0)}) == ()
     assert learnt((make_plain(),), {1: TokenTime(tokens=100.0, seconds=2.0)}) == (make_plain(),)
+
+
+def test_what_ran_at_an_unknown_load_teaches_nothing() -> None:
+    """It could be compared with nothing."""
+    assert learnt((), {UNKNOWN_LOAD: pace(0.01, 0.03)}) == ()
 
 
 @pytest.mark.parametrize(

@@ -46,6 +46,7 @@ def words(evidence: Body, thresholds: Body | None = None) -> tuple[Outcome, Reas
         ({"drafts": 0}, {}, UNSURE, Reason.NO_TRAFFIC),
         ({"drafts": 0, "generation_tokens": 200}, {}, FAIL, Reason.NOT_DRAFTING),
         ({"drafts": 0, "generation_tokens": 199}, {}, UNSURE, Reason.FEW_TOKENS),
+        ({"drafts": 0, "generation_tokens": 900, "decode_tokens": 199}, {}, UNSURE, Reason.FEW_TOKENS),
         ({"drafts": 0, "generation_tokens": 900}, {"always_drafts": False}, UNSURE, Reason.FEW_TOKENS),
         (
             {"drafts": 0, "generation_tokens": 900, "speculative": False},
@@ -185,7 +186,7 @@ MEASURED = "speedup 0.67 (95 % interval 0.67 to 0.67; 30.0 ms per output token, 
         (
             {"drafts": 0, "generation_tokens": 900, "speculative": False},
             {},
-            "the engine generated 900 tokens and has no speculation counters over 10 s, 0 drafted tokens, 1 pod",
+            "the engine decoded 900 tokens and has no speculation counters over 10 s, 0 drafted tokens, 1 pod",
         ),
         ({"token_times": SLOW}, SPEED, f"{MEASURED} < 1.00 {ONE}"),
         ({"token_times": SLOW}, SPEED | {"speedup": 0.5}, f"acceptance 0.80, 4.20 tokens per step, {MEASURED} {ONE}"),

@@ -53,6 +53,7 @@ def test_counters_are_summed_over_data_parallel_ranks() -> None:
         generation_tokens=22,
         accepted_per_position=(9, 0, 3),
         token_seconds=0.75,
+        timed_tokens=7,
         requests=7,
         running=3,
         started=1.5e9,
@@ -145,11 +146,37 @@ def test_a_recorded_page_reads_as_its_server_counted() -> None:
         generation_tokens=44987,
         accepted_per_position=(7654, 6550, 5319, 4757),
         token_seconds=3.0030266880451877,
+        timed_tokens=433,
         requests=433,
+        first_tokens=435,
         running=0,
         started=1.79522686884e9,
         speculative=True,
     )
+
+
+DECODED = f"""\
+{IDLE}vllm:request_time_per_output_token_seconds_sum 0.25
+vllm:request_time_per_output_token_seconds_count 10
+vllm:request_decode_time_seconds_sum 2.5
+vllm:request_generation_tokens_count 10
+vllm:request_generation_tokens_sum 60
+vllm:time_to_first_token_seconds_count 11
+"""
+
+
+def test_decode_times_are_preferred_to_the_engines_mean_of_each_request() -> None:
+    """The engine counts an answer of one token as 0 s a token; over decode times it is no answer at all."""
+    found = read_counters(DECODED)
+    assert (found.token_seconds, found.timed_tokens, found.requests, found.first_tokens) == (2.5, 50, 10, 11)
+
+
+@pytest.mark.parametrize("name", ["decode_time_seconds_sum", "generation_tokens_count", "generation_tokens_sum"])
+def test_a_page_that_lacks_part_of_them_is_read_by_the_means(name: str) -> None:
+    """A scrape job may drop a series: half of a ratio is not used."""
+    page = "".join(line for line in DECODED.splitlines(keepends=True) if f"request_{name}" not in line)
+    found = read_counters(page)
+    assert (found.token_seconds, found.timed_tokens, found.requests) == (0.25, 10, 10)
 
 
 @pytest.mark.parametrize(

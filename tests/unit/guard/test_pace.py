@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from tests.unit.builders import counters, pace, times
 
 from specdec_operator.guard.counters import Counters
-from specdec_operator.guard.statistics import MOST_LOAD, TokenTime, load_of, merge
+from specdec_operator.guard.statistics import MOST_LOAD, UNKNOWN_LOAD, TokenTime, load_of, merge
 from specdec_operator.guard.window import PodWindow, Window
 
 BUSY = {"running": 3.0}
@@ -76,19 +76,22 @@ def test_a_block_holds_the_acceptance_and_the_times_of_its_own_seconds() -> None
     """Accepted and drafted tokens; the time per output token of the requests that ended in it; tokens generated."""
     seen = window((0.0, busy(100, 10, 1.0)), (4.0, busy(150, 30, 1.5)), (8.0, busy(150, 30, 1.5, running=0)))
     assert (seen.acceptance.total, seen.acceptance.of, seen.acceptance.blocks) == (100, 200, 1)
-    assert seen.token_times == {1: TokenTime(times=times(0.025, requests=20), tokens=150.0, seconds=4.0)}
+    assert seen.token_times == {1: TokenTime(times=times(0.025, requests=20), requests=20.0, tokens=150.0, seconds=4.0)}
 
 
 @pytest.mark.parametrize(
-    ("running", "load"), [((1, 1), 1), ((3, 5), 4), ((None, None), 1), ((0, 0), 1), ((0, 6), 8), ((7, 9), 8)]
+    ("running", "load"),
+    [((1, 1), 1), ((3, 5), 4), ((None, None), UNKNOWN_LOAD), ((None, 0), 1), ((0, 0), 1), ((0, 6), 8), ((7, 9), 8)],
 )
 def test_a_blocks_load_is_the_mean_of_the_readings_that_met_requests(
     running: tuple[float | None, float | None], load: int
 ) -> None:
-    """A reading that met none came between two requests; where none met any, requests came one at a time."""
+    """A reading that met none came between two requests; where none met any, requests came one at a time. Where no page
+    says how many run, the load is not known: a scrape job may drop the gauge.
+    """
     first, second = running
     seen = window(
-        (0.0, busy(0, 0, 0, running=99)),
+        (0.0, busy(0, 0, 0, running=99 if first is not None else None)),
         (2.0, busy(10, 5, 0.1, running=first)),
         (4.0, busy(20, 9, 0.2, running=second)),
     )
@@ -98,7 +101,7 @@ def test_a_blocks_load_is_the_mean_of_the_readings_that_met_requests(
 def test_tokens_of_a_block_in_which_no_request_ended_count_for_its_throughput() -> None:
     """A long answer is written through several blocks; its time is known when it ends."""
     seen = window((0.0, busy(0, 0, 0)), (4.0, busy(10, 0, 0)), (8.0, busy(20, 1, 0.02)))
-    assert seen.token_times == {1: TokenTime(times=times(0.02, requests=1), tokens=60.0, seconds=8.0)}
+    assert seen.token_times == {1: TokenTime(times=times(0.02, requests=1), requests=1.0, tokens=60.0, seconds=8.0)}
 
 
 def test_a_block_without_any_traffic_leaves_nothing() -> None:

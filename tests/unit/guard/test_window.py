@@ -1,5 +1,6 @@
 """A window: what the counters of each pod did between its first and its last reading."""
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.unit.builders import counters
@@ -94,6 +95,17 @@ def test_a_pod_that_never_answered_is_named_until_it_does() -> None:
     assert pool(window, now=2).unread == 1
     assert window.with_readings({"pod-0": counters(3)}, 4).unread == {"pod-1"}, "it went without a word"
     assert window.with_readings({"pod-1": counters(0)}, 4).unread == frozenset()
+
+
+@pytest.mark.parametrize(("begun", "decoded"), [(None, 90), (10.0, 90), (100.0, 0)])
+def test_the_first_token_of_an_answer_is_not_decoded(begun: float | None, decoded: float) -> None:
+    """The prompt's own step writes it. Where the page does not say how many there were, those of answers that ended."""
+    told = {} if begun is None else {"first_tokens": begun}
+    nothing = {} if begun is None else {"first_tokens": 0.0}
+    seen = pool(
+        fill((0, counters(0, **nothing)), (2, counters(0, generation_tokens=100.0, requests=10.0, **told))), now=2
+    )
+    assert (seen.generation_tokens, seen.decode_tokens) == (100, decoded)
 
 
 def test_a_pod_that_is_gone_leaves_with_its_window() -> None:

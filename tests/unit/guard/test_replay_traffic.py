@@ -1,0 +1,75 @@
+"""Simulated recordings of traffic that changes: each must end in the decision that its file calls right."""
+
+import functools
+import pathlib
+from typing import Any
+
+import pytest
+import yaml
+
+from specdec_operator.api.guard import Guard
+from specdec_operator.api.speculation import Method
+from specdec_operator.guard.policy import METHODS
+from specdec_operator.guard.remediation import Action
+from specdec_operator.replay.play import Decision, learn, play, read_recording
+
+TRACES = pathlib.Path(__file__).parents[2] / "data" / "traces-traffic"
+ABOUT = {path.stem: yaml.safe_load(path.read_text()) for path in sorted(TRACES.glob("*.yaml"))}
+DECIDED = sorted(name for name in ABOUT if not name.endswith("-plain"))
+NOT_YET = {
+    "24-arm-prompts-quarter-slower": "pods of the plain arm are not told from the others",
+    "25-arm-much-slower": "pods of the plain arm are not told from the others",
+    "26-arm-slightly-slower": "pods of the plain arm are not told from the others",
+    "28-arm-cache-hits-lost": "the time to first token is not compared",
+    "30-topics-plus5": "three shallow windows in a row convict",
+    "34-two-long-generations": "a pod with one hard answer is taken for a broken one",
+    "35-two-long-generations-six-pods": "a pod with one hard answer is taken for a broken one",
+    "38-broken-pod-quiet-siblings": "siblings with little traffic are not taken together",
+    "41-bad-bursts": "quiet windows forgive",
+    "43-k8-low-rate": "the default minimum does not know K",
+}
+"""Those that the guard decides otherwise, and why."""
+
+
+@functools.cache
+def decisions(name: str) -> tuple[Decision, ...]:
+    """What the guard makes of it, with the settings that its file names."""
+    about = ABOUT[name]
+    guard = Guard.model_validate(about["guard"])
+    baseline = learn(read_recording(TRACES / about["baseline"]), guard) if "baseline" in about else ()
+    rounds = read_recording(TRACES / about["recording"])
+    return tuple(play(rounds, guard, METHODS[Method(about["method"])], baseline).decisions)
+
+
+def times(name: str, action: Action) -> list[float]:
+    """When it was done, in seconds of the recording."""
+    return [each.at for each in decisions(name) if each.action is action]
+
+
+def is_right(name: str) -> bool:
+    """Whether the guard decides as the file says, and in time."""
+    expect: dict[str, Any] = ABOUT[name]["expect"]
+    rolled_back, restarted = times(name, Action.ROLL_BACK), times(name, Action.RESTART_POD)
+    match expect["action"]:
+        case "keep":
+            return not rolled_back and len(restarted) <= expect.get("restarts_at_most", 0)
+        case "rollback":
+            return bool(rolled_back) and expect["not_before"] <= rolled_back[0] <= expect["by"]
+        case "restart-pod":
+            pods = {each.pod for each in decisions(name) if each.action is Action.RESTART_POD}
+            in_time = bool(restarted) and expect["not_before"] <= restarted[0] <= expect["by"]
+            return in_time and pods == {expect["pod"]} and not rolled_back
+    return False
+
+
+@pytest.mark.parametrize("name", sorted({*DECIDED} - NOT_YET.keys()))
+def test_the_decision_is_the_one_that_the_file_calls_right(name: str) -> None:
+    """Not sooner than the truth turns bad, not later than the file allows, and nothing else."""
+    found = [(each.at, each.action, each.pod, each.judged.verdict.message) for each in decisions(name) if each.action]
+    assert is_right(name), (ABOUT[name]["expect"], found)
+
+
+@pytest.mark.parametrize("name", sorted(NOT_YET.keys() - {"28-arm-cache-hits-lost"}))
+def test_what_is_known_to_be_wrong_is_still_wrong(name: str) -> None:
+    """One that is mended is moved to the others."""
+    assert not is_right(name)
