@@ -1,7 +1,6 @@
 # Every target works on a fresh machine: `make help` lists them.
 SHELL := /bin/bash
 PYTHON ?= python3
-UV_VERSION := 0.13.8
 VENV := .venv
 RUN := $(VENV)/bin/python
 
@@ -22,7 +21,7 @@ $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)
 
 $(VENV)/bin/uv: | $(VENV)/bin/python
-	$(RUN) -m pip install --quiet uv==$(UV_VERSION)
+	$(RUN) -m pip install --quiet --require-hashes -r hack/images/requirements/uv.txt
 
 $(VENV)/.synced: uv.lock pyproject.toml | $(VENV)/bin/uv
 	VIRTUAL_ENV=$(VENV) $(VENV)/bin/uv sync --quiet --frozen --inexact --active --extra test --extra demo --extra docs --compile-bytecode
@@ -119,7 +118,7 @@ cluster-env: venv ## Lines for: eval "$$(make -s cluster-env)"
 images: venv ## Build the images and load them onto the local cluster
 	$(RUN) -m hack.images all
 
-sbom: venv ## What the runtime image is made of, in CycloneDX, checked and written to dist/sbom
+sbom: venv ## What the operator's and the runtime image are made of, in CycloneDX, checked and written to dist/sbom
 	$(RUN) -m hack.images sbom
 
 resolve: venv ## Ask the package index whether each engine's requirements hold together (a minute)
