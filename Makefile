@@ -6,7 +6,7 @@ RUN := $(VENV)/bin/python
 
 .DEFAULT_GOAL := help
 .PHONY: help venv fmt check lint type unit wire gitops test verify generate golden cluster-up cluster-down cluster-status cluster-env bench bench-guard bench-engine bench-scale faults soak audit \
-        images sbom resolve models push-model demo kserve-render chart docs plugin clean
+        images sbom resolve models push-model demo kserve-render chart release-rehearsal docs plugin clean
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 18
@@ -138,6 +138,9 @@ kserve-render: venv ## What the KServe stand-in makes of FILE=isvc.yaml
 
 chart: venv ## The chart with the real Helm: what it renders, and its life cycle on the local cluster (minutes)
 	$(RUN) -m pytest -q tests/chart
+
+release-rehearsal: venv ## A release on this machine: real registry, cosign and Helm, a key that is thrown away (Go >= 1.26; CPU=yes: gigabytes)
+	@$(RUN) -m hack.rehearsal $(if $(filter yes,$(CPU)),--cpu)
 
 docs: venv ## The documentation's site, into dist/site; one warning fails it
 	NO_MKDOCS_2_WARNING=1 $(RUN) -m mkdocs build --quiet --strict

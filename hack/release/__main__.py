@@ -11,40 +11,22 @@ python3 -m hack.release notes TAG                  what the changelog says of it
 ARG=VALUE: the build arguments with which the image is built.
 """
 
-import json
 import os
 import pathlib
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Final
 
-from hack.release import chart, dockerfile, names, provenance, pushed
+from hack.release import dockerfile, names, provenance
 from hack.release.pushed import Refused
-from hack.release.signed import Cosign
+from hack.release.ship import Release
 
 _DIST: Final = dockerfile.ROOT / "dist"
-_IMAGES: Final = _DIST / "images"
 
 
-def sign(target: str, arguments: Mapping[str, str], cosign: Cosign, run: provenance.Run) -> None:
-    """Sign an image that was pushed, with the bills of materials that lie beside its name."""
-    image = pushed.parse((_IMAGES / f"{target}.txt").read_text(encoding="utf-8"), f"dist/images/{target}.txt")
-    bills = [json.loads(each.read_text(encoding="utf-8")) for each in sorted(_IMAGES.glob(f"{target}.*.cdx.json"))]
-    if not bills:
-        raise Refused(f"dist/images: no {target}.*.cdx.json: copy them out of the image's /opt/sbom first")
-    cosign.sign(image, bills, provenance.of_image(run, target, arguments))
-
-
-def ship_chart(cosign: Cosign, run: provenance.Run) -> pushed.Pushed:
-    """Package the chart with the digests of the images, push it to their registry and sign it."""
-    images = pushed.read(_IMAGES)
-    folder = _DIST / "chart"
-    folder.mkdir(parents=True, exist_ok=True)
-    made = chart.push(chart.package(images, folder), pushed.registry(images))
-    bill = chart.bill(made, images)
-    (folder / "chart.cdx.json").write_text(json.dumps(bill, indent=1), encoding="utf-8")
-    cosign.sign(made, [bill], provenance.of_chart(run, images))
-    return made
+def _release() -> Release:
+    """The release that this workflow makes."""
+    return Release(run=provenance.of_workflow(os.environ), images=_DIST / "images")
 
 
 def main(argv: Sequence[str]) -> int:
@@ -58,13 +40,11 @@ def main(argv: Sequence[str]) -> int:
             stands = dockerfile.bases(target, _arguments(words))
             return _told(dockerfile.faults(target, _arguments(words)), "\n".join(each.image for each in stands))
         case ["sign", target, *words] if target in dockerfile.FILES:
-            sign(target, _arguments(words), Cosign(), provenance.of_workflow(os.environ))
+            print(_release().sign(target, _arguments(words)).name)
         case ["chart"]:
-            print(ship_chart(Cosign(), provenance.of_workflow(os.environ)).name)
+            print(_release().ship_chart(_DIST / "chart").name)
         case ["sign-files", folder]:
-            predicate = provenance.of_files(provenance.of_workflow(os.environ))
-            for file in sorted(pathlib.Path(folder).iterdir()):
-                print(Cosign().sign_file(file, predicate).name)
+            print(*(each.name for each in _release().sign_files(pathlib.Path(folder))), sep="\n")
         case ["notes", tag]:
             print(names.notes(tag))
         case _:

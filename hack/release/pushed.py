@@ -55,13 +55,18 @@ def parse(text: str, where: str) -> Pushed:
     return Pushed(**found.groupdict())
 
 
+def read_one(folder: pathlib.Path, target: str) -> Pushed:
+    """Return the image of one target. Raises Refused where its file is absent, or no name with a digest."""
+    file = folder / f"{target}.txt"
+    try:
+        return parse(file.read_text(encoding="utf-8"), str(file))
+    except FileNotFoundError as error:
+        raise Refused(f"{file} is absent: push the image, and write NAME:TAG@DIGEST there") from error
+
+
 def read(folder: pathlib.Path) -> dict[str, Pushed]:
     """Return what was pushed, by target. Raises Refused where an image is missing, or two registries are named."""
-    found = {
-        target: parse((folder / f"{target}.txt").read_text(encoding="utf-8"), f"{folder / target}.txt")
-        for target in dockerfile.FILES
-        if (folder / f"{target}.txt").exists()
-    }
+    found = {target: read_one(folder, target) for target in dockerfile.FILES if (folder / f"{target}.txt").exists()}
     missing = [target for target in dockerfile.FILES if target not in found and target not in OPTIONAL]
     if missing:
         raise Refused(f"{folder}: no {'.txt, no '.join(missing)}.txt: the chart names these images; push them first")
