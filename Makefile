@@ -139,7 +139,7 @@ kserve-render: venv ## What the KServe stand-in makes of FILE=isvc.yaml
 chart: venv ## The chart with the real Helm: what it renders, and its life cycle on the local cluster (minutes)
 	$(RUN) -m pytest -q tests/chart
 
-release-rehearsal: venv ## A release on this machine: real registry, cosign and Helm, a key that is thrown away (Go >= 1.26; CPU=yes: gigabytes)
+release-rehearsal: venv ## A release on this machine: real registry, cosign, Helm (Go >= 1.26; CPU=yes: the runtime image too)
 	@$(RUN) -m hack.rehearsal $(if $(filter yes,$(CPU)),--cpu)
 
 docs: venv ## The documentation's site, into dist/site; one warning fails it

@@ -26,6 +26,7 @@ from hack.release.pushed import Pushed, Refused
 from hack.release.ship import Release
 
 _STARTED = time.monotonic()
+_UNSIGNED = "no signatures found"
 
 
 def say(sentence: str) -> None:
@@ -33,13 +34,14 @@ def say(sentence: str) -> None:
     print(f"{time.monotonic() - _STARTED:6.1f} s  {sentence}", flush=True)
 
 
-def refused(what: str, act: Callable[[], Any]) -> None:
-    """Something that must not pass. Raises ClusterError where it does."""
+def refused(what: str, why: str, act: Callable[[], Any]) -> None:
+    """Something that must not pass, with these words. Raises ClusterError where it does, or for another reason."""
     try:
         act()
     except Refused as error:
-        words = [line for line in str(error).splitlines() if "error" in line.lower() or ":" in line]
-        say(f"refused   {what}: {words[-1].rpartition('error during command execution: ')[2].strip()[-200:]}")
+        if why not in str(error):
+            raise ClusterError(f"{what}: it should have been refused with {why!r}, and was with: {error}") from error
+        say(f"refused   {what}: {why}")
     else:
         raise ClusterError(f"{what} was accepted: what a user verifies does not protect")
 
@@ -84,13 +86,14 @@ def verify(key: Key, release: Release, made: Pushed, wheel: pathlib.Path) -> Non
     """What a user verifies, by digest; and that the chart of the registry names the images that were verified."""
     every = pushed.read(release.images)
     for artifact in (*every.values(), made):
-        say(f"verified  {artifact.repository}:{artifact.tag}: {key.check(artifact)}")
+        path = artifact.registry.partition("/")[2]
+        say(f"verified  {path}/{artifact.repository}:{artifact.tag}: {key.check(artifact, release.run)}")
     key.verify_file(wheel, wheel.with_name(f"{wheel.name}.sigstore.json"))
     say(f"verified  {wheel.name}: provenance")
     where = f"oci://{made.registry}/{made.repository}"
     rendered = shell.run([release.helm, "template", "x", where, f"--version={made.tag}", "--plain-http"])
     for image in every.values():
-        if f"{image.registry}/{image.repository}:{image.tag}@{image.digest}\n" not in rendered:
+        if f"{image.tagged}@{image.digest}\n" not in rendered:
             raise ClusterError(f"the packaged chart does not name {image.name}")
     say(f"verified  the chart names {len(every)} images by the digests that were signed")
 
@@ -98,26 +101,24 @@ def verify(key: Key, release: Release, made: Pushed, wheel: pathlib.Path) -> Non
 def refusals(key: Key, release: Release, made: Pushed, wheel: pathlib.Path, folder: pathlib.Path) -> None:
     """What must not pass: others in the place of our images, charts and files, another signer, an absent digest."""
     every = pushed.read(release.images)
+    ours = every["operator"]
     stranger = Key(program=key.program, folder=folder, name="stranger").make()
-    refused("the operator's image, by a stranger's key", lambda: stranger.verify(every["operator"].name))
-    changed = start_something_else(every["operator"])
-    by_tag = f"{changed.registry}/{changed.repository}:{changed.tag}"
-    refused("an image with another entry point under the same tag", lambda: key.verify(by_tag))
+    refused("our image, by another's key", "accepted signatures do not match", lambda: stranger.verify(ours.name))
+    changed = start_something_else(ours)
+    refused("an image with another entry point under the same tag", _UNSIGNED, lambda: key.verify(changed.tagged))
     other = chart.package(every | {"operator": changed}, folder, helm=release.helm)
     chart.push(other, made.registry.removesuffix("/charts"), "--plain-http", helm=release.helm)
-    refused(
-        "a chart with that image under the same version",
-        lambda: key.verify(f"{made.registry}/{made.repository}:{made.tag}"),
-    )
-    key.verify(every["operator"].name)
+    refused("a chart with that image under the same version", _UNSIGNED, lambda: key.verify(made.tagged))
+    key.verify(ours.name)
     key.verify(made.name)
     say("verified  by digest, image and chart are still the signed ones")
     bundle = wheel.with_name(f"{wheel.name}.sigstore.json")
     with wheel.open("ab") as file:
         file.write(b"x")
-    refused("a wheel with one more byte", lambda: key.verify_file(wheel, bundle))
+    refused("a wheel with one more byte", "artifact digests do not match", lambda: key.verify_file(wheel, bundle))
     (release.images / "cpu.txt").unlink()
-    refused("a chart without an image's digest", lambda: release.ship_chart(folder / "incomplete"))
+    missing = "no cpu.txt: the chart names these images; push them first"
+    refused("a chart without an image's digest", missing, lambda: release.ship_chart(folder / "incomplete"))
 
 
 def main(words: list[str]) -> int:

@@ -1,5 +1,6 @@
 """A real registry on loopback for the length of a block, and what somebody who may write to it can do."""
 
+import dataclasses
 import hashlib
 import json
 import os
@@ -67,36 +68,36 @@ def push(builder: tool.Tool, ref: str, place: str, name: str) -> Pushed:
     finally:
         shell.run(builder.remove(full))
     repository, _, tag = name.partition(":")
-    registry = place
-    return Pushed(registry=registry, repository=repository, tag=tag, digest=_digest(_manifest(place, repository, tag)))
+    digest = _digest(_ask("GET", f"{_api(place, repository)}/manifests/{tag}"))
+    return Pushed(registry=place, repository=repository, tag=tag, digest=digest)
 
 
 def start_something_else(image: Pushed) -> Pushed:
     """Let the tag of an image name one that starts another program, as whoever may write to the registry can."""
-    host, _, path = image.registry.partition("/")
-    repository = f"{path}/{image.repository}".removeprefix("/")
-    manifest = json.loads(_manifest(image.registry, image.repository, image.tag))
-    config = json.loads(_ask("GET", f"http://{host}/v2/{repository}/blobs/{manifest['config']['digest']}"))
+    api = _api(image.registry, image.repository)
+    manifest = json.loads(_ask("GET", f"{api}/manifests/{image.tag}"))
+    config = json.loads(_ask("GET", f"{api}/blobs/{manifest['config']['digest']}"))
     config["config"]["Entrypoint"] = ["/bin/sh", "-c", "something else"]
     blob = json.dumps(config).encode()
+    _upload(api, blob)
     manifest["config"] |= {"digest": _digest(blob), "size": len(blob)}
-    _upload(host, repository, blob)
     changed = json.dumps(manifest).encode()
-    _ask("PUT", f"http://{host}/v2/{repository}/manifests/{image.tag}", changed, manifest["mediaType"])
-    return Pushed(registry=image.registry, repository=image.repository, tag=image.tag, digest=_digest(changed))
+    _ask("PUT", f"{api}/manifests/{image.tag}", changed, manifest["mediaType"])
+    return dataclasses.replace(image, digest=_digest(changed))
 
 
-def _upload(host: str, repository: str, blob: bytes) -> None:
-    request = urllib.request.Request(f"http://{host}/v2/{repository}/blobs/uploads/", method="POST")
+def _api(place: str, repository: str) -> str:
+    """Where a repository is in the registry's API. place: the registry's address, with or without a path."""
+    host, *path = place.split("/")
+    return f"http://{host}/v2/{'/'.join((*path, repository))}"
+
+
+def _upload(api: str, blob: bytes) -> None:
+    request = urllib.request.Request(f"{api}/blobs/uploads/", method="POST")  # noqa: S310 - loopback
     with urllib.request.urlopen(request, timeout=_SECONDS) as answer:  # noqa: S310
         where = answer.headers["Location"]
     joint = "&" if "?" in where else "?"
     _ask("PUT", f"{where}{joint}digest={_digest(blob)}", blob, "application/octet-stream")
-
-
-def _manifest(place: str, repository: str, reference: str) -> bytes:
-    host, _, path = place.partition("/")
-    return _ask("GET", f"http://{host}/v2/{path}/{repository}/manifests/{reference}".replace("v2//", "v2/"))
 
 
 def _ask(verb: str, url: str, body: bytes | None = None, kind: str = "") -> bytes:

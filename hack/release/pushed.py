@@ -34,6 +34,11 @@ class Pushed:
         return f"{self.registry}/{self.repository}@{self.digest}"
 
     @property
+    def tagged(self) -> str:
+        """What people call it; whoever may write to the registry can make it another one."""
+        return f"{self.registry}/{self.repository}:{self.tag}"
+
+    @property
     def purl(self) -> str:
         """Its package URL."""
         place = f"repository_url={self.registry}/{self.repository}&tag={self.tag}"

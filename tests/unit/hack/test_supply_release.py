@@ -3,6 +3,8 @@
 import hashlib
 import json
 import pathlib
+import subprocess
+import sys
 
 import pytest
 import yaml
@@ -141,6 +143,13 @@ def test_provenance_of_an_image_has_its_base_and_every_file_that_pins_what_it_in
         assert digests[path] == {"sha256": hashlib.sha256((content.ROOT / path).read_bytes()).hexdigest()}
     assert made["externalParameters"]["arguments"] == {"VERSION": "9.9.9"}
     assert made["externalParameters"]["target"] == "cpu"
+
+
+def test_a_release_needs_nothing_that_is_installed() -> None:
+    """Its workflow runs it before anything is: -I and -S leave Python its standard library."""
+    program = "import sys; sys.path.insert(0, sys.argv.pop()); from hack.release import __main__ as m; m.main(['notes', 'v0'])"
+    done = subprocess.run([sys.executable, "-I", "-S", "-c", program, content.ROOT], capture_output=True, check=False)
+    assert (done.returncode, done.stderr) == (0, b"")
 
 
 def test_an_image_on_a_base_without_a_digest_gets_no_provenance() -> None:
