@@ -147,7 +147,9 @@ def test_provenance_of_an_image_has_its_base_and_every_file_that_pins_what_it_in
 
 def test_a_release_needs_nothing_that_is_installed() -> None:
     """Its workflow runs it before anything is: -I and -S leave Python its standard library."""
-    program = "import sys; sys.path.insert(0, sys.argv.pop()); from hack.release import __main__ as m; m.main(['notes', 'v0'])"
+    program = (
+        "import sys; sys.path.insert(0, sys.argv.pop()); from hack.release.__main__ import main; main(['notes', 'v0'])"
+    )
     done = subprocess.run([sys.executable, "-I", "-S", "-c", program, content.ROOT], capture_output=True, check=False)
     assert (done.returncode, done.stderr) == (0, b"")
 
