@@ -15,5 +15,6 @@ for hash in $3; do
   entry="$entry --hash=$hash"
 done
 echo "$entry" > "$here/indexed.txt"
-"$here/uv/bin/uv" pip install --quiet --no-cache --require-hashes --python /opt/engine --no-deps --default-index "$2" \
-  -r "$here/indexed.txt"
+# What is there under the same version would else stay, whatever its hash.
+"$here/uv/bin/uv" pip install --quiet --no-cache --reinstall --require-hashes --python /opt/engine --no-deps \
+  --default-index "$2" -r "$here/indexed.txt"
