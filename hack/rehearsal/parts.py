@@ -44,6 +44,8 @@ def push(
         ref = _stand_in(builder, target, folder)
         (folder / f"{target}.stand-in.cdx.json").write_text(json.dumps(_BILL), encoding="utf-8")
     image = registry.push(builder, ref, place, names.images(target, content.version())[-1])
+    if not real:
+        shell.run(builder.remove(ref))
     (folder / f"{target}.txt").write_text(f"{image.tagged}@{image.digest}\n", encoding="utf-8")
     return image
 
