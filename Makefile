@@ -1,13 +1,12 @@
 # Every target works on a fresh machine: `make help` lists them.
 SHELL := /bin/bash
 PYTHON ?= python3
-UV_VERSION := 0.13.8
 VENV := .venv
 RUN := $(VENV)/bin/python
 
 .DEFAULT_GOAL := help
 .PHONY: help venv fmt check lint type unit wire gitops test verify generate golden cluster-up cluster-down cluster-status cluster-env bench bench-guard bench-engine bench-scale faults soak audit \
-        images sbom resolve models push-model demo kserve-render chart docs plugin clean
+        images sbom resolve models push-model demo kserve-render chart release-rehearsal docs plugin clean
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 18
@@ -22,7 +21,7 @@ $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)
 
 $(VENV)/bin/uv: | $(VENV)/bin/python
-	$(RUN) -m pip install --quiet uv==$(UV_VERSION)
+	$(RUN) -m pip install --quiet --require-hashes -r hack/images/requirements/uv.txt
 
 $(VENV)/.synced: uv.lock pyproject.toml | $(VENV)/bin/uv
 	VIRTUAL_ENV=$(VENV) $(VENV)/bin/uv sync --quiet --frozen --inexact --active --extra test --extra demo --extra docs --compile-bytecode
@@ -119,7 +118,7 @@ cluster-env: venv ## Lines for: eval "$$(make -s cluster-env)"
 images: venv ## Build the images and load them onto the local cluster
 	$(RUN) -m hack.images all
 
-sbom: venv ## What the runtime image is made of, in CycloneDX, checked and written to dist/sbom
+sbom: venv ## What the operator's and the runtime image are made of, in CycloneDX, checked and written to dist/sbom
 	$(RUN) -m hack.images sbom
 
 resolve: venv ## Ask the package index whether each engine's requirements hold together (a minute)
@@ -139,6 +138,9 @@ kserve-render: venv ## What the KServe stand-in makes of FILE=isvc.yaml
 
 chart: venv ## The chart with the real Helm: what it renders, and its life cycle on the local cluster (minutes)
 	$(RUN) -m pytest -q tests/chart
+
+release-rehearsal: venv ## A release on this machine: real registry, cosign, Helm (Go >= 1.26; CPU=yes: the runtime image too)
+	@$(RUN) -m hack.rehearsal $(if $(filter yes,$(CPU)),--cpu)
 
 docs: venv ## The documentation's site, into dist/site; one warning fails it
 	NO_MKDOCS_2_WARNING=1 $(RUN) -m mkdocs build --quiet --strict

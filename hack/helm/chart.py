@@ -50,9 +50,9 @@ def template(values: Mapping[str, Any], *words: str, chart: pathlib.Path = CHART
     return shell.run([str(helm()), "template", RELEASE, str(chart), f"--namespace={NAMESPACE}", *asked, *words])
 
 
-def objects(values: Mapping[str, Any], *words: str) -> Objects:
+def objects(values: Mapping[str, Any], *words: str, chart: pathlib.Path = CHART) -> Objects:
     """Return what it renders, as objects."""
-    return [each for each in yaml.safe_load_all(template(values, *words)) if each]
+    return [each for each in yaml.safe_load_all(template(values, *words, chart=chart)) if each]
 
 
 def lint(values: Mapping[str, Any]) -> shell.Answer:

@@ -3,7 +3,7 @@ python -m hack.images initializer|s3|tests    the same, of what the tests on a n
 python -m hack.images refs                    prints the names only
 python -m hack.images lock|verify             writes or checks requirements/
 python -m hack.images resolve                 asks the package index whether each engine's requirements hold together
-python -m hack.images sbom                    builds the runtime image and writes what it is made of to dist/sbom
+python -m hack.images sbom                    builds both images and writes what they are made of to dist/sbom
 """
 
 import sys
@@ -56,12 +56,13 @@ def resolve() -> None:
 
 
 def write_sbom() -> None:
-    """Take the documents out of the runtime image; the checks of their schema are a package of the tests."""
+    """Take the documents out of the images; the checks of their schema are a package of the tests."""
     from hack.images import sbom  # noqa: PLC0415
 
-    ensure(("runtime",))
-    for path in sbom.take(tool.choose(), refs().runtime, sbom.FOLDER):
-        say(f"written: {path.relative_to(content.ROOT)}")
+    ensure(("operator", "runtime"))
+    for target, ref in (("operator", refs().operator), ("cpu", refs().runtime)):
+        for path in sbom.take(tool.choose(), target, ref, sbom.FOLDER):
+            say(f"written: {path.relative_to(content.ROOT)}")
 
 
 def main(words: list[str]) -> int:

@@ -10,6 +10,7 @@ from hack import images
 from hack.cluster import paths, shell
 from hack.cluster.errors import ClusterError
 from hack.images import content, tool
+from hack.release import dockerfile
 
 # How many states of the tree stay in the store; their big layer is shared.
 _KEPT = 3
@@ -17,7 +18,7 @@ _LABELLED = ("cpu",)
 _STORAGE = "hack/images/storage/Dockerfile"
 INITIALIZER = "localhost/storage-initializer:v0.20.0"
 """What the local KServe's ConfigMap calls its download container."""
-PUBLIC = "debian:bookworm-slim"
+PUBLIC = dockerfile.default("Dockerfile.operator", "BASE_IMAGE")
 LOCAL = "localhost/specdec-base:bookworm"
 _MIRROR = "http://deb.debian.org/debian"
 _PACKAGES = ("python3", "ca-certificates", "libnuma1", "libgomp1")

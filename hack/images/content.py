@@ -18,27 +18,19 @@ class Sources:
     folders: tuple[str, ...] = ()
 
 
+_REQUIREMENTS = "hack/images/requirements"
+_SBOM = ("hack/images/sbom.sh", f"{_REQUIREMENTS}/sbom.txt", f"{_REQUIREMENTS}/uv.txt")
 OPERATOR = Sources(
-    files=("Dockerfile.operator", "hack/images/requirements/operator.txt"),
+    files=("Dockerfile.operator", f"{_REQUIREMENTS}/operator.txt", *_SBOM),
     folders=("runtime/specdec_engine", "operator/specdec_operator"),
 )
 RUNTIME = Sources(
-    files=(
-        "Dockerfile.runtime",
-        "hack/images/requirements/cpu.txt",
-        "hack/images/requirements/build.txt",
-        "hack/images/requirements/sbom.txt",
-    ),
+    files=("Dockerfile.runtime", f"{_REQUIREMENTS}/cpu.txt", f"{_REQUIREMENTS}/build.txt", *_SBOM),
     folders=("runtime/specdec_engine", "runtime/specdec_runtime", "hack/images/cpu", "hack/images/engine"),
 )
-INITIALIZER = Sources(
-    files=(
-        "hack/images/storage/Dockerfile",
-        "hack/images/storage/initializer.py",
-        "hack/images/requirements/storage.txt",
-    )
-)
-S3 = Sources(files=("hack/images/storage/Dockerfile", "hack/s3/server.py", "hack/images/requirements/s3.txt"))
+_STORAGE = ("hack/images/storage/Dockerfile", f"{_REQUIREMENTS}/uv.txt")
+INITIALIZER = Sources(files=(*_STORAGE, "hack/images/storage/initializer.py", f"{_REQUIREMENTS}/storage.txt"))
+S3 = Sources(files=(*_STORAGE, "hack/s3/server.py", f"{_REQUIREMENTS}/s3.txt"))
 
 
 def version(root: Path = ROOT) -> str:

@@ -1,7 +1,9 @@
-"""What each image installs: taken from uv.lock, less what the image never loads. Generated, committed, verified.
+"""What each image installs: taken from uv.lock, less what the image never loads, each package with its files' hashes.
+Generated, committed, verified.
 
 The images of the tests and the tools of the builds are locked by themselves, because what they install and the
 operator's client library exclude each other; they are resolved anew only where something else is asked of them.
+hack/images/locked.toml says what is asked.
 
 python -m hack.images lock      writes the files again
 python -m hack.images verify    fails when they are stale
@@ -20,39 +22,41 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hack.cluster.errors import ClusterError
+from hack.images import hashed
 
 ROOT = Path(__file__).parents[2]
 FOLDER = Path(__file__).parent / "requirements"
-_PLAIN = ("--no-annotate", "--no-header")
-_EXPORT = ("export", "--quiet", "--frozen", "--no-emit-project", "--no-hashes", *_PLAIN)
-_COMPILE = ("pip", "compile", "--quiet", "--python-version=3.11", "--python-platform=linux", *_PLAIN)
+_LOCK = "--format=pylock.toml"
+_EXPORT = ("export", "--quiet", "--frozen", "--no-emit-project", _LOCK)
+_COMPILE = ("pip", "compile", "--quiet", "--python-version=3.11", "--universal", _LOCK)
 _TABLE = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
 _EXTRAS, _ASKED = _TABLE["exported"], _TABLE["asked"]
 _PIN = re.compile(r"^([A-Za-z0-9._-]+)==([^\s;]+)", re.MULTILINE)
-# PyPI has these as source only, or is not to be asked for the wheel, which is CUDA's.
-_BUILT = {"ascend": ("arctic-inference", "vllm")}
-_BUILT_EVERYWHERE = ("arctic-inference",)
 
 
 def export(image: str) -> str:
     """Return the requirements of one image as the lock has them."""
-    lines = _uv(*_EXPORT, *_EXTRAS[image])
-    return select(lines, _left_out(image))
+    return select(image, _uv(*_EXPORT, *_EXTRAS[image]))
 
 
 def resolve(image: str) -> str:
     """Return requirements that the lock does not have, resolved anew; the first line says what was asked."""
-    lines = _uv(*_COMPILE, "-", asked="\n".join(_ASKED[image]))
-    return f"{_question(image)}\n{select(lines, _left_out(image))}"
+    lock = _uv(*_COMPILE, "-", asked="\n".join(_ASKED[image]))
+    return f"{_question(image)}\n{select(image, lock)}"
+
+
+def select(image: str, lock: str) -> str:
+    """Return what the image needs of a pylock.toml, with hashes. Raises ClusterError where there is no file of it."""
+    installs = hashed.Installs(pythons=tuple(_TABLE["pythons"].get(image, ["3.11"])), built=_built(image))
+    return hashed.requirements(lock, installs, _left_out(image))
+
+
+def _built(image: str) -> tuple[str, ...]:
+    return tuple(_TABLE["built"].get(image, ()))
 
 
 def _left_out(image: str) -> re.Pattern[str]:
     return re.compile(_TABLE["left_out"].get(image, "$^"))
-
-
-def select(lines: str, left_out: re.Pattern[str]) -> str:
-    """Return the lines whose package the image needs."""
-    return "".join(f"{line}\n" for line in lines.splitlines() if line and not left_out.match(line))
 
 
 def path(image: str) -> Path:
@@ -144,8 +148,7 @@ def pins(text: str) -> set[tuple[str, str]]:
 
 
 def _resolve(platform: Platform, requirements: str) -> str:
-    built = _BUILT.get(platform.engine, _BUILT_EVERYWHERE)
-    wheels = [f"--only-binary={name}" for name, _ in pins(requirements) if name not in built]
+    wheels = [f"--only-binary={name}" for name, _ in pins(requirements) if name not in _built(platform.engine)]
     words = ("pip", "compile", "--quiet", "--no-annotate", *platform.options(), *wheels, "-")
     done = ask_uv(*words, asked=requirements)
     if done.returncode != 0:

@@ -1,8 +1,6 @@
-"""Takes the software bills of materials out of the runtime image and checks them against CycloneDX's schema.
+"""Takes the software bills of materials out of an image and checks them against CycloneDX's schema.
 
-The build writes them, into /opt/sbom; see hack/images/engine/sbom.sh.
-
-python -m hack.images sbom [FOLDER]      into dist/sbom where no folder is named
+The build writes them, into /opt/sbom; see hack/images/sbom.sh.
 """
 
 import json
@@ -20,15 +18,18 @@ FOLDER = content.ROOT / "dist" / "sbom"
 NAMES = ("python", "debian")
 
 
-def take(builder: tool.Tool, ref: str, folder: Path) -> list[Path]:
-    """Write the image's documents into a folder; raise ClusterError where one is missing or is not CycloneDX."""
+def take(builder: tool.Tool, target: str, ref: str, folder: Path) -> list[Path]:
+    """Write the documents of a target's image into a folder, named as in a release.
+
+    Raises ClusterError where one is missing or is not CycloneDX.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     written = []
     for name in NAMES:
         text = _read(builder, ref, f"/opt/sbom/{name}.cdx.json")
         if fault := fault_of(text):
             raise ClusterError(f"/opt/sbom/{name}.cdx.json of {ref} is not CycloneDX: {fault}; build the image again")
-        path = folder / f"{name}.cdx.json"
+        path = folder / f"{target}.{name}.cdx.json"
         path.write_text(text, encoding="utf-8")
         written.append(path)
     return written

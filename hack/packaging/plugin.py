@@ -102,7 +102,8 @@ def plugin(base: str, wanted: tuple[Platform, ...], target: pathlib.Path) -> pat
 
 def wheel(folder: pathlib.Path) -> pathlib.Path:
     """Build the project's wheel into a folder."""
-    shell.run([_uv(), "build", "--quiet", "--wheel", f"--out-dir={folder}", str(_ROOT)], timeout=_SECONDS)
+    backend = [f"--build-constraints={_ROOT}/hack/images/requirements/backend.txt", "--require-hashes"]
+    shell.run([_uv(), "build", "--quiet", "--wheel", *backend, f"--out-dir={folder}", str(_ROOT)], timeout=_SECONDS)
     (made,) = folder.glob("*.whl")
     return made
 

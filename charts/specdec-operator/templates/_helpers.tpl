@@ -37,19 +37,22 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- with .Values.registry }}{{ trimSuffix "/" . }}/{{ end }}
 {{- end }}
 
+{{/* The release's digest is not that of another tag. */}}
 {{- define "specdec.image" -}}
-{{- $name := printf "%s%s" (include "specdec.registry" .) .Values.image.repository }}
-{{- if .Values.image.digest }}
-{{- printf "%s@%s" $name .Values.image.digest }}
-{{- else }}
-{{- printf "%s:%s" $name (default .Chart.AppVersion .Values.image.tag) }}
-{{- end }}
+{{- $digest := default (ternary "" .Values.digests.operator (ne .Values.image.tag "")) .Values.image.digest }}
+{{- printf "%s%s:%s" (include "specdec.registry" .) .Values.image.repository (default .Chart.AppVersion .Values.image.tag) }}
+{{- with $digest }}@{{ . }}{{ end }}
 {{- end }}
 
 {{/* The image of a runtime, by (dict "root" $ "accelerator" "cpu"). */}}
 {{- define "specdec.runtimeImage" -}}
 {{- $own := index .root.Values.runtimes .accelerator }}
-{{- default (printf "%sspecdec-runtime:%s-%s" (include "specdec.registry" .root) .accelerator .root.Chart.AppVersion) $own.image }}
+{{- if $own.image }}
+{{- $own.image }}
+{{- else }}
+{{- printf "%sspecdec-runtime:%s-%s" (include "specdec.registry" .root) .accelerator .root.Chart.AppVersion }}
+{{- with index .root.Values.digests .accelerator }}@{{ . }}{{ end }}
+{{- end }}
 {{- end }}
 
 {{/* Empty where the page is seen with port-forward alone. */}}
@@ -106,6 +109,12 @@ priorityClassName: {{ . }}
 {{- define "specdec.check" -}}
 {{- if and (gt (int .Values.replicas) 1) (not (include "specdec.usesLease" .)) }}
 {{- fail (printf "replicas: %d: two operators without leader election would judge the same windows twice: set leaderElection.enabled=true, or replicas=1" (int .Values.replicas)) }}
+{{- end }}
+{{- range tuple "cpu" "nvidia" "ascend" }}
+{{- $own := index $.Values.runtimes . }}
+{{- if and $.Values.digests.operator $own.enabled (not $own.image) (not (index $.Values.digests .)) }}
+{{- fail (printf "runtimes.%s.enabled: this release has no image of it: name yours in runtimes.%s.image, or set runtimes.%s.enabled=false" . . .) }}
+{{- end }}
 {{- end }}
 {{- if and .Values.web.enabled (has (int .Values.web.port) (list 8080 9090)) }}
 {{- fail (printf "web.port: %d: health listens at 8080 and metrics at 9090: choose another port" (int .Values.web.port)) }}

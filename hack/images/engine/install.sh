@@ -3,8 +3,8 @@
 #
 #   sh install.sh ENGINE          cpu, nvidia or ascend
 #
-# UV_VERSION is needed. PACKAGE_INDEX: a mirror of PyPI. TORCH_INDEX and TORCH_VERSION: another build of PyTorch than
-# PyPI's. Packages that PyPI has as source only are built last, because their builds load PyTorch.
+# PACKAGE_INDEX: a mirror of PyPI. TORCH_INDEX, TORCH_VERSION and TORCH_HASHES: another build of PyTorch than PyPI's.
+# Packages that PyPI has as source only are built last, because their builds load PyTorch.
 set -eu
 here=$(dirname "$0")
 engine=$1
@@ -16,7 +16,7 @@ if [ -e /etc/ssl/certs/ca-certificates.crt ]; then
 fi
 export UV_NO_CACHE=1 UV_LINK_MODE=copy
 python3 -m venv "$here/uv"
-"$here/uv/bin/pip" install --quiet --disable-pip-version-check "uv==$UV_VERSION"
+"$here/uv/bin/pip" install --quiet --disable-pip-version-check --require-hashes -r "$here/uv.txt"
 PATH="$here/uv/bin:$PATH"
 uv venv --quiet --python "$(command -v python3)" /opt/engine
 
@@ -24,11 +24,12 @@ case $engine in
   ascend) built='^(arctic-inference|vllm)==' ;;
   *) built='^arctic-inference==' ;;
 esac
-grep -Ev "$built" "$here/$engine.txt" > "$here/wheels.txt"
-grep -E "$built" "$here/$engine.txt" > "$here/built.txt"
-uv pip install --quiet --python /opt/engine --no-deps -r "$here/wheels.txt"
+# An entry is a line with a package and, indented, the lines of its hashes.
+awk -v built="$built" '/^[^ ]/ { here = $0 ~ built } !here' "$here/$engine.txt" > "$here/wheels.txt"
+awk -v built="$built" '/^[^ ]/ { here = $0 ~ built } here' "$here/$engine.txt" > "$here/built.txt"
+uv pip install --quiet --require-hashes --python /opt/engine --no-deps -r "$here/wheels.txt"
 if [ -n "${TORCH_INDEX:-}" ]; then
-  uv pip install --quiet --python /opt/engine --no-deps --index-url "$TORCH_INDEX" "torch==$TORCH_VERSION"
+  sh "$here/indexed.sh" "torch==$TORCH_VERSION" "$TORCH_INDEX" "${TORCH_HASHES:-}"
 fi
 # PyPI's PyTorch is CUDA's. Where the engine is not, its libraries are left out, and stubs let it be loaded.
 if [ "$engine" != nvidia ]; then
@@ -37,9 +38,10 @@ if [ "$engine" != nvidia ]; then
 fi
 
 # The tools of the builds lie beside the engine, not in it: nothing of them has to be removed from it again.
-uv pip install --quiet --python /opt/engine --no-deps --target "$here/tools" -r "$here/build.txt"
+uv pip install --quiet --require-hashes --python /opt/engine --no-deps --target "$here/tools" -r "$here/build.txt"
 export CMAKE_ARGS=-DPython_EXECUTABLE=/opt/engine/bin/python
 # vLLM without a device of its own; the plugin compares its version with "0.23.0", without "+empty".
 export VLLM_TARGET_DEVICE=empty VLLM_VERSION_OVERRIDE=0.23.0
 PATH="$here/tools/bin:/opt/engine/bin:$PATH" PYTHONPATH="$here/tools" \
-  uv pip install --quiet --python /opt/engine --no-deps --no-binary :all: --no-build-isolation -r "$here/built.txt"
+  uv pip install --quiet --require-hashes --python /opt/engine --no-deps --no-binary :all: --no-build-isolation \
+  -r "$here/built.txt"

@@ -5,7 +5,7 @@ import re
 
 import pytest
 import yaml
-from hack import release
+from hack.release import names
 
 ROOT = pathlib.Path(__file__).parents[3]
 WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yaml"))
@@ -52,8 +52,8 @@ def tree(folder: pathlib.Path, *, version: str = "1.2.3", chart: str = "1.2.3", 
 def test_a_release_of_one_version_is_let_through(tmp_path: pathlib.Path) -> None:
     """Package, chart and changelog say what the tag says; the notes are that section and no other."""
     root = tree(tmp_path)
-    assert release.faults("v1.2.3", root) == []
-    assert release.notes("v1.2.3", root) == "- new"
+    assert names.faults("v1.2.3", root) == []
+    assert names.notes("v1.2.3", root) == "- new"
 
 
 @pytest.mark.parametrize(
@@ -69,21 +69,19 @@ def test_a_release_of_two_versions_is_refused(
     tmp_path: pathlib.Path, tag: str, changed: dict[str, str], named: list[str]
 ) -> None:
     """Each file that is behind is named."""
-    found = release.faults(tag, tree(tmp_path, **changed))
+    found = names.faults(tag, tree(tmp_path, **changed))
     assert len(found) == len(named)
     assert all(word in sentence for word, sentence in zip(named, found, strict=True))
 
 
 @pytest.mark.parametrize(
-    ("target", "names"),
+    ("target", "wanted"),
     [
         ("operator", ["specdec-operator:9.9.9"]),
         ("nvidia", [r"specdec-runtime:nvidia-[\d.]+-9.9.9", "specdec-runtime:nvidia-9.9.9"]),
     ],
 )
-def test_images_are_named_by_target_engine_and_version(target: str, names: list[str]) -> None:
+def test_images_are_named_by_target_engine_and_version(target: str, wanted: list[str]) -> None:
     """As docs/images.md says, by the pin in pyproject.toml; and as the chart asks for it."""
-    found = release.images(target, "9.9.9")
-    assert [re.fullmatch(name, each) is not None for name, each in zip(names, found, strict=True)] == [True] * len(
-        names
-    )
+    found = names.images(target, "9.9.9")
+    assert all(re.fullmatch(name, each) for name, each in zip(wanted, found, strict=True))

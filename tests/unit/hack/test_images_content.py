@@ -50,12 +50,6 @@ def test_every_source_of_the_images_is_there() -> None:
         assert all((content.ROOT / folder).is_dir() for folder in sources.folders)
 
 
-def test_the_cpu_image_leaves_out_cuda_but_for_its_runtime() -> None:
-    kept = locked.select("torch==2\nnvidia-cuda-runtime==13\nnvidia-cublas==13\ntriton==3\n", locked._left_out("cpu"))
-    assert kept.split() == ["torch==2", "nvidia-cuda-runtime==13"]
-    assert locked.select("kopf==1\n", re.compile("$^")) == "kopf==1\n"
-
-
 def test_what_the_tests_images_install_is_resolved_again_only_for_another_question(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

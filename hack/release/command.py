@@ -1,0 +1,13 @@
+"""Runs the programs of a release."""
+
+import subprocess
+
+from hack.release.pushed import Refused
+
+
+def run(*words: str) -> str:
+    """Return everything that a program said. Raises Refused with its last words where it failed."""
+    done = subprocess.run(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
+    if done.returncode != 0:
+        raise Refused(f"`{' '.join(words)}` ended with code {done.returncode}: {done.stdout.strip()[-1000:]}")
+    return done.stdout

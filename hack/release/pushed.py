@@ -1,0 +1,86 @@
+"""The images of a release as a registry has them: one file TARGET.txt each, with NAME:TAG@DIGEST."""
+
+import pathlib
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from hack.release import dockerfile
+
+OPTIONAL: Final = frozenset({"ascend"})
+"""What a release may go without: its base image and compiler are not everybody's to have."""
+_NAME: Final = re.compile(
+    r"(?P<registry>\S+)/(?P<repository>[^/:@\s]+):(?P<tag>[\w.-]+)@(?P<digest>sha256:[0-9a-f]{64})"
+)
+
+
+class Refused(Exception):
+    """A release that would not be what it says; the message is what, where and the way out."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pushed:
+    """One artifact in a registry."""
+
+    registry: str
+    repository: str
+    tag: str
+    digest: str
+
+    @property
+    def name(self) -> str:
+        """By which it is signed, verified and pulled: the digest alone counts."""
+        return f"{self.registry}/{self.repository}@{self.digest}"
+
+    @property
+    def tagged(self) -> str:
+        """What people call it; whoever may write to the registry can make it another one."""
+        return f"{self.registry}/{self.repository}:{self.tag}"
+
+    @property
+    def purl(self) -> str:
+        """Its package URL."""
+        place = f"repository_url={self.registry}/{self.repository}&tag={self.tag}"
+        return f"pkg:oci/{self.repository}@{self.digest.replace(':', '%3A')}?{place}"
+
+    @property
+    def dependency(self) -> dict[str, Any]:
+        """As provenance names what something was made of."""
+        return {"uri": self.purl, "digest": {"sha256": self.digest.removeprefix("sha256:")}}
+
+
+def parse(text: str, where: str) -> Pushed:
+    """Read NAME:TAG@DIGEST. Raises Refused."""
+    found = _NAME.fullmatch(text.strip())
+    if found is None:
+        raise Refused(
+            f"{where}: {text.strip()!r} is not REGISTRY/NAME:TAG@sha256:HEX: push the image, and write that there"
+        )
+    return Pushed(**found.groupdict())
+
+
+def read_one(folder: pathlib.Path, target: str) -> Pushed:
+    """Return the image of one target. Raises Refused where its file is absent, or no name with a digest."""
+    file = folder / f"{target}.txt"
+    try:
+        return parse(file.read_text(encoding="utf-8"), str(file))
+    except FileNotFoundError as error:
+        raise Refused(f"{file} is absent: push the image, and write NAME:TAG@DIGEST there") from error
+
+
+def read(folder: pathlib.Path) -> dict[str, Pushed]:
+    """Return what was pushed, by target. Raises Refused where an image is missing, or two registries are named."""
+    found = {target: read_one(folder, target) for target in dockerfile.FILES if (folder / f"{target}.txt").exists()}
+    missing = [target for target in dockerfile.FILES if target not in found and target not in OPTIONAL]
+    if missing:
+        raise Refused(f"{folder}: no {'.txt, no '.join(missing)}.txt: the chart names these images; push them first")
+    registries = sorted({each.registry for each in found.values()})
+    if len(registries) > 1:
+        raise Refused(f"{folder}: images in {' and in '.join(registries)}: the chart has one registry; push all to one")
+    return found
+
+
+def registry(images: Mapping[str, Pushed]) -> str:
+    """Return the registry that all of them are in."""
+    return images["operator"].registry

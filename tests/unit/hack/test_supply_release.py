@@ -1,0 +1,160 @@
+"""hack.release: what was pushed, what the chart is told of it, and what is signed besides."""
+
+import hashlib
+import json
+import pathlib
+import subprocess
+import sys
+
+import pytest
+import yaml
+from hack.images import content, sbom
+from hack.release import chart, dockerfile, names, provenance, pushed
+from hack.release.pushed import Refused
+
+VERSION = content.version()
+VALUES = (content.ROOT / chart.CHART / "values.yaml").read_text()
+RUN = provenance.Run(
+    builder="https://git.example/team/specdec/.github/workflows/release.yaml@refs/tags/v9.9.9",
+    invocation="https://git.example/team/specdec/actions/runs/1/attempts/2",
+    source="https://git.example/team/specdec",
+    ref="refs/tags/v9.9.9",
+    commit="c" * 40,
+)
+WORKFLOW = {
+    "GITHUB_SERVER_URL": "https://git.example",
+    "GITHUB_REPOSITORY": "team/specdec",
+    "GITHUB_SHA": "c" * 40,
+    "GITHUB_REF": "refs/tags/v9.9.9",
+    "GITHUB_WORKFLOW_REF": "team/specdec/.github/workflows/release.yaml@refs/tags/v9.9.9",
+    "GITHUB_RUN_ID": "1",
+    "GITHUB_RUN_ATTEMPT": "2",
+}
+
+
+def image(target: str, registry: str = "registry.example:5000/team") -> pushed.Pushed:
+    """As the workflow names what it pushed: the most telling tag first."""
+    repository, _, tag = names.images(target, VERSION)[0].partition(":")
+    digest = f"sha256:{hashlib.sha256(target.encode()).hexdigest()}"
+    return pushed.Pushed(registry=registry, repository=repository, tag=tag, digest=digest)
+
+
+def folder(path: pathlib.Path, *targets: str) -> pathlib.Path:
+    """What the jobs of a release leave behind."""
+    for target in targets:
+        each = image(target)
+        (path / f"{target}.txt").write_text(f"{each.registry}/{each.repository}:{each.tag}@{each.digest}\n")
+    return path
+
+
+def test_what_was_pushed_is_read_by_target(tmp_path: pathlib.Path) -> None:
+    """A registry's port is no tag; the target that this release goes without is absent."""
+    assert pushed.read(folder(tmp_path, "operator", "cpu", "nvidia")) == {
+        target: image(target) for target in ("operator", "cpu", "nvidia")
+    }
+
+
+def test_a_release_without_an_image_that_the_chart_names_is_refused(tmp_path: pathlib.Path) -> None:
+    with pytest.raises(Refused, match=r"no cpu\.txt, no nvidia\.txt: the chart names these images; push them first"):
+        pushed.read(folder(tmp_path, "operator", "ascend"))
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["registry.example/specdec-operator:0.1.0", "specdec-operator:0.1.0@sha256:" + "0" * 64, "r/o:1@sha256:0", ""],
+    ids=["no digest", "no registry", "short digest", "nothing"],
+)
+def test_a_name_that_is_not_one_image_of_a_registry_is_refused(tmp_path: pathlib.Path, text: str) -> None:
+    """With the file, and what must be in it."""
+    (tmp_path / "operator.txt").write_text(text)
+    with pytest.raises(Refused, match=r"operator\.txt: .* is not REGISTRY/NAME:TAG@sha256:HEX: push the image"):
+        pushed.read_one(tmp_path, "operator")
+
+
+def test_images_of_two_registries_are_refused(tmp_path: pathlib.Path) -> None:
+    """The chart has one value for it."""
+    folder(tmp_path, "operator", "cpu", "nvidia")
+    other = image("cpu", "other.example")
+    (tmp_path / "cpu.txt").write_text(f"other.example/{other.repository}:{other.tag}@{other.digest}")
+    with pytest.raises(Refused, match=r"images in other\.example and in registry\.example:5000/team"):
+        pushed.read(tmp_path)
+
+
+def test_the_released_values_name_registry_and_digests() -> None:
+    """Nothing else changes; the runtime that was left out is off."""
+    images = {target: image(target) for target in ("operator", "cpu", "nvidia")}
+    before, after = yaml.safe_load(VALUES), yaml.safe_load(chart.stamped(VALUES, images, VERSION))
+    before["registry"] = "registry.example:5000/team"
+    before["digests"] |= {target: each.digest for target, each in images.items()}
+    before["runtimes"]["ascend"]["enabled"] = False
+    assert after == before
+
+
+def test_with_every_image_every_runtime_is_on() -> None:
+    after = yaml.safe_load(chart.stamped(VALUES, {target: image(target) for target in dockerfile.FILES}, VERSION))
+    assert all(after["digests"].values())
+    assert all(after["runtimes"][target]["enabled"] for target in ("cpu", "nvidia", "ascend"))
+
+
+def test_an_image_of_another_version_is_refused() -> None:
+    """The chart's tag would name another image than its digest."""
+    images = {target: image(target) for target in dockerfile.FILES}
+    with pytest.raises(Refused, match=r"cpu: .* has tag 'cpu-.*', not of version 9\.9\.9"):
+        chart.stamped(VALUES, {"cpu": images["cpu"], **images}, "9.9.9")
+
+
+def test_values_that_changed_their_form_are_refused() -> None:
+    """A digest that is written nowhere would be an image by tag."""
+    with pytest.raises(Refused, match=r"values\.yaml: .* is there 0 times instead of once"):
+        chart.stamped(VALUES.replace('  nvidia: ""\n', ""), {each: image(each) for each in dockerfile.FILES}, VERSION)
+
+
+def test_the_charts_bill_of_materials_is_cyclonedx_and_names_each_image_by_digest() -> None:
+    images = {target: image(target) for target in ("operator", "cpu", "nvidia")}
+    bill = chart.bill(pushed.parse(f"r.example/charts/specdec-operator:1@sha256:{'0' * 64}", "here"), images)
+    assert sbom.fault_of(json.dumps(bill)) == ""
+    assert [each["hashes"][0]["content"] for each in bill["components"]] == [
+        each.digest.removeprefix("sha256:") for each in images.values()
+    ]
+
+
+def test_provenance_says_who_made_it_of_which_commit() -> None:
+    """As a workflow's variables have it."""
+    assert provenance.of_workflow(WORKFLOW) == RUN
+    made = provenance.of_files(RUN)
+    source = {"uri": "git+https://git.example/team/specdec@refs/tags/v9.9.9", "digest": {"gitCommit": "c" * 40}}
+    assert made["buildDefinition"]["resolvedDependencies"][0] == source
+    assert made["runDetails"] == {"builder": {"id": RUN.builder}, "metadata": {"invocationId": RUN.invocation}}
+
+
+def test_provenance_outside_of_a_workflow_is_refused() -> None:
+    with pytest.raises(Refused, match=r"no GITHUB_SHA, GITHUB_RUN_ID: provenance is of a run of"):
+        provenance.of_workflow(WORKFLOW | {"GITHUB_SHA": "", "GITHUB_RUN_ID": ""})
+
+
+def test_provenance_of_an_image_has_its_base_and_every_file_that_pins_what_it_installs() -> None:
+    """By digest, as they were built; an argument that was not given is not there."""
+    made = provenance.of_image(RUN, "cpu", {"VERSION": "9.9.9", "TORCH_INDEX": ""})["buildDefinition"]
+    digests = {each.get("name", each.get("uri")): each["digest"] for each in made["resolvedDependencies"]}
+    base = dockerfile.default("Dockerfile.runtime", "BASE_IMAGE")
+    assert digests["docker://debian:bookworm-slim"] == {"sha256": base.rpartition(":")[2]}
+    for name in ("cpu", "build", "sbom", "uv"):
+        path = f"hack/images/requirements/{name}.txt"
+        assert digests[path] == {"sha256": hashlib.sha256((content.ROOT / path).read_bytes()).hexdigest()}
+    assert made["externalParameters"]["arguments"] == {"VERSION": "9.9.9"}
+    assert made["externalParameters"]["target"] == "cpu"
+
+
+def test_a_release_needs_nothing_that_is_installed() -> None:
+    """Its workflow runs it before anything is: -I and -S leave Python its standard library."""
+    program = (
+        "import sys; sys.path.insert(0, sys.argv.pop()); from hack.release.__main__ import main; main(['notes', 'v0'])"
+    )
+    done = subprocess.run([sys.executable, "-I", "-S", "-c", program, content.ROOT], capture_output=True, check=False)
+    assert (done.returncode, done.stderr) == (0, b"")
+
+
+def test_an_image_on_a_base_without_a_digest_gets_no_provenance() -> None:
+    """It could not say what the image stands on."""
+    with pytest.raises(Refused, match="target ascend: it stands on 'ascendai/cann"):
+        provenance.of_image(RUN, "ascend", {})
