@@ -69,6 +69,8 @@ def told(state: State, policy: Policy, judged: Judged | None = None) -> Observat
         closed=judged.verdict.at if judged else 0.0,
         verdict=judged.verdict if judged and not state.plain else None,
         token_times=judged.evidence.token_times if judged else {},
+        lost=judged.lost if judged else None,
+        in_row=judged.row.windows if judged else 0,
     )
 
 

@@ -152,6 +152,7 @@ BLOCKED = view(Progress.BLOCKED, "DeploymentMissing", message="KServe has made n
 
 PASSED = Verdict(outcome=Outcome.PASS, reason=Reason.ACCEPTED, message="acceptance 0.80")
 LOW = Verdict(outcome=Outcome.FAIL, reason=Reason.ACCEPTANCE_RATE_LOW, message="acceptance 0.02 < 0.30")
+UNREAD = Verdict(outcome=Outcome.INCONCLUSIVE, reason=Reason.SCRAPE_FAILED, message="no metrics for 60 s of 120 s")
 IDLE = Verdict(outcome=Outcome.INCONCLUSIVE, reason=Reason.NO_TRAFFIC, message="no token generated in 10 s")
 
 

@@ -130,7 +130,14 @@ class Guard(Part):
     window: Duration = Field("2m", validate_default=True, description="Length of one window. Windows do not overlap.")
     warmup: Duration = Field("1m", validate_default=True, description="Time after a rollout that is not judged.")
     failure_limit: Annotated[int, Field(ge=1, le=100)] = Field(
-        3, description="Failing windows in a row that end speculation."
+        3,
+        description="Failing windows in a row that end speculation: slower than plain, nothing drafted, or acceptance "
+        "below 0.6 of its minimum.",
+    )
+    regret_budget: Annotated[float, Field(gt=0, le=1000)] = Field(
+        2.0,
+        description="Acceptance that may be lost before speculation ends, in points below its minimum x hours: 2 are "
+        "20 points for 6 minutes, or 10 for 13.",
     )
     min_draft_tokens: Annotated[int, Field(ge=1)] = Field(
         1000, description="Fewer drafted tokens in a window prove nothing."
@@ -144,7 +151,7 @@ class Guard(Part):
     baseline: Baseline | None = Field(
         None,
         description="MeasureFirst serves plainly first, for ten windows at most, and remembers its speed by load; None "
-        "does not. Default: MeasureFirst where speedup is asked for.",
+        "does not. Default: MeasureFirst where speedup or timePerOutputToken is asked for.",
     )
     response: Annotated[list[Response], Field(min_length=1, max_length=2)] | None = Field(
         None, description="What is tried, in this order. Default: RollBack."
@@ -166,5 +173,5 @@ class Guard(Part):
     def measures_first(self) -> bool:
         """Whether the plain service is measured before speculation begins."""
         if self.baseline is None:
-            return self.speedup is not None
+            return self.speedup is not None or self.time_per_output_token is not None
         return self.baseline is Baseline.MEASURE_FIRST

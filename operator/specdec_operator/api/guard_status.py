@@ -115,7 +115,11 @@ class GuardStatus(StatusPart):
     replacing: str | None = Field(None, description="Revision for which there is no room beside the old pods.")
     speculation: str | None = Field(None, description="Hash of the speculation that these decisions are about.")
     service: str | None = Field(None, description="Hash of what is served apart from it.")
-    failures: int = Field(0, description="Failing windows in a row.")
+    regret: float = Field(
+        0.0,
+        description="Acceptance that was lost lately, in points below its minimum x hours: spec.guard.regretBudget.",
+    )
+    failures: int = Field(0, description="Windows in a row that failed severely.")
     blamed: list[str] | None = Field(None, description="Pods that failed in all of them; absent: all.")
     judged: Time | None = Field(None, description="When the last window that was counted closed.")
     verdict: str | None = Field(None, description="Pass, Fail or Inconclusive: the last window.")

@@ -22,7 +22,7 @@ Row = tuple[str, str | Text]
 TOLD_IN_ROWS: Final = ("Ready", "RolledBack", "GuardPassing", "SpeculationActive", "Held")
 """Conditions that have a row of their own under another heading."""
 _BEFORE_VERDICT: Final = ("asked for", "served", "ready", "url", "rolled back", "reduced", "would")
-_AFTER_VERDICT: Final = ("failures", "guard", "held", "rollbacks", "restarts", "last good", "memory")
+_AFTER_VERDICT: Final = ("failures", "regret", "guard", "held", "rollbacks", "restarts", "last good", "memory")
 _STYLES: Final = {"good": "green", "warn": "yellow", "bad": "bold red"}
 _VERDICTS: Final = {"Pass": "green", "Fail": "red"}
 _BAR: Final = 40

@@ -49,6 +49,7 @@ def _decisions(service: Untrusted, now: datetime) -> Iterator[tuple[str, str]]:
     if would.there:
         yield "would", f"{would.of('action').text or 'act'}; {because(would, now)}"
     yield "failures", _failures(service, guard)
+    yield "regret", _regret(service, guard)
     mode = service.of("spec", "guard", "mode").text
     yield "guard", {"Observe": "Observe: it changes nothing", "Off": "Off: nothing is judged"}.get(mode, "")
     yield "held", held(service, now)
@@ -63,6 +64,12 @@ def _failures(service: Untrusted, guard: Untrusted) -> str:
     count, limit = guard.of("failures").whole, service.of("spec", "guard", "failureLimit").whole
     share, pods = f" of {limit}" if limit else "", ", ".join(guard.of("blamed").texts)
     return joined(", ", f"{count}{share} failing windows in a row", f"pods {pods}" if pods else "") if count else ""
+
+
+def _regret(service: Untrusted, guard: Untrusted) -> str:
+    lost, budget = guard.of("regret").number or 0.0, service.of("spec", "guard", "regretBudget").number
+    share = f" of {budget:g}" if budget else ""
+    return f"{lost:.1f}{share} points of acceptance x hours lost" if lost >= 0.05 else ""
 
 
 def _remembered(service: Untrusted, now: datetime) -> Iterator[tuple[str, str]]:

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 from specdec_operator.guard.baseline import learnt
 from specdec_operator.guard.pod_failures import answered, held, noted, summary
+from specdec_operator.guard.regret import spent
 from specdec_operator.guard.remediation import ROLLOUT_FAILED, remembered, respond
 from specdec_operator.guard.state import Observation, Phase, State
 from specdec_operator.observe.rollout import Progress
@@ -14,6 +15,9 @@ _ROLLBACK_PATIENCE = 5.0
 short enough for pods to serve within a minute of the decision."""
 _HEALED = 3600.0
 """Seconds of watching after which the pods that were restarted before do not count any more."""
+
+_RENEWED = 24 * 3600.0
+"""Seconds of watching after which a speculation has all of its tries again."""
 
 
 def is_fresh(state: State, observation: Observation) -> bool:
@@ -109,22 +113,47 @@ def note_revision(state: State, observation: Observation, now: float) -> State:
 
 
 def window_failed(state: State, observation: Observation, now: float) -> State:
-    """It is counted."""
-    return replace(counted(state, observation), judged=math.floor(observation.closed))
+    """It is counted where it is severe, and what was lost is added to the regret."""
+    verdict = observation.verdict
+    after = counted(state, observation) if verdict is None or verdict.severe else state
+    return _judged(after, observation)
+
+
+def window_quiet(state: State, observation: Observation, now: float) -> State:
+    """Nothing: too little traffic speaks neither for nor against."""
+    return _judged(state, observation)
+
+
+def pod_is_left_alone(state: State, observation: Observation, now: float) -> State:
+    """Nothing: a second restart would help it no more than the first."""
+    return window_inconclusive(state, observation, now)
 
 
 def window_inconclusive(state: State, observation: Observation, now: float) -> State:
     """The count of failing windows is 0 again: only windows in a row convict."""
-    return replace(state, failures=0, blamed=(), judged=math.floor(observation.closed))
+    return replace(_judged(state, observation), failures=0, blamed=())
+
+
+def _judged(state: State, observation: Observation) -> State:
+    """With the window noted, and the regret as it is after it."""
+    return replace(state, judged=math.floor(observation.closed), regret=regret_after(state, observation))
+
+
+def regret_after(state: State, observation: Observation) -> float:
+    """Acceptance that was lost lately, the newest window included, in point-hours."""
+    seconds = observation.closed - state.judged if state.judged else 0.0
+    return spent(state.regret, observation.lost or 0.0, seconds)
 
 
 def window_passed(state: State, observation: Observation, now: float) -> State:
     """The count of failing windows is 0 again, and this speculation is the last good one. An hour after a pod was
-    restarted, that is forgotten.
+    restarted, that is forgotten; a day after a try, so are the tries.
     """
     last_good = state.last_good if observation.good is None else remembered(state, observation.good)
-    restarts = 0 if now - state.since >= _HEALED else state.restarts
-    return replace(window_inconclusive(state, observation, now), last_good=last_good, dry_run=None, restarts=restarts)
+    watched, after = now - state.since, window_inconclusive(state, observation, now)
+    restarts = 0 if watched >= _HEALED else state.restarts
+    retries = 0 if watched >= _RENEWED else state.retries
+    return replace(after, last_good=last_good, dry_run=None, restarts=restarts, retries=retries)
 
 
 def answer_failing_windows(state: State, observation: Observation, now: float) -> State:
@@ -179,13 +208,15 @@ def _moving(state: State, after_rollback: Phase) -> Phase:
 
 
 def _enter(state: State, phase: Phase, now: float) -> State:
-    return replace(state, phase=phase, since=now, failures=0, blamed=())
+    return replace(state, phase=phase, since=now, failures=0, blamed=(), regret=0.0)
 
 
 def counted(state: State, observation: Observation) -> State:
-    """One more failing window in a row. Blamed are the pods that failed in all of them; others begin another row."""
+    """One more failing window in a row. Blamed are the pods that failed in all of them; others begin another row. So
+    does a window whose evidence does not hold the ones before: they are history, or another process saw them.
+    """
     pods = observation.verdict.pods if observation.verdict else ()
-    if state.failures == 0:
+    if state.failures == 0 or observation.in_row == 1:
         return replace(state, failures=1, blamed=pods)
     blamed = tuple(pod for pod in pods if pod in state.blamed) if state.blamed and pods else state.blamed or pods
     if pods and not blamed:

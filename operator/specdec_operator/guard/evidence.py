@@ -1,5 +1,6 @@
 """What a closed window shows, for one pod or for all of them together."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import reduce
 from itertools import zip_longest
@@ -59,6 +60,30 @@ class Evidence:
         return reduce(TokenTime.merged, self.token_times.values(), TokenTime())
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FailingRun:
+    """What failing windows in a row showed together: accepted and drafted tokens, of all pods and by pod, and times by
+    load. windows: how many they are. at: when the last of them closed, epoch seconds.
+    """
+
+    acceptance: RatioSums = field(default_factory=RatioSums)
+    token_times: TokenTimes = field(default_factory=dict)
+    by_pod: Mapping[str, RatioSums] = field(default_factory=dict)
+    windows: int = 0
+    at: float = 0.0
+
+    def plus(self, pool: Evidence, parts: Mapping[str, Evidence], at: float) -> "FailingRun":
+        """With one more window. pool: all of its pods that count; parts: each pod by itself."""
+        kept = {pod: sums for pod, sums in self.by_pod.items() if pod in parts}
+        return FailingRun(
+            acceptance=self.acceptance.merged(pool.acceptance),
+            token_times=merge(self.token_times, pool.token_times),
+            by_pod={pod: kept.get(pod, RatioSums()).merged(part.acceptance) for pod, part in parts.items()},
+            windows=self.windows + 1,
+            at=at,
+        )
+
+
 def by_pod(window: Window, now: float) -> dict[str, Evidence]:
     """Each pod's evidence, by pod name."""
     return {name: _of_pod(pod, now - window.opened, now) for name, pod in sorted(window.pods.items())}
@@ -91,7 +116,7 @@ def _answers_begun(first: Counters, last: Counters) -> float:
     return last.first_tokens - first.first_tokens
 
 
-def pooled(parts: dict[str, Evidence], *, seconds: float, unread: int) -> Evidence:
+def pooled(parts: Mapping[str, Evidence], *, seconds: float, unread: int) -> Evidence:
     """The sum over the pods: counts add up, faults of one pod are faults of the sum."""
     each = tuple(parts.values())
     positions = zip_longest(*(part.accepted_per_position for part in each), fillvalue=0.0)

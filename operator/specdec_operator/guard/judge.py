@@ -13,9 +13,11 @@ from specdec_operator.guard import evidence as evidences
 from specdec_operator.guard import window_checks as checks
 from specdec_operator.guard.baseline import Comparison, compare
 from specdec_operator.guard.counters import Counters
-from specdec_operator.guard.evidence import Evidence
+from specdec_operator.guard.evidence import Evidence, FailingRun
+from specdec_operator.guard.pod_skew import BY_ACCEPTANCE, Pods, others_of, skewed
 from specdec_operator.guard.policy import Thresholds
-from specdec_operator.guard.statistics import RatioSums, TokenTimes, merge
+from specdec_operator.guard.regret import lost
+from specdec_operator.guard.statistics import RatioSums, TokenTimes
 from specdec_operator.guard.verdict import Outcome, Reason, Verdict
 from specdec_operator.guard.window import Window
 from specdec_operator.guard.window_checks import Case, Check, over, speedup_text, unsure
@@ -51,31 +53,12 @@ def _passed(case: Case) -> Verdict:
     return Verdict(outcome=Outcome.PASS, reason=Reason.ACCEPTED, message=message)
 
 
-_FAR_BELOW: Final = 0.8
-"""Share of its siblings' acceptance below which a pod is another one than they are."""
-_BY_ACCEPTANCE: Final = frozenset({Reason.ACCEPTANCE_RATE_LOW, Reason.ACCEPTANCE_LENGTH_LOW})
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FailingRun:
-    """What failing windows in a row showed together: accepted and drafted tokens, and times by load."""
-
-    acceptance: RatioSums = field(default_factory=RatioSums)
-    token_times: TokenTimes = field(default_factory=dict)
-
-    def plus(self, evidence: Evidence) -> "FailingRun":
-        """With one more window."""
-        return FailingRun(
-            acceptance=self.acceptance.merged(evidence.acceptance),
-            token_times=merge(self.token_times, evidence.token_times),
-        )
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Judged:
     """A closed window: the verdict, the pooled evidence, how fast it was against plain.
 
-    comparison: None where that is not known, and for a window of the plain service itself.
+    comparison: None where that is not known, and for a window of the plain service itself. lost: what it adds to the
+    regret, in point-hours; None where it cannot be told.
     row: all failing windows in a row, this one included; empty after any other.
     """
 
@@ -83,11 +66,16 @@ class Judged:
     evidence: Evidence
     comparison: Comparison | None
     row: FailingRun
+    lost: float | None = None
 
     @property
     def conclusive(self) -> bool:
         """Whether the window proves something."""
         return self.verdict.outcome is not Outcome.INCONCLUSIVE
+
+
+LONGEST_PAUSE: Final = 3600.0
+"""Seconds without a failing window after which those before it are history."""
 
 
 def judge(window: Window, thresholds: Thresholds, now: float, row: FailingRun | None = None) -> Judged:
@@ -102,15 +90,25 @@ def judge(window: Window, thresholds: Thresholds, now: float, row: FailingRun | 
     most = 2 * len(whole) > len(parts) + len(window.unread)
     unread = 0 if most else len(window.unread)
     pool = evidences.pooled(whole if most else parts, seconds=now - window.opened, unread=unread)
-    longer = (row or FailingRun()).plus(pool)
+    before = row if row is not None and now - row.at <= LONGEST_PAUSE else FailingRun()
+    longer = before.plus(pool, parts, now)
     case = _case(pool, thresholds, longer.token_times)
-    verdict = replace(_skewed(parts, thresholds) or judge_case(case), at=now)
+    together = judge_case(case)
+    verdict = skewed(_on_pods(parts, thresholds, longer), together, thresholds) or together
+    following = longer if verdict.outcome is Outcome.FAIL else before if verdict.quiet else FailingRun()
     return Judged(
-        verdict=_settled(verdict, longer.acceptance, pool, thresholds),
+        verdict=replace(_settled(verdict, longer, pool, thresholds), at=now),
         evidence=pool,
         comparison=None if thresholds.plain else case.comparison,
-        row=longer if verdict.outcome is Outcome.FAIL else FailingRun(),
+        row=following,
+        lost=_lost(verdict, pool, thresholds),
     )
+
+
+def _lost(verdict: Verdict, pool: Evidence, thresholds: Thresholds) -> float | None:
+    """What the window adds to the regret. One that was not read well, or whose pods are to blame, tells nothing."""
+    unread = verdict.reason in (Reason.SCRAPE_FAILED, Reason.RESTARTED, Reason.IMPLAUSIBLE)
+    return None if unread or verdict.pods or thresholds.plain else lost(pool, thresholds)
 
 
 def _case(evidence: Evidence, thresholds: Thresholds, token_times: TokenTimes) -> Case:
@@ -118,40 +116,19 @@ def _case(evidence: Evidence, thresholds: Thresholds, token_times: TokenTimes) -
     return Case(evidence=evidence, thresholds=thresholds, comparison=comparison, longer=longer)
 
 
-def _skewed(parts: dict[str, Evidence], thresholds: Thresholds) -> Verdict | None:
-    """PodSkew where some pods fail and others pass that are far better; the worst pod is named first."""
-    if len(parts) < 2:
-        return None
+def _on_pods(parts: Mapping[str, Evidence], thresholds: Thresholds, run: FailingRun) -> Pods:
     verdicts = {pod: judge_case(_case(part, thresholds, part.token_times)) for pod, part in parts.items()}
-    passing = {pod: parts[pod] for pod, verdict in verdicts.items() if verdict.outcome is Outcome.PASS}
-    if not passing:
-        return None
-    good = evidences.pooled(passing, seconds=0, unread=0)
-    failing = [pod for pod, verdict in verdicts.items() if verdict.outcome is Outcome.FAIL]
-    blamed = sorted(
-        (pod for pod in failing if _apart(verdicts[pod], parts[pod], good)),
-        key=lambda pod: (parts[pod].acceptance_rate or 0.0, pod),
-    )
-    if not blamed:
-        return None
-    worst = verdicts[blamed[0]]
-    rate = good.acceptance_rate or 0.0
-    message = f"{blamed[0]} fails: {worst.message}; others pass: {', '.join(passing)}, acceptance {rate:.2f}"
-    return Verdict(outcome=Outcome.FAIL, reason=Reason.POD_SKEW, message=message, pods=tuple(blamed))
+    others = others_of(parts, verdicts)
+    rest = None if others is None else judge_case(_case(others, thresholds, others.token_times))
+    return Pods(parts=parts, verdicts=verdicts, rest=rest, run=run)
 
 
-def _apart(verdict: Verdict, evidence: Evidence, good: Evidence) -> bool:
-    """Whether a failing pod is far from those that pass, and not just on the other side of a threshold."""
-    if verdict.reason not in _BY_ACCEPTANCE:
-        return True
-    return (evidence.acceptance_rate or 0.0) < _FAR_BELOW * (good.acceptance_rate or 0.0)
-
-
-def _settled(verdict: Verdict, row: RatioSums, pool: Evidence, thresholds: Thresholds) -> Verdict:
+def _settled(verdict: Verdict, run: FailingRun, pool: Evidence, thresholds: Thresholds) -> Verdict:
     """The verdict, unsettled while the scatter of all failing windows in a row could still explain it."""
-    if verdict.reason not in _BY_ACCEPTANCE or row.mean is None:
+    row = run.by_pod.get(verdict.pods[0], RatioSums()) if verdict.pods else run.acceptance
+    if verdict.reason not in BY_ACCEPTANCE | {Reason.POD_SKEW} or row.mean is None:
         return verdict
-    if verdict.reason is Reason.ACCEPTANCE_RATE_LOW:
+    if verdict.reason is not Reason.ACCEPTANCE_LENGTH_LOW:
         least = thresholds.acceptance_rate or 0.0
     else:  # a length of 1 + accepted / drafts, as a rate of the tokens that were drafted
         least = ((thresholds.acceptance_length or 1.0) - 1) * pool.drafts / pool.draft_tokens

@@ -12,18 +12,33 @@ from specdec_operator.api.guard import Guard, GuardMode, Response, RollBackTo
 from specdec_operator.api.speculation import Method
 from specdec_operator.guard.baseline import Baseline
 
+_COST: Final = 0.02
+"""Time of one drafted token / time of one step of the target. Small, so that a default convicts nobody that may pay: a
+head costs about as much, a draft model of a tenth of the target more."""
+
 
 @dataclass(frozen=True, slots=True)
 class MethodFacts:
     """Facts about one method.
 
-    acceptance_rate_min: the guard's threshold where the user names none, in accepted / drafted tokens; None: what it
-        drafts is not meant to be accepted.
+    acceptance_rate_min: the guard's threshold where the user names none, in accepted / drafted tokens, of up to
+        `tokens` tokens a step; None: what it drafts is not meant to be accepted.
     always_drafts: whether every decoding step drafts, so that no drafts under traffic means a fault.
     """
 
     acceptance_rate_min: float | None
     always_drafts: bool = True
+    tokens: int = 4
+
+    def least_rate(self, tokens: int) -> float | None:
+        """The threshold with K `tokens`: with more of them a step that is worth as much accepts a smaller share.
+
+        Worth is length / (1 + cost K), with length = 1 + rate K (Leviathan et al., arXiv 2211.17192, section 3.3).
+        """
+        if self.acceptance_rate_min is None or tokens <= self.tokens:
+            return self.acceptance_rate_min
+        worth = (1 + self.acceptance_rate_min * self.tokens) / (1 + _COST * self.tokens)
+        return min(self.acceptance_rate_min, (worth * (1 + _COST * tokens) - 1) / tokens)
 
 
 METHODS: Final[Mapping[Method, MethodFacts]] = MappingProxyType(
@@ -36,8 +51,8 @@ METHODS: Final[Mapping[Method, MethodFacts]] = MappingProxyType(
         Method.MTP: MethodFacts(0.50),
         Method.MEDUSA: MethodFacts(0.30),
         # Whole blocks of 7 to 15 tokens at once: most of a block is refused even when it pays.
-        Method.DFLASH: MethodFacts(0.20),
-        Method.DSPARK: MethodFacts(0.20),
+        Method.DFLASH: MethodFacts(0.20, tokens=15),
+        Method.DSPARK: MethodFacts(0.20, tokens=15),
         # Look-up lives at 0.30-0.60 and costs little when it misses; text without repetition drafts nothing at all.
         Method.NGRAM: MethodFacts(0.20, always_drafts=False),
         Method.NGRAM_GPU: MethodFacts(0.20, always_drafts=False),
@@ -58,7 +73,7 @@ class Policy:
     reduce_tokens: whether fewer tokens are tried before a rollback. to_last_good: whether a rollback may go to another
     speculation that was good. retry_after, retry_limit: None and 0 where nothing is tried again by itself.
     held: whether the user has asked to leave everything as it is. patience: how long new pods may find no room before
-    old ones are given up for them; None: for ever.
+    old ones are given up for them; None: for ever. regret_budget: point-hours of lost acceptance that end speculation.
     """
 
     mode: GuardMode
@@ -72,6 +87,7 @@ class Policy:
     retry_limit: int = 0
     held: bool = False
     patience: float | None = None
+    regret_budget: float = 2.0
 
     @property
     def measures(self) -> bool:
@@ -101,6 +117,7 @@ def policy_of(guard: Guard, *, held: bool, patience: float | None = None) -> Pol
         retry_limit=guard.retry.limit if guard.retry else 0,
         held=held,
         patience=patience,
+        regret_budget=guard.regret_budget,
     )
 
 
@@ -148,7 +165,7 @@ def thresholds(
     the engine's own bound stands for it then, with which no chance is taken for a fault.
     pauses: whether a large batch is served without a draft.
     """
-    usual = method.acceptance_rate_min if method else None
+    usual = method.least_rate(tokens) if method else None
     rate = guard.acceptance_rate.min if guard.acceptance_rate else usual
     return Thresholds(
         acceptance_rate=rate if method else None,

@@ -49,7 +49,7 @@ def respond(
     if not observation.policy.acts:
         return _told(state, DryRunAction(action=action.value, reason=reason, message=message, at=now))
     there = tuple(pod for pod in state.blamed if pod in observation.pods)  # others were restarted by somebody else
-    state = replace(state, failures=0, blamed=(), since=now, dry_run=None, restarting=())
+    state = replace(state, failures=0, blamed=(), regret=0.0, since=now, dry_run=None, restarting=())
     match action:
         case Action.RESTART_POD:  # one at a time: the others serve meanwhile
             return replace(state, phase=Phase.WARMING_UP, restarting=there[:1], restarts=state.restarts + 1)
@@ -67,9 +67,10 @@ def remembered(state: State, good: KnownGood) -> tuple[KnownGood, ...]:
 
 
 def _roll_back(state: State, observation: Observation, reason: str, message: str, now: float) -> State:
-    served = None if state.rollback is None else state.rollback.good  # it is not good any more
-    last_good = tuple(each for each in state.last_good if served is None or each.digest != served.digest)
-    other = next((each for each in last_good if each.of != state.speculation), None)
+    # Neither what was served is good any more, nor what was asked for: that it passed once is no excuse now.
+    served = state.speculation if state.rollback is None or state.rollback.good is None else state.rollback.good.of
+    last_good = tuple(each for each in state.last_good if each.of not in (served, state.speculation))
+    other = next(iter(last_good), None)
     may = observation.policy.to_last_good and state.rollback is None
     rollback = Rollback(reason=reason, message=message, at=now, good=other if may else None)
     return replace(
@@ -86,4 +87,4 @@ def _told(state: State, dry_run: DryRunAction) -> State:
     """What is told once is not told again before it changes."""
     before = state.dry_run
     same = before is not None and (before.action, before.reason) == (dry_run.action, dry_run.reason)
-    return replace(state, failures=0, blamed=(), dry_run=before if same else dry_run)
+    return replace(state, failures=0, blamed=(), regret=0.0, dry_run=before if same else dry_run)

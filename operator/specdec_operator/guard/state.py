@@ -120,8 +120,9 @@ class State:
     revision: revision of the last finished rollout. wanted: revision that is asked for now, and since when: a rollout's
     deadline counts from there, and anew from each further pod of it that is ready: `up` is how many were, at most.
     replacing: a revision for which surging was given up for want of room.
-    failures: failing windows in a row; blamed: the pods that failed in all of them, empty for all pods; judged: when
-    the last window that was counted closed. measuring: whether the plain service is to be measured first;
+    regret: acceptance that was lost lately, in points below its minimum x hours.
+    failures: windows in a row that failed severely; blamed: the pods that failed in all of them, empty for all pods;
+    judged: when the last window that was counted closed. measuring: whether the plain service is to be measured first;
     attempted: whether that was begun for this service.
     rollback: present while another speculation is served than asked for, or none. reduced: present while fewer tokens
     are. dry_run: what the guard would have done, where it may not. rollbacks: how many there were.
@@ -140,6 +141,7 @@ class State:
     wanted_since: float = 0.0
     up: int = 0
     replacing: str | None = None
+    regret: float = 0.0
     failures: int = 0
     blamed: tuple[str, ...] = ()
     judged: float = 0.0
@@ -182,6 +184,7 @@ class Observation:
     revision: revision of the pods that it asks for. rollout: how far they are. pods: names of all that there are.
     pod_failures: what speaks against those of this revision now.
     closed: when a window closed just now, else 0; verdict: on it, None for a plain service; token_times: of it.
+    lost: what it adds to the regret, None where that cannot be told. in_row: failing windows that its evidence is of.
     good: what is served, to be remembered should it pass. fewer: the largest K' that would have passed.
     """
 
@@ -195,6 +198,8 @@ class Observation:
     closed: float = 0.0
     verdict: Verdict | None = None
     token_times: TokenTimes = field(default_factory=dict)
+    lost: float | None = None
+    in_row: int = 0
     good: KnownGood | None = None
     fewer: int | None = None
     since: float | None = None

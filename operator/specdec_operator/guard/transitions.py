@@ -48,9 +48,11 @@ TABLE: Final[Mapping[Phase, tuple[Rule, ...]]] = MappingProxyType(
             Rule(on.guard_is_off, do.enter_serving),
             Rule(on.pods_keep_failing, do.answer_pod_failures),
             Rule(on.retry_is_due, do.retry),
+            Rule(on.a_broken_pod_was_restarted_before, do.pod_is_left_alone),
             Rule(on.last_failing_window, do.answer_failing_windows),
             Rule(on.failing_window, do.window_failed),
             Rule(on.passing_window, do.window_passed),
+            Rule(on.window_is_quiet, do.window_quiet),
             Rule(on.window_proves_nothing, do.window_inconclusive),
         ),
         Phase.RESPONDING: (

@@ -1,8 +1,9 @@
 """When something happens: the left column of the transition table. Each docstring is a line of the documentation."""
 
 from specdec_operator.api.guard import GuardMode
-from specdec_operator.guard.effects import counted, is_fresh
+from specdec_operator.guard.effects import counted, is_fresh, regret_after
 from specdec_operator.guard.pod_failures import MOST_FAILURES, held
+from specdec_operator.guard.pod_skew import BY_ACCEPTANCE
 from specdec_operator.guard.policy import Policy
 from specdec_operator.guard.state import Observation, State
 from specdec_operator.guard.user_intent import BY_REQUEST
@@ -121,11 +122,24 @@ def retry_at(state: State, policy: Policy) -> float | None:
     return decision.at + policy.retry_after * 2**state.retries if state.retries < policy.retry_limit else None
 
 
-def last_failing_window(state: State, observation: Observation, now: float) -> bool:
-    """`failureLimit` windows in a row have failed, and their evidence together is beyond doubt."""
-    enough = counted(state, observation).failures >= observation.policy.failure_limit  # others begin another row
+def a_broken_pod_was_restarted_before(state: State, observation: Observation, now: float) -> bool:
+    """A pod fails, all pods together do not, and a pod was restarted within the hour."""
     verdict = observation.verdict
-    return enough and failing_window(state, observation, now) and verdict is not None and verdict.settled
+    beside = verdict is not None and bool(verdict.pods) and verdict.together is not Outcome.FAIL
+    return beside and state.restarts > 0 and failing_window(state, observation, now)
+
+
+def last_failing_window(state: State, observation: Observation, now: float) -> bool:
+    """`failureLimit` windows in a row have failed severely, and their evidence together is beyond doubt; or a window
+    fails for its acceptance and `regretBudget` is spent.
+    """
+    verdict = observation.verdict
+    if verdict is None or not failing_window(state, observation, now):
+        return False
+    if verdict.reason in BY_ACCEPTANCE and regret_after(state, observation) >= observation.policy.regret_budget:
+        return True
+    enough = counted(state, observation).failures >= observation.policy.failure_limit  # others begin another row
+    return enough and verdict.severe and verdict.settled
 
 
 def failing_window(state: State, observation: Observation, now: float) -> bool:
@@ -136,6 +150,12 @@ def failing_window(state: State, observation: Observation, now: float) -> bool:
 def passing_window(state: State, observation: Observation, now: float) -> bool:
     """A window has passed."""
     return _closed(state, observation, Outcome.PASS)
+
+
+def window_is_quiet(state: State, observation: Observation, now: float) -> bool:
+    """A window had too little traffic to tell anything."""
+    verdict = observation.verdict
+    return _closed(state, observation, Outcome.INCONCLUSIVE) and verdict is not None and verdict.quiet
 
 
 def window_proves_nothing(state: State, observation: Observation, now: float) -> bool:

@@ -57,6 +57,8 @@ class Verdict:
 
     at: when the window closed, epoch seconds. pods: the pods that are to blame; empty: all of them, or none.
     settled: whether the evidence of all failing windows in a row is beyond doubt even for traffic that comes in bursts.
+    together: where pods are to blame, what all of them together deserve. severe: whether a few such windows in a
+    row are enough to act; where acceptance is not far below its minimum, the budget of regret decides instead.
     """
 
     outcome: Outcome
@@ -65,3 +67,10 @@ class Verdict:
     at: float = 0.0
     pods: tuple[str, ...] = ()
     settled: bool = True
+    together: Outcome = Outcome.FAIL
+    severe: bool = True
+
+    @property
+    def quiet(self) -> bool:
+        """Whether there was too little traffic to tell anything: it speaks neither for nor against what was before."""
+        return self.reason in (Reason.NO_TRAFFIC, Reason.FEW_TOKENS)

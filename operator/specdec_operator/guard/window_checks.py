@@ -15,6 +15,9 @@ from specdec_operator.guard.verdict import Outcome, Reason, Verdict
 RARELY: Final = 0.25
 """Share of steps with a draft below which acceptance says little, for a method that drafts at every step."""
 
+_SEVERE: Final = 0.6
+"""Share of its minimum below which acceptance has collapsed."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Case:
@@ -46,9 +49,9 @@ def measurable(case: Case) -> bool:
     )
 
 
-def failed(reason: Reason, message: str) -> Verdict:
+def failed(reason: Reason, message: str, *, severe: bool = True) -> Verdict:
     """A verdict against speculation."""
-    return Verdict(outcome=Outcome.FAIL, reason=reason, message=message)
+    return Verdict(outcome=Outcome.FAIL, reason=reason, message=message, severe=severe)
 
 
 def unsure(reason: Reason, message: str) -> Verdict:
@@ -104,7 +107,8 @@ def acceptance_rate(case: Case) -> Verdict | None:
     # The tokens of one draft stand and fall together, so the drafts are the sample, not their tokens.
     bound = wilson_upper(rate, evidence.drafts)
     message = f"acceptance {rate:.2f} < {least:.2f} (95 % bound {bound:.2f}){over(evidence)}"
-    return failed(Reason.ACCEPTANCE_RATE_LOW, message) if bound < least else None
+    severe = rate < _SEVERE * least
+    return failed(Reason.ACCEPTANCE_RATE_LOW, message, severe=severe) if bound < least else None
 
 
 def acceptance_length(case: Case) -> Verdict | None:
@@ -115,7 +119,8 @@ def acceptance_length(case: Case) -> Verdict | None:
         return None
     bound = 1 + longest * wilson_upper(min(1.0, (length - 1) / longest), evidence.drafts)
     message = f"acceptance length {length:.2f} < {least:.2f} (95 % bound {bound:.2f}){over(evidence)}"
-    return failed(Reason.ACCEPTANCE_LENGTH_LOW, message) if bound < least else None
+    severe = length - 1 < _SEVERE * (least - 1)
+    return failed(Reason.ACCEPTANCE_LENGTH_LOW, message, severe=severe) if bound < least else None
 
 
 def slower(case: Case) -> Verdict | None:
@@ -133,7 +138,8 @@ def slower(case: Case) -> Verdict | None:
 
 def too_slow(case: Case) -> Verdict | None:
     """**Fail** (TooSlow): the time per output token is above `timePerOutputToken.max`, and so is the lower end of its
-    95 % interval. **Inconclusive** (PlainIsSlower) where the plain service took longer still at this load.
+    95 % interval. **Inconclusive** (NotMeasured) where the plain service is not known at this load, and (PlainIsSlower)
+    where it took longer still.
     """
     most, times, comparison = case.thresholds.time_per_output_token, case.evidence.token_time.times, case.comparison
     if most is None or times.mean is None or times.mean <= most or not measurable(case):
@@ -142,6 +148,9 @@ def too_slow(case: Case) -> Verdict | None:
     if width is None or times.mean - width <= most:
         return None
     message = f"{1000 * times.mean:.1f} ms per output token > {1000 * most:.1f} ms (± {1000 * width:.1f} ms)"
+    if comparison is None and not case.thresholds.plain:
+        unknown = "without the plain service's time at this load it cannot be told whether speculation is what is slow"
+        return unsure(Reason.NOT_MEASURED, f"{message}; {unknown}{over(case.evidence)}")
     if comparison is not None and comparison.speedup > 1:
         plain = f"plain took {1000 * comparison.plain:.1f} ms at this load, so speculation is not what is slow"
         return unsure(Reason.PLAIN_IS_SLOWER, f"{message}; {plain}{over(case.evidence)}")

@@ -211,6 +211,8 @@ def observation_of(
         closed=at,
         verdict=closed.verdict if closed and speculation else None,
         token_times=closed.evidence.token_times if closed else {},
+        lost=closed.lost if closed else None,
+        in_row=closed.row.windows if closed else 0,
         good=good or None,
         fewer=better.fewer,
         since=desired.state.wanted_since,

@@ -151,6 +151,8 @@ class Played:
             pods=frozenset(each.readings) - self.gone,
             closed=1 + judged.verdict.at if judged else 0.0,  # a recording may begin at 0, which means never
             verdict=judged.verdict if judged and not self.thresholds.plain else None,
+            lost=judged.lost if judged else None,
+            in_row=judged.row.windows if judged else 0,
             fewer=fewer,
         )
 

@@ -15,7 +15,7 @@ from specdec_operator.guard.statistics import RatioSums, TokenTime
 
 _Kept = TypeVar("_Kept", Reduction, DryRunAction, KnownGood, PodFailure)
 _ALIKE: Final = (
-    *("revision", "wanted", "up", "replacing", "failures", "measuring", "attempted", "rollbacks", "retries"),
+    *("revision", "wanted", "up", "replacing", "regret", "failures", "measuring", "attempted", "rollbacks", "retries"),
     *("restarts", "handled_retry", "handled_rollback"),
 )
 """Fields of the state that are kept under their own names as they are."""
@@ -80,7 +80,7 @@ def without_progress(state: State) -> State:
     failures = 0 if state.dry_run else state.failures  # what would be done is told: they count round and round
     plain = tuple(Plain(load=each.load, token_time=TokenTime()) for each in state.baseline)
     since = 0.0 if state.up else state.wanted_since  # a rollout of a thousand pods is no thousand writes
-    return replace(state, judged=0.0, failures=failures, baseline=plain, up=0, wanted_since=since)
+    return replace(state, judged=0.0, regret=0.0, failures=failures, baseline=plain, up=0, wanted_since=since)
 
 
 def encode_state(state: State) -> dict[str, Any]:

@@ -165,7 +165,7 @@ _RATE_EVERY: Final = 60.0
 _PROGRESS_EVERY: Final = 15.0
 _LEARNT_EVERY: Final = 600.0
 _GROWING: Final = frozenset(
-    {"message", "judged", "baseline", "fewerTokens", "recommendation", "nextRetry", "wantedSince", "up"}
+    {"message", "judged", "baseline", "fewerTokens", "recommendation", "nextRetry", "wantedSince", "up", "regret"}
 )
 """Parts of status.guard that move with every window."""
 

@@ -17,6 +17,7 @@ from tests.unit.builders import (
     RESPOND,
     SERVE,
     STALLED,
+    UNREAD,
     WARM,
     WATCH,
     make_failure,
@@ -35,6 +36,7 @@ from specdec_operator.guard.effects import note_progress, want
 from specdec_operator.guard.pod_failures import held
 from specdec_operator.guard.state import Phase, State
 from specdec_operator.guard.transitions import TABLE, advance
+from specdec_operator.guard.verdict import Outcome, Reason, Verdict
 from specdec_operator.observe.obstacle import Obstacle
 
 OFF: Frame = {"mode": GuardMode.OFF}
@@ -50,6 +52,9 @@ FAILS: Frame = {"verdict": LOW}
 RETRY: Frame = {"retry_after": 60.0, "retry_limit": 2}
 MEASURE: Frame = {"measure_first": True, "baseline_limit": 100.0}
 
+BROKEN_POD = Verdict(
+    outcome=Outcome.FAIL, reason=Reason.POD_SKEW, message="b fails", pods=("b",), together=Outcome.PASS
+)
 KNOWN = (make_plain(blocks=16),)
 OF_PLAIN = make_rollback()
 OF_GOOD = make_rollback(good=make_good())
@@ -123,7 +128,9 @@ FILMS: dict[str, tuple[State, Frames, list[Phase]]] = {
     "pods fail while they warm up": (make_state(WARM), ((1, KILLED),), [RESPOND]),
     "pods fail under watch": (make_state(), ((1, KILLED),), [RESPOND]),
     "a window passes": (make_state(failures=2), ((1, {"verdict": PASSED, "good": make_good()}),), [WATCH]),
-    "a window proves nothing": (make_state(failures=2), ((1, {"verdict": IDLE}),), [WATCH]),
+    "a window proves nothing": (make_state(failures=2), ((1, {"verdict": UNREAD}),), [WATCH]),
+    "a window is quiet": (make_state(failures=2), ((1, {"verdict": IDLE}),), [WATCH]),
+    "a broken pod was restarted before": (make_state(restarts=1), ((1, {"verdict": BROKEN_POD}),), [WATCH]),
     "fewer tokens are tried no more": (
         make_state(reduced=LESS),
         ((59.9, RETRY), (60, RETRY), (61, RETRY | COMING)),

@@ -8,6 +8,7 @@ from tests.unit.builders import (
     IDLE,
     LOW,
     PASSED,
+    UNREAD,
     make_dry_run,
     make_good,
     make_plain,
@@ -37,11 +38,15 @@ def skew(*pods: str) -> Frame:
     }
 
 
-@pytest.mark.parametrize("gap", [PASSED, IDLE])
-def test_only_failing_windows_in_a_row_convict(gap: Verdict) -> None:
-    """A passing window and one without evidence end the row."""
+@pytest.mark.parametrize(
+    ("gap", "failures"), [(PASSED, [1, 2, 0, 1, 2]), (UNREAD, [1, 2, 0, 1, 2]), (IDLE, [1, 2, 2, 0, 0])]
+)
+def test_only_failing_windows_in_a_row_convict(gap: Verdict, failures: list[int]) -> None:
+    """A passing window and one that could not be read end the row. A quiet one speaks neither for nor against: the
+    third failing window decides.
+    """
     frames = [(at, {"verdict": verdict}) for at, verdict in enumerate((LOW, LOW, gap, LOW, LOW), start=1)]
-    assert [state.failures for state in strip(make_state(), *frames)] == [1, 2, 0, 1, 2]
+    assert [state.failures for state in strip(make_state(), *frames)] == failures
 
 
 def test_a_window_counts_once_and_a_turn_without_one_keeps_the_count() -> None:

@@ -36,7 +36,7 @@ def test_a_guard_of_which_nothing_is_said_enforces_and_rolls_back() -> None:
         ({"baseline": "MeasureFirst"}, {"measure_first": True}),
         ({"speedup": {"min": 1.0}}, {"measure_first": True}),
         ({"speedup": {"min": 1.0}, "baseline": "None"}, {"measure_first": False}),
-        ({"timePerOutputToken": {"max": "40ms"}}, {"measure_first": False}),
+        ({"timePerOutputToken": {"max": "40ms"}}, {"measure_first": True}),
         ({"window": "30s"}, {"baseline_limit": 300.0}),
         ({"response": ["RollBack"]}, {"reduce_tokens": False}),
         ({"response": ["ReduceTokens", "RollBack"]}, {"reduce_tokens": True}),

@@ -104,6 +104,7 @@ def told(turn: dict[str, Any], state: State, policy: Policy, now: float) -> Obse
         token_times=turn["token_times"] if closes else {},
         good=replace(good, of=state.speculation) if good and closes and speculating else None,
         fewer=turn["fewer"],
+        since=state.wanted_since,
     )
 
 

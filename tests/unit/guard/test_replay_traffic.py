@@ -21,12 +21,6 @@ NOT_YET = {
     "25-arm-much-slower": "pods of the plain arm are not told from the others",
     "26-arm-slightly-slower": "pods of the plain arm are not told from the others",
     "28-arm-cache-hits-lost": "the time to first token is not compared",
-    "30-topics-plus5": "three shallow windows in a row convict",
-    "34-two-long-generations": "a pod with one hard answer is taken for a broken one",
-    "35-two-long-generations-six-pods": "a pod with one hard answer is taken for a broken one",
-    "38-broken-pod-quiet-siblings": "siblings with little traffic are not taken together",
-    "41-bad-bursts": "quiet windows forgive",
-    "43-k8-low-rate": "the default minimum does not know K",
 }
 """Those that the guard decides otherwise, and why."""
 

@@ -10,7 +10,7 @@ from specdec_operator.errors import Unavailable
 
 WINDOW, WARMUP, LIMIT = 10.0, 4.0, 3
 """The guard of tests.unit.builders."""
-BOTH: dict[str, Any] = {"guard": {"response": ["ReduceTokens", "RollBack"]}}
+BOTH: dict[str, Any] = {"guard": {"response": ["ReduceTokens", "RollBack"], "regretBudget": 0.1}}
 
 
 def busy(**changes: Any) -> EngineStandIn:
@@ -126,7 +126,7 @@ async def test_fewer_tokens_that_fail_as_well_are_taken_out() -> None:
 
 async def test_a_table_is_told_and_nothing_is_reduced_where_only_a_rollback_is_asked_for() -> None:
     """The recommendation is written, acted on or not."""
-    stage, engine = await watching(busy(falls=0.2))
+    stage, engine = await watching(busy(falls=0.2), guard={"regretBudget": 0.1})
     engine.acceptance = 0.25
     await stage.until("Responding", (LIMIT + 1) * WINDOW)
     assert stage.flags() == {}

@@ -60,7 +60,8 @@ async def test_fewer_tokens_that_the_engine_does_not_take_are_not_tried(monkeypa
 
     monkeypatch.setattr(planning, "check", check)
     stage, engine = await watching(
-        EngineStandIn(tokens_per_second=400.0, falls=0.2), guard={"response": ["ReduceTokens", "RollBack"]}
+        EngineStandIn(tokens_per_second=400.0, falls=0.2),
+        guard={"response": ["ReduceTokens", "RollBack"], "regretBudget": 0.1},
     )
     engine.acceptance = 0.25
     await stage.until("Responding")

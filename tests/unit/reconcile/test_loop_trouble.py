@@ -20,13 +20,15 @@ async def doubtful() -> tuple[Stage, EngineStandIn]:
     return stage, engine
 
 
-async def test_a_restart_inside_a_window_keeps_count_and_phase() -> None:
-    """The broken window is not counted: the next decision needs a full one of its own."""
+async def test_a_restart_inside_a_window_keeps_the_phase_and_begins_the_row_anew() -> None:
+    """What the windows before showed went with the process that saw them: no row is convicted by a count alone."""
     stage, _ = await doubtful()
     stage.restart()
     await stage.run(0.9 * WINDOW)
     assert stage.cluster.status["guard"]["failures"] == 2
     assert stage.phases == ["RollingOut", "WarmingUp", "Watching"]
+    await stage.run(1.2 * WINDOW)
+    assert stage.phases[-1] == "Watching", "the first window after it would have been the third"
     await stage.until("Responding", 2 * WINDOW)
 
 

@@ -59,6 +59,7 @@ EVERY_FIELD: dict[str, st.SearchStrategy[Any]] = {
     "pod_failures": st.lists(FAILURES, max_size=3).map(tuple),
     "last_good": st.lists(GOODS, max_size=2).map(tuple),
     "baseline": st.lists(PLAINS, max_size=3).map(tuple),
+    "regret": st.integers(0, 4000).map(lambda each: each / 1000),
     "handled_retry": st.none() | WORDS,
     "handled_rollback": st.none() | WORDS,
 }
