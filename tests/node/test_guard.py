@@ -24,7 +24,7 @@ async def test_speculation_has_to_beat_the_plain_service_at_the_same_load(servic
 
 async def test_fewer_tokens_are_tried_before_none(service: Service) -> None:
     """What K' would have done is read off the positions of K; the engine then does as it was foreseen."""
-    answers = {"response": ["ReduceTokens", "RollBack"]}
+    answers = {"response": ["ReduceTokens", "RollBack"], "regretBudget": 0.01}
     await service.apply(DRAFT, acceptanceRate={"min": 0.1}, **answers)
     (one, *_, four) = (await service.drafts())["guard"]["fewerTokens"]
     assert one["rate"] > four["rate"]  # how much is guessed rightly hangs on the processor that the pair was trained on
