@@ -1,4 +1,4 @@
-"""Installs the operator on the local cluster: manifests/default with the images that were built here."""
+"""Installs the operator on the local cluster, with the right to download, and with the images that were built here."""
 
 import pathlib
 from collections.abc import Mapping
@@ -12,7 +12,7 @@ from hack.command import run
 from hack.images import content
 
 NAMESPACE = "specdec-system"
-_MANIFESTS = pathlib.Path(__file__).parents[1] / "manifests" / "default"
+_MANIFESTS = [pathlib.Path(__file__).parents[1] / "manifests" / name for name in ("default", "downloads")]
 _WAIT_SECONDS = 180
 
 
@@ -37,7 +37,7 @@ def ensure(built: images.Refs) -> None:
     """Applies everything and waits for the operator. Safe to call again. Raises ClusterError with kubectl's words."""
     kubeconfig = kubectl.config()
     scratch = paths.layout().run / "install"
-    rendered = shell.run(kubectl.command(kubeconfig, "kustomize", str(_MANIFESTS)))
+    rendered = "---\n".join(shell.run(kubectl.command(kubeconfig, "kustomize", str(each))) for each in _MANIFESTS)
     objects = with_images([each for each in yaml.safe_load_all(rendered) if each], refs_of(built))
     crds = [each for each in objects if each["kind"] == "CustomResourceDefinition"]
     kubectl.apply(kubeconfig, crds, scratch / "crds.json")

@@ -40,9 +40,10 @@ class Source:
 
 
 _UNKEPT: Final = {"runtimes.keep": False}
-_RBAC: Final = ("serviceaccount", "rbac", "rbac-downloads")
+DOWNLOADS: Final = {"rbac.downloads": True}
 FILES: Final[Mapping[str, Source]] = {
-    "operator/rbac.yaml": Source(templates=_RBAC),
+    "operator/rbac.yaml": Source(templates=("serviceaccount", "rbac")),
+    "downloads/rbac.yaml": Source(templates=("rbac-downloads",), values=DOWNLOADS),
     "operator/deployment.yaml": Source(templates=("deployment",)),
     "operator/service.yaml": Source(templates=("service",)),
     "runtimes/cpu.yaml": Source(templates=("runtime-cpu",), values=_UNKEPT),
@@ -50,8 +51,9 @@ FILES: Final[Mapping[str, Source]] = {
     "runtimes/ascend.yaml": Source(templates=("runtime-ascend",), values=_UNKEPT),
     "ha/leader-election.yaml": Source(templates=("leader-election", "disruption-budget"), values=HA),
     "ha/deployment.yaml": Source(templates=("deployment",), values=HA),
-    "namespaced/roles.yaml": Source(templates=_RBAC[1:], values=NAMESPACED, kinds=("Role", "RoleBinding")),
-    "namespaced/cluster-role.yaml": Source(templates=_RBAC[1:], values=NAMESPACED, kinds=("ClusterRole",)),
+    "namespaced/roles.yaml": Source(templates=("rbac",), values=NAMESPACED, kinds=("Role", "RoleBinding")),
+    "namespaced/downloads.yaml": Source(templates=("rbac-downloads",), values=NAMESPACED | DOWNLOADS),
+    "namespaced/cluster-role.yaml": Source(templates=("rbac",), values=NAMESPACED, kinds=("ClusterRole",)),
     "namespaced/deployment.yaml": Source(templates=("deployment",), values=NAMESPACED),
     "monitoring/prometheusrule.yaml": Source(templates=("monitoring",), values={"monitoring.rules.enabled": True}),
 }

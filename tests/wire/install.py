@@ -14,6 +14,7 @@ _FILES = (
     _ROOT / "crds" / "serving.specdec.io_speculativeinferenceservices.yaml",
     _ROOT / "manifests" / "operator" / "namespace.yaml",
     _ROOT / "manifests" / "operator" / "rbac.yaml",
+    _ROOT / "manifests" / "downloads" / "rbac.yaml",
 )
 _PLURALS = {
     "CustomResourceDefinition": "/apis/apiextensions.k8s.io/v1/customresourcedefinitions",

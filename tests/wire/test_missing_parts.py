@@ -24,6 +24,7 @@ CRD = ROOT / "crds" / "serving.specdec.io_speculativeinferenceservices.yaml"
 OPERATOR = (ROOT / "manifests" / "operator" / "namespace.yaml", ROOT / "manifests" / "operator" / "rbac.yaml")
 RUNTIMES = "/apis/serving.kserve.io/v1alpha1/clusterservingruntimes"
 TEAM = "team-a"
+STAGING = {"mode": "PersistentVolumeClaim", "claim": {"storage": "1Gi"}}
 
 
 @contextmanager
@@ -121,3 +122,27 @@ async def test_rights_that_are_missing_are_named(bare: tuple[Api, pathlib.Path],
         ready = await told(world, "Forbidden")
         assert 'cannot patch resource "inferenceservices"' in ready[2]
         assert "manifests/operator/rbac.yaml" in ready[2]
+
+
+async def test_the_right_to_download_is_asked_for_by_name_and_used_once_it_is_there(
+    bare: tuple[Api, pathlib.Path], tmp_path: pathlib.Path
+) -> None:
+    """By default nobody may make claims and Jobs: a service that needs them says so, and goes on by itself."""
+    api, admin = bare
+    await install(api, (CRD, *sorted((ROOT / "tests" / "kserve_standin" / "crds").glob("*.yaml"))))
+    await api.established(CRD)
+    own = await operator_kubeconfig(api, admin, tmp_path / "operator.kubeconfig")
+    image = {"SPECDEC_STORAGE_INITIALIZER": "localhost/storage-initializer:v0.20.0"}
+    async with OperatorProcess(own, TEAM, tmp_path, environment=image):
+        world = World(api, TEAM)
+        await world.apply(sis(staging=STAGING, model={"uri": "hf://org/model:main"}))
+        ready = await told(world, "Forbidden")
+        assert 'cannot patch resource "persistentvolumeclaims"' in ready[2]
+        assert "kubectl apply -k manifests/downloads" in ready[2]
+        assert "rbac.downloads=true" in ready[2]
+        await install(api, (ROOT / "manifests" / "downloads" / "rbac.yaml",))
+
+        async def claimed() -> Object | None:
+            return await api.get(("v1", "persistentvolumeclaims"), TEAM, f"{NAME}-models")
+
+        await world.until("the claim is made", claimed, 120)

@@ -34,6 +34,9 @@
 - apiGroups: [batch]
   resources: [jobs]
   verbs: [list, watch]
+- apiGroups: [""]
+  resources: [persistentvolumeclaims]
+  verbs: [get] # whose the claim is that downloads went into; making one is another role
 {{- end }}
 
 {{/* What it reads of the cluster, whichever namespaces it watches. */}}
@@ -59,10 +62,10 @@
 
 {{- define "specdec.rules.downloads" -}}
 # For staging.mode PersistentVolumeClaim only. Whoever makes Jobs can run anything as any service account of a namespace:
-# leave this role out where nobody uses that mode; the operator then says what it may not do.
+# nobody is granted this who does not ask for it.
 - apiGroups: [""]
   resources: [persistentvolumeclaims]
-  verbs: [get, create, patch] # get: whose it is, before it is written
+  verbs: [create, patch]
 - apiGroups: [batch]
   resources: [jobs]
   verbs: [get, create, patch, delete]

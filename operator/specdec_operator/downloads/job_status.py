@@ -198,7 +198,8 @@ def pending_rollout(fetches: Sequence[DownloadStatus], pods: Sequence[PodView]) 
     # A target that cannot come speaks neither for nor against speculation.
     target_lost = any(each.download.name == "target" for each in lost)
     progress = Progress.BLOCKED if target_lost else Progress.FAILED if lost else Progress.PROGRESSING
-    reason = waiting.view.reason if lost else "Downloading"
+    denied = waiting.view.stand is JobState.MISSING and waiting.view.reason not in WELL
+    reason = waiting.view.reason if lost or denied else "Downloading"
     return RolloutView(progress=progress, reason=reason, message=waiting.words, serving=serving_pods(pods))
 
 

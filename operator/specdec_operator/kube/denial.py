@@ -16,6 +16,11 @@ _RIGHTS_PAUSE: Final = 60.0
 """Seconds after which a right that was missing is tried again: somebody has to grant it."""
 _QUOTA: Final = re.compile(r"exceeded quota:|status unknown for quota")
 _RIGHTS: Final = re.compile(r" cannot [a-z]+ resource ")
+_OF_DOWNLOADS: Final = re.compile(r' resource "(?:persistentvolumeclaims|jobs)" ')
+_DOWNLOADS: Final = (
+    "downloads into a claim need a right that is not granted by default: `kubectl apply -k manifests/downloads`, or "
+    "rbac.downloads=true of the Helm chart; or leave staging.mode out, and every pod downloads for itself"
+)
 _ENDING: Final = re.compile(r"is being terminated")
 _ADMISSION: Final = re.compile(
     r"admission webhook .* denied the request|ValidatingAdmissionPolicy .* denied request|violates PodSecurity"
@@ -44,7 +49,11 @@ def denial(answer: str, what: str, *, final: bool) -> OperatorError:
         way_out = "change that policy, or the service; it is tried again every five minutes"
         return _refused(answer, what, "AdmissionRefused", way_out, final=final)
     if _RIGHTS.search(answer):
-        rights = "grant it (manifests/operator/rbac.yaml, or the Helm chart's)"
+        rights = (
+            _DOWNLOADS
+            if _OF_DOWNLOADS.search(answer)
+            else "grant it (manifests/operator/rbac.yaml, or the Helm chart's)"
+        )
         return Unavailable("Forbidden", f"{answer}: {rights}", after=_RIGHTS_PAUSE)
     return Unavailable("Forbidden", f"{what}: {answer}", after=_RIGHTS_PAUSE)
 

@@ -135,6 +135,8 @@ def _download(sis: Sis, download: Download, observed: Observed, memory: Download
         return DownloadStatus(download=download, view=view)
     annotations = body["metadata"].get("annotations", {}) if body else {}
     view = job_view(body, observed.objects.stagers)
+    if body is None and memory.denied is not None:
+        view = replace(view, reason=memory.denied.reason, message=memory.denied.message)
     if view.stand is JobState.DONE and memory.claim_uid and annotations.get(CLAIM_ANNOTATION) != memory.claim_uid:
         gone = "it was brought into a claim that is gone"
         view = JobView(stand=JobState.FAILED, reason="ClaimReplaced", message=gone)

@@ -71,7 +71,7 @@ class DownloadMemory:
     """claim, claim_uid: the claim as it was applied last. jobs: those made last, by name.
 
     let_go: whether the claim was seen to carry no owner reference; None: it was not looked at. adopted: what was taken
-    over and is to be told of.
+    over and is to be told of. denied: why the claim or a Job could not be made when tried last.
     """
 
     jobs: Mapping[str, MadeJob] = field(default_factory=dict)
@@ -79,6 +79,7 @@ class DownloadMemory:
     claim_uid: str = ""
     let_go: bool | None = None
     adopted: tuple[Event, ...] = ()
+    denied: KServeError | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

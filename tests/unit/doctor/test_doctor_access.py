@@ -14,13 +14,15 @@ from specdec_operator.doctor.objects import operators
 from specdec_operator.doctor.permissions import NEEDS, Need, Reach
 from specdec_operator.doctor.snapshot import Answer
 
-_RBAC = pathlib.Path(__file__).parents[3] / "manifests" / "operator" / "rbac.yaml"
+_MANIFESTS = pathlib.Path(__file__).parents[3] / "manifests"
+_RBAC = [_MANIFESTS / name / "rbac.yaml" for name in ("operator", "downloads")]
 _POD_READER = {"apiGroups": [""], "resources": ["pods"], "verbs": ["list"]}
 
 
 def _granted() -> set[tuple[str, str, str, str]]:
     """Group, resource, verb and name of everything that the manifests allow."""
-    objects = [each for each in yaml.safe_load_all(_RBAC.read_text()) if each and each["kind"].endswith("Role")]
+    documents = [each for file in _RBAC for each in yaml.safe_load_all(file.read_text())]
+    objects = [each for each in documents if each and each["kind"].endswith("Role")]
     return {
         (group, resource, verb, name)
         for each in objects

@@ -10,6 +10,10 @@ WEBHOOK = 'admission webhook "isvc.example.com" denied the request: not on a Fri
 POLICY = "inferenceservices \"llama\" is forbidden: ValidatingAdmissionPolicy 'p' with binding 'b' denied request: no"
 LIMIT = 'persistentvolumeclaims "m" is forbidden: maximum storage usage per PersistentVolumeClaim is 1Gi'
 RIGHTS = 'inferenceservices "llama" is forbidden: User "op" cannot patch resource "inferenceservices" in API group "x"'
+CLAIMS = (
+    'persistentvolumeclaims "m" is forbidden: User "op" cannot patch resource "persistentvolumeclaims" in API group ""'
+)
+JOBS = 'jobs.batch is forbidden: User "op" cannot create resource "jobs" in API group "batch" in the namespace "team-a"'
 ENDING = "unable to create new content in namespace team-a because it is being terminated"
 
 
@@ -21,6 +25,8 @@ ENDING = "unable to create new content in namespace team-a because it is being t
         (POLICY, Invalid, "AdmissionRefused", "change that policy"),
         (LIMIT, Invalid, "AdmissionRefused", "change that policy"),
         (RIGHTS, Unavailable, "Forbidden", "manifests/operator/rbac.yaml"),
+        (CLAIMS, Unavailable, "Forbidden", "kubectl apply -k manifests/downloads"),
+        (JOBS, Unavailable, "Forbidden", "rbac.downloads=true"),
         (ENDING, Unavailable, "NamespaceTerminating", "nothing can be made in it"),
         ("no", Unavailable, "Forbidden", "InferenceService llama: no"),
     ],

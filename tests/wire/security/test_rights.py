@@ -105,7 +105,7 @@ async def test_the_operator_asks_for_all_that_it_may_and_for_nothing_else(
     api: Api, audited: Audited, world: World, tmp_path: pathlib.Path
 ) -> None:
     """Watching the whole cluster, with an election and downloads: create to delete."""
-    roles, recording = _roles("operator/rbac.yaml", "ha/leader-election.yaml"), audited.recording
+    roles, recording = _roles("operator/rbac.yaml", "downloads/rbac.yaml", "ha/leader-election.yaml"), audited.recording
     rights = granted(_rules(roles))
 
     def unused() -> list[Right]:
