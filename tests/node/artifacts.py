@@ -55,7 +55,9 @@ def _by_hand(model: pathlib.Path, ref: str) -> None:
     builder = tool.choose()
     found = _DOCKERFILE.search((_ROOT / "docs" / "modelcar.md").read_text())
     assert found is not None
-    recipe = found[1].replace(build.PUBLIC, build.foundation(builder))
+    public = build.PUBLIC.partition("@")[0]
+    assert public in found[1]
+    recipe = found[1].replace(public, build.foundation(builder))
     with tempfile.TemporaryDirectory() as folder:
         shutil.copytree(model, pathlib.Path(folder) / "model")
         (pathlib.Path(folder) / "Dockerfile").write_text(recipe)
