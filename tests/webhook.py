@@ -1,5 +1,5 @@
-"""A real validating webhook that refuses what is made in one namespace. Its server is this file as a program, for the
-API server of the local cluster only reaches what is in the cluster's own network.
+"""Real webhooks that refuse what is made in one namespace, or give its pods a scheduling gate. Their server is this
+file as a program, for the API server of the local cluster only reaches what is in the cluster's own network.
 """
 
 import asyncio
@@ -21,7 +21,8 @@ from tests.ports import free_port
 from tests.wire.api import Api, Object, Refused
 
 WORDS = "no image of this registry is allowed any more"
-_PATH = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations"
+GATE = "example.com/quota"
+_KINDS = "/apis/admissionregistration.k8s.io/v1"
 
 
 @contextlib.asynccontextmanager
@@ -32,21 +33,39 @@ async def refusing(
 
     prefix: of the server's command line, so that it runs where the API server reaches it.
     """
+    async with _serving(api, namespace, group, resource, prefix=prefix, kind="validating"):
+        yield f'admission webhook "images.example.com" denied the request: {WORDS}'
+
+
+@contextlib.asynccontextmanager
+async def gating(api: Api, namespace: str, *, prefix: Sequence[str] = ()) -> AsyncIterator[None]:
+    """For the length of the block each pod that is made in the namespace has the scheduling gate GATE, as a queue of
+    jobs gives it: it is scheduled once somebody takes the gate off.
+    """
+    async with _serving(api, namespace, "", "pods", prefix=prefix, kind="mutating"):
+        yield
+
+
+@contextlib.asynccontextmanager
+async def _serving(
+    api: Api, namespace: str, group: str, resource: str, *, prefix: Sequence[str], kind: str
+) -> AsyncIterator[None]:
+    path = f"{_KINDS}/{kind}webhookconfigurations"
     with tempfile.TemporaryDirectory() as made:
         folder, port, name = pathlib.Path(made), free_port(), f"no-new-{resource}-{namespace}"
         pki.self_signed(folder, "webhook", "/CN=webhook", names="IP:127.0.0.1")
-        argv = [*prefix, sys.executable, "-m", "tests.webhook", made, str(port)]
+        argv = [*prefix, sys.executable, "-m", "tests.webhook", made, str(port), kind]
         with subprocess.Popen(argv, stdout=subprocess.PIPE, cwd=pathlib.Path(__file__).parents[1]) as server:
             try:
                 assert server.stdout is not None
                 server.stdout.readline()  # it listens
                 rule = {"apiGroups": [group], "apiVersions": ["*"], "operations": ["CREATE"], "resources": [resource]}
-                await api.call("post", _PATH, _configuration(name, namespace, rule, port, folder))
+                await api.call("post", path, _configuration(name, namespace, rule, port, folder))
                 await asyncio.sleep(2)  # the API server takes it in
-                yield f'admission webhook "images.example.com" denied the request: {WORDS}'
+                yield
             finally:
                 with contextlib.suppress(Refused):
-                    await api.call("delete", f"{_PATH}/{name}")
+                    await api.call("delete", f"{path}/{name}")
                 server.terminate()
 
 
@@ -65,7 +84,9 @@ def _configuration(name: str, namespace: str, rule: Object, port: int, folder: p
 
 
 class _Review(BaseHTTPRequestHandler):
-    """Says no."""
+    """Says no, or gives a pod the gate."""
+
+    gates = False
 
     def log_message(self, *_: object) -> None:
         """Nothing: it is asked again and again."""
@@ -73,8 +94,13 @@ class _Review(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         """One object."""
         asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        refusal = {"uid": asked["request"]["uid"], "allowed": False, "status": {"message": WORDS}}
-        review = {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "response": refusal}
+        answer = {"uid": asked["request"]["uid"], "allowed": self.gates}
+        if self.gates:
+            patch = [{"op": "add", "path": "/spec/schedulingGates", "value": [{"name": GATE}]}]
+            answer |= {"patchType": "JSONPatch", "patch": base64.b64encode(json.dumps(patch).encode()).decode()}
+        else:
+            answer["status"] = {"message": WORDS}
+        review = {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "response": answer}
         body = json.dumps(review).encode()
         self.send_response(200)
         self.send_header("Content-Type", "application/json")
@@ -94,4 +120,5 @@ def _serve(folder: pathlib.Path, port: int) -> None:
 
 
 if __name__ == "__main__":
+    _Review.gates = sys.argv[3] == "mutating"
     _serve(pathlib.Path(sys.argv[1]), int(sys.argv[2]))

@@ -1,4 +1,4 @@
-"""A rollback where the cluster lets no pod in, and engines that the kernel kills: quota, webhook and kills are real."""
+"""A rollback where the cluster lets no pod in, and engines that the kernel kills. Quota, webhooks, kills are real."""
 
 import asyncio
 import contextlib
@@ -13,7 +13,7 @@ from hack.cluster import kubectl, netns, paths
 
 from tests.node.film import Film
 from tests.node.service import Service
-from tests.webhook import refusing
+from tests.webhook import gating, refusing
 from tests.wire.api import POD, SIS
 from tests.wire.faults.table import Part, fault
 
@@ -98,6 +98,41 @@ async def test_a_webhook_that_refuses_pods_is_named_and_the_only_pod_serves_on(s
         assert answer["usage"]["completion_tokens"] > 0
         assert "Replacing" not in await events(service)
     await film.phase("RolledBack", decided, 240)
+
+
+@fault(
+    part=Part.CLUSTER,
+    when="a rollback is decided while a webhook gives every new pod a scheduling gate, as a queue for quota does",
+    then="the scheduler's words stand in condition and Event within 10 s; the old pod goes first, and plain pods serve "
+    "once the gate is taken off",
+)
+async def test_a_rollback_whose_pod_is_gated_gives_the_old_pod_up_first(service: Service, film: Film) -> None:
+    """A queue takes the gate off when the old pod's share of the quota is free: here the test does."""
+    await service.apply(NGRAM, AUTO)
+    await film.phase("Watching", 0, 240)
+    (old,) = await service.api.items(POD, service.namespace)
+    inside = netns.entered(paths.layout().namespace, ())
+    async with gating(service.api, service.namespace, prefix=inside):
+        decided = await roll_back(service, film)
+        said = await service.condition("Reconciling", "SchedulingGated", 20)
+        told = time.monotonic()
+
+        async def alone() -> Any:
+            pods = await service.api.items(POD, service.namespace)
+            gated = [each for each in pods if each["spec"].get("schedulingGates")]
+            return gated[0] if gated and old["metadata"]["name"] not in {p["metadata"]["name"] for p in pods} else None
+
+        gated = await service.until("the old pod is gone, and the new one is gated", alone, 120)
+        freed = time.monotonic()
+        name, nothing = gated["metadata"]["name"], {"spec": {"schedulingGates": None}}
+        await service.api.merge(POD, service.namespace, name, nothing)
+        done = await film.phase("RolledBack", decided, 180)
+    print(
+        f"told {told - decided:.1f} s, freed {freed - decided:.1f} s, plain {done - decided:.1f} s; {said['message']}"
+    )
+    assert "scheduling gates" in said["message"]
+    assert "scheduling gates" in (await events(service))["SchedulingGated"]
+    assert (await service.ask(service.prompt("code", 0)))["usage"]["completion_tokens"] > 0
 
 
 @fault(
