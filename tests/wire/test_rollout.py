@@ -2,6 +2,7 @@
 
 import json
 
+from tests.wire.faults.table import Part, fault
 from tests.wire.operator import OperatorProcess
 from tests.wire.pods import EngineStandIn
 from tests.wire.world import NAME, World, sis
@@ -33,6 +34,23 @@ async def test_a_plain_service_that_does_not_come_up_stalls(world: World, operat
     status = await world.phase("Stalled")
     (stalled,) = [each for each in status["conditions"] if each["type"] == "Stalled"]
     assert "TargetMissing: no such folder" in stalled["message"]
+
+
+@fault(
+    part=Part.CLUSTER,
+    when="twenty replicas come up one after the other and take three deadlines in all",
+    then="each one that comes up is progress: they are watched, and nothing is rolled back",
+)
+async def test_twenty_slow_replicas_are_served_though_they_take_three_deadlines(
+    world: World, operator: OperatorProcess
+) -> None:
+    """Each one that comes up is progress: the deadline of a rollout counts from the last of them."""
+    await world.apply(sis(replicas=20, rollout={"deadline": "10s"}))
+    engines = [EngineStandIn(acceptance=0.8) for _ in range(20)]
+    await world.come_up_in_turn(await world.child(speculative=True), engines, 1.5)
+    status = await world.phase("Watching")
+    assert [each["state"] for each in status["history"]] == ["Watching", "WarmingUp", "RollingOut"]
+    assert "rollback" not in status["guard"]
 
 
 async def test_flags_that_the_operator_owns_are_refused_in_words(world: World, operator: OperatorProcess) -> None:

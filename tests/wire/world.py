@@ -4,8 +4,9 @@ It makes the Deployment and the pods of an InferenceService with the labels and 
 (tests/data/kserve), so that each test can say what the cluster looks like. The node tests have the real ones.
 """
 
+import asyncio
 import uuid
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from http import HTTPStatus
 from typing import Any, Self
 
@@ -156,15 +157,26 @@ class World:
     async def roll_out(self, child: Object, *engines: EngineStandIn, ready: bool = True) -> list[str]:
         """Plays KServe and kubelet: a Deployment on the child's revision, and its pods instead of all older ones."""
         revision = child["spec"]["predictor"]["labels"][REVISION]
-        await self._deployment(child, revision, len(engines), ready=ready)
+        await self._deployment(child, revision, len(engines), ready=len(engines) if ready else 0)
         for pod in await self.api.items(POD, self.namespace):
             await self.remove_pod(pod["metadata"]["name"])
         return [await self._pod(child, revision, engine, ready=ready) for engine in engines]
 
+    async def come_up_in_turn(self, child: Object, engines: Sequence[EngineStandIn], pause: float) -> None:
+        """Plays a rollout whose pods become ready one after the other, `pause` seconds apart."""
+        revision = child["spec"]["predictor"]["labels"][REVISION]
+        await self._deployment(child, revision, len(engines), ready=0)
+        names = [await self._pod(child, revision, each, ready=False) for each in engines]
+        for number, name in enumerate(names, start=1):
+            await asyncio.sleep(pause)
+            up = {"status": {"conditions": [{"type": "Ready", "status": "True"}]}}
+            await self.api.merge(POD, self.namespace, name, up, "status")
+            await self._deployment(child, revision, len(engines), ready=number)
+
     async def surge_in_vain(self, child: Object, words: str) -> None:
         """Plays a full cluster: the Deployment goes for the child's revision, and no node has room for its new pod."""
         revision = child["spec"]["predictor"]["labels"][REVISION]
-        await self._deployment(child, revision, 1, ready=False)
+        await self._deployment(child, revision, 1, ready=0)
         name = await self._pod(child, revision, EngineStandIn(), ready=False)
         long_ago = {"lastTransitionTime": "2026-01-01T00:00:00Z"}
         scheduled = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": words} | long_ago
@@ -222,7 +234,7 @@ class World:
 
         await self.until(f"an Event {reason}", there)
 
-    async def _deployment(self, child: Object, revision: str, replicas: int, *, ready: bool) -> None:
+    async def _deployment(self, child: Object, revision: str, replicas: int, *, ready: int) -> None:
         predictor = child["spec"]["predictor"]
         engine = {"name": "kserve-container", "image": "i", "volumeMounts": predictor["model"]["volumeMounts"]}
         pod = {
@@ -237,13 +249,12 @@ class World:
             "spec": {"replicas": replicas, "selector": {"matchLabels": {"app": "x"}}, "template": pod},
         }
         live = await self.api.apply(DEPLOYMENT, self.namespace, body, "plays-kserve")
-        done = replicas if ready else 0
         status = {
             "observedGeneration": live["metadata"]["generation"],
             "replicas": replicas,
             "updatedReplicas": replicas,
-            "readyReplicas": done,
-            "availableReplicas": done,
+            "readyReplicas": ready,
+            "availableReplicas": ready,
         }
         await self.api.merge(DEPLOYMENT, self.namespace, name, {"status": status}, "status")
 
