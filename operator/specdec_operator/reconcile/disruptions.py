@@ -15,6 +15,7 @@ from specdec_operator.reconcile.observed import Observed
 from specdec_operator.reconcile.own import write_own
 from specdec_operator.reconcile.sis import Sis
 from specdec_operator.render.disruption_budget import budget_name, is_as, render_budget
+from specdec_operator.report.events import Event
 
 _LOG = logging.getLogger(__name__)
 _LOOK_AGAIN: Final = 3600.0
@@ -31,7 +32,7 @@ async def keep_budget(cluster: Cluster, sis: Sis, memory: Memory, now: float) ->
     """Makes the service's PodDisruptionBudget be there, or not be there, as its spec says.
 
     It is read first where it is not known, and written only where it differs. Raises nothing: a service without it
-    serves all the same.
+    serves all the same, and an Event says why there is none.
     """
     wanted, budget = render_budget(sis.spec, sis.owner), memory.budget
     if wanted is None and budget == BudgetMemory():  # a thousand services are not to be asked about at a start
@@ -39,15 +40,19 @@ async def keep_budget(cluster: Cluster, sis: Sis, memory: Memory, now: float) ->
     if wanted == budget.wanted and now < budget.due:
         return memory
     try:
-        due = now + await _keep(cluster, sis, wanted)
+        seconds, words = await _keep(cluster, sis, wanted)
     except OperatorError as error:
-        _LOG.warning("service=%s/%s its PodDisruptionBudget: %s", sis.owner.namespace, sis.owner.name, error.message)
-        due = now + _TRY_AGAIN
-    return replace(memory, budget=BudgetMemory(wanted=wanted, due=due))
+        seconds, words = _TRY_AGAIN, error.message
+    unsent = memory.unsent
+    if words and words != budget.told:
+        _LOG.warning("service=%s/%s its PodDisruptionBudget: %s", sis.owner.namespace, sis.owner.name, words)
+        unsent = (*unsent, Event(warning=True, reason="NoDisruptionBudget", message=words))
+    kept = BudgetMemory(wanted=wanted, due=now + seconds, told=words)
+    return replace(memory, budget=kept, unsent=unsent)
 
 
-async def _keep(cluster: Cluster, sis: Sis, wanted: dict[str, object] | None) -> float:
-    """Seconds until it is to be looked at again."""
+async def _keep(cluster: Cluster, sis: Sis, wanted: dict[str, object] | None) -> tuple[float, str]:
+    """Seconds until it is to be looked at again, and what keeps it from being as it is wanted."""
     owner, claimant = sis.owner, Claimant(uid=sis.owner.uid)  # which takes no user's budget over
     meta = {"name": budget_name(owner), "namespace": owner.namespace}
     named = {"apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "metadata": meta}
@@ -55,13 +60,13 @@ async def _keep(cluster: Cluster, sis: Sis, wanted: dict[str, object] | None) ->
     if wanted is None:
         if look.standing is Standing.OURS:
             await cluster.remove({**named, "metadata": {**meta, "uid": look.uid}})
-        return inf
+        return inf, ""
     if look.standing in (Standing.LOOSE, Standing.HELD):
-        words = "there is another one of that name; delete it, or set rollout.disruptionBudget: None"
-        _LOG.warning("service=%s/%s PodDisruptionBudget %s: %s", owner.namespace, owner.name, meta["name"], words)
-    elif look.live is None or not is_as(look.live, wanted):
+        way_out = "delete it, or set rollout.disruptionBudget: None"
+        return _LOOK_AGAIN, f"there is another PodDisruptionBudget {meta['name']}: {way_out}"
+    if look.live is None or not is_as(look.live, wanted):
         await write_own(cluster, wanted, claimant, look)
-    return _LOOK_AGAIN
+    return _LOOK_AGAIN, ""
 
 
 async def restart_pods(

@@ -84,10 +84,13 @@ class DownloadMemory:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BudgetMemory:
-    """wanted: the PodDisruptionBudget as it was wanted last, None for none. due: when it is looked at again anyway."""
+    """wanted: the PodDisruptionBudget as it was wanted last, None for none. due: when it is looked at again anyway.
+    told: what kept it from being there when tried last, as it was told.
+    """
 
     wanted: Mapping[str, Any] | None = None
     due: float = 0.0
+    told: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -24,6 +24,11 @@ def there(stage: Stage, **changes: Any) -> Body:
     return found[-1]
 
 
+def told(stage: Stage) -> list[str]:
+    """What Events say about it."""
+    return [each.message for each in stage.events if each.reason == "NoDisruptionBudget"]
+
+
 async def test_it_is_made_once_and_left_alone() -> None:
     """A new operator finds it as it should be, and writes nothing."""
     stage, _ = await watching(replicas=2)
@@ -73,16 +78,21 @@ async def test_a_budget_of_somebody_else_stays() -> None:
     stage.sis |= {"replicas": 2, "generation": 2}
     await stage.run(60.0)
     assert written(stage) == []
+    assert told(stage) == [
+        f"there is another PodDisruptionBudget {BUDGET}: delete it, or set rollout.disruptionBudget: None"
+    ]
 
 
 async def test_a_service_serves_without_it() -> None:
-    """Where it may not be made, that is tried every five minutes, and nothing else fails."""
+    """Where it may not be made, that is told once and tried every five minutes, and nothing else fails."""
     stage = Stage(replicas=2)
     stage.cluster.failing["PodDisruptionBudget"] = Unavailable("Forbidden", "may not")
     assert not (await stage.turn()).failed
     assert stage.cluster.child
+    await stage.run(350.0)
+    assert told(stage) == ["may not"]
     stage.cluster.failing.clear()
-    await stage.run(290.0)
+    await stage.run(240.0)
     assert written(stage) == []
     await stage.run(20.0)
     assert written(stage) == ["apply"]
