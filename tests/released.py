@@ -28,9 +28,10 @@ class Release:
         return self.folder / "crds" / "serving.specdec.io_speculativeinferenceservices.yaml"
 
     @property
-    def rbac(self) -> pathlib.Path:
-        """What its operator may do."""
-        return self.folder / "manifests" / "operator" / "rbac.yaml"
+    def rbac(self) -> list[pathlib.Path]:
+        """What its operator may do, downloads included: the first release granted these without being asked."""
+        files = (self.folder / "manifests" / part / "rbac.yaml" for part in ("operator", "downloads"))
+        return [file for file in files if file.exists()]
 
 
 def unpack(folder: pathlib.Path, name: str = FIRST) -> Release:

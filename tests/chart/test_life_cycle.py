@@ -45,6 +45,12 @@ def known_fields(kubeconfig: pathlib.Path) -> set[str]:
     return set(crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"])
 
 
+def runtimes(kubeconfig: pathlib.Path) -> set[str]:
+    """The names of the chart's ClusterServingRuntimes that are on the cluster."""
+    found = kubectl.get(kubeconfig, "clusterservingruntimes", "--selector=app.kubernetes.io/part-of=specdec-operator")
+    return {each["metadata"]["name"] for each in (found or {"items": []})["items"]}
+
+
 def environment(kubeconfig: pathlib.Path) -> dict[str, str]:
     """The operator's environment as it is on the cluster."""
     found = kubectl.get(kubeconfig, "deployment", "specdec-operator", f"--namespace={chart.NAMESPACE}")
@@ -84,15 +90,21 @@ async def finalizers(api: Api, service: Service) -> list[str]:
 async def test_an_upgrade_brings_the_newer_crd_and_a_rollback_the_older(
     service: Service, installed: Release, ours: dict[str, object], tmp_path: pathlib.Path
 ) -> None:
-    """Helm itself never upgrades a chart's crds/; this one is a template. `helm test` serves a model in between."""
+    """Helm itself never upgrades a chart's crds/; this one is a template. `helm test` serves a model in between. A
+    runtime of other content is another object: the old one stays, for the services that still use it.
+    """
     tested = {"test.namespace": service.namespace, "test.service": TINY, "test.waitForReady": True, "test.timeout": 500}
-    await asyncio.to_thread(installed.upgrade, ours | tested, source=older(tmp_path))
+    other = {"runtimes.cpu.kvCacheGiB": 3}
+    await asyncio.to_thread(installed.upgrade, ours | tested | other, source=older(tmp_path))
     assert "memory" not in known_fields(installed.kubeconfig)
+    before = runtimes(installed.kubeconfig)
     first = await asyncio.to_thread(installed.revision)
 
     await asyncio.to_thread(installed.upgrade, ours | tested | {"logLevel": "DEBUG"})
     assert "memory" in known_fields(installed.kubeconfig)
     assert environment(installed.kubeconfig)["SPECDEC_LOG_LEVEL"] == "DEBUG"
+    (newer,) = runtimes(installed.kubeconfig) - before
+    assert f"cpu={newer}" in environment(installed.kubeconfig)["SPECDEC_RUNTIMES"]
     said = await asyncio.to_thread(installed.test, "--logs")
     assert said.code == 0, said
     assert "the operator has seen it and made its InferenceService, which is Ready" in said.out
@@ -100,6 +112,8 @@ async def test_an_upgrade_brings_the_newer_crd_and_a_rollback_the_older(
 
     await asyncio.to_thread(installed.rollback, first)
     assert environment(installed.kubeconfig)["SPECDEC_LOG_LEVEL"] == "INFO"
+    assert f"cpu={newer}" not in environment(installed.kubeconfig)["SPECDEC_RUNTIMES"]
+    assert before | {newer} == runtimes(installed.kubeconfig)
     assert "memory" not in known_fields(installed.kubeconfig)
 
     await asyncio.to_thread(installed.uninstall)

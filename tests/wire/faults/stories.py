@@ -46,7 +46,7 @@ async def retry(world: World) -> None:
 
 async def ladder(world: World) -> None:
     """From nothing to RolledBack in two steps: fewer tokens, and then none."""
-    late = busy(acceptance=0.3, falls=0.3)
+    late = busy(acceptance=0.23, falls=0.2)  # a collapse with four tokens; two of them would have passed
     await _served(world, late, sis(guard=QUICK | {"response": ["ReduceTokens", "RollBack"]}))
     fewer = await world.until("fewer tokens", lambda: _reduced(world), seconds=PATIENCE)
     await _served(world, busy(acceptance=0.0, tokens=fewer), tokens=fewer)

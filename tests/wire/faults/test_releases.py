@@ -56,7 +56,7 @@ class _Cluster:
 
     async def install(self, release: Release) -> None:
         """The CRD, and what the operator may do."""
-        await install(self._api, [release.crd, release.rbac])
+        await install(self._api, [release.crd, *release.rbac])
         await self._api.established(release.crd)
 
     async def start(self, release: Release) -> None:
