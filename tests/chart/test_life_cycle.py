@@ -6,8 +6,10 @@ import shutil
 import uuid
 from typing import Any
 
+import pytest
 import yaml
 from hack.cluster import kubectl
+from hack.cluster.errors import ClusterError
 from hack.helm import chart
 
 from tests.chart.conftest import CRD
@@ -90,21 +92,15 @@ async def finalizers(api: Api, service: Service) -> list[str]:
 async def test_an_upgrade_brings_the_newer_crd_and_a_rollback_the_older(
     service: Service, installed: Release, ours: dict[str, object], tmp_path: pathlib.Path
 ) -> None:
-    """Helm itself never upgrades a chart's crds/; this one is a template. `helm test` serves a model in between. A
-    runtime of other content is another object: the old one stays, for the services that still use it.
-    """
+    """Helm itself never upgrades a chart's crds/; this one is a template. `helm test` serves a model in between."""
     tested = {"test.namespace": service.namespace, "test.service": TINY, "test.waitForReady": True, "test.timeout": 500}
-    other = {"runtimes.cpu.kvCacheGiB": 3}
-    await asyncio.to_thread(installed.upgrade, ours | tested | other, source=older(tmp_path))
+    await asyncio.to_thread(installed.upgrade, ours | tested, source=older(tmp_path))
     assert "memory" not in known_fields(installed.kubeconfig)
-    before = runtimes(installed.kubeconfig)
     first = await asyncio.to_thread(installed.revision)
 
     await asyncio.to_thread(installed.upgrade, ours | tested | {"logLevel": "DEBUG"})
     assert "memory" in known_fields(installed.kubeconfig)
     assert environment(installed.kubeconfig)["SPECDEC_LOG_LEVEL"] == "DEBUG"
-    (newer,) = runtimes(installed.kubeconfig) - before
-    assert f"cpu={newer}" in environment(installed.kubeconfig)["SPECDEC_RUNTIMES"]
     said = await asyncio.to_thread(installed.test, "--logs")
     assert said.code == 0, said
     assert "the operator has seen it and made its InferenceService, which is Ready" in said.out
@@ -112,13 +108,28 @@ async def test_an_upgrade_brings_the_newer_crd_and_a_rollback_the_older(
 
     await asyncio.to_thread(installed.rollback, first)
     assert environment(installed.kubeconfig)["SPECDEC_LOG_LEVEL"] == "INFO"
-    assert f"cpu={newer}" not in environment(installed.kubeconfig)["SPECDEC_RUNTIMES"]
-    assert before | {newer} == runtimes(installed.kubeconfig)
     assert "memory" not in known_fields(installed.kubeconfig)
 
     await asyncio.to_thread(installed.uninstall)
     await until_left(installed, {"Pod/specdec-operator-test"})  # with its log, until it is deleted
     assert "memory" not in known_fields(installed.kubeconfig)  # kept as it was
+
+
+async def test_a_runtime_of_other_content_is_another_one_and_the_old_one_stays(
+    installed: Release, ours: dict[str, object]
+) -> None:
+    """For the services that still use it. The way back is an upgrade too: what was kept is in `helm rollback`'s way."""
+    await asyncio.to_thread(installed.upgrade, ours)
+    before, told = runtimes(installed.kubeconfig), environment(installed.kubeconfig)["SPECDEC_RUNTIMES"]
+    first = await asyncio.to_thread(installed.revision)
+    await asyncio.to_thread(installed.upgrade, ours | {"runtimes.cpu.kvCacheGiB": 3})
+    (newer,) = runtimes(installed.kubeconfig) - before
+    assert f"cpu={newer}" in environment(installed.kubeconfig)["SPECDEC_RUNTIMES"]
+    with pytest.raises(ClusterError, match="no ClusterServingRuntime with the name"):
+        await asyncio.to_thread(installed.rollback, first)
+    await asyncio.to_thread(installed.upgrade, ours)
+    assert environment(installed.kubeconfig)["SPECDEC_RUNTIMES"] == told
+    assert runtimes(installed.kubeconfig) == before | {newer}
 
 
 async def test_a_test_that_cannot_pass_says_why(service: Service, installed: Release, ours: dict[str, object]) -> None:
