@@ -10,9 +10,11 @@ from typing import Any, Final
 
 from specdec_operator.downloads.job import claim_manifest, job_manifest
 from specdec_operator.downloads.job_status import DownloadStatus, JobState, due, next_attempt
+from specdec_operator.errors import Unavailable
 from specdec_operator.kube.cluster import Cluster
 from specdec_operator.kube.request import Manifest
 from specdec_operator.names import ATTEMPT_ANNOTATION, CLAIM_ANNOTATION, FAILED_ANNOTATION, MADE_OF_ANNOTATION
+from specdec_operator.observe.inference_service import KServeError
 from specdec_operator.observe.ownership import Claimant, Standing, look_at
 from specdec_operator.observe.rollout import Progress
 from specdec_operator.observe.store import OwnedObjects
@@ -30,8 +32,21 @@ async def keep_downloads(
 ) -> DownloadMemory:
     """What is to be done about the claim and its Jobs in one reconcile.
 
-    Raises Invalid where the API server refuses the claim or a Job, Unavailable where it does not answer.
+    Raises Invalid where the API server refuses the claim or a Job, Unavailable where it does not answer or a right is
+    missing; not at the first time, so that the status tells of it before it is asked again.
     """
+    try:
+        return replace(await _keep(cluster, sis, desired, objects, memory, now), denied=None)
+    except Unavailable as error:
+        denied = KServeError(reason=error.reason, message=error.message)
+        if memory.denied == denied:
+            raise
+        return replace(memory, denied=denied)
+
+
+async def _keep(
+    cluster: Cluster, sis: Sis, desired: Desired, objects: OwnedObjects, memory: DownloadMemory, now: float
+) -> DownloadMemory:
     if desired.plan.layout.claim is None:
         return memory
     downloads = _Downloads(cluster=cluster, sis=sis, desired=desired, objects=objects)

@@ -13,7 +13,6 @@ from specdec_operator import metrics
 from specdec_operator.errors import Invalid, Unavailable
 from specdec_operator.kube.cluster import Cluster
 from specdec_operator.names import Key
-from specdec_operator.observe.inference_service import KServeError
 from specdec_operator.observe.rollout import Progress
 from specdec_operator.observe.store import Stores
 from specdec_operator.reconcile.apply import apply_if_drifted, refused
@@ -209,15 +208,10 @@ class Reconciler:
     ) -> Memory:
         sis, desired, known = decision.sis, decision.desired, memory.downloads
         try:
-            kept = await keep_downloads(self._cluster, sis, desired, observed.objects, known, now)
-            return self._remember(key, noted_downloads(memory, replace(kept, denied=None), sis, now))
+            known = await keep_downloads(self._cluster, sis, desired, observed.objects, known, now)
+            return self._remember(key, noted_downloads(memory, known, sis, now))
         except Invalid as error:  # reported by the next reconcile, which is due at once
             return self._remember(key, replace(memory, refused=refused(error, sis, desired.rendered, now), due=now))
-        except Unavailable as error:
-            denied = KServeError(reason=error.reason, message=error.message)
-            if known.denied == denied:  # it is told: asked again after the error's own time
-                raise
-            return self._remember(key, replace(memory, downloads=replace(known, denied=denied), due=now))
 
     async def _apply(self, key: Key, decision: Decision, observed: Observed, memory: Memory, now: float) -> Memory:
         """Applies the manifest where that is due. Raises Unavailable; a refusal is reported by the next reconcile."""

@@ -174,8 +174,10 @@ def noted_downloads(memory: Memory, downloads: DownloadMemory, sis: Sis, now: fl
     """
     stays = sis.spec.deletion_policy is DeletionPolicy.ORPHAN and downloads.claim_uid != memory.downloads.claim_uid
     unsent = (*memory.unsent, *downloads.adopted)
+    denied = downloads.denied is not None and downloads.denied != memory.downloads.denied
     kept = replace(downloads, adopted=())
-    return replace(memory, downloads=kept, unsent=unsent, due=now if stays or downloads.adopted else memory.due)
+    due = now if stays or downloads.adopted or denied else memory.due
+    return replace(memory, downloads=kept, unsent=unsent, due=due)
 
 
 def _decisions(state: State | None) -> tuple[int, int]:
