@@ -7,8 +7,9 @@ from typing import Final
 from hack.guard.traffic import TOKENS, Drafting
 from specdec_operator.guard.counters import Counters
 from specdec_operator.guard.evidence import Evidence
-from specdec_operator.guard.judge import Judged, Schedule, add, start
+from specdec_operator.guard.judge import Judged
 from specdec_operator.guard.policy import Policy, Thresholds
+from specdec_operator.guard.sampler import Schedule, add, start
 from specdec_operator.guard.state import Observation, Phase, State
 from specdec_operator.guard.statistics import wilson_upper
 from specdec_operator.guard.transitions import advance

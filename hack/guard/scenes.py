@@ -10,8 +10,8 @@ from hack.guard.speed import readings, serve
 from hack.guard.traffic import TOKENS, Floats, Kind, drafting, requests
 from specdec_operator.api.guard import Guard as Asked
 from specdec_operator.api.speculation import Method
-from specdec_operator.guard.judge import Schedule
 from specdec_operator.guard.policy import METHODS, Policy, Thresholds, policy_of, thresholds
+from specdec_operator.guard.sampler import Schedule
 
 LEAST: Final = 0.4
 """The threshold of acceptance: the guard's own for a draft model."""

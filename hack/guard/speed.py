@@ -9,8 +9,8 @@ import numpy as np
 from hack.guard.rules import POD, told
 from hack.guard.traffic import BURSTY, TOKENS, Floats, arrivals, on_grid, pieces, summed, wander
 from specdec_operator.guard.counters import Counters
-from specdec_operator.guard.judge import Schedule, add, start
 from specdec_operator.guard.policy import Policy, Thresholds
+from specdec_operator.guard.sampler import Schedule, add, start
 from specdec_operator.guard.state import Phase, State
 from specdec_operator.guard.transitions import advance
 

@@ -15,6 +15,12 @@ DECODE_SECONDS: Final = "vllm:request_decode_time_seconds_sum"
 ANSWERS: Final = "vllm:request_generation_tokens_count"
 ANSWER_TOKENS: Final = "vllm:request_generation_tokens_sum"
 FIRST_TOKENS: Final = "vllm:time_to_first_token_seconds_count"
+FIRST_TOKEN_SECONDS: Final = "vllm:time_to_first_token_seconds_sum"  # noqa: S105 - a counter, no password
+QUEUE_SECONDS: Final = "vllm:request_queue_time_seconds_sum"
+PREEMPTIONS: Final = "vllm:num_preemptions_total"
+PROMPT_TOKENS: Final = "vllm:prompt_tokens_total"
+CACHE_QUERIES: Final = "vllm:prefix_cache_queries_total"
+CACHE_HITS: Final = "vllm:prefix_cache_hits_total"
 RUNNING: Final = "vllm:num_requests_running"
 WAITING: Final = "vllm:num_requests_waiting"
 

@@ -18,7 +18,7 @@ from specdec_operator.engine.flags import FLAGS, OWNED_FLAGS, option
 from specdec_operator.engine.quantity import MEMORY, parse_quantity, quantity
 from specdec_operator.engine.tables import table
 from specdec_operator.engine.version import IMAGES, Flavor
-from specdec_operator.guard import window_checks
+from specdec_operator.guard import speed_checks, window_checks
 from specdec_operator.guard.judge import CHECKS, PLAIN_CHECKS
 from specdec_operator.guard.policy import METHODS as GUARDED
 from specdec_operator.staging import schemes, source
@@ -109,7 +109,8 @@ def test_every_rule_file_is_looked_at_and_every_check_of_a_window_asked() -> Non
     """A file or a function that nobody lists would silently check nothing."""
     listed = {each.__module__.rpartition(".")[2] for each in check.CHECKS}
     assert listed == {each.stem for each in pathlib.Path(rules.__path__[0]).glob("[a-z]*.py")}
-    checks = {
-        name for name, each in inspect.getmembers(window_checks, inspect.isfunction) if (each.__doc__ or "")[:2] == "**"
-    }
+    functions = (
+        each for file in (window_checks, speed_checks) for each in inspect.getmembers(file, inspect.isfunction)
+    )
+    checks = {name for name, each in functions if (each.__doc__ or "")[:2] == "**"}
     assert {each.__name__ for each in (*CHECKS, *PLAIN_CHECKS)} == checks

@@ -5,6 +5,7 @@ from typing import Annotated
 
 from pydantic import Field
 
+from specdec_operator.api.control import Collateral, Control, ControlMode
 from specdec_operator.api.types import Duration, Part, rule, rules
 
 
@@ -153,6 +154,8 @@ class Guard(Part):
         description="MeasureFirst serves plainly first, for ten windows at most, and remembers its speed by load; None "
         "does not. Default: MeasureFirst where speedup or timePerOutputToken is asked for.",
     )
+    control: Control | None = Field(None, description="Default: OnDoubt where speed is asked for.")
+    collateral: Collateral | None = Field(None, description="Default: nothing is asked for.")
     response: Annotated[list[Response], Field(min_length=1, max_length=2)] | None = Field(
         None, description="What is tried, in this order. Default: RollBack."
     )
@@ -175,3 +178,8 @@ class Guard(Part):
         if self.baseline is None:
             return self.speedup is not None or self.time_per_output_token is not None
         return self.baseline is Baseline.MEASURE_FIRST
+
+    @property
+    def control_mode(self) -> ControlMode:
+        """When plain pods serve beside. A doubt needs something that is asked for, which speed or collateral is."""
+        return self.control.mode if self.control else ControlMode.ON_DOUBT

@@ -60,6 +60,44 @@ class Thresholds(StatusPart):
     time_per_output_token_ms: float | None = Field(None, description="In milliseconds, at most.")
 
 
+class Trial(StatusPart):
+    """Windows with speculation and plain ones after them, in a service of one pod."""
+
+    speculating: list[list[float | None]] = Field(
+        description="For the operator: of each window seconds, requests that ended, seconds they decoded for, tokens "
+        "they wrote after their first, requests that began, and tokens of their prompts."
+    )
+    plain: list[list[float | None]] = Field(description="The same of the plain windows.")
+    least: float = Field(description="Speedup that is asked for.")
+    seen: int = Field(description="Plain windows so far.")
+
+
+class Control(StatusPart):
+    """Plain pods that are asked for beside the speculating ones."""
+
+    replicas: int = Field(description="How many.")
+    reason: str = Field(description="Why, in one word.")
+    message: str = Field(description="Why, with numbers.")
+    at: Time = Field(description="Since when they are asked for.")
+    replaces: bool = Field(False, description="Whether they take the place of speculating pods, for want of room.")
+    up: Time | None = Field(None, description="Since when they serve.")
+
+
+class Pair(StatusPart):
+    """One window of both arms."""
+
+    at: Time = Field(description="When it closed.")
+    plain_ms: float = Field(description="Plain time per output token, in milliseconds.")
+    speculating_ms: float = Field(description="The same with speculation.")
+    seen: dict[str, Annotated[list[float], Field(min_length=2, max_length=2)]] = Field(
+        description="By measure: the logarithm of the ratio of the arms (a difference for the hit rate), and its error."
+    )
+    unlike: Annotated[list[float], Field(min_length=3, max_length=3)] = Field(
+        description="Logarithms of plain / speculating requests a pod, tokens a prompt, and tokens an answer."
+    )
+    pods: Annotated[list[int], Field(min_length=2, max_length=2)] = Field(description="Speculating and plain pods.")
+
+
 class Rollback(StatusPart):
     """Why another speculation is served than asked for, or none."""
 
@@ -68,6 +106,7 @@ class Rollback(StatusPart):
     at: Time = Field(description="When it was decided.")
     to: str = Field("Baseline", description="LastGood: another speculation that was good; Baseline: none.")
     good: LastGood | None = Field(None, description="The speculation that is served instead.")
+    trial: Trial | None = Field(None, description="Present while the rollback is provisional: plain is measured.")
 
 
 class Reduction(StatusPart):
@@ -97,6 +136,23 @@ class PodFailure(StatusPart):
     ends: int = Field(description="How often its engine had ended by then.")
     at: Time = Field(description="When it was seen.")
     answered: bool = Field(False, description="Whether something was done about it.")
+
+
+class Finding(StatusPart):
+    """What the last windows of both arms say about one measure."""
+
+    measure: str = Field(description="time-per-output-token, time-to-first-token, queue-time, ...")
+    value: float = Field(
+        description="Plain / with speculation for the time per output token; a difference for the hit rate; "
+        "else with speculation / plain."
+    )
+    low: float = Field(description="Lower end of its 95 % interval.")
+    high: float = Field(description="Upper end.")
+    limit: float = Field(description="What is asked for.")
+    score: float = Field(description="Standard errors on the wrong side of the limit.")
+    bound: float = Field(description="The score that convicts.")
+    windows: int = Field(description="Windows that it is of.")
+    unlike: float = Field(description="By what ratio the arms' traffic differs; above 1.1 the windows count less.")
 
 
 class GuardStatus(StatusPart):
@@ -148,3 +204,13 @@ class GuardStatus(StatusPart):
     recommendation: Recommendation | None = Field(None, description="What the numbers speak for, acted on or not.")
     last_good: list[LastGood] | None = Field(None, description="Speculations that passed a full window; two at most.")
     baseline: list[PlainSpeed] | None = Field(None, description="The plain service's speed by load.")
+    control: Control | None = Field(None, description="Plain pods beside; absent: none are asked for.")
+    pairs: list[Pair] | None = Field(None, description="The last windows of both arms, oldest first; thirty at most.")
+    unmeasured: int = Field(0, description="Windows in a row with traffic whose speed could not be compared.")
+    doubts: int = Field(0, description="How often the speed was in doubt, and speculation stayed.")
+    doubted: Time | None = Field(None, description="When that ended last.")
+    armless: bool = Field(False, description="Whether plain pods came to nothing then.")
+    collateral: list[str] | None = Field(
+        None, description="What speculation costs more of than guard.collateral allows."
+    )
+    findings: list[Finding] | None = Field(None, description="What the windows of both arms say so far.")

@@ -1,8 +1,8 @@
 """vLLM's counters at one moment, read from the text of one pod's /metrics."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, fields
 from math import isfinite
 from typing import Final
 
@@ -23,7 +23,8 @@ _MOST_KEPT: Final = 256 * 1024
 FAMILIES: Final = (
     *(metrics.DRAFTS, metrics.DRAFT_TOKENS, metrics.ACCEPTED, metrics.ACCEPTED_PER_POSITION, metrics.GENERATED),
     *(metrics.TIMES, metrics.REQUESTS, metrics.DECODE_SECONDS, metrics.ANSWERS, metrics.ANSWER_TOKENS),
-    *(metrics.FIRST_TOKENS, metrics.RUNNING, _STARTED),
+    *(metrics.FIRST_TOKENS, metrics.RUNNING, _STARTED, metrics.FIRST_TOKEN_SECONDS, metrics.QUEUE_SECONDS),
+    *(metrics.PREEMPTIONS, metrics.PROMPT_TOKENS, metrics.CACHE_QUERIES, metrics.CACHE_HITS),
 )
 """Every series that is read. Inter-token latency is not: it counts steps, and a step brings several tokens."""
 
@@ -37,6 +38,35 @@ _DECODING: Final = frozenset({metrics.DECODE_SECONDS, metrics.ANSWERS, metrics.A
 
 Sample = tuple[str, Mapping[str, str], float]
 """Name of a series, its labels, its value."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Side:
+    """What else an engine counts: nothing of it is about the draft, and a draft may change all of it.
+
+    Each is None where the page does not say. first_token_seconds: summed over the requests whose first token was
+    written. queue_seconds: that requests waited for their turn, summed over those that ended. prompt_tokens: of prompts
+    that were taken in. cache_queries, cache_hits: prompt tokens that were looked for in the prefix cache, and found.
+    """
+
+    first_token_seconds: float | None = None
+    queue_seconds: float | None = None
+    preemptions: float | None = None
+    prompt_tokens: float | None = None
+    cache_queries: float | None = None
+    cache_hits: float | None = None
+
+    def since(self, before: "Side") -> "Side":
+        """What was counted after `before`."""
+        return self._with(before, lambda after, earlier: max(0.0, after - earlier))
+
+    def plus(self, other: "Side") -> "Side":
+        """The sum of two pods; what one of them does not say is not known of both."""
+        return self._with(other, lambda one, another: one + another)
+
+    def _with(self, other: "Side", do: Callable[[float, float], float]) -> "Side":
+        pairs = {each.name: (getattr(self, each.name), getattr(other, each.name)) for each in fields(self)}
+        return Side(**{name: None if None in pair else do(*pair) for name, pair in pairs.items()})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,6 +96,7 @@ class Counters:
     running: float | None = None
     started: float | None = None
     speculative: bool = False
+    side: Side = Side()
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,6 +152,18 @@ def counters_of(samples: Iterable[Sample]) -> Counters:
         running=totals.get(metrics.RUNNING),
         started=totals.get(_STARTED),
         speculative=speculative,
+        side=_side(totals),
+    )
+
+
+def _side(totals: Mapping[str, float]) -> Side:
+    return Side(
+        first_token_seconds=totals.get(metrics.FIRST_TOKEN_SECONDS),
+        queue_seconds=totals.get(metrics.QUEUE_SECONDS),
+        preemptions=totals.get(metrics.PREEMPTIONS),
+        prompt_tokens=totals.get(metrics.PROMPT_TOKENS),
+        cache_queries=totals.get(metrics.CACHE_QUERIES),
+        cache_hits=totals.get(metrics.CACHE_HITS),
     )
 
 

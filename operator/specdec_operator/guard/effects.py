@@ -3,11 +3,13 @@
 import math
 from dataclasses import replace
 
+from specdec_operator.guard.arms import MOST_PAIRS, too_costly
 from specdec_operator.guard.baseline import learnt
 from specdec_operator.guard.pod_failures import answered, held, noted, summary
 from specdec_operator.guard.regret import spent
 from specdec_operator.guard.remediation import ROLLOUT_FAILED, remembered, respond
 from specdec_operator.guard.state import Observation, Phase, State
+from specdec_operator.guard.verdict import Reason
 from specdec_operator.observe.rollout import Progress
 
 _ROLLBACK_PATIENCE = 5.0
@@ -16,6 +18,8 @@ short enough for pods to serve within a minute of the decision."""
 _HEALED = 3600.0
 """Seconds of watching after which the pods that were restarted before do not count any more."""
 
+_BESIDE = frozenset({Phase.WARMING_UP, Phase.WATCHING, Phase.RESPONDING})
+"""Phases in which plain pods may be beside."""
 _RENEWED = 24 * 3600.0
 """Seconds of watching after which a speculation has all of its tries again."""
 
@@ -28,8 +32,13 @@ def is_fresh(state: State, observation: Observation) -> bool:
 def note_observations(state: State, observation: Observation, now: float) -> State:
     """Whatever the phase: the plain service's speed, pods that were restarted or fail."""
     if is_fresh(state, observation) and not observation.speculating:
-        token_times = observation.token_times if observation.revision == state.revision else {}
+        same = observation.revision == state.revision
+        token_times = observation.token_times if same else {}
         state = replace(state, judged=math.floor(observation.closed), baseline=learnt(state.baseline, token_times))
+        rollback = state.rollback
+        if same and rollback is not None and rollback.trial is not None and observation.recent:
+            trial = rollback.trial.plus(observation.recent[-1])
+            state = replace(state, rollback=replace(rollback, trial=trial))
     if state.restarting and not observation.pods & set(state.restarting):
         state = replace(state, restarting=())
     if observation.speculating and state.phase in (Phase.WARMING_UP, Phase.WATCHING):
@@ -68,12 +77,12 @@ def note_progress(state: State, up: int, now: float) -> State:
 
 def speculate(state: State, observation: Observation, now: float) -> State:
     """RollingOut, with speculation."""
-    return replace(_enter(state, Phase.ROLLING_OUT, now), measuring=False)
+    return replace(enter(state, Phase.ROLLING_OUT, now), measuring=False)
 
 
 def stall(state: State, observation: Observation, now: float) -> State:
     """Stalled: the user must act."""
-    return _enter(state, Phase.STALLED, max(now, state.wanted_since))  # also when a clock went back
+    return enter(state, Phase.STALLED, max(now, state.wanted_since))  # also when a clock went back
 
 
 def start_measuring(state: State, observation: Observation, now: float) -> State:
@@ -83,28 +92,28 @@ def start_measuring(state: State, observation: Observation, now: float) -> State
 
 def roll_out(state: State, observation: Observation, now: float) -> State:
     """RollingOut."""
-    return _enter(state, Phase.ROLLING_OUT, now)
+    return enter(state, Phase.ROLLING_OUT, now)
 
 
 def warm_up(state: State, observation: Observation, now: float) -> State:
     """WarmingUp."""
-    return _enter(replace(state, revision=observation.revision, pod_failures=()), Phase.WARMING_UP, now)
+    return enter(replace(state, revision=observation.revision, pod_failures=()), Phase.WARMING_UP, now)
 
 
 def watch(state: State, observation: Observation, now: float) -> State:
     """Watching."""
-    return _enter(state, Phase.WATCHING, now)
+    return enter(state, Phase.WATCHING, now)
 
 
 def enter_serving(state: State, observation: Observation, now: float) -> State:
     """Serving, unwatched."""
     settled = observation.rollout.progress is Progress.COMPLETE
-    return _enter(replace(state, revision=observation.revision) if settled else state, Phase.SERVING, now)
+    return enter(replace(state, revision=observation.revision) if settled else state, Phase.SERVING, now)
 
 
 def enter_rolled_back(state: State, observation: Observation, now: float) -> State:
     """RolledBack."""
-    return _enter(replace(state, revision=observation.revision), Phase.ROLLED_BACK, now)
+    return enter(replace(state, revision=observation.revision), Phase.ROLLED_BACK, now)
 
 
 def note_revision(state: State, observation: Observation, now: float) -> State:
@@ -135,8 +144,18 @@ def window_inconclusive(state: State, observation: Observation, now: float) -> S
 
 
 def _judged(state: State, observation: Observation) -> State:
-    """With the window noted, and the regret as it is after it."""
-    return replace(state, judged=math.floor(observation.closed), regret=regret_after(state, observation))
+    """With the window noted, the regret as it is after it, and what plain pods beside showed."""
+    pair, verdict = observation.pair, observation.verdict
+    compared = verdict is None or verdict.reason not in (Reason.NOT_MEASURED, Reason.BEYOND_BASELINE)
+    return replace(
+        state,
+        judged=math.floor(observation.closed),
+        regret=regret_after(state, observation),
+        pairs=(*state.pairs, pair)[-MOST_PAIRS:] if pair else state.pairs,
+        baseline=learnt(state.baseline, pair.times) if pair else state.baseline,
+        unmeasured=0 if compared and not (verdict and verdict.quiet) else state.unmeasured + (not compared),
+        collateral=too_costly(state.collateral, observation.findings),
+    )
 
 
 def regret_after(state: State, observation: Observation) -> float:
@@ -182,23 +201,23 @@ def answer_a_failed_rollout(state: State, observation: Observation, now: float) 
 
 def retry(state: State, observation: Observation, now: float) -> State:
     """RollingOut, with the speculation that is asked for; one try less."""
-    fresh = _enter(state, Phase.ROLLING_OUT, now)
+    fresh = enter(state, Phase.ROLLING_OUT, now)
     return replace(fresh, rollback=None, reduced=None, retries=state.retries + 1, restarts=0)
 
 
 def resume(state: State, observation: Observation, now: float) -> State:
     """Where it was."""
-    return _enter(state, _moving(state, Phase.RESPONDING), now)
+    return enter(state, _moving(state, Phase.RESPONDING), now)
 
 
 def leave_stalled(state: State, observation: Observation, now: float) -> State:
     """It healed by itself."""
-    return _enter(state, _moving(state, Phase.ROLLED_BACK if state.plain else Phase.RESPONDING), now)
+    return enter(state, _moving(state, Phase.ROLLED_BACK if state.plain else Phase.RESPONDING), now)
 
 
 def give_them_their_time(state: State, observation: Observation, now: float) -> State:
     """RollingOut; their deadline begins now."""
-    return replace(_enter(state, Phase.ROLLING_OUT, now), wanted_since=now)
+    return replace(enter(state, Phase.ROLLING_OUT, now), wanted_since=now)
 
 
 def _moving(state: State, after_rollback: Phase) -> Phase:
@@ -207,8 +226,11 @@ def _moving(state: State, after_rollback: Phase) -> Phase:
     return after_rollback if state.rollback else Phase.ROLLING_OUT
 
 
-def _enter(state: State, phase: Phase, now: float) -> State:
-    return replace(state, phase=phase, since=now, failures=0, blamed=(), regret=0.0)
+def enter(state: State, phase: Phase, now: float) -> State:
+    """Another phase: what was counted before is over. Plain pods beside serve on until plain ones have taken over."""
+    control = state.control if phase in _BESIDE else None
+    anew = replace(state, failures=0, blamed=(), regret=0.0, pairs=(), unmeasured=0, collateral=())
+    return replace(anew, phase=phase, since=now, control=control)
 
 
 def counted(state: State, observation: Observation) -> State:

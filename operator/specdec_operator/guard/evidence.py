@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from functools import reduce
 from itertools import zip_longest
 
-from specdec_operator.guard.counters import Counters
+from specdec_operator.guard.counters import Counters, Side
 from specdec_operator.guard.statistics import RatioSums, TokenTime, TokenTimes, merge
 from specdec_operator.guard.window import PodWindow, Window
 
@@ -15,9 +15,9 @@ class Evidence:
     """Differences of counters over a window.
 
     seconds: length of the window. decode_tokens: generated tokens but the first of each answer, which no draft can
-    bring. longest_gap: longest time in which a pod was not read, in seconds. acceptance: accepted and drafted tokens by
-    block of time. token_times: time per output token by load. pods: pods that were read at least twice. unread: pods
-    that never answered.
+    bring. answers: that began. side: what else was counted. longest_gap: longest time in which a pod was not read, in
+    seconds. acceptance: accepted and drafted tokens by block of time. token_times: time per output token by load.
+    pods: pods that were read at least twice. unread: pods that never answered.
     """
 
     seconds: float
@@ -32,6 +32,8 @@ class Evidence:
     restarted: bool
     pods: int
     unread: int = 0
+    answers: float = 0.0
+    side: Side = field(default_factory=Side)
     acceptance: RatioSums = field(default_factory=RatioSums)
     token_times: TokenTimes = field(default_factory=dict)
 
@@ -104,6 +106,8 @@ def _of_pod(pod: PodWindow, seconds: float, now: float) -> Evidence:
         longest_gap=max(pod.longest_gap, 0.0 if pod.left else now - pod.last_at),
         restarted=pod.restarted,
         pods=1,
+        answers=_answers_begun(first, last),
+        side=last.side.since(first.side),
         acceptance=pod.acceptance,
         token_times=pod.token_times,
     )
@@ -133,6 +137,8 @@ def pooled(parts: Mapping[str, Evidence], *, seconds: float, unread: int) -> Evi
         restarted=any(part.restarted for part in each),
         pods=len(each),
         unread=unread,
+        answers=sum(part.answers for part in each),
+        side=reduce(Side.plus, (part.side for part in each)) if each else Side(),
         acceptance=reduce(RatioSums.merged, (part.acceptance for part in each), RatioSums()),
         token_times=merge(*(part.token_times for part in each)),
     )

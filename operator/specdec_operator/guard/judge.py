@@ -1,33 +1,36 @@
-"""Judges one closed window: each pod first, then all of them together; and the sampler, which readings go into and
-judged windows come out of.
+"""Judges one closed window: each pod first, then all of them together, then beside the plain pods.
 
 The checks are asked in order, and the first that has a verdict decides. Missing data comes first: nothing that follows
 may be read into it. Then what fails, then what cannot be told.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Final
 
 from specdec_operator.guard import evidence as evidences
+from specdec_operator.guard import speed_checks as speed
 from specdec_operator.guard import window_checks as checks
+from specdec_operator.guard.arms import Finding, Measure, Pair, finding_of, pair_of
 from specdec_operator.guard.baseline import Comparison, compare
-from specdec_operator.guard.counters import Counters
 from specdec_operator.guard.evidence import Evidence, FailingRun
 from specdec_operator.guard.pod_skew import BY_ACCEPTANCE, Pods, others_of, skewed
 from specdec_operator.guard.policy import Thresholds
 from specdec_operator.guard.regret import lost
+from specdec_operator.guard.speed_checks import speedup_text
 from specdec_operator.guard.statistics import RatioSums, TokenTimes
+from specdec_operator.guard.switch_back import Traffic
 from specdec_operator.guard.verdict import Outcome, Reason, Verdict
 from specdec_operator.guard.window import Window
-from specdec_operator.guard.window_checks import Case, Check, over, speedup_text, unsure
+from specdec_operator.guard.window_checks import Case, Check, over, unsure
 
 CHECKS: Final[tuple[Check, ...]] = (
     *(checks.unread, checks.restarted, checks.implausible, checks.no_traffic),
-    *(checks.not_drafting, checks.acceptance_rate, checks.acceptance_length, checks.slower, checks.too_slow),
-    *(checks.few_tokens, checks.not_significant, checks.not_compared, checks.rarely_drafts),
+    *(checks.not_drafting, checks.acceptance_rate, checks.acceptance_length, speed.slower_beside, speed.slower),
+    *(speed.too_slow, speed.collateral),
+    *(checks.few_tokens, checks.not_significant, speed.not_compared, checks.rarely_drafts),
 )
-PLAIN_CHECKS: Final[tuple[Check, ...]] = (checks.unread, checks.restarted, checks.no_traffic, checks.too_slow)
+PLAIN_CHECKS: Final[tuple[Check, ...]] = (checks.unread, checks.restarted, checks.no_traffic, speed.too_slow)
 
 
 def judge_case(case: Case) -> Verdict:
@@ -40,16 +43,16 @@ def judge_case(case: Case) -> Verdict:
 
 def _plain(evidence: Evidence) -> Verdict:
     seconds = evidence.token_time.times.mean
-    speed = "no request ended" if seconds is None else f"{1000 * seconds:.1f} ms per output token"
-    message = f"plain: {speed} over {evidence.seconds:.0f} s, {evidence.generation_tokens:.0f} tokens"
+    took = "no request ended" if seconds is None else f"{1000 * seconds:.1f} ms per output token"
+    message = f"plain: {took} over {evidence.seconds:.0f} s, {evidence.generation_tokens:.0f} tokens"
     return unsure(Reason.PLAIN, message)
 
 
 def _passed(case: Case) -> Verdict:
     evidence = case.evidence
     rate, length = evidence.acceptance_rate or 0.0, evidence.acceptance_length or 1.0
-    speed = f", {speedup_text(case.comparison)}" if case.comparison else ""
-    message = f"acceptance {rate:.2f}, {length:.2f} tokens per step{speed}{over(evidence)}"
+    faster = f", {speedup_text(case.comparison)}" if case.comparison else ""
+    message = f"acceptance {rate:.2f}, {length:.2f} tokens per step{faster}{over(evidence)}"
     return Verdict(outcome=Outcome.PASS, reason=Reason.ACCEPTED, message=message)
 
 
@@ -59,7 +62,9 @@ class Judged:
 
     comparison: None where that is not known, and for a window of the plain service itself. lost: what it adds to the
     regret, in point-hours; None where it cannot be told.
-    row: all failing windows in a row, this one included; empty after any other.
+    row: all failing windows in a row, this one included; empty after any other. pair: the window in both arms; None
+    without a plain one. findings: what the windows of both arms say so far. recent: what the last windows were of,
+    oldest first.
     """
 
     verdict: Verdict
@@ -67,6 +72,9 @@ class Judged:
     comparison: Comparison | None
     row: FailingRun
     lost: float | None = None
+    pair: Pair | None = None
+    findings: tuple[Finding, ...] = ()
+    recent: tuple[Traffic, ...] = ()
 
     @property
     def conclusive(self) -> bool:
@@ -78,21 +86,24 @@ LONGEST_PAUSE: Final = 3600.0
 """Seconds without a failing window after which those before it are history."""
 
 
-def judge(window: Window, thresholds: Thresholds, now: float, row: FailingRun | None = None) -> Judged:
-    """The verdict on a window that closes at `now`. row: the failing windows before it.
+def judge(
+    window: Window, thresholds: Thresholds, now: float, row: FailingRun | None = None, plain: Window | None = None
+) -> Judged:
+    """The verdict on a window that closes at `now`. row: the failing windows before it. plain: the other arm's.
 
     Each pod is judged before the pool: summed up, a broken pod and a good one would condemn both. Pods that were not
     read well, or that began anew, are left out as long as more than half of all are left.
     """
     parts = evidences.by_pod(window.closed(), now)
-    gap = thresholds.longest_gap
-    whole = {pod: part for pod, part in parts.items() if not part.restarted and part.longest_gap <= gap}
+    whole = _whole(parts, thresholds)
     most = 2 * len(whole) > len(parts) + len(window.unread)
     unread = 0 if most else len(window.unread)
     pool = evidences.pooled(whole if most else parts, seconds=now - window.opened, unread=unread)
     before = row if row is not None and now - row.at <= LONGEST_PAUSE else FailingRun()
     longer = before.plus(pool, parts, now)
-    case = _case(pool, thresholds, longer.token_times)
+    pair = _pair(whole, plain, thresholds, now)
+    findings = found_beside(pair, thresholds)
+    case = _beside(_case(pool, thresholds, longer.token_times), pair, findings)
     together = judge_case(case)
     verdict = skewed(_on_pods(parts, thresholds, longer), together, thresholds) or together
     following = longer if verdict.outcome is Outcome.FAIL else before if verdict.quiet else FailingRun()
@@ -102,7 +113,48 @@ def judge(window: Window, thresholds: Thresholds, now: float, row: FailingRun | 
         comparison=None if thresholds.plain else case.comparison,
         row=following,
         lost=_lost(verdict, pool, thresholds),
+        pair=pair,
+        findings=findings,
     )
+
+
+def _whole(parts: Mapping[str, Evidence], thresholds: Thresholds) -> dict[str, Evidence]:
+    """The pods that were read well."""
+    gap = thresholds.longest_gap
+    return {pod: part for pod, part in parts.items() if not part.restarted and part.longest_gap <= gap}
+
+
+def _pair(speculating: Mapping[str, Evidence], plain: Window | None, thresholds: Thresholds, now: float) -> Pair | None:
+    """The window in both arms; None where one of them cannot be read, or is not what it is taken for."""
+    if plain is None or thresholds.plain:
+        return None
+    theirs = _whole(evidences.by_pod(plain.closed(), now), thresholds)
+    if not speculating or not theirs or any(part.speculative for part in theirs.values()):
+        return None
+    return pair_of(speculating, theirs, now)
+
+
+def found_beside(pair: Pair | None, thresholds: Thresholds) -> tuple[Finding, ...]:
+    """What the windows of both arms say with this one; nothing where this one had no plain arm."""
+    if pair is None:
+        return ()
+    pairs = (*thresholds.pairs, pair)
+    limits = {Measure.SPEED: 1.0 if thresholds.speedup is None else thresholds.speedup, **thresholds.collateral}
+    found = (finding_of(pairs, measure, limit) for measure, limit in limits.items())
+    return tuple(each for each in found if each is not None)
+
+
+def _beside(case: Case, pair: Pair | None, findings: tuple[Finding, ...]) -> Case:
+    """The case with what the arms say: from then on plain of another time is not asked any more."""
+    found = next((each for each in findings if each.measure is Measure.SPEED), None)
+    if pair is None:
+        return case
+    if found is None:
+        return replace(case, comparison=None, longer=None)
+    beside = Comparison(
+        speedup=found.value, low=found.low, high=found.high, share=1.0, plain=pair.plain, seconds=pair.seconds
+    )
+    return replace(case, comparison=beside, longer=beside, findings=findings)
 
 
 def _lost(verdict: Verdict, pool: Evidence, thresholds: Thresholds) -> float | None:
@@ -138,57 +190,3 @@ def _settled(verdict: Verdict, run: FailingRun, pool: Evidence, thresholds: Thre
     bound = "unknown" if width is None else f"{row.mean + width:.2f}"
     message = f"{verdict.message}; the traffic comes in bursts, more windows are needed (their bound {bound})"
     return replace(verdict, message=message, settled=False)
-
-
-_BLOCKS: Final = 8
-"""Blocks of time that a window is cut into at most; none is shorter than an interval."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Schedule:
-    """How often pods are read, and how long a window is; in seconds."""
-
-    interval: float
-    window: float
-
-    @property
-    def block(self) -> float:
-        """Length of a block of time, in seconds."""
-        return max(self.interval, self.window / _BLOCKS)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Sampler:
-    """What is remembered from one reading to the next. row: of the failing windows in a row."""
-
-    window: Window
-    due: float
-    row: FailingRun = field(default_factory=FailingRun)
-
-    def is_due(self, now: float) -> bool:
-        """Whether the pods are to be read now. A clock that went back asks for a reading at once."""
-        return now >= self.due or now < self.window.opened
-
-    def closes(self, schedule: Schedule, now: float) -> bool:
-        """Whether a reading now is the one nearest to the window's end, which closes it."""
-        return now - self.window.opened >= schedule.window - schedule.interval / 2
-
-
-def start(now: float, schedule: Schedule) -> Sampler:
-    """Nothing seen yet."""
-    return Sampler(window=Window(now, schedule.block), due=now)
-
-
-def add(
-    sampler: Sampler, readings: Mapping[str, Counters | None], thresholds: Thresholds, schedule: Schedule, now: float
-) -> tuple[Sampler, Judged | None]:
-    """One round of readings, and the judged window where this round closed one."""
-    if now < sampler.window.opened:
-        sampler = start(now, schedule)
-    due = max(sampler.due + schedule.interval, now)
-    window = sampler.window.with_readings(readings, now)
-    if not sampler.closes(schedule, now):
-        return replace(sampler, window=window, due=due), None
-    judged = judge(window, thresholds, now, sampler.row)
-    following = window.next(now, frozenset(readings))
-    return Sampler(window=following, due=due, row=judged.row), judged

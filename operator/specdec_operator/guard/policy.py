@@ -3,13 +3,15 @@ each method. What the engine asks of a method is in the rules.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Final
 
 from specdec_engine.methods import MOST_TOKENS
+from specdec_operator.api.control import Collateral, CollateralResponse, ControlMode
 from specdec_operator.api.guard import Guard, GuardMode, Response, RollBackTo
 from specdec_operator.api.speculation import Method
+from specdec_operator.guard.arms import Measure, Pair
 from specdec_operator.guard.baseline import Baseline
 
 _COST: Final = 0.02
@@ -74,6 +76,8 @@ class Policy:
     speculation that was good. retry_after, retry_limit: None and 0 where nothing is tried again by itself.
     held: whether the user has asked to leave everything as it is. patience: how long new pods may find no room before
     old ones are given up for them; None: for ever. regret_budget: point-hours of lost acceptance that end speculation.
+    control: when plain pods serve beside; plain_pods: how many, where they always do; replicas: speculating pods that
+    are asked for.
     """
 
     mode: GuardMode
@@ -88,6 +92,9 @@ class Policy:
     held: bool = False
     patience: float | None = None
     regret_budget: float = 2.0
+    control: ControlMode = ControlMode.NEVER
+    plain_pods: int = 1
+    replicas: int = 1
 
     @property
     def measures(self) -> bool:
@@ -103,7 +110,7 @@ class Policy:
 _BASELINE_WINDOWS = 10
 
 
-def policy_of(guard: Guard, *, held: bool, patience: float | None = None) -> Policy:
+def policy_of(guard: Guard, *, held: bool, patience: float | None = None, replicas: int = 1) -> Policy:
     """The policy that a guard spells out. A baseline that nobody's traffic feeds is waited for ten windows long."""
     return Policy(
         mode=guard.mode,
@@ -118,6 +125,9 @@ def policy_of(guard: Guard, *, held: bool, patience: float | None = None) -> Pol
         held=held,
         patience=patience,
         regret_budget=guard.regret_budget,
+        control=guard.control_mode,
+        plain_pods=guard.control.replicas if guard.control else 1,
+        replicas=replicas,
     )
 
 
@@ -136,6 +146,8 @@ class Thresholds:
     longest_gap: longest time without a reading that still counts as a full window, in seconds.
     draft_length: K, tokens drafted per step. plain: whether there is no draft to be judged, but only speed.
     direct: whether the pods were asked themselves, so that a series that is not told is not there.
+    pairs: the last windows of both arms, oldest first. collateral: what speculation may cost besides, by measure;
+    collateral_convicts: whether more than that speaks against it.
     """
 
     acceptance_rate: float | None
@@ -149,6 +161,9 @@ class Thresholds:
     baseline: Baseline = ()
     plain: bool = False
     direct: bool = True
+    pairs: tuple[Pair, ...] = ()
+    collateral: Mapping[Measure, float] = field(default_factory=dict)
+    collateral_convicts: bool = False
 
     @property
     def silent(self) -> bool:
@@ -157,7 +172,13 @@ class Thresholds:
 
 
 def thresholds(
-    guard: Guard, method: MethodFacts | None, *, tokens: int, baseline: Baseline = (), pauses: bool = False
+    guard: Guard,
+    method: MethodFacts | None,
+    *,
+    tokens: int,
+    baseline: Baseline = (),
+    pauses: bool = False,
+    pairs: tuple[Pair, ...] = (),
 ) -> Thresholds:
     """What the user asks for; what is left out comes from the method.
 
@@ -179,4 +200,23 @@ def thresholds(
         baseline=baseline,
         plain=method is None,
         direct=guard.source is None,
+        pairs=pairs if method else (),
+        collateral=_collateral(guard.collateral),
+        collateral_convicts=guard.collateral is not None and guard.collateral.response is CollateralResponse.ROLL_BACK,
     )
+
+
+def _collateral(asked: Collateral | None) -> dict[Measure, float]:
+    if asked is None:
+        return {}
+    ratios = {
+        Measure.FIRST_TOKEN: asked.time_to_first_token,
+        Measure.QUEUE: asked.queue_time,
+        Measure.PREEMPTIONS: asked.preemptions,
+    }
+    limits = {measure: limit.max_ratio for measure, limit in ratios.items() if limit is not None}
+    if asked.prefix_hit_rate is not None:
+        limits[Measure.HIT_RATE] = asked.prefix_hit_rate.max_drop
+    if asked.throughput is not None:
+        limits[Measure.THROUGHPUT] = asked.throughput.min_ratio
+    return limits

@@ -6,10 +6,13 @@ The state lives in status.guard and survives restarts, re-applies and `kubectl r
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from specdec_operator.guard.arms import Finding, Measure, Pair
 from specdec_operator.guard.baseline import Baseline
 from specdec_operator.guard.policy import Policy
 from specdec_operator.guard.statistics import TokenTimes
+from specdec_operator.guard.switch_back import Traffic, Trial
 from specdec_operator.guard.verdict import Verdict
+from specdec_operator.observe.arm import ArmView
 from specdec_operator.observe.rollout import RolloutView
 
 
@@ -47,13 +50,15 @@ class Target(StrEnum):
 class Rollback:
     """A decision against the speculation that is asked for: one word, one sentence with numbers, when (epoch seconds).
 
-    good: the speculation that is served instead; None: the service runs plain.
+    good: the speculation that is served instead; None: the service runs plain. trial: what it was decided by, while it
+    is provisional: a service of one pod serves plain for a few windows to learn how fast that is.
     """
 
     reason: str
     message: str
     at: float
     good: "KnownGood | None" = None
+    trial: Trial | None = None
 
     @property
     def to(self) -> Target:
@@ -97,6 +102,22 @@ class KnownGood:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Control:
+    """Plain pods that are asked for beside the speculating ones: how many, why in a word and a sentence, since when.
+
+    replaces: whether they take the place of as many speculating ones, for want of room. up: since when they serve,
+    epoch seconds; 0: not yet.
+    """
+
+    replicas: int
+    reason: str
+    message: str
+    at: float
+    replaces: bool = False
+    up: float = 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PodFailure:
     """A failure of a pod after its rollout: a word, a sentence, how often its engine had ended by then, and when.
 
@@ -130,6 +151,11 @@ class State:
     retries: tries after rollbacks. restarting: pods that are to be restarted; restarts: how many were.
     last_good: the last speculations that passed, newest first. baseline: the plain service's speed.
     handled_retry, handled_rollback: values of the annotations that were handled last.
+    control: plain pods beside; None: none are asked for. pairs: the last windows of both arms, oldest first.
+    unmeasured: windows in a row with traffic whose speed could not be compared. doubts: how often the speed was in
+    doubt and speculation stayed; doubted: when that ended last, epoch seconds;
+    armless: whether plain pods came to nothing then.
+    collateral: what speculation costs more of than is allowed, and was told.
     """
 
     phase: Phase
@@ -159,6 +185,13 @@ class State:
     baseline: Baseline = ()
     handled_retry: str | None = None
     handled_rollback: str | None = None
+    control: Control | None = None
+    pairs: tuple[Pair, ...] = ()
+    unmeasured: int = 0
+    doubts: int = 0
+    doubted: float = 0.0
+    armless: bool = False
+    collateral: tuple[Measure, ...] = ()
 
     @property
     def plain(self) -> bool:
@@ -185,6 +218,8 @@ class Observation:
     pod_failures: what speaks against those of this revision now.
     closed: when a window closed just now, else 0; verdict: on it, None for a plain service; token_times: of it.
     lost: what it adds to the regret, None where that cannot be told. in_row: failing windows that its evidence is of.
+    pair, findings: what plain pods beside say; recent: what the last windows were of, oldest first.
+    least_speedup: that is asked for. arm: how far the plain pods beside are.
     good: what is served, to be remembered should it pass. fewer: the largest K' that would have passed.
     """
 
@@ -203,6 +238,11 @@ class Observation:
     good: KnownGood | None = None
     fewer: int | None = None
     since: float | None = None
+    pair: Pair | None = None
+    findings: tuple[Finding, ...] = ()
+    recent: tuple[Traffic, ...] = ()
+    least_speedup: float = 1.0
+    arm: ArmView = field(default_factory=ArmView)
 
     def is_about(self, state: State) -> bool:
         """Whether this is about what a state asks for: it says nothing about anything else."""

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final
 
+from specdec_operator.guard import doubt
 from specdec_operator.guard import effects as do
 from specdec_operator.guard import triggers as on
 from specdec_operator.guard.state import Observation, Phase, State
@@ -41,6 +42,8 @@ TABLE: Final[Mapping[Phase, tuple[Rule, ...]]] = MappingProxyType(
             Rule(on.other_pods_are_asked_for, do.roll_out),
             Rule(on.guard_is_off, do.enter_serving),
             Rule(on.pods_keep_failing, do.answer_pod_failures),
+            Rule(doubt.plain_pods_are_not_wanted, doubt.remove_plain_pods),
+            Rule(doubt.plain_pods_are_always_wanted, doubt.keep_plain_pods),
             Rule(on.warmup_is_over, do.watch),
         ),
         Phase.WATCHING: (
@@ -48,6 +51,15 @@ TABLE: Final[Mapping[Phase, tuple[Rule, ...]]] = MappingProxyType(
             Rule(on.guard_is_off, do.enter_serving),
             Rule(on.pods_keep_failing, do.answer_pod_failures),
             Rule(on.retry_is_due, do.retry),
+            Rule(doubt.plain_pods_are_not_wanted, doubt.remove_plain_pods),
+            Rule(doubt.plain_pods_are_always_wanted, doubt.keep_plain_pods),
+            Rule(doubt.plain_pod_finds_no_room, doubt.replace_one_pod),
+            Rule(doubt.plain_pods_serve, doubt.note_plain_pods),
+            Rule(doubt.plain_pods_come_to_nothing, doubt.do_without_plain_pods),
+            Rule(doubt.draft_is_acquitted, doubt.acquit),
+            Rule(doubt.speed_is_in_doubt, doubt.ask_for_plain_pod),
+            Rule(doubt.doubt_waits, doubt.wait_for_evidence),
+            Rule(doubt.one_pod_is_in_doubt, doubt.serve_plain_for_a_while),
             Rule(on.a_broken_pod_was_restarted_before, do.pod_is_left_alone),
             Rule(on.last_failing_window, do.answer_failing_windows),
             Rule(on.failing_window, do.window_failed),
@@ -62,6 +74,8 @@ TABLE: Final[Mapping[Phase, tuple[Rule, ...]]] = MappingProxyType(
             Rule(on.pods_are_up, do.enter_rolled_back),
         ),
         Phase.ROLLED_BACK: (
+            Rule(doubt.plain_was_slower, doubt.bring_it_back),
+            Rule(doubt.plain_is_settled, doubt.stay_plain),
             Rule(on.retry_is_due, do.retry),
             Rule(on.other_pods_fail, do.stall),
             Rule(on.other_pods_are_up, do.note_revision),

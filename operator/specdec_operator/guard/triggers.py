@@ -131,11 +131,13 @@ def a_broken_pod_was_restarted_before(state: State, observation: Observation, no
 
 def last_failing_window(state: State, observation: Observation, now: float) -> bool:
     """`failureLimit` windows in a row have failed severely, and their evidence together is beyond doubt; or a window
-    fails for its acceptance and `regretBudget` is spent.
+    fails for its acceptance and `regretBudget` is spent; or plain pods beside have settled it.
     """
     verdict = observation.verdict
     if verdict is None or not failing_window(state, observation, now):
         return False
+    if verdict.final:
+        return True
     if verdict.reason in BY_ACCEPTANCE and regret_after(state, observation) >= observation.policy.regret_budget:
         return True
     enough = counted(state, observation).failures >= observation.policy.failure_limit  # others begin another row

@@ -25,6 +25,8 @@ class Reason(StrEnum):
     """A step of the target yields too few tokens."""
     SLOWER_THAN_PLAIN = "SlowerThanPlain"
     """At the same load the plain service wrote faster, by more than was allowed."""
+    COLLATERAL = "Collateral"
+    """Speculation costs more besides than `collateral` allows."""
     TOO_SLOW = "TooSlow"
     """The time per output token is above its limit."""
     NOT_DRAFTING = "NotDrafting"
@@ -47,6 +49,10 @@ class Reason(StrEnum):
     """Hardly a step has a draft, so acceptance says little, and there is no baseline to compare the speed with."""
     NOT_MEASURED = "NotMeasured"
     """The speed of the plain service at this load is not known."""
+    BEYOND_BASELINE = "BeyondBaseline"
+    """More requests run at once than plain was ever measured with: a slow draft may be what holds them up."""
+    FEW_REQUESTS = "FewRequests"
+    """Too few requests ended to compare their speed."""
     PLAIN_IS_SLOWER = "PlainIsSlower"
     """The time per output token is above its limit, and without speculation it was longer still."""
 
@@ -57,6 +63,7 @@ class Verdict:
 
     at: when the window closed, epoch seconds. pods: the pods that are to blame; empty: all of them, or none.
     settled: whether the evidence of all failing windows in a row is beyond doubt even for traffic that comes in bursts.
+    final: whether this window alone is enough to act, for its evidence is of all windows so far.
     together: where pods are to blame, what all of them together deserve. severe: whether a few such windows in a
     row are enough to act; where acceptance is not far below its minimum, the budget of regret decides instead.
     """
@@ -69,8 +76,9 @@ class Verdict:
     settled: bool = True
     together: Outcome = Outcome.FAIL
     severe: bool = True
+    final: bool = False
 
     @property
     def quiet(self) -> bool:
         """Whether there was too little traffic to tell anything: it speaks neither for nor against what was before."""
-        return self.reason in (Reason.NO_TRAFFIC, Reason.FEW_TOKENS)
+        return self.reason in (Reason.NO_TRAFFIC, Reason.FEW_TOKENS, Reason.FEW_REQUESTS)

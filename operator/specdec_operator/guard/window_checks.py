@@ -6,7 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
-from specdec_operator.guard.baseline import FEWEST_REQUESTS, Comparison
+from specdec_operator.guard.arms import Finding, Measure
+from specdec_operator.guard.baseline import Comparison
 from specdec_operator.guard.evidence import Evidence
 from specdec_operator.guard.policy import Thresholds
 from specdec_operator.guard.statistics import wilson_upper
@@ -23,13 +24,19 @@ _SEVERE: Final = 0.6
 class Case:
     """Evidence, what it is compared with, and how it compares with the plain service (None: it cannot be told).
 
-    longer: the same comparison over all failing windows in a row, this one included.
+    longer: the same comparison over all failing windows in a row, this one included. findings: what the windows of
+    both arms say, where plain pods serve beside: the two comparisons are of these then.
     """
 
     evidence: Evidence
     thresholds: Thresholds
     comparison: Comparison | None
     longer: Comparison | None
+    findings: tuple[Finding, ...] = ()
+
+    def finding(self, measure: Measure) -> Finding | None:
+        """What both arms say about one measure."""
+        return next((each for each in self.findings if each.measure is measure), None)
 
 
 Check = Callable[[Case], Verdict | None]
@@ -40,18 +47,9 @@ def enough(case: Case) -> bool:
     return case.evidence.draft_tokens >= case.thresholds.min_draft_tokens
 
 
-def measurable(case: Case) -> bool:
-    """Whether there was traffic enough to judge its speed, drafted or not."""
-    evidence = case.evidence
-    return (
-        evidence.generation_tokens >= case.thresholds.min_draft_tokens
-        and evidence.token_time.requests >= FEWEST_REQUESTS
-    )
-
-
-def failed(reason: Reason, message: str, *, severe: bool = True) -> Verdict:
+def failed(reason: Reason, message: str, *, severe: bool = True, final: bool = False) -> Verdict:
     """A verdict against speculation."""
-    return Verdict(outcome=Outcome.FAIL, reason=reason, message=message, severe=severe)
+    return Verdict(outcome=Outcome.FAIL, reason=reason, message=message, severe=severe, final=final)
 
 
 def unsure(reason: Reason, message: str) -> Verdict:
@@ -63,13 +61,6 @@ def over(evidence: Evidence) -> str:
     """What the numbers before it come from."""
     pods = f"{evidence.pods} pod{'' if evidence.pods == 1 else 's'}"
     return f" over {evidence.seconds:.0f} s, {evidence.draft_tokens:.0f} drafted tokens, {pods}"
-
-
-def speedup_text(comparison: Comparison) -> str:
-    """How fast it was against plain."""
-    interval = f"95 % interval {comparison.low:.2f} to {comparison.high:.2f}"
-    times = f"{1000 * comparison.seconds:.1f} ms per output token, plain {1000 * comparison.plain:.1f} ms"
-    return f"speedup {comparison.speedup:.2f} ({interval}; {times})"
 
 
 def rarely_drafted_text(case: Case) -> str:
@@ -121,40 +112,6 @@ def acceptance_length(case: Case) -> Verdict | None:
     message = f"acceptance length {length:.2f} < {least:.2f} (95 % bound {bound:.2f}){over(evidence)}"
     severe = length - 1 < _SEVERE * (least - 1)
     return failed(Reason.ACCEPTANCE_LENGTH_LOW, message, severe=severe) if bound < least else None
-
-
-def slower(case: Case) -> Verdict | None:
-    """**Fail** (SlowerThanPlain): against the plain service at the same load the speedup is below `speedup.min`, and
-    over all failing windows in a row so is the upper end of its 95 % interval.
-    """
-    least, comparison, longer = case.thresholds.speedup, case.comparison, case.longer
-    if least is None or comparison is None or longer is None or not measurable(case):
-        return None
-    if comparison.speedup >= least or longer.high >= least:
-        return None
-    message = f"{speedup_text(comparison)} < {least:.2f}{rarely_drafted_text(case)}{over(case.evidence)}"
-    return failed(Reason.SLOWER_THAN_PLAIN, message)
-
-
-def too_slow(case: Case) -> Verdict | None:
-    """**Fail** (TooSlow): the time per output token is above `timePerOutputToken.max`, and so is the lower end of its
-    95 % interval. **Inconclusive** (NotMeasured) where the plain service is not known at this load, and (PlainIsSlower)
-    where it took longer still.
-    """
-    most, times, comparison = case.thresholds.time_per_output_token, case.evidence.token_time.times, case.comparison
-    if most is None or times.mean is None or times.mean <= most or not measurable(case):
-        return None
-    width = times.half_width()
-    if width is None or times.mean - width <= most:
-        return None
-    message = f"{1000 * times.mean:.1f} ms per output token > {1000 * most:.1f} ms (± {1000 * width:.1f} ms)"
-    if comparison is None and not case.thresholds.plain:
-        unknown = "without the plain service's time at this load it cannot be told whether speculation is what is slow"
-        return unsure(Reason.NOT_MEASURED, f"{message}; {unknown}{over(case.evidence)}")
-    if comparison is not None and comparison.speedup > 1:
-        plain = f"plain took {1000 * comparison.plain:.1f} ms at this load, so speculation is not what is slow"
-        return unsure(Reason.PLAIN_IS_SLOWER, f"{message}; {plain}{over(case.evidence)}")
-    return failed(Reason.TOO_SLOW, message + over(case.evidence))
 
 
 def unread(case: Case) -> Verdict | None:
@@ -210,27 +167,6 @@ def not_significant(case: Case) -> Verdict | None:
         return None
     message = f"acceptance {rate or 0:.2f}, {length or 1:.2f} tokens per step: too little to rule out chance"
     return unsure(Reason.NOT_SIGNIFICANT, message + over(evidence))
-
-
-def not_compared(case: Case) -> Verdict | None:
-    """**Inconclusive** (NotMeasured): `speedup.min` is asked for, and the plain service was never measured at this
-    load, or fewer than ten requests ended; or (NotSignificant) the speedup is below it, and chance can explain that.
-    """
-    comparison, least = case.comparison, case.thresholds.speedup
-    if least is None:
-        return None
-    ended = case.evidence.token_time.requests
-    if comparison is None and ended < FEWEST_REQUESTS:
-        message = f"{ended:.0f} requests ended, {FEWEST_REQUESTS} are needed to compare their speed"
-        return unsure(Reason.NOT_MEASURED, message + over(case.evidence))
-    if comparison is None:
-        loads = ", ".join(str(load) for load in sorted(case.evidence.token_times)) or "none"
-        measured = ", ".join(str(each.load) for each in case.thresholds.baseline if each.known) or "none"
-        message = f"no plain time per output token at this load: seen at {loads} running requests, known at {measured}"
-        return unsure(Reason.NOT_MEASURED, message + over(case.evidence))
-    if comparison.speedup < least:
-        return unsure(Reason.NOT_SIGNIFICANT, f"{speedup_text(comparison)} < {least:.2f}, but chance can explain it")
-    return None
 
 
 def rarely_drafts(case: Case) -> Verdict | None:

@@ -10,8 +10,9 @@ from typing import Any, Final
 from specdec_operator.api.guard import Guard
 from specdec_operator.api.spec import DeletionPolicy
 from specdec_operator.errors import Invalid
-from specdec_operator.guard.judge import Judged, Sampler
+from specdec_operator.guard.judge import Judged
 from specdec_operator.guard.policy import Thresholds
+from specdec_operator.guard.sampler import Sampler
 from specdec_operator.guard.state import State
 from specdec_operator.observe.inference_service import KServeError, OwnedMetadata
 from specdec_operator.reconcile.sis import Sis

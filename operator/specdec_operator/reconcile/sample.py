@@ -11,8 +11,9 @@ from specdec_operator.api.guard import Guard, GuardMode
 from specdec_operator.api.speculation import Speculation
 from specdec_operator.guard.baseline import Baseline
 from specdec_operator.guard.counters import Counters, Unread
-from specdec_operator.guard.judge import Judged, Sampler, Schedule, add, start
+from specdec_operator.guard.judge import Judged
 from specdec_operator.guard.policy import METHODS, Thresholds, thresholds
+from specdec_operator.guard.sampler import Sampler, Schedule, add, start
 from specdec_operator.guard.state import Phase, State
 from specdec_operator.guard.verdict import Reason
 from specdec_operator.observe.pods import PodView

@@ -3,19 +3,22 @@
 import gzip
 import json
 import pathlib
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field, replace
 from typing import Final
 
+from specdec_operator.api.control import ControlMode
 from specdec_operator.api.guard import Guard, GuardMode
 from specdec_operator.errors import Invalid
+from specdec_operator.guard.arms import Measure
 from specdec_operator.guard.baseline import Baseline, learnt
 from specdec_operator.guard.counterfactual import Fewer, fewer_tokens, most_that_pass
 from specdec_operator.guard.counters import Counters, read_counters
 from specdec_operator.guard.evidence import by_pod, pooled
-from specdec_operator.guard.judge import Judged, Schedule, add, start
+from specdec_operator.guard.judge import Judged
 from specdec_operator.guard.policy import MethodFacts, Policy, Thresholds, policy_of, thresholds
 from specdec_operator.guard.remediation import Action
+from specdec_operator.guard.sampler import Schedule, add, start
 from specdec_operator.guard.state import Observation, Phase, State
 from specdec_operator.guard.transitions import advance
 from specdec_operator.guard.window import Window
@@ -27,10 +30,20 @@ _LINE = 'each line is one scrape, such as {"t": 12.0, "pod": "pod-0", "ok": true
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Round:
-    """One look at all pods: when, in seconds of the recording, and what each showed; None: it did not answer."""
+    """One look at all pods: when, in seconds of the recording, and what each showed; None: it did not answer.
+
+    plain: names of the pods of the plain arm.
+    """
 
     at: float
     readings: dict[str, Counters | None] = field(default_factory=dict)
+    plain: frozenset[str] = frozenset()
+
+    def arm(self, *, plain: bool, gone: Collection[str] = ()) -> dict[str, Counters | None]:
+        """The readings of one arm, without pods that are gone."""
+        return {
+            pod: reading for pod, reading in self.readings.items() if (pod in self.plain) is plain and pod not in gone
+        }
 
 
 def read_recording(path: pathlib.Path) -> tuple[Round, ...]:
@@ -44,24 +57,27 @@ def read_recording(path: pathlib.Path) -> tuple[Round, ...]:
     if not scrapes:
         raise Invalid(str(path), "empty", _LINE)
     rounds: list[Round] = []
-    for at, pod, reading in sorted(scrapes, key=lambda each: each[0]):
+    for at, pod, arm, reading in sorted(scrapes, key=lambda each: each[0]):
         if not rounds or pod in rounds[-1].readings:  # a pod that is seen again begins another round
             rounds.append(Round(at=at))
-        rounds[-1] = Round(at=at, readings=rounds[-1].readings | {pod: reading})
+        plain = rounds[-1].plain | ({pod} if arm == "plain" else frozenset())
+        rounds[-1] = Round(at=at, readings=rounds[-1].readings | {pod: reading}, plain=plain)
     return tuple(rounds)
 
 
-def _scrape(path: pathlib.Path, number: int, line: str) -> tuple[float, str, Counters | None]:
+def _scrape(path: pathlib.Path, number: int, line: str) -> tuple[float, str, str, Counters | None]:
     try:
         scrape = json.loads(line)
-        at, pod = float(scrape["t"]), str(scrape["pod"])
+        at, pod, arm = float(scrape["t"]), str(scrape["pod"]), str(scrape.get("arm", "speculating"))
         page = scrape["text"] if scrape["ok"] else None
+        if arm not in ("speculating", "plain"):
+            raise ValueError(f"arm {arm!r}")
     except (ValueError, TypeError, KeyError) as error:
         raise Invalid(f"{path}:{number}", line[:60], _LINE) from error
     try:
-        return at, pod, None if page is None else read_counters(page)
+        return at, pod, arm, None if page is None else read_counters(page)
     except ValueError:  # the operator takes a page that makes no sense for no answer
-        return at, pod, None
+        return at, pod, arm, None
 
 
 _UP: Final = RolloutView(progress=Progress.COMPLETE, reason="Recorded", message="as recorded", serving=1)
@@ -72,7 +88,8 @@ _RECORDED: Final = "recorded"
 class Decision:
     """One window. at: when it closed, in seconds of the recording. action: what the guard did, None for nothing.
 
-    pod: the pod that it was about, None for all of them. rows: what fewer tokens would have done.
+    pod: the pod that it was about, None for all of them. rows: what fewer tokens would have done. collateral: what was
+    found to cost more besides than is allowed.
     """
 
     at: float
@@ -80,6 +97,7 @@ class Decision:
     action: Action | None
     pod: str | None
     rows: tuple[Fewer, ...] = ()
+    collateral: tuple[Measure, ...] = ()
 
 
 @dataclass(slots=True, kw_only=True)
@@ -113,7 +131,7 @@ class Played:
     def play(self, rounds: Iterable[Round]) -> None:
         """Plays the rounds, up to the first decision that would have made it another service."""
         schedule = Schedule(interval=self.guard.interval, window=self.guard.window)
-        policy = replace(policy_of(self.guard, held=False), mode=GuardMode.ENFORCE)
+        policy = replace(policy_of(self.guard, held=False), mode=GuardMode.ENFORCE, control=ControlMode.NEVER)
         sampler = None
         for each in rounds:
             self.state = advance(self.state, self._observation(policy, each, None, None), each.at)
@@ -123,8 +141,9 @@ class Played:
             sampler = sampler or start(each.at, schedule)
             if each.at < sampler.due - schedule.interval / 2:
                 continue
-            readings = {pod: reading for pod, reading in each.readings.items() if pod not in self.gone}
-            sampler, judged = add(sampler, readings, self.thresholds, schedule, each.at)
+            readings, beside = (each.arm(plain=plain, gone=self.gone) for plain in (False, True))
+            limits = replace(self.thresholds, pairs=self.state.pairs)
+            sampler, judged = add(sampler, readings, limits, schedule, each.at, beside)
             if judged is not None and self._decide(policy, each, judged):
                 return
 
@@ -138,7 +157,8 @@ class Played:
         if action is Action.RESTART_POD:
             pod = next(iter(self.state.restarting), pod)
             self.gone |= {pod} if pod else set()
-        self.decisions.append(Decision(at=each.at, judged=judged, action=action, pod=pod, rows=rows))
+        told = tuple(each for each in self.state.collateral if each not in before.collateral)
+        self.decisions.append(Decision(at=each.at, judged=judged, action=action, pod=pod, rows=rows, collateral=told))
         return self.state.subject != before.subject
 
     def _observation(self, policy: Policy, each: Round, judged: Judged | None, fewer: int | None) -> Observation:
@@ -148,12 +168,14 @@ class Played:
             speculating=True,  # a plain service is looked at all the same, and no verdict is counted against it
             revision=_RECORDED,
             rollout=_UP,
-            pods=frozenset(each.readings) - self.gone,
+            pods=frozenset(each.arm(plain=False, gone=self.gone)),
             closed=1 + judged.verdict.at if judged else 0.0,  # a recording may begin at 0, which means never
             verdict=judged.verdict if judged and not self.thresholds.plain else None,
             lost=judged.lost if judged else None,
             in_row=judged.row.windows if judged else 0,
             fewer=fewer,
+            pair=judged.pair if judged else None,
+            findings=judged.findings if judged else (),
         )
 
 

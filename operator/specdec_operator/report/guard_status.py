@@ -5,10 +5,12 @@ from dataclasses import asdict
 from typing import Any, Final
 
 from specdec_operator.api import guard_status, status
+from specdec_operator.guard.arms import BOUND
 from specdec_operator.guard.counterfactual import Fewer
 from specdec_operator.guard.triggers import retry_at
 from specdec_operator.report.conditions import Findings
-from specdec_operator.report.state_codec import encode_state, to_time
+from specdec_operator.report.state_codec import encode_state
+from specdec_operator.report.times import to_time
 
 _MOST_ROWS: Final = 16
 """Rows of the table of fewer tokens that are told: the largest K."""
@@ -57,8 +59,17 @@ def guard_status_of(found: Findings, before: Mapping[str, Any]) -> guard_status.
     due = retry_at(found.state, found.policy)
     said = _said(found, before.get("guard", {}))
     more = {"held": found.policy.held, "next_retry": None if due is None else to_time(due)}
+    findings = {"findings": _findings(found, before.get("guard", {}))}
     thresholds = {"thresholds": _thresholds(found)}
-    return guard_status.GuardStatus.model_validate(encode_state(found.state) | said | more | thresholds)
+    return guard_status.GuardStatus.model_validate(encode_state(found.state) | said | more | thresholds | findings)
+
+
+def _findings(found: Findings, before: Mapping[str, Any]) -> Any:
+    """What both arms say so far; gone with the windows that it is of."""
+    if not found.state.pairs:
+        return None
+    told = found.judged.findings if found.judged else ()
+    return [asdict(each) | {"measure": each.measure.value, "bound": BOUND} for each in told] or before.get("findings")
 
 
 def _said(found: Findings, before: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,9 +1,8 @@
-"""The guard's state as it is kept in status.guard, and back. Times are whole seconds in UTC."""
+"""The guard's state as it is kept in status.guard, and back."""
 
 import math
 from collections.abc import Mapping
 from dataclasses import asdict, replace
-from datetime import UTC, datetime
 from typing import Any, Final, TypeVar
 
 from pydantic import BaseModel, ValidationError
@@ -12,23 +11,15 @@ from specdec_operator.api import guard_status as api
 from specdec_operator.guard.baseline import Plain
 from specdec_operator.guard.state import DryRunAction, KnownGood, Phase, PodFailure, Reduction, Rollback, State
 from specdec_operator.guard.statistics import RatioSums, TokenTime
+from specdec_operator.report import arms_codec
+from specdec_operator.report.times import from_time, to_time
 
 _Kept = TypeVar("_Kept", Reduction, DryRunAction, KnownGood, PodFailure)
 _ALIKE: Final = (
     *("revision", "wanted", "up", "replacing", "regret", "failures", "measuring", "attempted", "rollbacks", "retries"),
-    *("restarts", "handled_retry", "handled_rollback"),
+    *("restarts", "handled_retry", "handled_rollback", "unmeasured", "doubts", "armless"),
 )
 """Fields of the state that are kept under their own names as they are."""
-
-
-def to_time(at: float) -> str:
-    """RFC 3339 text of epoch seconds."""
-    return datetime.fromtimestamp(math.floor(at), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-
-
-def from_time(text: str) -> float:
-    """Epoch seconds of an RFC 3339 text."""
-    return datetime.fromisoformat(text).timestamp()
 
 
 def decode_state(status: Mapping[str, Any], now: float = math.inf) -> State | None:
@@ -71,6 +62,8 @@ def _state(kept: api.GuardStatus) -> State:
         pod_failures=tuple(_read(PodFailure, each) for each in kept.pod_failures or ()),
         last_good=tuple(_read(KnownGood, each) for each in kept.last_good or ()),
         baseline=tuple(Plain(load=each.load, token_time=_token_time(each)) for each in kept.baseline or ()),
+        doubted=_from(kept.doubted),
+        **arms_codec.decoded(kept),
         **{name: getattr(kept, name) for name in _ALIKE},
     )
 
@@ -80,7 +73,8 @@ def without_progress(state: State) -> State:
     failures = 0 if state.dry_run else state.failures  # what would be done is told: they count round and round
     plain = tuple(Plain(load=each.load, token_time=TokenTime()) for each in state.baseline)
     since = 0.0 if state.up else state.wanted_since  # a rollout of a thousand pods is no thousand writes
-    return replace(state, judged=0.0, regret=0.0, failures=failures, baseline=plain, up=0, wanted_since=since)
+    state = replace(state, failures=failures, baseline=plain, wanted_since=since)
+    return replace(state, judged=0.0, regret=0.0, up=0, unmeasured=0, pairs=())
 
 
 def encode_state(state: State) -> dict[str, Any]:
@@ -100,6 +94,8 @@ def encode_state(state: State) -> dict[str, Any]:
         "pod_failures": [_written(each) for each in state.pod_failures] or None,
         "last_good": [_written(each) for each in state.last_good] or None,
         "baseline": [_written_plain(each) for each in state.baseline] or None,
+        "doubted": to_time(state.doubted) if state.doubted else None,
+        **arms_codec.encoded(state),
         **{name: getattr(state, name) for name in _ALIKE},
     }
 
@@ -120,14 +116,16 @@ def _written(value: Reduction | DryRunAction | KnownGood | PodFailure | None) ->
 
 def _rollback(kept: api.Rollback) -> Rollback:
     good = _read(KnownGood, kept.good) if kept.good else None
-    return Rollback(reason=kept.reason, message=kept.message, at=from_time(kept.at), good=good)
+    trial = arms_codec.trial_of(kept.trial) if kept.trial else None
+    return Rollback(reason=kept.reason, message=kept.message, at=from_time(kept.at), good=good, trial=trial)
 
 
 def _written_rollback(rollback: Rollback | None) -> dict[str, Any] | None:
     if rollback is None:
         return None
     at, good = to_time(rollback.at), _written(rollback.good)
-    return asdict(rollback) | {"at": at, "to": rollback.to.value, "good": good}
+    trial = arms_codec.written_trial(rollback.trial) if rollback.trial else None
+    return asdict(rollback) | {"at": at, "to": rollback.to.value, "good": good, "trial": trial}
 
 
 def _token_time(kept: api.PlainSpeed) -> TokenTime:

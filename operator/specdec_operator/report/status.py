@@ -14,7 +14,7 @@ from specdec_operator.guard.state import Phase
 from specdec_operator.names import KSERVE_GROUP
 from specdec_operator.report.conditions import ABOUT_SPECULATION, Findings, Wanted, merged, wanted_conditions
 from specdec_operator.report.guard_status import acceptance_of, guard_status_of, performance_of
-from specdec_operator.report.state_codec import to_time
+from specdec_operator.report.times import to_time
 from specdec_operator.staging.kserve import shown
 
 _MOST_HISTORY: Final = 10

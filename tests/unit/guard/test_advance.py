@@ -29,6 +29,7 @@ from tests.unit.builders import (
     pace,
     view,
 )
+from tests.unit.guard import doubt_films
 from tests.unit.guard.films import Frame, Frames, facts_at, fired, strip
 
 from specdec_operator.api.guard import GuardMode
@@ -192,6 +193,7 @@ FILMS: dict[str, tuple[State, Frames, list[Phase]]] = {
     "other pods while unwatched": (make_state(SERVE), ((1, PLAIN | COMING),), [OUT]),
     "the guard is switched on": (make_state(SERVE), ((1, {}), (5, {})), [WARM, WATCH]),
     "Observe is switched on": (make_state(SERVE), ((1, OBSERVE),), [WARM]),
+    **doubt_films.FILMS,
 }
 
 

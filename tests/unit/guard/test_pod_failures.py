@@ -10,7 +10,7 @@ from tests.unit.builders import Body, make_failure
 
 from specdec_operator.guard.pod_failures import answered, failures_of, held, noted, summary
 from specdec_operator.observe.pods import pod_view
-from specdec_operator.report.state_codec import from_time
+from specdec_operator.report.times import from_time
 
 SINCE = "2026-11-20T10:00:00Z"
 AT = from_time(SINCE)

@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from specdec_operator.api.control import ControlMode
 from specdec_operator.api.guard import Guard, GuardMode
 from specdec_operator.guard.policy import Policy, policy_of, thresholds
 
@@ -27,6 +28,7 @@ def test_a_guard_of_which_nothing_is_said_enforces_and_rolls_back() -> None:
         retry_limit=0,
         held=False,
         patience=None,
+        control=ControlMode.ON_DOUBT,
     )
 
 

@@ -12,8 +12,9 @@ from tests.unit.guard.test_properties_states import reborn
 
 from specdec_operator.api.guard import GuardMode
 from specdec_operator.guard.counters import FAMILIES, Counters, Sample, counters_of, read_counters
-from specdec_operator.guard.judge import Judged, Schedule, add, start
+from specdec_operator.guard.judge import Judged
 from specdec_operator.guard.policy import Policy
+from specdec_operator.guard.sampler import Schedule, add, start
 from specdec_operator.guard.state import Observation, Phase, State
 from specdec_operator.guard.transitions import advance
 from specdec_operator.guard.user_intent import UserIntent, initial_state

@@ -16,20 +16,13 @@ from specdec_operator.replay.play import Decision, learn, play, read_recording
 TRACES = pathlib.Path(__file__).parents[2] / "data" / "traces-traffic"
 ABOUT = {path.stem: yaml.safe_load(path.read_text()) for path in sorted(TRACES.glob("*.yaml"))}
 DECIDED = sorted(name for name in ABOUT if not name.endswith("-plain"))
-NOT_YET = {
-    "24-arm-prompts-quarter-slower": "pods of the plain arm are not told from the others",
-    "25-arm-much-slower": "pods of the plain arm are not told from the others",
-    "26-arm-slightly-slower": "pods of the plain arm are not told from the others",
-    "28-arm-cache-hits-lost": "the time to first token is not compared",
-}
-"""Those that the guard decides otherwise, and why."""
 
 
 @functools.cache
 def decisions(name: str) -> tuple[Decision, ...]:
     """What the guard makes of it, with the settings that its file names."""
     about = ABOUT[name]
-    guard = Guard.model_validate(about["guard"])
+    guard = Guard.model_validate(about["guard"] | {"collateral": about.get("asked_more")})
     baseline = learn(read_recording(TRACES / about["baseline"]), guard) if "baseline" in about else ()
     rounds = read_recording(TRACES / about["recording"])
     return tuple(play(rounds, guard, METHODS[Method(about["method"])], baseline).decisions)
@@ -53,17 +46,15 @@ def is_right(name: str) -> bool:
             pods = {each.pod for each in decisions(name) if each.action is Action.RESTART_POD}
             in_time = bool(restarted) and expect["not_before"] <= restarted[0] <= expect["by"]
             return in_time and pods == {expect["pod"]} and not rolled_back
+        case "collateral":
+            told = [(each.at, finding.value) for each in decisions(name) for finding in each.collateral]
+            in_time = bool(told) and expect["not_before"] <= told[0][0] <= expect["by"]
+            return in_time and {finding for _, finding in told} == {expect["finding"]} and not rolled_back
     return False
 
 
-@pytest.mark.parametrize("name", sorted({*DECIDED} - NOT_YET.keys()))
+@pytest.mark.parametrize("name", DECIDED)
 def test_the_decision_is_the_one_that_the_file_calls_right(name: str) -> None:
     """Not sooner than the truth turns bad, not later than the file allows, and nothing else."""
     found = [(each.at, each.action, each.pod, each.judged.verdict.message) for each in decisions(name) if each.action]
     assert is_right(name), (ABOUT[name]["expect"], found)
-
-
-@pytest.mark.parametrize("name", sorted(NOT_YET.keys() - {"28-arm-cache-hits-lost"}))
-def test_what_is_known_to_be_wrong_is_still_wrong(name: str) -> None:
-    """One that is mended is moved to the others."""
-    assert not is_right(name)

@@ -3,7 +3,8 @@
 import pytest
 from tests.unit.builders import counters, limits
 
-from specdec_operator.guard.judge import Judged, Sampler, Schedule, add, start
+from specdec_operator.guard.judge import Judged
+from specdec_operator.guard.sampler import Sampler, Schedule, add, start
 from specdec_operator.guard.verdict import Outcome
 
 RHYTHM = Schedule(interval=2.0, window=10.0)

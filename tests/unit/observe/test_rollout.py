@@ -8,7 +8,7 @@ from tests.unit.builders import Body
 
 from specdec_operator.observe.pods import deployment_view, pod_view
 from specdec_operator.observe.rollout import Progress, RolloutView, refusal_words, view_rollout
-from specdec_operator.report.state_codec import from_time
+from specdec_operator.report.times import from_time
 
 PROGRESSING, COMPLETE, FAILED, BLOCKED = Progress.PROGRESSING, Progress.COMPLETE, Progress.FAILED, Progress.BLOCKED
 

@@ -55,7 +55,7 @@ async def test_an_unlike_load_is_no_verdict() -> None:
     stage = await measured()
     stage.roll_out(EngineStandIn(tokens_per_second=400.0, token_time=0.06, running=8))
     await stage.run(WARMUP + 8 * WINDOW)
-    assert (stage.cluster.status["phase"], stage.cluster.status["reason"]) == ("Watching", "NotMeasured")
+    assert (stage.cluster.status["phase"], stage.cluster.status["reason"]) == ("Watching", "BeyondBaseline")
     assert "seen at 8 running requests, known at 1" in stage.cluster.status["message"]
 
 

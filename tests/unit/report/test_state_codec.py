@@ -11,10 +11,13 @@ from hypothesis import strategies as st
 from tests.unit.builders import Body, make_failure, make_good, make_plain, make_state
 
 from specdec_operator.api.guard_status import GuardStatus
+from specdec_operator.guard.arms import Measure, Pair
 from specdec_operator.guard.baseline import Plain
-from specdec_operator.guard.state import DryRunAction, KnownGood, Phase, PodFailure, Reduction, Rollback, State
+from specdec_operator.guard.state import Control, DryRunAction, KnownGood, Phase, PodFailure, Reduction, Rollback, State
 from specdec_operator.guard.statistics import RatioSums, TokenTime
-from specdec_operator.report.state_codec import decode_state, encode_state, from_time, to_time, without_progress
+from specdec_operator.guard.switch_back import Traffic, Trial
+from specdec_operator.report.state_codec import decode_state, encode_state, without_progress
+from specdec_operator.report.times import from_time, to_time
 
 TIMES = st.integers(0, 4_000_000_000).map(float)
 WORDS = st.text("aZ09 .:é{}\"'\\\n", max_size=30)
@@ -26,7 +29,23 @@ PODS = st.lists(HASHES, max_size=3).map(tuple)
 GOODS = st.builds(
     KnownGood, block=WORDS, digest=HASHES, of=HASHES, tokens=st.integers(0, 128), rate=st.floats(0, 1), at=TIMES
 )
-ROLLBACKS = st.builds(Rollback, reason=WORDS, message=WORDS, at=TIMES, good=st.none() | GOODS)
+NUMBERS = st.floats(0, 1e12)
+TRAFFIC = st.builds(Traffic, **{each.name: NUMBERS for each in fields(Traffic)})
+WINDOWS = st.lists(TRAFFIC, max_size=5).map(tuple)
+TRIALS = st.builds(Trial, speculating=WINDOWS, least=NUMBERS, plain=WINDOWS, seen=COUNTS)
+ROLLBACKS = st.builds(Rollback, reason=WORDS, message=WORDS, at=TIMES, good=st.none() | GOODS, trial=st.none() | TRIALS)
+CONTROLS = st.builds(Control, replicas=COUNTS, reason=WORDS, message=WORDS, at=TIMES, replaces=st.booleans(), up=TIMES)
+SHORT = st.integers(-20_000, 20_000).map(lambda each: each / 10_000)
+SPEEDS = st.integers(0, 10**6).map(lambda each: each / 10**6)
+PAIRS = st.builds(
+    Pair,
+    at=TIMES,
+    seen=st.dictionaries(st.sampled_from(Measure), st.tuples(SHORT, SHORT)),
+    unlike=st.tuples(SHORT, SHORT, SHORT),
+    plain=SPEEDS,
+    seconds=SPEEDS,
+    pods=st.tuples(COUNTS, COUNTS),
+)
 REDUCTIONS = st.builds(Reduction, reason=WORDS, message=WORDS, at=TIMES, tokens=st.integers(1, 128))
 WOULDS = st.builds(DryRunAction, action=WORDS, reason=WORDS, message=WORDS, at=TIMES)
 MOMENTS = st.builds(RatioSums, blocks=COUNTS, total=SUMS, of=SUMS, total_total=SUMS, total_of=SUMS, of_of=SUMS)
@@ -60,6 +79,13 @@ EVERY_FIELD: dict[str, st.SearchStrategy[Any]] = {
     "last_good": st.lists(GOODS, max_size=2).map(tuple),
     "baseline": st.lists(PLAINS, max_size=3).map(tuple),
     "regret": st.integers(0, 4000).map(lambda each: each / 1000),
+    "control": st.none() | CONTROLS,
+    "pairs": st.lists(PAIRS, max_size=3).map(tuple),
+    "unmeasured": COUNTS,
+    "doubts": COUNTS,
+    "doubted": TIMES,
+    "armless": st.booleans(),
+    "collateral": st.lists(st.sampled_from(Measure), unique=True).map(tuple),
     "handled_retry": st.none() | WORDS,
     "handled_rollback": st.none() | WORDS,
 }

@@ -1,0 +1,67 @@
+"""Plain pods beside the speculating ones, and what speculation may cost beside its speed."""
+
+from enum import StrEnum
+from typing import Annotated
+
+from pydantic import Field
+
+from specdec_operator.api.types import Part
+
+
+class ControlMode(StrEnum):
+    """When plain pods serve beside the speculating ones."""
+
+    ON_DOUBT = "OnDoubt"
+    ALWAYS = "Always"
+    NEVER = "Never"
+
+
+class Control(Part):
+    """Plain pods of the same model that get an equal share of the traffic: what speculation is compared with."""
+
+    mode: ControlMode = Field(
+        ControlMode.ON_DOUBT,
+        description="OnDoubt: one for a few windows, once the speed is in doubt; a service of one pod serves plain for "
+        "a few windows instead. Always: `replicas` of them, all the time. Never: none.",
+    )
+    replicas: Annotated[int, Field(ge=1, le=100)] = Field(
+        1, description="Plain pods with mode Always, beside spec.replicas."
+    )
+
+
+class MaxRatio(Part):
+    """With speculation / plain."""
+
+    max_ratio: Annotated[float, Field(gt=0, le=100)] = Field(description="Above this, it is told.")
+
+
+class MaxDrop(Part):
+    """Plain less with speculation."""
+
+    max_drop: Annotated[float, Field(ge=0, le=1)] = Field(description="Above this, it is told.")
+
+
+class MinRatio(Part):
+    """With speculation / plain."""
+
+    min_ratio: Annotated[float, Field(gt=0, le=100)] = Field(description="Below this, it is told.")
+
+
+class CollateralResponse(StrEnum):
+    """What follows when speculation costs more than is allowed."""
+
+    WARN = "Warn"
+    ROLL_BACK = "RollBack"
+
+
+class Collateral(Part):
+    """What speculation may cost besides. It is measured while plain pods serve beside the speculating ones."""
+
+    time_to_first_token: MaxRatio | None = Field(None, description="Mean time to the first token of an answer.")
+    queue_time: MaxRatio | None = Field(None, description="Mean time that a request waits for its turn.")
+    preemptions: MaxRatio | None = Field(None, description="Preemptions a request.")
+    prefix_hit_rate: MaxDrop | None = Field(None, description="Share of prompt tokens found in the prefix cache.")
+    throughput: MinRatio | None = Field(None, description="Output tokens a second and pod.")
+    response: CollateralResponse = Field(
+        CollateralResponse.WARN, description="Warn tells it in status, Events and metrics; RollBack acts on it too."
+    )

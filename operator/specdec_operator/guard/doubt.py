@@ -1,0 +1,225 @@
+"""When the speed is in doubt: plain pods beside that settle it, or a plain while for a service of one pod. Both columns
+of the transition table; each docstring is a line of the documentation.
+"""
+
+from dataclasses import replace
+from typing import Final
+
+from specdec_operator.api.control import ControlMode
+from specdec_operator.guard import effects, triggers
+from specdec_operator.guard.arms import MOST_PAIRS, Measure
+from specdec_operator.guard.state import Control, Observation, Phase, Rollback, State
+from specdec_operator.guard.switch_back import FEWEST_TRAFFIC, Outcome, Trial, outcome_of, trial_text
+from specdec_operator.guard.switch_back import differs as traffic_differs
+from specdec_operator.guard.verdict import Reason
+
+ALWAYS: Final = "Always"
+_BY_SPEED: Final = frozenset({Reason.SLOWER_THAN_PLAIN, Reason.TOO_SLOW})
+_NOT_COMPARED: Final = frozenset({Reason.NOT_MEASURED, Reason.BEYOND_BASELINE})
+_FEWEST_TO_ACQUIT: Final = 5
+_MOST_TO_ACQUIT: Final = MOST_PAIRS // 2
+"""Windows after which speculation stays that is not clearly faster, and not clearly slower either."""
+_PATIENCE: Final = 1800.0
+"""Seconds that plain pods have to come up, as a rollout has."""
+_NO_ROOM: Final = 5.0
+"""Seconds without room after which plain pods take the place of speculating ones."""
+_FAILED: Final = 60.0
+_PAUSE: Final = 3600.0
+"""Seconds after a doubt that was settled before there is another one; doubled with each."""
+_MOST_PAUSE: Final = 24 * 3600.0
+
+
+def is_of_speed(state: State, observation: Observation, now: float) -> bool:
+    """Whether plain of another time convicts, or nothing could be compared for `failureLimit` windows in a row."""
+    verdict = observation.verdict
+    if verdict is None or verdict.final or not effects.is_fresh(state, observation):
+        return False
+    if verdict.reason in _BY_SPEED:
+        return triggers.last_failing_window(state, observation, now)
+    unmeasured = verdict.reason in _NOT_COMPARED and state.unmeasured + 1 >= observation.policy.failure_limit
+    return unmeasured and (observation.policy.replicas > 1 or verdict.reason is Reason.BEYOND_BASELINE)
+
+
+def _may_ask(state: State, observation: Observation) -> bool:
+    """Whether the guard may ask for plain pods once in doubt."""
+    policy = observation.policy
+    return policy.control is ControlMode.ON_DOUBT and policy.replicas > 1 and policy.acts and state.rollback is None
+
+
+def _pause_is_over(state: State, now: float) -> bool:
+    pause = min(_MOST_PAUSE, _PAUSE * 2 ** max(0, state.doubts - 1))
+    return not state.doubted or now - state.doubted >= pause
+
+
+def speed_is_in_doubt(state: State, observation: Observation, now: float) -> bool:
+    """By plain of another time speculation is slower, or its speed could not be compared for `failureLimit` windows in
+    a row; there are two pods or more, and `guard.control` is OnDoubt.
+    """
+    asks = _may_ask(state, observation) and state.control is None
+    return asks and _pause_is_over(state, now) and is_of_speed(state, observation, now)
+
+
+def ask_for_plain_pod(state: State, observation: Observation, now: float) -> State:
+    """A plain pod is made beside, and both are compared."""
+    verdict = observation.verdict
+    reason, message = (verdict.reason.value, verdict.message) if verdict else ("", "")
+    control = Control(replicas=1, reason=reason, message=message, at=now)
+    return replace(effects.window_inconclusive(state, observation, now), control=control, pairs=(), unmeasured=0)
+
+
+def doubt_waits(state: State, observation: Observation, now: float) -> bool:
+    """The speed is in doubt while plain pods are beside, or were a short while ago."""
+    recently = state.control is not None or not _pause_is_over(state, now)
+    return _may_ask(state, observation) and recently and not state.armless and is_of_speed(state, observation, now)
+
+
+def wait_for_evidence(state: State, observation: Observation, now: float) -> State:
+    """Nothing: what plain pods beside show decides, and not plain of another time."""
+    return effects.window_inconclusive(state, observation, now)
+
+
+def plain_pods_are_always_wanted(state: State, observation: Observation, now: float) -> bool:
+    """`guard.control` is Always, and there are no plain pods yet, or another number."""
+    policy = observation.policy
+    wanted = policy.control is ControlMode.ALWAYS and policy.acts and state.rollback is None
+    return wanted and (state.control is None or state.control.replicas != policy.plain_pods)
+
+
+def keep_plain_pods(state: State, observation: Observation, now: float) -> State:
+    """They are made, and stay."""
+    message = "guard.control asks for plain pods all the time"
+    return replace(
+        state, control=Control(replicas=observation.policy.plain_pods, reason=ALWAYS, message=message, at=now)
+    )
+
+
+def plain_pods_are_not_wanted(state: State, observation: Observation, now: float) -> bool:
+    """`guard.control` asks for none any more, or the guard may not act."""
+    if state.control is None:
+        return False
+    policy, always = observation.policy, state.control.reason == ALWAYS
+    return not policy.acts or policy.control is not (ControlMode.ALWAYS if always else ControlMode.ON_DOUBT)
+
+
+def remove_plain_pods(state: State, observation: Observation, now: float) -> State:
+    """They are removed."""
+    return replace(state, control=None, pairs=())
+
+
+def plain_pods_serve(state: State, observation: Observation, now: float) -> bool:
+    """The plain pods are ready."""
+    control = state.control
+    return control is not None and not control.up and observation.arm.serving >= control.replicas
+
+
+def note_plain_pods(state: State, observation: Observation, now: float) -> State:
+    """Both arms are read from now on."""
+    return state if state.control is None else replace(state, control=replace(state.control, up=now))
+
+
+def plain_pod_finds_no_room(state: State, observation: Observation, now: float) -> bool:
+    """The plain pod finds no room beside the others, for five seconds."""
+    control, obstacle = state.control, observation.arm.obstacle
+    if control is None or control.replaces or control.reason == ALWAYS or obstacle is None or not obstacle.frees:
+        return False
+    return not control.up and now - obstacle.since >= _NO_ROOM
+
+
+def replace_one_pod(state: State, observation: Observation, now: float) -> State:
+    """It takes the place of a speculating one."""
+    return state if state.control is None else replace(state, control=replace(state.control, replaces=True))
+
+
+def plain_pods_come_to_nothing(state: State, observation: Observation, now: float) -> bool:
+    """The plain pod cannot be made, is not ready within half an hour, or ten windows showed nothing of it."""
+    control = state.control
+    if control is None or control.reason == ALWAYS:
+        return False
+    if not control.up:
+        return now - control.at >= (_FAILED if observation.arm.failure else _PATIENCE)
+    silent = not state.pairs and observation.pair is None
+    return silent and now - control.up >= observation.policy.warmup + observation.policy.baseline_limit
+
+
+def do_without_plain_pods(state: State, observation: Observation, now: float) -> State:
+    """It is removed, and for an hour plain of another time decides."""
+    return replace(state, control=None, pairs=(), armless=True, doubted=now)
+
+
+def draft_is_acquitted(state: State, observation: Observation, now: float) -> bool:
+    """Five windows beside the plain pod show that speculation is fast enough, or fifteen do not show that it is not."""
+    control, pair = state.control, observation.pair
+    if control is None or control.reason == ALWAYS or pair is None or not effects.is_fresh(state, observation):
+        return False
+    speed = next((each for each in observation.findings if each.measure is Measure.SPEED), None)
+    if speed is None or speed.convicts:
+        return False
+    windows = len(state.pairs) + 1
+    return windows >= _MOST_TO_ACQUIT or (windows >= _FEWEST_TO_ACQUIT and speed.clear)
+
+
+def acquit(state: State, observation: Observation, now: float) -> State:
+    """The plain pod is removed, and speculation stays. What plain did then is what later windows are compared with."""
+    after = effects.window_passed(state, observation, now)
+    return replace(after, control=None, pairs=(), armless=False, doubts=state.doubts + 1, doubted=now)
+
+
+def one_pod_is_in_doubt(state: State, observation: Observation, now: float) -> bool:
+    """The same in a service of one pod, which was not tried within a day, with three windows of traffic to compare."""
+    policy = observation.policy
+    may = policy.control is ControlMode.ON_DOUBT and policy.replicas == 1 and policy.acts and state.rollback is None
+    rested = not state.doubted or now - state.doubted >= _MOST_PAUSE
+    known = sum(each.known for each in observation.recent) >= FEWEST_TRAFFIC
+    return may and rested and known and is_of_speed(state, observation, now)
+
+
+def serve_plain_for_a_while(state: State, observation: Observation, now: float) -> State:
+    """Responding: it serves plain for five windows, and both are compared (the rollback is provisional)."""
+    verdict = observation.verdict
+    reason, message = (verdict.reason.value, verdict.message) if verdict else ("", "")
+    known = tuple(each for each in observation.recent if each.known)
+    rollback = Rollback(
+        reason=reason,
+        message=f"{message}; provisional: plain is measured on the same traffic, and the faster one stays",
+        at=now,
+        trial=Trial(speculating=known, least=observation.least_speedup),
+    )
+    after = effects.window_inconclusive(state, observation, now)
+    return replace(
+        after, phase=Phase.RESPONDING, since=now, rollback=rollback, rollbacks=state.rollbacks + 1, unmeasured=0
+    )
+
+
+def _outcome(state: State) -> Outcome:
+    trial = state.rollback.trial if state.rollback else None
+    return Outcome.OPEN if trial is None else outcome_of(trial)
+
+
+def plain_was_slower(state: State, observation: Observation, now: float) -> bool:
+    """The rollback is provisional, and over five windows plain was not faster than speculation was before."""
+    return _outcome(state) is Outcome.FASTER and observation.policy.acts
+
+
+def bring_it_back(state: State, observation: Observation, now: float) -> State:
+    """RollingOut, with the speculation that was faster. Within a day no other doubt brings plain back for a while."""
+    fresh = effects.enter(state, Phase.ROLLING_OUT, now)
+    return replace(fresh, rollback=None, doubts=state.doubts + 1, doubted=now)
+
+
+def plain_is_settled(state: State, observation: Observation, now: float) -> bool:
+    """The rollback is provisional, and plain was faster; or the traffic became another, or too little, to tell."""
+    return _outcome(state) in (Outcome.SLOWER, Outcome.UNLIKE, Outcome.QUIET)
+
+
+def stay_plain(state: State, observation: Observation, now: float) -> State:
+    """The rollback is complete."""
+    rollback = state.rollback
+    if rollback is None or rollback.trial is None:
+        return state
+    words = {
+        Outcome.UNLIKE: f"the traffic became another ({traffic_differs(rollback.trial)}), so nothing can be compared",
+        Outcome.QUIET: "too little traffic to measure plain",
+    }
+    found = words.get(_outcome(state)) or trial_text(rollback.trial)
+    message = f"{rollback.message.partition('; provisional')[0]}; {found}"
+    return replace(state, rollback=replace(rollback, message=message, trial=None), doubted=now)

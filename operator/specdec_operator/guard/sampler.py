@@ -1,0 +1,81 @@
+"""Readings go in, judged windows come out."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
+from typing import Final
+
+from specdec_operator.guard.counters import Counters
+from specdec_operator.guard.evidence import FailingRun
+from specdec_operator.guard.judge import Judged, judge
+from specdec_operator.guard.policy import Thresholds
+from specdec_operator.guard.switch_back import MOST_TRAFFIC, Traffic, traffic_of
+from specdec_operator.guard.window import Window
+
+_BLOCKS: Final = 8
+"""Blocks of time that a window is cut into at most; none is shorter than an interval."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Schedule:
+    """How often pods are read, and how long a window is; in seconds."""
+
+    interval: float
+    window: float
+
+    @property
+    def block(self) -> float:
+        """Length of a block of time, in seconds."""
+        return max(self.interval, self.window / _BLOCKS)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sampler:
+    """What is remembered from one reading to the next. row: of the failing windows in a row. plain: the window of the
+    plain pods beside, from when there are some. recent: what the last windows were of.
+    """
+
+    window: Window
+    due: float
+    row: FailingRun = field(default_factory=FailingRun)
+    plain: Window | None = None
+    recent: tuple[Traffic, ...] = ()
+
+    def is_due(self, now: float) -> bool:
+        """Whether the pods are to be read now. A clock that went back asks for a reading at once."""
+        return now >= self.due or now < self.window.opened
+
+    def closes(self, schedule: Schedule, now: float) -> bool:
+        """Whether a reading now is the one nearest to the window's end, which closes it."""
+        return now - self.window.opened >= schedule.window - schedule.interval / 2
+
+
+def start(now: float, schedule: Schedule) -> Sampler:
+    """Nothing seen yet."""
+    return Sampler(window=Window(now, schedule.block), due=now)
+
+
+def add(
+    sampler: Sampler,
+    readings: Mapping[str, Counters | None],
+    thresholds: Thresholds,
+    schedule: Schedule,
+    now: float,
+    plain: Mapping[str, Counters | None] = MappingProxyType({}),
+) -> tuple[Sampler, Judged | None]:
+    """One round of readings, and the judged window where this round closed one. plain: of the plain pods beside."""
+    if now < sampler.window.opened:
+        sampler = start(now, schedule)
+    due = max(sampler.due + schedule.interval, now)
+    window, beside = sampler.window.with_readings(readings, now), sampler.plain
+    if plain or beside is not None:
+        beside = (beside or Window(sampler.window.opened, schedule.block)).with_readings(plain, now)
+    if not sampler.closes(schedule, now):
+        return replace(sampler, window=window, due=due, plain=beside), None
+    judged = judge(window, thresholds, now, sampler.row, beside)
+    recent = (*sampler.recent, traffic_of(judged.evidence))[-MOST_TRAFFIC:]
+    following = window.next(now, frozenset(readings))
+    other = beside.next(now, frozenset(plain)) if beside is not None and plain else None
+    return Sampler(window=following, due=due, row=judged.row, plain=other, recent=recent), replace(
+        judged, recent=recent
+    )

@@ -1,0 +1,123 @@
+"""The checks of a window's speed: beside plain pods, against plain of another time, against a limit; and of what
+speculation costs besides.
+"""
+
+from specdec_operator.guard.arms import BOUND, Finding, Measure
+from specdec_operator.guard.baseline import FEWEST_REQUESTS, Comparison
+from specdec_operator.guard.verdict import Reason, Verdict
+from specdec_operator.guard.window_checks import Case, failed, over, rarely_drafted_text, unsure
+
+
+def measurable(case: Case) -> bool:
+    """Whether there was traffic enough to judge its speed, drafted or not."""
+    evidence = case.evidence
+    return (
+        evidence.generation_tokens >= case.thresholds.min_draft_tokens
+        and evidence.token_time.requests >= FEWEST_REQUESTS
+    )
+
+
+def speedup_text(comparison: Comparison) -> str:
+    """How fast it was against plain."""
+    interval = f"95 % interval {comparison.low:.2f} to {comparison.high:.2f}"
+    times = f"{1000 * comparison.seconds:.1f} ms per output token, plain {1000 * comparison.plain:.1f} ms"
+    return f"speedup {comparison.speedup:.2f} ({interval}; {times})"
+
+
+def slower_beside(case: Case) -> Verdict | None:
+    """**Fail** (SlowerThanPlain): plain pods serve beside, and over the last windows of both the speedup is below
+    `speedup.min` by 4.5 standard errors. That alone is enough.
+    """
+    found = case.finding(Measure.SPEED)
+    if case.thresholds.speedup is None or found is None or not found.convicts or case.comparison is None:
+        return None
+    message = f"{speedup_text(case.comparison)} < {found.limit:.2f}, {score_text(found)}{over(case.evidence)}"
+    return failed(Reason.SLOWER_THAN_PLAIN, message, final=True)
+
+
+def score_text(found: Finding) -> str:
+    """The running evidence and its bound."""
+    return f"beside plain pods over {found.windows} windows (evidence {found.score:.1f} of {BOUND})"
+
+
+def slower(case: Case) -> Verdict | None:
+    """**Fail** (SlowerThanPlain): against the plain service at the same load the speedup is below `speedup.min`, and
+    over all failing windows in a row so is the upper end of its 95 % interval.
+    """
+    least, comparison, longer = case.thresholds.speedup, case.comparison, case.longer
+    if least is None or comparison is None or longer is None or case.findings or not measurable(case):
+        return None
+    if comparison.speedup >= least or longer.high >= least:
+        return None
+    message = f"{speedup_text(comparison)} < {least:.2f}{rarely_drafted_text(case)}{over(case.evidence)}"
+    return failed(Reason.SLOWER_THAN_PLAIN, message)
+
+
+def too_slow(case: Case) -> Verdict | None:
+    """**Fail** (TooSlow): the time per output token is above `timePerOutputToken.max`, and so is the lower end of its
+    95 % interval. **Inconclusive** (NotMeasured) where the plain service is not known at this load, and (PlainIsSlower)
+    where it took longer still.
+    """
+    most, times, comparison = case.thresholds.time_per_output_token, case.evidence.token_time.times, case.comparison
+    if most is None or times.mean is None or times.mean <= most or not measurable(case):
+        return None
+    width = times.half_width()
+    if width is None or times.mean - width <= most:
+        return None
+    message = f"{1000 * times.mean:.1f} ms per output token > {1000 * most:.1f} ms (± {1000 * width:.1f} ms)"
+    if comparison is None and not case.thresholds.plain:
+        unknown = "without the plain service's time at this load it cannot be told whether speculation is what is slow"
+        return unsure(Reason.NOT_MEASURED, f"{message}; {unknown}{over(case.evidence)}")
+    if comparison is not None and comparison.speedup > 1:
+        plain = f"plain took {1000 * comparison.plain:.1f} ms at this load, so speculation is not what is slow"
+        return unsure(Reason.PLAIN_IS_SLOWER, f"{message}; {plain}{over(case.evidence)}")
+    return failed(Reason.TOO_SLOW, message + over(case.evidence))
+
+
+def collateral_text(found: Finding) -> str:
+    """What speculation costs besides."""
+    kind = "less" if found.measure is Measure.HIT_RATE else "times plain's"
+    interval = f"95 % interval {found.low:.2f} to {found.high:.2f}"
+    return f"{found.measure.value} {found.value:.2f} {kind} ({interval}), limit {found.limit:.2f}, {score_text(found)}"
+
+
+def collateral(case: Case) -> Verdict | None:
+    """**Fail** (Collateral): plain pods serve beside, something else is worse than `collateral` allows by 4.5 standard
+    errors, and `collateral.response` is RollBack. That alone is enough.
+    """
+    others = (each for each in case.findings if each.measure is not Measure.SPEED and each.convicts)
+    worst = max(others, key=lambda each: each.score, default=None)
+    if worst is None or not case.thresholds.collateral_convicts:
+        return None
+    return failed(Reason.COLLATERAL, collateral_text(worst) + over(case.evidence), final=True)
+
+
+def not_compared(case: Case) -> Verdict | None:
+    """**Inconclusive**, where `speedup.min` is asked for: fewer than ten requests ended (FewRequests); more requests
+    run at once than plain was ever measured with (BeyondBaseline); plain was never measured at this load (NotMeasured);
+    the speedup is below it, and chance can explain that (NotSignificant).
+    """
+    comparison, least = case.comparison, case.thresholds.speedup
+    if least is None:
+        return None
+    ended = case.evidence.token_time.requests
+    if comparison is None and ended < FEWEST_REQUESTS:
+        message = f"{ended:.0f} requests ended, {FEWEST_REQUESTS} are needed to compare their speed"
+        return unsure(Reason.FEW_REQUESTS, message + over(case.evidence))
+    if comparison is None:
+        return _unknown_load(case)
+    if comparison.speedup < least:
+        beside = f", {score_text(found)}" if (found := case.finding(Measure.SPEED)) else ""
+        message = f"{speedup_text(comparison)} < {least:.2f}, but chance can explain it{beside}"
+        return unsure(Reason.NOT_SIGNIFICANT, message)
+    return None
+
+
+def _unknown_load(case: Case) -> Verdict:
+    """Plain was never measured at the load of this window."""
+    seen = sorted(load for load, each in case.evidence.token_times.items() if each.requests)
+    known = [each.load for each in case.thresholds.baseline if each.known]
+    loads, measured = (", ".join(map(str, each)) or "none" for each in (seen, known))
+    message = f"no plain time per output token at this load: seen at {loads} running requests, known at {measured}"
+    beyond = bool(known) and bool(seen) and min(seen) > max(known)
+    return unsure(Reason.BEYOND_BASELINE if beyond else Reason.NOT_MEASURED, message + over(case.evidence))

@@ -1,0 +1,137 @@
+"""A service of one pod has no room for a second arm: it serves plain for a few windows instead, and what that shows is
+compared with the windows before. Speculation comes back where it was the faster one.
+
+Two times of the same service are like two arms only while its traffic is: as many requests, of about the same lengths.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from math import log
+from statistics import fmean
+from typing import Final
+
+from specdec_operator.guard.baseline import FEWEST_REQUESTS
+from specdec_operator.guard.evidence import Evidence
+
+MOST_TRAFFIC: Final = 5
+"""Windows of each side that are compared."""
+FEWEST_TRAFFIC: Final = 3
+"""Windows with speculation without which there is nothing to compare with."""
+_MOST_WINDOWS: Final = 15
+"""Windows that are waited for: without traffic, plain is never known."""
+_MOST_REQUESTS: Final = log(1.5)
+_MOST_TOKENS: Final = log(1.25)
+"""By how much requests a second, and tokens a prompt and an answer, may differ: in simulated traffic these move the
+time per output token by a few percent."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Traffic:
+    """One window: seconds of it; requests that ended, the seconds that they decoded for, and tokens that they wrote
+    after their first; requests that began, and tokens of their prompts (None: not known).
+    """
+
+    seconds: float
+    requests: float
+    token_seconds: float
+    tokens: float
+    answers: float
+    prompt_tokens: float | None = None
+
+    @property
+    def known(self) -> bool:
+        """Whether it tells a speed."""
+        return self.requests >= FEWEST_REQUESTS and self.tokens > 0 and self.token_seconds > 0
+
+
+def traffic_of(evidence: Evidence) -> Traffic:
+    """The traffic of a window."""
+    seen = evidence.token_time
+    return Traffic(
+        seconds=evidence.seconds,
+        requests=seen.requests,
+        token_seconds=seen.times.total,
+        tokens=seen.times.of,
+        answers=evidence.answers,
+        prompt_tokens=evidence.side.prompt_tokens,
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trial:
+    """Windows with speculation, and the plain ones after them, oldest first. least: speedup that is asked for. seen:
+    plain windows so far, with traffic or without.
+    """
+
+    speculating: tuple[Traffic, ...]
+    least: float
+    plain: tuple[Traffic, ...] = ()
+    seen: int = 0
+
+    def plus(self, traffic: Traffic) -> "Trial":
+        """With one more plain window."""
+        plain = (*self.plain, traffic)[-MOST_TRAFFIC:] if traffic.known else self.plain
+        return replace(self, plain=plain, seen=self.seen + 1)
+
+
+class Outcome(StrEnum):
+    """What a trial shows."""
+
+    OPEN = "open"
+    FASTER = "faster"
+    SLOWER = "slower"
+    UNLIKE = "unlike"
+    """The traffic became another: the two times cannot be compared."""
+    QUIET = "quiet"
+
+
+def outcome_of(trial: Trial) -> Outcome:
+    """What the trial shows so far."""
+    if len(trial.plain) < MOST_TRAFFIC:
+        return Outcome.QUIET if trial.seen >= _MOST_WINDOWS else Outcome.OPEN
+    if differs(trial):
+        return Outcome.UNLIKE
+    return Outcome.FASTER if speedup_of(trial) >= trial.least else Outcome.SLOWER
+
+
+def speedup_of(trial: Trial) -> float:
+    """Plain time per output token / that with speculation."""
+    return _token_time(trial.plain) / _token_time(trial.speculating)
+
+
+def _token_time(windows: Sequence[Traffic]) -> float:
+    return sum(each.token_seconds for each in windows) / sum(each.tokens for each in windows)
+
+
+def differs(trial: Trial) -> str:
+    """What of the traffic became another, with numbers; empty where nothing did."""
+    for name, most, values in (
+        ("requests a second", _MOST_REQUESTS, [_mean(side, "answers", "seconds") for side in _sides(trial)]),
+        ("tokens a prompt", _MOST_TOKENS, [_mean(side, "prompt_tokens", "answers") for side in _sides(trial)]),
+        ("tokens an answer", _MOST_TOKENS, [_mean(side, "tokens", "requests") for side in _sides(trial)]),
+    ):
+        before, after = values
+        if before and after and abs(log(after / before)) > most:
+            return f"{after:.2f} {name}, {before:.2f} before"
+    return ""
+
+
+def _sides(trial: Trial) -> tuple[tuple[Traffic, ...], tuple[Traffic, ...]]:
+    return trial.speculating, trial.plain
+
+
+def _mean(windows: Sequence[Traffic], what: str, of: str) -> float | None:
+    """Sum of one field / sum of another, over the windows that know both."""
+    known = [(getattr(each, what), getattr(each, of)) for each in windows if getattr(each, what) is not None]
+    below = fmean(each for _, each in known) if known else 0.0
+    return fmean(each for each, _ in known) / below if below else None
+
+
+def trial_text(trial: Trial) -> str:
+    """Both times, in words."""
+    plain, ours = 1000 * _token_time(trial.plain), 1000 * _token_time(trial.speculating)
+    return (
+        f"plain took {plain:.1f} ms per output token over {len(trial.plain)} windows, speculation {ours:.1f} ms over "
+        f"{len(trial.speculating)} before: speedup {speedup_of(trial):.2f}, {trial.least:.2f} is asked for"
+    )
