@@ -23,20 +23,21 @@ PURE = (
     *("replay", "advice", "validation", "display", "measure", "doctor", "web"),
 )
 VALUE_MODULES = frozenset(
-    [
-        "collections",
-        "dataclasses",
-        "enum",
-        "functools",
-        "hashlib",
-        "itertools",
-        "json",
-        "math",
-        "re",
-        "statistics",
-        "types",
-        "typing",
-    ]
+    (
+        *(
+            "collections",
+            "dataclasses",
+            "enum",
+            "functools",
+            "hashlib",
+            "itertools",
+            "json",
+            "math",
+            "re",
+            "statistics",
+        ),
+        *("types", "typing"),
+    )
 )
 BORROWED = {
     "advice/catalogue.py": {"pathlib"},

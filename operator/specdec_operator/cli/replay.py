@@ -2,7 +2,9 @@
 
 import json
 import pathlib
-from typing import Annotated, Any
+from math import isfinite
+from types import MappingProxyType
+from typing import Annotated, Any, Final
 
 import typer
 import yaml
@@ -12,8 +14,12 @@ from rich.table import Table
 from specdec_operator.api.guard import Guard
 from specdec_operator.api.speculation import Method
 from specdec_operator.cli.input import say
+from specdec_operator.cli.replay_plot import draw
 from specdec_operator.errors import Invalid
+from specdec_operator.guard.arms import BOUND, Finding, Measure
 from specdec_operator.guard.policy import METHODS
+from specdec_operator.guard.remediation import Action
+from specdec_operator.guard.speed_checks import collateral_text
 from specdec_operator.replay.play import Decision, Played, learn, play, read_recording
 
 
@@ -28,10 +34,15 @@ def replay(
         str, typer.Option(help="Method of the recorded service: its default thresholds.")
     ] = "draft_model",
     as_json: Annotated[bool, typer.Option("--json", help="JSON instead of a table.")] = False,
+    plot: Annotated[
+        pathlib.Path | None, typer.Option(dir_okay=False, metavar="FILE.png|.svg", help="Draw it into a file, too.")
+    ] = None,
 ) -> None:
     """Play a recording of /metrics through the guard: each window, its verdict, and what would have been done."""
     try:
         played = _play(trace, guard, baseline, method)
+        if plot is not None:
+            draw(played, plot)
     except Invalid as error:
         typer.echo(f"specdec: {error.message}", err=True)
         raise typer.Exit(1) from error
@@ -78,8 +89,11 @@ def _as_json(played: Played) -> dict[str, Any]:
                 "t": round(each.at, 3),
                 "verdict": each.judged.verdict.outcome.value,
                 "reason": each.judged.verdict.reason.value,
-                "action": each.action.value if each.action else None,
+                "action": _act(each),
+                "kind": _kind(each),
+                "finding": each.collateral[0].value if each.collateral else None,
                 "pod": each.pod,
+                "findings": [_finding(found) for found in each.judged.findings],
                 "message": each.judged.verdict.message,
             }
             for each in played.decisions
@@ -88,22 +102,58 @@ def _as_json(played: Played) -> dict[str, Any]:
     }
 
 
+_KINDS: Final = MappingProxyType(
+    {Action.ROLL_BACK: "rollback", Action.RESTART_POD: "restart-pod", Action.REDUCE_TOKENS: "reduce-tokens"}
+)
+_WARN: Final = "Warn"
+
+
+def _act(each: Decision) -> str | None:
+    """What was done; a warning is told and changes nothing."""
+    return each.action.value if each.action else _WARN if each.collateral else None
+
+
+def _kind(each: Decision) -> str | None:
+    """What kind of decision it was; None for a window after which everything stays as it was."""
+    if each.action:
+        return _KINDS[each.action]
+    return "collateral" if each.collateral else "acquit" if each.acquitted else None
+
+
+def _finding(found: Finding) -> dict[str, Any]:
+    """What both arms say about one measure; null stands for a score without end."""
+    numbers = {name: round(getattr(found, name), 4) for name in ("value", "low", "high", "limit", "unlike")}
+    score = round(found.score, 2) if isfinite(found.score) else None
+    return {"measure": found.measure.value, **numbers, "score": score, "bound": BOUND, "windows": found.windows}
+
+
 def _show(played: Played) -> None:
-    table = Table("t", "verdict", "reason", "accept", "length", "speedup", "action", box=None, pad_edge=False)
+    beside = ("evidence",) if any(each.judged.findings for each in played.decisions) else ()
+    columns = ("t", "verdict", "reason", "accept", "length", "speedup", *beside, "action")
+    table = Table(*columns, box=None, pad_edge=False)
     for each in played.decisions:
-        table.add_row(*_row(each))
+        table.add_row(*_row(each, beside=bool(beside)))
     say(table, by_row=True)
     for each in played.decisions:
+        for found in each.judged.findings:
+            if found.measure in each.collateral:
+                typer.echo(f"{each.at:.0f} s: collateral: {collateral_text(found)}")
+        if each.acquitted:
+            typer.echo(f"{each.at:.0f} s: acquitted: {each.judged.verdict.message}")
         if action := _action(each):
             typer.echo(f"{each.at:.0f} s: {action}: {each.judged.verdict.message}")
     typer.echo(f"in the end: {played.phase.value}, serving {played.serving}")
 
 
-def _row(each: Decision) -> tuple[str, ...]:
+def _row(each: Decision, *, beside: bool) -> tuple[str, ...]:
     verdict, evidence, comparison = each.judged.verdict, each.judged.evidence, each.judged.comparison
     numbers = (evidence.acceptance_rate, evidence.acceptance_length, comparison.speedup if comparison else None)
-    words = ("-" if number is None else f"{number:.2f}" for number in numbers)
-    return f"{each.at:.0f} s", verdict.outcome.value, verdict.reason.value, *words, _action(each)
+    words = ["-" if number is None else f"{number:.2f}" for number in numbers]
+    if beside:
+        speed = next((found for found in each.judged.findings if found.measure is Measure.SPEED), None)
+        words.append("-" if speed is None else f"{speed.score:+.1f} of {BOUND}")
+    done = _action(each) or (_kind(each) or "")
+    return f"{each.at:.0f} s", verdict.outcome.value, verdict.reason.value, *words, done
 
 
 def _action(each: Decision) -> str:

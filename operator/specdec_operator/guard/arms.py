@@ -25,7 +25,8 @@ BOUND: Final = 4.5
 after each of them, at nine lengths: 2 would convict every second service that is as fast as plain in hours."""
 _LENGTHS: Final = (3, 4, 5, 6, 8, 10, 15, 20, 30)
 """How many of the last windows are looked at together: a sudden fall shows in few, a small one in many."""
-_SHOWN: Final = 10
+_FEWEST_TO_ACQUIT: Final = 5
+_SHOWN: Final = 5
 """Windows whose mean is shown."""
 _LIKE_TWO: Final = 2.5
 """Scatter between windows / error within one, before it is learnt: the most that was seen in simulated traffic."""
@@ -177,7 +178,7 @@ def finding_of(pairs: Sequence[Pair], measure: Measure, limit: float) -> Finding
     """What the windows so far say; None where there are too few. limit: a ratio, a difference for the hit rate.
 
     The score is that of the length that speaks most against speculation: sudden and slow falls have theirs. Where it
-    convicts, the numbers are of that length too; else of the last ten windows.
+    convicts, the numbers are of that length too; else of the last five windows.
     """
     known = [each for each in pairs[-MOST_PAIRS:] if measure in each.seen]
     if len(known) < FEWEST_PAIRS:
@@ -239,6 +240,12 @@ def _between_pods(pairs: Sequence[Pair]) -> float:
 def _unlikeness(pairs: Sequence[Pair]) -> float:
     """By how much the arms' traffic differs over these windows: what differs in one of them by chance cancels out."""
     return max(abs(fmean(each.unlike[index] for each in pairs)) for index in range(3))
+
+
+def shows_fast_enough(findings: Sequence[Finding]) -> bool:
+    """Whether five windows or more show that the whole interval of the speedup is above what is asked for."""
+    speed = next((each for each in findings if each.measure is Measure.SPEED), None)
+    return speed is not None and speed.windows >= _FEWEST_TO_ACQUIT and speed.clear
 
 
 def too_costly(told: Sequence[Measure], findings: Sequence[Finding]) -> tuple[Measure, ...]:

@@ -7,7 +7,7 @@ from typing import Final
 
 from specdec_operator.api.control import ControlMode
 from specdec_operator.guard import effects, triggers
-from specdec_operator.guard.arms import MOST_PAIRS, Measure
+from specdec_operator.guard.arms import MOST_PAIRS, Measure, shows_fast_enough
 from specdec_operator.guard.state import Control, Observation, Phase, Rollback, State
 from specdec_operator.guard.switch_back import FEWEST_TRAFFIC, Outcome, Trial, outcome_of, trial_text
 from specdec_operator.guard.switch_back import differs as traffic_differs
@@ -16,7 +16,6 @@ from specdec_operator.guard.verdict import Reason
 ALWAYS: Final = "Always"
 _BY_SPEED: Final = frozenset({Reason.SLOWER_THAN_PLAIN, Reason.TOO_SLOW})
 _NOT_COMPARED: Final = frozenset({Reason.NOT_MEASURED, Reason.BEYOND_BASELINE})
-_FEWEST_TO_ACQUIT: Final = 5
 _MOST_TO_ACQUIT: Final = MOST_PAIRS // 2
 """Windows after which speculation stays that is not clearly faster, and not clearly slower either."""
 _PATIENCE: Final = 1800.0
@@ -154,8 +153,7 @@ def draft_is_acquitted(state: State, observation: Observation, now: float) -> bo
     speed = next((each for each in observation.findings if each.measure is Measure.SPEED), None)
     if speed is None or speed.convicts:
         return False
-    windows = len(state.pairs) + 1
-    return windows >= _MOST_TO_ACQUIT or (windows >= _FEWEST_TO_ACQUIT and speed.clear)
+    return len(state.pairs) + 1 >= _MOST_TO_ACQUIT or shows_fast_enough(observation.findings)
 
 
 def acquit(state: State, observation: Observation, now: float) -> State:

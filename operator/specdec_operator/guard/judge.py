@@ -146,15 +146,16 @@ def found_beside(pair: Pair | None, thresholds: Thresholds) -> tuple[Finding, ..
 
 def _beside(case: Case, pair: Pair | None, findings: tuple[Finding, ...]) -> Case:
     """The case with what the arms say: from then on plain of another time is not asked any more."""
+    pairs = len(case.thresholds.pairs) + 1
     found = next((each for each in findings if each.measure is Measure.SPEED), None)
     if pair is None:
         return case
     if found is None:
-        return replace(case, comparison=None, longer=None)
+        return replace(case, comparison=None, longer=None, pairs=pairs)
     beside = Comparison(
         speedup=found.value, low=found.low, high=found.high, share=1.0, plain=pair.plain, seconds=pair.seconds
     )
-    return replace(case, comparison=beside, longer=beside, findings=findings)
+    return replace(case, comparison=beside, longer=beside, findings=findings, pairs=pairs)
 
 
 def _lost(verdict: Verdict, pool: Evidence, thresholds: Thresholds) -> float | None:

@@ -2,7 +2,7 @@
 speculation costs besides.
 """
 
-from specdec_operator.guard.arms import BOUND, Finding, Measure
+from specdec_operator.guard.arms import BOUND, FEWEST_PAIRS, Finding, Measure
 from specdec_operator.guard.baseline import FEWEST_REQUESTS, Comparison
 from specdec_operator.guard.verdict import Reason, Verdict
 from specdec_operator.guard.window_checks import Case, failed, over, rarely_drafted_text, unsure
@@ -104,6 +104,9 @@ def not_compared(case: Case) -> Verdict | None:
     if comparison is None and ended < FEWEST_REQUESTS:
         message = f"{ended:.0f} requests ended, {FEWEST_REQUESTS} are needed to compare their speed"
         return unsure(Reason.FEW_REQUESTS, message + over(case.evidence))
+    if comparison is None and case.pairs:
+        message = f"{case.pairs} windows beside plain pods, {FEWEST_PAIRS} are needed to compare their speed"
+        return unsure(Reason.NOT_MEASURED, message + over(case.evidence))
     if comparison is None:
         return _unknown_load(case)
     if comparison.speedup < least:

@@ -25,7 +25,7 @@ class Case:
     """Evidence, what it is compared with, and how it compares with the plain service (None: it cannot be told).
 
     longer: the same comparison over all failing windows in a row, this one included. findings: what the windows of
-    both arms say, where plain pods serve beside: the two comparisons are of these then.
+    both arms say, where plain pods serve beside: the two comparisons are of these then. pairs: windows of both.
     """
 
     evidence: Evidence
@@ -33,6 +33,7 @@ class Case:
     comparison: Comparison | None
     longer: Comparison | None
     findings: tuple[Finding, ...] = ()
+    pairs: int = 0
 
     def finding(self, measure: Measure) -> Finding | None:
         """What both arms say about one measure."""

@@ -10,7 +10,7 @@ from typing import Final
 from specdec_operator.api.control import ControlMode
 from specdec_operator.api.guard import Guard, GuardMode
 from specdec_operator.errors import Invalid
-from specdec_operator.guard.arms import Measure
+from specdec_operator.guard.arms import Measure, shows_fast_enough
 from specdec_operator.guard.baseline import Baseline, learnt
 from specdec_operator.guard.counterfactual import Fewer, fewer_tokens, most_that_pass
 from specdec_operator.guard.counters import Counters, read_counters
@@ -89,7 +89,8 @@ class Decision:
     """One window. at: when it closed, in seconds of the recording. action: what the guard did, None for nothing.
 
     pod: the pod that it was about, None for all of them. rows: what fewer tokens would have done. collateral: what was
-    found to cost more besides than is allowed.
+    found to cost more besides than is allowed. acquitted: whether both arms have settled here that the draft is fast
+    enough.
     """
 
     at: float
@@ -98,6 +99,7 @@ class Decision:
     pod: str | None
     rows: tuple[Fewer, ...] = ()
     collateral: tuple[Measure, ...] = ()
+    acquitted: bool = False
 
 
 @dataclass(slots=True, kw_only=True)
@@ -105,7 +107,8 @@ class Played:
     """What the guard makes of a recording: the guard, what it knows between two rounds, and what it decided so far.
 
     speculative: whether the recorded service drafts at all. tokens: its K.
-    gone: pods that were restarted: what the recording tells of them never happened.
+    gone: pods that were restarted: what the recording tells of them never happened. clear: whether both arms say at the
+    moment that the draft is fast enough.
     """
 
     guard: Guard
@@ -115,6 +118,7 @@ class Played:
     state: State
     decisions: list[Decision] = field(default_factory=list)
     gone: set[str] = field(default_factory=set)
+    clear: bool = False
 
     @property
     def phase(self) -> Phase:
@@ -158,7 +162,10 @@ class Played:
             pod = next(iter(self.state.restarting), pod)
             self.gone |= {pod} if pod else set()
         told = tuple(each for each in self.state.collateral if each not in before.collateral)
-        self.decisions.append(Decision(at=each.at, judged=judged, action=action, pod=pod, rows=rows, collateral=told))
+        clear = shows_fast_enough(judged.findings)
+        acquitted, self.clear = clear and not self.clear, clear
+        decision = Decision(at=each.at, judged=judged, action=action, pod=pod, rows=rows, collateral=told)
+        self.decisions.append(replace(decision, acquitted=acquitted))
         return self.state.subject != before.subject
 
     def _observation(self, policy: Policy, each: Round, judged: Judged | None, fewer: int | None) -> Observation:

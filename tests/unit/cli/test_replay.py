@@ -1,0 +1,98 @@
+"""`specdec replay`: the table, the JSON and the picture of a recording with two arms."""
+
+import json
+import pathlib
+
+import pytest
+from typer.testing import CliRunner
+
+from specdec_operator.cli.commands import application
+
+TRACES = pathlib.Path(__file__).parents[2] / "data" / "traces-traffic"
+SLOWER = TRACES / "25-arm-much-slower.jsonl.gz"
+COSTLY = TRACES / "28-arm-cache-hits-lost.jsonl.gz"
+GUARD = """\
+guard:
+  warmup: 0s
+  acceptanceRate: {min: 0.1}
+  speedup: {min: 1.0}
+  collateral: {timeToFirstToken: {maxRatio: 1.1}}
+"""
+
+
+@pytest.fixture
+def guard(tmp_path: pathlib.Path) -> str:
+    """A guard that asks for speed, and for the first token not much later."""
+    file = tmp_path / "guard.yaml"
+    file.write_text(GUARD)
+    return str(file)
+
+
+def replay(*arguments: str) -> tuple[int, str]:
+    """Exit code and output."""
+    result = CliRunner().invoke(application("replay"), ["replay", *arguments])
+    return result.exit_code, result.output
+
+
+def test_a_draft_that_is_slower_beside_plain_pods_is_taken_out(guard: str) -> None:
+    """The running evidence is printed, with its bound."""
+    code, output = replay(str(SLOWER), "--guard", guard)
+    assert code == 0
+    assert "evidence" in output.splitlines()[0]
+    assert "360 s: RollBack: speedup 0.37" in output
+    assert "of 4.5)" in output
+
+
+def test_each_decision_says_its_kind(guard: str) -> None:
+    """A warning is no rollback; an acquittal is no act."""
+    code, output = replay(str(COSTLY), "--guard", guard, "--json")
+    assert code == 0
+    told = [each for each in json.loads(output)["decisions"] if each["kind"]]
+    assert [(each["kind"], each["action"], each["finding"]) for each in told] == [
+        ("collateral", "Warn", "time-to-first-token"),
+        ("acquit", None, None),
+    ]
+    measures = [each["measure"] for each in told[0]["findings"]]
+    assert measures == ["time-per-output-token", "time-to-first-token"]
+    code, output = replay(str(SLOWER), "--guard", guard, "--json")
+    assert [each["kind"] for each in json.loads(output)["decisions"]] == [None, None, "rollback"]
+
+
+def test_collateral_is_acted_on_where_that_is_asked_for(tmp_path: pathlib.Path) -> None:
+    """`response: RollBack`."""
+    file = tmp_path / "guard.yaml"
+    file.write_text(GUARD.replace("maxRatio: 1.1}", "maxRatio: 1.1}, response: RollBack"))
+    code, output = replay(str(COSTLY), "--guard", str(file), "--json")
+    assert code == 0
+    last = json.loads(output)["decisions"][-1]
+    assert (last["kind"], last["action"], last["reason"]) == ("rollback", "RollBack", "Collateral")
+
+
+@pytest.mark.parametrize("kind", ["png", "svg"])
+def test_it_is_drawn(guard: str, tmp_path: pathlib.Path, kind: str) -> None:
+    """By the end of the name."""
+    picture = tmp_path / f"picture.{kind}"
+    code, _ = replay(str(SLOWER), "--guard", guard, "--plot", str(picture))
+    assert code == 0
+    assert picture.stat().st_size > 10_000
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [("picture.gif", "a file that ends in .png, .svg, .pdf"), ("nowhere/picture.png", "it cannot be written")],
+)
+def test_what_cannot_be_drawn_is_said(guard: str, tmp_path: pathlib.Path, name: str, words: str) -> None:
+    """In one line, and with exit code 1."""
+    code, output = replay(str(SLOWER), "--guard", guard, "--plot", str(tmp_path / name))
+    assert code == 1
+    assert words in output
+    assert "Traceback" not in output
+
+
+def test_an_arm_of_another_name_is_refused(guard: str, tmp_path: pathlib.Path) -> None:
+    """With the line."""
+    trace = tmp_path / "trace.jsonl"
+    trace.write_text(json.dumps({"t": 0, "pod": "a", "arm": "treatment", "ok": False, "text": ""}) + "\n")
+    code, output = replay(str(trace), "--guard", guard)
+    assert code == 1
+    assert ":1" in output

@@ -1,0 +1,110 @@
+"""A service of one pod that serves plain for a while, and comes back where speculation was faster."""
+
+from dataclasses import replace
+
+import pytest
+from tests.unit.builders import BACK, OUT, RESPOND, make_state
+from tests.unit.guard.doubt_films import ONE, RECENT, SLOWER, make_traffic, make_trial, on_trial
+from tests.unit.guard.films import facts_at, strip
+
+from specdec_operator.guard.switch_back import MOST_TRAFFIC, Outcome, differs, outcome_of
+from specdec_operator.guard.transitions import advance
+
+DAY = 24 * 3600.0
+
+
+@pytest.mark.parametrize(
+    ("plain", "outcome"),
+    [
+        ((0.03,) * 4, Outcome.OPEN),
+        ((0.03,) * 5, Outcome.FASTER),
+        ((0.02,) * 5, Outcome.FASTER),
+        ((0.019,) * 5, Outcome.SLOWER),
+        ((0.01, *(0.03,) * 5), Outcome.FASTER),
+    ],
+    ids=["too early", "plain is slower", "as fast", "plain is faster", "the last five count"],
+)
+def test_five_plain_windows_settle_it(plain: tuple[float, ...], outcome: Outcome) -> None:
+    """Speculation took 0.02 s per output token."""
+    trial = make_trial()
+    for each in plain:
+        trial = trial.plus(make_traffic(each))
+    assert outcome_of(trial) is outcome
+    assert len(trial.plain) <= MOST_TRAFFIC
+
+
+def test_windows_with_too_few_requests_are_waited_out() -> None:
+    """Fifteen of them, and it stays plain."""
+    trial = make_trial()
+    for _ in range(14):
+        trial = trial.plus(make_traffic(requests=9))
+    assert (trial.plain, outcome_of(trial)) == ((), Outcome.OPEN)
+    assert outcome_of(trial.plus(make_traffic(requests=9))) is Outcome.QUIET
+
+
+@pytest.mark.parametrize(
+    ("answers", "words"), [(60, ""), (85, ""), (95, "requests a second"), (35, "requests a second")]
+)
+def test_traffic_that_became_another_settles_nothing(answers: float, words: str) -> None:
+    """By half as much or more."""
+    trial = make_trial(*(0.03,) * 5, answers=answers)
+    assert words in differs(trial)
+    assert outcome_of(trial) is (Outcome.UNLIKE if words else Outcome.FASTER)
+
+
+def test_longer_prompts_are_other_traffic() -> None:
+    """Tokens a prompt are compared where both sides know them."""
+    known, longer = (replace(make_traffic(), prompt_tokens=each) for each in (6000.0, 24000.0))
+    trial = replace(make_trial(), speculating=(known,) * 3, plain=(longer,) * 5)
+    assert differs(trial) == "400.00 tokens a prompt, 100.00 before"
+    assert differs(replace(trial, plain=(make_traffic(),) * 5)) == ""
+
+
+def test_it_goes_back_and_forth_once_a_day() -> None:
+    """The second doubt within a day is a rollback that stays."""
+    first = make_state(failures=2, judged=10.0)
+    doubt = ONE | RECENT | {"verdict": SLOWER, "in_row": 3}
+    (rolled_back,) = strip(first, (100, doubt))
+    assert rolled_back.phase is RESPOND
+    assert rolled_back.rollback is not None
+    assert rolled_back.rollback.trial is not None
+    assert "provisional" in rolled_back.rollback.message
+    (restored,) = strip(on_trial(make_trial(*(0.03,) * 5)), (1000, ONE | {"speculating": False}))
+    assert (restored.phase, restored.rollback, restored.doubts) == (OUT, None, 1)
+    again = replace(first, doubts=restored.doubts, doubted=restored.doubted)
+    (settled,) = strip(again, (1000 + DAY - 1, doubt))
+    assert settled.rollback is not None
+    assert settled.rollback.trial is None
+    (tried,) = strip(again, (1000 + DAY, doubt))
+    assert tried.rollback is not None
+    assert tried.rollback.trial is not None
+
+
+def test_a_doubt_without_traffic_to_compare_with_is_a_plain_rollback() -> None:
+    """An operator that has just restarted has not seen three windows."""
+    frame = ONE | {"verdict": SLOWER, "in_row": 3, "recent": (make_traffic(),) * 2}
+    (state,) = strip(make_state(failures=2), (1, frame))
+    assert state.rollback is not None
+    assert state.rollback.trial is None
+
+
+def test_the_plain_windows_of_a_trial_are_counted_once_each() -> None:
+    """The same window, seen in two reconciles, is one."""
+    state = on_trial(make_trial())
+    frame = {"speculating": False, "token_times": {}, "recent": (make_traffic(0.03),)} | ONE
+    seen = facts_at(state, 130, frame)
+    after = advance(advance(state, seen, 130), seen, 131)
+    assert after.rollback is not None
+    assert after.rollback.trial is not None
+    assert after.rollback.trial.seen == 1
+
+
+def test_what_was_found_is_told() -> None:
+    """With both times, and without the word provisional."""
+    (state,) = strip(on_trial(make_trial(*(0.01,) * 5)), (1, ONE | {"speculating": False}))
+    assert (state.phase, state.rollback and state.rollback.trial) == (BACK, None)
+    assert state.rollback is not None
+    assert state.rollback.message == (
+        "acceptance 0.02; plain took 10.0 ms per output token over 5 windows, speculation 20.0 ms over 3 before: "
+        "speedup 0.50, 1.00 is asked for"
+    )
