@@ -27,6 +27,8 @@ class ConditionType(StrEnum):
     ROLLED_BACK = "RolledBack", "False", "the guard took the speculation out that the spec asks for"
     SPECULATION_ACTIVE = "SpeculationActive", "True", "draft tokens are counted while tokens are generated"
     GUARD_PASSING = "GuardPassing", "True", "the newest judged window passed"
+    COMPARING = "ComparingWithPlain", "False", "plain pods serve beside, or for a while, to be compared with"
+    COLLATERAL = "Collateral", "False", "speculation costs more besides than guard.collateral allows"
     WARNED = "Warned", "False", "the engine takes the spec, and the user should know something about it"
     MEMORY_FITS = "MemoryFits", "True", "target, draft and KV cache fit the device"
 

@@ -16,7 +16,8 @@ from specdec_operator.api.speculation import Method
 from specdec_operator.cli.input import say
 from specdec_operator.cli.replay_plot import draw
 from specdec_operator.errors import Invalid
-from specdec_operator.guard.arms import BOUND, Finding, Measure
+from specdec_operator.guard.arms import Measure
+from specdec_operator.guard.findings import BOUND, Finding
 from specdec_operator.guard.policy import METHODS
 from specdec_operator.guard.remediation import Action
 from specdec_operator.guard.speed_checks import collateral_text

@@ -5,7 +5,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
 from specdec_operator.errors import Invalid
-from specdec_operator.guard.arms import BOUND, Measure
+from specdec_operator.guard.arms import Measure
+from specdec_operator.guard.findings import BOUND
 from specdec_operator.replay.play import Decision, Played
 
 if TYPE_CHECKING:

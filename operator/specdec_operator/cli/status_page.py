@@ -21,8 +21,10 @@ Row = tuple[str, str | Text]
 
 TOLD_IN_ROWS: Final = ("Ready", "RolledBack", "GuardPassing", "SpeculationActive", "Held")
 """Conditions that have a row of their own under another heading."""
-_BEFORE_VERDICT: Final = ("asked for", "served", "ready", "url", "rolled back", "reduced", "would")
-_AFTER_VERDICT: Final = ("failures", "regret", "guard", "held", "rollbacks", "restarts", "last good", "memory")
+_BEFORE_VERDICT: Final = ("asked for", "served", "ready", "url", "rolled back", "reduced", "would", "comparing")
+_AFTER_VERDICT: Final = (
+    *("costs", "failures", "regret", "guard", "held", "rollbacks", "restarts", "last good", "memory"),
+)
 _STYLES: Final = {"good": "green", "warn": "yellow", "bad": "bold red"}
 _VERDICTS: Final = {"Pass": "green", "Fail": "red"}
 _BAR: Final = 40
@@ -43,6 +45,7 @@ def page(body: Mapping[str, Any], now: datetime, glyphs: Glyphs = UNICODE) -> Gr
     parts += _positions(status, glyphs)
     parts += _fewer_tokens(service)
     parts += _speeds(status, glyphs)
+    parts += _beside(status)
     parts += _history(status, now, glyphs)
     return Group(*parts)
 
@@ -152,6 +155,16 @@ def _speeds(status: Untrusted, glyphs: Glyphs) -> Iterator[RenderableType]:
         parts.append(Text(f"now {numbers.speed(performance)}{compared}"))
     if parts:
         yield _titled("Speed against the plain service (load: running requests per pod)", Group(*parts))
+
+
+def _beside(status: Untrusted) -> Iterator[RenderableType]:
+    """What the windows beside plain pods say so far."""
+    table = _table("measure", "value", "95 % interval", "limit", "evidence", "windows")
+    for row in numbers.beside(status):
+        cells = (row.measure, row.value, row.interval, row.limit, row.evidence, row.windows)
+        table.add_row(*cells, style="red" if row.convicts else None)
+    if table.row_count:
+        yield _titled("Beside plain pods, in the same minutes (evidence: standard errors past the limit)", table)
 
 
 def _history(status: Untrusted, now: datetime, glyphs: Glyphs) -> Iterator[RenderableType]:

@@ -48,6 +48,8 @@ def _decisions(service: Untrusted, now: datetime) -> Iterator[tuple[str, str]]:
         yield "reduced", f"to {per_step(reduced.of('tokens')) or 'fewer'}; {because(reduced, now)}"
     if would.there:
         yield "would", f"{would.of('action').text or 'act'}; {because(would, now)}"
+    yield "comparing", _comparing(guard, now)
+    yield "costs", ", ".join(f"too much {each}" for each in guard.of("collateral").texts)
     yield "failures", _failures(service, guard)
     yield "regret", _regret(service, guard)
     mode = service.of("spec", "guard", "mode").text
@@ -64,6 +66,19 @@ def _failures(service: Untrusted, guard: Untrusted) -> str:
     count, limit = guard.of("failures").whole, service.of("spec", "guard", "failureLimit").whole
     share, pods = f" of {limit}" if limit else "", ", ".join(guard.of("blamed").texts)
     return joined(", ", f"{count}{share} failing windows in a row", f"pods {pods}" if pods else "") if count else ""
+
+
+def _comparing(guard: Untrusted, now: datetime) -> str:
+    """Plain pods beside, or a plain while instead."""
+    control, trial = guard.of("control"), guard.of("rollback", "trial")
+    if trial.there:
+        return f"provisional: plain is measured, {trial.of('seen').whole or 0} windows so far"
+    if not control.there:
+        return ""
+    up, windows = control.of("up"), len(guard.of("pairs").items)
+    stand = f"up {ago(up, now)}, {windows} windows so far" if up.time else "not up yet"
+    instead = "instead of speculating ones" if control.of("replaces").flag else "beside"
+    return joined("; ", f"with {control.of('replicas').text} plain pods {instead}, {stand}", because(control, now))
 
 
 def _regret(service: Untrusted, guard: Untrusted) -> str:

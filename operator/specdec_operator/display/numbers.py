@@ -1,5 +1,6 @@
 """The numbers of a service, ready to be set in tables: thresholds, fewer tokens, speed by load, history. Pure."""
 
+import math
 from dataclasses import dataclass
 from typing import Final
 
@@ -135,6 +136,36 @@ def interval(performance: Untrusted) -> str:
     """The 95 % interval of the speedup; empty where it is not known."""
     low, high = performance.of("speedupLow").number, performance.of("speedupHigh").number
     return f"{low:.2f} to {high:.2f}" if low is not None and high is not None else ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Beside:
+    """What both arms say about one measure. evidence: the score and its bound. convicts: whether that is reached."""
+
+    measure: str
+    value: str
+    interval: str
+    limit: str
+    evidence: str
+    windows: str
+    convicts: bool
+
+
+def beside(status: Untrusted) -> tuple[Beside, ...]:
+    """What the windows beside plain pods say so far."""
+    rows = [each for each in status.of("guard", "findings").items if each.of("measure").text]
+    return tuple(
+        Beside(
+            measure=each.of("measure").text,
+            value=number(each.of("value")),
+            interval=f"{number(each.of('low'))} to {number(each.of('high'))}",
+            limit=number(each.of("limit")),
+            evidence=f"{number(each.of('score'), 1)} of {number(each.of('bound'), 1)}",
+            windows=each.of("windows").text,
+            convicts=(each.of("score").number or 0.0) >= (each.of("bound").number or math.inf),
+        )
+        for each in rows
+    )
 
 
 def window_size(acceptance: Untrusted) -> str:

@@ -1,41 +1,16 @@
-"""Speculating pods and plain pods beside them, in the same minutes of the same traffic: what a window of both shows,
-and what several of them prove.
+"""Speculating pods and plain pods beside them, in the same minutes of the same traffic: what a window of both shows.
 
 Plain of another day answers another question: prompts that became longer, or a batch that grew, slow both arms alike.
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from enum import StrEnum
-from itertools import pairwise
-from math import exp, inf, log, sqrt
-from statistics import fmean
-from typing import Final
+from math import log, sqrt
 
 from specdec_operator.guard.baseline import FEWEST_REQUESTS
 from specdec_operator.guard.evidence import Evidence, pooled
-from specdec_operator.guard.statistics import TokenTimes, student95
-
-MOST_PAIRS: Final = 30
-"""Windows of both arms that are remembered: an hour of two minutes each."""
-FEWEST_PAIRS: Final = 3
-"""Windows before which nothing is concluded: how much they differ among themselves is not known yet."""
-BOUND: Final = 4.5
-"""Standard errors beyond the limit at which the evidence convicts. The error is learnt from few windows, and looked at
-after each of them, at nine lengths: 2 would convict every second service that is as fast as plain in hours."""
-_LENGTHS: Final = (3, 4, 5, 6, 8, 10, 15, 20, 30)
-"""How many of the last windows are looked at together: a sudden fall shows in few, a small one in many."""
-_FEWEST_TO_ACQUIT: Final = 5
-_SHOWN: Final = 5
-"""Windows whose mean is shown."""
-_LIKE_TWO: Final = 2.5
-"""Scatter between windows / error within one, before it is learnt: the most that was seen in simulated traffic."""
-_PRIOR: Final = 2
-"""Windows that this counts as."""
-_MOST_ALIKE: Final = 0.8
-"""Correlation of neighbouring windows, at most: from few of them it cannot be told from 1."""
-_UNLIKE: Final = log(1.1)
-"""By how much the arms' traffic may differ before what they show counts less."""
+from specdec_operator.guard.statistics import TokenTimes
 
 
 class Measure(StrEnum):
@@ -138,118 +113,3 @@ def _collateral(ours: Evidence, theirs: Evidence) -> dict[Measure, tuple[float, 
 
 def _mean_first(arm: Evidence) -> float | None:
     return _ratio(arm.side.first_token_seconds, arm.answers)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Finding:
-    """What the last windows of both arms say about one measure.
-
-    value: their mean, with the ends of its 95 % interval: a ratio, a difference for the hit rate. limit: what it is
-    compared with, of the same kind. score: by how many standard errors it is on the wrong side of the limit; from BOUND
-    on it convicts. windows: how many it is of. unlike: by how much the arms' traffic differs, as a ratio of 1 or more.
-    """
-
-    measure: Measure
-    value: float
-    low: float
-    high: float
-    limit: float
-    score: float
-    windows: int
-    unlike: float
-
-    @property
-    def convicts(self) -> bool:
-        """Whether the limit is missed beyond doubt."""
-        return self.score >= BOUND
-
-    @property
-    def clear(self) -> bool:
-        """Whether the limit is kept: the whole interval is on its right side."""
-        least = self.measure in _AT_LEAST
-        return self.low >= self.limit if least else self.high <= self.limit
-
-
-_AT_LEAST: Final = frozenset({Measure.SPEED, Measure.THROUGHPUT})
-"""Measures that a limit bounds from below."""
-
-
-def finding_of(pairs: Sequence[Pair], measure: Measure, limit: float) -> Finding | None:
-    """What the windows so far say; None where there are too few. limit: a ratio, a difference for the hit rate.
-
-    The score is that of the length that speaks most against speculation: sudden and slow falls have theirs. Where it
-    convicts, the numbers are of that length too; else of the last five windows.
-    """
-    known = [each for each in pairs[-MOST_PAIRS:] if measure in each.seen]
-    if len(known) < FEWEST_PAIRS:
-        return None
-    each_length = (_over(known[-length:], measure, limit) for length in _LENGTHS if length <= len(known))
-    worst = max(each_length, key=lambda found: found.score)
-    return worst if worst.convicts else replace(_over(known[-_SHOWN:], measure, limit), score=worst.score)
-
-
-def _over(pairs: Sequence[Pair], measure: Measure, limit: float) -> Finding:
-    values = [each.seen[measure][0] for each in pairs]
-    mean, error = fmean(values), _error(pairs, measure)
-    difference = measure is Measure.HIT_RATE
-    at, wide = limit if difference else log(limit), student95(len(values) - 1 + _PRIOR) * error
-    wrong = at - mean if measure in _AT_LEAST else mean - at
-    low, value, high = (each if difference else exp(each) for each in (mean - wide, mean, mean + wide))
-    return Finding(
-        measure=measure,
-        value=value,
-        low=low,
-        high=high,
-        limit=limit,
-        score=wrong / error if error > 0 else inf if wrong > 0 else -inf,
-        windows=len(values),
-        unlike=exp(_unlikeness(pairs)),
-    )
-
-
-def _error(pairs: Sequence[Pair], measure: Measure) -> float:
-    """Standard error of the mean over windows: by their own scatter, with what one window tells as a first guess;
-    wider where neighbours are alike, where the pods differ among themselves, and where the arms' traffic does.
-    """
-    values = [each.seen[measure][0] for each in pairs]
-    number, mean = len(values), fmean(values)
-    misses = [value - mean for value in values]
-    scatter = sum(each * each for each in misses)
-    within = fmean(each.seen[measure][1] ** 2 for each in pairs)
-    variance = (_PRIOR * _LIKE_TWO**2 * within + scatter) / (_PRIOR + number - 1)
-    alike = sum(one * other for one, other in pairwise(misses)) / scatter if scatter else 0.0
-    kept = min(_MOST_ALIKE, max(0.0, alike))
-    of_mean = variance / number * (1 + kept) / (1 - kept)
-    of_pods = _between_pods(pairs) if measure is Measure.SPEED else 0.0
-    excess = max(0.0, _unlikeness(pairs) - _UNLIKE) / _UNLIKE
-    return sqrt(max(of_mean, of_pods) * (1 + excess * excess))
-
-
-def _between_pods(pairs: Sequence[Pair]) -> float:
-    """Variance that comes from which pods are in which arm: a slow node stays slow however long it is watched."""
-    pods = set.intersection(*({*each.by_pod} for each in pairs))
-    if len(pods) < 2:
-        return 0.0
-    means = [fmean(each.by_pod[pod] for each in pairs) for pod in pods]
-    middle = fmean(means)
-    variance = sum((each - middle) ** 2 for each in means) / (len(means) - 1)
-    ours, theirs = pairs[-1].pods
-    return variance * (1 / ours + 1 / theirs)
-
-
-def _unlikeness(pairs: Sequence[Pair]) -> float:
-    """By how much the arms' traffic differs over these windows: what differs in one of them by chance cancels out."""
-    return max(abs(fmean(each.unlike[index] for each in pairs)) for index in range(3))
-
-
-def shows_fast_enough(findings: Sequence[Finding]) -> bool:
-    """Whether five windows or more show that the whole interval of the speedup is above what is asked for."""
-    speed = next((each for each in findings if each.measure is Measure.SPEED), None)
-    return speed is not None and speed.windows >= _FEWEST_TO_ACQUIT and speed.clear
-
-
-def too_costly(told: Sequence[Measure], findings: Sequence[Finding]) -> tuple[Measure, ...]:
-    """What speculation costs too much of besides. told: what was so before, until it is clearly within its limit."""
-    found = {each.measure: each for each in findings if each.measure is not Measure.SPEED}
-    stays = {each for each in told if each not in found or not found[each].clear}
-    return tuple(sorted(stays | {each.measure for each in found.values() if each.convicts}))

@@ -7,7 +7,8 @@ from typing import Final
 
 from specdec_operator.api.control import ControlMode
 from specdec_operator.guard import effects, triggers
-from specdec_operator.guard.arms import MOST_PAIRS, Measure, shows_fast_enough
+from specdec_operator.guard.arms import Measure
+from specdec_operator.guard.findings import MOST_PAIRS, shows_fast_enough
 from specdec_operator.guard.state import Control, Observation, Phase, Rollback, State
 from specdec_operator.guard.switch_back import FEWEST_TRAFFIC, Outcome, Trial, outcome_of, trial_text
 from specdec_operator.guard.switch_back import differs as traffic_differs

@@ -3,8 +3,8 @@
 import math
 from dataclasses import replace
 
-from specdec_operator.guard.arms import MOST_PAIRS, too_costly
 from specdec_operator.guard.baseline import learnt
+from specdec_operator.guard.findings import MOST_PAIRS, too_costly
 from specdec_operator.guard.pod_failures import answered, held, noted, summary
 from specdec_operator.guard.regret import spent
 from specdec_operator.guard.remediation import ROLLOUT_FAILED, remembered, respond

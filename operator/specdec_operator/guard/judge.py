@@ -11,9 +11,10 @@ from typing import Final
 from specdec_operator.guard import evidence as evidences
 from specdec_operator.guard import speed_checks as speed
 from specdec_operator.guard import window_checks as checks
-from specdec_operator.guard.arms import Finding, Measure, Pair, finding_of, pair_of
+from specdec_operator.guard.arms import Measure, Pair, pair_of
 from specdec_operator.guard.baseline import Comparison, compare
 from specdec_operator.guard.evidence import Evidence, FailingRun
+from specdec_operator.guard.findings import Finding, finding_of
 from specdec_operator.guard.pod_skew import BY_ACCEPTANCE, Pods, others_of, skewed
 from specdec_operator.guard.policy import Thresholds
 from specdec_operator.guard.regret import lost

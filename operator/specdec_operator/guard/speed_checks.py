@@ -2,8 +2,9 @@
 speculation costs besides.
 """
 
-from specdec_operator.guard.arms import BOUND, FEWEST_PAIRS, Finding, Measure
+from specdec_operator.guard.arms import Measure
 from specdec_operator.guard.baseline import FEWEST_REQUESTS, Comparison
+from specdec_operator.guard.findings import BOUND, FEWEST_PAIRS, Finding
 from specdec_operator.guard.verdict import Reason, Verdict
 from specdec_operator.guard.window_checks import Case, failed, over, rarely_drafted_text, unsure
 

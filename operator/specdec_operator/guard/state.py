@@ -6,8 +6,9 @@ The state lives in status.guard and survives restarts, re-applies and `kubectl r
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from specdec_operator.guard.arms import Finding, Measure, Pair
+from specdec_operator.guard.arms import Measure, Pair
 from specdec_operator.guard.baseline import Baseline
+from specdec_operator.guard.findings import Finding
 from specdec_operator.guard.policy import Policy
 from specdec_operator.guard.statistics import TokenTimes
 from specdec_operator.guard.switch_back import Traffic, Trial

@@ -6,9 +6,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
-from specdec_operator.guard.arms import Finding, Measure
+from specdec_operator.guard.arms import Measure
 from specdec_operator.guard.baseline import Comparison
 from specdec_operator.guard.evidence import Evidence
+from specdec_operator.guard.findings import Finding
 from specdec_operator.guard.policy import Thresholds
 from specdec_operator.guard.statistics import wilson_upper
 from specdec_operator.guard.verdict import Outcome, Reason, Verdict

@@ -10,11 +10,12 @@ from typing import Final
 from specdec_operator.api.control import ControlMode
 from specdec_operator.api.guard import Guard, GuardMode
 from specdec_operator.errors import Invalid
-from specdec_operator.guard.arms import Measure, shows_fast_enough
+from specdec_operator.guard.arms import Measure
 from specdec_operator.guard.baseline import Baseline, learnt
 from specdec_operator.guard.counterfactual import Fewer, fewer_tokens, most_that_pass
 from specdec_operator.guard.counters import Counters, read_counters
 from specdec_operator.guard.evidence import by_pod, pooled
+from specdec_operator.guard.findings import shows_fast_enough
 from specdec_operator.guard.judge import Judged
 from specdec_operator.guard.policy import MethodFacts, Policy, Thresholds, policy_of, thresholds
 from specdec_operator.guard.remediation import Action

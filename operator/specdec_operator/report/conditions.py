@@ -4,7 +4,7 @@ By the rules of kstatus Ready sums up, and Reconciling and Stalled are there onl
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 from specdec_operator.api.conditions import ConditionType
@@ -16,6 +16,7 @@ from specdec_operator.guard.judge import Judged
 from specdec_operator.guard.policy import Policy, Thresholds
 from specdec_operator.guard.state import KnownGood, Phase, State
 from specdec_operator.guard.verdict import Outcome
+from specdec_operator.observe.arm import ArmView
 from specdec_operator.observe.artifacts import ArtifactsStatus
 from specdec_operator.observe.ownership import Owned
 from specdec_operator.observe.rollout import Progress, RolloutView
@@ -29,7 +30,7 @@ class Findings:
 
     judged: the last closed window of what is served. fewer: what fewer tokens would have done in it; advice: what it
     speaks for. contested: what there is to be told of others who change the InferenceService; empty where nothing.
-    owned: what is the service's own without an owner reference.
+    owned: what is the service's own without an owner reference. arm: how far the plain pods beside are.
     """
 
     name: str
@@ -49,6 +50,7 @@ class Findings:
     advice: Advice | None = None
     contested: str = ""
     owned: tuple[Owned, ...] = ()
+    arm: ArmView = field(default_factory=ArmView)
 
 
 Wanted = tuple[str, str, str]
@@ -81,6 +83,7 @@ def wanted_conditions(found: Findings, *, speculating: bool, warning: str = "") 
         said[ConditionType.ROLLED_BACK] = _rolled_back(found)
         said[ConditionType.SPECULATION_ACTIVE] = _active(found)
         said[ConditionType.GUARD_PASSING] = _passing(found)
+        said.update(_beside(found))
     if warning:
         said[ConditionType.WARNED] = ("True", "EngineRules", warning)
     if memory.fits is not None:
@@ -114,6 +117,28 @@ def _rolled_back(found: Findings) -> Wanted:
         words = f"{state.reduced.tokens} tokens per step: {state.reduced.reason}: {state.reduced.message}"
         return "False", "TokensReduced", words
     return "False", "AsRequested", "the pods are asked to speculate as the spec says"
+
+
+def _beside(found: Findings) -> dict[str, Wanted | None]:
+    """What plain pods beside are there for, and what they have shown that speculation costs besides."""
+    said: dict[str, Wanted | None] = {}
+    if comparing := _comparing(found):
+        said[ConditionType.COMPARING] = comparing
+    if costs := ", ".join(each.value for each in found.state.collateral):
+        said[ConditionType.COLLATERAL] = ("True", "AboveLimit", costs)
+    return said
+
+
+def _comparing(found: Findings) -> Wanted | None:
+    """Plain pods beside, or a plain while instead."""
+    control, rollback, arm = found.state.control, found.state.rollback, found.arm
+    if rollback is not None and rollback.trial is not None:
+        return "True", "ServingPlain", f"{rollback.trial.seen} plain windows so far: {rollback.message}"
+    if control is None:
+        return None
+    trouble = arm.failure or (arm.obstacle.words if arm.obstacle else "")
+    pods = f"{arm.serving} of {control.replicas} plain pods serve beside"
+    return "True", control.reason, "; ".join(filter(None, (pods, trouble, control.message)))
 
 
 def _instead(found: Findings, good: KnownGood) -> str:

@@ -5,7 +5,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from specdec_operator.api.conditions import ConditionType
+from specdec_operator.guard.speed_checks import collateral_text
 from specdec_operator.guard.state import Phase, State
+from specdec_operator.guard.switch_back import trial_text
 from specdec_operator.observe.artifacts import AT_WORK
 from specdec_operator.report.conditions import NO_ROOM, Findings
 from specdec_operator.report.status import SpecRefusal, warning_of, why
@@ -26,7 +28,7 @@ def events_of(
     """What a reconcile has to say: its transition, what is newly in the way, a spec that cannot run."""
     transition = _of_transition(before, after, found)
     failures = _of_pods(before, after)
-    events = (*failures, *([transition] if transition else ()), *_news(found, written))
+    events = (*failures, *([transition] if transition else ()), *_of_arms(before, after, found), *_news(found, written))
     if trouble is None or written.get("message") == trouble.error.message:
         return events
     return (*events, refusal_event(trouble))
@@ -64,6 +66,36 @@ def _of_pods(before: State | None, after: State) -> Iterator[Event]:
     for each in after.pod_failures:
         if (each.pod, each.at) not in told:
             yield _warning("PodFailed", f"{each.reason}: pod {each.pod}: {each.message}")
+
+
+def _of_arms(before: State | None, after: State, found: Findings) -> Iterator[Event]:
+    """Plain pods that are asked for or removed, a trial that is over, and what newly costs too much besides."""
+    if before is None:
+        return
+    asked, kept = before.control, after.control
+    if kept is not None and (asked is None or asked.at != kept.at):
+        yield Event(warning=False, reason="ComparingWithPlain", message=f"{kept.replicas} plain pods: {kept.message}")
+    if kept is not None and kept.replaces and asked is not None and not asked.replaces:
+        yield _warning("PlainPodReplaces", "there is no room for a plain pod: it takes the place of a speculating one")
+    if asked is not None and kept is None and after.armless and not before.armless:
+        words = found.arm.failure or "it was not ready in time, or no request ended in it"
+        yield _warning("NoPlainPod", f"{words}; plain of another time decides for an hour")
+    if after.doubts > before.doubts:
+        yield Event(warning=False, reason="DraftAcquitted", message=_acquittal(before, found))
+    trial = before.rollback is not None and before.rollback.trial is not None
+    if trial and after.rollback is not None and after.rollback.trial is None:
+        yield _warning("RollbackSettled", after.rollback.message)
+    costs = {each.measure: each for each in found.judged.findings} if found.judged else {}
+    for measure in after.collateral:
+        if measure not in before.collateral and measure in costs:
+            yield _warning("Collateral", collateral_text(costs[measure]))
+
+
+def _acquittal(before: State, found: Findings) -> str:
+    """Why speculation stays, or comes back."""
+    if before.rollback is not None and before.rollback.trial is not None:
+        return f"speculation comes back: {trial_text(before.rollback.trial)}"
+    return f"speculation stays: {found.judged.verdict.message}" if found.judged else "speculation stays"
 
 
 def _of_transition(before: State | None, after: State, found: Findings) -> Event | None:

@@ -5,8 +5,8 @@ from dataclasses import asdict
 from typing import Any, Final
 
 from specdec_operator.api import guard_status, status
-from specdec_operator.guard.arms import BOUND
 from specdec_operator.guard.counterfactual import Fewer
+from specdec_operator.guard.findings import BOUND
 from specdec_operator.guard.triggers import retry_at
 from specdec_operator.report.conditions import Findings
 from specdec_operator.report.state_codec import encode_state

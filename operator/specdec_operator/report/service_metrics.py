@@ -17,6 +17,7 @@ from prometheus_client.registry import Collector
 from prometheus_client.samples import Sample
 from prometheus_client.utils import floatToGoString
 
+from specdec_operator.guard.arms import Measure
 from specdec_operator.guard.state import Phase
 from specdec_operator.names import Key
 from specdec_operator.report.conditions import Findings
@@ -31,7 +32,11 @@ from specdec_operator.report.service_numbers import (
 )
 
 _OF_STANDING: Final = len(fields(StateMetrics)) - 1 + len(Phase)
-_OF_WINDOW: Final = len(fields(WindowMetrics)) - 1 + MOST_POSITIONS
+_OF_FINDING: Final = {
+    "beside_score": "Standard errors on the wrong side of the limit, beside plain pods; 4.5 convict.",
+    "beside_value": "What both arms show: plain / speculating time per output token, else speculating / plain.",
+}
+_OF_WINDOW: Final = len(fields(WindowMetrics)) - 2 + MOST_POSITIONS + len(_OF_FINDING) * len(Measure)
 MOST_SERIES: Final = 2 + _OF_STANDING + _OF_WINDOW
 """One a field, but for the phase and the positions; two more say whether it is stalled and when it was proved."""
 _SERVICE: Final = ("namespace", "name")
@@ -125,6 +130,9 @@ def _about_windows(windows: list[tuple[Key, WindowMetrics]]) -> Iterator[Family]
         yield Family(name, meaning, _some((key, getattr(window, name)) for key, window in windows))
     verdicts = ((key, window.verdict, 1.0) for key, window in windows if window.verdict)
     yield Family("verdict", "1 for the verdict on that window.", verdicts, ("outcome", "reason"))
+    for place, (name, meaning) in enumerate(_OF_FINDING.items()):
+        found = ((key, (what,), each[place]) for key, window in windows for what, *each in window.findings)
+        yield Family(name, meaning, found, ("measure",))
     rates = ((key, (str(at),), rate) for key, window in windows for at, rate in enumerate(window.positions))
     yield Family("position_acceptance_rate", "Accepted share of a draft position.", rates, ("position",))
 

@@ -166,6 +166,7 @@ _PROGRESS_EVERY: Final = 15.0
 _LEARNT_EVERY: Final = 600.0
 _GROWING: Final = frozenset(
     {"message", "judged", "baseline", "fewerTokens", "recommendation", "nextRetry", "wantedSince", "up", "regret"}
+    | {"pairs", "findings", "unmeasured"}
 )
 """Parts of status.guard that move with every window."""
 
@@ -184,7 +185,7 @@ def is_significant(status: Mapping[str, Any], written: Mapping[str, Any] | None,
 def _moved(status: Mapping[str, Any], written: Mapping[str, Any]) -> bool:
     if abs(_number(status, "acceptance", "rate") - _number(written, "acceptance", "rate")) > _RATE_STEP:
         return True
-    if _advised(status) != _advised(written):
+    if _advised(status) != _advised(written) or _pairs(status) != _pairs(written):
         return True
     speed, old = (_number(each, "performance", "timePerOutputTokenMs") for each in (status, written))
     return abs(speed - old) > _SPEED_STEP * max(speed, old)
@@ -196,6 +197,11 @@ def _number(status: Mapping[str, Any], part: str, name: str) -> float:
 
 def _advised(status: Mapping[str, Any]) -> Any:
     return status.get("guard", {}).get("recommendation", {}).get("tokens")
+
+
+def _pairs(status: Mapping[str, Any]) -> Any:
+    """The windows of both arms: an operator that restarts goes on with them."""
+    return status.get("guard", {}).get("pairs")
 
 
 def _learnt(status: Mapping[str, Any]) -> Any:

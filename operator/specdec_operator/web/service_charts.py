@@ -39,6 +39,21 @@ def _window(measured: Untrusted) -> str:
     return joined(", ", steps, tokens, numbers.window_size(measured))
 
 
+def _beside(service: Untrusted) -> Child:
+    """What the windows beside plain pods say so far."""
+    found = numbers.beside(service.of("status"))
+    heads = ("Measure", "Value", "95 % interval", "Limit", "Evidence", "Windows")
+    rows = [
+        row(each.measure, each.value, each.interval, each.limit, badge(each.evidence, _judged(each)), each.windows)
+        for each in found
+    ]
+    return table("Beside plain pods, in the same minutes", heads, rows) if rows else None
+
+
+def _judged(each: numbers.Beside) -> str:
+    return "warn" if each.convicts else "good"
+
+
 def speed(service: Untrusted) -> Html:
     """How fast it is against the plain service at the same load, and how fast that is by load."""
     performance = service.of("status", "performance")
@@ -50,6 +65,7 @@ def speed(service: Untrusted) -> Html:
     return card(
         "Speed against the plain service",
         *_speedup(service, performance),
+        _beside(service),
         el("p", f"Last measured: {numbers.speed(performance)}", class_="soft") if performance.there else None,
         el("p", PAST, class_="soft") if past else None,
         table(caption, heads, [row(*each[:3], each[4]) for each in rows]) if rows else None,

@@ -17,8 +17,8 @@ from specdec_operator.web.store import Service
 
 _HEADS: Final = {"url": "Address"}
 _FACTS: Final = (
-    *("model", "asked for", "served", "guard", "held", "rolled back", "reduced", "would"),
-    *("rollbacks", "restarts", "last good", "url", "engine", "memory", "KServe"),
+    *("model", "asked for", "served", "guard", "held", "rolled back", "reduced", "would", "comparing", "costs"),
+    *("regret", "rollbacks", "restarts", "last good", "url", "engine", "memory", "KServe"),
 )
 _DOWNLOAD: Final = ("state", "attempt", "bytes", "uri")
 

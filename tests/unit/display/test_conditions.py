@@ -29,6 +29,8 @@ GOOD = {
     "RolledBack": "False",
     "SpeculationActive": "True",
     "GuardPassing": "True",
+    "ComparingWithPlain": "False",
+    "Collateral": "False",
     "Warned": "False",
     "MemoryFits": "True",
 }

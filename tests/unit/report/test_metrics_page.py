@@ -39,6 +39,10 @@ STATE = StateMetrics(
     tokens_served=4,
     acceptance_rate_threshold=0.3,
     speedup_threshold=1,
+    plain_pods=1,
+    regret=0.5,
+    regret_budget=2.0,
+    collateral=0,
     service_info=("draft_model", "nvidia", "Enforce"),
 )
 
