@@ -19,6 +19,8 @@ REVISION_LABEL: Final = f"{GROUP}/revision"
 """On every pod: which rendering of the predictor it runs."""
 STAGING_LABEL: Final = f"{GROUP}/staging"
 """On every download Job and its pods: which artifact it brings, `target` or `draft`."""
+ARM_LABEL: Final = f"{GROUP}/arm"
+"""On the plain arm's Deployment and pods: `plain`."""
 
 ANNOTATION_PREFIX: Final = "specdec.io/"
 SYNTHETIC_ANNOTATION: Final = f"{ANNOTATION_PREFIX}allow-synthetic"

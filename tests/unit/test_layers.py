@@ -24,19 +24,8 @@ PURE = (
 )
 VALUE_MODULES = frozenset(
     (
-        *(
-            "collections",
-            "dataclasses",
-            "enum",
-            "functools",
-            "hashlib",
-            "itertools",
-            "json",
-            "math",
-            "re",
-            "statistics",
-        ),
-        *("types", "typing"),
+        *("collections", "copy", "dataclasses", "enum", "functools", "hashlib", "itertools", "json", "math", "re"),
+        *("statistics", "types", "typing"),
     )
 )
 BORROWED = {

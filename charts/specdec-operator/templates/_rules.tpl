@@ -1,6 +1,7 @@
 {{/* What the operator does with the objects of the namespaces that it watches. */}}
 {{- define "specdec.rules.services" -}}
-# The operator never reads Secrets, writes no spec of yours, and makes no pods but those of its download Jobs.
+# The operator never reads Secrets, writes no spec of yours, and makes no pods but those of its download Jobs and of plain
+# arms.
 - apiGroups: [serving.specdec.io]
   resources: [speculativeinferenceservices]
   verbs: [list, watch, patch] # patch: takes off the finalizer that older versions put there
@@ -16,6 +17,11 @@
 - apiGroups: [apps]
   resources: [deployments]
   verbs: [list, watch]
+{{- if .Values.rbac.control }}
+- apiGroups: [apps]
+  resources: [deployments]
+  verbs: [get, create, patch, delete] # plain pods beside, that speculation is compared with: guard.control
+{{- end }}
 - apiGroups: [""]
   resources: [pods]
   verbs: [list, watch]

@@ -57,6 +57,7 @@ NEEDS: Final = (
     Need(GROUP, f"{PLURAL}/finalizers", ("update",), "it can own no InferenceService"),
     Need(KSERVE_GROUP, "inferenceservices", ("get", *_SEE, "create", "patch"), "no InferenceService is made"),
     Need("apps", "deployments", _SEE, "no rollout is followed"),
+    Need("apps", "deployments", ("get", "create", "patch", "delete"), "no plain pods are made to compare with"),
     Need("", "pods", _SEE, "no pod is measured"),
     Need("", "pods/eviction", ("create",), "no pod is restarted"),
     Need(

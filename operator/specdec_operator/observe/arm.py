@@ -1,8 +1,11 @@
 """Plain pods beside the speculating ones, as far as the operator looks."""
 
 from dataclasses import dataclass
+from math import inf
 
 from specdec_operator.observe.obstacle import Obstacle
+from specdec_operator.observe.pods import DeploymentView, PodView, serving_pods
+from specdec_operator.observe.rollout import Progress, view_rollout
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -14,3 +17,12 @@ class ArmView:
     serving: int = 0
     obstacle: Obstacle | None = None
     failure: str = ""
+
+
+def arm_view(deployment: DeploymentView | None, pods: tuple[PodView, ...], refusal: str) -> ArmView:
+    """What the plain arm shows. refusal: why its Deployment could not be made; empty where it could."""
+    if deployment is None or refusal:
+        return ArmView(failure=refusal)
+    rollout = view_rollout(deployment.revision or "", deployment, pods, waited=0.0, deadline=inf)
+    failure = rollout.message if rollout.progress is Progress.FAILED else ""
+    return ArmView(serving=serving_pods(pods), obstacle=rollout.obstacle, failure=failure)

@@ -51,6 +51,11 @@ def owner_of(body: Mapping[str, Any]) -> Key:
     return meta["namespace"], meta["labels"][OWNER_LABEL]
 
 
+def arm_name(name: str) -> str:
+    """What the plain arm's Deployment of a service is called."""
+    return f"{name}-predictor-plain"
+
+
 def _predictor(key: Key) -> str:
     """What KServe calls the Deployment of a service."""
     return f"{key[1]}-predictor"
@@ -73,7 +78,8 @@ def _short(body: Mapping[str, Any]) -> Mapping[str, Any]:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OwnedObjects:
     """What there is of one service: its InferenceService, the Deployment that KServe made of it, the pods of every
-    revision, its download Jobs by name and the pods of these, both without their specs.
+    revision, its download Jobs by name and the pods of these, both without their specs; the plain arm's Deployment and
+    its pods.
     """
 
     child: Child | None
@@ -81,6 +87,8 @@ class OwnedObjects:
     pods: tuple[PodView, ...]
     jobs: Mapping[str, Mapping[str, Any]]
     stagers: tuple[Mapping[str, Any], ...]
+    arm: DeploymentView | None = None
+    arm_pods: tuple[PodView, ...] = ()
 
     def of(self, uid: str) -> "OwnedObjects":
         """The same without Jobs that another service controls, of the same name though it be. uid: of this one."""
@@ -96,6 +104,8 @@ class Stores:
         self.listed = False
         self._children: dict[Key, Child] = {}
         self._deployments: dict[Key, DeploymentView] = {}
+        self._arms: dict[Key, DeploymentView] = {}
+        self._arm_pods: defaultdict[Key, dict[str, PodView]] = defaultdict(dict)
         self._pods: defaultdict[Key, dict[str, PodView]] = defaultdict(dict)
         self._jobs: defaultdict[Key, dict[str, Mapping[str, Any]]] = defaultdict(dict)
         self._stagers: defaultdict[Key, dict[str, Mapping[str, Any]]] = defaultdict(dict)
@@ -108,11 +118,17 @@ class Stores:
             pods=self.pods(key),
             jobs=dict(self._jobs[key]) if key in self._jobs else {},
             stagers=tuple(self._stagers[key].values()) if key in self._stagers else (),
+            arm=self._arms.get(key),
+            arm_pods=self.arm_pods(key),
         )
 
     def pods(self, key: Key) -> tuple[PodView, ...]:
         """The pods of a service, of every revision."""
         return tuple(self._pods[key].values()) if key in self._pods else ()
+
+    def arm_pods(self, key: Key) -> tuple[PodView, ...]:
+        """The pods of a service's plain arm."""
+        return tuple(self._arm_pods[key].values()) if key in self._arm_pods else ()
 
     def note_child(self, body: Mapping[str, Any], *, deleted: bool) -> Key:
         """Takes in an event of an InferenceService; returns the service to wake."""
@@ -135,12 +151,14 @@ class Stores:
     def note_deployment(self, body: Mapping[str, Any], *, deleted: bool) -> Key:
         """Takes in an event of a Deployment; returns the service to wake."""
         key = owner_of(body)
-        if body["metadata"]["name"] != _predictor(key):  # a copy, too
+        arm = body["metadata"]["name"] == arm_name(key[1]) and _is_made_by(body, KIND, key[1])
+        if not arm and body["metadata"]["name"] != _predictor(key):  # a copy, too
             return key
+        known = self._arms if arm else self._deployments
         if deleted:
-            self._deployments.pop(key, None)
+            known.pop(key, None)
         else:
-            self._deployments[key] = deployment_view(body)
+            known[key] = deployment_view(body)
         return key
 
     def note_pod(self, body: Mapping[str, Any], *, deleted: bool) -> Key:
@@ -149,8 +167,10 @@ class Stores:
         if STAGING_LABEL in body["metadata"]["labels"]:
             _take_in(self._stagers, key, name, None if deleted else _short(body))
         else:
-            ours = _is_made_by(body, "ReplicaSet", _predictor(key))
-            _take_in(self._pods, key, name, pod_view(body) if ours and not deleted else None)
+            ours, arms = (_is_made_by(body, "ReplicaSet", each) for each in (_predictor(key), arm_name(key[1])))
+            seen = None if deleted else pod_view(body)
+            _take_in(self._pods, key, name, seen if ours else None)
+            _take_in(self._arm_pods, key, name, seen if arms else None)
         return key
 
     def note_job(self, body: Mapping[str, Any], *, deleted: bool) -> Key:

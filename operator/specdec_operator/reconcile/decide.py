@@ -11,6 +11,7 @@ from specdec_operator.guard.state import Observation, Phase, Reduction, State
 from specdec_operator.guard.transitions import advance
 from specdec_operator.guard.user_intent import UserIntent, follow_user, initial_state
 from specdec_operator.guard.verdict import Outcome
+from specdec_operator.observe.arm import ArmView, arm_view
 from specdec_operator.observe.ownership import NAME_TAKEN, name_taken
 from specdec_operator.reconcile.apply import ask_again_at, is_tried_again, patience, refusal_in_force
 from specdec_operator.reconcile.desired import Desired, desire, download_image
@@ -39,6 +40,7 @@ class Decision:
     """What to serve from here on. before: the state before it; its state is that of `desired`.
 
     refusal: why the newest spec is not the one that is followed. thresholds: what the closed window was compared with.
+    arm: how far the plain pods beside are.
     tries_again: whether nothing changed but that a manifest is tried again that the API server refused long ago.
     """
 
@@ -49,6 +51,7 @@ class Decision:
     policy: Policy
     thresholds: Thresholds
     what_if: WhatIf
+    arm: ArmView
     tries_again: bool
 
     @property
@@ -89,13 +92,15 @@ def _decide(sis: Sis, refusal: SpecRefusal | None, observed: Observed, memory: M
     if taken := name_taken("InferenceService", sis.owner.name, observed.look, sis.claimant):
         raise taken
     memory = restore(memory, sis, now)
-    before, policy = memory.state, policy_of(sis.spec.guard, held=sis.held, patience=sis.spec.rollout.patience)
+    before, policy = memory.state, _policy(sis)
     intent = intent_of(sis, policy)
     desired = desire(sis, follow_user(before or initial_state(intent, now), intent, now), observed, memory, now)
-    thresholds = thresholds_of(sis.spec.guard, desired.plan.speculation, desired.plan.tokens, desired.state.baseline)
+    thresholds = thresholds_of(sis.spec.guard, desired.plan.speculation, desired.plan.tokens, desired.state)
     better = what_if(sis, desired, memory.closed, thresholds)
     names = frozenset(pod.name for pod in observed.objects.pods if not pod.deleting)
     observation = observation_of(desired, policy, memory.closed, better, names, now)
+    arm = arm_view(observed.objects.arm, observed.objects.arm_pods, memory.arm.refusal)
+    observation = replace(observation, arm=arm, least_speedup=thresholds.speedup or 1.0)
     after = advance(desired.state, observation, now)
     if (after.subject, after.replacing) != (desired.state.subject, desired.state.replacing):
         desired = desire(sis, after, observed, memory, now)
@@ -113,8 +118,14 @@ def _decide(sis: Sis, refusal: SpecRefusal | None, observed: Observed, memory: M
         policy=policy,
         thresholds=thresholds,
         what_if=better,
+        arm=arm,
         tries_again=desired.state == before and is_tried_again(memory, desired),
     )
+
+
+def _policy(sis: Sis) -> Policy:
+    spec = sis.spec
+    return policy_of(spec.guard, held=sis.held, patience=spec.rollout.patience, replicas=spec.replicas)
 
 
 def remember(memory: Memory, decision: Decision | SpecRefusal, now: float) -> Memory:
@@ -129,8 +140,8 @@ def remember(memory: Memory, decision: Decision | SpecRefusal, now: float) -> Me
     desired, state, before = decision.desired, decision.state, decision.before
     if decision.starts_over:
         memory = replace(memory, window=None, judged=None)
-    elif before is not None and before.subject != state.subject:
-        memory = replace(memory, window=None)
+    elif before is not None and (before.subject != state.subject or _beside(before) is not _beside(state)):
+        memory = replace(memory, window=None)  # both arms begin in the same moment
     memory = replace(
         memory,
         last_valid=(decision.sis.generation, decision.sis.written),
@@ -140,6 +151,11 @@ def remember(memory: Memory, decision: Decision | SpecRefusal, now: float) -> Me
         refused=None,
     )
     return replace(memory, due=next_due(state, memory, decision.policy, now) if desired.staged else now + RETRY)
+
+
+def _beside(state: State) -> bool:
+    """Whether the plain pods beside are read."""
+    return state.control is not None and bool(state.control.up)
 
 
 def _sampling_plan(decision: Decision, now: float) -> SamplingPlan | None:
@@ -152,8 +168,9 @@ def _sampling_plan(decision: Decision, now: float) -> SamplingPlan | None:
         return None
     return SamplingPlan(
         guard=guard,
-        thresholds=thresholds_of(guard, speculation, desired.plan.tokens, state.baseline),
+        thresholds=thresholds_of(guard, speculation, desired.plan.tokens, state),
         revision=desired.rendered.revision,
+        beside=_beside(state),
     )
 
 
@@ -213,6 +230,9 @@ def observation_of(
         token_times=closed.evidence.token_times if closed else {},
         lost=closed.lost if closed else None,
         in_row=closed.row.windows if closed else 0,
+        pair=closed.pair if closed else None,
+        findings=closed.findings if closed else (),
+        recent=closed.recent if closed else (),
         good=good or None,
         fewer=better.fewer,
         since=desired.state.wanted_since,

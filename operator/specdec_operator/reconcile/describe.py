@@ -78,6 +78,7 @@ def findings_of(decision: Decision, observed: Observed, memory: Memory) -> Findi
         advice=decision.what_if.advice,
         contested=memory.conflict.words,
         owned=desired.owned,
+        arm=decision.arm,
     )
     return findings if _is_about_present_pods(decision) else replace(findings, judged=None)
 

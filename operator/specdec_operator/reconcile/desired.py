@@ -67,7 +67,9 @@ def desire(sis: Sis, state: State, observed: Observed, memory: Memory, now: floa
     """What `state` asks for. Raises Invalid for what cannot run, unless it runs already."""
     planned = plan(sis.spec, state, name=sis.owner.name, synthetic=sis.synthetic, kserve=observed.kserve)
     owned = unreferenced(sis, observed.look, memory)
-    rendered = render(planned, sis.owner, state.replacing, let_go=is_let_go(sis, owned, "InferenceService"))
+    replaced = state.control.replicas if state.control and state.control.replaces else 0
+    let_go = is_let_go(sis, owned, "InferenceService")
+    rendered = render(planned, sis.owner, state.replacing, let_go=let_go, fewer=replaced)
     ran_well = state.rollback is not None and state.rollback.good is not None
     if rendered.revision != state.revision and not ran_well:
         refuse(planned)  # what runs already, or ran well, has shown what it is, whatever a newer rule says

@@ -16,6 +16,7 @@ from specdec_operator.names import Key
 from specdec_operator.observe.rollout import Progress
 from specdec_operator.observe.store import Stores
 from specdec_operator.reconcile.apply import apply_if_drifted, refused
+from specdec_operator.reconcile.arm import keep_arm
 from specdec_operator.reconcile.cluster_info import ClusterInfo
 from specdec_operator.reconcile.decide import Decision, decide, remember
 from specdec_operator.reconcile.describe import Report, describe
@@ -143,8 +144,8 @@ class Reconciler:
     async def _sample(self, key: Key) -> Memory:
         """The memory with the reading that is due now, if one is."""
         memory = self._memories.get(key, Memory())
-        pods = self._stores.pods(key)
-        sampled = await sample(memory, self._source, pods, namespace=key[0], clock=self._clock)
+        pods, arm = self._stores.pods(key), self._stores.arm_pods(key)
+        sampled = await sample(memory, self._source, pods, arm, namespace=key[0], clock=self._clock)
         if sampled.sampling is not None:
             service_metrics.silent(key, sampled.silent)
         return self._remember(key, sampled)
@@ -172,17 +173,14 @@ class Reconciler:
         self._throttle.settle(key, desired.request, waits=bool(desired.waits), now=now)
         if desired.rollout.progress is not Progress.PROGRESSING:
             self._throttle.ended(key)
-        if desired.waits:
-            return replace(memory, due=now + self._throttle.seconds(now))
-        return memory
+        return replace(memory, due=now + self._throttle.seconds(now)) if desired.waits else memory
 
     async def _record(self, key: Key, report: Report, memory: Memory, now: float) -> Memory:
         """The only status write. The Events of what it tells are sent after it."""
         if report.write:
             version = await self._cluster.apply_status(*key, report.status)
             memory = replace(memory, status=report.status, status_at=now, version=version)
-        unsent = (*memory.unsent, *memory.unrecorded)
-        return self._remember(key, replace(memory, unsent=unsent, unrecorded=()))
+        return self._remember(key, replace(memory, unsent=(*memory.unsent, *memory.unrecorded), unrecorded=()))
 
     def _show(self, key: Key, decision: Decision | SpecRefusal, report: Report, memory: Memory) -> None:
         """Metrics, and one line of log for each change of phase."""
@@ -192,15 +190,16 @@ class Reconciler:
         silent = memory.silent if memory.window else 0
         service_metrics.observe(key, report.findings, silent=silent, stalled=report.refused)
         if (old := decision.before and decision.before.phase) is not decision.state.phase:
-            rollout = report.findings.rollout.message
-            _LOG.info("service=%s/%s phase=%s was=%s rollout=%r", *key, decision.state.phase, old or "-", rollout)
+            words = (decision.state.phase, old or "-", report.findings.rollout.message)
+            _LOG.info("service=%s/%s phase=%s was=%s rollout=%r", *key, *words)
 
     async def _act(self, key: Key, decision: Decision, observed: Observed, memory: Memory, now: float) -> Memory:
         """Downloads first, then the InferenceService once they can be mounted and its turn has come, then restarts."""
         memory = await self._keep_downloads(key, decision, observed, memory, now)
         if decision.desired.staged and not decision.desired.waits and memory.refused is None:
             memory = await self._apply(key, decision, observed, memory, now)
-        memory = self._remember(key, await keep_budget(self._cluster, decision.sis, memory, now))
+        memory = await keep_budget(self._cluster, decision.sis, memory, now)
+        memory = self._remember(key, await keep_arm(self._cluster, key, decision, observed.objects, memory, now))
         return self._remember(key, await restart_pods(self._cluster, key, observed, decision.state, memory, now))
 
     async def _keep_downloads(

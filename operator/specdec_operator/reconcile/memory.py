@@ -51,12 +51,13 @@ class RefusedManifest:
 class SamplingPlan:
     """Which pods are read until the next full reconcile, and what their windows are compared with.
 
-    revision: of these pods.
+    revision: of these pods. beside: whether the plain arm is read with them.
     """
 
     guard: Guard
     thresholds: Thresholds
     revision: str
+    beside: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,6 +96,18 @@ class BudgetMemory:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ArmMemory:
+    """wanted: number of plain pods, and revision of the speculating ones that they were made from last; at: when.
+    refusal: why they could not be made when tried last; due: when that is tried again.
+    """
+
+    wanted: tuple[int, str] | None = None
+    at: float = 0.0
+    refusal: str = ""
+    due: float = 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Memory:
     """One service between two reconciles.
 
@@ -127,6 +140,7 @@ class Memory:
     free_at: float = 0.0
     downloads: DownloadMemory = field(default_factory=DownloadMemory)
     budget: BudgetMemory = BudgetMemory()
+    arm: ArmMemory = ArmMemory()
     evict_at: float = 0.0
     status: Mapping[str, Any] | None = None
     status_at: float = 0.0

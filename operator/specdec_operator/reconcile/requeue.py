@@ -19,6 +19,8 @@ def next_due(state: State, memory: Memory, policy: Policy, now: float) -> float:
     """When the next full reconcile is due, epoch seconds; events and closing windows bring it earlier."""
     tries = policy.acts and state.phase in (Phase.WATCHING, Phase.ROLLED_BACK)
     due = [now + RESYNC, (retry_at(state, policy) if tries else None) or inf]
+    if state.control is not None and not state.control.up:
+        due.append(now + RETRY)
     if memory.conflict.waits:
         due.append(memory.conflict.due)
     warm = state.since + policy.warmup

@@ -9,7 +9,6 @@ from typing import Final, Protocol
 
 from specdec_operator.api.guard import Guard, GuardMode
 from specdec_operator.api.speculation import Speculation
-from specdec_operator.guard.baseline import Baseline
 from specdec_operator.guard.counters import Counters, Unread
 from specdec_operator.guard.judge import Judged
 from specdec_operator.guard.policy import METHODS, Thresholds, thresholds
@@ -33,11 +32,12 @@ class Source(Protocol):
         """The counters of each pod by name; Unread for one that did not answer. pods: their addresses by name."""
 
 
-def thresholds_of(guard: Guard, speculation: Speculation | None, tokens: int, baseline: Baseline = ()) -> Thresholds:
-    """What the windows of a speculation are compared with; None: of a plain service."""
+def thresholds_of(guard: Guard, speculation: Speculation | None, tokens: int, state: State | None = None) -> Thresholds:
+    """What the windows of a speculation are compared with; None: of a plain service. state: what was learnt."""
     facts = METHODS[speculation.method] if speculation else None
     pauses = any(step.tokens == 0 for step in (speculation and speculation.tokens_by_batch_size) or ())
-    return thresholds(guard, facts, tokens=tokens, baseline=baseline, pauses=pauses)
+    baseline, pairs = (state.baseline, state.pairs) if state else ((), ())
+    return thresholds(guard, facts, tokens=tokens, baseline=baseline, pauses=pauses, pairs=pairs)
 
 
 def is_sampled(state: State, guard: Guard, *, plain: bool, settled: bool, now: float) -> bool:
@@ -54,9 +54,17 @@ def is_sampled(state: State, guard: Guard, *, plain: bool, settled: bool, now: f
 
 
 async def sample(
-    memory: Memory, source: Source, pods: Iterable[PodView], *, namespace: str, clock: Callable[[], float]
+    memory: Memory,
+    source: Source,
+    pods: Iterable[PodView],
+    arm: Iterable[PodView] = (),
+    *,
+    namespace: str,
+    clock: Callable[[], float],
 ) -> Memory:
-    """Reads the pods of the sampling plan where a reading is due, and takes it into the window."""
+    """Reads the pods of the sampling plan where a reading is due, and takes it into the window. arm: the plain pods
+    beside, which are read in the same moment.
+    """
     plan, now = memory.sampling, clock()
     if plan is None:
         return memory
@@ -64,14 +72,28 @@ async def sample(
     if not window.is_due(now):
         return replace(memory, window=window)
     watched = [pod for pod in pods if pod.ready and not pod.deleting and pod.revision == plan.revision]
-    addresses = {pod.name: pod.ip for pod in watched if pod.ip and _is_warm(pod, plan.guard, now)}
+    plain = [pod for pod in arm if plan.beside and pod.ready and not pod.deleting]
+    addresses = {pod.name: pod.ip for pod in (*watched, *plain) if pod.ip and _is_warm(pod, plan.guard, now)}
     readings = await source.read(plan.guard, addresses, namespace=namespace)
-    return _taken_in(memory, plan, window, readings, now)
+    beside = {pod.name: _counted(readings[pod.name]) for pod in plain if pod.name in readings}
+    ours = {pod: reading for pod, reading in readings.items() if pod not in beside}
+    return _taken_in(memory, plan, window, ours, beside, now)
 
 
-def _taken_in(memory: Memory, plan: SamplingPlan, window: Sampler, readings: Readings, now: float) -> Memory:
-    counters = {pod: reading if isinstance(reading, Counters) else None for pod, reading in readings.items()}
-    window, closed = add(window, counters, plan.thresholds, _schedule(plan), now)
+def _counted(reading: Counters | Unread) -> Counters | None:
+    return reading if isinstance(reading, Counters) else None
+
+
+def _taken_in(
+    memory: Memory,
+    plan: SamplingPlan,
+    window: Sampler,
+    readings: Readings,
+    beside: Mapping[str, Counters | None],
+    now: float,
+) -> Memory:
+    counters = {pod: _counted(reading) for pod, reading in readings.items()}
+    window, closed = add(window, counters, plan.thresholds, _schedule(plan), now, beside)
     message = next((each.words for each in readings.values() if isinstance(each, Unread)), "")
     silent = sum(reading is None for reading in counters.values())
     if closed is None:

@@ -90,14 +90,17 @@ class Rendered:
     revision: str
 
 
-def render(plan: Plan, owner: Owner, replacing: str | None = None, *, let_go: bool = False) -> Rendered:
+def render(plan: Plan, owner: Owner, replacing: str | None = None, *, let_go: bool = False, fewer: int = 0) -> Rendered:
     """The InferenceService of a plan. replacing: the revision for which there is no room beside the old pods.
 
-    let_go: whether it stays when its owner goes, so that no owner reference says whose it is.
+    let_go: whether it stays when its owner goes, so that no owner reference says whose it is. fewer: pods that give
+    way to plain ones beside.
     """
     predictor = _predictor(plan)
     reaches_pods = {key: value for key, value in predictor.items() if key not in _BESIDE_PODS}
     revision = hashlib.sha256(json.dumps(reaches_pods, sort_keys=True).encode()).hexdigest()[:10]
+    if fewer:
+        predictor["minReplicas"] = predictor["maxReplicas"] = max(1, plan.spec.replicas - fewer)
     if replacing == revision:
         predictor["deploymentStrategy"] = _replace(plan.spec.replicas)
     labels = {**predictor.get("labels", {}), names.OWNER_LABEL: owner.name, names.REVISION_LABEL: revision}

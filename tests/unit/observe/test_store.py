@@ -106,7 +106,7 @@ def test_nothing_is_kept_of_what_goes_after_its_sis() -> None:
     stores.forget(KEY)
     for _ in range(2):
         stores.note_pod(make_pod("p"), deleted=True)
-    assert [len(kept) for kept in vars(stores).values() if kept is not False] == [0] * 5
+    assert [len(kept) for kept in vars(stores).values() if kept is not False] == [0] * 7
 
 
 def test_what_outlives_its_sis_is_known_to_one_of_the_same_name() -> None:

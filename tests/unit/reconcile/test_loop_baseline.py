@@ -52,7 +52,7 @@ async def test_speculation_stays_only_where_it_is_not_slower(token_time: float, 
 
 async def test_an_unlike_load_is_no_verdict() -> None:
     """Twice as busy: three times the time per output token is not held against the draft."""
-    stage = await measured()
+    stage = await measured(guard=FASTER["guard"] | {"control": {"mode": "Never"}})
     stage.roll_out(EngineStandIn(tokens_per_second=400.0, token_time=0.06, running=8))
     await stage.run(WARMUP + 8 * WINDOW)
     assert (stage.cluster.status["phase"], stage.cluster.status["reason"]) == ("Watching", "BeyondBaseline")

@@ -43,7 +43,7 @@ def test_thresholds_are_the_users_or_the_methods(guard: Body, speculation: Body,
 
 def test_the_thresholds_of_a_plain_service_know_its_speed() -> None:
     """It is judged by its limit alone, and what was learnt goes on being learnt."""
-    made = thresholds_of(Guard(), None, 0, (make_plain(),))
+    made = thresholds_of(Guard(), None, 0, make_state(baseline=(make_plain(),)))
     assert (made.plain, made.baseline, made.acceptance_rate) == (True, (make_plain(),), None)
 
 

@@ -1,0 +1,89 @@
+"""The plain arm: makes its Deployment as the state asks for, and removes it when nothing asks for it."""
+
+from dataclasses import replace
+from math import inf
+from typing import Any, Final
+
+from specdec_operator.errors import Invalid, OperatorError
+from specdec_operator.guard.state import Control, Phase, Rollback
+from specdec_operator.kube.cluster import Cluster
+from specdec_operator.names import Key
+from specdec_operator.observe.ownership import Claimant, Standing, look_at
+from specdec_operator.observe.store import OwnedObjects, arm_name
+from specdec_operator.reconcile.decide import Decision
+from specdec_operator.reconcile.memory import ArmMemory, Memory
+from specdec_operator.reconcile.own import write_own
+from specdec_operator.render.inference_service import render
+from specdec_operator.render.plain_arm import render_arm
+from specdec_operator.render.plan import plan
+
+_UNSEEN: Final = 10.0
+"""Seconds that the watch may need to show a Deployment that was just made."""
+_TRY_AGAIN: Final = 30.0
+_WAY_OUT: Final = (
+    "the right to get, create, patch and delete Deployments is what a plain arm needs (chart: rbac.control); "
+    "guard.control.mode Never does without"
+)
+
+
+async def keep_arm(
+    cluster: Cluster, key: Key, decision: Decision, objects: OwnedObjects, memory: Memory, now: float
+) -> Memory:
+    """Makes the plain arm be as the state says. Raises nothing: what keeps it from that is told by the next reconcile.
+
+    It is removed only where the watch shows it, and made only by a state that is written: an operator that restarts
+    finds both.
+    """
+    control, phase = decision.state.control, decision.state.phase
+    if control is None:
+        return await _removed(cluster, key, decision, objects, memory)
+    if phase is Phase.RESPONDING:  # what the arm is made from is being replaced; it serves on
+        return memory
+    wanted, arm = (control.replicas, decision.desired.rendered.revision), memory.arm
+    there = objects.arm is not None or now - arm.at < _UNSEEN
+    if now < arm.due if arm.refusal else arm.wanted == wanted and there:
+        return memory
+    live = objects.deployment
+    if live is None or live.revision != decision.desired.rendered.revision:
+        return memory
+    try:
+        await _make(cluster, key, decision, control)
+    except OperatorError as error:
+        words = f"{error.message}; {_WAY_OUT}" if error.reason == "Forbidden" else error.message
+        return replace(memory, arm=ArmMemory(refusal=words, due=now + _TRY_AGAIN), due=min(memory.due, now))
+    return replace(memory, arm=ArmMemory(wanted=wanted, at=now, due=inf))
+
+
+async def _make(cluster: Cluster, key: Key, decision: Decision, control: Control) -> None:
+    live = await cluster.find(_named(key, f"{key[1]}-predictor"))
+    if live is None:
+        raise Invalid("Deployment", f"{key[1]}-predictor", "it is gone: the plain arm is made from it")
+    speculating = decision.desired.rendered.manifest["spec"]["predictor"]
+    manifest = render_arm(live, speculating, _plain_predictor(decision), decision.sis.owner, control.replicas)
+    await write_own(cluster, manifest, Claimant(uid=decision.sis.owner.uid))
+
+
+def _plain_predictor(decision: Decision) -> dict[str, Any]:
+    """What would be asked of KServe, were the service plain."""
+    sis, desired = decision.sis, decision.desired
+    state = replace(decision.state, rollback=Rollback(reason="", message="", at=0.0))
+    planned = plan(sis.spec, state, name=sis.owner.name, synthetic=sis.synthetic, kserve=desired.kserve)
+    predictor: dict[str, Any] = render(planned, sis.owner).manifest["spec"]["predictor"]
+    return predictor
+
+
+async def _removed(cluster: Cluster, key: Key, decision: Decision, objects: OwnedObjects, memory: Memory) -> Memory:
+    if objects.arm is None:
+        return memory if memory.arm == ArmMemory() else replace(memory, arm=ArmMemory())
+    named = _named(key, arm_name(key[1]))
+    try:
+        look = look_at(await cluster.find(named), Claimant(uid=decision.sis.owner.uid))
+        if look.standing is Standing.OURS:
+            await cluster.remove({**named, "metadata": {**named["metadata"], "uid": look.uid}})
+    except OperatorError:
+        return memory  # seen again, and tried again, by the next reconcile
+    return replace(memory, arm=ArmMemory())
+
+
+def _named(key: Key, name: str) -> dict[str, Any]:
+    return {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"namespace": key[0], "name": name}}
