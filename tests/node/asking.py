@@ -20,13 +20,16 @@ class Client:
         self._film = film
         self._namespace = service.namespace
 
-    async def start(self, kind: str) -> None:
-        """Starts asking about one kind of prompts, inside the cluster and by the service's own address."""
+    async def start(self, kind: str, connections: tuple[str, ...] = (*client.PAUSES,) * 2) -> None:
+        """Starts asking about one kind of prompts, inside the cluster and by the service's own address.
+
+        connections: a kind for each of them; two of each where nothing else is said.
+        """
         found = await self._service.api.get(("v1", "services"), self._namespace, f"{self._service.name}-predictor")
         assert found is not None
         prompts = json.dumps([self._service.prompt(kind, number) for number in range(16)])
         program = pathlib.Path(client.__file__).read_text()
-        words = ["python3", "-c", program, found["spec"]["clusterIP"], self._service.name, prompts]
+        words = ["python3", "-c", program, found["spec"]["clusterIP"], self._service.name, prompts, *connections]
         container = {"name": "client", "image": images.refs().runtime, "command": words}
         spec = {"containers": [container], "terminationGracePeriodSeconds": 0, "restartPolicy": "Never"}
         pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "client"}, "spec": spec}

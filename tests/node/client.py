@@ -1,6 +1,6 @@
 """A client inside the cluster: several connections to a service, every request counted, none sent twice.
 
-    python3 client.py ADDRESS MODEL PROMPTS_JSON
+    python3 client.py ADDRESS MODEL PROMPTS_JSON KIND...
 
 Fresh connections are opened for one request; busy ones are held open and used again at once, as a gateway does; idle
 ones are held open for seconds between two requests, as a pool does. Runs in a pod with nothing but the standard
@@ -19,7 +19,6 @@ _PATIENCE = 60.0
 _TOKENS = 12
 PAUSES = {"fresh": 0.2, "busy": 0.2, "idle": 2.5}
 """Seconds between two requests of each kind of connection: less than the five after which vLLM closes an idle one."""
-_OF_EACH_KIND = 2
 _FAULTS_TOLD = 5
 
 
@@ -72,12 +71,12 @@ def go_on(tally: Tally, kind: str, address: str, bodies: list[dict[str, Any]], f
         time.sleep(PAUSES[kind])
 
 
-def main(address: str, model: str, prompts: list[str]) -> None:
-    """Start every connection, and say how it goes."""
+def main(address: str, model: str, prompts: list[str], kinds: list[str]) -> None:
+    """Start a connection for each kind that is named, and say how it goes."""
     tally = Tally()
     sampling = {"model": model, "max_tokens": _TOKENS, "temperature": 0, "ignore_eos": True}
     bodies = [sampling | {"prompt": each} for each in prompts]
-    for number, kind in enumerate([*PAUSES] * _OF_EACH_KIND):
+    for number, kind in enumerate(kinds):
         threading.Thread(target=go_on, args=(tally, kind, address, bodies, number), daemon=True).start()
     while True:
         time.sleep(1)
@@ -85,4 +84,4 @@ def main(address: str, model: str, prompts: list[str]) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], sys.argv[2], json.loads(sys.argv[3]))
+    main(sys.argv[1], sys.argv[2], json.loads(sys.argv[3]), sys.argv[4:])

@@ -17,6 +17,7 @@ from tests.wire.waiting import until
 
 NAME = "llama"
 BUDGET = "policy/v1", "poddisruptionbudgets"
+ARM = f"{NAME}-predictor-plain"
 REVISION = "serving.specdec.io/revision"
 
 
@@ -162,6 +163,24 @@ class World:
             await self.remove_pod(pod["metadata"]["name"])
         return [await self._pod(child, revision, engine, ready=ready) for engine in engines]
 
+    async def arm(self, seconds: float = 30.0) -> Object:
+        """Waits until the operator has made the plain arm; returns its Deployment."""
+
+        async def there() -> Object | None:
+            return await self.api.get(DEPLOYMENT, self.namespace, ARM)
+
+        found: Object = await self.until("a plain arm", there, seconds)
+        return found
+
+    async def bring_arm(self, *engines: EngineStandIn) -> list[str]:
+        """Plays the controller of Deployments and the kubelet: the plain arm's pods come up."""
+        labels = (await self.arm())["spec"]["template"]["metadata"]["labels"]
+        names = [await self._pod_of(f"{ARM}-{labels[REVISION]}", labels, each, ready=True) for each in engines]
+        count = len(engines)
+        status = {"replicas": count, "updatedReplicas": count, "readyReplicas": count, "availableReplicas": count}
+        await self.api.merge(DEPLOYMENT, self.namespace, ARM, {"status": status | {"observedGeneration": 1}}, "status")
+        return names
+
     async def come_up_in_turn(self, child: Object, engines: Sequence[EngineStandIn], pause: float) -> None:
         """Plays a rollout whose pods become ready one after the other, `pause` seconds apart."""
         revision = child["spec"]["predictor"]["labels"][REVISION]
@@ -236,7 +255,9 @@ class World:
 
     async def _deployment(self, child: Object, revision: str, replicas: int, *, ready: int) -> None:
         predictor = child["spec"]["predictor"]
-        engine = {"name": "kserve-container", "image": "i", "volumeMounts": predictor["model"]["volumeMounts"]}
+        flags = ["--port=8080", *predictor["model"]["args"]]
+        mounts = predictor["model"]["volumeMounts"]
+        engine = {"name": "kserve-container", "image": "i", "args": flags, "volumeMounts": mounts}
         pod = {
             "metadata": {"labels": predictor["labels"] | {"app": "x"}},
             "spec": {"containers": [engine], "volumes": predictor["volumes"]},
@@ -259,8 +280,13 @@ class World:
         await self.api.merge(DEPLOYMENT, self.namespace, name, {"status": status}, "status")
 
     async def _pod(self, child: Object, revision: str, engine: EngineStandIn, *, ready: bool) -> str:
+        made_by, labels = f"{NAME}-predictor-{revision}", child["spec"]["predictor"]["labels"]
+        return await self._pod_of(made_by, labels, engine, ready=ready)
+
+    async def _pod_of(self, made_by: str, labels: Object, engine: EngineStandIn, *, ready: bool) -> str:
+        """A pod of the ReplicaSet `made_by`."""
         self._made += 1
-        name = f"{NAME}-predictor-{revision}-{self._made}"
+        name = f"{made_by}-{self._made}"
         server = self._servers[name] = PodServer(engine)
         await server.start()
         body = {
@@ -268,8 +294,8 @@ class World:
             "kind": "Pod",
             "metadata": {
                 "name": name,
-                "labels": child["spec"]["predictor"]["labels"],
-                "ownerReferences": [replica_set_of(child["metadata"]["name"], revision)],
+                "labels": labels,
+                "ownerReferences": [_made_by(made_by)],
             },
             "spec": {"containers": [{"name": "kserve-container", "image": "i"}]},
         }
@@ -287,7 +313,10 @@ class World:
 
 def replica_set_of(sis: str, revision: str) -> Object:
     """The entry of ownerReferences that a pod of a sis has; nobody makes the ReplicaSet itself here."""
-    name = f"{sis}-predictor-{revision}"
+    return _made_by(f"{sis}-predictor-{revision}")
+
+
+def _made_by(name: str) -> Object:
     return {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": name, "uid": f"uid-of-{name}", "controller": True}
 
 

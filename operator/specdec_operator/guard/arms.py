@@ -7,10 +7,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from math import log, sqrt
+from typing import Final
 
 from specdec_operator.guard.baseline import FEWEST_REQUESTS
 from specdec_operator.guard.evidence import Evidence, pooled
-from specdec_operator.guard.statistics import TokenTimes
+from specdec_operator.guard.statistics import TokenTime, TokenTimes
+
+_LEAST_SCATTER: Final = 0.1
+"""Scatter of the requests' times per output token about their mean, at least."""
 
 
 class Measure(StrEnum):
@@ -56,7 +60,7 @@ def pair_of(speculating: Mapping[str, Evidence], plain: Mapping[str, Evidence], 
         return None
     if not (times[0].mean and times[1].mean):
         return None
-    error = sqrt(sum(((each.error or each.mean or 0.0) / (each.mean or 1.0)) ** 2 for each in times))
+    error = sqrt(sum(_relative(arm.token_time) ** 2 for arm in (ours, theirs)))
     seen = {Measure.SPEED: (log(times[1].mean / times[0].mean), error), **_collateral(ours, theirs)}
     means = {pod: part.token_time.times.mean for pod, part in speculating.items()}
     return Pair(
@@ -69,6 +73,15 @@ def pair_of(speculating: Mapping[str, Evidence], plain: Mapping[str, Evidence], 
         times=theirs.token_times,
         pods=(len(speculating), len(plain)),
     )
+
+
+def _relative(seen: TokenTime) -> float:
+    """Relative error of the mean time per output token, by the blocks of the window: few blocks that happen to agree do
+    not make the requests in them all alike.
+    """
+    times = seen.times
+    known = times.error / times.mean if times.error is not None and times.mean else 1.0
+    return max(known, _LEAST_SCATTER / sqrt(seen.requests))
 
 
 def _ratio(one: float | None, other: float | None) -> float | None:

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 _PLURALS: Final[Mapping[str, str]] = {
+    "Deployment": "deployments",
     "InferenceService": "inferenceservices",
     "Job": "jobs",
     "Pod": "pods",

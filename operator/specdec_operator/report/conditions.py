@@ -137,8 +137,9 @@ def _comparing(found: Findings) -> Wanted | None:
     if control is None:
         return None
     trouble = arm.failure or (arm.obstacle.words if arm.obstacle else "")
+    reason = "NoPlainPod" if arm.failure else arm.obstacle.reason if arm.obstacle else control.reason
     pods = f"{arm.serving} of {control.replicas} plain pods serve beside"
-    return "True", control.reason, "; ".join(filter(None, (pods, trouble, control.message)))
+    return "True", reason, "; ".join(filter(None, (pods, trouble, control.message)))
 
 
 def _instead(found: Findings, good: KnownGood) -> str:

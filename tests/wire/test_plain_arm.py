@@ -1,0 +1,142 @@
+"""The plain arm against a real API server: made, read, kept over a restart, and removed; never over a stranger's."""
+
+import signal
+from typing import Any
+
+from tests.webhook import refusing
+from tests.wire.api import DEPLOYMENT, POD
+from tests.wire.faults.table import Part, fault
+from tests.wire.operator import OperatorProcess
+from tests.wire.pods import EngineStandIn
+from tests.wire.world import ARM, World, sis
+
+TOKENS = 400.0
+ALWAYS: dict[str, Any] = {"control": {"mode": "Always"}, "speedup": {"min": 1.0}, "baseline": "None"}
+DOUBT: dict[str, Any] = {"speedup": {"min": 1.0}, "baseline": "None"}
+
+
+async def beside(world: World, ours: float, plain: float, **spec: Any) -> None:
+    """A watched service with a plain arm. ours, plain: seconds per output token."""
+    await world.apply(sis(**({"guard": ALWAYS} | spec)))
+    await world.roll_out(await world.child(), EngineStandIn(tokens_per_second=TOKENS, token_time=ours))
+    await world.phase("Watching")
+    await world.bring_arm(EngineStandIn(tokens_per_second=TOKENS, token_time=plain, speculative=False))
+
+
+async def gone(world: World) -> bool:
+    """Whether the arm's Deployment is not there."""
+    return await world.api.get(DEPLOYMENT, world.namespace, ARM) is None
+
+
+async def test_a_draft_that_is_slower_beside_plain_pods_goes(world: World, operator: OperatorProcess) -> None:
+    """The arm has KServe's label and plain flags; it serves until the plain pods have taken over, and is removed."""
+    await beside(world, 0.03, 0.02)
+    arm = await world.arm()
+    args = arm["spec"]["template"]["spec"]["containers"][0]["args"]
+    assert args[0] == "--port=8080"
+    assert not any(each.startswith("--speculative-config") for each in args)
+    assert arm["spec"]["template"]["metadata"]["labels"]["app"] == "x"
+    status = await world.phase("Responding")
+    assert status["guard"]["rollback"]["reason"] == "SlowerThanPlain"
+    assert "beside plain pods over" in status["guard"]["rollback"]["message"]
+    child = await world.child(speculative=False)
+    assert not await gone(world), "it serves on until the others do"
+    await world.roll_out(child, EngineStandIn(tokens_per_second=TOKENS, speculative=False))
+    await world.phase("RolledBack")
+    await world.until("no plain arm", lambda: gone(world))
+
+
+async def test_a_doubt_asks_for_a_plain_pod_that_acquits_the_draft(world: World, operator: OperatorProcess) -> None:
+    """Two replicas, and plain was never measured: one plain pod settles it in five windows."""
+    await world.apply(sis(guard=DOUBT, replicas=2))
+    engines = [EngineStandIn(tokens_per_second=TOKENS, token_time=0.01) for _ in range(2)]
+    await world.roll_out(await world.child(), *engines)
+    await world.condition("ComparingWithPlain", "True")
+    await world.bring_arm(EngineStandIn(tokens_per_second=TOKENS, token_time=0.02, speculative=False))
+
+    async def acquitted() -> bool:
+        return "DraftAcquitted" in await world.events()
+
+    await world.until("an acquittal", acquitted, 90.0)
+    await world.until("no plain arm", lambda: gone(world))
+    status = await world.status()
+    assert status["phase"] == "Watching"
+    assert status["guard"]["doubts"] == 1
+    assert [each["load"] for each in status["guard"]["baseline"]] == [1]
+    for pod in await world.api.items(POD, world.namespace):
+        if pod["metadata"]["name"].startswith(ARM):
+            await world.remove_pod(pod["metadata"]["name"])
+
+
+@fault(
+    part=Part.CLUSTER,
+    when="there is a Deployment of somebody else with the name of the plain arm",
+    then="it is not touched; the condition says whose it is, and speculation goes on",
+)
+async def test_a_deployment_of_a_stranger_is_not_touched(world: World, operator: OperatorProcess) -> None:
+    """By owner and not by name."""
+    pod = {"metadata": {"labels": {"app": "y"}}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
+    body = {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {"name": ARM},
+        "spec": {"replicas": 0, "selector": {"matchLabels": {"app": "y"}}, "template": pod},
+    }
+    made = await world.api.apply(DEPLOYMENT, world.namespace, body, "somebody")
+    await world.apply(sis(guard=ALWAYS))
+    await world.roll_out(await world.child(), EngineStandIn(tokens_per_second=TOKENS))
+    await world.phase("Watching")
+
+    async def told() -> bool:
+        conditions = (await world.status())["conditions"]
+        found = next((each["message"] for each in conditions if each["type"] == "ComparingWithPlain"), "")
+        return ARM in found and "0 of 1 plain pods" in found
+
+    await world.until("a word about the stranger", told)
+    live = await world.api.get(DEPLOYMENT, world.namespace, ARM)
+    assert live is not None
+    assert live["metadata"]["uid"] == made["metadata"]["uid"]
+    assert live["spec"] == made["spec"]
+
+
+@fault(
+    part=Part.CLUSTER,
+    when="an admission webhook refuses the plain arm's Deployment",
+    then="the condition has the webhook's words, it is tried again, and speculation goes on",
+)
+async def test_an_arm_that_is_refused_is_told(world: World, operator: OperatorProcess) -> None:
+    """The refusal of something that is only there to measure stops nothing."""
+    await world.apply(sis(guard=DOUBT, replicas=2))
+    engines = [EngineStandIn(tokens_per_second=TOKENS, token_time=0.01) for _ in range(2)]
+    await world.roll_out(await world.child(), *engines)
+    async with refusing(world.api, world.namespace, "apps", "deployments") as words:
+
+        async def told() -> bool:
+            conditions = (await world.status()).get("conditions", [])
+            return any(each["type"] == "ComparingWithPlain" and words in each["message"] for each in conditions)
+
+        await world.until("the words of the webhook", told)
+        assert (await world.status())["phase"] == "Watching"
+    await world.arm(60.0)
+
+
+async def test_an_operator_that_restarts_finds_its_arm(world: World, operator: OperatorProcess) -> None:
+    """It is the same Deployment, the evidence goes on, and it goes once nobody asks for it."""
+    await beside(world, 0.02, 0.02)
+    before = await world.arm()
+
+    async def compared() -> bool:
+        return len((await world.status())["guard"].get("pairs", ())) >= 1
+
+    await world.until("a window of both arms", compared)
+    await operator.stop(signal.SIGKILL)
+    await operator.start()
+    pairs = len((await world.status())["guard"]["pairs"])
+
+    async def more() -> bool:
+        return len((await world.status())["guard"].get("pairs", ())) > pairs
+
+    await world.until("more windows of both arms", more, 60.0)
+    assert (await world.arm())["metadata"]["uid"] == before["metadata"]["uid"]
+    await world.apply(sis(guard=ALWAYS | {"control": {"mode": "Never"}}))
+    await world.until("no plain arm", lambda: gone(world))
