@@ -26,10 +26,13 @@ _LENGTHS: Final = (3, 4, 5, 6, 8, 10, 15, 20, 30)
 _FEWEST_TO_ACQUIT: Final = 5
 _SHOWN: Final = 5
 """Windows whose mean is shown."""
-_LIKE_TWO: Final = 2.5
-"""Scatter between windows / error within one, before it is learnt: the most that was seen in simulated traffic."""
+_LIKE_ONE: Final = 2.0
+"""Scatter between windows / error within one, before it is learnt."""
 _PRIOR: Final = 2
 """Windows that this counts as."""
+_ALIKE: Final = 0.4
+_ALIKE_FOR: Final = 3
+"""Correlation of neighbouring windows before it is learnt, and windows that this counts as."""
 _MOST_ALIKE: Final = 0.8
 """Correlation of neighbouring windows, at most: from few of them it cannot be told from 1."""
 _UNLIKE: Final = log(1.1)
@@ -112,9 +115,9 @@ def _error(pairs: Sequence[Pair], measure: Measure) -> float:
     misses = [value - mean for value in values]
     scatter = sum(each * each for each in misses)
     within = fmean(each.seen[measure][1] ** 2 for each in pairs)
-    variance = (_PRIOR * _LIKE_TWO**2 * within + scatter) / (_PRIOR + number - 1)
-    alike = sum(one * other for one, other in pairwise(misses)) / scatter if scatter else 0.0
-    kept = min(_MOST_ALIKE, max(0.0, alike))
+    variance = (_PRIOR * _LIKE_ONE**2 * within + scatter) / (_PRIOR + number - 1)
+    alike = sum(one * other for one, other in pairwise(misses)) + _ALIKE_FOR * _ALIKE * variance
+    kept = min(_MOST_ALIKE, max(0.0, alike / (scatter + _ALIKE_FOR * variance))) if variance else 0.0
     of_mean = variance / number * (1 + kept) / (1 - kept)
     of_pods = _between_pods(pairs) if measure is Measure.SPEED else 0.0
     excess = max(0.0, _unlikeness(pairs) - _UNLIKE) / _UNLIKE
