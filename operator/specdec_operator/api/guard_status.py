@@ -26,10 +26,15 @@ class FewerTokens(StatusPart):
     """What fewer tokens per step would have done in the last measured window."""
 
     tokens: int = Field(description="Tokens per step.")
-    rate: float = Field(description="Accepted / drafted tokens.")
+    rate: float = Field(description="Accepted / drafted tokens; at least, where rateHigh is there.")
+    rate_high: float | None = Field(
+        None, description="At most: drafts end before K, and the engine does not count their lengths."
+    )
     length: float = Field(description="Tokens that one step of the target yields.")
     speedup: float | None = Field(None, description="Against plain: an estimate.")
-    passes: bool = Field(description="Whether no threshold would have been missed.")
+    passes: bool | None = Field(
+        None, description="Whether no threshold would have been missed; absent where chance could turn it."
+    )
 
 
 class Recommendation(StatusPart):

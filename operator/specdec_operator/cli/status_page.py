@@ -132,7 +132,7 @@ def _fewer_tokens(service: Untrusted) -> Iterator[RenderableType]:
     """What fewer tokens per step would have done, and what the numbers speak for."""
     table = _table("K", "rate", "length", "speedup", "")
     for row in numbers.fewer_tokens(service):
-        style = "green" if row.passes else "red"
+        style = "yellow" if row.passes is None else "green" if row.passes else "red"
         table.add_row(row.tokens, *row.numbers, ", ".join((row.outcome, *row.marks)), style=style)
     message = service.of("status", "guard", "recommendation", "message").text
     advice = [Text(f"recommended: {message}")] if message else []

@@ -75,13 +75,13 @@ class FewerTokens:
 
     tokens: str
     numbers: tuple[str, ...]
-    passes: bool
+    passes: bool | None
     marks: tuple[str, ...]
 
     @property
     def outcome(self) -> str:
         """The verdict on it, in a word."""
-        return "passes" if self.passes else "fails"
+        return "unsure" if self.passes is None else "passes" if self.passes else "fails"
 
 
 def fewer_tokens(service: Untrusted) -> tuple[FewerTokens, ...]:
@@ -90,12 +90,18 @@ def fewer_tokens(service: Untrusted) -> tuple[FewerTokens, ...]:
     return tuple(
         FewerTokens(
             tokens=row.of("tokens").text,
-            numbers=tuple(number(row.of(name)) for name in ("rate", "length", "speedup")),
-            passes=row.of("passes").flag,
+            numbers=(_between(row), *(number(row.of(name)) for name in ("length", "speedup"))),
+            passes=None if row.of("passes").value is None else row.of("passes").flag,
             marks=_marks(row.of("tokens").whole, service),
         )
         for row in rows
     )
+
+
+def _between(row: Untrusted) -> str:
+    """The rate; from where to where, if the lengths of the drafts leave it open."""
+    high = row.of("rateHigh")
+    return f"{number(row.of('rate'))} to {number(high)}" if high.number is not None else number(row.of("rate"))
 
 
 def _marks(tokens: int | None, service: Untrusted) -> tuple[str, ...]:

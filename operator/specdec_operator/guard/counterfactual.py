@@ -1,6 +1,9 @@
-"""What fewer tokens per step would have done, out of what each position of the draft really did. It costs nothing.
+"""What another number of tokens per step would have done, out of what each position of the draft really did. It costs
+nothing.
 
 With K' < K the first K' positions are drafted and judged as they are now, so their counters are those of K' as well.
+Drafts that end before K (n-gram, suffix, near the end of an answer) are counted, but not their lengths: how many tokens
+K' would have drafted is then known within bounds only.
 """
 
 from collections.abc import Iterable
@@ -8,44 +11,141 @@ from dataclasses import dataclass
 from itertools import accumulate
 from typing import Final
 
+from specdec_operator.guard.baseline import Comparison
 from specdec_operator.guard.evidence import Evidence
 from specdec_operator.guard.policy import Thresholds
+from specdec_operator.guard.statistics import wilson_lower
 from specdec_operator.guard.verdict import Outcome, Verdict
 
 _WORTH: Final = 1.05
 """How much faster another K has to be, by the estimate, to be recommended over one that passes."""
 
 
+_SEEN: Final = 0.005
+"""A difference of rates that two digits show."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fewer:
     """What a window would have shown with `tokens` tokens per step.
 
-    rate: accepted / drafted tokens. length: tokens per step of the target. speedup: against plain, an estimate; None
-    where the present one is not known. passes: whether no threshold is missed.
+    rate: accepted / drafted tokens; rate_high: where the lengths of the drafts leave it open, `rate` is the least that
+    it can have been, and this the most. length: tokens per step of the target. speedup: against plain, an estimate;
+    None where the present one is not known. passes: whether no threshold is missed; None where chance, or what is not
+    known, could turn it.
     """
 
     tokens: int
     rate: float
     length: float
     speedup: float | None
-    passes: bool
+    passes: bool | None
+    rate_high: float | None = None
 
 
-def fewer_tokens(evidence: Evidence, thresholds: Thresholds, speedup: float | None) -> tuple[Fewer, ...]:
-    """A row for each K' from 1 to K, of one window. speedup: of that window, against plain.
+def fewer_tokens(evidence: Evidence, thresholds: Thresholds, comparison: Comparison | None) -> tuple[Fewer, ...]:
+    """A row for each K' from 1 to K, of one window. comparison: of that window with plain.
 
     Empty where nothing was drafted or the engine does not count positions.
     """
-    if evidence.drafts <= 0 or not evidence.accepted_per_position:
+    if evidence.drafts <= 0:
         return ()
-    rows, cost = [], _cost(evidence, speedup)
-    for tokens, accepted in enumerate(accumulate(evidence.accepted_per_position), start=1):
-        length = 1 + accepted / evidence.drafts
-        estimate = None if cost is None else length / (1 + cost * tokens)
-        rate = min(1.0, accepted / (evidence.drafts * tokens))
-        passes = _passes(rate, length, estimate, thresholds)
-        rows.append(Fewer(tokens=tokens, rate=rate, length=length, speedup=estimate, passes=passes))
-    return tuple(rows)
+    counted = enumerate(accumulate(evidence.accepted_per_position), start=1)
+    return tuple(_row(evidence, thresholds, comparison, tokens, accepted) for tokens, accepted in counted)
+
+
+def _row(
+    evidence: Evidence, thresholds: Thresholds, comparison: Comparison | None, tokens: int, accepted: float
+) -> Fewer:
+    fewest, most = drafted(evidence, tokens)
+    rate, rate_high = (min(1.0, accepted / each) for each in (most, fewest))
+    length = 1 + accepted / evidence.drafts
+    low, speedup = (_estimate(evidence, each, length, most) for each in _speedups(comparison))
+    at_least = (
+        (thresholds.acceptance_rate, _surely(evidence, rate), rate_high),
+        (thresholds.acceptance_length, 1 + tokens * _surely(evidence, (length - 1) / tokens), length),
+        (None if speedup is None else thresholds.speedup, low or 0.0, speedup or 0.0),
+    )
+    kept = [_kept(*each) for each in at_least] + [_slo(evidence, thresholds, comparison, length, low, speedup)]
+    return Fewer(
+        tokens=tokens,
+        rate=rate,
+        length=length,
+        speedup=speedup,
+        passes=False if False in kept else None if None in kept else True,
+        rate_high=rate_high if rate_high - rate >= _SEEN else None,
+    )
+
+
+def drafted(evidence: Evidence, tokens: int) -> tuple[float, float]:
+    """The fewest and the most tokens that the window's drafts have within their first `tokens` positions.
+
+    Fewest: as many drafts as possible go on to the last position, and the others have one token. Most: as few tokens as
+    possible are beyond. What was accepted at a position was drafted there. Both are the same where all drafts are full.
+    """
+    positions, drafts = evidence.accepted_per_position, evidence.drafts
+    total = max(evidence.draft_tokens, drafts)
+    longest = max(len(positions), total / drafts)
+    most = min(total - sum(positions[tokens:]), drafts * tokens)
+    extremes = drafts + (total - drafts) * (tokens - 1) / max(1.0, longest - 1)
+    return min(most, max(extremes, drafts + sum(positions[1:tokens]))), most
+
+
+def _surely(evidence: Evidence, share: float) -> float:
+    """The lower end of the 95 % interval of a share of the drafted tokens: by the drafts, and by the scatter of blocks
+    of time. A window fails by the same bounds on their other side.
+    """
+    width, rate = evidence.acceptance.half_width(), evidence.acceptance.mean
+    scattered = share * max(0.0, 1 - width / rate) if width is not None and rate else share
+    return min(wilson_lower(min(1.0, share), evidence.drafts), scattered)
+
+
+def _kept(least: float | None, surely: float, at_most: float) -> bool | None:
+    """Whether a threshold is kept; None where that cannot be told. surely: the least that the value is."""
+    if least is None or surely >= least:
+        return True
+    return None if at_most >= least else False
+
+
+def _slo(
+    evidence: Evidence,
+    thresholds: Thresholds,
+    comparison: Comparison | None,
+    length: float,
+    low: float | None,
+    speedup: float | None,
+) -> bool | None:
+    """Whether the time per output token is kept. As in a window, missing it does not count where plain is slower still,
+    nor where plain is not known and it is missed already. Without an estimate a step is taken to be as long as now.
+    """
+    most, seconds = thresholds.time_per_output_token, evidence.token_time.times.mean
+    if most is None or seconds is None:
+        return True
+    if comparison is None or low is None or speedup is None:
+        longest = seconds * (evidence.acceptance_length or length) / length
+        return True if longest <= most or seconds > most else None
+    if low > 1 or comparison.plain <= most * low:
+        return True
+    return None if speedup > 1 or comparison.plain <= most * speedup else False
+
+
+def _speedups(comparison: Comparison | None) -> tuple[float | None, float | None]:
+    """The lower end of the interval of the present speedup, and itself."""
+    return (None, None) if comparison is None else (comparison.low, comparison.speedup)
+
+
+def _estimate(evidence: Evidence, speedup: float | None, length: float, tokens: float) -> float | None:
+    """The speedup with `tokens` tokens drafted in all, and steps of `length` where they have a draft.
+
+    A drafted token costs the same share c of a step of the target: speedup = length / (1 + c K) (Leviathan, Kalman,
+    Matias, ICML 2023, arXiv 2211.17192, section 3.3), solved for c. A step without a draft yields one token, at no cost.
+    """
+    now, total = evidence.acceptance_length, max(evidence.draft_tokens, evidence.drafts)
+    if speedup is None or speedup <= 0 or now is None:
+        return None
+    share = 1.0 if evidence.drafted_share is None else evidence.drafted_share
+    all_costs = max(0.0, (1 + share * (now - 1)) / speedup - 1)
+    return (1 + share * (length - 1)) / (1 + all_costs * tokens / total)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,28 +178,10 @@ def advise(rows: tuple[Fewer, ...], verdict: Verdict, fewer: int | None) -> Advi
 
 def _text(row: Fewer) -> str:
     speed = f", speedup {row.speedup:.2f} by estimate" if row.speedup is not None else ""
-    return f"with {row.tokens} tokens: acceptance {row.rate:.2f}, {row.length:.2f} tokens a step of the target{speed}"
+    rate = f"{row.rate:.2f}" if row.rate_high is None else f"{row.rate:.2f} to {row.rate_high:.2f}"
+    return f"with {row.tokens} tokens: acceptance {rate}, {row.length:.2f} tokens a step of the target{speed}"
 
 
 def most_that_pass(rows: Iterable[Fewer], below: int) -> int | None:
-    """The largest K' < `below` that would have passed; None where none would."""
+    """The largest K' < `below` that would have passed; None where none surely would."""
     return max((row.tokens for row in rows if row.passes and row.tokens < below), default=None)
-
-
-def _cost(evidence: Evidence, speedup: float | None) -> float | None:
-    """Time of one drafted token / time of one step of the target, from speedup = length / (1 + cost K).
-
-    Source: Leviathan, Kalman, Matias, ICML 2023 (arXiv 2211.17192), section 3.3, solved for the cost.
-    """
-    length, tokens = evidence.acceptance_length, len(evidence.accepted_per_position)
-    if speedup is None or speedup <= 0 or length is None:
-        return None
-    return max(0.0, (length / speedup - 1) / tokens)
-
-
-def _passes(rate: float, length: float, speedup: float | None, thresholds: Thresholds) -> bool:
-    return (
-        (thresholds.acceptance_rate is None or rate >= thresholds.acceptance_rate)
-        and (thresholds.acceptance_length is None or length >= thresholds.acceptance_length)
-        and (thresholds.speedup is None or speedup is None or speedup >= thresholds.speedup)
-    )

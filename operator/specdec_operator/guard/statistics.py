@@ -98,6 +98,11 @@ def wilson_upper(share: float, samples: float) -> float:
     return min(1.0, (centre + spread) / (1 + z2 / samples))
 
 
+def wilson_lower(share: float, samples: float) -> float:
+    """Lower end of the same interval."""
+    return 1 - wilson_upper(1 - share, samples)
+
+
 MOST_LOAD: Final = 1024
 """Larger batches count as this one, so that the number of loads is bounded.
 

@@ -192,8 +192,7 @@ def what_if(sis: Sis, desired: Desired, closed: Judged | None, thresholds: Thres
     speculation = desired.plan.speculation
     if closed is None or speculation is None or speculation.tokens_by_batch_size or not closed.conclusive:
         return WhatIf()
-    speedup = closed.comparison.speedup if closed.comparison else None
-    rows = fewer_tokens(closed.evidence, thresholds, speedup)
+    rows = fewer_tokens(closed.evidence, thresholds, closed.comparison)
     fewer = _fewer(sis, desired, rows) if closed.verdict.outcome is Outcome.FAIL else None
     return WhatIf(rows=rows, fewer=fewer, advice=advise(rows, closed.verdict, fewer))
 

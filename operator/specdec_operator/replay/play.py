@@ -154,8 +154,7 @@ class Played:
 
     def _decide(self, policy: Policy, each: Round, judged: Judged) -> bool:
         """Takes in a closed window; returns whether the service would have been another one from here on."""
-        speedup = judged.comparison.speedup if judged.comparison else None
-        rows = fewer_tokens(judged.evidence, self.thresholds, speedup)
+        rows = fewer_tokens(judged.evidence, self.thresholds, judged.comparison)
         before, observation = self.state, self._observation(policy, each, judged, most_that_pass(rows, self.tokens))
         self.state = advance(before, observation, each.at)
         action, pod = _done(before, self.state), next(iter(judged.verdict.pods), None)

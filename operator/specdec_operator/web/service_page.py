@@ -113,7 +113,7 @@ def _fewer_tokens(service: Untrusted) -> Child:
 
 def _fewer(each: numbers.FewerTokens) -> Html:
     marks = [el("span", mark, class_="soft mark") for mark in each.marks]
-    outcome = badge(each.outcome, "good" if each.passes else "warn")
+    outcome = badge(each.outcome, {True: "good", None: "dim"}.get(each.passes, "warn"))
     return row(each.tokens, *each.numbers, join(outcome, *marks))
 
 
