@@ -17,7 +17,7 @@ from specdec_operator.guard.policy import Thresholds
 from specdec_operator.guard.statistics import wilson_lower
 from specdec_operator.guard.verdict import Outcome, Verdict
 
-_WORTH: Final = 1.05
+WORTH: Final = 1.05
 """How much faster another K has to be, by the estimate, to be recommended over one that passes."""
 
 
@@ -60,10 +60,10 @@ def _row(
     fewest, most = drafted(evidence, tokens)
     rate, rate_high = (min(1.0, accepted / each) for each in (most, fewest))
     length = 1 + accepted / evidence.drafts
-    low, speedup = (_estimate(evidence, each, length, most) for each in _speedups(comparison))
+    low, speedup = (estimate(evidence, each, length, most) for each in _speedups(comparison))
     at_least = (
-        (thresholds.acceptance_rate, _surely(evidence, rate), rate_high),
-        (thresholds.acceptance_length, 1 + tokens * _surely(evidence, (length - 1) / tokens), length),
+        (thresholds.acceptance_rate, surely(evidence, rate), rate_high),
+        (thresholds.acceptance_length, 1 + tokens * surely(evidence, (length - 1) / tokens), length),
         (None if speedup is None else thresholds.speedup, low or 0.0, speedup or 0.0),
     )
     kept = [_kept(*each) for each in at_least] + [_slo(evidence, thresholds, comparison, length, low, speedup)]
@@ -91,7 +91,7 @@ def drafted(evidence: Evidence, tokens: int) -> tuple[float, float]:
     return min(most, max(extremes, drafts + sum(positions[1:tokens]))), most
 
 
-def _surely(evidence: Evidence, share: float) -> float:
+def surely(evidence: Evidence, share: float) -> float:
     """The lower end of the 95 % interval of a share of the drafted tokens: by the drafts, and by the scatter of blocks
     of time. A window fails by the same bounds on their other side.
     """
@@ -134,11 +134,11 @@ def _speedups(comparison: Comparison | None) -> tuple[float | None, float | None
     return (None, None) if comparison is None else (comparison.low, comparison.speedup)
 
 
-def _estimate(evidence: Evidence, speedup: float | None, length: float, tokens: float) -> float | None:
+def estimate(evidence: Evidence, speedup: float | None, length: float, tokens: float) -> float | None:
     """The speedup with `tokens` tokens drafted in all, and steps of `length` where they have a draft.
 
     A drafted token costs the same share c of a step of the target: speedup = length / (1 + c K) (Leviathan, Kalman,
-    Matias, ICML 2023, arXiv 2211.17192, section 3.3), solved for c. A step without a draft yields one token, at no cost.
+    Matias, ICML 2023, arXiv 2211.17192, section 3.3), solved for c. A step without a draft yields one token at no cost.
     """
     now, total = evidence.acceptance_length, max(evidence.draft_tokens, evidence.drafts)
     if speedup is None or speedup <= 0 or now is None:
@@ -156,10 +156,10 @@ class Advice:
     message: str
 
 
-def advise(rows: tuple[Fewer, ...], verdict: Verdict, fewer: int | None) -> Advice | None:
+def advise(rows: tuple[Fewer, ...], verdict: Verdict, fewer: int | None, more: Advice | None = None) -> Advice | None:
     """What a window speaks for; None where it proves nothing, or nothing better is known.
 
-    fewer: the largest K' that would have passed.
+    fewer: the largest K' that would have passed. more: what speaks for more tokens than now.
     """
     by_tokens = {row.tokens: row for row in rows}
     match verdict.outcome:
@@ -169,11 +169,18 @@ def advise(rows: tuple[Fewer, ...], verdict: Verdict, fewer: int | None) -> Advi
             return Advice(tokens=fewer, message=f"{_text(by_tokens[fewer])}: that would have passed")
         case Outcome.FAIL:
             return Advice(tokens=0, message=f"serve without speculation: {verdict.message}")
-        case Outcome.PASS if rows and rows[-1].speedup is not None:
-            best = max(rows, key=lambda row: row.speedup or 0.0)
-            if (best.speedup or 0.0) >= _WORTH * rows[-1].speedup:
-                return Advice(tokens=best.tokens, message=f"{_text(best)}: that would be faster than {rows[-1].tokens}")
+        case Outcome.PASS:
+            return _faster(rows) or more
     return None
+
+
+def _faster(rows: tuple[Fewer, ...]) -> Advice | None:
+    """The K' that is faster than the K of the last row by the estimate."""
+    now = rows[-1].speedup if rows else None
+    best = max(rows, key=lambda row: row.speedup or 0.0, default=None)
+    if now is None or best is None or (best.speedup or 0.0) < WORTH * now:
+        return None
+    return Advice(tokens=best.tokens, message=f"{_text(best)}: that would be faster than {rows[-1].tokens}")
 
 
 def _text(row: Fewer) -> str:

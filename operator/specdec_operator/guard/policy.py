@@ -26,11 +26,13 @@ class MethodFacts:
     acceptance_rate_min: the guard's threshold where the user names none, in accepted / drafted tokens, of up to
         `tokens` tokens a step; None: what it drafts is not meant to be accepted.
     always_drafts: whether every decoding step drafts, so that no drafts under traffic means a fault.
+    trained_for: whether K is what the draft was trained for, so that it drafts no more.
     """
 
     acceptance_rate_min: float | None
     always_drafts: bool = True
     tokens: int = 4
+    trained_for: bool = False
 
     def least_rate(self, tokens: int) -> float | None:
         """The threshold with K `tokens`: with more of them a step that is worth as much accepts a smaller share.
@@ -51,17 +53,17 @@ METHODS: Final[Mapping[Method, MethodFacts]] = MappingProxyType(
         Method.EAGLE: MethodFacts(0.35),
         Method.EAGLE3: MethodFacts(0.40),
         Method.MTP: MethodFacts(0.50),
-        Method.MEDUSA: MethodFacts(0.30),
+        Method.MEDUSA: MethodFacts(0.30, trained_for=True),
         # Whole blocks of 7 to 15 tokens at once: most of a block is refused even when it pays.
-        Method.DFLASH: MethodFacts(0.20, tokens=15),
-        Method.DSPARK: MethodFacts(0.20, tokens=15),
+        Method.DFLASH: MethodFacts(0.20, tokens=15, trained_for=True),
+        Method.DSPARK: MethodFacts(0.20, tokens=15, trained_for=True),
         # Look-up lives at 0.30-0.60 and costs little when it misses; text without repetition drafts nothing at all.
         Method.NGRAM: MethodFacts(0.20, always_drafts=False),
         Method.NGRAM_GPU: MethodFacts(0.20, always_drafts=False),
         Method.SUFFIX: MethodFacts(0.20, always_drafts=False),
         # A class of the user's own may draft when it likes; its hits are judged as a look-up's are.
         Method.CUSTOM_CLASS: MethodFacts(0.20, always_drafts=False),
-        Method.EXTRACT_HIDDEN_STATES: MethodFacts(None, always_drafts=False),
+        Method.EXTRACT_HIDDEN_STATES: MethodFacts(None, always_drafts=False, trained_for=True),
         Method.MLP_SPECULATOR: MethodFacts(None),  # never deployed: the API refuses it
     }
 )

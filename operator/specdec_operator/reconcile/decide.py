@@ -3,14 +3,12 @@
 from dataclasses import dataclass, replace
 
 from specdec_operator.errors import Invalid
-from specdec_operator.guard.counterfactual import Advice, Fewer, advise, fewer_tokens, most_that_pass
 from specdec_operator.guard.judge import Judged
 from specdec_operator.guard.pod_failures import failures_of
 from specdec_operator.guard.policy import Policy, Thresholds, policy_of
-from specdec_operator.guard.state import Observation, Phase, Reduction, State
+from specdec_operator.guard.state import Observation, Phase, State
 from specdec_operator.guard.transitions import advance
 from specdec_operator.guard.user_intent import UserIntent, follow_user, initial_state
-from specdec_operator.guard.verdict import Outcome
 from specdec_operator.observe.arm import ArmView, arm_view
 from specdec_operator.observe.ownership import NAME_TAKEN, name_taken
 from specdec_operator.reconcile.apply import ask_again_at, is_tried_again, patience, refusal_in_force
@@ -20,19 +18,11 @@ from specdec_operator.reconcile.observed import Observed
 from specdec_operator.reconcile.requeue import RESYNC, RETRY, next_due
 from specdec_operator.reconcile.sample import is_sampled, thresholds_of
 from specdec_operator.reconcile.sis import Parsed, Sis
-from specdec_operator.render.plan import known_good_of, plan
+from specdec_operator.reconcile.what_if import WhatIf, what_if
+from specdec_operator.render.plan import known_good_of
 from specdec_operator.report.status import SpecRefusal
 
 _MEASURED = frozenset({Phase.WATCHING, Phase.RESPONDING, Phase.STALLED})
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WhatIf:
-    """What fewer tokens would have done in a window; the largest number of them that would have passed; what to do."""
-
-    rows: tuple[Fewer, ...] = ()
-    fewer: int | None = None
-    advice: Advice | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -185,27 +175,6 @@ def intent_of(sis: Sis, policy: Policy) -> UserIntent:
         retry=sis.retry,
         rollback=sis.rollback,
     )
-
-
-def what_if(sis: Sis, desired: Desired, closed: Judged | None, thresholds: Thresholds) -> WhatIf:
-    """What fewer tokens would have done in a window that closed; nothing where K follows the batch."""
-    speculation = desired.plan.speculation
-    if closed is None or speculation is None or speculation.tokens_by_batch_size or not closed.conclusive:
-        return WhatIf()
-    rows = fewer_tokens(closed.evidence, thresholds, closed.comparison)
-    fewer = _fewer(sis, desired, rows) if closed.verdict.outcome is Outcome.FAIL else None
-    return WhatIf(rows=rows, fewer=fewer, advice=advise(rows, closed.verdict, fewer))
-
-
-def _fewer(sis: Sis, desired: Desired, rows: tuple[Fewer, ...]) -> int | None:
-    """The largest K' that would have passed and that the engine takes: some drafts only take multiples."""
-    below = desired.plan.tokens or len(rows)  # 0: the draft's own config decides it
-    while (tokens := most_that_pass(rows, below)) is not None:
-        trial = replace(desired.state, reduced=Reduction(reason="", message="", at=0.0, tokens=tokens))
-        if not plan(sis.spec, trial, name=sis.owner.name, synthetic=sis.synthetic, kserve=desired.kserve).refused:
-            return tokens
-        below = tokens
-    return None
 
 
 def observation_of(

@@ -1,5 +1,7 @@
 """The loop and the engine's rules: what is refused, what is warned of, and what runs already."""
 
+from typing import Any
+
 import pytest
 from tests.unit.builders import DRAFT
 from tests.unit.stage import Stage, is_speculative, watching
@@ -67,6 +69,39 @@ async def test_fewer_tokens_that_the_engine_does_not_take_are_not_tried(monkeypa
     await stage.until("Responding")
     assert stage.flags()["num_speculative_tokens"] == 1
     assert stage.cluster.status["guard"]["recommendation"]["tokens"] == 1
+
+
+@pytest.mark.parametrize(("refused", "more"), [(None, 5), (5, 6)])
+async def test_more_tokens_are_recommended_as_far_as_the_engine_takes_them(
+    monkeypatch: pytest.MonkeyPatch, refused: int | None, more: int
+) -> None:
+    """All of four tokens are accepted: five would pay, or six where a rule refuses five. The flags stay as they are."""
+
+    def check(case: Case) -> tuple[Finding, ...]:
+        refuses = (case.speculation or {}).get("num_speculative_tokens") == refused
+        return (Finding(rule=NEWER, field="num_speculative_tokens", value=5, message="not 5"),) if refuses else ()
+
+    monkeypatch.setattr(planning, "check", check)
+    stage, _ = await watching(EngineStandIn(tokens_per_second=400.0, acceptance=1.0))
+    await stage.run(20.0)
+    assert stage.cluster.status["guard"]["recommendation"]["tokens"] == more
+    assert stage.flags()["num_speculative_tokens"] == 4
+
+
+@pytest.mark.parametrize(
+    "speculation",
+    [
+        {"method": "medusa", "tokens": 4, "draft": {"uri": "pvc://models/draft"}},
+        {"method": "suffix"},
+    ],
+    ids=["trained for its heads", "K is left to the engine"],
+)
+async def test_more_tokens_are_not_recommended_where_the_draft_decides(speculation: dict[str, Any]) -> None:
+    """All of four tokens are accepted, and that is all there can be."""
+    stage, _ = await watching(EngineStandIn(tokens_per_second=400.0, acceptance=1.0), speculation=speculation)
+    await stage.run(20.0)
+    assert stage.cluster.status["reason"] == "Accepted"
+    assert "recommendation" not in stage.cluster.status["guard"]
 
 
 async def test_a_warning_is_told_once() -> None:

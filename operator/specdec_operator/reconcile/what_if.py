@@ -1,0 +1,61 @@
+"""What another number of tokens per step would have done in a window, as far as the engine takes it. Pure."""
+
+from dataclasses import dataclass, replace
+
+from specdec_operator.guard.counterfactual import Advice, Fewer, advise, fewer_tokens, most_that_pass
+from specdec_operator.guard.judge import Judged
+from specdec_operator.guard.more_tokens import more_tokens
+from specdec_operator.guard.policy import METHODS, Thresholds
+from specdec_operator.guard.state import Reduction
+from specdec_operator.guard.verdict import Outcome
+from specdec_operator.reconcile.desired import Desired
+from specdec_operator.reconcile.sis import Sis
+from specdec_operator.render.plan import plan
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WhatIf:
+    """What fewer tokens would have done in a window; the largest of them that would have passed; what to do: more
+    tokens, too.
+    """
+
+    rows: tuple[Fewer, ...] = ()
+    fewer: int | None = None
+    advice: Advice | None = None
+
+
+def what_if(sis: Sis, desired: Desired, closed: Judged | None, thresholds: Thresholds) -> WhatIf:
+    """What fewer tokens would have done in a window that closed; nothing where K follows the batch."""
+    speculation = desired.plan.speculation
+    if closed is None or speculation is None or speculation.tokens_by_batch_size or not closed.conclusive:
+        return WhatIf()
+    rows = fewer_tokens(closed.evidence, thresholds, closed.comparison)
+    fewer = _fewer(sis, desired, rows) if closed.verdict.outcome is Outcome.FAIL else None
+    more = _more(sis, desired, closed) if closed.verdict.outcome is Outcome.PASS else None
+    return WhatIf(rows=rows, fewer=fewer, advice=advise(rows, closed.verdict, fewer, more))
+
+
+def _fewer(sis: Sis, desired: Desired, rows: tuple[Fewer, ...]) -> int | None:
+    """The largest K' that would have passed and that the engine takes: some drafts only take multiples."""
+    below = desired.plan.tokens or len(rows)  # 0: the draft's own config decides it
+    while (tokens := most_that_pass(rows, below)) is not None:
+        trial = replace(desired.state, reduced=Reduction(reason="", message="", at=0.0, tokens=tokens))
+        if not plan(sis.spec, trial, name=sis.owner.name, synthetic=sis.synthetic, kserve=desired.kserve).refused:
+            return tokens
+        below = tokens
+    return None
+
+
+def _more(sis: Sis, desired: Desired, closed: Judged) -> Advice | None:
+    """What speaks for more tokens; nothing where the draft decides their number, or the guard serves something else."""
+    asked, state = sis.spec.speculation, desired.state
+    if asked is None or asked.tokens != len(closed.evidence.accepted_per_position) or METHODS[asked.method].trained_for:
+        return None
+    if state.rollback or state.reduced:
+        return None
+
+    def takes(tokens: int) -> bool:
+        trial = sis.spec.model_copy(update={"speculation": asked.model_copy(update={"tokens": tokens})})
+        return not plan(trial, state, name=sis.owner.name, synthetic=sis.synthetic, kserve=desired.kserve).refused
+
+    return more_tokens(closed.evidence, closed.comparison, takes)
