@@ -74,10 +74,14 @@ class TimePerOutputToken(Part):
 
 
 class Retry(Part):
-    """Whether speculation is tried again after a rollback, without being asked."""
+    """How often speculation is tried again after a rollback, without being asked."""
 
-    after: Duration = Field(description="Time from the rollback to the next try; doubled after each.")
-    limit: Annotated[int, Field(ge=1, le=100)] = Field(description="Tries until the user is asked.")
+    after: Duration = Field(
+        "6h", validate_default=True, description="Time from the rollback to the next try; doubled after each."
+    )
+    limit: Annotated[int, Field(ge=0, le=100)] = Field(
+        3, description="Tries until the user is asked; 0: none. A day that goes well renews them."
+    )
 
 
 class Prometheus(Part):
@@ -108,7 +112,7 @@ class Guard(Part):
             ".response",
         ),
         rule(
-            "!has(self.retry) || duration(self.retry.after) >= duration('1s')",
+            "!has(self.retry) || !has(self.retry.after) || duration(self.retry.after) >= duration('1s')",
             "after must be at least 1s: each try rolls every pod out anew",
             ".retry.after",
         ),
@@ -164,7 +168,7 @@ class Guard(Part):
         description="LastGood: the last other speculation that passed a window, none where there is none; "
         "Baseline: none. Default: LastGood.",
     )
-    retry: Retry | None = None
+    retry: Retry | None = Field(None, description="Default: after 6h, 3 times. What you rolled back is never retried.")
     source: Source | None = Field(None, description="Default: the pods themselves.")
     health: Health | None = Field(
         None,

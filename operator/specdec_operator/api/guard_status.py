@@ -123,6 +123,13 @@ class Reduction(StatusPart):
     tokens: int = Field(description="Tokens per step that are in use.")
 
 
+class SetAside(StatusPart):
+    """The decision that a try sets aside: one of the two."""
+
+    rollback: Rollback | None = Field(None, description="What was served instead of what is tried.")
+    reduced: Reduction | None = Field(None, description="With how few tokens it was served.")
+
+
 class Would(StatusPart):
     """What the guard would have done, were it free to act."""
 
@@ -194,6 +201,9 @@ class GuardStatus(StatusPart):
     held: bool = Field(False, description="Whether annotation specdec.io/hold keeps the guard from acting.")
     rollbacks: int = Field(0, description="Rollbacks so far.")
     retries: int = Field(0, description="Tries after rollbacks, of this speculation.")
+    set_aside: SetAside | None = Field(
+        None, description="Present while pods of a try come up: what is served again should there be no room for them."
+    )
     next_retry: Time | None = Field(None, description="When the speculation that is asked for is tried again.")
     restarting: list[str] | None = Field(None, description="Pods that are being restarted.")
     restarts: int = Field(0, description="Pods that were restarted: far below their siblings, or failing alone.")

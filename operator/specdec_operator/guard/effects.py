@@ -166,12 +166,13 @@ def regret_after(state: State, observation: Observation) -> float:
 
 def window_passed(state: State, observation: Observation, now: float) -> State:
     """The count of failing windows is 0 again, and this speculation is the last good one. An hour after a pod was
-    restarted, that is forgotten; a day after a try, so are the tries.
+    restarted, that is forgotten; a day after a try that still serves, so are the tries.
     """
     last_good = state.last_good if observation.good is None else remembered(state, observation.good)
     watched, after = now - state.since, window_inconclusive(state, observation, now)
     restarts = 0 if watched >= _HEALED else state.restarts
-    retries = 0 if watched >= _RENEWED else state.retries
+    asked_for = state.rollback is None and state.reduced is None  # what serves in its place says nothing about it
+    retries = 0 if asked_for and watched >= _RENEWED else state.retries
     return replace(after, last_good=last_good, dry_run=None, restarts=restarts, retries=retries)
 
 
@@ -199,12 +200,6 @@ def answer_a_failed_rollout(state: State, observation: Observation, now: float) 
     return respond(state, observation, ROLLOUT_FAILED, message, now)
 
 
-def retry(state: State, observation: Observation, now: float) -> State:
-    """RollingOut, with the speculation that is asked for; one try less."""
-    fresh = enter(state, Phase.ROLLING_OUT, now)
-    return replace(fresh, rollback=None, reduced=None, retries=state.retries + 1, restarts=0)
-
-
 def resume(state: State, observation: Observation, now: float) -> State:
     """Where it was."""
     return enter(state, _moving(state, Phase.RESPONDING), now)
@@ -229,8 +224,9 @@ def _moving(state: State, after_rollback: Phase) -> Phase:
 def enter(state: State, phase: Phase, now: float) -> State:
     """Another phase: what was counted before is over. Plain pods beside serve on until plain ones have taken over."""
     control = state.control if phase in _BESIDE else None
+    aside = state.set_aside if phase is Phase.ROLLING_OUT else None
     anew = replace(state, failures=0, blamed=(), regret=0.0, pairs=(), unmeasured=0, collateral=())
-    return replace(anew, phase=phase, since=now, control=control)
+    return replace(anew, phase=phase, since=now, control=control, set_aside=aside)
 
 
 def counted(state: State, observation: Observation) -> State:

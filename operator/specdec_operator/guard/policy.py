@@ -9,7 +9,7 @@ from typing import Final
 
 from specdec_engine.methods import MOST_TOKENS
 from specdec_operator.api.control import Collateral, CollateralResponse, ControlMode
-from specdec_operator.api.guard import Guard, GuardMode, Response, RollBackTo
+from specdec_operator.api.guard import Guard, GuardMode, Response, Retry, RollBackTo
 from specdec_operator.api.speculation import Method
 from specdec_operator.guard.arms import Measure, Pair
 from specdec_operator.guard.baseline import Baseline
@@ -114,6 +114,7 @@ _BASELINE_WINDOWS = 10
 
 def policy_of(guard: Guard, *, held: bool, patience: float | None = None, replicas: int = 1) -> Policy:
     """The policy that a guard spells out. A baseline that nobody's traffic feeds is waited for ten windows long."""
+    retry = guard.retry or Retry()
     return Policy(
         mode=guard.mode,
         warmup=guard.warmup,
@@ -122,8 +123,8 @@ def policy_of(guard: Guard, *, held: bool, patience: float | None = None, replic
         baseline_limit=_BASELINE_WINDOWS * guard.window,
         reduce_tokens=Response.REDUCE_TOKENS in (guard.response or ()),
         to_last_good=guard.roll_back_to is not RollBackTo.BASELINE,
-        retry_after=guard.retry.after if guard.retry else None,
-        retry_limit=guard.retry.limit if guard.retry else 0,
+        retry_after=retry.after,
+        retry_limit=retry.limit,
         held=held,
         patience=patience,
         regret_budget=guard.regret_budget,

@@ -49,7 +49,9 @@ def respond(
     if not observation.policy.acts:
         return _told(state, DryRunAction(action=action.value, reason=reason, message=message, at=now))
     there = tuple(pod for pod in state.blamed if pod in observation.pods)  # others were restarted by somebody else
-    state = replace(state, failures=0, blamed=(), regret=0.0, pairs=(), since=now, dry_run=None, restarting=())
+    state = replace(
+        state, failures=0, blamed=(), regret=0.0, pairs=(), since=now, dry_run=None, restarting=(), set_aside=None
+    )
     match action:
         case Action.RESTART_POD:  # one at a time: the others serve meanwhile
             return replace(state, phase=Phase.WARMING_UP, restarting=there[:1], restarts=state.restarts + 1)

@@ -148,14 +148,13 @@ class State:
     attempted: whether that was begun for this service.
     rollback: present while another speculation is served than asked for, or none. reduced: present while fewer tokens
     are. dry_run: what the guard would have done, where it may not. rollbacks: how many there were.
-    pod_failures: those of the pods that are watched, of the last hour, and the newest of each pod.
-    retries: tries after rollbacks. restarting: pods that are to be restarted; restarts: how many were.
-    last_good: the last speculations that passed, newest first. baseline: the plain service's speed.
-    handled_retry, handled_rollback: values of the annotations that were handled last.
+    pod_failures: of the pods that are watched, of the last hour, and the newest of each.
+    retries: tries after rollbacks. set_aside: the decision that the present try sets aside, until its pods are up.
+    restarting: pods that are to be restarted; restarts: how many were. last_good: the last speculations that passed,
+    newest first. baseline: the plain service's speed. handled_retry, handled_rollback: values of the annotations.
     control: plain pods beside; None: none are asked for. pairs: the last windows of both arms, oldest first.
     unmeasured: windows in a row with traffic whose speed could not be compared. doubts: how often the speed was in
-    doubt and speculation stayed; doubted: when that ended last, epoch seconds;
-    armless: whether plain pods came to nothing then.
+    doubt and speculation stayed; doubted: when that ended last, epoch seconds; armless: without plain pods.
     collateral: what speculation costs more of than is allowed, and was told.
     """
 
@@ -179,6 +178,7 @@ class State:
     dry_run: DryRunAction | None = None
     rollbacks: int = 0
     retries: int = 0
+    set_aside: Rollback | Reduction | None = None
     restarting: tuple[str, ...] = ()
     restarts: int = 0
     pod_failures: tuple[PodFailure, ...] = ()

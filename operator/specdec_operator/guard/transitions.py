@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final
 
-from specdec_operator.guard import doubt
+from specdec_operator.guard import doubt, tries
 from specdec_operator.guard import effects as do
 from specdec_operator.guard import triggers as on
 from specdec_operator.guard.state import Observation, Phase, State
@@ -32,6 +32,7 @@ TABLE: Final[Mapping[Phase, tuple[Rule, ...]]] = MappingProxyType(
             Rule(on.baseline_took_too_long, do.speculate),
         ),
         Phase.ROLLING_OUT: (
+            Rule(tries.a_try_finds_no_room, tries.give_the_try_up),
             Rule(on.no_pods_can_be_made, do.stall),
             Rule(on.pods_with_speculation_fail, do.answer_a_failed_rollout),
             Rule(on.pods_fail, do.stall),
@@ -50,7 +51,7 @@ TABLE: Final[Mapping[Phase, tuple[Rule, ...]]] = MappingProxyType(
             Rule(on.other_pods_are_asked_for, do.roll_out),
             Rule(on.guard_is_off, do.enter_serving),
             Rule(on.pods_keep_failing, do.answer_pod_failures),
-            Rule(on.retry_is_due, do.retry),
+            Rule(tries.retry_is_due, tries.retry),
             Rule(doubt.plain_pods_are_not_wanted, doubt.remove_plain_pods),
             Rule(doubt.plain_pods_are_always_wanted, doubt.keep_plain_pods),
             Rule(doubt.plain_pod_finds_no_room, doubt.replace_one_pod),
@@ -76,7 +77,7 @@ TABLE: Final[Mapping[Phase, tuple[Rule, ...]]] = MappingProxyType(
         Phase.ROLLED_BACK: (
             Rule(doubt.plain_was_slower, doubt.bring_it_back),
             Rule(doubt.plain_is_settled, doubt.stay_plain),
-            Rule(on.retry_is_due, do.retry),
+            Rule(tries.retry_is_due, tries.retry),
             Rule(on.other_pods_fail, do.stall),
             Rule(on.other_pods_are_up, do.note_revision),
         ),

@@ -4,9 +4,7 @@ from specdec_operator.api.guard import GuardMode
 from specdec_operator.guard.effects import counted, is_fresh, regret_after
 from specdec_operator.guard.pod_failures import MOST_FAILURES, held
 from specdec_operator.guard.pod_skew import BY_ACCEPTANCE
-from specdec_operator.guard.policy import Policy
 from specdec_operator.guard.state import Observation, State
-from specdec_operator.guard.user_intent import BY_REQUEST
 from specdec_operator.guard.verdict import Outcome
 from specdec_operator.observe.rollout import Progress
 
@@ -106,20 +104,6 @@ def pods_keep_failing(state: State, observation: Observation, now: float) -> boo
 def warmup_is_over(state: State, observation: Observation, now: float) -> bool:
     """`guard.warmup` is over."""
     return now - state.since >= observation.policy.warmup
-
-
-def retry_is_due(state: State, observation: Observation, now: float) -> bool:
-    """`guard.retry.after`, doubled with each try, is over; tries are left; it was not the user who rolled back."""
-    due = retry_at(state, observation.policy)
-    return due is not None and now >= due and observation.policy.acts
-
-
-def retry_at(state: State, policy: Policy) -> float | None:
-    """When the speculation that is asked for is tried again, epoch seconds; None: not by itself."""
-    decision = state.rollback or state.reduced
-    if decision is None or decision.reason == BY_REQUEST or policy.retry_after is None:
-        return None
-    return decision.at + policy.retry_after * 2**state.retries if state.retries < policy.retry_limit else None
 
 
 def a_broken_pod_was_restarted_before(state: State, observation: Observation, now: float) -> bool:

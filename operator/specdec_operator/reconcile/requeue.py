@@ -6,7 +6,7 @@ from typing import Final
 from specdec_operator.errors import Unavailable
 from specdec_operator.guard.policy import Policy
 from specdec_operator.guard.state import Phase, State
-from specdec_operator.guard.triggers import retry_at
+from specdec_operator.guard.tries import retry_at
 from specdec_operator.reconcile.memory import Memory
 
 RETRY: Final = 5.0

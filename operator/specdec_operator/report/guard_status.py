@@ -7,7 +7,7 @@ from typing import Any, Final
 from specdec_operator.api import guard_status, status
 from specdec_operator.guard.counterfactual import Fewer
 from specdec_operator.guard.findings import BOUND
-from specdec_operator.guard.triggers import retry_at
+from specdec_operator.guard.tries import retry_at
 from specdec_operator.report.conditions import Findings
 from specdec_operator.report.state_codec import encode_state
 from specdec_operator.report.times import to_time
@@ -56,7 +56,7 @@ def performance_of(found: Findings, before: Mapping[str, Any]) -> status.Perform
 
 def guard_status_of(found: Findings, before: Mapping[str, Any]) -> guard_status.GuardStatus:
     """What the guard knows and must not forget."""
-    due = retry_at(found.state, found.policy)
+    due = retry_at(found.state, found.policy) if found.policy.acts else None
     said = _said(found, before.get("guard", {}))
     more = {"held": found.policy.held, "next_retry": None if due is None else to_time(due)}
     findings = {"findings": _findings(found, before.get("guard", {}))}

@@ -34,7 +34,7 @@ def decode_state(status: Mapping[str, Any], now: float = math.inf) -> State | No
 
 
 def _not_after(state: State, now: float) -> State:
-    kept, reduced = state.rollback, state.reduced
+    kept, reduced, aside = state.rollback, state.reduced, state.set_aside
     return replace(
         state,
         since=min(state.since, now),
@@ -42,6 +42,7 @@ def _not_after(state: State, now: float) -> State:
         judged=min(state.judged, now),
         rollback=kept and replace(kept, at=min(kept.at, now)),
         reduced=reduced and replace(reduced, at=min(reduced.at, now)),
+        set_aside=aside and replace(aside, at=min(aside.at, now)),
         pod_failures=tuple(replace(each, at=min(each.at, now)) for each in state.pod_failures),
     )
 
@@ -57,6 +58,7 @@ def _state(kept: api.GuardStatus) -> State:
         judged=_from(kept.judged),
         rollback=_rollback(kept.rollback) if kept.rollback else None,
         reduced=_read(Reduction, kept.reduced) if kept.reduced else None,
+        set_aside=_set_aside(kept.set_aside) if kept.set_aside else None,
         dry_run=_read(DryRunAction, kept.would) if kept.would else None,
         restarting=tuple(kept.restarting or ()),
         pod_failures=tuple(_read(PodFailure, each) for each in kept.pod_failures or ()),
@@ -89,6 +91,7 @@ def encode_state(state: State) -> dict[str, Any]:
         "judged": to_time(state.judged) if state.judged else None,
         "rollback": _written_rollback(state.rollback),
         "reduced": _written(state.reduced),
+        "set_aside": _written_aside(state.set_aside),
         "would": _written(state.dry_run),
         "restarting": list(state.restarting) or None,
         "pod_failures": [_written(each) for each in state.pod_failures] or None,
@@ -126,6 +129,18 @@ def _written_rollback(rollback: Rollback | None) -> dict[str, Any] | None:
     at, good = to_time(rollback.at), _written(rollback.good)
     trial = arms_codec.written_trial(rollback.trial) if rollback.trial else None
     return asdict(rollback) | {"at": at, "to": rollback.to.value, "good": good, "trial": trial}
+
+
+def _set_aside(kept: api.SetAside) -> Rollback | Reduction | None:
+    if kept.rollback is not None:
+        return _rollback(kept.rollback)
+    return _read(Reduction, kept.reduced) if kept.reduced else None
+
+
+def _written_aside(aside: Rollback | Reduction | None) -> dict[str, Any] | None:
+    if aside is None:
+        return None
+    return {"rollback": _written_rollback(aside)} if isinstance(aside, Rollback) else {"reduced": _written(aside)}
 
 
 def _token_time(kept: api.PlainSpeed) -> TokenTime:

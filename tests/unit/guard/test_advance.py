@@ -110,6 +110,11 @@ FILMS: dict[str, tuple[State, Frames, list[Phase]]] = {
     "a rollout fails under Observe and heals": (make_state(OUT), ((5, BROKEN | OBSERVE), (6, {})), [OUT, WARM]),
     "a rollout fails while held": (make_state(OUT), ((5, BROKEN | HELD), (6, BROKEN)), [OUT, RESPOND]),
     "KServe makes nothing": (make_state(OUT), ((5, NO_PODS), (6, NO_PODS)), [STALLED, STALLED]),
+    "KServe makes nothing for a try": (
+        make_state(BACK, rollback=OF_PLAIN),
+        ((60, RETRY), (61, RETRY | NO_PODS), (62, RETRY | PLAIN)),
+        [OUT, RESPOND, BACK],
+    ),
     "KServe makes nothing under Observe": (make_state(OUT), ((5, NO_PODS | OBSERVE),), [STALLED]),
     "KServe makes pods at last": (make_state(STALLED), ((5, COMING),), [OUT]),
     "warm-up takes its time": (make_state(WARM), ((3.9, {}), (4, {})), [WARM, WATCH]),

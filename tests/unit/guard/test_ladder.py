@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 from tests.unit.builders import (
+    BLOCKED,
     FAILED,
     IDLE,
     LOW,
@@ -204,6 +205,36 @@ class TestRetry:
     def test_it_is_not_tried(self, state: State, frame: Frame) -> None:
         """However long it waits."""
         assert strip(state, (99_999, frame)) == [state]
+
+    @pytest.mark.parametrize("aside", [{"rollback": make_rollback()}, {"reduced": make_reduction()}])
+    def test_a_try_without_room_goes_back_to_what_serves(self, aside: dict[str, Any]) -> None:
+        """No pod was let in by the deadline: nobody has to act, and the next try is due after twice the time."""
+        blocked: Frame = RETRY | {"rollout": BLOCKED, "revision": "r2"}
+        before = make_state(BACK if "rollback" in aside else WATCH, **aside)
+        served: Frame = RETRY | {"speculating": "reduced" in aside}
+        films = ((100, served), (101, blocked), (102, served), (199, served), (200, served))
+        _, given_up, back, waits, again = strip(before, *films)
+        assert (given_up.phase, given_up.subject, given_up.set_aside) == (RESPOND, before.subject, None)
+        assert (back.subject, back.retries, back.rollbacks) == (before.subject, 1, 0)
+        decision = waits.rollback or waits.reduced
+        assert decision is not None
+        assert decision.message.endswith("; tried again without room for it: KServe has made no Deployment in 61 s")
+        assert (again.phase, again.subject, again.retries) == (OUT, "s1", 2)
+
+    def test_a_try_that_comes_up_sets_nothing_aside(self) -> None:
+        """A later rollout without room has nothing to go back to."""
+        tried, up = strip(make_state(BACK, rollback=make_rollback()), (100, RETRY), (101, RETRY | {"revision": "r2"}))
+        assert (tried.set_aside, up.set_aside) == (make_rollback(), None)
+
+    @pytest.mark.parametrize(
+        ("instead", "retries"),
+        [({}, 0), ({"reduced": make_reduction(at=9e9)}, 2), ({"rollback": make_rollback(at=9e9, good=make_good())}, 2)],
+    )
+    def test_only_what_is_asked_for_renews_its_tries(self, instead: dict[str, Any], retries: int) -> None:
+        """A day that fewer tokens pass says nothing about the others: they would be tried for ever."""
+        state = make_state(WATCH, retries=2, **instead)
+        (after,) = strip(state, (90_000, RETRY | {"verdict": PASSED}))
+        assert after.retries == retries
 
     @pytest.mark.parametrize(
         "instead", [{"reduced": make_reduction()}, {"rollback": make_rollback(good=make_good()), "revision": "r1"}]

@@ -15,7 +15,7 @@ def policy(held: bool = False, **guard: Any) -> Policy:
 
 
 def test_a_guard_of_which_nothing_is_said_enforces_and_rolls_back() -> None:
-    """Three windows; to the last good speculation; nothing is measured first or tried again."""
+    """Three windows; to the last good speculation; nothing is measured first; three tries again, the first in 6 h."""
     assert policy() == Policy(
         mode=GuardMode.ENFORCE,
         warmup=60.0,
@@ -24,8 +24,8 @@ def test_a_guard_of_which_nothing_is_said_enforces_and_rolls_back() -> None:
         baseline_limit=1200.0,
         reduce_tokens=False,
         to_last_good=True,
-        retry_after=None,
-        retry_limit=0,
+        retry_after=21600.0,
+        retry_limit=3,
         held=False,
         patience=None,
         control=ControlMode.ON_DOUBT,
@@ -44,7 +44,9 @@ def test_a_guard_of_which_nothing_is_said_enforces_and_rolls_back() -> None:
         ({"response": ["ReduceTokens", "RollBack"]}, {"reduce_tokens": True}),
         ({"rollBackTo": "Baseline"}, {"to_last_good": False}),
         ({"rollBackTo": "LastGood"}, {"to_last_good": True}),
-        ({"retry": {"after": "6h", "limit": 3}}, {"retry_after": 21600.0, "retry_limit": 3}),
+        ({"retry": {"after": "1h", "limit": 5}}, {"retry_after": 3600.0, "retry_limit": 5}),
+        ({"retry": {"after": "1h"}}, {"retry_after": 3600.0, "retry_limit": 3}),
+        ({"retry": {"limit": 0}}, {"retry_limit": 0}),
         ({"failureLimit": 5, "warmup": "5s"}, {"failure_limit": 5, "warmup": 5.0}),
     ],
 )

@@ -143,7 +143,9 @@ def test_what_the_guard_must_not_forget_is_shown_to_people() -> None:
     assert guard["nextRetry"] == "1970-01-01T00:02:40Z"
     (plain,) = guard["baseline"]
     assert (plain["load"], plain["timePerOutputTokenMs"], plain["requests"], plain["blocks"]) == (4, 20.0, 40, 4)
-    assert told(state, policy=policy(held=True))["guard"]["held"] is True
+    held = told(state, policy=policy(held=True, retry_after=60.0, retry_limit=2))["guard"]
+    assert held["held"] is True
+    assert "nextRetry" not in held, "nobody tries again what is held"
     reduced = told(make_state(reduced=make_reduction(at=100.0)), policy=policy(retry_after=60.0, retry_limit=2))
     assert reduced["guard"]["nextRetry"] == "1970-01-01T00:02:40Z"
     assert reduced["serving"]["tokens"] == 2

@@ -55,6 +55,7 @@ FAILURES = st.builds(PodFailure, pod=WORDS, reason=WORDS, message=WORDS, ends=CO
 
 EVERY_FIELD: dict[str, st.SearchStrategy[Any]] = {
     "phase": st.sampled_from(Phase),
+    "set_aside": st.none() | ROLLBACKS | REDUCTIONS,
     "since": TIMES,
     "speculation": HASHES,
     "service": HASHES,

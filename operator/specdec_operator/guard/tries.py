@@ -1,0 +1,52 @@
+"""What was taken out is tried again: a bad hour is not a bad draft. Bounded, and never against what a user said.
+
+Docstrings of rules are lines of the documentation.
+"""
+
+from dataclasses import replace
+from typing import Final
+
+from specdec_operator.guard.effects import enter
+from specdec_operator.guard.policy import Policy
+from specdec_operator.guard.state import Observation, Phase, Rollback, State
+from specdec_operator.guard.triggers import no_pods_can_be_made
+from specdec_operator.guard.user_intent import BY_REQUEST
+
+_TRIED: Final = "; tried again without room for it: "
+
+
+def retry_at(state: State, policy: Policy) -> float | None:
+    """When the speculation that is asked for is tried again, epoch seconds; None: not by itself."""
+    decision = state.rollback or state.reduced
+    if decision is None or decision.reason == BY_REQUEST or policy.retry_after is None:
+        return None
+    return decision.at + policy.retry_after * 2**state.retries if state.retries < policy.retry_limit else None
+
+
+def retry_is_due(state: State, observation: Observation, now: float) -> bool:
+    """`guard.retry.after`, doubled with each try, is over; tries are left; it was not the user who rolled back."""
+    due = retry_at(state, observation.policy)
+    return due is not None and now >= due and observation.policy.acts
+
+
+def retry(state: State, observation: Observation, now: float) -> State:
+    """RollingOut, with the speculation that is asked for; one try less."""
+    fresh, aside = enter(state, Phase.ROLLING_OUT, now), state.rollback or state.reduced
+    return replace(fresh, rollback=None, reduced=None, retries=state.retries + 1, restarts=0, set_aside=aside)
+
+
+def a_try_finds_no_room(state: State, observation: Observation, now: float) -> bool:
+    """A try of the guard's own, and by the deadline no pod could be made."""
+    tries = state.set_aside is not None and observation.policy.acts
+    return tries and no_pods_can_be_made(state, observation, now)
+
+
+def give_the_try_up(state: State, observation: Observation, now: float) -> State:
+    """Responding, with what served before the try, which has served on."""
+    aside, back = state.set_aside, enter(state, Phase.RESPONDING, now)
+    if aside is None:
+        return state
+    message = f"{aside.message.partition(_TRIED)[0]}{_TRIED}{observation.rollout.message}"
+    if isinstance(aside, Rollback):
+        return replace(back, rollback=replace(aside, message=message))
+    return replace(back, reduced=replace(aside, message=message))
