@@ -7,6 +7,15 @@ from pydantic import Field
 from specdec_operator.api.types import StatusPart, Time
 
 
+class Mix(StatusPart):
+    """What the traffic was like, summed over the requests whose first token was written."""
+
+    answers: float = Field(description="How many these were.")
+    prompt_tokens: float = Field(description="Tokens of prompts that were taken in.")
+    cache_queries: float = Field(0.0, description="Prompt tokens that were looked for in the prefix cache.")
+    cache_hits: float = Field(0.0, description="Prompt tokens that were found in it.")
+
+
 class PlainSpeed(StatusPart):
     """The plain service at one load."""
 
@@ -20,6 +29,7 @@ class PlainSpeed(StatusPart):
         description="For the operator: sums over the blocks of seconds, output tokens, their squares and products, "
         "tokens generated, and seconds measured."
     )
+    mix: Mix | None = Field(None, description="The traffic that it was measured with; absent: not known.")
 
 
 class FewerTokens(StatusPart):

@@ -53,11 +53,15 @@ class Comparison:
 
 
 def learnt(baseline: Baseline, token_times: TokenTimes) -> Baseline:
-    """The baseline with what one more window of the plain service showed."""
+    """The baseline with what one more window of the plain service showed. Where its traffic became another, the time of
+    the traffic before says nothing any more.
+    """
     by_load = {each.load: each.token_time for each in baseline}
     for load, seen in token_times.items():
         if seen.times.blocks and load != UNKNOWN_LOAD:
-            by_load[load] = _faded(by_load[load], seen.times.blocks).merged(seen) if load in by_load else seen
+            known = by_load.get(load)
+            anew = known is None or seen.unlike(known)
+            by_load[load] = seen if known is None or anew else _faded(known, seen.times.blocks).merged(seen)
     return tuple(Plain(load=load, token_time=by_load[load]) for load in sorted(by_load))[:MOST_LOADS]
 
 
@@ -72,17 +76,19 @@ def _faded(known: TokenTime, fresh: int) -> TokenTime:
         requests=known.requests * share,
         tokens=known.tokens * share,
         seconds=known.seconds * share,
+        mix=known.mix and known.mix.faded(share),
     )
 
 
 def compare(baseline: Baseline, token_times: TokenTimes) -> Comparison | None:
-    """Both sides at the same loads; None where too few requests ran at loads that are known.
+    """Both sides at the same loads and of like traffic; None where too few requests ran so.
 
     Each load counts by the output tokens that were written at it with speculation, on both sides alike. The interval is
     that of a ratio of two totals by their relative errors (delta method, on the logarithm), with Welch's degrees of
     freedom.
     """
-    plain = {each.load: each.token_time.times for each in baseline if each.known}
+    both = _same_load(baseline, token_times)
+    plain = {load: known.times for load, (known, seen) in both.items() if not seen.unlike(known)}
     requests = sum(each.requests for each in token_times.values())
     alike = {load: each for load, each in token_times.items() if load in plain and each.times.of > 0}
     compared = sum(each.requests for each in alike.values())
@@ -105,6 +111,20 @@ def compare(baseline: Baseline, token_times: TokenTimes) -> Comparison | None:
         plain=before / tokens,
         seconds=after / tokens,
     )
+
+
+def unlike(baseline: Baseline, token_times: TokenTimes) -> str:
+    """In what the traffic differs from that of the plain service at the same load, with numbers; empty where it is
+    alike, or nothing is known.
+    """
+    differences = (seen.unlike(known) for known, seen in _same_load(baseline, token_times).values())
+    return next((each for each in differences if each), "")
+
+
+def _same_load(baseline: Baseline, token_times: TokenTimes) -> dict[int, tuple[TokenTime, TokenTime]]:
+    """What is known of the plain service and what was seen, at the loads that both are of."""
+    known = {each.load: each.token_time for each in baseline if each.known}
+    return {load: (known[load], seen) for load, seen in token_times.items() if load in known}
 
 
 Error = tuple[float, int]

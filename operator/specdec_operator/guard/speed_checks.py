@@ -3,7 +3,7 @@ speculation costs besides.
 """
 
 from specdec_operator.guard.arms import Measure
-from specdec_operator.guard.baseline import FEWEST_REQUESTS, Comparison
+from specdec_operator.guard.baseline import FEWEST_REQUESTS, Comparison, unlike
 from specdec_operator.guard.findings import BOUND, FEWEST_PAIRS, Finding
 from specdec_operator.guard.verdict import Reason, Verdict
 from specdec_operator.guard.window_checks import Case, failed, over, rarely_drafted_text, unsure
@@ -68,7 +68,7 @@ def too_slow(case: Case) -> Verdict | None:
     message = f"{1000 * times.mean:.1f} ms per output token > {1000 * most:.1f} ms (± {1000 * width:.1f} ms)"
     if comparison is None and not case.thresholds.plain:
         unknown = "without the plain service's time at this load it cannot be told whether speculation is what is slow"
-        return unsure(Reason.NOT_MEASURED, f"{message}; {unknown}{over(case.evidence)}")
+        return unsure(Reason.NOT_MEASURED, f"{message}; {_other_traffic(case) or unknown}{over(case.evidence)}")
     if comparison is not None and comparison.speedup > 1:
         plain = f"plain took {1000 * comparison.plain:.1f} ms at this load, so speculation is not what is slow"
         return unsure(Reason.PLAIN_IS_SLOWER, f"{message}; {plain}{over(case.evidence)}")
@@ -95,7 +95,8 @@ def collateral(case: Case) -> Verdict | None:
 
 def not_compared(case: Case) -> Verdict | None:
     """**Inconclusive**, where `speedup.min` is asked for: fewer than ten requests ended (FewRequests); more requests
-    run at once than plain was ever measured with (BeyondBaseline); plain was never measured at this load (NotMeasured);
+    run at once than plain was ever measured with (BeyondBaseline); plain was never measured at this load, or with
+    prompts, answers or prefix-cache hits of another kind (NotMeasured);
     the speedup is below it, and chance can explain that (NotSignificant).
     """
     comparison, least = case.comparison, case.thresholds.speedup
@@ -117,8 +118,17 @@ def not_compared(case: Case) -> Verdict | None:
     return None
 
 
+def _other_traffic(case: Case) -> str:
+    """In what the traffic differs from that with which plain was measured, and what would tell all the same."""
+    differs = unlike(case.thresholds.baseline, case.evidence.token_times)
+    ways = "plain pods beside would tell (guard.control), or plain measured anew (specdec rollback, later retry)"
+    return f"plain was measured with other traffic: {differs}; {ways}" if differs else ""
+
+
 def _unknown_load(case: Case) -> Verdict:
-    """Plain was never measured at the load of this window."""
+    """Plain was never measured at the load of this window, or with other traffic."""
+    if other := _other_traffic(case):
+        return unsure(Reason.NOT_MEASURED, other + over(case.evidence))
     seen = sorted(load for load, each in case.evidence.token_times.items() if each.requests)
     known = [each.load for each in case.thresholds.baseline if each.known]
     loads, measured = (", ".join(map(str, each)) or "none" for each in (seen, known))

@@ -11,6 +11,8 @@ from math import sqrt
 from types import MappingProxyType
 from typing import Final
 
+from specdec_operator.guard.mix import Mix, differing, differing_lengths
+
 _Z95: Final = 1.959963984540054
 _SUMS: Final = ("total", "of", "total_total", "total_of", "of_of")
 
@@ -116,13 +118,15 @@ class TokenTime:
     """What blocks of time at one load showed.
 
     times: seconds and output tokens of the requests that ended, so its mean is the time per output token in seconds.
-    requests: how many ended. tokens: generated, in `seconds` of one pod.
+    requests: how many ended. tokens: generated, in `seconds` of one pod. mix: what the traffic was like; None where the
+    pages do not say.
     """
 
     times: RatioSums = field(default_factory=RatioSums)
     requests: float = 0.0
     tokens: float = 0.0
     seconds: float = 0.0
+    mix: Mix | None = None
 
     def merged(self, other: "TokenTime") -> "TokenTime":
         """With the blocks of another."""
@@ -131,7 +135,17 @@ class TokenTime:
             requests=self.requests + other.requests,
             tokens=self.tokens + other.tokens,
             seconds=self.seconds + other.seconds,
+            mix=self.mix.plus(other.mix) if self.mix and other.mix else self.mix or other.mix,
         )
+
+    def unlike(self, then: "TokenTime") -> str:
+        """In what its traffic differs from that of `then`, with numbers; empty where it is alike, or not known.
+
+        A length of answers is that without their first tokens, so answers of one token make it shorter.
+        """
+        answers = [(each.times.of, each.requests) for each in (self, then)]
+        prompts = differing(self.mix, then.mix) if self.mix and then.mix else ""
+        return prompts or (differing_lengths("an answer", *answers) if self.mix and then.mix else "")
 
 
 TokenTimes = Mapping[int, TokenTime]

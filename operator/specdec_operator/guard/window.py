@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from specdec_operator.guard.counters import Counters, restarted
+from specdec_operator.guard.mix import Mix
 from specdec_operator.guard.statistics import UNKNOWN_LOAD, RatioSums, TokenTime, TokenTimes, load_of, merge
 
 
@@ -85,10 +86,24 @@ class PodWindow:
             requests=requests if timed > 0 else 0.0,
             tokens=after.generation_tokens - before.generation_tokens,
             seconds=seconds,
+            mix=_mix(before, after),
         )
         known = self.token_times
         token_times = merge(known, {self.block.load: seen}) if seen.requests or seen.tokens else known
         return replace(fresh, acceptance=acceptance or self.acceptance, token_times=token_times)
+
+
+def _mix(before: Counters, after: Counters) -> Mix | None:
+    """What the traffic of a block was like; None where the pages do not say."""
+    side = after.side.since(before.side)
+    if side.prompt_tokens is None or before.first_tokens is None or after.first_tokens is None:
+        return None
+    return Mix(
+        answers=max(0.0, after.first_tokens - before.first_tokens),
+        prompt_tokens=side.prompt_tokens,
+        cache_queries=side.cache_queries or 0.0,
+        cache_hits=side.cache_hits or 0.0,
+    )
 
 
 def begun(reading: Counters, at: float) -> PodWindow:

@@ -9,6 +9,7 @@ from pydantic import BaseModel, ValidationError
 
 from specdec_operator.api import guard_status as api
 from specdec_operator.guard.baseline import Plain
+from specdec_operator.guard.mix import Mix
 from specdec_operator.guard.state import DryRunAction, KnownGood, Phase, PodFailure, Reduction, Rollback, State
 from specdec_operator.guard.statistics import RatioSums, TokenTime
 from specdec_operator.report import arms_codec
@@ -146,7 +147,8 @@ def _written_aside(aside: Rollback | Reduction | None) -> dict[str, Any] | None:
 def _token_time(kept: api.PlainSpeed) -> TokenTime:
     total, of, total_total, total_of, of_of, tokens, seconds = kept.sums
     times = RatioSums(blocks=kept.blocks, total=total, of=of, total_total=total_total, total_of=total_of, of_of=of_of)
-    return TokenTime(times=times, requests=kept.requests, tokens=tokens, seconds=seconds)
+    mix = Mix(**kept.mix.model_dump()) if kept.mix else None
+    return TokenTime(times=times, requests=kept.requests, tokens=tokens, seconds=seconds, mix=mix)
 
 
 def _written_plain(plain: Plain) -> api.PlainSpeed:
@@ -159,4 +161,5 @@ def _written_plain(plain: Plain) -> api.PlainSpeed:
         requests=round(seen.requests),
         blocks=times.blocks,
         sums=[times.total, times.of, times.total_total, times.total_of, times.of_of, seen.tokens, seen.seconds],
+        mix=seen.mix and api.Mix(**asdict(seen.mix)),
     )

@@ -13,6 +13,7 @@ from tests.unit.builders import Body, make_failure, make_good, make_plain, make_
 from specdec_operator.api.guard_status import GuardStatus
 from specdec_operator.guard.arms import Measure, Pair
 from specdec_operator.guard.baseline import Plain
+from specdec_operator.guard.mix import Mix
 from specdec_operator.guard.state import Control, DryRunAction, KnownGood, Phase, PodFailure, Reduction, Rollback, State
 from specdec_operator.guard.statistics import RatioSums, TokenTime
 from specdec_operator.guard.switch_back import Traffic, Trial
@@ -49,7 +50,9 @@ PAIRS = st.builds(
 REDUCTIONS = st.builds(Reduction, reason=WORDS, message=WORDS, at=TIMES, tokens=st.integers(1, 128))
 WOULDS = st.builds(DryRunAction, action=WORDS, reason=WORDS, message=WORDS, at=TIMES)
 MOMENTS = st.builds(RatioSums, blocks=COUNTS, total=SUMS, of=SUMS, total_total=SUMS, total_of=SUMS, of_of=SUMS)
-PLAINS = st.builds(Plain, load=COUNTS, token_time=st.builds(TokenTime, times=MOMENTS, tokens=SUMS, seconds=SUMS))
+MIXES = st.builds(Mix, answers=SUMS, prompt_tokens=SUMS, cache_queries=SUMS, cache_hits=SUMS)
+TIMINGS = st.builds(TokenTime, times=MOMENTS, tokens=SUMS, seconds=SUMS, mix=st.none() | MIXES)
+PLAINS = st.builds(Plain, load=COUNTS, token_time=TIMINGS)
 
 FAILURES = st.builds(PodFailure, pod=WORDS, reason=WORDS, message=WORDS, ends=COUNTS, at=TIMES, answered=st.booleans())
 

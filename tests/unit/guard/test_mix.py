@@ -1,0 +1,183 @@
+"""Plain times are compared with those of like traffic only: what differs, by hand and in recordings."""
+
+import functools
+import pathlib
+from dataclasses import replace
+
+import pytest
+import yaml
+from tests.unit.builders import counters, limits, make_evidence, make_plain, pace
+from tests.unit.guard.test_replay_traffic import TRACES
+
+from specdec_operator.api.guard import Guard
+from specdec_operator.api.speculation import Method
+from specdec_operator.guard.baseline import Baseline, Plain, compare, learnt
+from specdec_operator.guard.counters import Side
+from specdec_operator.guard.judge import Case, judge_case
+from specdec_operator.guard.mix import Mix
+from specdec_operator.guard.policy import METHODS
+from specdec_operator.guard.statistics import TokenTime
+from specdec_operator.guard.verdict import Reason
+from specdec_operator.guard.window import Window
+from specdec_operator.replay.play import Played, Round, learn, play, read_recording
+
+
+def traffic(
+    prompt: float = 1000, hits: float | None = 0.0, *, answer: float = 200, requests: float = 400, took: float = 0.02
+) -> TokenTime:
+    """Requests of so long prompts and answers, in blocks of time that all took as long."""
+    queries = 0.0 if hits is None else prompt * requests
+    mix = Mix(
+        answers=requests, prompt_tokens=prompt * requests, cache_queries=queries, cache_hits=queries * (hits or 0.0)
+    )
+    return replace(pace(*(took,) * 8, requests=requests * answer / 8), requests=requests, mix=mix)
+
+
+@pytest.mark.parametrize(
+    ("now", "then", "said"),
+    [
+        (traffic(), traffic(), ""),
+        (traffic(1200), traffic(), ""),
+        (traffic(2000), traffic(), "2000 tokens a prompt, 1000 then"),
+        (traffic(500), traffic(), "500 tokens a prompt, 1000 then"),
+        (traffic(answer=50), traffic(), "50 tokens an answer, 200 then"),
+        (traffic(answer=100), traffic(), "100 tokens an answer, 200 then"),
+        (traffic(hits=0.75), traffic(hits=0.85), ""),
+        (traffic(hits=0.1), traffic(hits=0.9), "0.10 of the prompt tokens in the prefix cache, 0.90 then"),
+        (traffic(hits=0.1), traffic(hits=None), ""),
+        (traffic(2000, requests=10), traffic(requests=10), ""),
+        (traffic(4000, requests=10), traffic(requests=10), "4000 tokens a prompt, 1000 then"),
+        (replace(traffic(9000), mix=None), traffic(), ""),
+        (traffic(9000), replace(traffic(), mix=None), ""),
+    ],
+    ids=[
+        "the same",
+        "a little longer",
+        "prompts of twice the length",
+        "of half the length",
+        "short answers",
+        "half of the answers have one token",
+        "a few hits less",
+        "a cold cache",
+        "no cache then",
+        "few requests, by chance",
+        "few requests, beyond chance",
+        "the page does not say",
+        "an old status does not say",
+    ],
+)
+def test_what_differs_is_told_with_numbers(now: TokenTime, then: TokenTime, said: str) -> None:
+    """Beyond what a time per output token bears, and what chance explains. What is not known is taken to be alike."""
+    assert now.unlike(then) == said
+
+
+def test_other_traffic_is_not_compared_and_the_message_says_what_would_tell() -> None:
+    """Prompts of four times the length take twice as long, which is no fault of the draft."""
+    baseline = (Plain(load=1, token_time=traffic()),)
+    alike, longer = {1: traffic(took=0.04)}, {1: traffic(4000, took=0.04)}
+    found = compare(baseline, alike)
+    assert found is not None
+    assert found.speedup == pytest.approx(0.5)
+    assert compare(baseline, longer) is None
+    for asked in ({"speedup": 1.0}, {"time_per_output_token": 0.03}):
+        wanted = limits(baseline=baseline, **asked)
+        seen = make_evidence(token_times=longer)
+        verdict = judge_case(Case(evidence=seen, thresholds=wanted, comparison=None, longer=None))
+        assert verdict.reason is Reason.NOT_MEASURED
+        assert (
+            "plain was measured with other traffic: 4000 tokens a prompt, 1000 then; plain pods beside would tell "
+            "(guard.control), or plain measured anew (specdec rollback, later retry) over 10 s"
+        ) in verdict.message
+
+
+def test_loads_of_like_traffic_are_compared_without_the_others() -> None:
+    """Half of the requests are enough."""
+    baseline = (Plain(load=1, token_time=traffic()), Plain(load=8, token_time=traffic()))
+    found = compare(baseline, {1: traffic(took=0.01), 8: traffic(4000, took=0.09)})
+    assert found is not None
+    assert (found.speedup, found.share) == (pytest.approx(2.0), 0.5)
+
+
+def test_plain_that_gets_other_traffic_is_learnt_anew() -> None:
+    """A mean of both kinds of traffic would be true of neither."""
+    ((plain),) = learnt((Plain(load=1, token_time=traffic()),), {1: traffic(4000, took=0.04)})
+    assert plain.token_time.times.mean == pytest.approx(0.04)
+    ((both),) = learnt((Plain(load=1, token_time=traffic()),), {1: traffic(1100, took=0.04)})
+    assert both.token_time.times.mean == pytest.approx(0.03)
+    assert both.token_time.mix is not None
+    assert both.token_time.mix.prompt_tokens / both.token_time.mix.answers == pytest.approx(1050)
+
+
+def test_a_baseline_that_fades_keeps_its_kind_of_traffic() -> None:
+    """Many windows: the weights stay bounded, the means as they are."""
+    baseline: Baseline = ()
+    for _ in range(20):
+        baseline = learnt(baseline, {1: traffic(hits=0.5)})
+    mix = baseline[0].token_time.mix
+    assert mix is not None
+    assert mix.answers <= 8 * 400
+    assert (mix.prompt_tokens / mix.answers, mix.hit_rate) == (pytest.approx(1000), pytest.approx(0.5))
+
+
+def test_an_old_baseline_learns_its_traffic() -> None:
+    """Its own is not known, so that of the newest windows stands for it."""
+    ((plain),) = learnt((make_plain(1),), {1: traffic(1000)})
+    assert plain.token_time.mix == traffic(1000).mix
+
+
+@pytest.mark.parametrize(
+    ("side", "first_tokens", "mix"),
+    [
+        (
+            Side(prompt_tokens=900.0, cache_queries=900.0, cache_hits=300.0),
+            3.0,
+            Mix(answers=3.0, prompt_tokens=900.0, cache_queries=900.0, cache_hits=300.0),
+        ),
+        (Side(prompt_tokens=900.0), 3.0, Mix(answers=3.0, prompt_tokens=900.0)),
+        (Side(cache_queries=900.0, cache_hits=300.0), 3.0, None),
+        (Side(prompt_tokens=900.0), None, None),
+    ],
+    ids=["all", "no cache", "no prompts", "no first tokens"],
+)
+def test_a_block_tells_its_traffic_as_far_as_the_page_does(
+    side: Side, first_tokens: float | None, mix: Mix | None
+) -> None:
+    """A page of another engine may lack any of it."""
+    none = Side(**{name: 0.0 for name in Side.__slots__ if getattr(side, name) is not None})
+    before = counters(0, running=1.0, side=none, first_tokens=None if first_tokens is None else 0.0)
+    after = counters(50, running=1.0, side=side, first_tokens=first_tokens, requests=10, token_seconds=0.5)
+    window = Window(0.0, 4.0).with_readings({"pod": before}, 0.0).with_readings({"pod": after}, 4.0)
+    assert window.closed().pods["pod"].token_times[1].mix == mix
+
+
+@functools.cache
+def without_arm(name: str, *, told: bool) -> Played:
+    """A recording without its plain arm, and with that of the first 20 minutes as the baseline. told: whether it knows
+    of which traffic.
+    """
+    about = yaml.safe_load(pathlib.Path(TRACES / f"{name}.yaml").read_text())
+    guard, rounds = Guard.model_validate(about["guard"]), read_recording(TRACES / about["recording"])
+    plain = learn([Round(at=each.at, readings=each.arm(plain=True)) for each in rounds if each.at <= 1200], guard)
+    if not told:
+        plain = tuple(replace(each, token_time=replace(each.token_time, mix=None)) for each in plain)
+    return play(
+        tuple(Round(at=each.at, readings=each.arm(plain=False)) for each in rounds),
+        guard,
+        METHODS[Method(about["method"])],
+        plain,
+    )
+
+
+@pytest.mark.parametrize("name", ["20-arm-prompts-x4", "21-arm-output-quarter", "23-arm-singles-fall"])
+def test_speculation_is_compared_until_its_traffic_changes_and_not_from_then_on(name: str) -> None:
+    """Faster than plain all the time. Ten windows before the change, twenty after it."""
+    played = without_arm(name, told=True)
+    assert [each.judged.verdict.reason for each in played.decisions] == [Reason.ACCEPTED] * 10 + [
+        Reason.NOT_MEASURED
+    ] * 20
+    assert played.serving == "speculation"
+
+
+def test_a_baseline_that_does_not_know_its_traffic_is_compared_as_before() -> None:
+    """Answers of a quarter of the length: a speculation that pays is taken out for them."""
+    assert without_arm("21-arm-output-quarter", told=False).serving == "plain"
