@@ -78,11 +78,11 @@ class Thresholds(StatusPart):
 class Trial(StatusPart):
     """Windows with speculation and plain ones after them, in a service of one pod."""
 
-    speculating: list[list[float | None]] = Field(
+    speculating: list[list[float]] = Field(
         description="For the operator: of each window seconds, requests that ended, seconds they decoded for, tokens "
-        "they wrote after their first, requests that began, and tokens of their prompts."
+        "they wrote after their first, requests that began, and tokens of their prompts (-1: not known)."
     )
-    plain: list[list[float | None]] = Field(description="The same of the plain windows.")
+    plain: list[list[float]] = Field(description="The same of the plain windows.")
     least: float = Field(description="Speedup that is asked for.")
     seen: int = Field(description="Plain windows so far.")
 

@@ -11,6 +11,7 @@ from specdec_operator.guard.switch_back import Traffic, Trial
 from specdec_operator.report.times import from_time, to_time
 
 _MEASURES = frozenset(Measure)
+_UNKNOWN = -1.0
 
 
 def decoded(kept: api.GuardStatus) -> dict[str, Any]:
@@ -77,19 +78,25 @@ def trial_of(kept: api.Trial) -> Trial:
     )
 
 
-def _traffic(kept: list[float | None]) -> Traffic:
-    seconds, requests, token_seconds, tokens, answers, prompt_tokens = kept
+def _traffic(kept: list[float]) -> Traffic:
+    *known, prompt_tokens = kept
+    seconds, requests, token_seconds, tokens, answers = known
     return Traffic(
-        seconds=seconds or 0.0,
-        requests=requests or 0.0,
-        token_seconds=token_seconds or 0.0,
-        tokens=tokens or 0.0,
-        answers=answers or 0.0,
-        prompt_tokens=prompt_tokens,
+        seconds=seconds,
+        requests=requests,
+        token_seconds=token_seconds,
+        tokens=tokens,
+        answers=answers,
+        prompt_tokens=None if prompt_tokens < 0 else prompt_tokens,
     )
+
+
+def _written_traffic(traffic: Traffic) -> list[float]:
+    """The API server takes no null in a list: -1 stands for what is not known."""
+    return [_UNKNOWN if each is None else each for each in astuple(traffic)]
 
 
 def written_trial(trial: Trial) -> dict[str, Any]:
     """A trial as the status has it."""
-    windows = {name: [list(astuple(each)) for each in getattr(trial, name)] for name in ("speculating", "plain")}
+    windows = {name: [_written_traffic(each) for each in getattr(trial, name)] for name in ("speculating", "plain")}
     return {"least": trial.least, "seen": trial.seen, **windows}

@@ -31,7 +31,9 @@ GOODS = st.builds(
     KnownGood, block=WORDS, digest=HASHES, of=HASHES, tokens=st.integers(0, 128), rate=st.floats(0, 1), at=TIMES
 )
 NUMBERS = st.floats(0, 1e12)
-TRAFFIC = st.builds(Traffic, **{each.name: NUMBERS for each in fields(Traffic)})
+TRAFFIC = st.builds(
+    Traffic, **({each.name: NUMBERS for each in fields(Traffic)} | {"prompt_tokens": st.none() | NUMBERS})
+)
 WINDOWS = st.lists(TRAFFIC, max_size=5).map(tuple)
 TRIALS = st.builds(Trial, speculating=WINDOWS, least=NUMBERS, plain=WINDOWS, seen=COUNTS)
 ROLLBACKS = st.builds(Rollback, reason=WORDS, message=WORDS, at=TIMES, good=st.none() | GOODS, trial=st.none() | TRIALS)
