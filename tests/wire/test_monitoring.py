@@ -92,15 +92,20 @@ async def watched(world: World, operator: OperatorProcess, tmp_path: pathlib.Pat
 
 
 async def _story(watched: Watched) -> None:
-    """The plain service is measured; speculation is faster; its draft goes bad on one day; it is taken out."""
+    """The plain service is measured; speculation is faster, also beside a plain pod; its draft goes bad on one day; it
+    is taken out.
+    """
     world = watched.world
-    await world.apply(sis(guard={"speedup": {"min": 1.0}, "baseline": "MeasureFirst"}))
+    beside = {"control": {"mode": "Always"}}
+    await world.apply(sis(guard={"speedup": {"min": 1.0}, "baseline": "MeasureFirst"} | beside))
     plain = EngineStandIn(tokens_per_second=TOKENS, speculative=False)
     watched.scrape(*await world.roll_out(await world.child(speculative=False), plain))
     child = await world.child(speculative=True, seconds=60)
     engines = [EngineStandIn(tokens_per_second=TOKENS, acceptance=0.6, token_time=0.012, falls=0.8) for _ in range(2)]
     pods = await world.roll_out(child, *engines)
     watched.scrape(*pods)
+    await world.bring_arm(EngineStandIn(tokens_per_second=TOKENS, speculative=False))
+    await world.until("what both arms show", lambda: _compared(watched), 60)
     await world.until("a passing window", lambda: _verdict(world, "Pass"), 60)
     await world.until("enough to draw", lambda: _scraped(watched, 12, *pods), 60)
     for engine in engines:
@@ -117,6 +122,11 @@ async def _scraped(watched: Watched, times: int, *pods: str) -> bool:
     """Whether the server has so many samples of each pod."""
     expr = f'count_over_time(vllm:generation_tokens_total{{pod=~"{"|".join(pods)}"}}[2m]) >= {times}'
     return len(await watched.at(expr)) == len(pods)
+
+
+async def _compared(watched: Watched) -> bool:
+    """Whether the server has the evidence of both arms."""
+    return bool(await watched.at(f'specdec_beside_score{{namespace="{watched.world.namespace}"}}'))
 
 
 async def _verdict(world: World, wanted: str) -> Object | None:

@@ -197,6 +197,14 @@ ABOUT_SERVICES = (
         },
     ),
     Twice(
+        alert="SpecdecCollateral",
+        minutes=5,
+        fires={f"specdec_collateral{{{ON}}}": "2x10"},
+        summary="team-a/llama: speculation costs more than its speed shows",
+        description="Beside plain pods, 2 measures of team-a/llama are worse than guard.collateral allows.",
+        others={"it was taken out": {f"specdec_collateral{{{ON}}}": "2x4 0x10"}},
+    ),
+    Twice(
         alert="SpecdecWouldAct",
         minutes=15,
         fires={f"specdec_would_act{{{ON}}}": "1x20"},

@@ -9,6 +9,7 @@ from prometheus_client import REGISTRY
 from tests.monitoring_files import ALERTS, DASHBOARDS, RECORDED, targets, variables_of
 
 from specdec_operator import metrics
+from specdec_operator.guard.findings import BOUND
 from specdec_operator.guard.state import Phase
 from specdec_operator.report import service_metrics
 
@@ -162,3 +163,9 @@ def test_the_bound_of_the_alert_is_the_one_that_is_drawn() -> None:
     lines = {each["legendFormat"]: each["expr"] for panel in panels_of("service") for each in panel["targets"]}
     assert (drawn := re.fullmatch(r"vector\((.*)\)", lines["usual alert"]))
     assert f"(specdec_acceptance_rate) < {drawn[1]}\n" in ALERTS["SpecdecAcceptanceLow"]["expr"]
+
+
+def test_the_line_that_convicts_is_the_guards() -> None:
+    """The dashboard of one service draws where the evidence of both arms ends speculation."""
+    lines = {each["legendFormat"]: each["expr"] for panel in panels_of("service") for each in panel["targets"]}
+    assert lines["convicts"] == f"vector({BOUND:g})"
