@@ -4,10 +4,10 @@ import json
 from collections.abc import Callable
 
 from specdec_operator.names import FINALIZER
-from tests.wire.api import ISVC, POD, SIS, Api, Object
+from tests.wire.api import DEPLOYMENT, ISVC, POD, SIS, Api, Object
 from tests.wire.pods import EngineStandIn
 from tests.wire.waiting import until
-from tests.wire.world import NAME, World, sis
+from tests.wire.world import ARM, NAME, World, sis
 
 JOB = "batch/v1", "jobs"
 CLAIM = "v1", "persistentvolumeclaims"
@@ -51,7 +51,7 @@ async def rolled_back_and_tried_again(world: World) -> None:
 async def restarted(world: World) -> None:
     """One of two pods far below the other one is evicted; new pods that say nothing are looked up in the Events.
 
-    In the end one replica is enough, and needs no budget.
+    In the end one replica is enough, and needs no budget; a plain arm is made beside it, and removed.
     """
     await world.apply(sis(replicas=2))
     child = await world.child(speculative=True)
@@ -70,6 +70,20 @@ async def restarted(world: World) -> None:
         return await world.budget() is None
 
     await world.until("no budget any more", no_budget, 60)
+    await _compared(world)
+
+
+async def _compared(world: World) -> None:
+    """A plain arm is made, and is not wanted any more."""
+    await world.apply(sis(guard={"control": {"mode": "Always"}}))
+    await world.roll_out(await world.child(speculative=True), engine())
+    await world.arm(60.0)
+    await world.apply(sis(guard={"control": {"mode": "Never"}}))
+
+    async def no_arm() -> bool:
+        return await world.api.get(DEPLOYMENT, world.namespace, ARM) is None
+
+    await world.until("no plain arm any more", no_arm, 60)
 
 
 async def downloaded(world: World, log_read: Callable[[], bool]) -> None:
