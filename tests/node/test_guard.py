@@ -1,13 +1,18 @@
 """The guard's other answers on real parts: the never-slower gate, fewer tokens, a node without room."""
 
+from typing import Any
+
 from tests.node.service import Service, Traffic
 
 DRAFT = {"method": "draft_model", "tokens": 4, "draft": {"uri": "pvc://models/draft"}}
 
 
+FASTER: dict[str, Any] = {"acceptanceRate": {"min": 0}, "speedup": {"min": 0.9}, "baseline": "MeasureFirst"}
+
+
 async def test_speculation_has_to_beat_the_plain_service_at_the_same_load(service: Service) -> None:
-    """Plain is measured first; on code the draft is faster and stays; on drift it is slower and goes."""
-    await service.apply(DRAFT, acceptanceRate={"min": 0}, speedup={"min": 0.9}, baseline="MeasureFirst")
+    """Plain is measured first; on the same prompts the draft is faster and stays."""
+    await service.apply(DRAFT, **FASTER)
     await service.condition("Ready", "Serving")
     async with Traffic(service, "code"):
         await service.phase("RollingOut")
@@ -15,11 +20,28 @@ async def test_speculation_has_to_beat_the_plain_service_at_the_same_load(servic
     (plain, *_) = status["guard"]["baseline"]
     assert plain["load"] == 1
     assert status["performance"]["speedup"] > 1.0
+
+
+async def test_a_slow_draft_is_taken_out_by_switching_back_once(service: Service) -> None:
+    """One pod: plain is measured once more on the same traffic, was the faster one, and stays."""
+    await service.apply(DRAFT, **FASTER)
+    await service.condition("Ready", "Serving")
     async with Traffic(service, "drift", max_tokens=16):  # ten requests a window are needed
-        status = await service.phase("Responding", "RolledBack", seconds=90)
-    rollback = status["guard"]["rollback"]
-    assert rollback["reason"] == "SlowerThanPlain"
-    await service.phase("RolledBack")
+        await service.phase("RollingOut")
+        status = await service.phase("Responding", seconds=180)
+        rollback = status["guard"]["rollback"]
+        assert rollback["reason"] == "SlowerThanPlain"
+        assert rollback["trial"]["speculating"]
+        await service.phase("RolledBack")
+
+        async def settled() -> bool:
+            return "trial" not in (await service.status())["guard"]["rollback"]
+
+        await service.until("the trial settled", settled, 180)
+    status = await service.status()
+    assert status["phase"] == "RolledBack"
+    assert "plain took" in status["guard"]["rollback"]["message"]
+    assert status["guard"]["rollbacks"] == 1
 
 
 async def test_fewer_tokens_are_tried_before_none(service: Service) -> None:
