@@ -78,9 +78,11 @@ async def test_a_slow_draft_is_taken_out_beside_a_plain_pod(service: Service, fi
 async def test_a_draft_in_doubt_is_acquitted_beside_a_plain_pod(service: Service) -> None:
     """Plain was never measured: one plain pod comes, settles it for the draft on code, and goes."""
     quick = {"rollout": {"strategy": "Surge", "deadline": "10m"}, "replicas": 2}
-    await service.apply(DRAFT, quick, **(FASTER | {"speedup": {"min": 0.8}}))
+    guard = FASTER | {"speedup": {"min": 0.3}, "window": "10s"}  # three engines share two cores: the draft pays less
+    await service.apply(DRAFT, quick, **guard)
     await service.phase("Watching", seconds=300)
-    async with Traffic(service, "code", max_tokens=24), Traffic(service, "code", max_tokens=24):
+    short = {"max_tokens": 12}  # ten requests a window are needed in each arm
+    async with Traffic(service, "code", **short), Traffic(service, "code", **short), Traffic(service, "code", **short):
         condition = await service.condition("ComparingWithPlain", "NotMeasured", 120)
         assert "plain pods" in condition["message"]
         await service.until("a plain pod", lambda: ready(service, plain=True), 240)

@@ -26,17 +26,21 @@ async def test_a_slow_draft_is_taken_out_by_switching_back_once(service: Service
     """One pod: plain is measured once more on the same traffic, was the faster one, and stays."""
     await service.apply(DRAFT, **FASTER)
     await service.condition("Ready", "Serving")
-    async with Traffic(service, "drift", max_tokens=16):  # ten requests a window are needed
+    short = {"max_tokens": 16}  # ten requests a window are needed
+    async with Traffic(service, "drift", **short):
         await service.phase("RollingOut")
-        status = await service.phase("Responding", seconds=180)
-        rollback = status["guard"]["rollback"]
-        assert rollback["reason"] == "SlowerThanPlain"
-        assert rollback["trial"]["speculating"]
-        await service.phase("RolledBack")
+    await service.phase("Watching")
+    async with Traffic(service, "drift", **short):
+        status = await service.phase("Responding")
+    rollback = status["guard"]["rollback"]
+    assert rollback["reason"] == "SlowerThanPlain"
+    assert rollback["trial"]["speculating"]
+    await service.phase("RolledBack")
 
-        async def settled() -> bool:
-            return "trial" not in (await service.status())["guard"]["rollback"]
+    async def settled() -> bool:
+        return "trial" not in (await service.status())["guard"]["rollback"]
 
+    async with Traffic(service, "drift", **short):
         await service.until("the trial settled", settled, 180)
     status = await service.status()
     assert status["phase"] == "RolledBack"
