@@ -22,32 +22,6 @@ async def test_speculation_has_to_beat_the_plain_service_at_the_same_load(servic
     assert status["performance"]["speedup"] > 1.0
 
 
-async def test_a_slow_draft_is_taken_out_by_switching_back_once(service: Service) -> None:
-    """One pod: plain is measured once more on the same traffic, was the faster one, and stays."""
-    await service.apply(DRAFT, **FASTER)
-    await service.condition("Ready", "Serving")
-    short = {"max_tokens": 16}  # ten requests a window are needed
-    async with Traffic(service, "drift", **short):
-        await service.phase("RollingOut")
-    await service.phase("Watching")
-    async with Traffic(service, "drift", **short):
-        status = await service.phase("Responding")
-    rollback = status["guard"]["rollback"]
-    assert rollback["reason"] == "SlowerThanPlain"
-    assert rollback["trial"]["speculating"]
-    await service.phase("RolledBack")
-
-    async def settled() -> bool:
-        return "trial" not in (await service.status())["guard"]["rollback"]
-
-    async with Traffic(service, "drift", **short):
-        await service.until("the trial settled", settled, 180)
-    status = await service.status()
-    assert status["phase"] == "RolledBack"
-    assert "plain took" in status["guard"]["rollback"]["message"]
-    assert status["guard"]["rollbacks"] == 1
-
-
 async def test_fewer_tokens_are_tried_before_none(service: Service) -> None:
     """What K' would have done is read off the positions of K; the engine then does as it was foreseen."""
     answers = {"response": ["ReduceTokens", "RollBack"], "regretBudget": 0.01}
