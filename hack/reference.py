@@ -8,6 +8,7 @@ import importlib
 import inspect
 import json
 import pathlib
+import tempfile
 from collections.abc import Iterator, Mapping
 from enum import Enum
 from typing import Any, Final
@@ -15,6 +16,7 @@ from typing import Any, Final
 import yaml
 from tests.scale.row import GOALS, GROWING
 from tests.wire.faults.table import FAULTS, Part
+from typer.testing import CliRunner
 
 from hack.command import generate, run
 from hack.engine.page import page as engine_page
@@ -24,6 +26,7 @@ from specdec_operator.advice.catalogue import METHODS, MethodAdvice, release_for
 from specdec_operator.advice.estimate import UNDER_LOAD
 from specdec_operator.advice.recommend import plain
 from specdec_operator.api.crd import openapi
+from specdec_operator.cli.commands import application
 from specdec_operator.cli.rules import markdown as rules_page
 from specdec_operator.doctor.finding import KINDS
 from specdec_operator.doctor.finding import Severity as DoctorSeverity
@@ -42,6 +45,15 @@ from specdec_runtime.preflight.values import PLACES, STRETCH
 _ROOT: Final = pathlib.Path(__file__).parents[1]
 _DOCS: Final = _ROOT / "docs"
 _ALERTS: Final = _ROOT / "charts" / "specdec-operator" / "files" / "rules.yaml"
+_TRACES: Final = _ROOT / "tests" / "data" / "traces-traffic"
+_SLOWER: Final = "24-arm-prompts-quarter-slower"
+_COSTLY: Final = "28-arm-cache-hits-lost"
+_BESIDE: Final = (
+    "guard: {warmup: 0s, acceptanceRate: {min: 0.1}, speedup: {min: 1.0}, "
+    "collateral: {timeToFirstToken: {maxRatio: 1.1}}}"
+)
+_SHOWN: Final = 8
+"""Last lines of the first recording that the page has."""
 _ACCELERATORS: Final = {"nvidia": "NVIDIA", "ascend": "Ascend", "cpu": "CPU"}
 Schema = dict[str, Any]
 
@@ -142,12 +154,28 @@ def _beside_peers(ours: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def guard_page(text: str) -> str:
-    """docs/guard.md with its tables, out of the guard's own code: states, checks, reasons and rungs."""
+    """docs/guard.md with its tables, out of the guard's own code: states, checks, reasons and rungs; and with what it
+    makes of two recordings.
+    """
     kinds: dict[str, type[Enum]] = {"state": Phase, "reason of a verdict": Reason, "action": Action}
     words = {title: list(_documented(kind)) for title, kind in kinds.items()}
-    return filled(
-        text, "docs/guard.md", {"states": {"table": TABLE}, "checks": {"checks": CHECKS}, "words": {"words": words}}
-    )
+    slower, costly = (_replayed(name).splitlines() for name in (_SLOWER, _COSTLY))
+    costs = [line for line in costly if "collateral:" in line]
+    arms = {"guard": _BESIDE, "names": (_SLOWER, _COSTLY), "slower": slower[-_SHOWN:], "costs": costs}
+    tables: dict[str, dict[str, Any]] = {"states": {"table": TABLE}, "checks": {"checks": CHECKS}}
+    return filled(text, "docs/guard.md", tables | {"words": {"words": words}, "arms": arms})
+
+
+def _replayed(name: str) -> str:
+    """What `specdec replay` prints of a recording. Raises RuntimeError where it fails."""
+    with tempfile.NamedTemporaryFile("w", suffix=".yaml") as guard:
+        guard.write(_BESIDE)
+        guard.flush()
+        asked = ["replay", str(_TRACES / f"{name}.jsonl.gz"), "--guard", guard.name]
+        done = CliRunner().invoke(application("replay"), asked)
+    if done.exit_code:
+        raise RuntimeError(f"specdec {' '.join(asked)}: {done.output}")
+    return done.output
 
 
 def _documented(kind: type[Enum]) -> Iterator[tuple[Enum, str]]:
