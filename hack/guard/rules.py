@@ -13,9 +13,11 @@ from specdec_operator.guard.sampler import Schedule, add, start
 from specdec_operator.guard.state import Observation, Phase, State
 from specdec_operator.guard.statistics import wilson_upper
 from specdec_operator.guard.transitions import advance
+from specdec_operator.observe.arm import ArmView
 from specdec_operator.observe.rollout import Progress, RolloutView
 
 POD: Final = "simulated"
+_NO_ARM: Final = ArmView()
 _UP: Final = RolloutView(progress=Progress.COMPLETE, reason="Simulated", message="", serving=1)
 
 BY_TOKENS, BY_DRAFTS, GUARD = "tokens", "drafts", "guard"
@@ -58,20 +60,31 @@ class Ours:
         return self.state.rollback is not None
 
 
-def told(state: State, policy: Policy, judged: Judged | None = None) -> Observation:
-    """What a reconcile knows of a service whose pods are up."""
+def told(
+    state: State,
+    policy: Policy,
+    judged: Judged | None = None,
+    *,
+    pods: frozenset[str] = frozenset((POD,)),
+    arm: ArmView = _NO_ARM,
+) -> Observation:
+    """What a reconcile knows of a service whose pods are up. arm: how far plain pods beside are."""
     return Observation(
         subject=state.subject,
         policy=policy,
         speculating=not state.plain,
         revision=POD,
         rollout=_UP,
-        pods=frozenset((POD,)),
+        pods=pods,
         closed=judged.verdict.at if judged else 0.0,
         verdict=judged.verdict if judged and not state.plain else None,
         token_times=judged.evidence.token_times if judged else {},
         lost=judged.lost if judged else None,
         in_row=judged.row.windows if judged else 0,
+        pair=judged.pair if judged else None,
+        findings=judged.findings if judged else (),
+        recent=judged.recent if judged else (),
+        arm=arm,
     )
 
 

@@ -113,7 +113,7 @@ def on_grid(at: Floats) -> Whole:
 def drafting(asked: Requests, ticks: int, tick: float, chance: np.random.Generator) -> Drafting:
     """Runs the requests: each step drafts TOKENS tokens, and takes them up to the first that is refused."""
     steps, of, at = pieces(asked.begin, asked.steps, np.full(len(asked.begin), STEP_SECONDS), ticks, tick)
-    left, chosen = steps, _each_position(asked.rate)[of]
+    left, chosen = steps, each_position(asked.rate)[of]
     counted = [summed(left, at, ticks)]
     for _ in range(TOKENS):
         left = chance.binomial(left, chosen)
@@ -146,6 +146,6 @@ _CHANCES: Final = np.linspace(0, 1, 2001)
 _RATES: Final = np.sum([_CHANCES**power for power in range(1, TOKENS + 1)], axis=0) / TOKENS
 
 
-def _each_position(rate: Floats) -> Floats:
+def each_position(rate: Floats) -> Floats:
     """The chance p of each position, given that those before it were accepted, for (p + p^2 + ... + p^K) / K = rate."""
     return np.interp(rate, _RATES, _CHANCES)
