@@ -62,7 +62,8 @@ _USUAL: Final = Mix()
 class Change:
     """A scene. before, after: the traffic, which changes after half an hour. speedup: true one, after that.
 
-    wander, memory: standard deviation of the speed of each pod's machine, and the seconds in which it forgets.
+    wander, memory: standard deviation of the speed of each pod's machine, and the seconds in which it forgets. goal:
+    minutes in which it is to be lost with plain pods beside; None: never.
     """
 
     name: str
@@ -72,6 +73,7 @@ class Change:
     acceptance: float = 0.45
     wander: float = 0.01
     memory: float = 60.0
+    goal: float | None = None
 
 
 CHANGES: Final = (
@@ -80,9 +82,9 @@ CHANGES: Final = (
     Change(name="answers / 4, rate x 4", after=Mix(answer=62.5, rate=8), speedup=1.4),
     Change(name="rate x 2", after=Mix(rate=4), speedup=1.2),
     Change(name="answers of one token from 50 to 10 %", before=Mix(singles=0.5), after=Mix(singles=0.1), speedup=1.6),
-    Change(name="prompts / 4: 0.91", before=Mix(prompt=4000), speedup=0.91),
-    Change(name="0.37 from the start", before=Mix(rate=4), after=Mix(rate=4), speedup=0.37, acceptance=0.22),
-    Change(name="0.96 from the start", speedup=0.96, acceptance=0.35),
+    Change(name="prompts / 4: 0.91", before=Mix(prompt=4000), speedup=0.91, goal=10.0),
+    Change(name="0.37 from the start", before=Mix(rate=4), after=Mix(rate=4), speedup=0.37, acceptance=0.22, goal=6.0),
+    Change(name="0.96 from the start", speedup=0.96, acceptance=0.35, goal=30.0),
 )
 """What the traffic or the draft does. Where it is faster than plain, no service is to lose it."""
 MACHINES: Final = tuple(
@@ -110,7 +112,7 @@ class Pages:
 
 def draft_for(change: Change, chance: np.random.Generator) -> float:
     """Seconds that drafting has to add to a step for the true speedup: read off a row of them, for equal requests."""
-    seconds, costs = 1800.0, np.linspace(0.0, 0.03, 16)
+    seconds, costs = 900.0, np.linspace(0.0, 0.03, 16)
     made = streams(3, ((0.0, change.after),), change.acceptance, seconds, chance)
     rows = [each for each in made for _ in range(len(costs) + 1)]
     drafts = np.tile(np.append(costs, -1.0), len(made))

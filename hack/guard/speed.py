@@ -42,10 +42,10 @@ def readings(speedup: Floats, volume: float, tick: float, chance: np.random.Gene
     ends = np.sort(begin + tokens * alone)
     beside = np.arange(len(begin)) - np.searchsorted(ends, begin)
     each = alone * (1 + PER_REQUEST * np.maximum(0, beside))
-    return _pages(begin, tokens, each, ticks, tick, speculative=speculative)
+    return pages_of(begin, tokens, each, ticks, tick, speculative=speculative)
 
 
-def _pages(
+def pages_of(
     begin: Floats, tokens: Floats, each: Floats, ticks: int, tick: float, *, speculative: bool
 ) -> list[Counters]:
     end = begin + tokens * each
