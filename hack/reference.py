@@ -20,6 +20,7 @@ from typer.testing import CliRunner
 
 from hack.command import generate, run
 from hack.engine.page import page as engine_page
+from hack.guard.page import markdown as figures_over_hours
 from hack.pages import filled, render
 from hack.pages.staging import page as staging_page
 from specdec_operator.advice.catalogue import METHODS, MethodAdvice, release_for, runs_on
@@ -154,8 +155,8 @@ def _beside_peers(ours: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def guard_page(text: str) -> str:
-    """docs/guard.md with its tables, out of the guard's own code: states, checks, reasons and rungs; and with what it
-    makes of two recordings.
+    """docs/guard.md with its tables, out of the guard's own code: states, checks, reasons and rungs; with what it makes
+    of two recordings, and the figures of its simulations.
     """
     kinds: dict[str, type[Enum]] = {"state": Phase, "reason of a verdict": Reason, "action": Action}
     words = {title: list(_documented(kind)) for title, kind in kinds.items()}
@@ -163,7 +164,9 @@ def guard_page(text: str) -> str:
     costs = [line for line in costly if "collateral:" in line]
     arms = {"guard": _BESIDE, "names": (_SLOWER, _COSTLY), "slower": slower[-_SHOWN:], "costs": costs}
     tables: dict[str, dict[str, Any]] = {"states": {"table": TABLE}, "checks": {"checks": CHECKS}}
-    return filled(text, "docs/guard.md", tables | {"words": {"words": words}, "arms": arms})
+    found = json.loads((_DOCS / "guard" / "figures.json").read_text(encoding="utf-8"))["figures"]
+    figures = {"lines": figures_over_hours(found["hours"])}
+    return filled(text, "docs/guard.md", tables | {"words": {"words": words}, "arms": arms, "figures": figures})
 
 
 def _replayed(name: str) -> str:

@@ -17,7 +17,7 @@ from rich.console import Console
 from rich.table import Table
 
 from hack import machine
-from hack.guard import figures
+from hack.guard import figures, page
 from hack.guard.plot import draw
 from hack.guard.rules import RULES
 from hack.guard.scenes import GUARD_SPEC, LEAST
@@ -66,7 +66,15 @@ def tables(found: figures.Figures) -> list[Table]:
         _catches(found),
         _delays("from the onset to the decision, bursty traffic: acceptance", found.acceptance_delays),
         _delays("from the onset to the decision, bursty traffic: speedup.min", found.speed_delays),
+        *(_of_words(each) for each in page.tables(asdict(found.hours))),
     ]
+
+
+def _of_words(table: page.Table) -> Table:
+    made = _table(table.title, *table.heads)
+    for row in table.rows:
+        made.add_row(*row)
+    return made
 
 
 def promises(found: figures.Figures) -> list[str]:

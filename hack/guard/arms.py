@@ -76,7 +76,7 @@ class Change:
     goal: float | None = None
 
 
-CHANGES: Final = (
+CHANGES: Final[tuple[Change, ...]] = (
     Change(name="prompts x 4", after=Mix(prompt=4000), speedup=1.8),
     Change(name="prompts x 4, heavier draft", after=Mix(prompt=4000), speedup=1.4),
     Change(name="answers / 4, rate x 4", after=Mix(answer=62.5, rate=8), speedup=1.4),
@@ -87,7 +87,7 @@ CHANGES: Final = (
     Change(name="0.96 from the start", speedup=0.96, acceptance=0.35, goal=30.0),
 )
 """What the traffic or the draft does. Where it is faster than plain, no service is to lose it."""
-MACHINES: Final = tuple(
+MACHINES: Final[tuple[Change, ...]] = tuple(
     Change(
         name=f"{speedup:.2f}, machines wander by {100 * by:.0f} % over 5 minutes",
         speedup=speedup,

@@ -6,6 +6,7 @@ from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 
+from hack.guard import hours
 from hack.guard.rules import GUARD, RULES
 from hack.guard.scenes import GUARD_SPEC, Scene, Seen, SpeedScene, run, run_speed
 from hack.guard.traffic import BURSTY, KINDS, Kind
@@ -29,17 +30,18 @@ ByRule = dict[str, float]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Size:
-    """How much is simulated: windows for alarms, services for the others."""
+    """How much is simulated: windows for alarms, services for the others; hours: of what takes hours and days."""
 
     alarms: int
     catches: int
     curve: int
     delays: int
     speed: int
+    hours: hours.Size
 
 
-FULL: Final = Size(alarms=10_000, catches=800, curve=200, delays=300, speed=100)
-QUICK: Final = Size(alarms=50, catches=2, curve=1, delays=2, speed=1)
+FULL: Final = Size(alarms=10_000, catches=800, curve=200, delays=300, speed=100, hours=hours.FULL)
+QUICK: Final = Size(alarms=50, catches=2, curve=1, delays=2, speed=1, hours=hours.QUICK)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,6 +112,7 @@ class Figures:
     curve: tuple[Point, ...]
     acceptance_delays: tuple[Delay, ...]
     speed_delays: tuple[Delay, ...]
+    hours: hours.Hours
 
 
 Made = TypeVar("Made")
@@ -145,6 +148,7 @@ def simulate(size: Size, seed: int, workers: int) -> Figures:
             speed_delays=tuple(
                 _as_delay(f"speed {scene.ratio:.2f} of the minimum", scene.volume, seen) for scene, seen in speed
             ),
+            hours=hours.simulate(size.hours, seed, pool),
         )
 
 

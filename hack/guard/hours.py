@@ -121,7 +121,7 @@ def simulate(size: Size, seed: int, pool: Executor) -> Hours:
     changes: list[_Scene] = [(each, size.machines) for each in arms.MACHINES[few]]
     changes += [(each, size.changes) for each in arms.CHANGES[few]]
     compared = pool.map(partial(_played, services=size.services), changes, _seeds(seed, 0, changes))
-    alarms = [*days.ALARMS[few], *days.LONG[few]]
+    alarms: list[Wander | LongAnswers] = [*days.ALARMS[few], *days.LONG[few]]
     watched: list[_Day] = [(scene, size.day) for scene in alarms for _ in range(size.days * scene.times)]
     daily = pool.map(_day, watched, _seeds(seed, 1, watched))
     falling: list[_Day] = [

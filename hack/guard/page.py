@@ -1,0 +1,159 @@
+"""The tables over hours and days, out of figures.json: for docs/guard.md and for the screen."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Any, Final
+
+from hack.guard.arms import Arrangement
+from hack.guard.coverage import STEPS
+from hack.guard.hours import median
+
+_Found = Mapping[str, Any]
+_NO_GOAL: Final = "-"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Table:
+    """A table of words. title: what it is of, with the units."""
+
+    title: str
+    heads: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+
+
+def tables(hours: _Found) -> tuple[Table, ...]:
+    """All of them. hours: as they lie in figures.json."""
+    compared, slow = hours["compared"], _groups(hours["compared"], "name")
+    changes = [group for group in slow if "machines" not in group[0]["name"]]
+    return (
+        _changes("true speedup after the change >= 1: services that lost it", changes, slower=False),
+        _changes(
+            "true speedup < 1: services that lost it, after how many minutes (median, worst)", changes, slower=True
+        ),
+        _machines([group for group in slow if "machines" in group[0]["name"]]),
+        _cost(compared),
+        _daily(hours["daily"]),
+        _falls(hours["falls"]),
+        _intervals(hours["intervals"]),
+    )
+
+
+def _groups(rows: Iterable[_Found], *names: str) -> list[list[_Found]]:
+    return [list(group) for _, group in groupby(rows, key=lambda each: [each[name] for name in names])]
+
+
+def _changes(title: str, groups: list[list[_Found]], *, slower: bool) -> Table:
+    """One row for each scene, one column for each arrangement."""
+    rows = [
+        (
+            group[0]["name"],
+            f"{group[0]['true']:.2f}",
+            *(_lost(each) for each in group),
+            _at_most(group[0]["goal"], "min"),
+        )
+        for group in groups
+        if (group[0]["true"] < 1) is slower
+    ]
+    if not slower:
+        rows = [(*row[:-1], "0") for row in rows]
+    return Table(title=title, heads=("traffic", "truly", *Arrangement, "goal, Always"), rows=tuple(rows))
+
+
+def _lost(each: _Found) -> str:
+    lost = f"{len(each['minutes'])} of {each['services']}"
+    if not each["minutes"]:
+        return lost
+    middle = median(each["minutes"], each["services"])
+    return f"{lost} ({'-' if middle is None else f'{middle:.1f}'}, {max(each['minutes']):.1f})"
+
+
+def _at_most(goal: float | None, unit: str) -> str:
+    return _NO_GOAL if goal is None else f"<= {goal:g} {unit}"
+
+
+def _machines(groups: list[list[_Found]]) -> Table:
+    return Table(
+        title="a little faster than plain, machines that wander each for itself: rollbacks a day",
+        heads=("true speedup", *Arrangement),
+        rows=tuple((group[0]["name"], *(f"{each['a_day']:.2f}" for each in group)) for group in groups),
+    )
+
+
+def _cost(compared: list[_Found]) -> Table:
+    """What the comparison costs where nobody lost speculation that pays."""
+    rows = [
+        (each["name"], f"{each['doubts']:.1f}", f"{100 * each['armed']:.0f} %")
+        for each in compared
+        if each["arrangement"] == Arrangement.ON_DOUBT and each["true"] >= 1
+    ]
+    heads = ("traffic", "plain pods asked for a day", "share of the time with one")
+    return Table(title="what OnDoubt costs where speculation pays", heads=heads, rows=tuple(rows))
+
+
+def _daily(found: list[_Found]) -> Table:
+    rows = [
+        (
+            each["name"],
+            f"{each['days']:.0f}",
+            f"{each['a_day']:.3f}",
+            f"{each['most']:.3f}",
+            f"{100 * each['struck']:.0f} %",
+            str(each["restarts"]),
+            _at_most(each["goal"], "a day"),
+        )
+        for each in found
+    ]
+    heads = (
+        "acceptance",
+        "days",
+        "rollbacks a day",
+        "with 95 % confidence at most",
+        "days with one",
+        "restarts",
+        "goal",
+    )
+    return Table(title="acceptance above its minimum", heads=heads, rows=tuple(rows))
+
+
+def _falls(found: list[_Found]) -> Table:
+    rows = [
+        (
+            each["name"],
+            str(each["services"]),
+            "-" if (middle := median(each["minutes"], each["services"])) is None else f"{middle:.1f}",
+            f"{max(each['minutes']):.1f}" if each["minutes"] else "-",
+            f"{len(each['minutes'])} ({each['early']} before)",
+            _at_most(each["goal"], "min"),
+        )
+        for each in found
+    ]
+    heads = ("acceptance", "services", "median, min", "worst, min", "decided", "goal")
+    return Table(title="acceptance that falls: minutes to the decision", heads=heads, rows=tuple(rows))
+
+
+def _intervals(found: list[_Found]) -> Table:
+    """Both truths, one column for each memory."""
+    rows = []
+    for group in _groups(found, "interval", "volume", "steps", "own"):
+        cells = [f"{100 * each['local']:.0f} / {100 * each['long_run']:.0f}" for each in group]
+        rows.append((group[0]["interval"], _traffic(group[0]), *cells))
+    memories = (f"{each['memory'] / 60:g} min" for each in _groups(found, "interval", "volume", "steps", "own")[0])
+    title = "95 % intervals: % that hold the true mean of their own time / of the long run, by what traffic remembers"
+    return Table(title=title, heads=("interval", "requests a window", *memories), rows=tuple(rows))
+
+
+def _traffic(each: _Found) -> str:
+    words = [f"{each['volume']:g}"]
+    words += ["long answers"] if each["steps"] != STEPS[0] else []
+    words += [f"machines wander by {100 * each['own']:g} %"] if each["own"] else []
+    return ", ".join(words)
+
+
+def markdown(hours: _Found) -> Iterator[str]:
+    """Line by line."""
+    for each in tables(hours):
+        head = " | ".join(each.heads)
+        yield from ("", f"*{each.title[0].upper()}{each.title[1:]}*", "", f"| {head} |", "|---" * len(each.heads) + "|")
+        yield from (f"| {' | '.join(row)} |" for row in each.rows)
+    yield ""
