@@ -127,7 +127,7 @@ def _of_acceptance(asked: Asked, windows: int, chance: np.random.Generator) -> I
             yield low, high, true[window]
             continue
         sums = row[-1] if asked.interval == OF_WINDOW else _sum(row)
-        if len(row) == 3 and (width := sums.half_width()) is not None and sums.mean is not None:
+        if len(row) == 3 and (width := sums.half_width(evidence.alike)) is not None and sums.mean is not None:
             over = 1 if asked.interval == OF_WINDOW else 3
             yield sums.mean - width, sums.mean + width, true[window + 1 - over : window + 1].mean()
 

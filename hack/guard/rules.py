@@ -147,6 +147,7 @@ def _one(readings: Iterable[Counters], limits: Thresholds, policy: Policy, rhyth
 def counters(drafting: Drafting) -> list[Counters]:
     """What a page says at each tick."""
     drafts, accepted = drafting.drafts.tolist(), drafting.accepted.T.tolist()
+    ended = zip(*(each.tolist() for each in drafting.ended), strict=True)
     return [
         Counters(
             drafts=steps,
@@ -154,8 +155,11 @@ def counters(drafting: Drafting) -> list[Counters]:
             accepted_tokens=(taken := sum(positions)),
             generation_tokens=steps + taken,
             accepted_per_position=tuple(positions),
+            token_seconds=seconds,
+            timed_tokens=tokens,
+            requests=answers,
             started=0.0,
             speculative=True,
         )
-        for steps, positions in zip(drafts, accepted, strict=True)
+        for steps, positions, (answers, seconds, tokens) in zip(drafts, accepted, ended, strict=True)
     ]

@@ -61,10 +61,13 @@ class Requests:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Drafting:
-    """What the engine has counted at each tick. accepted: by position, one row for each."""
+    """What the engine has counted at each tick. accepted: by position, one row for each. ended: answers that ended,
+    their seconds, and their tokens.
+    """
 
     drafts: Whole
     accepted: Whole
+    ended: tuple[Floats, Floats, Floats]
 
 
 def requests(kind: Kind, mean: Floats, volume: float, tick: float, chance: np.random.Generator) -> Requests:
@@ -113,12 +116,26 @@ def on_grid(at: Floats) -> Whole:
 def drafting(asked: Requests, ticks: int, tick: float, chance: np.random.Generator) -> Drafting:
     """Runs the requests: each step drafts TOKENS tokens, and takes them up to the first that is refused."""
     steps, of, at = pieces(asked.begin, asked.steps, np.full(len(asked.begin), STEP_SECONDS), ticks, tick)
-    left, chosen = steps, each_position(asked.rate)[of]
+    left, chosen, written = steps, each_position(asked.rate)[of], steps.copy()
     counted = [summed(left, at, ticks)]
     for _ in range(TOKENS):
         left = chance.binomial(left, chosen)
+        written += left
         counted.append(summed(left, at, ticks))
-    return Drafting(drafts=counted[0], accepted=np.stack(counted[1:]))
+    tokens = np.bincount(of, weights=written, minlength=len(asked.begin)).astype(np.float64)
+    return Drafting(drafts=counted[0], accepted=np.stack(counted[1:]), ended=_ended(asked, tokens, ticks, tick))
+
+
+def _ended(asked: Requests, tokens: Floats, ticks: int, tick: float) -> tuple[Floats, Floats, Floats]:
+    """How many answers have ended at each tick, the seconds that they took, and their tokens."""
+    seconds = STEP_SECONDS * asked.steps
+    at = np.floor((asked.begin + seconds) / tick).astype(np.int64)
+    inside = (at >= 0) & (at < ticks)
+    one, two, three = (
+        np.concatenate(([0.0], np.cumsum(np.bincount(at[inside], weights=each[inside], minlength=ticks))))
+        for each in (np.ones(len(seconds)), seconds, tokens)
+    )
+    return one, two, three
 
 
 def pieces(begin: Floats, steps: Whole, seconds: Floats, ticks: int, tick: float) -> tuple[Whole, Whole, Whole]:

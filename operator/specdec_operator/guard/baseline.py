@@ -127,14 +127,14 @@ def _same_load(baseline: Baseline, token_times: TokenTimes) -> dict[int, tuple[T
     return {load: (known[load], seen) for load, seen in token_times.items() if load in known}
 
 
-Error = tuple[float, int]
+Error = tuple[float, float]
 """Relative variance of a total, and its degrees of freedom."""
 
 
 def _relative(moments: Iterable[RatioSums], total: float) -> Error:
     """Of our own total: the scatter of all blocks about the mean of their load: a load may have one block only."""
     parts = tuple(moments)
-    blocks, scatter = sum(each.blocks for each in parts), sum(each.scatter for each in parts)
+    blocks, scatter = sum(each.even for each in parts), sum(each.scatter for each in parts)
     degrees = blocks - len(parts)
     return (scatter * blocks / degrees / total**2 if degrees > 0 else inf), degrees
 
@@ -142,7 +142,7 @@ def _relative(moments: Iterable[RatioSums], total: float) -> Error:
 def _relative_plain(parts: list[tuple[RatioSums, float]], total: float) -> Error:
     """Of the plain total at the same requests: each load's mean counts as often as we had requests at it."""
     variance = sum(((each.error or 0.0) * requests) ** 2 for each, requests in parts)
-    return variance / total**2, sum(each.blocks - 1 for each, _ in parts)
+    return variance / total**2, sum(each.even - 1 for each, _ in parts)
 
 
 def _width(ours: Error, plain: Error) -> float:
@@ -150,8 +150,8 @@ def _width(ours: Error, plain: Error) -> float:
     variance = ours[0] + plain[0]
     if variance == inf:
         return _UNKNOWN
-    spread = sum(part * part / max(1, degrees) for part, degrees in (ours, plain))
-    degrees = max(1, int(variance * variance / spread)) if spread > 0 else 1
+    spread = sum(part * part / max(1.0, degrees) for part, degrees in (ours, plain))
+    degrees = max(1.0, variance * variance / spread) if spread > 0 else 1.0
     return min(_UNKNOWN, student95(degrees) * sqrt(variance))
 
 

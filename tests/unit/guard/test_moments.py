@@ -19,19 +19,23 @@ def of(blocks: list[tuple[float, float]]) -> RatioSums:
     return moments
 
 
+def even(blocks: list[tuple[float, float]]) -> float:
+    """How many blocks of one size tell as much: Kish's effective sample size."""
+    return sum(part for _, part in blocks) ** 2 / sum(part * part for _, part in blocks)
+
+
 def directly(blocks: list[tuple[float, float]]) -> float:
-    """The linearised standard error, from the residuals about the mean: s / (mean denominator * sqrt(n))."""
-    n, of_all = len(blocks), sum(part for _, part in blocks)
+    """The linearised standard error, from the residuals about the mean, with as many blocks as they tell as much as."""
+    n, of_all = even(blocks), sum(part for _, part in blocks)
     mean = sum(total for total, _ in blocks) / of_all
-    variance = sum((total - mean * part) ** 2 for total, part in blocks) / (n - 1)
-    return sqrt(variance / n) / (of_all / n)
+    return sqrt(sum((total - mean * part) ** 2 for total, part in blocks) * n / (n - 1)) / of_all
 
 
 @given(BLOCKS)
 def test_the_error_is_that_of_the_residuals(blocks: list[tuple[float, float]]) -> None:
     """Kept as sums it needs no list of blocks, and says the same."""
     largest = max(total for total, _ in blocks) + max(part for _, part in blocks)
-    assert of(blocks).error == pytest.approx(directly(blocks), rel=1e-6, abs=1e-6 * largest)
+    assert of(blocks).error == pytest.approx(directly(blocks), rel=1e-3, abs=1e-3 * largest)
 
 
 @pytest.mark.parametrize(
@@ -40,7 +44,7 @@ def test_the_error_is_that_of_the_residuals(blocks: list[tuple[float, float]]) -
         ([], None, None),
         ([(3, 0)], None, None),
         ([(3, 10)], 0.3, None),
-        ([(3, 10), (0, 0)], 0.3, 0.0),
+        ([(3, 10), (0, 0)], 0.3, None),
         ([(3, 10), (6, 20), (9, 30)], 0.3, 0.0),
         ([(2, 10), (4, 10)], 0.3, 0.1),
         ([(0, 100), (100, 100)], 0.5, 0.5),
@@ -86,9 +90,17 @@ def test_the_quantile_is_the_tables(degrees: int, quantile: float, within: float
     assert student95(degrees) == pytest.approx(quantile, rel=within or 0)
 
 
+def test_one_large_block_among_small_ones_tells_little_more_than_it_does_alone() -> None:
+    """Eight blocks of which one has nearly all tokens are no eight witnesses."""
+    small = [(float(each % 2), 1.0) for each in range(7)]
+    assert (of([*small, (500, 1000)]).half_width() or 0) > 3 * (of([*small, (0, 1)]).error or 0) / 1000
+    assert of([*small, (500, 1000)]).even == pytest.approx(1.014, abs=1e-3)
+    assert of([(1, 10), (2, 10), (3, 10)]).even == pytest.approx(3)
+
+
 def test_fewer_blocks_have_a_wider_quantile() -> None:
     """Little evidence never looks like more."""
-    quantiles = [student95(degrees) for degrees in range(1, 200)]
+    quantiles = [student95(degrees / 4) for degrees in range(4, 800)]
     assert quantiles == sorted(quantiles, reverse=True)
     assert quantiles[-1] > 1.96
 
@@ -97,6 +109,7 @@ def test_the_interval_is_the_quantile_of_its_blocks_times_the_error() -> None:
     """n blocks leave n - 1 degrees of freedom; one block leaves none."""
     assert of([(2, 10), (4, 10)]).half_width() == pytest.approx(12.706 * 0.1, rel=1e-3)
     assert of([(2, 10), (4, 10), (2, 10), (4, 10)]).half_width() == pytest.approx(3.182 * sqrt(1 / 300), rel=0.01)
+    assert of([(2, 10), (4, 10)]).half_width(4.0) == pytest.approx(2 * 12.706 * 0.1, rel=1e-3)
     assert of([(2, 10)]).half_width() is None
     assert RatioSums().half_width() is None
 
