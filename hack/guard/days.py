@@ -103,10 +103,10 @@ def _wandering(scene: Wander, seconds: float, seed: tuple[int, ...]) -> Seen:
 
 def _with_long_answers(scene: LongAnswers, seconds: float, seed: tuple[int, ...]) -> Seen:
     chance = np.random.default_rng(seed)
-    return _played([counters(_long(scene, seconds, chance)) for _ in range(scene.pods)], once=False)
+    return _played([counters(long_traffic(scene, seconds, chance)) for _ in range(scene.pods)], once=False)
 
 
-def _long(scene: LongAnswers, seconds: float, chance: np.random.Generator) -> Drafting:
+def long_traffic(scene: LongAnswers, seconds: float, chance: np.random.Generator) -> Drafting:
     """Two clients of one pod, each of which asks again as soon as it has its answer."""
     number, ticks = round(2 * (seconds + LEAD + _LONG) / _LONG) + 10, round(seconds / TICK)
     steps = np.rint(_LONG / STEP_SECONDS * np.exp(chance.normal(0, _SPREAD, (2, number))))

@@ -5,10 +5,11 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.unit.builders import counters, limits, make_plain, pace
+from tests.unit.builders import counters, limits, make_evidence, make_plain, pace
 
 from specdec_operator.guard.counters import Counters
 from specdec_operator.guard.judge import FailingRun, Judged, judge
+from specdec_operator.guard.statistics import RatioSums, TokenTime
 from specdec_operator.guard.verdict import Outcome, Reason, Verdict
 from specdec_operator.guard.window import Window
 
@@ -195,6 +196,16 @@ def test_a_row_of_failing_windows_settles_when_its_own_scatter_leaves_no_doubt(
     found = row_of(*parts)
     assert [each.verdict.outcome for each in found] == [FAIL] * len(found)
     assert [each.verdict.settled for each in found] == settled
+
+
+@pytest.mark.parametrize(("answer", "alike"), [(0.0, 1.0), (5.0, 1.5), (30.0, 4.0)])
+def test_blocks_that_one_answer_lies_in_are_no_witnesses_of_their_own(answer: float, alike: float) -> None:
+    """The longer answers take beside a block, the less the scatter of the blocks tells."""
+    blocks = RatioSums().plus(20, 100).plus(30, 100)
+    times = TokenTime(times=RatioSums().plus(10 * answer, 900), requests=10)
+    found = make_evidence(acceptance=blocks.merged(blocks), token_times={1: times}, seconds=30.0, pods=2)
+    assert found.alike == pytest.approx(alike)
+    assert make_evidence(acceptance=blocks).alike == 1.0
 
 
 def test_an_unsettled_window_says_what_it_waits_for() -> None:
