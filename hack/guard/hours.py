@@ -38,7 +38,7 @@ class Size:
 
 
 FULL: Final = Size(
-    services=24, changes=arms.SHIFT + 3 * days.HOUR, machines=3 * days.HOUR, days=12, day=days.DAY, windows=2000
+    services=24, changes=arms.SHIFT + 3 * days.HOUR, machines=3 * days.HOUR, days=24, day=days.DAY, windows=2000
 )
 QUICK: Final = Size(services=1, changes=arms.SHIFT + 900, machines=2400, days=1, day=1200, windows=48, scenes=1)
 
