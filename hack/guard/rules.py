@@ -9,7 +9,7 @@ from specdec_operator.guard.counters import Counters
 from specdec_operator.guard.evidence import Evidence
 from specdec_operator.guard.judge import Judged
 from specdec_operator.guard.policy import Policy, Thresholds
-from specdec_operator.guard.sampler import Schedule, add, start
+from specdec_operator.guard.sampler import Schedule, add, start, with_window
 from specdec_operator.guard.state import Observation, Phase, State
 from specdec_operator.guard.statistics import wilson_upper
 from specdec_operator.guard.transitions import advance
@@ -69,23 +69,16 @@ def told(
     arm: ArmView = _NO_ARM,
 ) -> Observation:
     """What a reconcile knows of a service whose pods are up. arm: how far plain pods beside are."""
-    return Observation(
+    observation = Observation(
         subject=state.subject,
         policy=policy,
         speculating=not state.plain,
         revision=POD,
         rollout=_UP,
         pods=pods,
-        closed=judged.verdict.at if judged else 0.0,
-        verdict=judged.verdict if judged and not state.plain else None,
-        token_times=judged.evidence.token_times if judged else {},
-        lost=judged.lost if judged else None,
-        in_row=judged.row.windows if judged else 0,
-        pair=judged.pair if judged else None,
-        findings=judged.findings if judged else (),
-        recent=judged.recent if judged else (),
         arm=arm,
     )
+    return with_window(observation, judged)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -17,7 +17,7 @@ from specdec_operator.cli.input import say
 from specdec_operator.cli.replay_plot import draw
 from specdec_operator.errors import Invalid
 from specdec_operator.guard.arms import Measure
-from specdec_operator.guard.findings import BOUND, Finding
+from specdec_operator.guard.findings import BOUND, Finding, about
 from specdec_operator.guard.policy import METHODS
 from specdec_operator.guard.remediation import Action
 from specdec_operator.guard.speed_checks import collateral_text
@@ -151,7 +151,7 @@ def _row(each: Decision, *, beside: bool) -> tuple[str, ...]:
     numbers = (evidence.acceptance_rate, evidence.acceptance_length, comparison.speedup if comparison else None)
     words = ["-" if number is None else f"{number:.2f}" for number in numbers]
     if beside:
-        speed = next((found for found in each.judged.findings if found.measure is Measure.SPEED), None)
+        speed = about(each.judged.findings, Measure.SPEED)
         words.append("-" if speed is None else f"{speed.score:+.1f} of {BOUND}")
     done = _action(each) or (_kind(each) or "")
     return f"{each.at:.0f} s", verdict.outcome.value, verdict.reason.value, *words, done

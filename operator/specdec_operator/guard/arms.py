@@ -36,8 +36,8 @@ class Pair:
     """One window of both arms. at: when it closed, epoch seconds.
 
     seen: each measure with its standard error, as far as one window tells. unlike: how far the traffic of a plain pod
-    is from that of a speculating one: the largest logarithm of the ratios of requests, tokens a prompt and tokens an
-    answer. plain, seconds: time per output token, plain and with speculation.
+    is from that of a speculating one: logarithms of the ratios of requests, tokens a prompt and tokens an answer.
+    plain, seconds: time per output token, plain and with speculation.
     by_pod: logarithm of each speculating pod's time per output token; times: of the plain pods by load; neither is kept
     beyond this process. pods: of each arm.
     """
@@ -105,14 +105,15 @@ def _collateral(ours: Evidence, theirs: Evidence) -> dict[Measure, tuple[float, 
     """What speculation costs besides, as far as the pages tell it. A request is the sample; two of its times scatter as
     much as they are long.
     """
-    samples = min(ours.answers, theirs.answers)
-    if samples < FEWEST_REQUESTS:
+    if min(ours.answers, theirs.answers) < FEWEST_REQUESTS:
         return {}
     one, other = ours.side, theirs.side
     error = sqrt(1 / ours.answers + 1 / theirs.answers)
     hits = [_ratio(each.cache_hits, each.cache_queries) for each in (other, one)]
     found = {
-        Measure.FIRST_TOKEN: _log(_ratio(one.first_token_seconds, ours.answers), _mean_first(theirs)),
+        Measure.FIRST_TOKEN: _log(
+            _ratio(one.first_token_seconds, ours.answers), _ratio(other.first_token_seconds, theirs.answers)
+        ),
         Measure.QUEUE: _log(_ratio(one.queue_seconds, ours.answers), _ratio(other.queue_seconds, theirs.answers)),
         Measure.THROUGHPUT: _log(ours.generation_tokens / ours.pods, theirs.generation_tokens / theirs.pods),
         Measure.HIT_RATE: None if None in hits else (hits[0] or 0.0) - (hits[1] or 0.0),
@@ -122,7 +123,3 @@ def _collateral(ours: Evidence, theirs: Evidence) -> dict[Measure, tuple[float, 
         value = log((one.preemptions + 0.5) / ours.answers) - log((other.preemptions + 0.5) / theirs.answers)
         seen[Measure.PREEMPTIONS] = value, sqrt(1 / (one.preemptions + 0.5) + 1 / (other.preemptions + 0.5))
     return seen
-
-
-def _mean_first(arm: Evidence) -> float | None:
-    return _ratio(arm.side.first_token_seconds, arm.answers)

@@ -8,7 +8,7 @@ from typing import Final
 from specdec_operator.api.control import ControlMode
 from specdec_operator.guard import effects, triggers
 from specdec_operator.guard.arms import Measure
-from specdec_operator.guard.findings import MOST_PAIRS, shows_fast_enough
+from specdec_operator.guard.findings import MOST_PAIRS, about, shows_fast_enough
 from specdec_operator.guard.state import Control, Observation, Phase, Rollback, State
 from specdec_operator.guard.switch_back import FEWEST_TRAFFIC, Outcome, Trial, outcome_of, trial_text
 from specdec_operator.guard.switch_back import differs as traffic_differs
@@ -16,7 +16,6 @@ from specdec_operator.guard.verdict import Reason
 
 ALWAYS: Final = "Always"
 _BY_SPEED: Final = frozenset({Reason.SLOWER_THAN_PLAIN, Reason.TOO_SLOW})
-_NOT_COMPARED: Final = frozenset({Reason.NOT_MEASURED, Reason.BEYOND_BASELINE})
 _MOST_TO_ACQUIT: Final = MOST_PAIRS // 2
 """Windows after which speculation stays that is not clearly faster, and not clearly slower either."""
 _PATIENCE: Final = 1800.0
@@ -36,14 +35,25 @@ def is_of_speed(state: State, observation: Observation, now: float) -> bool:
         return False
     if verdict.reason in _BY_SPEED:
         return triggers.last_failing_window(state, observation, now)
-    unmeasured = verdict.reason in _NOT_COMPARED and state.unmeasured + 1 >= observation.policy.failure_limit
+    unmeasured = verdict.uncompared and state.unmeasured + 1 >= observation.policy.failure_limit
     return unmeasured and (observation.policy.replicas > 1 or verdict.reason is Reason.BEYOND_BASELINE)
+
+
+def _may_settle(state: State, observation: Observation) -> bool:
+    """Whether the guard may do something about a doubt."""
+    policy = observation.policy
+    return policy.control is ControlMode.ON_DOUBT and policy.acts and state.rollback is None
 
 
 def _may_ask(state: State, observation: Observation) -> bool:
     """Whether the guard may ask for plain pods once in doubt."""
-    policy = observation.policy
-    return policy.control is ControlMode.ON_DOUBT and policy.replicas > 1 and policy.acts and state.rollback is None
+    return _may_settle(state, observation) and observation.policy.replicas > 1
+
+
+def _why(observation: Observation) -> tuple[str, str]:
+    """The doubt in a word and a sentence."""
+    verdict = observation.verdict
+    return (verdict.reason.value, verdict.message) if verdict else ("", "")
 
 
 def _pause_is_over(state: State, now: float) -> bool:
@@ -61,8 +71,7 @@ def speed_is_in_doubt(state: State, observation: Observation, now: float) -> boo
 
 def ask_for_plain_pod(state: State, observation: Observation, now: float) -> State:
     """A plain pod is made beside, and both are compared."""
-    verdict = observation.verdict
-    reason, message = (verdict.reason.value, verdict.message) if verdict else ("", "")
+    reason, message = _why(observation)
     control = Control(replicas=1, reason=reason, message=message, at=now)
     return replace(effects.window_inconclusive(state, observation, now), control=control, pairs=(), unmeasured=0)
 
@@ -151,7 +160,7 @@ def draft_is_acquitted(state: State, observation: Observation, now: float) -> bo
     control, pair = state.control, observation.pair
     if control is None or control.reason == ALWAYS or pair is None or not effects.is_fresh(state, observation):
         return False
-    speed = next((each for each in observation.findings if each.measure is Measure.SPEED), None)
+    speed = about(observation.findings, Measure.SPEED)
     if speed is None or speed.convicts:
         return False
     return len(state.pairs) + 1 >= _MOST_TO_ACQUIT or shows_fast_enough(observation.findings)
@@ -164,9 +173,10 @@ def acquit(state: State, observation: Observation, now: float) -> State:
 
 
 def one_pod_is_in_doubt(state: State, observation: Observation, now: float) -> bool:
-    """The same in a service of one pod, which was not tried within a day, with three windows of traffic to compare."""
-    policy = observation.policy
-    may = policy.control is ControlMode.ON_DOUBT and policy.replicas == 1 and policy.acts and state.rollback is None
+    """The same in a service of one pod that did not serve plain for a while within a day; three windows of its traffic
+    are known.
+    """
+    may = _may_settle(state, observation) and observation.policy.replicas == 1
     rested = not state.doubted or now - state.doubted >= _MOST_PAUSE
     known = sum(each.known for each in observation.recent) >= FEWEST_TRAFFIC
     return may and rested and known and is_of_speed(state, observation, now)
@@ -174,8 +184,7 @@ def one_pod_is_in_doubt(state: State, observation: Observation, now: float) -> b
 
 def serve_plain_for_a_while(state: State, observation: Observation, now: float) -> State:
     """Responding: it serves plain for five windows, and both are compared (the rollback is provisional)."""
-    verdict = observation.verdict
-    reason, message = (verdict.reason.value, verdict.message) if verdict else ("", "")
+    reason, message = _why(observation)
     known = tuple(each for each in observation.recent if each.known)
     rollback = Rollback(
         reason=reason,

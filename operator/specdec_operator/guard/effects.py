@@ -9,7 +9,6 @@ from specdec_operator.guard.pod_failures import answered, held, noted, summary
 from specdec_operator.guard.regret import spent
 from specdec_operator.guard.remediation import ROLLOUT_FAILED, remembered, respond
 from specdec_operator.guard.state import Observation, Phase, State
-from specdec_operator.guard.verdict import Reason
 from specdec_operator.observe.rollout import Progress
 
 _ROLLBACK_PATIENCE = 5.0
@@ -145,17 +144,24 @@ def window_inconclusive(state: State, observation: Observation, now: float) -> S
 
 def _judged(state: State, observation: Observation) -> State:
     """With the window noted, the regret as it is after it, and what plain pods beside showed."""
-    pair, verdict = observation.pair, observation.verdict
-    compared = verdict is None or verdict.reason not in (Reason.NOT_MEASURED, Reason.BEYOND_BASELINE)
+    pair = observation.pair
     return replace(
         state,
         judged=math.floor(observation.closed),
         regret=regret_after(state, observation),
         pairs=(*state.pairs, pair)[-MOST_PAIRS:] if pair else state.pairs,
         baseline=learnt(state.baseline, pair.times) if pair else state.baseline,
-        unmeasured=0 if compared and not (verdict and verdict.quiet) else state.unmeasured + (not compared),
+        unmeasured=_unmeasured(state, observation),
         collateral=too_costly(state.collateral, observation.findings),
     )
+
+
+def _unmeasured(state: State, observation: Observation) -> int:
+    """Windows in a row whose speed could not be compared; quiet ones among them neither count nor end the row."""
+    verdict = observation.verdict
+    if verdict is None:
+        return 0
+    return state.unmeasured + 1 if verdict.uncompared else state.unmeasured if verdict.quiet else 0
 
 
 def regret_after(state: State, observation: Observation) -> float:

@@ -4,7 +4,7 @@ A sequential test of means. The error is learnt between windows, so that traffic
 neighbours, pods that differ, and arms that get different traffic all need more evidence.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from math import exp, inf, log, sqrt
@@ -71,6 +71,11 @@ class Finding:
 
 _AT_LEAST: Final = frozenset({Measure.SPEED, Measure.THROUGHPUT})
 """Measures that a limit bounds from below."""
+
+
+def about(findings: Iterable[Finding], measure: Measure) -> Finding | None:
+    """The finding about one measure; None where there is none."""
+    return next((each for each in findings if each.measure is measure), None)
 
 
 def finding_of(pairs: Sequence[Pair], measure: Measure, limit: float) -> Finding | None:
@@ -143,7 +148,7 @@ def _unlikeness(pairs: Sequence[Pair]) -> float:
 
 def shows_fast_enough(findings: Sequence[Finding]) -> bool:
     """Whether five windows or more show that the whole interval of the speedup is above what is asked for."""
-    speed = next((each for each in findings if each.measure is Measure.SPEED), None)
+    speed = about(findings, Measure.SPEED)
     return speed is not None and speed.windows >= _FEWEST_TO_ACQUIT and speed.clear
 
 

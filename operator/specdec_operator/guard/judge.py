@@ -14,7 +14,7 @@ from specdec_operator.guard import window_checks as checks
 from specdec_operator.guard.arms import Measure, Pair, pair_of
 from specdec_operator.guard.baseline import Comparison, compare
 from specdec_operator.guard.evidence import Evidence, FailingRun
-from specdec_operator.guard.findings import Finding, finding_of
+from specdec_operator.guard.findings import Finding, about, finding_of
 from specdec_operator.guard.pod_skew import BY_ACCEPTANCE, Pods, others_of, skewed
 from specdec_operator.guard.policy import Thresholds
 from specdec_operator.guard.regret import lost
@@ -103,7 +103,7 @@ def judge(
     before = row if row is not None and now - row.at <= LONGEST_PAUSE else FailingRun()
     longer = before.plus(pool, parts, now)
     pair = _pair(whole, plain, thresholds, now)
-    findings = found_beside(pair, thresholds)
+    findings = _found_beside(pair, thresholds)
     case = _beside(_case(pool, thresholds, longer.token_times), pair, findings)
     together = judge_case(case)
     verdict = skewed(_on_pods(parts, thresholds, longer), together, thresholds) or together
@@ -135,7 +135,7 @@ def _pair(speculating: Mapping[str, Evidence], plain: Window | None, thresholds:
     return pair_of(speculating, theirs, now)
 
 
-def found_beside(pair: Pair | None, thresholds: Thresholds) -> tuple[Finding, ...]:
+def _found_beside(pair: Pair | None, thresholds: Thresholds) -> tuple[Finding, ...]:
     """What the windows of both arms say with this one; nothing where this one had no plain arm."""
     if pair is None:
         return ()
@@ -148,9 +148,9 @@ def found_beside(pair: Pair | None, thresholds: Thresholds) -> tuple[Finding, ..
 def _beside(case: Case, pair: Pair | None, findings: tuple[Finding, ...]) -> Case:
     """The case with what the arms say: from then on plain of another time is not asked any more."""
     pairs = len(case.thresholds.pairs) + 1
-    found = next((each for each in findings if each.measure is Measure.SPEED), None)
     if pair is None:
         return case
+    found = about(findings, Measure.SPEED)
     if found is None:
         return replace(case, comparison=None, longer=None, pairs=pairs)
     beside = Comparison(

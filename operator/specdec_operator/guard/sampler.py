@@ -9,6 +9,7 @@ from specdec_operator.guard.counters import Counters
 from specdec_operator.guard.evidence import FailingRun
 from specdec_operator.guard.judge import Judged, judge
 from specdec_operator.guard.policy import Thresholds
+from specdec_operator.guard.state import Observation
 from specdec_operator.guard.switch_back import MOST_TRAFFIC, Traffic, traffic_of
 from specdec_operator.guard.window import Window
 
@@ -78,4 +79,21 @@ def add(
     other = beside.next(now, frozenset(plain)) if beside is not None and plain else None
     return Sampler(window=following, due=due, row=judged.row, plain=other, recent=recent), replace(
         judged, recent=recent
+    )
+
+
+def with_window(observation: Observation, judged: Judged | None) -> Observation:
+    """With what a window that closed just now showed. That of a plain service speaks about no draft."""
+    if judged is None:
+        return observation
+    return replace(
+        observation,
+        closed=judged.verdict.at,
+        verdict=judged.verdict if observation.speculating else None,
+        token_times=judged.evidence.token_times,
+        lost=judged.lost,
+        in_row=judged.row.windows,
+        pair=judged.pair,
+        findings=judged.findings,
+        recent=judged.recent,
     )

@@ -79,6 +79,11 @@ class Verdict:
     final: bool = False
 
     @property
+    def uncompared(self) -> bool:
+        """Whether there was traffic, and no plain time to compare its speed with."""
+        return self.reason in (Reason.NOT_MEASURED, Reason.BEYOND_BASELINE)
+
+    @property
     def quiet(self) -> bool:
         """Whether there was too little traffic to tell anything: it speaks neither for nor against what was before."""
         return self.reason in (Reason.NO_TRAFFIC, Reason.FEW_TOKENS, Reason.FEW_REQUESTS)

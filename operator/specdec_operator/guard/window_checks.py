@@ -9,7 +9,7 @@ from typing import Final
 from specdec_operator.guard.arms import Measure
 from specdec_operator.guard.baseline import Comparison
 from specdec_operator.guard.evidence import Evidence
-from specdec_operator.guard.findings import Finding
+from specdec_operator.guard.findings import Finding, about
 from specdec_operator.guard.policy import Thresholds
 from specdec_operator.guard.statistics import wilson_upper
 from specdec_operator.guard.verdict import Outcome, Reason, Verdict
@@ -38,7 +38,7 @@ class Case:
 
     def finding(self, measure: Measure) -> Finding | None:
         """What both arms say about one measure."""
-        return next((each for each in self.findings if each.measure is measure), None)
+        return about(self.findings, measure)
 
 
 Check = Callable[[Case], Verdict | None]

@@ -51,14 +51,14 @@ def owner_of(body: Mapping[str, Any]) -> Key:
     return meta["namespace"], meta["labels"][OWNER_LABEL]
 
 
+def predictor_name(name: str) -> str:
+    """What KServe calls the Deployment of a service."""
+    return f"{name}-predictor"
+
+
 def arm_name(name: str) -> str:
     """What the plain arm's Deployment of a service is called."""
-    return f"{name}-predictor-plain"
-
-
-def _predictor(key: Key) -> str:
-    """What KServe calls the Deployment of a service."""
-    return f"{key[1]}-predictor"
+    return f"{predictor_name(name)}-plain"
 
 
 def _is_made_by(body: Mapping[str, Any], kind: str, name: str) -> bool:
@@ -152,7 +152,7 @@ class Stores:
         """Takes in an event of a Deployment; returns the service to wake."""
         key = owner_of(body)
         arm = body["metadata"]["name"] == arm_name(key[1]) and _is_made_by(body, KIND, key[1])
-        if not arm and body["metadata"]["name"] != _predictor(key):  # a copy, too
+        if not arm and body["metadata"]["name"] != predictor_name(key[1]):  # a copy, too
             return key
         known = self._arms if arm else self._deployments
         if deleted:
@@ -167,8 +167,8 @@ class Stores:
         if STAGING_LABEL in body["metadata"]["labels"]:
             _take_in(self._stagers, key, name, None if deleted else _short(body))
         else:
-            ours, arms = (_is_made_by(body, "ReplicaSet", each) for each in (_predictor(key), arm_name(key[1])))
-            seen = None if deleted else pod_view(body)
+            ours, arms = (_is_made_by(body, "ReplicaSet", each(key[1])) for each in (predictor_name, arm_name))
+            seen = pod_view(body) if (ours or arms) and not deleted else None
             _take_in(self._pods, key, name, seen if ours else None)
             _take_in(self._arm_pods, key, name, seen if arms else None)
         return key

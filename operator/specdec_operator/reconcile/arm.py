@@ -9,7 +9,7 @@ from specdec_operator.guard.state import Control, Phase, Rollback
 from specdec_operator.kube.cluster import Cluster
 from specdec_operator.names import Key
 from specdec_operator.observe.ownership import Claimant, Standing, look_at
-from specdec_operator.observe.store import OwnedObjects, arm_name
+from specdec_operator.observe.store import OwnedObjects, arm_name, predictor_name
 from specdec_operator.reconcile.decide import Decision
 from specdec_operator.reconcile.memory import ArmMemory, Memory
 from specdec_operator.reconcile.own import write_own
@@ -55,9 +55,9 @@ async def keep_arm(
 
 
 async def _make(cluster: Cluster, key: Key, decision: Decision, control: Control) -> None:
-    live = await cluster.find(_named(key, f"{key[1]}-predictor"))
+    live = await cluster.find(_named(key, predictor_name(key[1])))
     if live is None:
-        raise Invalid("Deployment", f"{key[1]}-predictor", "it is gone: the plain arm is made from it")
+        raise Invalid("Deployment", predictor_name(key[1]), "it is gone: the plain arm is made from it")
     speculating = decision.desired.rendered.manifest["spec"]["predictor"]
     manifest = render_arm(live, speculating, _plain_predictor(decision), decision.sis.owner, control.replicas)
     await write_own(cluster, manifest, Claimant(uid=decision.sis.owner.uid))

@@ -6,6 +6,7 @@ from specdec_operator.errors import Invalid
 from specdec_operator.guard.judge import Judged
 from specdec_operator.guard.pod_failures import failures_of
 from specdec_operator.guard.policy import Policy, Thresholds, policy_of
+from specdec_operator.guard.sampler import with_window
 from specdec_operator.guard.state import Observation, Phase, State
 from specdec_operator.guard.transitions import advance
 from specdec_operator.guard.user_intent import UserIntent, follow_user, initial_state
@@ -185,7 +186,7 @@ def observation_of(
     rate = (closed.evidence.acceptance_rate if closed else None) or 0.0
     at = closed.verdict.at if closed else 0.0
     good = speculation and known_good_of(speculation, desired.state, tokens=desired.plan.tokens, rate=rate, at=at)
-    return Observation(
+    observation = Observation(
         subject=desired.state.subject,
         policy=policy,
         speculating=speculation is not None,
@@ -193,15 +194,8 @@ def observation_of(
         rollout=desired.rollout,
         pods=pods,
         pod_failures=failures_of(desired.pods, now),
-        closed=at,
-        verdict=closed.verdict if closed and speculation else None,
-        token_times=closed.evidence.token_times if closed else {},
-        lost=closed.lost if closed else None,
-        in_row=closed.row.windows if closed else 0,
-        pair=closed.pair if closed else None,
-        findings=closed.findings if closed else (),
-        recent=closed.recent if closed else (),
         good=good or None,
         fewer=better.fewer,
         since=desired.state.wanted_since,
     )
+    return with_window(observation, closed)

@@ -2,11 +2,12 @@
 
 from dataclasses import dataclass, replace
 
+from specdec_operator.api.spec import Spec
 from specdec_operator.guard.counterfactual import Advice, Fewer, advise, fewer_tokens, most_that_pass
 from specdec_operator.guard.judge import Judged
 from specdec_operator.guard.more_tokens import more_tokens
 from specdec_operator.guard.policy import METHODS, Thresholds
-from specdec_operator.guard.state import Reduction
+from specdec_operator.guard.state import Reduction, State
 from specdec_operator.guard.verdict import Outcome
 from specdec_operator.reconcile.desired import Desired
 from specdec_operator.reconcile.sis import Sis
@@ -40,7 +41,7 @@ def _fewer(sis: Sis, desired: Desired, rows: tuple[Fewer, ...]) -> int | None:
     below = desired.plan.tokens or len(rows)  # 0: the draft's own config decides it
     while (tokens := most_that_pass(rows, below)) is not None:
         trial = replace(desired.state, reduced=Reduction(reason="", message="", at=0.0, tokens=tokens))
-        if not plan(sis.spec, trial, name=sis.owner.name, synthetic=sis.synthetic, kserve=desired.kserve).refused:
+        if _is_taken(sis, desired, sis.spec, trial):
             return tokens
         below = tokens
     return None
@@ -56,6 +57,11 @@ def _more(sis: Sis, desired: Desired, closed: Judged) -> Advice | None:
 
     def takes(tokens: int) -> bool:
         trial = sis.spec.model_copy(update={"speculation": asked.model_copy(update={"tokens": tokens})})
-        return not plan(trial, state, name=sis.owner.name, synthetic=sis.synthetic, kserve=desired.kserve).refused
+        return _is_taken(sis, desired, trial, state)
 
     return more_tokens(closed.evidence, closed.comparison, takes)
+
+
+def _is_taken(sis: Sis, desired: Desired, spec: Spec, state: State) -> bool:
+    """Whether no rule refuses what a spec and a state ask for."""
+    return not plan(spec, state, name=sis.owner.name, synthetic=sis.synthetic, kserve=desired.kserve).refused

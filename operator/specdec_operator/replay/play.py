@@ -19,7 +19,7 @@ from specdec_operator.guard.findings import shows_fast_enough
 from specdec_operator.guard.judge import Judged
 from specdec_operator.guard.policy import MethodFacts, Policy, Thresholds, policy_of, thresholds
 from specdec_operator.guard.remediation import Action
-from specdec_operator.guard.sampler import Schedule, add, start
+from specdec_operator.guard.sampler import Schedule, add, start, with_window
 from specdec_operator.guard.state import Observation, Phase, State
 from specdec_operator.guard.transitions import advance
 from specdec_operator.guard.window import Window
@@ -169,21 +169,20 @@ class Played:
         return self.state.subject != before.subject
 
     def _observation(self, policy: Policy, each: Round, judged: Judged | None, fewer: int | None) -> Observation:
-        return Observation(
+        observation = Observation(
             subject=self.state.subject,
             policy=policy,
             speculating=True,  # a plain service is looked at all the same, and no verdict is counted against it
             revision=_RECORDED,
             rollout=_UP,
             pods=frozenset(each.arm(plain=False, gone=self.gone)),
-            closed=1 + judged.verdict.at if judged else 0.0,  # a recording may begin at 0, which means never
-            verdict=judged.verdict if judged and not self.thresholds.plain else None,
-            lost=judged.lost if judged else None,
-            in_row=judged.row.windows if judged else 0,
             fewer=fewer,
-            pair=judged.pair if judged else None,
-            findings=judged.findings if judged else (),
         )
+        if judged is None:
+            return observation
+        verdict = None if self.thresholds.plain else judged.verdict
+        closed = 1 + judged.verdict.at  # a recording may begin at 0, which means never
+        return replace(with_window(observation, judged), closed=closed, verdict=verdict)
 
 
 def play(rounds: tuple[Round, ...], guard: Guard, method: MethodFacts, baseline: Baseline = ()) -> Played:
