@@ -50,9 +50,10 @@ def _mark(axes: "Axes", decisions: Sequence[Decision]) -> None:
             axes.annotate(
                 each.action.value,
                 (each.at / 60, 1),
-                (3, -10),
+                (-3, -10),
                 xycoords=("data", "axes fraction"),
                 textcoords="offset points",
+                ha="right",  # the last window is at the border
                 color=_RED,
                 fontsize=8,
             )
