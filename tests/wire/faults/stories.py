@@ -46,7 +46,8 @@ async def retry(world: World) -> None:
 
 async def ladder(world: World) -> None:
     """From nothing to RolledBack in two steps: fewer tokens, and then none."""
-    late = busy(acceptance=0.23, falls=0.2)  # a collapse with four tokens; two of them would have passed
+    late = busy(acceptance=0.23, falls=0.1)  # a collapse with four tokens; two of them would have passed,
+    late.tokens_per_second *= 5  # and a window of so many drafts proves that
     await _served(world, late, sis(guard=QUICK | {"response": ["ReduceTokens", "RollBack"]}))
     fewer = await world.until("fewer tokens", lambda: _reduced(world), seconds=PATIENCE)
     await _served(world, busy(acceptance=0.0, tokens=fewer), tokens=fewer)
