@@ -56,17 +56,22 @@ def _why(observation: Observation) -> tuple[str, str]:
     return (verdict.reason.value, verdict.message) if verdict else ("", "")
 
 
-def _pause_is_over(state: State, now: float) -> bool:
-    pause = min(_MOST_PAUSE, _PAUSE * 2 ** max(0, state.doubts - 1))
-    return not state.doubted or now - state.doubted >= pause
+def _pause_is_over(state: State, observation: Observation, now: float) -> bool:
+    """Whether there may be another doubt. A speed far below what is asked for ends the pause, and so does a load at
+    which plain was never seen: a draft that became slow fills the batch until nothing can be compared any more.
+    """
+    pause, verdict = min(_MOST_PAUSE, _PAUSE * 2 ** max(0, state.doubts - 1)), observation.verdict
+    grave = verdict is not None and (verdict.grave or verdict.reason is Reason.BEYOND_BASELINE)
+    return grave or not state.doubted or now - state.doubted >= pause
 
 
 def speed_is_in_doubt(state: State, observation: Observation, now: float) -> bool:
     """By plain of another time speculation is slower, or its speed could not be compared for `failureLimit` windows in
-    a row; there are two pods or more, and `guard.control` is OnDoubt.
+    a row; there are two pods or more, and `guard.control` is OnDoubt. For a while after the last doubt only where it is
+    far slower, or more requests run at once than plain was seen with.
     """
     asks = _may_ask(state, observation) and state.control is None
-    return asks and _pause_is_over(state, now) and is_of_speed(state, observation, now)
+    return asks and _pause_is_over(state, observation, now) and is_of_speed(state, observation, now)
 
 
 def ask_for_plain_pod(state: State, observation: Observation, now: float) -> State:
@@ -77,9 +82,15 @@ def ask_for_plain_pod(state: State, observation: Observation, now: float) -> Sta
 
 
 def doubt_waits(state: State, observation: Observation, now: float) -> bool:
-    """The speed is in doubt while plain pods are beside, or were a short while ago."""
-    recently = state.control is not None or not _pause_is_over(state, now)
-    return _may_ask(state, observation) and recently and not state.armless and is_of_speed(state, observation, now)
+    """The speed is in doubt while plain pods are beside, or were a short while ago; in a service of one pod that served
+    plain for a while within a day: unless it is far slower.
+    """
+    if not _may_settle(state, observation) or state.armless or not is_of_speed(state, observation, now):
+        return False
+    if observation.policy.replicas == 1:
+        grave = observation.verdict is not None and observation.verdict.grave
+        return bool(state.doubted) and now - state.doubted < _MOST_PAUSE and not grave
+    return state.control is not None or not _pause_is_over(state, observation, now)
 
 
 def wait_for_evidence(state: State, observation: Observation, now: float) -> State:
@@ -203,19 +214,24 @@ def _outcome(state: State) -> Outcome:
     return Outcome.OPEN if trial is None else outcome_of(trial)
 
 
-def plain_was_slower(state: State, observation: Observation, now: float) -> bool:
-    """The rollback is provisional, and over five windows plain was not faster than speculation was before."""
-    return _outcome(state) is Outcome.FASTER and observation.policy.acts
+def speculation_was_not_slower(state: State, observation: Observation, now: float) -> bool:
+    """The rollback is provisional, and five plain windows do not show that speculation was slower before."""
+    return _outcome(state) is Outcome.NOT_SLOWER and observation.policy.acts
 
 
 def bring_it_back(state: State, observation: Observation, now: float) -> State:
-    """RollingOut, with the speculation that was faster. Within a day no other doubt brings plain back for a while."""
-    fresh = effects.enter(state, Phase.ROLLING_OUT, now)
-    return replace(fresh, rollback=None, doubts=state.doubts + 1, doubted=now)
+    """RollingOut, with the speculation that was not slower; where there is no room for its pod, plain serves on. Within
+    a day no other doubt brings plain back for a while.
+    """
+    fresh, rollback = effects.enter(state, Phase.ROLLING_OUT, now), state.rollback
+    aside = rollback and _settled(rollback, trial_text(rollback.trial) if rollback.trial else "")
+    return replace(fresh, rollback=None, set_aside=aside, doubts=state.doubts + 1, doubted=now, armless=False)
 
 
 def plain_is_settled(state: State, observation: Observation, now: float) -> bool:
-    """The rollback is provisional, and plain was faster; or the traffic became another, or too little, to tell."""
+    """The rollback is provisional, and speculation was slower beyond chance; or the traffic became another, or too
+    little, to tell.
+    """
     return _outcome(state) in (Outcome.SLOWER, Outcome.UNLIKE, Outcome.QUIET)
 
 
@@ -229,5 +245,9 @@ def stay_plain(state: State, observation: Observation, now: float) -> State:
         Outcome.QUIET: "too little traffic to measure plain",
     }
     found = words.get(_outcome(state)) or trial_text(rollback.trial)
-    message = f"{rollback.message.partition('; provisional')[0]}; {found}"
-    return replace(state, rollback=replace(rollback, message=message, trial=None), doubted=now)
+    return replace(state, rollback=_settled(rollback, found), doubted=now, armless=True)
+
+
+def _settled(rollback: Rollback, found: str) -> Rollback:
+    """No longer provisional. found: what plain showed."""
+    return replace(rollback, message=f"{rollback.message.partition('; provisional')[0]}; {found}", trial=None)

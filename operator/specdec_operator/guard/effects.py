@@ -152,7 +152,7 @@ def _judged(state: State, observation: Observation) -> State:
         pairs=(*state.pairs, pair)[-MOST_PAIRS:] if pair else state.pairs,
         baseline=learnt(state.baseline, pair.times) if pair else state.baseline,
         unmeasured=_unmeasured(state, observation),
-        collateral=too_costly(state.collateral, observation.findings),
+        collateral=too_costly(state.collateral, observation.findings, observation.policy.limited),
     )
 
 

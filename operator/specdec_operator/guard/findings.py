@@ -4,7 +4,7 @@ A sequential test of means. The error is learnt between windows, so that traffic
 neighbours, pods that differ, and arms that get different traffic all need more evidence.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from math import exp, inf, log, sqrt
@@ -18,6 +18,10 @@ MOST_PAIRS: Final = 30
 """Windows of both arms that are remembered: an hour of two minutes each."""
 FEWEST_PAIRS: Final = 3
 """Windows before which nothing is concluded: how much they differ among themselves is not known yet."""
+_SUDDEN: Final = 0.7
+"""Share of the least speedup below which two windows in a row are enough: so far no machine wanders, and no window of
+ten requests misses.
+"""
 BOUND: Final = 4.5
 """Standard errors beyond the limit at which the evidence convicts. The error is learnt from few windows, and looked at
 after each of them, at nine lengths: 2 would convict every second service that is as fast as plain in hours."""
@@ -85,11 +89,21 @@ def finding_of(pairs: Sequence[Pair], measure: Measure, limit: float) -> Finding
     convicts, the numbers are of that length too; else of the last five windows.
     """
     known = [each for each in pairs[-MOST_PAIRS:] if measure in each.seen]
+    if measure is Measure.SPEED and (sudden := _sudden(known[1 - FEWEST_PAIRS :], limit)):
+        return sudden
     if len(known) < FEWEST_PAIRS:
         return None
     each_length = (_over(known[-length:], measure, limit) for length in _LENGTHS if length <= len(known))
     worst = max(each_length, key=lambda found: found.score)
     return worst if worst.convicts else replace(_over(known[-_SHOWN:], measure, limit), score=worst.score)
+
+
+def _sudden(pairs: Sequence[Pair], limit: float) -> Finding | None:
+    """What two windows say where they convict, each of them by far; else None."""
+    if len(pairs) < FEWEST_PAIRS - 1 or any(exp(each.seen[Measure.SPEED][0]) >= _SUDDEN * limit for each in pairs):
+        return None
+    found = _over(pairs, Measure.SPEED, limit)
+    return found if found.convicts else None
 
 
 def _over(pairs: Sequence[Pair], measure: Measure, limit: float) -> Finding:
@@ -152,8 +166,12 @@ def shows_fast_enough(findings: Sequence[Finding]) -> bool:
     return speed is not None and speed.windows >= _FEWEST_TO_ACQUIT and speed.clear
 
 
-def too_costly(told: Sequence[Measure], findings: Sequence[Finding]) -> tuple[Measure, ...]:
-    """What speculation costs too much of besides. told: what was so before, until it is clearly within its limit."""
+def too_costly(
+    told: Sequence[Measure], findings: Sequence[Finding], limited: Container[Measure]
+) -> tuple[Measure, ...]:
+    """What speculation costs too much of besides. told: what was so before, until it is clearly within its limit, or
+    there is none any more. limited: what has one.
+    """
     found = {each.measure: each for each in findings if each.measure is not Measure.SPEED}
-    stays = {each for each in told if each not in found or not found[each].clear}
+    stays = {each for each in told if each in limited and (each not in found or not found[each].clear)}
     return tuple(sorted(stays | {each.measure for each in found.values() if each.convicts}))

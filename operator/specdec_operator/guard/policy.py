@@ -79,7 +79,7 @@ class Policy:
     held: whether the user has asked to leave everything as it is. patience: how long new pods may find no room before
     old ones are given up for them; None: for ever. regret_budget: point-hours of lost acceptance that end speculation.
     control: when plain pods serve beside; plain_pods: how many, where they always do; replicas: speculating pods that
-    are asked for.
+    are asked for. limited: what speculation may cost besides has a limit for these.
     """
 
     mode: GuardMode
@@ -97,6 +97,7 @@ class Policy:
     control: ControlMode = ControlMode.NEVER
     plain_pods: int = 1
     replicas: int = 1
+    limited: frozenset[Measure] = frozenset()
 
     @property
     def measures(self) -> bool:
@@ -131,6 +132,7 @@ def policy_of(guard: Guard, *, held: bool, patience: float | None = None, replic
         control=guard.control_mode,
         plain_pods=guard.control.replicas if guard.control else 1,
         replicas=replicas,
+        limited=frozenset(_collateral(guard.collateral)),
     )
 
 

@@ -2,11 +2,17 @@
 speculation costs besides.
 """
 
+from typing import Final
+
 from specdec_operator.guard.arms import Measure
 from specdec_operator.guard.baseline import FEWEST_REQUESTS, Comparison, unlike
 from specdec_operator.guard.findings import BOUND, FEWEST_PAIRS, Finding
 from specdec_operator.guard.verdict import Reason, Verdict
 from specdec_operator.guard.window_checks import Case, failed, over, rarely_drafted_text, unsure
+
+_GRAVE: Final = 0.8
+"""Share of the least speedup below which a doubt does not wait for the end of the pause after the last one: machines
+and traffic seldom move the speed so far by themselves."""
 
 
 def measurable(case: Case) -> bool:
@@ -51,7 +57,7 @@ def slower(case: Case) -> Verdict | None:
     if comparison.speedup >= least or longer.high >= least:
         return None
     message = f"{speedup_text(comparison)} < {least:.2f}{rarely_drafted_text(case)}{over(case.evidence)}"
-    return failed(Reason.SLOWER_THAN_PLAIN, message)
+    return failed(Reason.SLOWER_THAN_PLAIN, message, grave=longer.high < _GRAVE * least)
 
 
 def too_slow(case: Case) -> Verdict | None:

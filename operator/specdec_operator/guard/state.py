@@ -154,7 +154,7 @@ class State:
     newest first. baseline: the plain service's speed. handled_retry, handled_rollback: values of the annotations.
     control: plain pods beside; None: none are asked for. pairs: the last windows of both arms, oldest first.
     unmeasured: windows in a row with traffic whose speed could not be compared. doubts: how often the speed was in
-    doubt and speculation stayed; doubted: when that ended last, epoch seconds; armless: without plain pods.
+    doubt and speculation stayed; doubted: when that ended last, epoch seconds; armless: nothing spoke for it then.
     collateral: what speculation costs more of than is allowed, and was told.
     """
 

@@ -7,12 +7,13 @@ Two times of the same service are like two arms only while its traffic is: as ma
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from math import log
+from math import exp, log, sqrt
 from statistics import fmean
 from typing import Final
 
 from specdec_operator.guard.baseline import FEWEST_REQUESTS
 from specdec_operator.guard.evidence import Evidence
+from specdec_operator.guard.statistics import student95
 
 MOST_TRAFFIC: Final = 5
 """Windows of each side that are compared."""
@@ -24,6 +25,11 @@ _MOST_REQUESTS: Final = log(1.5)
 _MOST_TOKENS: Final = log(1.25)
 """By how much requests a second, and tokens a prompt and an answer, may differ: in simulated traffic these move the
 time per output token by a few percent."""
+_LEAST_SCATTER: Final = 0.02
+_ALIKE: Final = 1.5
+"""How many times as wide the interval is where neighbouring windows have a correlation of 0.4: the root of
+(1 + 0.4) / (1 - 0.4).
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,10 +82,11 @@ class Trial:
 
 
 class Outcome(StrEnum):
-    """What a trial shows."""
+    """What a trial shows about speculation."""
 
     OPEN = "open"
-    FASTER = "faster"
+    NOT_SLOWER = "not slower"
+    """Speculation: not beyond chance."""
     SLOWER = "slower"
     UNLIKE = "unlike"
     """The traffic became another: the two times cannot be compared."""
@@ -87,17 +94,30 @@ class Outcome(StrEnum):
 
 
 def outcome_of(trial: Trial) -> Outcome:
-    """What the trial shows so far."""
+    """What the trial shows so far. What it cannot tell from chance speaks for what the user asks for."""
     if len(trial.plain) < MOST_TRAFFIC:
         return Outcome.QUIET if trial.seen >= _MOST_WINDOWS else Outcome.OPEN
     if differs(trial):
         return Outcome.UNLIKE
-    return Outcome.FASTER if speedup_of(trial) >= trial.least else Outcome.SLOWER
+    _, high = interval_of(trial)
+    return Outcome.SLOWER if high < trial.least else Outcome.NOT_SLOWER
 
 
 def speedup_of(trial: Trial) -> float:
     """Plain time per output token / that with speculation."""
     return _token_time(trial.plain) / _token_time(trial.speculating)
+
+
+def interval_of(trial: Trial) -> tuple[float, float]:
+    """The 95 % interval of the speedup, by the scatter of the windows about the mean of their side, and at least as
+    wide as for windows that scatter by 2 %. A machine that wanders makes neighbours alike: half as wide again.
+    """
+    sides = [[log(each.token_seconds / each.tokens) for each in side] for side in _sides(trial)]
+    misses = sum((value - fmean(side)) ** 2 for side in sides for value in side)
+    degrees = sum(map(len, sides)) - 2
+    variance = max(misses / degrees, _LEAST_SCATTER**2) * sum(1 / len(side) for side in sides)
+    middle, width = log(speedup_of(trial)), student95(degrees) * _ALIKE * sqrt(variance)
+    return exp(middle - width), exp(middle + width)
 
 
 def _token_time(windows: Sequence[Traffic]) -> float:
@@ -131,7 +151,9 @@ def _mean(windows: Sequence[Traffic], what: str, of: str) -> float | None:
 def trial_text(trial: Trial) -> str:
     """Both times, in words."""
     plain, ours = 1000 * _token_time(trial.plain), 1000 * _token_time(trial.speculating)
+    low, high = interval_of(trial)
     return (
         f"plain took {plain:.1f} ms per output token over {len(trial.plain)} windows, speculation {ours:.1f} ms over "
-        f"{len(trial.speculating)} before: speedup {speedup_of(trial):.2f}, {trial.least:.2f} is asked for"
+        f"{len(trial.speculating)} before: speedup {speedup_of(trial):.2f} (95 % interval {low:.2f} to {high:.2f}), "
+        f"{trial.least:.2f} is asked for"
     )

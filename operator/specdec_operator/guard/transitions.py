@@ -75,7 +75,7 @@ TABLE: Final[Mapping[Phase, tuple[Rule, ...]]] = MappingProxyType(
             Rule(on.pods_are_up, do.enter_rolled_back),
         ),
         Phase.ROLLED_BACK: (
-            Rule(doubt.plain_was_slower, doubt.bring_it_back),
+            Rule(doubt.speculation_was_not_slower, doubt.bring_it_back),
             Rule(doubt.plain_is_settled, doubt.stay_plain),
             Rule(tries.retry_is_due, tries.retry),
             Rule(on.other_pods_fail, do.stall),

@@ -66,6 +66,7 @@ class Verdict:
     final: whether this window alone is enough to act, for its evidence is of all windows so far.
     together: where pods are to blame, what all of them together deserve. severe: whether a few such windows in a
     row are enough to act; where acceptance is not far below its minimum, the budget of regret decides instead.
+    grave: whether speculation is so much slower than plain of another time that a doubt cannot wait.
     """
 
     outcome: Outcome
@@ -77,6 +78,7 @@ class Verdict:
     together: Outcome = Outcome.FAIL
     severe: bool = True
     final: bool = False
+    grave: bool = False
 
     @property
     def uncompared(self) -> bool:

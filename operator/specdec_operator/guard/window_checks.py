@@ -49,9 +49,9 @@ def enough(case: Case) -> bool:
     return case.evidence.draft_tokens >= case.thresholds.min_draft_tokens
 
 
-def failed(reason: Reason, message: str, *, severe: bool = True, final: bool = False) -> Verdict:
+def failed(reason: Reason, message: str, *, severe: bool = True, final: bool = False, grave: bool = False) -> Verdict:
     """A verdict against speculation."""
-    return Verdict(outcome=Outcome.FAIL, reason=reason, message=message, severe=severe, final=final)
+    return Verdict(outcome=Outcome.FAIL, reason=reason, message=message, severe=severe, final=final, grave=grave)
 
 
 def unsure(reason: Reason, message: str) -> Verdict:

@@ -80,6 +80,18 @@ def test_what_is_slower_is_slower_than_what_was_asked_for() -> None:
     assert score(1.2, 1.21, 1.19, 1.2, least=1.3) > 0 > score(1.2, 1.21, 1.19, 1.2, least=1.1)
 
 
+@pytest.mark.parametrize("before", [(), (1.3, 1.31) * 10], ids=["at the start", "after a long good time"])
+def test_two_windows_of_less_than_seven_tenths_are_enough(before: tuple[float, ...]) -> None:
+    """Two of 0.75 are not, nor two of which one is, nor two that tell little."""
+    found = finding_of(pairs(*before, 0.5, 0.52), Measure.SPEED, 1.0)
+    assert found is not None
+    assert found.convicts
+    assert found.windows == 2
+    for few in (pairs(*before, 0.75, 0.75), pairs(*before, 0.75, 0.5), pairs(*before, 0.5, 0.52, error=0.3)):
+        unsure = finding_of(few, Measure.SPEED, 1.0)
+        assert unsure is None or unsure.windows > 2
+
+
 def test_a_sudden_fall_is_found_behind_a_long_good_time() -> None:
     """Twenty good windows do not make up for five bad ones: the last few are looked at by themselves, too."""
     assert score(*(1.3, 1.31) * 10, *SLOW, 0.9) >= BOUND
@@ -129,11 +141,13 @@ def test_collateral_is_told_until_it_is_clearly_over() -> None:
     assert lost is not None
     assert lost.convicts
     assert lost.value == pytest.approx(0.2)
-    told = too_costly((), (lost,))
+    limited = {Measure.HIT_RATE}
+    told = too_costly((), (lost,), limited)
     assert told == (Measure.HIT_RATE,)
     unsure = finding_of(hits(0.0, 0.1, 0.05), Measure.HIT_RATE, 0.05)
     over = finding_of(hits(0.0, 0.01, 0.0, 0.0), Measure.HIT_RATE, 0.05)
     assert unsure is not None
     assert over is not None
-    assert too_costly(told, ()) == too_costly(told, (unsure,)) == told
-    assert too_costly(told, (over,)) == ()
+    assert too_costly(told, (), limited) == too_costly(told, (unsure,), limited) == told
+    assert too_costly(told, (over,), limited) == ()
+    assert too_costly(told, (), ()) == (), "the user has removed the limit"

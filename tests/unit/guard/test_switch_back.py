@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 import pytest
-from tests.unit.builders import BACK, OUT, RESPOND, make_state
+from tests.unit.builders import BACK, BLOCKED, OUT, RESPOND, WATCH, make_state
 from tests.unit.guard.doubt_films import ONE, RECENT, SLOWER, make_traffic, make_trial, on_trial
 from tests.unit.guard.films import facts_at, strip
 
@@ -17,12 +17,22 @@ DAY = 24 * 3600.0
     ("plain", "outcome"),
     [
         ((0.03,) * 4, Outcome.OPEN),
-        ((0.03,) * 5, Outcome.FASTER),
-        ((0.02,) * 5, Outcome.FASTER),
-        ((0.019,) * 5, Outcome.SLOWER),
-        ((0.01, *(0.03,) * 5), Outcome.FASTER),
+        ((0.03,) * 5, Outcome.NOT_SLOWER),
+        ((0.02,) * 5, Outcome.NOT_SLOWER),
+        ((0.0195,) * 5, Outcome.NOT_SLOWER),
+        ((0.018,) * 5, Outcome.SLOWER),
+        ((0.015, 0.021) * 3, Outcome.NOT_SLOWER),
+        ((0.01, *(0.03,) * 5), Outcome.NOT_SLOWER),
     ],
-    ids=["too early", "plain is slower", "as fast", "plain is faster", "the last five count"],
+    ids=[
+        "too early",
+        "plain is slower",
+        "as fast",
+        "by chance",
+        "plain is faster",
+        "it scatters",
+        "the last five count",
+    ],
 )
 def test_five_plain_windows_settle_it(plain: tuple[float, ...], outcome: Outcome) -> None:
     """Speculation took 0.02 s per output token."""
@@ -49,7 +59,7 @@ def test_traffic_that_became_another_settles_nothing(answers: float, words: str)
     """By half as much or more."""
     trial = make_trial(*(0.03,) * 5, answers=answers)
     assert words in differs(trial)
-    assert outcome_of(trial) is (Outcome.UNLIKE if words else Outcome.FASTER)
+    assert outcome_of(trial) is (Outcome.UNLIKE if words else Outcome.NOT_SLOWER)
 
 
 def test_longer_prompts_are_other_traffic() -> None:
@@ -61,7 +71,7 @@ def test_longer_prompts_are_other_traffic() -> None:
 
 
 def test_it_goes_back_and_forth_once_a_day() -> None:
-    """The second doubt within a day is a rollback that stays."""
+    """A second doubt within a day waits; after it, plain is served for a while again."""
     first = make_state(failures=2, judged=10.0)
     doubt = ONE | RECENT | {"verdict": SLOWER, "in_row": 3}
     (rolled_back,) = strip(first, (100, doubt))
@@ -72,12 +82,35 @@ def test_it_goes_back_and_forth_once_a_day() -> None:
     (restored,) = strip(on_trial(make_trial(*(0.03,) * 5)), (1000, ONE | {"speculating": False}))
     assert (restored.phase, restored.rollback, restored.doubts) == (OUT, None, 1)
     again = replace(first, doubts=restored.doubts, doubted=restored.doubted)
-    (settled,) = strip(again, (1000 + DAY - 1, doubt))
-    assert settled.rollback is not None
-    assert settled.rollback.trial is None
+    (waits,) = strip(again, (1000 + DAY - 1, doubt))
+    assert (waits.phase, waits.rollback, waits.failures) == (WATCH, None, 0)
     (tried,) = strip(again, (1000 + DAY, doubt))
     assert tried.rollback is not None
     assert tried.rollback.trial is not None
+
+
+def test_within_the_day_what_is_far_slower_goes_at_once() -> None:
+    """And stays out; so does what is slower again after plain had been faster."""
+    doubt = ONE | RECENT | {"verdict": SLOWER, "in_row": 3}
+    restored = make_state(failures=2, judged=10.0, doubts=1, doubted=1000.0)
+    (gone,) = strip(restored, (2000, doubt | {"verdict": replace(SLOWER, grave=True)}))
+    assert gone.rollback is not None
+    assert gone.rollback.trial is None
+    (lost,) = strip(on_trial(make_trial(*(0.01,) * 5)), (1000, ONE | {"speculating": False}))
+    (gone,) = strip(replace(restored, armless=lost.armless), (2000, doubt))
+    assert gone.rollback is not None
+
+
+def test_speculation_that_finds_no_room_to_come_back_leaves_plain_as_it_is() -> None:
+    """Plain has served on; the service is not stalled."""
+    (restored,) = strip(on_trial(make_trial(*(0.03,) * 5)), (1000, ONE | {"speculating": False}))
+    full = {"rollout": BLOCKED} | ONE
+    (back,) = strip(restored, (3000, full))
+    assert back.phase is RESPOND
+    assert back.rollback is not None
+    assert back.rollback.trial is None
+    assert "speedup 1.50" in back.rollback.message
+    assert "without room" in back.rollback.message
 
 
 def test_a_doubt_without_traffic_to_compare_with_is_a_plain_rollback() -> None:
@@ -106,5 +139,5 @@ def test_what_was_found_is_told() -> None:
     assert state.rollback is not None
     assert state.rollback.message == (
         "acceptance 0.02; plain took 10.0 ms per output token over 5 windows, speculation 20.0 ms over 3 before: "
-        "speedup 0.50, 1.00 is asked for"
+        "speedup 0.50 (95 % interval 0.47 to 0.53), 1.00 is asked for"
     )

@@ -27,7 +27,7 @@ async def test_a_draft_that_piles_requests_up_stays_out() -> None:
     status = stage.cluster.status
     assert status["phase"] == "RolledBack"
     assert "trial" not in status["guard"]["rollback"]
-    assert "speedup 0.33, 1.00 is asked for" in status["guard"]["rollback"]["message"]
+    assert "speedup 0.33 (95 % interval 0.32 to 0.35), 1.00 is asked for" in status["guard"]["rollback"]["message"]
     assert "ComparingWithPlain" not in stage.conditions()
     assert [each.reason for each in stage.events if each.reason in ("RollingBack", "RollbackSettled")] == [
         "RollingBack",

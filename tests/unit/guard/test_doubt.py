@@ -1,0 +1,41 @@
+"""Doubts after doubts: a pause between them, which what is far slower does not wait for."""
+
+from dataclasses import replace
+
+import pytest
+from tests.unit.builders import make_plain, make_state, pace
+from tests.unit.guard.doubt_films import BEYOND, SLOWER, TWO
+from tests.unit.guard.films import strip
+from tests.unit.guard.test_checks import verdict
+
+from specdec_operator.guard.verdict import Verdict
+
+HOUR = 3600.0
+
+
+@pytest.mark.parametrize(
+    ("doubts", "after", "found", "asks"),
+    [
+        (1, HOUR - 1, SLOWER, False),
+        (1, HOUR, SLOWER, True),
+        (2, 2 * HOUR - 1, SLOWER, False),
+        (9, 24 * HOUR - 1, SLOWER, False),
+        (9, 24 * HOUR, SLOWER, True),
+        (9, 60, replace(SLOWER, grave=True), True),
+        (9, 60, BEYOND, True),
+    ],
+)
+def test_an_acquitted_draft_is_left_alone_for_a_while(doubts: int, after: float, found: Verdict, *, asks: bool) -> None:
+    """An hour, doubled with each acquittal up to a day; unless it is far slower, or beyond what plain was seen at."""
+    begun = make_state(failures=2, unmeasured=2, doubts=doubts, doubted=100.0)
+    (state,) = strip(begun, (100 + after, TWO | {"verdict": found, "in_row": 3}))
+    assert state.rollback is None
+    assert (state.control is not None) is asks
+
+
+@pytest.mark.parametrize(("seconds", "grave"), [(0.023, False), (0.024, False), (0.027, True), (0.06, True)])
+def test_what_takes_far_longer_than_plain_is_grave(seconds: float, *, grave: bool) -> None:
+    """The upper end of the interval of the speedup is below eight tenths of what is asked for."""
+    plain = {"baseline": (make_plain(1, *(0.02, 0.0202) * 4),), "speedup": 1.0}
+    found = verdict({"token_times": {1: pace(*(seconds, 1.01 * seconds) * 4)}}, plain)
+    assert (found.reason, found.grave) == (SLOWER.reason, grave)
