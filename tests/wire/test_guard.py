@@ -21,7 +21,7 @@ def engine(acceptance: float = 0.8, *, time_per_token: float = 0.02, speculative
     )
 
 
-async def verdict(world: World, wanted: str, reason: str | None = None, seconds: float = 30.0) -> Object:
+async def verdict(world: World, wanted: str, reason: str | None = None, seconds: float = 60.0) -> Object:
     """Waits for a verdict; returns the status."""
 
     async def there() -> Object | None:

@@ -20,7 +20,7 @@ async def _watched(world: World, *engines: EngineStandIn, **spec: object) -> lis
     return pods
 
 
-async def _verdict(world: World, *wanted: str, seconds: float = 30.0) -> str:
+async def _verdict(world: World, *wanted: str, seconds: float = 60.0) -> str:
     async def there() -> str | None:
         reason = (await world.status())["guard"].get("reason")
         return reason if reason in wanted else None

@@ -9,7 +9,7 @@ _PAUSE = 0.05
 
 
 async def until(
-    what: str, probe: Callable[[], Awaitable[Any]], seconds: float = 30.0, *, state: Callable[[], Any] = lambda: ""
+    what: str, probe: Callable[[], Awaitable[Any]], seconds: float = 60.0, *, state: Callable[[], Any] = lambda: ""
 ) -> Any:
     """Waits until the probe gives something; returns it. state: what a failure tells besides."""
     deadline = time.monotonic() + seconds

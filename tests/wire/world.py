@@ -64,11 +64,11 @@ class World:
         for each in await self.api.items(SIS, self.namespace):  # lets a dead operator's finalizer not keep it
             await self.api.merge(SIS, self.namespace, each["metadata"]["name"], {"metadata": {"finalizers": None}})
 
-    async def until(self, what: str, probe: Callable[[], Awaitable[Any]], seconds: float = 30.0) -> Any:
+    async def until(self, what: str, probe: Callable[[], Awaitable[Any]], seconds: float = 60.0) -> Any:
         """Waits until the probe gives something; fails with what the sis says."""
         return await until(what, probe, seconds, state=self.status)
 
-    async def read_again(self, times: int, *engines: EngineStandIn, seconds: float = 60.0) -> None:
+    async def read_again(self, times: int, *engines: EngineStandIn, seconds: float = 120.0) -> None:
         """Waits until the counters of these engines, or of all pods, were read so often more: once in an interval."""
         read = engines or tuple(server.engine for server in self._servers.values())
         enough = {id(each): each.asked + times for each in read}
@@ -127,7 +127,7 @@ class World:
         """Its status."""
         return (await self.sis()).get("status", {})
 
-    async def phase(self, *wanted: str, seconds: float = 30.0) -> Object:
+    async def phase(self, *wanted: str, seconds: float = 60.0) -> Object:
         """Waits for a phase; returns the status."""
 
         async def there() -> Object | None:
@@ -136,7 +136,7 @@ class World:
 
         return await self.until(f"phase {' or '.join(wanted)}", there, seconds)
 
-    async def condition(self, kind: str, wanted: str, seconds: float = 30.0) -> Object:
+    async def condition(self, kind: str, wanted: str, seconds: float = 60.0) -> Object:
         """Waits for a condition; returns the status."""
 
         async def there() -> Object | None:
@@ -146,7 +146,7 @@ class World:
 
         return await self.until(f"{kind}={wanted}", there, seconds)
 
-    async def child(self, *, speculative: bool | None = None, seconds: float = 30.0) -> Object:
+    async def child(self, *, speculative: bool | None = None, seconds: float = 60.0) -> Object:
         """Waits for the InferenceService, with or without speculation in its flags."""
 
         async def there() -> Object | None:
@@ -163,7 +163,7 @@ class World:
             await self.remove_pod(pod["metadata"]["name"])
         return [await self._pod(child, revision, engine, ready=ready) for engine in engines]
 
-    async def arm(self, seconds: float = 30.0) -> Object:
+    async def arm(self, seconds: float = 60.0) -> Object:
         """Waits until the operator has made the plain arm; returns its Deployment."""
 
         async def there() -> Object | None:

@@ -38,20 +38,20 @@ async def rolled_back(world: World, **spec: Any) -> None:
     await plain_pods(world)
 
 
-async def plain_pods(world: World, *, seconds: float = 30.0) -> None:
+async def plain_pods(world: World, *, seconds: float = 60.0) -> None:
     """Brings up the pods that a rollback asks for."""
     child = await world.child(speculative=False, seconds=seconds)
     await world.roll_out(child, busy(speculative=False))
     await world.phase("RolledBack", seconds=seconds)
 
 
-async def rolled_back_once(world: World, *, seconds: float = 30.0) -> None:
+async def rolled_back_once(world: World, *, seconds: float = 60.0) -> None:
     """The draft is taken out, by one decision, and plain pods serve."""
     await plain_pods(world, seconds=seconds)
     await decided_once(world, "AcceptanceRateLow")
 
 
-async def verdict(world: World, *wanted: str, seconds: float = 30.0) -> str:
+async def verdict(world: World, *wanted: str, seconds: float = 60.0) -> str:
     """Waits for a verdict with one of these reasons; returns what it says."""
 
     async def there() -> str | None:

@@ -50,7 +50,7 @@ def conditions(status: Object) -> dict[str, Object]:
     return {each["type"]: each for each in status.get("conditions", ())}
 
 
-async def taken(world: World, seconds: float = 30.0) -> str:
+async def taken(world: World, seconds: float = 60.0) -> str:
     """Waits until the sis is stalled because a name is taken, and says so everywhere; returns its words."""
 
     async def told() -> Object | None:

@@ -50,7 +50,7 @@ async def lives(operator: OperatorProcess, pid: int) -> None:
         assert answer.status == 200, await answer.text()
 
 
-async def still_follows(world: World, *, replicas: int = 2, seconds: float = 30.0) -> None:
+async def still_follows(world: World, *, replicas: int = 2, seconds: float = 60.0) -> None:
     """The watches work: a changed spec is applied, and an InferenceService that somebody deletes is made again."""
     await world.api.merge(SIS, world.namespace, NAME, {"spec": {"replicas": replicas}})
 

@@ -53,8 +53,10 @@ async def _away(plane: ControlPlane, enough: Enough) -> None:
 
 async def _hang(plane: ControlPlane, enough: Enough) -> None:
     plane.server.send(signal.SIGSTOP)
-    await enough(1)
-    plane.server.send(signal.SIGCONT)
+    try:
+        await enough(1)
+    finally:
+        plane.server.send(signal.SIGCONT)
     await asyncio.to_thread(plane.wait)
 
 
@@ -73,8 +75,10 @@ async def _etcd_away(plane: ControlPlane, enough: Enough) -> None:
 
 async def _etcd_hangs(plane: ControlPlane, enough: Enough) -> None:
     plane.etcd.send(signal.SIGSTOP)
-    await enough(1)
-    plane.etcd.send(signal.SIGCONT)
+    try:
+        await enough(1)
+    finally:
+        plane.etcd.send(signal.SIGCONT)
     await asyncio.to_thread(plane.wait)
 
 

@@ -87,7 +87,7 @@ async def both(
         yield made[0], made[1]
 
 
-async def _leads(replica: Replica, seconds: float = 30.0) -> None:
+async def _leads(replica: Replica, seconds: float = 60.0) -> None:
     await until("a leader", replica.process.leads, seconds, state=lambda: replica.process.log.read_text()[-1500:])
 
 
