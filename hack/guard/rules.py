@@ -141,6 +141,7 @@ def counters(drafting: Drafting) -> list[Counters]:
     """What a page says at each tick."""
     drafts, accepted = drafting.drafts.tolist(), drafting.accepted.T.tolist()
     ended = zip(*(each.tolist() for each in drafting.ended), strict=True)
+    begun, running = drafting.begun.tolist(), drafting.running.tolist()
     return [
         Counters(
             drafts=steps,
@@ -152,7 +153,11 @@ def counters(drafting: Drafting) -> list[Counters]:
             timed_tokens=tokens,
             requests=answers,
             started=0.0,
+            first_tokens=first,
+            running=batch,
             speculative=True,
         )
-        for steps, positions, (answers, seconds, tokens) in zip(drafts, accepted, ended, strict=True)
+        for steps, positions, (answers, seconds, tokens), first, batch in zip(
+            drafts, accepted, ended, begun, running, strict=True
+        )
     ]

@@ -62,12 +62,14 @@ class Requests:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Drafting:
     """What the engine has counted at each tick. accepted: by position, one row for each. ended: answers that ended,
-    their seconds, and their tokens.
+    their seconds, and their tokens. begun: answers that began; running: that run at this moment.
     """
 
     drafts: Whole
     accepted: Whole
     ended: tuple[Floats, Floats, Floats]
+    begun: Whole
+    running: Whole
 
 
 def requests(kind: Kind, mean: Floats, volume: float, tick: float, chance: np.random.Generator) -> Requests:
@@ -123,7 +125,20 @@ def drafting(asked: Requests, ticks: int, tick: float, chance: np.random.Generat
         written += left
         counted.append(summed(left, at, ticks))
     tokens = np.bincount(of, weights=written, minlength=len(asked.begin)).astype(np.float64)
-    return Drafting(drafts=counted[0], accepted=np.stack(counted[1:]), ended=_ended(asked, tokens, ticks, tick))
+    ended, (begun, running) = _ended(asked, tokens, ticks, tick), _begun(asked, ticks, tick)
+    return Drafting(
+        drafts=counted[0], accepted=np.stack(counted[1:]), ended=ended, begun=begun - begun[0], running=running
+    )
+
+
+def _begun(asked: Requests, ticks: int, tick: float) -> tuple[Whole, Whole]:
+    """How many answers have begun at each tick, and how many run."""
+    at = tick * np.arange(ticks + 1)
+    begun, over = (
+        np.searchsorted(np.sort(each), at, side="right")
+        for each in (asked.begin, asked.begin + STEP_SECONDS * asked.steps)
+    )
+    return begun, begun - over
 
 
 def _ended(asked: Requests, tokens: Floats, ticks: int, tick: float) -> tuple[Floats, Floats, Floats]:

@@ -141,11 +141,14 @@ class Service:
 
 
 class Traffic:
-    """One client that asks again and again, for the length of a block. sampling: of every request."""
+    """One client that asks again and again, for the length of a block. times: each prompt is written so often, one
+    after the other. sampling: of every request.
+    """
 
-    def __init__(self, service: Service, kind: str, **sampling: Any) -> None:
+    def __init__(self, service: Service, kind: str, *, times: int = 1, **sampling: Any) -> None:
         self._service = service
         self._kind = kind
+        self._times = times
         self._sampling = sampling
         self._task: asyncio.Task[None] | None = None
 
@@ -161,5 +164,5 @@ class Traffic:
     async def _run(self) -> None:
         number = 0
         while True:
-            await self._service.ask(self._service.prompt(self._kind, number), **self._sampling)
+            await self._service.ask(self._times * self._service.prompt(self._kind, number), **self._sampling)
             number += 1

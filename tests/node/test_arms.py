@@ -1,7 +1,11 @@
 """A plain arm on real parts: KServe's own Service spreads real clients over speculating and plain pods."""
 
 import asyncio
-from typing import Any
+import os
+from contextlib import AsyncExitStack
+from typing import Any, Self
+
+import pytest
 
 from tests.node.asking import Client
 from tests.node.film import Film
@@ -12,7 +16,29 @@ from tests.wire.faults.table import Part, fault
 
 ARM = {"serving.specdec.io/arm": "plain"}
 OPERATOR = "specdec-system"
+TIMES = int(os.environ.get("SPECDEC_TIMES", "1"))
+CONNECTIONS = int(os.environ.get("SPECDEC_CONNECTIONS", "4"))
+"""How often a plain pod comes and goes, and how many clients ask meanwhile: more than in a usual run, where 10,000
+requests are to be seen.
+"""
 FASTER: dict[str, Any] = {"acceptanceRate": {"min": 0}, "speedup": {"min": 1.0}, "baseline": "None"}
+UNASKED: dict[str, Any] = {"acceptanceRate": {"min": 0}, "baseline": "None"}
+
+
+class Crowd:
+    """Clients that ask again and again for short answers, for the length of a block. times: as long a prompt."""
+
+    def __init__(self, service: Service, kind: str, number: int, *, times: int) -> None:
+        self._clients = [Traffic(service, kind, times=times, max_tokens=12) for _ in range(number)]
+        self._stack = AsyncExitStack()
+
+    async def __aenter__(self) -> Self:
+        for each in self._clients:
+            await self._stack.enter_async_context(each)
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self._stack.aclose()
 
 
 async def ready(service: Service, *, plain: bool) -> list[str]:
@@ -51,13 +77,21 @@ async def events(service: Service) -> list[str]:
     then="speculation is taken out by what both arms show; no request fails while pods of both come and go",
 )
 async def test_a_slow_draft_is_taken_out_beside_a_plain_pod(service: Service, film: Film) -> None:
-    """The plain pod stays all the time; the drift prompts are slower with the draft, at the same moment."""
-    control = {"mode": "Always", "replicas": 1}
-    await service.apply(DRAFT, {"rollout": {"strategy": "Surge", "deadline": "10m"}}, control=control, **FASTER)
+    """A plain pod comes and goes as often as is asked for; then the drift prompts are slower with the draft."""
+    told = {"rollout": {"strategy": "Surge", "deadline": "10m"}}
+    stays, goes = {"mode": "Always", "replicas": 1}, {"mode": "Never"}
+    await service.apply(DRAFT, told, control=goes, **UNASKED)
     await film.phase("Watching", 0, 300)
     asking = Client(service, film)
-    await asking.start("drift", ("fresh",) * 4)  # a connection that is kept stays with its pod, and the shares differ
+    # a connection that is kept stays with its pod, and the shares differ
+    await asking.start("drift", ("fresh",) * CONNECTIONS)
     try:
+        for _ in range(TIMES):
+            await service.apply(DRAFT, told, control=stays, **UNASKED)
+            await service.until("a plain pod", lambda: ready(service, plain=True), 240)
+            await service.apply(DRAFT, told, control=goes, **UNASKED)
+            await service.until("the plain arm gone", lambda: arms_gone(service), 120)
+        await service.apply(DRAFT, told, control=stays, **FASTER)
         await service.until("a plain pod", lambda: ready(service, plain=True), 240)
         operators = await service.api.items(POD, OPERATOR)
         await service.api.delete(POD, OPERATOR, operators[0]["metadata"]["name"])
@@ -75,24 +109,50 @@ async def test_a_slow_draft_is_taken_out_beside_a_plain_pod(service: Service, fi
     assert tally["fresh"] >= 200
 
 
-async def test_a_draft_in_doubt_is_acquitted_beside_a_plain_pod(service: Service) -> None:
-    """Plain was never measured: one plain pod comes, settles it for the draft on code, and goes."""
+async def test_a_draft_that_pays_stays_when_prompts_become_four_times_as_long(service: Service) -> None:
+    """Plain of the short prompts says nothing about it: one plain pod comes, settles it for the draft, and goes."""
     quick = {"rollout": {"strategy": "Surge", "deadline": "10m"}, "replicas": 2}
-    guard = FASTER | {"speedup": {"min": 0.3}, "window": "10s"}  # three engines share two cores: the draft pays less
-    await service.apply(DRAFT, quick, **guard)
-    await service.phase("Watching", seconds=300)
-    short = {"max_tokens": 12}  # ten requests a window are needed in each arm
-    async with Traffic(service, "code", **short), Traffic(service, "code", **short), Traffic(service, "code", **short):
-        condition = await service.condition("ComparingWithPlain", "NotMeasured", 120)
-        assert "plain pods" in condition["message"]
+    measured = FASTER | {"baseline": "MeasureFirst", "window": "10s"}
+    await service.apply(DRAFT, quick, **measured)
+    async with Crowd(service, "code", 3, times=1):
+        await service.phase("Watching", seconds=400)
+    async with Crowd(service, "code", 3, times=4):
+        condition = await service.condition("ComparingWithPlain", "NotMeasured", 180)
+        assert "other traffic" in condition["message"]
         await service.until("a plain pod", lambda: ready(service, plain=True), 240)
 
         async def acquitted() -> bool:
             return "DraftAcquitted" in await events(service)
 
-        await service.until("an acquittal", acquitted, 300)
+        await service.until("an acquittal", acquitted, 400)
     await service.until("the plain arm gone", lambda: arms_gone(service), 120)
     status = await service.status()
     assert status["phase"] == "Watching"
-    assert status["guard"]["baseline"], "what plain did beside is what later windows are compared with"
     assert len(await ready(service, plain=False)) == 2
+
+
+@pytest.mark.parametrize(("least", "stays"), [(0.3, True), (3.0, False)], ids=["it was faster", "it was slower"])
+async def test_one_pod_serves_plain_for_a_while_and_the_faster_one_stays(
+    service: Service, least: float, *, stays: bool
+) -> None:
+    """More requests at once than plain was seen with are in doubt; it goes back and forth once."""
+    surge = {"rollout": {"strategy": "Surge", "deadline": "10m"}}
+    asked = FASTER | {"speedup": {"min": least}, "baseline": "MeasureFirst", "window": "8s", "failureLimit": 3}
+    await service.apply(DRAFT, surge, **asked)
+    async with Crowd(service, "code", 1, times=1):
+        await service.phase("Watching", seconds=400)
+    async with Crowd(service, "code", 5, times=1):
+        await service.phase("Responding", seconds=240)
+        status = await service.phase("RolledBack", seconds=240)
+        assert "provisional" in status["guard"]["rollback"]["message"]
+        status = await service.phase("Watching" if stays else "RolledBack", seconds=300)
+
+        async def settled() -> Object | None:
+            status = await service.status()
+            over = "trial" not in status["guard"].get("rollback", {})
+            return status if over else None
+
+        status = await service.until("the end of the trial", settled, 300)
+    print(status["guard"].get("rollback"), [each["message"] for each in status["history"]])
+    assert ("rollback" in status["guard"]) is not stays
+    assert status["guard"]["rollbacks"] == 1

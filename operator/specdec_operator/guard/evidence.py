@@ -6,7 +6,7 @@ from functools import reduce
 from itertools import zip_longest
 
 from specdec_operator.guard.counters import Counters, Side
-from specdec_operator.guard.statistics import RatioSums, TokenTime, TokenTimes, merge
+from specdec_operator.guard.statistics import UNKNOWN_LOAD, RatioSums, TokenTime, TokenTimes, merge
 from specdec_operator.guard.window import PodWindow, Window
 
 
@@ -67,6 +67,17 @@ class Evidence:
             return 1.0
         answer, block = ended.times.total / ended.requests, self.seconds * self.pods / blocks
         return 1 + 1.5 * answer / block if block > 0 else 1.0
+
+    @property
+    def at_work(self) -> float | None:
+        """Answers that the window is of: those that began in it, and those that ran already, to a power of two in each
+        pod. None where no page says how many run.
+        """
+        known = [(load, each.seconds) for load, each in self.token_times.items() if load != UNKNOWN_LOAD]
+        seconds = sum(each for _, each in known)
+        if seconds <= 0:
+            return None
+        return self.answers + self.pods * sum(load * each for load, each in known) / seconds
 
     @property
     def token_time(self) -> TokenTime:

@@ -5,22 +5,26 @@ twelve, as traffic without a pause or in bursts; acceptance that wanders about a
 What was lost long ago fades, so that a draft is not taken out for yesterday.
 """
 
-from math import exp2
+from math import exp2, sqrt
 from typing import Final
 
 from specdec_operator.guard.evidence import Evidence
 from specdec_operator.guard.policy import Thresholds
 
 _HALF_LIFE: Final = 45 * 60.0
-"""Seconds in which half of it fades. Simulated: acceptance 5 points above the minimum that wanders by 5 points over 5
-minutes spends a budget of 2 point-hours 0.03 times a day (0.10 where nothing fades), and 10 points below spend it in 13
-minutes (12)."""
+"""Seconds in which half of it fades: shorter, and 10 points below take longer than 15 minutes to spend a budget of 2
+point-hours; longer, and acceptance 5 points above the minimum that wanders by 5 points over 5 minutes spends it more
+often. `make bench-guard` says how often.
+"""
+_ENOUGH: Final = 16.0
+"""Answers whose mean says enough of the draft; the tokens of one answer stand and fall together."""
 
 
 def lost(evidence: Evidence, thresholds: Thresholds) -> float | None:
     """What one window adds, in point-hours; negative above the minimum. None where it drafted too little to tell.
 
-    Where a length is asked for too, the worse of the two counts: a length is 1 + rate x tokens per draft.
+    Where a length is asked for too, the worse of the two counts: a length is 1 + rate x tokens per draft. A window of
+    fewer than 16 answers weighs less, by as much as the error of its mean is larger.
     """
     rate, drafts, tokens = evidence.acceptance_rate, evidence.drafts, evidence.draft_tokens
     if rate is None or drafts <= 0 or tokens < thresholds.min_draft_tokens:
@@ -28,7 +32,8 @@ def lost(evidence: Evidence, thresholds: Thresholds) -> float | None:
     rates = [] if thresholds.acceptance_rate is None else [thresholds.acceptance_rate]
     if thresholds.acceptance_length is not None:
         rates.append((thresholds.acceptance_length - 1) * drafts / tokens)
-    return 100 * (max(rates) - rate) * evidence.seconds / 3600 if rates else None
+    weight = 1.0 if evidence.at_work is None else min(1.0, sqrt(evidence.at_work / _ENOUGH))
+    return weight * 100 * (max(rates) - rate) * evidence.seconds / 3600 if rates else None
 
 
 def spent(before: float, more: float, seconds: float) -> float:

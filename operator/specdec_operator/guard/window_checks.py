@@ -90,8 +90,8 @@ def not_drafting(case: Case) -> Verdict | None:
 
 
 def acceptance_rate(case: Case) -> Verdict | None:
-    """**Fail** (AcceptanceRateLow): accepted / drafted tokens are below `acceptanceRate.min`, and so is the upper 95 %
-    Wilson bound with the drafts as the sample.
+    """**Fail** (AcceptanceRateLow): accepted / drafted tokens are below `acceptanceRate.min`, and so is Wilson's upper
+    bound with the drafts as the sample: a first filter, too narrow where traffic comes in bursts.
     """
     evidence, least = case.evidence, case.thresholds.acceptance_rate
     rate = evidence.acceptance_rate
@@ -99,7 +99,7 @@ def acceptance_rate(case: Case) -> Verdict | None:
         return None
     # The tokens of one draft stand and fall together, so the drafts are the sample, not their tokens.
     bound = wilson_upper(rate, evidence.drafts)
-    message = f"acceptance {rate:.2f} < {least:.2f} (95 % bound {bound:.2f}){over(evidence)}"
+    message = f"acceptance {rate:.2f} < {least:.2f} (bound {bound:.2f}){over(evidence)}"
     severe = rate < _SEVERE * least
     return failed(Reason.ACCEPTANCE_RATE_LOW, message, severe=severe) if bound < least else None
 
@@ -111,7 +111,7 @@ def acceptance_length(case: Case) -> Verdict | None:
     if least is None or length is None or length >= least or not enough(case):
         return None
     bound = 1 + longest * wilson_upper(min(1.0, (length - 1) / longest), evidence.drafts)
-    message = f"acceptance length {length:.2f} < {least:.2f} (95 % bound {bound:.2f}){over(evidence)}"
+    message = f"acceptance length {length:.2f} < {least:.2f} (bound {bound:.2f}){over(evidence)}"
     severe = length - 1 < _SEVERE * (least - 1)
     return failed(Reason.ACCEPTANCE_LENGTH_LOW, message, severe=severe) if bound < least else None
 

@@ -121,7 +121,7 @@ def test_a_pod_is_blamed_that_fails_far_below_others_that_pass(
 @pytest.mark.parametrize(
     ("broken", "why"),
     [
-        ({"rate": 0.0}, "acceptance 0.00 < 0.30 (95 % bound 0.01) over 2 s, 2000 drafted tokens, 1 pod"),
+        ({"rate": 0.0}, "acceptance 0.00 < 0.30 (bound 0.01) over 2 s, 2000 drafted tokens, 1 pod"),
         (
             {"drafts": 0, "generation_tokens": 900, "speculative": False},
             "the engine decoded 900 tokens and has no speculation counters over 2 s, 0 drafted tokens, 1 pod",

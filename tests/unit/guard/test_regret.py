@@ -10,6 +10,7 @@ from tests.unit.guard.films import strip
 
 from specdec_operator.guard.regret import lost, spent
 from specdec_operator.guard.state import Phase
+from specdec_operator.guard.statistics import UNKNOWN_LOAD, TokenTime
 from specdec_operator.guard.transitions import advance
 from specdec_operator.guard.verdict import Outcome, Reason, Verdict
 
@@ -38,6 +39,24 @@ def test_a_window_adds_its_points_below_the_minimum_by_its_time(
     """Minimum 0.30, or the rate that a length of K=4 stands for, whichever is missed by more; in an hour."""
     found = lost(make_evidence(seconds=3600.0, **evidence), limits(**asked))
     assert found == (None if points is None else pytest.approx(points))
+
+
+@pytest.mark.parametrize(
+    ("load", "answers", "pods", "weight"),
+    [
+        (2, 2.0, 1, 0.5),
+        (1, 0.0, 1, 0.25),
+        (2, 0.0, 2, 0.5),
+        (4, 12.0, 1, 1.0),
+        (64, 90.0, 1, 1.0),
+        (UNKNOWN_LOAD, 0.0, 1, 1.0),
+    ],
+)
+def test_a_window_of_few_answers_weighs_less(load: int, answers: float, pods: int, weight: float) -> None:
+    """Its mean says less of the draft, however many tokens they have; begun in it, or running already."""
+    times = {load: TokenTime(seconds=60.0)}
+    found = lost(make_evidence(seconds=3600.0, rate=0.2, answers=answers, pods=pods, token_times=times), limits())
+    assert found == pytest.approx(10.0 * weight)
 
 
 @given(st.floats(0, 100), st.floats(-100, 100), st.floats(0, 1e6))
