@@ -11,7 +11,7 @@ from specdec_operator.engine.quantity import MEMORY, NUMBER
 
 _Size = Annotated[int, Field(ge=1, le=4096)]
 _VERSION = r"^v?[0-9]{1,3}\.[0-9]{1,3}(\.[0-9]{1,3})?(\.?(post|rc)[0-9]{1,3})?$"
-_RESERVE = f"^(Auto|None|{NUMBER}%|{MEMORY})$"
+_RESERVE = f"^(Auto|Counted|None|{NUMBER}%|{MEMORY})$"
 
 
 class Engine(Part):
@@ -66,9 +66,11 @@ class Engine(Part):
 class Memory(Part):
     """What the memory plan starts from. What an engine counts by itself is not subtracted twice."""
 
-    device: Quantity | None = Field(None, description="Memory of one device, such as 80Gi. Unknown: no plan is made.")
+    device: Quantity | None = Field(None, description="Memory of one device, such as 80Gi.")
     draft_reserve: Annotated[str, Field(max_length=32, pattern=_RESERVE)] = Field(
         "Auto",
-        description="By how much --gpu-memory-utilization is lowered for the draft: Auto (what this engine version "
-        "does not count by itself), None, a share of the device such as 6%, or bytes such as 2Gi.",
+        description="By how much --gpu-memory-utilization is lowered for the draft: Auto (what speculation adds "
+        "and the engine does not count, at the upper end of each estimate, 0.02 at least; 0.05 where the device or the "
+        "models are not known), Counted (only what does not fit beside), None, a share of the device such as 6%, or "
+        "bytes such as 2Gi.",
     )

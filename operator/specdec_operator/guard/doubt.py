@@ -229,9 +229,7 @@ def bring_it_back(state: State, observation: Observation, now: float) -> State:
 
 
 def plain_is_settled(state: State, observation: Observation, now: float) -> bool:
-    """The rollback is provisional, and speculation was slower beyond chance; or the traffic became another, or too
-    little, to tell.
-    """
+    """The rollback is provisional, and speculation was slower beyond chance, or the traffic does not let it tell."""
     return _outcome(state) in (Outcome.SLOWER, Outcome.UNLIKE, Outcome.QUIET)
 
 
@@ -240,10 +238,8 @@ def stay_plain(state: State, observation: Observation, now: float) -> State:
     rollback = state.rollback
     if rollback is None or rollback.trial is None:
         return state
-    words = {
-        Outcome.UNLIKE: f"the traffic became another ({traffic_differs(rollback.trial)}), so nothing can be compared",
-        Outcome.QUIET: "too little traffic to measure plain",
-    }
+    differs = f"the traffic became another ({traffic_differs(rollback.trial)}), so nothing can be compared"
+    words = {Outcome.UNLIKE: differs, Outcome.QUIET: "too little traffic to measure plain"}
     found = words.get(_outcome(state)) or trial_text(rollback.trial)
     return replace(state, rollback=_settled(rollback, found), doubted=now, armless=True)
 

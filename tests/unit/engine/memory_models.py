@@ -4,7 +4,7 @@ from dataclasses import replace
 from typing import Any
 
 from specdec_operator.engine.case import Case, Model
-from specdec_operator.engine.memory.inputs import AUTO, GIB, MemoryInputs, Reserve, inputs_of
+from specdec_operator.engine.memory.inputs import COUNTED, GIB, MemoryInputs, Reserve, inputs_of
 from specdec_operator.engine.memory.model_size import model_facts
 from specdec_operator.engine.version import Build, Flavor, Version
 
@@ -132,7 +132,8 @@ def ask(
     gib: float | None = 80,
     target_bytes: int | None = None,
     draft_bytes: int | None = None,
-    reserve: Reserve = AUTO,
+    reserve: Reserve = COUNTED,
+    lowered_further: float = 0.0,
     **case: Any,
 ) -> MemoryInputs:
     """The question that a case poses on devices of `gib` GiB. target_bytes: in place of what the config implies."""
@@ -141,5 +142,6 @@ def ask(
         device=None if gib is None else int(gib * GIB),
         draft_bytes=draft_bytes,
         reserve=reserve,
+        lowered_further=lowered_further,
     )
     return inputs if target_bytes is None else replace(inputs, target=model_facts(target, weight_bytes=target_bytes))

@@ -225,7 +225,11 @@ def test_an_unknown_device_leaves_the_utilisation_as_it_is() -> None:
     [
         ("6%", 0.86, "0.92 lowered to 0.86: draftReserve is 6%"),
         ("2Gi", 0.92, "0.92 as it is: 2Gi of a device of unknown memory is no share of it"),
-        ("Auto", 0.92, "0.92 as it is: a reserve needs the device's memory (spec.memory.device), which is not known"),
+        (
+            "Counted",
+            0.92,
+            "0.92 as it is: draftReserve is Counted, which needs the device's memory (spec.memory.device)",
+        ),
         ("None", 0.92, "0.92 as it is: draftReserve is None"),
     ],
 )

@@ -66,13 +66,13 @@ def test_auto_and_none_are_words() -> None:
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ("auto", "Auto, None"),
-        ("", "Auto, None"),
-        ("6 percent", "Auto, None"),
+        ("auto", "Auto, Counted, None"),
+        ("", "Auto, Counted, None"),
+        ("6 percent", "Auto, Counted, None"),
         ("-6%", "more than 0%"),
         ("100%", "less than 100%"),
         ("0%", "reserves nothing"),
-        ("0", "Auto, None"),
+        ("0", "Auto, Counted, None"),
         ("0.06", "percentage"),  # a share that was meant, but reads as a part of one byte
     ],
 )

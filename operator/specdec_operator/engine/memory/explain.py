@@ -4,12 +4,15 @@ from typing import Final
 
 from specdec_operator.engine.memory.inputs import GIB, MemoryInputs, ReserveKind
 from specdec_operator.engine.memory.terms import Item, Term
-from specdec_operator.engine.memory.utilization import WHOLE, Choice
+from specdec_operator.engine.memory.utilization import CAUTIOUS, WHOLE, Choice
 
 _MINUS: Final = "\u2212"
 _MIB: Final = 1024**2
 _MANY_SEQS: Final = 64
 _NO_DRAFT: Final = "there is no draft to reserve memory for"
+_AT_LEAST_UNKNOWN: Final = "0.05 at least for a draft whose target is not known"
+_NOTHING_LOADED: Final = "the method loads nothing on the device, and the logits of its verification are not known"
+_NAME_IT: Final = "spec.memory.device"
 _OUTSIDE: Final = "vllm-ascend captures graphs outside of it (how much else, only spec.memory.device can tell)"
 
 
@@ -42,12 +45,14 @@ def price_of_tokens(plain: int, with_draft: int) -> str:
     return f"{100 * (with_draft - plain) / plain:.0f} % more cache for each token, besides the draft's weights"
 
 
-def because(inputs: MemoryInputs, device: int, choice: Choice, terms: tuple[Term, ...]) -> str:
-    """Why the utilisation is what it is."""
-    if inputs.reserve.kind is not ReserveKind.AUTO:
+def because(inputs: MemoryInputs, device: int, choice: Choice, terms: tuple[Term, ...], added: tuple[Term, ...]) -> str:
+    """Why the utilisation is what it is. added: what speculation adds and the engine does not count."""
+    if inputs.reserve.kind not in (ReserveKind.AUTO, ReserveKind.COUNTED):
         return _as_told(inputs, choice) + _held_up(choice)
     if inputs.method is None:
         return f"{share(choice.asked)} as it is: {_NO_DRAFT}"
+    if choice.added * device >= choice.missing * WHOLE and choice.added:
+        return f"{_change(choice)}: {_for_speculation(inputs, added)}{_held_up(choice)}{_advice(inputs, choice, added)}"
     beside = _beside(inputs, terms)
     room = amount(device * (WHOLE - choice.asked) // WHOLE)
     leaves = f"the {room} that {share(choice.asked)} of {amount(device)} leaves"
@@ -57,6 +62,16 @@ def because(inputs: MemoryInputs, device: int, choice: Choice, terms: tuple[Term
         graphs = amount(_bytes(terms, Item.GRAPHS))
         return f"{_change(choice)}: vllm-ascend captures graphs ({graphs}, an estimate) outside of it{_held_up(choice)}"
     return f"{share(choice.asked)} as it is: a draft's weights and cache are within it, and {beside} fit in {leaves}"
+
+
+def _for_speculation(inputs: MemoryInputs, added: tuple[Term, ...]) -> str:
+    """What Auto takes off, item by item."""
+    parts = ", ".join(f"{term.name} {amount(term.bytes)}" for term in added)
+    what = f"{amount(sum(term.bytes for term in added))} that speculation adds and the engine does not count ({parts}; "
+    if not inputs.target.vocab:
+        return f"{what}verification logits are not known without the target's config.json), {_AT_LEAST_UNKNOWN}"
+    least = ", 0.02 at least" if inputs.loads_a_draft else ""
+    return f"{what}upper ends of estimates){least}"
 
 
 def _beside(inputs: MemoryInputs, terms: tuple[Term, ...]) -> str:
@@ -91,28 +106,38 @@ def _held_up(choice: Choice) -> str:
 
 
 def _advice(inputs: MemoryInputs, choice: Choice, terms: tuple[Term, ...]) -> str:
-    """Where the logits are most of what is missing, a smaller batch costs less than a smaller cache."""
-    if inputs.seqs <= _MANY_SEQS or 2 * _bytes(terms, Item.LOGITS) < choice.missing:
+    """Where the logits are most of what is taken off, a smaller batch costs less than a smaller cache."""
+    logits = _bytes(terms, Item.LOGITS)
+    most = sum(term.bytes for term in terms) if choice.added else choice.missing
+    if inputs.seqs <= _MANY_SEQS or 2 * logits < most or choice.chosen == choice.asked:
         return ""
     return f"; fewer than {inputs.seqs} requests in a batch (maxNumSeqs) would take less"
 
 
 def no_device(inputs: MemoryInputs, start: int, chosen: int) -> str:
     """Why the utilisation is what it is where the device is not known."""
+    kind = inputs.reserve.kind
     if chosen != start:
-        reserved = f"draftReserve is {inputs.reserve.text}"
-        auto = inputs.reserve.kind is ReserveKind.AUTO
-        return f"{share(start)} lowered to {share(chosen)}: {_OUTSIDE if auto else reserved}"
-    match inputs.reserve.kind:
+        return f"{share(start)} lowered to {share(chosen)}: {_cautiously(inputs, start, chosen)}"
+    match kind:
         case ReserveKind.NONE:
             return f"{share(start)} as it is: draftReserve is None"
-        case ReserveKind.AUTO if inputs.method is None:
+        case ReserveKind.AUTO | ReserveKind.COUNTED if inputs.method is None:
             return f"{share(start)} as it is: {_NO_DRAFT}"
         case ReserveKind.AUTO:
-            return (
-                f"{share(start)} as it is: a reserve needs the device's memory (spec.memory.device), which is not known"
-            )
+            return f"{share(start)} as it is: {_NOTHING_LOADED}"
+        case ReserveKind.COUNTED:
+            return f"{share(start)} as it is: draftReserve is Counted, which needs the device's memory ({_NAME_IT})"
     return f"{share(start)} as it is: {inputs.reserve.text} of a device of unknown memory is no share of it"
+
+
+def _cautiously(inputs: MemoryInputs, start: int, chosen: int) -> str:
+    kind = inputs.reserve.kind
+    if kind is ReserveKind.SHARE:
+        return f"draftReserve is {inputs.reserve.text}"
+    if kind is ReserveKind.COUNTED or start - chosen != CAUTIOUS:
+        return _OUTSIDE
+    return f"0.05 for a draft, since the device's memory is not known ({_NAME_IT})"
 
 
 def reason(inputs: MemoryInputs, *, pool: int, request: int, short: int) -> str:

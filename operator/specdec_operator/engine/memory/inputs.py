@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
-from specdec_engine.methods import SUFFIX_TREE_DEPTH, plain_name
+from specdec_engine.methods import LOOKUPS, SUFFIX_TREE_DEPTH, plain_name
 from specdec_operator.engine.case import Case
 from specdec_operator.engine.memory.draft_size import draft_facts
 from specdec_operator.engine.memory.model_size import ModelFacts, model_facts
@@ -21,6 +21,8 @@ class ReserveKind(StrEnum):
     """How the utilisation is lowered for a draft."""
 
     AUTO = "Auto"
+    """By what speculation adds and the engine does not count itself, at the upper end of each estimate."""
+    COUNTED = "Counted"
     """By what the engine does not count itself and what is left of the device does not hold."""
     NONE = "None"
     """Not at all."""
@@ -32,7 +34,7 @@ class ReserveKind(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reserve:
-    """A reserve for the draft, `text` as written. amount: millionths of the device, or bytes; 0 for AUTO and NONE."""
+    """A reserve for the draft, `text` as written. amount: millionths of the device, or bytes; else 0."""
 
     kind: ReserveKind
     amount: int = 0
@@ -40,23 +42,25 @@ class Reserve:
 
 
 AUTO: Final = Reserve(kind=ReserveKind.AUTO, text="Auto")
+COUNTED: Final = Reserve(kind=ReserveKind.COUNTED, text="Counted")
 NONE: Final = Reserve(kind=ReserveKind.NONE, text="None")
+_WORDS: Final = {each.text: each for each in (AUTO, COUNTED, NONE)}
 
 
 def parse_reserve(text: str) -> Reserve:
-    """`Auto`, `None`, a share of the device (`6%`) or an amount (`2Gi`).
+    """`Auto`, `Counted`, `None`, a share of the device (`6%`) or an amount (`2Gi`).
 
     Raises ValueError for anything else, for 0 and for 100 % and more.
     """
-    if text in (ReserveKind.AUTO, ReserveKind.NONE):
-        return AUTO if text == ReserveKind.AUTO else NONE
+    if text in _WORDS:
+        return _WORDS[text]
     if text.endswith("%"):
         return Reserve(kind=ReserveKind.SHARE, amount=_millionths(text), text=text)
     try:
         amount = parse_quantity(text)
     except ValueError as problem:
         raise ValueError(
-            f"{text!r} is no reserve; write Auto, None, a share such as 6%, or an amount such as 2Gi"
+            f"{text!r} is no reserve; write Auto, Counted, None, a share such as 6%, or an amount such as 2Gi"
         ) from problem
     if "." in text and amount < 100:
         raise ValueError(
@@ -83,7 +87,8 @@ class MemoryInputs:
     """One service on devices of one size.
 
     device: bytes of one device's memory; None: not known.
-    draft, method: None without speculation. tokens: K, guessed in one step.
+    draft, method: None without speculation. tokens: K, guessed in one step. lowered_further: share of the device, in
+    0..1, that is taken off besides, for the engine ran out of memory.
     """
 
     case: Case
@@ -94,11 +99,17 @@ class MemoryInputs:
     method: str | None = None
     tokens: int = 0
     reserve: Reserve = AUTO
+    lowered_further: float = 0.0
 
     @property
     def build(self) -> Build:
         """The engine."""
         return self.case.build
+
+    @property
+    def loads_a_draft(self) -> bool:
+        """Whether weights are loaded for the draft; a class of the user's own is taken to load some."""
+        return self.method is not None and self.method not in (*LOOKUPS, "extract_hidden_states")
 
     @property
     def utilization(self) -> float | None:
@@ -158,7 +169,12 @@ class MemoryInputs:
 
 
 def inputs_of(
-    case: Case, *, device: int | None, draft_bytes: int | None = None, reserve: Reserve = AUTO
+    case: Case,
+    *,
+    device: int | None,
+    draft_bytes: int | None = None,
+    reserve: Reserve = AUTO,
+    lowered_further: float = 0.0,
 ) -> MemoryInputs:
     """The question that a case poses. draft_bytes: of the draft's weight files, None where they were not seen."""
     speculation = case.speculation or {}
@@ -180,4 +196,5 @@ def inputs_of(
         method=method,
         tokens=tokens,
         reserve=reserve,
+        lowered_further=lowered_further,
     )

@@ -7,7 +7,7 @@ from specdec_operator.engine.case import Json
 from specdec_operator.engine.memory import explain
 from specdec_operator.engine.memory.inputs import NONE, MemoryInputs, inputs_of, parse_reserve
 from specdec_operator.engine.memory.model_size import ModelFacts
-from specdec_operator.engine.memory.terms import Item, Term, fixed_terms, graphs_counted
+from specdec_operator.engine.memory.terms import Item, Term, added_terms, fixed_terms, graphs_counted
 from specdec_operator.engine.memory.utilization import (
     WHOLE,
     Choice,
@@ -63,8 +63,16 @@ def plan(inputs: MemoryInputs) -> MemoryPlan:
         return _without_device(inputs, terms, ascend=outside)
     request = _request(inputs)
     needed = _sum(terms, counted=True) + request if inputs.target.weights and request else 0
-    choice = choose(inputs, inputs.device, outside=_sum(terms, counted=False), needed=needed, ascend=outside)
-    because = explain.because(inputs, inputs.device, choice, terms)
+    added = added_terms(inputs)
+    choice = choose(
+        inputs,
+        inputs.device,
+        outside=_sum(terms, counted=False),
+        added=_sum(added, counted=False),
+        needed=needed,
+        ascend=outside,
+    )
+    because = explain.because(inputs, inputs.device, choice, terms, added)
     judged = _judged(inputs, inputs.device, choice, terms) if needed else _unknown_model(inputs, terms)
     return replace(
         judged, utilization=choice.chosen / WHOLE, lowered_by=(choice.asked - choice.chosen) / WHOLE, because=because
@@ -180,10 +188,11 @@ def _draft_weights(inputs: MemoryInputs, terms: tuple[Term, ...]) -> int | None:
 _FLAG = "gpu_memory_utilization"
 
 
-def budget(spec: Json, request: EngineRequest) -> MemoryPlan:
+def budget(spec: Json, request: EngineRequest, *, lowered_further: float = 0.0) -> MemoryPlan:
     """The plan for what is asked. Raises Invalid for a reserve that takes all there is, or nothing.
 
-    The plain service reserves nothing: there is no draft to reserve for.
+    The plain service reserves nothing: there is no draft to reserve for. lowered_further: share of the device that is
+    taken off besides.
     """
     memory: Json = spec.get("memory") or {}
     draft: Json = (spec.get("speculation") or {}).get("draft") or {}
@@ -194,7 +203,9 @@ def budget(spec: Json, request: EngineRequest) -> MemoryPlan:
         reserve = parse_reserve(text) if request.case.speculation else NONE
     except ValueError as error:
         raise Invalid("spec.memory.draftReserve", text, str(error)) from error
-    return plan(inputs_of(request.case, device=device, draft_bytes=size, reserve=reserve))
+    return plan(
+        inputs_of(request.case, device=device, draft_bytes=size, reserve=reserve, lowered_further=lowered_further)
+    )
 
 
 def within(request: EngineRequest, planned: MemoryPlan) -> EngineRequest:

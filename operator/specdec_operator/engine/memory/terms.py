@@ -25,6 +25,8 @@ class Item(StrEnum):
     LOGITS = "verification logits"
     DRAFT_BUFFERS = "draft buffers"
     ACTIVATIONS = "activations"
+    DRAFT_GRAPHS = "graphs of the draft"
+    FRAGMENTATION = "fragmentation"
     OTHERS = "communication and other processes"
 
 
@@ -65,6 +67,8 @@ _CUDA_GRAPHS: Final = GIB  # 0.5 to 3 GiB is usual
 _ASCEND_GRAPHS: Final = 3 * GIB  # full graphs of many sizes, the usual way to run out there
 _ACTIVATIONS: Final = 2 * GIB  # 1 to 4 GiB is usual, by max_num_batched_tokens
 _OTHERS: Final = GIB // 2  # 0.3 to 1 GiB is usual
+_DRAFT_GRAPHS: Final = GIB  # the upper end: the draft's own, and the target's for 1 + K tokens of a request
+_FRAGMENTATION: Final = GIB // 2  # the upper end: two models' steps allocate what one's leave in pieces
 _CHUNK: Final = GIB  # vllm/v1/worker/gpu/spec_decode/rejection_sampler.py, MAX_CHUNK_BYTES
 _CHUNKED: Final = Version(0, 28)
 
@@ -113,6 +117,21 @@ def fixed_terms(inputs: MemoryInputs) -> tuple[Term, ...]:
         Term(name=Item.OTHERS, bytes=_OTHERS, counted=False, estimated=True, source="estimate: 0.3 to 1 GiB"),
     )
     return tuple(term for term in terms if term is not None and term.bytes)
+
+
+def added_terms(inputs: MemoryInputs) -> tuple[Term, ...]:
+    """What speculation adds and the engine does not count, at the upper end of each estimate."""
+    if inputs.method is None:
+        return ()
+    terms = [_logits(inputs)]
+    if inputs.loads_a_draft:
+        counted, versions = graphs_counted(inputs)
+        size = 0 if counted or inputs.case.switched("enforce_eager") else _DRAFT_GRAPHS
+        source = f"estimate: up to 1 GiB; not counted by {versions}"
+        terms.append(Term(name=Item.DRAFT_GRAPHS, bytes=size, counted=False, estimated=True, source=source))
+        source = "estimate: up to 0.5 GiB"
+        terms.append(Term(name=Item.FRAGMENTATION, bytes=_FRAGMENTATION, counted=False, estimated=True, source=source))
+    return tuple(term for term in terms if term.bytes)
 
 
 def _weights(name: Item, inputs: MemoryInputs, model: ModelFacts | None, tensor: int, pipeline: int) -> Term | None:

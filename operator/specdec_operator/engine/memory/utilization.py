@@ -10,6 +10,10 @@ WHOLE: Final = 1_000_000  # the whole device
 _STEP: Final = 10_000  # a lowered utilisation is rounded down to 0.01
 _FINE: Final = 1_000  # what the model needs is rounded up to 0.001
 _HIGHER_SINCE: Final = Version(0, 20)  # vllm/config/cache.py: 0.9 before
+_LEAST: Final = 20_000  # what a draft with weights of its own costs at least, however large the device
+CAUTIOUS: Final = 50_000
+"""Taken off where the device or the models are not known, for a draft with weights of its own: 0.05 to 0.10 is what
+Alauda's guide advises against running out of memory."""
 _ASCEND_MOST: Final = 900_000  # beyond it, graphs that vllm-ascend does not count are known to run out of memory
 
 
@@ -18,7 +22,8 @@ class Choice:
     """The utilisation to ask for, and why, in millionths of the device.
 
     asked: the user's or the engine's default. wanted: what the reserve alone would make of it. chosen: the result.
-    missing: bytes that the reserve wants and that `asked` leaves too few of; 0 where it fits.
+    missing: bytes that the reserve wants and that `asked` leaves too few of; 0 where it fits. added: millionths for
+    what speculation adds; 0 where the reserve does not ask for it.
     ascend: lowered to what an NPU with uncounted graphs bears. needed: what the model needs at least; 0: not known.
     """
 
@@ -28,6 +33,7 @@ class Choice:
     missing: int
     ascend: bool
     needed: int
+    added: int = 0
 
     @property
     def held_up(self) -> bool:
@@ -42,27 +48,38 @@ def asked_millionths(inputs: MemoryInputs) -> int:
     return 920_000 if inputs.build.vllm >= _HIGHER_SINCE else 900_000
 
 
-def choose(inputs: MemoryInputs, device: int, *, outside: int, needed: int, ascend: bool) -> Choice:
+def choose(inputs: MemoryInputs, device: int, *, outside: int, added: int, needed: int, ascend: bool) -> Choice:
     """Lowers the utilisation by the reserve, down to 0.01 steps, but not below what the model needs.
 
-    outside, needed: bytes that the engine does not count, and that it must have at least.
-    ascend: its graphs are among those that it does not count.
+    outside, added, needed: bytes that the engine does not count, those of them that speculation adds, and those that it
+    must have at least. ascend: its graphs are among those that it does not count.
     """
     start = asked_millionths(inputs)
-    wanted, missing = start, 0
+    wanted, missing, share = start, 0, 0
     match inputs.reserve.kind:
-        case ReserveKind.AUTO if inputs.method is not None:
+        case ReserveKind.AUTO | ReserveKind.COUNTED if inputs.method is not None:
             missing = max(0, outside - device * (WHOLE - start) // WHOLE)
-            wanted = _lowered(start, _share(missing, device))
+            share = _for_speculation(inputs, _share(added, device))
+            wanted = _lowered(start, max(share, _share(missing, device)))
         case ReserveKind.SHARE:
             wanted = _lowered(start, inputs.reserve.amount)
         case ReserveKind.BYTES:
             wanted = _lowered(start, _share(inputs.reserve.amount, device))
+    wanted = _lowered(wanted, _further(inputs))
     capped = ascend and _cautious(inputs) and wanted > _ASCEND_MOST
     wanted = min(wanted, _ASCEND_MOST) if capped else wanted
     least = -(-needed * WHOLE // device // _FINE) * _FINE
     chosen = wanted if wanted >= least else max(wanted, min(start, least))
-    return Choice(asked=start, wanted=wanted, chosen=chosen, missing=missing, ascend=capped, needed=least)
+    return Choice(asked=start, wanted=wanted, chosen=chosen, missing=missing, ascend=capped, needed=least, added=share)
+
+
+def _for_speculation(inputs: MemoryInputs, added: int) -> int:
+    """Millionths that Auto takes off. added: what is known to be added; not all of it without the target's config."""
+    if inputs.reserve.kind is not ReserveKind.AUTO:
+        return 0
+    if not inputs.loads_a_draft:
+        return added
+    return max(added, _LEAST if inputs.target.vocab else CAUTIOUS)
 
 
 def share_without_device(inputs: MemoryInputs, *, ascend: bool) -> int:
@@ -71,14 +88,24 @@ def share_without_device(inputs: MemoryInputs, *, ascend: bool) -> int:
     ascend: as in `choose`.
     """
     start = asked_millionths(inputs)
-    if ascend and _cautious(inputs):
-        return min(start, _ASCEND_MOST)
-    return _lowered(start, inputs.reserve.amount) if inputs.reserve.kind is ReserveKind.SHARE else start
+    auto = inputs.reserve.kind is ReserveKind.AUTO and inputs.loads_a_draft
+    lowered = _lowered(start, CAUTIOUS if auto else inputs.reserve.amount if _is_share(inputs) else 0)
+    lowered = _lowered(lowered, _further(inputs))
+    return min(lowered, _ASCEND_MOST) if ascend and _cautious(inputs) else lowered
+
+
+def _further(inputs: MemoryInputs) -> int:
+    return round(inputs.lowered_further * WHOLE) if inputs.method else 0
+
+
+def _is_share(inputs: MemoryInputs) -> bool:
+    return inputs.reserve.kind is ReserveKind.SHARE
 
 
 def _cautious(inputs: MemoryInputs) -> bool:
     """Whether nobody has said how much of an NPU to leave to graphs: not by a reserve, nor by a utilisation."""
-    return inputs.reserve.kind is ReserveKind.AUTO and inputs.method is not None and inputs.utilization is None
+    kinds = (ReserveKind.AUTO, ReserveKind.COUNTED)
+    return inputs.reserve.kind in kinds and inputs.method is not None and inputs.utilization is None
 
 
 def graphs_outside(inputs: MemoryInputs, counted: bool) -> bool:
