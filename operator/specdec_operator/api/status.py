@@ -75,6 +75,12 @@ class MemoryStatus(StatusPart):
     draft_weights: int | None = Field(None, description="Bytes of the draft's weights on each device.")
     kv_price: str = Field("", description="What speculation costs the KV cache.")
     kv_tokens_predicted: int | None = Field(None, description="Tokens that the KV cache will hold.")
+    kv_tokens_measured: int | None = Field(
+        None, description="Tokens that the KV cache of a speculating pod really holds, by the engine's own page."
+    )
+    kv_tokens_plain_measured: int | None = Field(
+        None, description="The same of a plain pod, where one was seen: before speculation, beside it, or after it."
+    )
 
 
 class Artifact(StatusPart):

@@ -23,7 +23,7 @@ TOLD_IN_ROWS: Final = ("Ready", "RolledBack", "GuardPassing", "SpeculationActive
 """Conditions that have a row of their own under another heading."""
 _BEFORE_VERDICT: Final = ("asked for", "served", "ready", "url", "rolled back", "reduced", "would", "comparing")
 _AFTER_VERDICT: Final = (
-    *("costs", "failures", "regret", "guard", "held", "rollbacks", "restarts", "last good", "memory"),
+    *("costs", "failures", "regret", "guard", "held", "rollbacks", "restarts", "last good", "memory", "KV cache"),
 )
 _STYLES: Final = {"good": "green", "warn": "yellow", "bad": "bold red"}
 _VERDICTS: Final = {"Pass": "green", "Fail": "red"}

@@ -26,7 +26,18 @@ def _identity(service: Untrusted) -> Iterator[tuple[str, str]]:
     yield "url", status.of("serving", "url").text
     yield "engine", joined(" ", engine.of("accelerator").text, engine.of("version").text)
     yield "memory", joined("; ", share, memory.of("because").text, memory.of("kvPrice").text)
+    yield "KV cache", _kv_cache(memory)
     yield "KServe", status.of("kserve", "version").text
+
+
+def _kv_cache(memory: Untrusted) -> str:
+    """What the caches really hold; with both known, what speculation costs of it."""
+    ours, plain = (memory.of(name).number for name in ("kvTokensMeasured", "kvTokensPlainMeasured"))
+    if ours is None:
+        return "" if plain is None else f"{plain:,.0f} tokens, plain"
+    if not plain:
+        return f"{ours:,.0f} tokens"
+    return f"{ours:,.0f} tokens, {plain:,.0f} plain: {100 * (ours - plain) / plain:+.0f} %"
 
 
 def _ready(status: Untrusted) -> str:

@@ -39,7 +39,7 @@ class Pair:
     is from that of a speculating one: logarithms of the ratios of requests, tokens a prompt and tokens an answer.
     plain, seconds: time per output token, plain and with speculation.
     by_pod: logarithm of each speculating pod's time per output token; times: of the plain pods by load; neither is kept
-    beyond this process. pods: of each arm.
+    beyond this process. pods: of each arm. kv_tokens: that a plain pod's KV cache holds; None where that is not known.
     """
 
     at: float
@@ -50,6 +50,7 @@ class Pair:
     by_pod: Mapping[str, float] = field(default_factory=dict)
     times: TokenTimes = field(default_factory=dict)
     pods: tuple[int, int] = (1, 1)
+    kv_tokens: int | None = None
 
 
 def pair_of(speculating: Mapping[str, Evidence], plain: Mapping[str, Evidence], at: float) -> Pair | None:
@@ -72,6 +73,7 @@ def pair_of(speculating: Mapping[str, Evidence], plain: Mapping[str, Evidence], 
         by_pod={pod: log(mean) for pod, mean in means.items() if mean},
         times=theirs.token_times,
         pods=(len(speculating), len(plain)),
+        kv_tokens=theirs.kv_tokens,
     )
 
 

@@ -7,7 +7,6 @@ from typing import Any, Final
 from specdec_operator.api import status as api
 from specdec_operator.api.conditions import ConditionType
 from specdec_operator.downloads.job_status import DownloadStatus
-from specdec_operator.engine.memory.plan import MemoryPlan
 from specdec_operator.engine.translate import path_of
 from specdec_operator.errors import Invalid
 from specdec_operator.guard.state import Phase
@@ -40,7 +39,7 @@ def status_of(found: Findings, before: Mapping[str, Any], now: float) -> dict[st
         serving=_serving(found),
         acceptance=acceptance_of(found, kept),
         performance=performance_of(found, kept),
-        memory=_memory(found.plan.memory),
+        memory=_memory(found, before),
         kserve=api.KServeStatus(version=version and shown(version), seen=found.kserve.seen),
         artifacts=[_artifact(each) for each in found.fetches] or None,
         owned=[api.OwnedObject(kind=each.kind, name=each.name, uid=each.uid) for each in found.owned] or None,
@@ -77,9 +76,10 @@ def _serving(found: Findings) -> api.Serving:
     )
 
 
-def _memory(plan: MemoryPlan) -> api.MemoryStatus | None:
-    """Nothing where nothing is planned: the engine's own default stands, and a sentence about it is no news."""
-    if plan.fits is None and plan.lowered_by <= 0:
+def _memory(found: Findings, before: Mapping[str, Any]) -> api.MemoryStatus | None:
+    """Nothing where nothing is planned or measured: the engine's own default stands, and that is no news."""
+    plan, (ours, plain) = found.plan.memory, _kv_tokens(found, before)
+    if plan.fits is None and plan.lowered_by <= 0 and ours is None and plain is None:
         return None
     return api.MemoryStatus(
         utilization=plan.utilization,
@@ -88,7 +88,24 @@ def _memory(plan: MemoryPlan) -> api.MemoryStatus | None:
         draft_weights=plan.draft_weights,
         kv_price=plan.kv_price,
         kv_tokens_predicted=plan.kv_tokens,
+        kv_tokens_measured=ours,
+        kv_tokens_plain_measured=plain,
     )
+
+
+def _kv_tokens(found: Findings, before: Mapping[str, Any]) -> tuple[int | None, int | None]:
+    """What the caches of speculating and plain pods hold: as seen last, of the same service."""
+    same = before.get("guard", {}).get("service") == found.state.service
+    kept = before.get("memory", {}) if same else {}
+    ours, plain = (kept.get(name) for name in ("kvTokensMeasured", "kvTokensPlainMeasured"))
+    judged = found.judged
+    if judged is None:
+        return ours, plain
+    beside = judged.pair.kv_tokens if judged.pair else None
+    seen = judged.evidence.kv_tokens
+    if found.plan.speculation is None:
+        return None, seen or plain
+    return seen or ours, beside or plain
 
 
 def _artifact(fetch: DownloadStatus) -> api.Artifact:

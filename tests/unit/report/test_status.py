@@ -169,3 +169,25 @@ def test_the_status_before_is_not_changed() -> None:
     kept = copy.deepcopy(before)
     status_of(found(ROLLED_BACK), before, 99)
     assert before == kept
+
+
+def test_the_caches_are_shown_as_measured() -> None:
+    """What a plain pod had is kept while it speculates; another service begins anew, and one that is plain has one."""
+
+    def told(state: State, before: Body, tokens: int | None) -> Body:
+        window = judged(PASSED, make_evidence(rate=0.8, kv_tokens=tokens))
+        made = status_of(found(state, judged=window), before, 60.0).get("memory", {})
+        return {each: made[each] for each in ("kvTokensMeasured", "kvTokensPlainMeasured") if each in made}
+
+    def written(memory: Body, service: str = "s") -> Body:
+        return {"memory": memory, "guard": {"service": service}}
+
+    state = make_state(service="s")
+    plain = make_state(Phase.ROLLED_BACK, rollback=make_rollback(), service="s")
+    assert told(state, {}, None) == {}
+    assert told(state, {}, 400) == {"kvTokensMeasured": 400}
+    both = {"kvTokensMeasured": 300, "kvTokensPlainMeasured": 500}
+    assert told(state, written(both), 400) == both | {"kvTokensMeasured": 400}
+    assert told(state, written(both), None) == both
+    assert told(state, written(both, "other"), 400) == {"kvTokensMeasured": 400}
+    assert told(plain, written(both), 510) == {"kvTokensPlainMeasured": 510}
