@@ -30,7 +30,11 @@ _MINUTES = 85
 
 
 # Node tests that are run where there is time, and the minutes that they take
-_LATE = (("node, methods", "tests/node/test_methods.py", 12), ("node, faults", "tests/node/test_faults.py", 12))
+_LATE = (
+    ("node, plain pods", "tests/node/test_arms.py", 12),
+    ("node, methods", "tests/node/test_methods.py", 12),
+    ("node, faults", "tests/node/test_faults.py", 12),
+)
 _LIFE_CYCLE = "tests/chart/test_life_cycle.py"
 _FAULTS = ("tests/wire/faults", "tests/wire/test_soak.py")
 

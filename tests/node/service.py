@@ -6,7 +6,8 @@ import pathlib
 import time
 import uuid
 from collections.abc import Awaitable, Callable
-from typing import Any
+from contextlib import AsyncExitStack
+from typing import Any, Self
 
 from tests.wire.api import DEPLOYMENT, ISVC, POD, SIS, Api, Object
 
@@ -166,3 +167,19 @@ class Traffic:
         while True:
             await self._service.ask(self._times * self._service.prompt(self._kind, number), **self._sampling)
             number += 1
+
+
+class Crowd:
+    """Several clients, each as Traffic."""
+
+    def __init__(self, service: Service, kind: str, number: int, *, times: int = 1, **sampling: Any) -> None:
+        self._clients = [Traffic(service, kind, times=times, **sampling) for _ in range(number)]
+        self._stack = AsyncExitStack()
+
+    async def __aenter__(self) -> Self:
+        for each in self._clients:
+            await self._stack.enter_async_context(each)
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self._stack.aclose()

@@ -2,14 +2,13 @@
 
 import asyncio
 import os
-from contextlib import AsyncExitStack
-from typing import Any, Self
+from typing import Any
 
 import pytest
 
 from tests.node.asking import Client
 from tests.node.film import Film
-from tests.node.service import Service, Traffic
+from tests.node.service import Crowd, Service
 from tests.node.test_guard import DRAFT
 from tests.wire.api import DEPLOYMENT, POD, Object
 from tests.wire.faults.table import Part, fault
@@ -23,22 +22,6 @@ requests are to be seen.
 """
 FASTER: dict[str, Any] = {"acceptanceRate": {"min": 0}, "speedup": {"min": 1.0}, "baseline": "None"}
 UNASKED: dict[str, Any] = {"acceptanceRate": {"min": 0}, "baseline": "None"}
-
-
-class Crowd:
-    """Clients that ask again and again for short answers, for the length of a block. times: as long a prompt."""
-
-    def __init__(self, service: Service, kind: str, number: int, *, times: int) -> None:
-        self._clients = [Traffic(service, kind, times=times, max_tokens=12) for _ in range(number)]
-        self._stack = AsyncExitStack()
-
-    async def __aenter__(self) -> Self:
-        for each in self._clients:
-            await self._stack.enter_async_context(each)
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        await self._stack.aclose()
 
 
 async def ready(service: Service, *, plain: bool) -> list[str]:
@@ -116,9 +99,9 @@ async def test_a_draft_that_pays_stays_when_prompts_become_four_times_as_long(se
     measured = FASTER | {"speedup": {"min": 0.4}, "baseline": "MeasureFirst", "window": "10s"}
     await service.apply(DRAFT, quick, **measured)
     await service.condition("Ready", "Serving", 240)
-    async with Crowd(service, "code", 3, times=1):
+    async with Crowd(service, "code", 3, times=1, max_tokens=12):
         await service.phase("Watching", seconds=400)
-    async with Crowd(service, "code", 3, times=4):
+    async with Crowd(service, "code", 3, times=4, max_tokens=12):
         condition = await service.condition("ComparingWithPlain", "NotMeasured", 180)
         assert "other traffic" in condition["message"]
         await service.until("a plain pod", lambda: ready(service, plain=True), 240)
@@ -142,9 +125,9 @@ async def test_one_pod_serves_plain_for_a_while_and_the_faster_one_stays(
     asked = FASTER | {"speedup": {"min": least}, "baseline": "MeasureFirst", "window": "8s", "failureLimit": 3}
     await service.apply(DRAFT, surge, **asked)
     await service.condition("Ready", "Serving", 240)
-    async with Crowd(service, "code", 1, times=1):
+    async with Crowd(service, "code", 1, times=1, max_tokens=12):
         await service.phase("Watching", seconds=400)
-    async with Crowd(service, "code", 5, times=1):
+    async with Crowd(service, "code", 5, times=1, max_tokens=12):
         await service.phase("Responding", seconds=240)
         status = await service.phase("RolledBack", seconds=240)
         assert "provisional" in status["guard"]["rollback"]["message"]
