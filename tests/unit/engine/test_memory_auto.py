@@ -55,6 +55,15 @@ def test_what_is_not_known_is_met_with_care(asked: dict[str, object], utilizatio
     made = auto(**asked)  # type: ignore[arg-type]
     assert made.utilization == utilization
     assert says in made.because
+    assert bool(made.kv_price) or made.lowered_by == 0, "what is taken off has its price"
+
+
+def test_the_price_is_told_where_it_is_not_known_in_tokens() -> None:
+    """Neither the device nor the models."""
+    made = auto(target=None, draft=None, gib=None)
+    assert made.kv_price == (
+        "0.05 of the device less for the KV cache; in tokens once the device and both models are known"
+    )
 
 
 def test_a_look_up_is_lowered_by_its_logits_only() -> None:

@@ -45,6 +45,13 @@ def price_of_tokens(plain: int, with_draft: int) -> str:
     return f"{100 * (with_draft - plain) / plain:.0f} % more cache for each token, besides the draft's weights"
 
 
+def price_of_share(lowered: int) -> str:
+    """What a lowered share costs, where neither the device nor the models tell it in tokens. lowered: millionths."""
+    if lowered <= 0:
+        return ""
+    return f"{share(lowered)} of the device less for the KV cache; in tokens once the device and both models are known"
+
+
 def because(inputs: MemoryInputs, device: int, choice: Choice, terms: tuple[Term, ...], added: tuple[Term, ...]) -> str:
     """Why the utilisation is what it is. added: what speculation adds and the engine does not count."""
     if inputs.reserve.kind not in (ReserveKind.AUTO, ReserveKind.COUNTED):

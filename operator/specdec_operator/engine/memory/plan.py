@@ -74,8 +74,13 @@ def plan(inputs: MemoryInputs) -> MemoryPlan:
     )
     because = explain.because(inputs, inputs.device, choice, terms, added)
     judged = _judged(inputs, inputs.device, choice, terms) if needed else _unknown_model(inputs, terms)
+    lowered = choice.asked - choice.chosen
     return replace(
-        judged, utilization=choice.chosen / WHOLE, lowered_by=(choice.asked - choice.chosen) / WHOLE, because=because
+        judged,
+        utilization=choice.chosen / WHOLE,
+        lowered_by=lowered / WHOLE,
+        because=because,
+        kv_price=judged.kv_price if needed else explain.price_of_share(lowered),
     )
 
 
@@ -86,7 +91,8 @@ def _without_device(inputs: MemoryInputs, terms: tuple[Term, ...], *, ascend: bo
         lowered_by=(start - chosen) / WHOLE,
         because=explain.no_device(inputs, start, chosen),
         draft_weights=_draft_weights(inputs, terms),
-        kv_price=explain.price_of_tokens(_request(_plain(inputs)), _request(inputs)),
+        kv_price=explain.price_of_tokens(_request(_plain(inputs)), _request(inputs))
+        or explain.price_of_share(start - chosen),
         reason=f"{_CANNOT_SAY}: the device's memory is not known (spec.memory.device)",
         terms=terms,
     )
