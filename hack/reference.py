@@ -22,6 +22,7 @@ from hack.command import generate, run
 from hack.engine.page import page as engine_page
 from hack.guard.page import markdown as figures_over_hours
 from hack.pages import filled, render
+from hack.pages.memory import page as memory_page
 from hack.pages.staging import page as staging_page
 from specdec_operator.advice.catalogue import METHODS, MethodAdvice, release_for, runs_on
 from specdec_operator.advice.estimate import UNDER_LOAD
@@ -79,14 +80,18 @@ def fields(schema: Schema, path: str) -> Iterator[tuple[str, Schema]]:
 
 def _field(path: str, part: Schema) -> tuple[str, ...]:
     default = part.get("default")
-    word = str(default).lower() if isinstance(default, bool) else str(default)
-    shown = f"`{word}`" if "default" in part and not isinstance(default, dict) else ""
+    shown = f"`{_word(default)}`" if "default" in part and not isinstance(default, dict) else ""
     return f"`{path}`", _type(part), shown, part.get("description", "")
+
+
+def _word(value: object) -> str:
+    """A value as YAML writes it."""
+    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def _type(part: Schema) -> str:
     if "enum" in part:
-        return " | ".join(word for word in part["enum"] if not word.endswith("_mtp"))
+        return " | ".join(word for each in part["enum"] if not (word := _word(each)).endswith("_mtp"))
     if part["type"] == "array":
         return f"list of {part['items'].get('type', 'any')}"
     kind = "duration" if part.get("format") == "duration" else str(part["type"])
@@ -228,6 +233,7 @@ def pages() -> dict[pathlib.Path, str]:
         "rules": rules_page,
         "methods": methods_page,
         "staging": staging_page,
+        "memory": memory_page,
         "reliability": reliability_page,
         "scale": scale_page,
     }

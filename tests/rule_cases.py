@@ -15,6 +15,12 @@ STATES: Final[Spec] = {
     "tokens": 1,
     "hiddenStates": {"layers": [1, 2], "path": "/var/hidden"},
 }
+GUEST: Final[Spec] = {"model": None, "inferenceServiceRef": {"name": "theirs"}}
+_ONE: Final = "name exactly one of model, inferenceServiceRef, deploymentRef"
+_THEIRS: Final = (
+    "what is guarded says itself how it is served: leave speculation, staging, resources, pod, inferenceService, "
+    "replicas and engine out"
+)
 CUSTOM: Final[Spec] = {"method": "custom_class", "tokens": 2, "customClass": "mine.Proposer"}
 _SHAPE: Final = (
     "must be pvc://CLAIM/FOLDER, hf://OWNER/MODEL:REVISION, s3:// or gs://BUCKET/FOLDER, "
@@ -25,6 +31,8 @@ _PATTERNS: Final = (
     "patterns are for mode PersistentVolumeClaim: in every other mode KServe downloads, "
     "and takes patterns only from the environment of a ClusterStorageContainer"
 )
+_STATES_VOLUME: Final[Spec] = {"volumes": [{"name": "states", "emptyDir": {}}]}
+_ZONE: Final[Spec] = {"topologyKey": "zone", "maxSkew": 1, "whenUnsatisfiable": "ScheduleAnyway"}
 _LATER: Final = "is part of the API, but this release does not act on it yet; leave it out"
 
 
@@ -56,6 +64,14 @@ def _guard(message: str, field: str, bad: Spec, good: Spec) -> RuleCase:
     return RuleCase(message=message, field=f"spec.guard{field}", bad={"guard": bad}, good={"guard": good})
 
 
+def _pod(message: str, field: str, bad: Spec, good: Spec) -> RuleCase:
+    return RuleCase(message=message, field=f"spec.pod{field}", bad={"pod": bad}, good={"pod": good})
+
+
+def _mounted(path: str, **more: str) -> Spec:
+    return _STATES_VOLUME | {"volumeMounts": [{"name": "states", "mountPath": path, **more}]}
+
+
 def _rows(*rows: tuple[int | None, int]) -> Spec:
     steps = [{"tokens": tokens} | ({} if up_to is None else {"upTo": up_to}) for up_to, tokens in rows]
     return DRAFT | {"tokensByBatchSize": steps}
@@ -81,6 +97,12 @@ CASES: Final = (
         field="spec.model.path",
         bad={"model": {"uri": "pvc://models", "path": "x/.."}},
         good={"model": {"uri": "pvc://models", "path": "x/..."}},
+    ),
+    RuleCase(
+        message="name the adapter by uri, or by path inside the target's artifact",
+        field="spec.model.adapters[0]",
+        bad={"model": {"uri": "pvc://models", "path": "x", "adapters": [{"name": "a"}]}},
+        good={"model": {"uri": "pvc://models", "path": "x", "adapters": [{"name": "a", "path": "a"}]}},
     ),
     _speculation(_SHAPE, ".draft.uri", DRAFT | {"draft": {"uri": "models/draft"}}, DRAFT),
     _speculation(
@@ -260,10 +282,82 @@ CASES: Final = (
         bad={"rollout": {"strategy": "Surge", "whenNoRoom": "Replace"}},
         good={"rollout": {"strategy": "Surge", "whenNoRoom": "Wait"}},
     ),
+    _pod(
+        "a volume is of one kind: emptyDir, configMap, secret, projected, persistentVolumeClaim, csi, ephemeral; "
+        "there is no hostPath",
+        ".volumes[0]",
+        {"volumes": [{"name": "states"}]},
+        _STATES_VOLUME,
+    ),
+    _pod(
+        "this name, or what it begins with, is the operator's, KServe's or a runtime's; choose another",
+        ".volumes[0].name",
+        {"volumes": [{"name": "specdec-target", "emptyDir": {}}]},
+        {"volumes": [{"name": "specdec", "emptyDir": {}}]},
+    ),
+    _pod(
+        "two of them have the same name",
+        ".volumes",
+        {"volumes": [{"name": "a", "emptyDir": {}}, {"name": "a", "configMap": {"name": "x"}}]},
+        {"volumes": [{"name": "a", "emptyDir": {}}, {"name": "b", "configMap": {"name": "x"}}]},
+    ),
+    _pod(
+        "a mount names one of pod.volumes; volumes of the runtime and of KServe are theirs",
+        ".volumeMounts",
+        {"volumeMounts": [{"name": "shm", "mountPath": "/states"}]},
+        _mounted("/states"),
+    ),
+    _pod(
+        "two of them have the same mountPath",
+        ".volumeMounts",
+        _STATES_VOLUME | {"volumeMounts": [{"name": "states", "mountPath": "/a"}] * 2},
+        _STATES_VOLUME | {"volumeMounts": [{"name": "states", "mountPath": f"/{each}"} for each in "ab"]},
+    ),
+    _pod(
+        "'.', '..' and '//' are no folders: write the path without them",
+        ".volumeMounts[0].mountPath",
+        _mounted("/states/../mnt/target"),
+        _mounted("/states/..a/.b"),
+    ),
+    _pod(
+        "(/mnt/target, /mnt/draft, /mnt/adapters, /mnt/models, /dev, /proc, /sys); choose another, such as /states",
+        ".volumeMounts[0].mountPath",
+        _mounted("/mnt/target/model"),
+        _mounted("/mnt/targets"),
+    ),
+    _pod(
+        "'.', '..' and '//' are no folders",
+        ".volumeMounts[0].subPath",
+        _mounted("/states", subPath="a/.."),
+        _mounted("/states", subPath="a/..b"),
+    ),
+    _pod(
+        "two of them have the same topologyKey",
+        ".topologySpreadConstraints",
+        {"topologySpreadConstraints": [_ZONE, _ZONE]},
+        {"topologySpreadConstraints": [_ZONE, _ZONE | {"topologyKey": "host"}]},
+    ),
+    _pod(
+        "localhostProfile is for type Localhost, which needs it",
+        ".securityContext.seccompProfile.localhostProfile",
+        {"securityContext": {"seccompProfile": {"type": "Localhost"}}},
+        {"securityContext": {"seccompProfile": {"type": "Localhost", "localhostProfile": "engine.json"}}},
+    ),
     RuleCase(message=_LATER, field="spec.suspend", bad={"suspend": True}, good={"suspend": False}),
+    RuleCase(message=f"{_ONE}: what is to be served, or guarded", field="spec", bad={"model": None}, good=GUEST),
+    RuleCase(message=_ONE, field="spec", bad={"deploymentRef": {"name": "theirs"}}, good=GUEST),
+    RuleCase(message=_THEIRS, field="spec", bad=GUEST | {"speculation": NGRAM}, good=GUEST),
+    RuleCase(message=_THEIRS, field="spec.replicas", bad=GUEST | {"replicas": 2}, good=GUEST | {"replicas": 1}),
+    RuleCase(
+        message="the flags of a Deployment belong to whoever writes it: mode is Observe or Off with deploymentRef",
+        field="spec.guard.mode",
+        bad={"model": None, "deploymentRef": {"name": "theirs"}, "guard": {"mode": "Enforce"}},
+        good=GUEST | {"guard": {"mode": "Enforce"}},
+    ),
 )
 
 
 def whole(spec: Spec) -> Spec:
-    """The spec with a model."""
-    return {"model": {"uri": "pvc://models/target"}} | spec
+    """The spec with a model, unless it says that it has none."""
+    every = {"model": {"uri": "pvc://models/target"}} | spec
+    return {name: part for name, part in every.items() if part is not None}

@@ -93,7 +93,7 @@ class Story:
         self._api = api
         self._spec = sample
         self._screen = screen
-        self._traffic = Traffic(api, _COMPLETIONS, sample.model.name or NAME, prompts)
+        self._traffic = Traffic(api, _COMPLETIONS, (sample.model and sample.model.name) or NAME, prompts)
         self._observed = Observed()
         self._readings: list[Reading] = []
         self._spans: dict[Act, Span] = {}

@@ -7,7 +7,7 @@ import os
 import sys
 from typing import TYPE_CHECKING
 
-from specdec_runtime import arrival, drain, flags, launch, preflight, prove, refusal, stop
+from specdec_runtime import arrival, drain, facts, flags, launch, preflight, prove, refusal, stop
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -19,9 +19,11 @@ def serve(arguments: Sequence[str]) -> int:
     try:
         read = flags.read(arguments)
         arrival.wait(read, os.environ)
-        preflight.enforce(preflight.inspect(read))
+        case = preflight.gather(read)
+        preflight.enforce(preflight.judge(case) if case else ())
     except refusal.RefusedError as refused:
         return refusal.report(refused.refusal)
+    facts.leave(case)
     launch.start(read, arguments)
     return 0
 

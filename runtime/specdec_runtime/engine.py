@@ -13,6 +13,7 @@ import traceback
 from typing import TYPE_CHECKING
 
 from specdec_engine.exit_codes import DIED
+from specdec_engine.out_of_memory import OUT_OF_MEMORY, ran_out
 from specdec_runtime import sentence, witness
 from specdec_runtime.refusal import Refusal, log
 from specdec_runtime.stop import STOP, interrupt_start, watch_handlers
@@ -69,13 +70,17 @@ def start_failed(error: BaseException) -> Refusal:
     """Say why the server did not come up: the cause in whichever process it was."""
     own = sentence.of(error)
     cause = witness.cause() if any(each in own for each in _SECONDARY) else None
-    return Refusal(reason="EngineStartFailed", field="", message=f"the engine did not start: {cause or own}")
+    return _ended("EngineStartFailed", f"the engine did not start: {cause or own}")
 
 
 def died() -> Refusal:
     """Say why the engine died while it served."""
     cause = witness.cause() or "one of its processes ended without a word, as one does that is killed or out of memory"
-    return Refusal(reason="EngineDied", field="", message=f"the engine died while it served: {cause}")
+    return _ended("EngineDied", f"the engine died while it served: {cause}")
+
+
+def _ended(reason: str, message: str) -> Refusal:
+    return Refusal(reason=OUT_OF_MEMORY if ran_out(message) else reason, field="", message=message)
 
 
 if __name__ == "__main__":

@@ -50,6 +50,8 @@ class Flags:
     """Whether the tokenizer is not the one in the target's folder."""
     utilization: float = 0.9
     """Share of a device's memory that the engine may take."""
+    cache: int | None = None
+    """Bytes of the KV cache, where they are set; vLLM itself complains where they are no number."""
     spreads: bool = False
     """Whether a device may hold less than its share by tensor and pipeline: a part stays in the host's memory, or
     experts are split over more devices."""
@@ -93,6 +95,7 @@ def read(arguments: Sequence[str]) -> Flags:
         sampling=_sampling(values),
         tokenizer_elsewhere=bool({"tokenizer", "skip-tokenizer-init"} & values.keys()),
         utilization=_share(values),
+        cache=_bytes(values),
         spreads=bool(_SPREADING & values.keys()),
     )
 
@@ -132,6 +135,11 @@ def _sampling(values: Mapping[str, str]) -> Mapping[str, object]:
     except json.JSONDecodeError:
         return {}
     return parsed if isinstance(parsed, dict) else {}
+
+
+def _bytes(values: Mapping[str, str]) -> int | None:
+    text = values.get("kv-cache-memory-bytes", "")
+    return int(text) if text.isdecimal() else None
 
 
 def _share(values: Mapping[str, str]) -> float:

@@ -1,4 +1,7 @@
-"""Hands the process over to vLLM's OpenAI server with the flags as they came: nothing is added, nothing removed."""
+"""Hands the process over to vLLM's OpenAI server with the flags as they came: nothing is added, nothing removed.
+
+Of the environment one variable is dropped where a flag says the same: vLLM would take the variable.
+"""
 
 from __future__ import annotations
 
@@ -21,6 +24,12 @@ ENGINE = "specdec_runtime.engine"
 _RUNNER = re.compile(r"(VLLM|OMP|ASCEND|CUDA|NVIDIA|HIP|TORCH|PYTORCH)_")
 """Environment variables that change how the engine runs."""
 _SECRET = re.compile(r"(?i)\W?(api|hf)[-_]?(key|token)|secret|password|credential")
+
+
+_CACHE = "VLLM_CPU_KVCACHE_SPACE"
+"""The KV cache of a CPU engine in whole GiB, which vLLM takes before --kv-cache-memory-bytes; the runtime's manifest
+sets it for whoever says nothing.
+"""
 
 
 def plan_path() -> Path:
@@ -71,6 +80,8 @@ def command(arguments: Sequence[str]) -> list[str]:
 
 def start(flags: Flags, arguments: Sequence[str]) -> None:
     """Write one line of what is started, and become vLLM."""
+    if flags.cache is not None:
+        os.environ.pop(_CACHE, None)
     note = plan(flags, arguments, os.environ)
     try:
         write_plan(note, plan_path())

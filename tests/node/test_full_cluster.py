@@ -12,7 +12,7 @@ import pytest
 from hack.cluster import kubectl, netns, paths
 
 from tests.node.film import Film
-from tests.node.service import Service
+from tests.node.service import ENGINE, Service
 from tests.webhook import gating, refusing
 from tests.wire.api import POD, SIS
 from tests.wire.faults.table import Part, fault
@@ -137,13 +137,13 @@ async def test_a_rollback_whose_pod_is_gated_gives_the_old_pod_up_first(service:
 
 @fault(
     part=Part.CLUSTER,
-    when="the kernel kills a watched engine for its memory limit, again and again",
+    when="the kernel kills a watched engine for its memory limit, again and again, and its cache is the user's own",
     then="each kill is an Event; after the third one speculation is taken out for OutOfMemory, and plain pods serve",
 )
 async def test_an_engine_that_the_kernel_kills_loses_its_draft_after_three_kills(service: Service, film: Film) -> None:
     """For its memory limit, each time by a program beside it in its container; the plain engine serves afterwards."""
-    limit = {"resources": {"limits": {"memory": "6Gi"}}}
-    await service.apply(NGRAM, AUTO | limit)
+    own = {**ENGINE, "args": [*ENGINE["args"], "--kv-cache-memory-bytes=1073741824"]}  # which the guard does not lower
+    await service.apply(NGRAM, AUTO | {"resources": {"limits": {"memory": "6Gi"}}, "engine": own})
     begun = await film.phase("Watching", 0, 240)
     for kills in (1, 2, 3):
         pod = await _killed(service, kills)

@@ -10,13 +10,14 @@ from specdec_operator.guard.baseline import Comparison, Plain
 from specdec_operator.guard.counters import Counters
 from specdec_operator.guard.evidence import Evidence
 from specdec_operator.guard.judge import FailingRun, Judged
+from specdec_operator.guard.lowering import Lowering
+from specdec_operator.guard.pod_failures import PodFailure
 from specdec_operator.guard.policy import Policy, Thresholds
 from specdec_operator.guard.state import (
     DryRunAction,
     KnownGood,
     Observation,
     Phase,
-    PodFailure,
     Reduction,
     Rollback,
     State,
@@ -50,15 +51,14 @@ def make_sis(
     **spec: Any,
 ) -> Body:
     """A sis as the API server holds it."""
-    asked = {} if speculation is None else {"speculation": speculation}
+    served = {"model": {"uri": "pvc://models/target"}, "speculation": speculation, "engine": {"accelerator": "cpu"}}
+    served |= {"guard": GUARD | (guard or {})}
     meta = {"name": NAME, "namespace": NAMESPACE, "uid": "u-1", "generation": generation}
     return {
         "apiVersion": API_VERSION,
         "kind": KIND,
         "metadata": meta | ({"annotations": annotations} if annotations else {}),
-        "spec": {"model": {"uri": "pvc://models/target"}, **asked, "engine": {"accelerator": "cpu"}}
-        | {"guard": GUARD | (guard or {})}
-        | spec,
+        "spec": {name: part for name, part in (served | spec).items() if part is not None},
         "status": status or {},
     }
 
@@ -109,6 +109,11 @@ def make_good(tokens: int = 2, **changes: Any) -> KnownGood:
 def make_reduction(tokens: int = 2, at: float = 0.0) -> Reduction:
     """A decision for fewer tokens."""
     return Reduction(reason="AcceptanceRateLow", message="acceptance 0.25 < 0.30", at=at, tokens=tokens)
+
+
+def make_lowering(steps: int = 1, at: float = 0.0) -> Lowering:
+    """A decision for less memory."""
+    return Lowering(reason="OutOfMemory", message="pod p ended 1 times (OOMKilled)", at=at, steps=steps)
 
 
 def make_dry_run(action: str = "RollBack", at: float = 0.0) -> DryRunAction:

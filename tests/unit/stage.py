@@ -6,7 +6,7 @@ from itertools import repeat
 from typing import TYPE_CHECKING, Any
 
 from specdec_operator.api.guard import Guard
-from specdec_operator.errors import Unavailable
+from specdec_operator.errors import Invalid, Unavailable
 from specdec_operator.guard.counters import Counters, read_counters
 from specdec_operator.kube.paths import path_of
 from specdec_operator.names import OWNER_LABEL, REVISION_LABEL
@@ -31,7 +31,8 @@ class FakeCluster:
 
     failing: what a verb, or the apply of a kind, raises instead, until it is taken out again.
     there: what can be read, by path. made: every claim, Job and budget that was applied, with a uid.
-    logs: what the pods' logs end with. asked_to_evict: how often, in vain or not.
+    logs: what the pods' logs end with. asked_to_evict: how often, in vain or not. nodes: labels of each; None: they may
+    not be listed. listed: the selectors that nodes were listed by.
     """
 
     def __init__(self) -> None:
@@ -44,6 +45,14 @@ class FakeCluster:
         self.made: list[Body] = []
         self.asked_to_evict = 0
         self.version = 1
+        self.nodes: list[dict[str, str]] | None = []
+        self.listed: list[str] = []
+
+    async def list_metadata(self, path: str, label_selector: str) -> list[Body] | None:
+        """The nodes, whatever chooses them."""
+        assert path == "/api/v1/nodes"
+        self.listed.append(label_selector)
+        return None if self.nodes is None else [{"labels": each} for each in self.nodes]
 
     async def read(self, path: str, **_: str) -> Body | None:
         """What lies there."""
@@ -77,6 +86,13 @@ class FakeCluster:
         made = [each for each in self.made if each["kind"] == manifest["kind"]]
         named = [each for each in made if each["metadata"]["name"] == manifest["metadata"]["name"]]
         return named[-1] if named else None
+
+    async def patch(self, manifest: Body, changes: Sequence[Body]) -> Body:
+        """Changes the InferenceService of somebody else's, where every test in the patch holds."""
+        assert manifest["metadata"]["name"] == self.child["metadata"]["name"]
+        self.child = patched(self.child, changes)
+        self.calls.append(("patch", manifest["metadata"]["name"]))
+        return self.child
 
     async def set_managers(self, manifest: Body, entries: Sequence[Body]) -> Body:
         """Nothing is taken over on this stage."""
@@ -113,6 +129,24 @@ class FakeCluster:
         return self.version
 
 
+def patched(body: Body, changes: Sequence[Body]) -> Body:
+    """An object after a JSON patch. Raises Invalid where a test does not hold."""
+    made: Body = json.loads(json.dumps(body))
+    for each in changes:
+        holder: Any = made
+        *steps, last = (step.replace("~1", "/") for step in each["path"].strip("/").split("/"))
+        for step in steps:
+            holder = holder[int(step)] if isinstance(holder, list) else holder[step]
+        match each["op"]:
+            case "test" if holder[last] != each["value"]:
+                raise Invalid(each["path"], holder[last], "the API server refused it: a test in the patch failed")
+            case "add" | "replace":
+                holder[last] = each["value"]
+            case "remove":
+                del holder[last]
+    return made
+
+
 def is_speculative(manifest: Body) -> bool:
     """Whether an InferenceService asks for speculation."""
     return any(arg.startswith("--speculative-config") for arg in manifest["spec"]["predictor"]["model"]["args"])
@@ -124,6 +158,7 @@ class Stage:
     events: all that were sent. phases: every written phase in turn. asked: the pods that each look read.
     late: seconds by which the turns of `until` are late. spares: engines of the pods in place of deleted ones.
     runtimes: what an operator that is started is told of them.
+    told_facts: what each pod tells of its models, None: it knows no such page; told: how often one was asked.
     seen: what the watches told last, of "child", "deployment" and each pod by name.
     """
 
@@ -141,6 +176,8 @@ class Stage:
         self._made = 0
         self.seen: dict[str, Body] = {}
         self.runtimes: tuple[tuple[str, str], ...] = ()
+        self.told = 0
+        self.told_facts: bytes | None = None
         self.restart()
 
     def restart(self, *, watches: bool = True) -> None:
@@ -160,7 +197,9 @@ class Stage:
         """The time."""
         return self.now
 
-    async def read(self, guard: Guard, pods: Mapping[str, str], *, namespace: str) -> dict[str, Counters | None]:
+    async def read(
+        self, guard: Guard, pods: Mapping[str, str], *, namespace: str, port: int = 8080
+    ) -> dict[str, Counters | None]:
         """Answers for the engines, from their pages of metrics; an engine that hangs does not answer."""
         assert (guard.source, namespace) == (None, NAMESPACE)
         self.asked.append(tuple(pods))
@@ -168,6 +207,13 @@ class Stage:
             engine.spend(self.now - self._spent)
         self._spent = self.now
         return {pod: None if self.engines[pod].hangs else read_counters(self.engines[pod].page()) for pod in pods}
+
+    async def facts(self, namespace: str, address: str) -> bytes | None:
+        """What a pod tells of its models; pods of the stage have no addresses of their own, so all tell the same."""
+        assert namespace == NAMESPACE
+        assert address
+        self.told += 1
+        return self.told_facts
 
     async def turn(self, *, due: bool = False) -> Result:
         """One reconcile, as the clock stands. due: it is woken only where anything was told since the last one."""

@@ -106,7 +106,9 @@ _privileged = st.fixed_dictionaries(
     optional={
         "hostNetwork": st.just(True),
         "hostPID": st.just(True),
-        "securityContext": st.just({"privileged": True}),
+        "securityContext": st.sampled_from(
+            ({"privileged": True}, {"runAsUser": 0}, {"runAsNonRoot": False, "sysctls": []})
+        ),
         "volumes": st.just([{"name": "root", "hostPath": {"path": "/"}}]),
         "containers": st.just([{"name": "x", "securityContext": {"privileged": True}}]),
         "labels": _labels,
@@ -130,10 +132,20 @@ def _with(path: tuple[str, ...], value: st.SearchStrategy[Any]) -> st.SearchStra
     return st.tuples(st.just(path), value)
 
 
+_rights = st.sampled_from(
+    (
+        {"privileged": True, "procMount": "Unmasked"},
+        {"runAsUser": 0},
+        {"allowPrivilegeEscalation": True},
+        {"capabilities": {"drop": ["ALL"], "add": ["SYS_ADMIN"]}},
+        {"capabilities": {"drop": []}},
+    )
+)
 _CHANGES = st.one_of(
     _with(("engine", "args"), st.lists(st.sampled_from(FLAGS), max_size=4)),
     _with(("engine", "env"), _env),
     _with(("engine", "image"), _text),
+    _with(("engine", "securityContext"), _rights),
     _with(("engine", "runtime"), _text),
     _with(("pod",), _privileged),
     _with(("model",), _artifact),

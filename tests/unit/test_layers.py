@@ -19,12 +19,24 @@ RUNTIME = _sources("runtime/specdec_runtime")
 ENGINE = _sources("runtime/specdec_engine")
 
 PURE = (
-    *("api", "engine", "staging", "guard", "observe", "downloads", "render", "report"),
+    *("api", "engine", "staging", "guard", "guest", "observe", "downloads", "render", "report"),
     *("replay", "advice", "validation", "display", "measure", "doctor", "web"),
 )
 VALUE_MODULES = frozenset(
     (
-        *("collections", "copy", "dataclasses", "enum", "functools", "hashlib", "itertools", "json", "math", "re"),
+        *(
+            "collections",
+            "copy",
+            "dataclasses",
+            "difflib",
+            "enum",
+            "functools",
+            "hashlib",
+            "itertools",
+            "json",
+            "math",
+            "re",
+        ),
         *("statistics", "types", "typing"),
     )
 )
@@ -34,6 +46,7 @@ BORROWED = {
     "guard/counters.py": {"prometheus_client.parser"},
     "engine/tables.py": {"pathlib"},
     "downloads/job.py": {"pathlib"},
+    "guest/flags.py": {"shlex"},
     "doctor": {"datetime", "pydantic"},
     "doctor/finding.py": {"pathlib"},
     "display": {"datetime"},
@@ -100,6 +113,7 @@ ORDER = {
     "staging": "where artifacts come from and lie",
     "api": "the spec, checked against what engines and storage can do",
     "observe": "views of the cluster's objects",
+    "guest": "views of what somebody else serves, by its flags",
     "guard": "decides by a spec and what is observed",
     "downloads": "Jobs that bring what staging says",
     "render": "a spec and a decision as an InferenceService",

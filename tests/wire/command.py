@@ -53,7 +53,8 @@ class Command:
 
     async def start(self, *words: str, **streams: Any) -> asyncio.subprocess.Process:
         """Starts it."""
-        environment = os.environ | {"KUBECONFIG": str(self.kubeconfig), "PYTHONPATH": str(_ROOT / "operator")}
+        search = os.pathsep.join(str(_ROOT / part) for part in ("operator", "runtime"))
+        environment = os.environ | {"KUBECONFIG": str(self.kubeconfig), "PYTHONPATH": search}
         argv = [sys.executable, "-m", "specdec_operator.cli.main", *words, "-n", self.namespace]
         process = await asyncio.create_subprocess_exec(
             *argv, env=environment | {"TERM": "xterm"}, preexec_fn=heed_interrupts, **streams

@@ -4,9 +4,11 @@ The text has the families and labels of a recorded page (tests/data/traces); the
 """
 
 import asyncio
+import json
 import random
 import time
 from dataclasses import dataclass, field
+from typing import Any
 
 from aiohttp import web
 
@@ -20,6 +22,8 @@ class EngineStandIn:
     """What the engine of one pod counts. Rates are per second of real time; change them to change the traffic.
 
     token_time: time per output token of a request, in seconds. asked, asked_by: how often, and by which programs.
+    kv_tokens: that its KV cache holds; 0: its page does not say. facts: what our runtime tells of the models; None:
+    it is another image's, and knows no such path.
     """
 
     tokens_per_second: float = 0.0
@@ -36,6 +40,8 @@ class EngineStandIn:
     accepted: float = 0.0
     requests: float = 0.0
     token_seconds: float = 0.0
+    kv_tokens: int = 0
+    facts: bytes | None = None
     asked: int = 0
     asked_by: set[str] = field(default_factory=set)
 
@@ -78,7 +84,24 @@ class EngineStandIn:
                 f'vllm:spec_decode_num_accepted_tokens_per_pos_total{{{_LABELS},position="{position}"}} {accepted}'
                 for position, accepted in enumerate(self.accepted_per_position())
             ]
+        if self.kv_tokens:
+            cache = (
+                f'kv_cache_size_tokens="{self.kv_tokens}",kv_cache_max_concurrency="8.0",gpu_memory_utilization="0.9"'
+            )
+            lines += [
+                f'vllm:cache_config_info{{engine="0",{cache}}} 1.0',
+                f"vllm:kv_cache_usage_perc{{{_LABELS}}} 0.25",
+            ]
         return "\n".join(lines) + "\n"
+
+
+def told(*, device: int | None = None, used: int | None = None, **models: tuple[int, dict[str, Any]]) -> bytes:
+    """What our runtime tells of models, each by its bytes and its config.json, and of the device."""
+    page: dict[str, Any] = {
+        "models": {role: {"bytes": size, "config": config} for role, (size, config) in models.items()}
+    }
+    known = {"device": device, "used": used}
+    return json.dumps(page | {name: size for name, size in known.items() if size}).encode()
 
 
 def any_address() -> str:
@@ -99,6 +122,7 @@ class PodServer:
         """Begins to serve."""
         app = web.Application()
         app.router.add_get("/metrics", self._metrics)
+        app.router.add_get("/specdec/facts", self._facts)
         self._runner = web.AppRunner(app, shutdown_timeout=0.1)
         await self._runner.setup()
         await web.TCPSite(self._runner, self.address, _PORT).start()
@@ -125,3 +149,6 @@ class PodServer:
         if self.engine.hangs:
             await asyncio.sleep(3600)
         return web.Response(text=self.engine.page())
+
+    async def _facts(self, _: web.Request) -> web.Response:
+        return web.Response(body=self.engine.facts) if self.engine.facts is not None else web.Response(status=404)

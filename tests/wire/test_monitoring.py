@@ -12,9 +12,10 @@ import pytest
 
 from tests import prometheus as server
 from tests.monitoring_files import DASHBOARDS, RULES, filled, targets
+from tests.unit.engine import memory_models as models
 from tests.wire.api import Object
 from tests.wire.operator import OperatorProcess
-from tests.wire.pods import EngineStandIn
+from tests.wire.pods import EngineStandIn, told
 from tests.wire.world import NAME, World, sis
 
 TOKENS = 400.0
@@ -97,16 +98,23 @@ async def _story(watched: Watched) -> None:
     """
     world = watched.world
     beside = {"control": {"mode": "Always"}}
-    await world.apply(sis(guard={"speedup": {"min": 1.0}, "baseline": "MeasureFirst"} | beside))
-    plain = EngineStandIn(tokens_per_second=TOKENS, speculative=False)
+    await world.apply(
+        sis(guard={"speedup": {"min": 1.0}, "baseline": "MeasureFirst"} | beside, engine={"accelerator": "nvidia"})
+    )
+    facts = told(device=80 * 1024**3, target=(16 * 10**9, models.LLAMA_8B), draft=(8 * 10**8, models.EAGLE3_8B))
+    known: Any = {"facts": facts, "kv_tokens": 400_000}
+    plain = EngineStandIn(tokens_per_second=TOKENS, speculative=False, **known)
     watched.scrape(*await world.roll_out(await world.child(speculative=False), plain))
     child = await world.child(speculative=True, seconds=60)
-    engines = [EngineStandIn(tokens_per_second=TOKENS, acceptance=0.6, token_time=0.012, falls=0.8) for _ in range(2)]
+    engines = [
+        EngineStandIn(tokens_per_second=TOKENS, acceptance=0.6, token_time=0.012, falls=0.8, **known) for _ in range(2)
+    ]
     pods = await world.roll_out(child, *engines)
     watched.scrape(*pods)
-    await world.bring_arm(EngineStandIn(tokens_per_second=TOKENS, speculative=False))
+    await world.bring_arm(EngineStandIn(tokens_per_second=TOKENS, speculative=False, **known))
     await world.until("what both arms show", lambda: _compared(watched), 60)
     await world.until("a passing window", lambda: _verdict(world, "Pass"), 60)
+    await world.until("what it knows of its memory", lambda: _planned(watched), 60)
     await world.until("enough to draw", lambda: _scraped(watched, 12, *pods), 60)
     for engine in engines:
         engine.acceptance, engine.token_time = 0.1, 0.025
@@ -115,6 +123,7 @@ async def _story(watched: Watched) -> None:
     watched.scrape(*pods)
     await world.phase("RolledBack")
     await world.until("the alert", lambda: _firing(watched), 30)
+    await world.until("what it knows of its memory", lambda: _planned(watched), 60)
     await world.until("enough to draw", lambda: _scraped(watched, 6, *pods), 60)
 
 
@@ -127,6 +136,11 @@ async def _scraped(watched: Watched, times: int, *pods: str) -> bool:
 async def _compared(watched: Watched) -> bool:
     """Whether the server has the evidence of both arms."""
     return bool(await watched.at(f'specdec_beside_score{{namespace="{watched.world.namespace}"}}'))
+
+
+async def _planned(watched: Watched) -> bool:
+    """Whether the server has the tokens that were planned with what the pods told."""
+    return bool(await watched.at(f'specdec_kv_tokens_planned{{namespace="{watched.world.namespace}"}}'))
 
 
 async def _verdict(world: World, wanted: str) -> Object | None:

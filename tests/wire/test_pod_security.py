@@ -4,6 +4,7 @@ The pods are rendered by the operator and the stand-in of KServe's controller fr
 """
 
 import copy
+import json
 import pathlib
 import uuid
 from typing import Any
@@ -20,7 +21,7 @@ from specdec_operator.staging.layout import Download
 from tests.kserve_standin import render as kserve
 from tests.kserve_standin.model import Around, Config
 from tests.kserve_standin.runtimes import runtime_of
-from tests.wire.api import POD, Api, Object, Refused
+from tests.wire.api import POD, SIS, Api, Object, Refused
 from tests.wire.faults.table import Part, fault
 
 ROOT = pathlib.Path(__file__).parents[2]
@@ -44,10 +45,13 @@ def said(shipped: Object) -> Object:
     return found
 
 
-def engine_pod(shipped: Object, uri: str, storage: Object | None = None) -> Object:
-    """The pod that KServe makes of a service on this runtime. storage: the container of its ClusterStorageContainer."""
+def engine_pod(shipped: Object, uri: str, storage: Object | None = None, more: Object | None = None) -> Object:
+    """The pod that KServe makes of a service on this runtime. storage: the container of its ClusterStorageContainer.
+
+    more: further parts of the service's spec.
+    """
     engine = {"accelerator": shipped["metadata"]["name"].split("-")[1]}
-    spec = Spec.model_validate({"model": {"uri": uri}, "engine": engine})
+    spec = Spec.model_validate({"model": {"uri": uri}, "engine": engine} | (more or {}))
     isvc = render(plan(spec, State(phase=Phase.WATCHING, since=0.0, speculation=""), name=OWNER.name), OWNER).manifest
     uris = [{"prefix": prefix} for prefix in ("hf://", "oci://")]
     container = {"name": "storage-initializer", "image": "i", **(storage or {})}
@@ -94,6 +98,64 @@ async def test_the_pods_of_every_shipped_runtime_are_let_in(api: Api, restricted
     await admitted(api, restricted, pod)
     with pytest.raises(Refused, match=REFUSED):
         await admitted(api, restricted, bare(pod))
+
+
+def said_by_the_user() -> Object:
+    """A service whose user says all that can be said of pods, and volumes of every kind."""
+    spec: Object = yaml.safe_load((ROOT / "manifests" / "samples" / "production-pod.yaml").read_text())["spec"]
+    kinds: Object = {
+        "emptyDir": {},
+        "projected": {"sources": [{"configMap": {"name": "bundle"}}]},
+        "persistentVolumeClaim": {"claimName": "states"},
+        "csi": {"driver": "secrets-store.csi.k8s.io", "readOnly": True},
+    }
+    spec["pod"]["volumes"] += [{"name": kind.lower(), kind: source} for kind, source in kinds.items()]
+    return {"pod": spec["pod"], "engine": spec["engine"]}
+
+
+async def test_what_a_user_says_is_let_in_even_where_the_runtime_says_nothing(api: Api, restricted: str) -> None:
+    """And without what is said the same pod is refused."""
+    silent = runtime(RUNTIMES[0])
+    del silent["spec"]["containers"][0]["securityContext"]
+    pod = engine_pod(silent, CLAIM, more=said_by_the_user())
+    assert {each["name"] for each in pod["spec"]["volumes"]} >= {"chat-templates", "cache", "csi", "projected"}
+    await admitted(api, restricted, pod)
+    with pytest.raises(Refused, match=REFUSED):
+        await admitted(api, restricted, bare(pod))
+
+
+MORE = {
+    "spec.pod.volumes[0]": {"volumes": [{"name": "host", "hostPath": {"path": "/"}}]},
+    "spec.pod.securityContext.runAsUser": {"securityContext": {"runAsUser": 0}},
+    "spec.pod.securityContext.runAsNonRoot": {"securityContext": {"runAsNonRoot": False}},
+    "sysctls": {"securityContext": {"sysctls": [{"name": "kernel.shm_rmid_forced", "value": "1"}]}},
+    "hostNetwork": {"hostNetwork": True},
+}
+IN_ENGINE = {
+    "spec.engine.securityContext.runAsUser": {"runAsUser": 0},
+    "spec.engine.securityContext.allowPrivilegeEscalation": {"allowPrivilegeEscalation": True},
+    "spec.engine.securityContext.capabilities.drop": {"capabilities": {"drop": ["NET_RAW"]}},
+    "add": {"capabilities": {"drop": ["ALL"], "add": ["SYS_ADMIN"]}},
+    "privileged": {"privileged": True},
+    "procMount": {"procMount": "Unmasked"},
+}
+
+
+@pytest.mark.parametrize("validation", ["Strict", "Ignore"])
+@pytest.mark.parametrize("field", [*MORE, *IN_ENGINE])
+async def test_a_tenant_cannot_ask_for_more_than_the_level_allows(api: Api, field: str, validation: str) -> None:
+    """The API server refuses the field, or drops it where its client wants it so; nothing of it is ever rendered."""
+    parts: Object = {"pod": MORE[field]} if field in MORE else {"engine": {"securityContext": IN_ENGINE[field]}}
+    spec = {"model": {"uri": CLAIM}, **parts}
+    body = {"apiVersion": SIS[0], "kind": "SpeculativeInferenceService", "metadata": {"name": "asked"}, "spec": spec}
+    words = [("dryRun", "All"), ("fieldValidation", validation)]
+    try:
+        kept = await api.call("post", api.path(SIS, "default"), body, query_params=words)
+    except Refused as refused:
+        assert field in str(refused)  # noqa: PT017 - whether it is refused depends on the field
+        return
+    assert validation == "Ignore"
+    assert f'"{field}"' not in json.dumps(kept["spec"])
 
 
 @fault(

@@ -283,7 +283,13 @@ class World:
         made_by, labels = f"{NAME}-predictor-{revision}", child["spec"]["predictor"]["labels"]
         return await self._pod_of(made_by, labels, engine, ready=ready)
 
-    async def _pod_of(self, made_by: str, labels: Object, engine: EngineStandIn, *, ready: bool) -> str:
+    async def bring_pod(self, made_by: str, labels: Object, engine: EngineStandIn, *, container: Object) -> str:
+        """A pod of the ReplicaSet `made_by` comes up, with a container of somebody else's."""
+        return await self._pod_of(made_by, labels, engine, ready=True, container=container)
+
+    async def _pod_of(
+        self, made_by: str, labels: Object, engine: EngineStandIn, *, ready: bool, container: Object | None = None
+    ) -> str:
         """A pod of the ReplicaSet `made_by`."""
         self._made += 1
         name = f"{made_by}-{self._made}"
@@ -297,7 +303,7 @@ class World:
                 "labels": labels,
                 "ownerReferences": [_made_by(made_by)],
             },
-            "spec": {"containers": [{"name": "kserve-container", "image": "i"}]},
+            "spec": {"containers": [container or {"name": "kserve-container", "image": "i"}]},
         }
         await self.api.create(POD, self.namespace, body)
         conditions = [{"type": "Ready", "status": "True" if ready else "False"}]

@@ -1,7 +1,7 @@
 {{/* What the operator does with the objects of the namespaces that it watches. */}}
 {{- define "specdec.rules.services" -}}
-# The operator never reads Secrets, writes no spec of yours, and makes no pods but those of its download Jobs and of plain
-# arms.
+# The operator never reads Secrets, writes no spec of yours (but for the speculative flag of an InferenceService whose owner
+# lets it), and makes no pods but those of its download Jobs and of plain arms.
 - apiGroups: [serving.specdec.io]
   resources: [speculativeinferenceservices]
   verbs: [list, watch, patch] # patch: takes off the finalizer that older versions put there
@@ -56,6 +56,11 @@
 - apiGroups: [serving.kserve.io]
   resources: [clusterstoragecontainers]
   verbs: [list] # whether KServe's download container takes several URIs
+{{- if .Values.rbac.nodes }}
+- apiGroups: [""]
+  resources: [nodes]
+  verbs: [list] # labels alone: how much memory the devices have that a pod may get
+{{- end }}
 - apiGroups: [""]
   resources: [configmaps]
   resourceNames: [inferenceservice-config]

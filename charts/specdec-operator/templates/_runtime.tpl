@@ -51,6 +51,7 @@ spec:
     args:
     - --port=8080
     - --middleware=specdec_runtime.leaving.Leaving # a pod on its way out lets go of clients that hold a connection
+    - --middleware=specdec_runtime.facts.Facts # tells what it saw of the models: the operator plans with it
     env:
     - name: HF_HUB_OFFLINE
       value: "1"

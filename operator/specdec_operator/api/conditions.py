@@ -20,6 +20,7 @@ class ConditionType(StrEnum):
     READY = "Ready", "True", "pods answer requests"
     RECONCILING = "Reconciling", "False", "pods are being brought up or replaced"
     STALLED = "Stalled", "False", "nothing goes on until somebody changes something"
+    ENFORCING = "Enforcing", "True", "the guard may take speculation out of what somebody else serves"
     REPLACING = "Replacing", "False", "old pods go before new ones come: there is no room for both"
     CONTESTED = "Contested", "False", "others change the InferenceService again and again"
     HELD = "Held", "False", "annotation specdec.io/hold keeps the guard from changing anything"

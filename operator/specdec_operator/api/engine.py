@@ -5,6 +5,7 @@ from typing import Annotated
 from pydantic import Field
 
 from specdec_engine.accelerators import Accelerator
+from specdec_operator.api.security import ContainerSecurity
 from specdec_operator.api.types import Duration, Free, Name, Part, Quantity, Text, rule
 from specdec_operator.engine.flags import OWNED_FLAGS
 from specdec_operator.engine.quantity import MEMORY, NUMBER
@@ -61,12 +62,19 @@ class Engine(Part):
     env: Annotated[list[Free], Field(max_length=64)] | None = Field(
         None, description="Environment of the engine's container."
     )
+    security_context: ContainerSecurity | None = Field(
+        None, description="As whom the engine's container runs, over what its runtime says."
+    )
 
 
 class Memory(Part):
     """What the memory plan starts from. What an engine counts by itself is not subtracted twice."""
 
-    device: Quantity | None = Field(None, description="Memory of one device, such as 80Gi.")
+    device: Quantity | None = Field(
+        None,
+        description="Memory of one device, such as 80Gi. Default: what the nodes, the resources or a product's name "
+        "tell; on a CPU the container's memory limit.",
+    )
     draft_reserve: Annotated[str, Field(max_length=32, pattern=_RESERVE)] = Field(
         "Auto",
         description="By how much --gpu-memory-utilization is lowered for the draft: Auto (what speculation adds "

@@ -4,6 +4,7 @@ from enum import StrEnum
 from typing import Annotated
 
 from pydantic import Field
+from pydantic.config import JsonDict
 
 from specdec_operator.api.control import Collateral, Control, ControlMode
 from specdec_operator.api.types import Duration, Part, rule, rules
@@ -100,6 +101,11 @@ class Source(Part):
     prometheus: Prometheus = Field(description="A server that scrapes the pods, where they cannot be reached directly.")
 
 
+def _of_the_reader(schema: JsonDict) -> None:
+    """Takes the default out of the schema: the API server would write it, and it depends on what is guarded."""
+    schema.pop("default", None)
+
+
 class Guard(Part):
     """When speculation is taken out. A window with too little evidence never counts against it."""
 
@@ -129,7 +135,10 @@ class Guard(Part):
     )
 
     mode: GuardMode = Field(
-        GuardMode.ENFORCE, description="Enforce acts; Observe only says what it would have done; Off does not look."
+        GuardMode.ENFORCE,
+        description="Enforce acts; Observe only says what it would have done; Off does not look. Default: Enforce; "
+        "Observe where something is guarded that is there already.",
+        json_schema_extra=_of_the_reader,
     )
     interval: Duration = Field("15s", validate_default=True, description="Time between two looks at the pods' metrics.")
     window: Duration = Field("2m", validate_default=True, description="Length of one window. Windows do not overlap.")

@@ -63,6 +63,7 @@ class LastGood(StatusPart):
     tokens: int = Field(description="Tokens per step.")
     rate: float = Field(description="Accepted / drafted tokens.")
     at: Time = Field(description="When it passed first.")
+    lowered: int | None = Field(None, description="Steps of 0.05 of the device by which its memory was lowered.")
 
 
 class Thresholds(StatusPart):
@@ -133,6 +134,15 @@ class Reduction(StatusPart):
     tokens: int = Field(description="Tokens per step that are in use.")
 
 
+class Lowering(StatusPart):
+    """Why less memory is asked for than planned."""
+
+    reason: str = Field(description="Why, in one word.")
+    message: str = Field(description="How the engine ran out of memory, and what it was started with then.")
+    at: Time = Field(description="When the last step was decided.")
+    steps: int = Field(description="Steps of 0.05 of the device that are taken off; two at most.")
+
+
 class SetAside(StatusPart):
     """The decision that a try sets aside: one of the two."""
 
@@ -143,7 +153,7 @@ class SetAside(StatusPart):
 class Would(StatusPart):
     """What the guard would have done, were it free to act."""
 
-    action: str = Field(description="RestartPod, ReduceTokens or RollBack.")
+    action: str = Field(description="LowerMemory, RestartPod, ReduceTokens or RollBack.")
     reason: str = Field(description="Why, in one word.")
     message: str = Field(description="Why, with numbers.")
     at: Time = Field(description="When.")
@@ -193,10 +203,8 @@ class GuardStatus(StatusPart):
     replacing: str | None = Field(None, description="Revision for which there is no room beside the old pods.")
     speculation: str | None = Field(None, description="Hash of the speculation that these decisions are about.")
     service: str | None = Field(None, description="Hash of what is served apart from it.")
-    regret: float = Field(
-        0.0,
-        description="Acceptance that was lost lately, in points below its minimum x hours: spec.guard.regretBudget.",
-    )
+    memory: str | None = Field(None, description="Hash of spec.memory.")
+    regret: float = Field(0.0, description="Acceptance lost lately, in points below its minimum x hours: regretBudget.")
     failures: int = Field(0, description="Windows in a row that failed severely.")
     blamed: list[str] | None = Field(None, description="Pods that failed in all of them; absent: all.")
     judged: Time | None = Field(None, description="When the last window that was counted closed.")
@@ -207,6 +215,7 @@ class GuardStatus(StatusPart):
     attempted: bool = Field(False, description="Whether that was begun for this service.")
     rollback: Rollback | None = Field(None, description="Present while another speculation is served, or none.")
     reduced: Reduction | None = Field(None, description="Present while fewer tokens are guessed than asked for.")
+    lowered: Lowering | None = Field(None, description="Present once this speculation ran out of memory.")
     would: Would | None = Field(None, description="What the guard would have done: mode Observe, or held.")
     held: bool = Field(False, description="Whether annotation specdec.io/hold keeps the guard from acting.")
     rollbacks: int = Field(0, description="Rollbacks so far.")

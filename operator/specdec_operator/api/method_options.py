@@ -73,7 +73,7 @@ class HiddenStates(Part):
     )
     connector: Name = Field("ExampleHiddenStatesConnector", description="KV connector that writes them.")
     path: Annotated[str, Field(max_length=512, pattern="^/")] = Field(
-        description="Folder in the pod that the connector writes to; mount a volume there."
+        description="Folder in the pod that the connector writes to; mount a volume there (pod.volumes)."
     )
 
 

@@ -13,6 +13,8 @@ from specdec_engine.methods import NPU_MOST_TOKENS
 from specdec_operator import names
 from specdec_operator.api.engine import Engine, Memory
 from specdec_operator.api.guard import Guard
+from specdec_operator.api.guest import GuestRefs, rules_of_guests
+from specdec_operator.api.pod import Pod
 from specdec_operator.api.rollout import Rollout
 from specdec_operator.api.speculation import Speculation
 from specdec_operator.api.types import (
@@ -20,12 +22,12 @@ from specdec_operator.api.types import (
     Annotations,
     Folder,
     Free,
-    FreeList,
     Labels,
     Name,
     Part,
     Quantity,
     Uri,
+    each_once,
     rule,
     rules,
 )
@@ -125,21 +127,23 @@ class DeletionPolicy(StrEnum):
     ORPHAN = "Orphan"
 
 
-class Pod(Part):
-    """Where and as whom the pods run."""
+_ServedName = Annotated[str, Field(min_length=1, max_length=256, pattern=r"^[A-Za-z0-9][A-Za-z0-9._:@/+-]*$")]
+"""No word that an engine could take for a flag."""
 
-    node_selector: Labels | None = Field(None, description="Labels that the node must carry.")
-    tolerations: FreeList | None = Field(None, description="Taints that the pods tolerate.")
-    affinity: Free | None = Field(None, description="Kubernetes' affinity of the pods.")
-    service_account_name: Name | None = Field(None, description="Service account of the pods.")
-    image_pull_secrets: FreeList | None = Field(None, description="Secrets for private images.")
-    priority_class_name: Name | None = Field(None, description="Priority class of the pods.")
-    runtime_class_name: Name | None = Field(None, description="RuntimeClass of the pods, such as nvidia.")
-    shared_memory: Quantity | None = Field(
-        None, description="Size of /dev/shm, which the engine's processes share. Default: the runtime's, 1Gi in ours."
+
+class Adapter(Part):
+    """A LoRA adapter of the target."""
+
+    model_config = rules(
+        rule("has(self.uri) || has(self.path)", "name the adapter by uri, or by path inside the target's artifact")
     )
-    labels: Labels | None = Field(None, description="Labels that are added to the pods.")
-    annotations: Annotations | None = Field(None, description="Annotations that are added to the pods.")
+
+    name: _ServedName = Field(description="Model name by which clients ask for the adapter.")
+    uri: Uri | None = Field(None, description="Where it lies, as model.uri. Default: in the target's own artifact.")
+    path: Folder | None = Field(None, description="Folder inside the artifact that holds adapter_config.json.")
+    rank: Annotated[int, Field(ge=1, le=512)] | None = Field(
+        None, description="Its rank (r in adapter_config.json), where it is more than the engine's default of 16."
+    )
 
 
 class Model(Part):
@@ -154,9 +158,26 @@ class Model(Part):
     name: Annotated[str, Field(max_length=256)] | None = Field(
         None, description="Model name that clients send. Default: the name of this object."
     )
+    aliases: Annotated[list[_ServedName], Field(max_length=32)] | None = Field(
+        None, description="Further names that clients may send. Answers and metrics carry model.name."
+    )
+    adapters: Annotated[list[Adapter], Field(max_length=32, json_schema_extra=each_once("name"))] | None = Field(
+        None, description="LoRA adapters, each served under a name of its own. The draft guesses for all of them."
+    )
 
 
-class Spec(Part):
+class InferenceServiceMeta(Part):
+    """What is put on the InferenceService beside what the operator says there. KServe copies it to the pods."""
+
+    labels: Labels | None = Field(
+        None, description="Labels of the InferenceService, such as networking.kserve.io/visibility."
+    )
+    annotations: Annotations | None = Field(
+        None, description="Annotations of the InferenceService, such as a platform's for its gateway or its console."
+    )
+
+
+class Spec(GuestRefs):
     """What the user wants served."""
 
     model_config = rules(
@@ -172,9 +193,10 @@ class Spec(Part):
             ".speculation.ascend",
         ),
         rule("!has(self.suspend) || !self.suspend", LATER.format("suspend"), ".suspend"),
+        *rules_of_guests(),
     )
 
-    model: Model
+    model: Model | None = Field(None, description="The model that answers. Absent only beside a reference.")
     speculation: Speculation | None = Field(None, description="Absent: plain serving, and nothing to guard.")
     engine: Engine = Field(default_factory=Engine, json_schema_extra={"default": {}})
     memory: Memory = Field(default_factory=Memory, json_schema_extra={"default": {}})
@@ -186,6 +208,10 @@ class Spec(Part):
     )
     replicas: Annotated[int, Field(ge=1, le=1000)] = Field(1, description="Number of pods.")
     pod: Pod | None = None
+    inference_service: InferenceServiceMeta | None = Field(
+        None,
+        description="Labels and annotations of the InferenceService, which platforms read. A change replaces pods.",
+    )
     rollout: Rollout = Field(default_factory=Rollout, json_schema_extra={"default": {}})
     guard: Guard = Field(default_factory=Guard, json_schema_extra={"default": {}})
     deletion_policy: DeletionPolicy = Field(

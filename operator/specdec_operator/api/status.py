@@ -67,11 +67,15 @@ class HistoryEntry(StatusPart):
 
 
 class MemoryStatus(StatusPart):
-    """The memory plan of what is served. Absent where nothing can be said: no device size, or a CPU."""
+    """The memory plan of what is served. Absent where nothing can be said: no speculation, or a CPU."""
 
     utilization: float | None = Field(None, description="Share of the device that the engine is asked to take.")
     lowered_by: float = Field(0.0, description="By how much that is lower than asked, for what is not counted.")
     because: str = Field("", description="Why, with numbers.")
+    device: int | None = Field(None, description="Bytes of one device, as planned for; absent where it is not known.")
+    device_source: str = Field(
+        "", description="Who says so, or why nobody does. Found out anew with another model, engine, pod or resources."
+    )
     draft_weights: int | None = Field(None, description="Bytes of the draft's weights on each device.")
     kv_price: str = Field("", description="What speculation costs the KV cache.")
     kv_tokens_predicted: int | None = Field(None, description="Tokens that the KV cache will hold.")
@@ -81,6 +85,32 @@ class MemoryStatus(StatusPart):
     kv_tokens_plain_measured: int | None = Field(
         None, description="The same of a plain pod, where one was seen: before speculation, beside it, or after it."
     )
+    kv_tokens_difference_percent: int | None = Field(
+        None, description="Measured less predicted tokens, in percent of those predicted; of one data-parallel rank."
+    )
+    kv_requests_measured: float | None = Field(
+        None, description="Requests of the greatest length that the KV cache holds at once, by the engine's own page."
+    )
+    kv_used_most: float | None = Field(
+        None, description="Largest share of the KV cache that was seen in use since these pods serve, in steps of 0.05."
+    )
+    device_used: int | None = Field(
+        None, description="Bytes of the device, or of the container on a CPU, that were seen taken at most."
+    )
+    utilization_measured: float | None = Field(
+        None, description="Share of the device that the engine says it was given."
+    )
+    recommendation: str | None = Field(None, description="What to do where little or much of the KV cache is left.")
+
+
+class FactStatus(StatusPart):
+    """What a pod told of a model that it loaded, or of its device."""
+
+    role: str = Field(description="Target, Draft or Device.")
+    about: str = Field(description="Hash of the artifact, or of what chooses the device: another one makes this void.")
+    bytes: int = Field(description="Bytes of its tensors, or of one device.")
+    config: str | None = Field(None, description="What of its config.json decides about memory, as JSON.")
+    used: bool = Field(False, description="Whether the pods were planned with it; else the next rollout is.")
 
 
 class Artifact(StatusPart):
@@ -126,6 +156,7 @@ class Status(StatusPart):
     performance: Performance | None = Field(None, description="How fast the last window was.")
     memory: MemoryStatus | None = Field(None, description="The memory plan of what is served.")
     kserve: KServeStatus | None = Field(None, description="The KServe that makes the pods.")
+    facts: list[FactStatus] | None = Field(None, description="What pods told of their models and devices.")
     artifacts: list[Artifact] | None = Field(None, description="Downloads of staging.mode PersistentVolumeClaim.")
     owned: list[OwnedObject] | None = Field(
         None,

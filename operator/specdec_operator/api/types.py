@@ -24,6 +24,12 @@ def rules(*given: JsonDict) -> ConfigDict:
     return ConfigDict(json_schema_extra={"x-kubernetes-validations": list(given)})
 
 
+def each_once(field: str) -> JsonDict:
+    """The rule of a list in which no two have the same."""
+    unique = f"self.all(a, self.exists_one(b, b.{field} == a.{field}))"
+    return {"x-kubernetes-validations": [rule(unique, f"two of them have the same {field}")]}
+
+
 class Part(BaseModel):
     """Base of every object in the spec."""
 

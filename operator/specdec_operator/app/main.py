@@ -16,6 +16,7 @@ from specdec_operator.app.handlers import App
 from specdec_operator.app.inventory import Inventory
 from specdec_operator.app.services import Services
 from specdec_operator.app.watches import is_worth_a_line, watch
+from specdec_operator.errors import OperatorError
 from specdec_operator.kube.client import ApiServer
 from specdec_operator.kube.cluster import Cluster
 from specdec_operator.leadership.election import lead
@@ -27,6 +28,7 @@ from specdec_operator.process.clock import SteadyClock
 from specdec_operator.process.health import HealthServer
 from specdec_operator.process.memory import give_back, keep_small
 from specdec_operator.reconcile.cluster_info import ClusterInfo
+from specdec_operator.reconcile.guest_writes import bring_back_left
 from specdec_operator.reconcile.loop import Reconciler, Result
 from specdec_operator.reconcile.queue import WorkQueue
 from specdec_operator.reconcile.throttle import Throttle
@@ -53,7 +55,7 @@ async def run_operator(settings: Settings, health: HealthServer, stop: asyncio.E
     source = MetricsSource(pod_metrics, prometheus, clock=clock, local=is_local(cluster.server))
     app = _app(settings, share, cluster, source, clock)
     page = WebServer(app.services.page, names=settings.web_hosts, clock=clock)
-    small = asyncio.create_task(keep_small())
+    beside = [asyncio.create_task(each) for each in (keep_small(), _bring_back(settings, cluster, app))]
     try:
         health.works(app.health)
         await page.start(settings.web_address, settings.web_port)
@@ -62,7 +64,8 @@ async def run_operator(settings: Settings, health: HealthServer, stop: asyncio.E
             await _watch(settings, cluster, app, share, stop, pause)
             pause = _PAUSE if app.stores.listed else min(2 * pause, _LONGEST_PAUSE)
     finally:
-        small.cancel()
+        for each in beside:
+            each.cancel()
         await page.stop()
         await app.queue.close()
         await pod_metrics.close()
@@ -144,6 +147,29 @@ async def _keep_listed(app: App, again: asyncio.Event, pause: float) -> None:
         _LOG.exception("what there is cannot be compared with what the watches told of")
         await asyncio.sleep(pause)
         again.set()
+
+
+async def _bring_back(settings: Settings, cluster: Cluster, app: App) -> None:
+    """Brings back what services took out of what they guarded, once they are gone: now, or before this start."""
+
+    def is_left(namespace: str, uid: str) -> bool:
+        return app.owns(namespace) and not app.services.has(uid)
+
+    app.services.left.set()
+    while True:
+        await app.services.left.wait()
+        await asyncio.sleep(_PAUSE)
+        if not app.stores.listed:
+            continue
+        app.services.left.clear()
+        try:
+            whole = await bring_back_left(cluster, settings.namespaces, is_left)
+        except OperatorError as error:
+            _LOG.warning("what was taken out cannot be looked for: %s", error.message)
+            whole = False
+        if not whole:
+            await asyncio.sleep(_LONGEST_PAUSE)
+            app.services.left.set()
 
 
 async def _run(settings: Settings) -> None:

@@ -1,5 +1,6 @@
 """The services as the watch told of them last, and the step from an entry of the queue to a reconcile of its object."""
 
+import asyncio
 import logging
 import sys
 import time
@@ -33,7 +34,10 @@ class Poster(Protocol):
 
 
 class Services:
-    """Every service of this process. page: what the web page shows. reconciled: when one was, monotonic seconds."""
+    """Every service of this process. page: what the web page shows. reconciled: when one was, monotonic seconds.
+
+    left: set when one is gone that guarded what somebody else serves.
+    """
 
     def __init__(self, reconciler: Reconciler, poster: Poster, page: ServiceStore) -> None:
         self.reconciled = time.monotonic()
@@ -43,6 +47,7 @@ class Services:
         self._bodies: dict[Key, Mapping[str, Any]] = {}
         self._versions: dict[Key, object] = {}
         self._new: set[Key] = set()
+        self.left = asyncio.Event()
 
     def note(self, key: Key, body: Mapping[str, Any]) -> bool:
         """Takes in an event; returns whether it tells of more than our own status writes do."""
@@ -59,11 +64,17 @@ class Services:
 
     def forget(self, key: Key) -> None:
         """Drops what is kept of a service that is gone."""
-        self._bodies.pop(key, None)
+        body = self._bodies.pop(key, None)
+        if body is not None and "inferenceServiceRef" in body["spec"]:
+            self.left.set()
         self._versions.pop(key, None)
         self._new.discard(key)
         self.page.forget(key)
         self._reconciler.forget(key)
+
+    def has(self, uid: str) -> bool:
+        """Whether a service of this uid is known."""
+        return any(each["metadata"]["uid"] == uid for each in self._bodies.values())
 
     @property
     def new(self) -> int:

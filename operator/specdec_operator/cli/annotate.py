@@ -51,7 +51,8 @@ def nonce(time: str, reason: str) -> str:
 
 def pointless(act: Act, service: Untrusted) -> str:
     """Why there is nothing to do; empty where there is."""
-    if not service.of("spec", "speculation").there:
+    guards = service.of("spec", "inferenceServiceRef").there  # whose own flags ask for it
+    if not guards and not service.of("spec", "speculation").there:
         return "it asks for no speculation: there is nothing to roll back or to try again"
     guard = service.of("status", "guard")
     if act is Act.RETRY and guard.there and not guard.of("rollback").there and not guard.of("reduced").there:

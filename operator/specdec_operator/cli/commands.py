@@ -23,6 +23,7 @@ COMMANDS: Final[Mapping[str, str]] = MappingProxyType(
         "recommend": "recommend:recommend",
         "rules": "rules:rules",
         "import": "import_:import_",
+        "guard": "guard:guard",
         "measure": "measure:measure",
         "preflight": "preflight:preflight",
         "replay": "replay:replay",

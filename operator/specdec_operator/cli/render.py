@@ -89,6 +89,9 @@ def render(
     notes.print(f"runtime: {container['runtime']} on {made.engine}")
     for flag in container["args"]:
         notes.print(f"  {flag}")
+    device = made.memory.device
+    if device.source:
+        notes.print(f"device: {amount(device.bytes) + ', ' if device.bytes else ''}{device.source}")
     for part in _memory(made.memory):
         notes.print(part)
     typer.echo(as_yaml(made.manifest), nl=False)

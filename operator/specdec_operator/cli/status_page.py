@@ -21,9 +21,12 @@ Row = tuple[str, str | Text]
 
 TOLD_IN_ROWS: Final = ("Ready", "RolledBack", "GuardPassing", "SpeculationActive", "Held")
 """Conditions that have a row of their own under another heading."""
-_BEFORE_VERDICT: Final = ("asked for", "served", "ready", "url", "rolled back", "reduced", "would", "comparing")
+_BEFORE_VERDICT: Final = (
+    *("asked for", "served", "ready", "url", "rolled back", "reduced", "lowered", "would", "comparing"),
+)
 _AFTER_VERDICT: Final = (
-    *("costs", "failures", "regret", "guard", "held", "rollbacks", "restarts", "last good", "memory", "KV cache"),
+    *("costs", "failures", "regret", "guard", "held", "rollbacks", "restarts", "last good"),
+    *("memory", "device", "KV cache"),
 )
 _STYLES: Final = {"good": "green", "warn": "yellow", "bad": "bold red"}
 _VERDICTS: Final = {"Pass": "green", "Fail": "red"}
@@ -78,7 +81,7 @@ def _why(status: Untrusted) -> str:
     """Why it is in its phase, where no other row tells it."""
     guard = status.of("guard")
     message = status.of("message").text
-    shown = {guard.of(*path, "message").text for path in ((), ("rollback",), ("reduced",))}
+    shown = {guard.of(*path, "message").text for path in ((), ("rollback",), ("reduced",), ("lowered",))}
     return "" if message in shown else joined(": ", status.of("reason").text, message)
 
 

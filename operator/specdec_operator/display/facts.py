@@ -26,8 +26,16 @@ def _identity(service: Untrusted) -> Iterator[tuple[str, str]]:
     yield "url", status.of("serving", "url").text
     yield "engine", joined(" ", engine.of("accelerator").text, engine.of("version").text)
     yield "memory", joined("; ", share, memory.of("because").text, memory.of("kvPrice").text)
-    yield "KV cache", _kv_cache(memory)
+    yield "device", _device(memory)
+    yield "KV cache", joined("; ", _kv_cache(memory), _kv_beside_plan(memory), memory.of("recommendation").text)
     yield "KServe", status.of("kserve", "version").text
+
+
+def _device(memory: Untrusted) -> str:
+    """How much one device holds, and who says so."""
+    size, used, source = memory.of("device").number, memory.of("deviceUsed").number, memory.of("deviceSource").text
+    taken = f"at most {used / 1024**3:.1f} GiB taken" if used else ""
+    return joined(", ", f"{size / 1024**3:.1f} GiB" if size else "", taken, source)
 
 
 def _kv_cache(memory: Untrusted) -> str:
@@ -38,6 +46,13 @@ def _kv_cache(memory: Untrusted) -> str:
     if not plain:
         return f"{ours:,.0f} tokens"
     return f"{ours:,.0f} tokens, {plain:,.0f} plain: {100 * (ours - plain) / plain:+.0f} %"
+
+
+def _kv_beside_plan(memory: Untrusted) -> str:
+    """How far that is from the plan, and how much of it was in use."""
+    off, used = memory.of("kvTokensDifferencePercent").number, memory.of("kvUsedMost").number
+    beside = "" if off is None else f"{off:+.0f} % of what was planned" if off else "as planned"
+    return joined(", ", beside, "" if used is None else f"at most {100 * used:.0f} % in use")
 
 
 def _ready(status: Untrusted) -> str:
@@ -52,11 +67,13 @@ def _ready(status: Untrusted) -> str:
 
 def _decisions(service: Untrusted, now: datetime) -> Iterator[tuple[str, str]]:
     guard = service.of("status", "guard")
-    rollback, reduced, would = guard.of("rollback"), guard.of("reduced"), guard.of("would")
+    rollback, reduced, lowered, would = (guard.of(each) for each in ("rollback", "reduced", "lowered", "would"))
     if rollback.there:
         yield "rolled back", because(rollback, now)
     if reduced.there:
         yield "reduced", f"to {per_step(reduced.of('tokens')) or 'fewer'}; {because(reduced, now)}"
+    if lowered.there:
+        yield "lowered", because(lowered, now)
     if would.there:
         yield "would", f"{would.of('action').text or 'act'}; {because(would, now)}"
     yield "comparing", _comparing(guard, now)

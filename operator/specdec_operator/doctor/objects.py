@@ -149,7 +149,7 @@ class Service:
     @property
     def claims(self) -> tuple[str, ...]:
         """Claims that its pods mount; the operator's own claim is made by it."""
-        if self.spec is None:
+        if self.spec is None or self.spec.model is None:
             return ()
         draft = self.spec.speculation.draft if self.spec.speculation else None
         uris = (self.spec.model.uri, *([draft.uri] if draft and draft.uri else []))
@@ -169,9 +169,10 @@ class Service:
 
 
 def services(snapshot: Snapshot) -> tuple[Service, ...]:
-    """All services that are asked about."""
+    """All services that are asked about, but for those that guard what others serve: they have no pods of their own."""
     every = (_service(each, snapshot) for each in snapshot.services.items)
-    return tuple(each for each in every if snapshot.service in (None, each.name))
+    served = (each for each in every if each.spec is None or each.spec.guest is None)
+    return tuple(each for each in served if snapshot.service in (None, each.name))
 
 
 def our_runtime(accelerator: Accelerator, namespace: str, snapshot: Snapshot) -> str:

@@ -74,6 +74,7 @@ NEEDS: Final = (
     Need("", "configmaps", ("get",), _OCI_UNKNOWN, Reach.KSERVE, name="inferenceservice-config"),
     Need("apps", "deployments", ("get",), _KSERVE_UNSEEN, Reach.KSERVE, name="kserve-controller-manager"),
     Need(KSERVE_GROUP, "clusterstoragecontainers", ("list",), _URIS_UNKNOWN, Reach.CLUSTER),
+    Need("", "nodes", ("list",), "it does not see how much memory the nodes' devices have", Reach.CLUSTER),
     Need("", "persistentvolumeclaims", ("get", "create", "patch"), "no claim for downloads is made", downloads=True),
     Need("batch", "jobs", ("get", "create", "patch", "delete"), "nothing is downloaded into claims", downloads=True),
     Need(*_LEASES, ("create",), _NO_LEADER, Reach.OWN, leading=True),

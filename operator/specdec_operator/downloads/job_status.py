@@ -195,8 +195,8 @@ def pending_rollout(fetches: Sequence[DownloadStatus], pods: Sequence[PodView]) 
     """The rollout while downloads are not done. No deadline: weights take the time that they take."""
     lost = [each for each in fetches if each.hopeless]
     waiting = next(each for each in (*lost, *fetches) if not each.done)
-    # A target that cannot come speaks neither for nor against speculation.
-    target_lost = any(each.download.name == "target" for each in lost)
+    # A target or an adapter that cannot come speaks neither for nor against speculation.
+    target_lost = any(each.download.name != "draft" for each in lost)
     progress = Progress.BLOCKED if target_lost else Progress.FAILED if lost else Progress.PROGRESSING
     denied = waiting.view.stand is JobState.MISSING and waiting.view.reason not in WELL
     reason = waiting.view.reason if lost or denied else "Downloading"

@@ -35,6 +35,7 @@ class Case:
     env: environment variables that change what the engine accepts.
     packages: optional Python packages that are installed beside the engine, such as arctic_inference; specdec_runtime
         stands for what this release's images correct. None: not known.
+    devices: how many the pod asks for; None: not known.
     """
 
     build: Build
@@ -44,6 +45,7 @@ class Case:
     args: Json = field(default_factory=lambda: _NOTHING)
     env: Mapping[str, str] = field(default_factory=lambda: _NOTHING)
     packages: frozenset[str] | None = frozenset()
+    devices: int | None = None
 
     def size(self, flag: str, default: int = 1) -> int:
         """A flag that is a whole number; the default where it is 0, absent or something else."""

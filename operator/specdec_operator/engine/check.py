@@ -16,6 +16,7 @@ from specdec_operator.engine.rules import (
     model_folders,
     model_runner,
     parallelism,
+    reach,
     sampling,
     scheduling,
     tokens,
@@ -33,6 +34,7 @@ CHECKS: Final[tuple[Callable[[Resolved], Iterator[Finding]], ...]] = (
     methods.lookups,
     methods.hidden_states,
     parallelism.check,
+    parallelism.devices,
     vocabulary_and_context.context_length,
     sampling.check,
     vocabulary_and_context.vocabulary,
@@ -43,6 +45,7 @@ CHECKS: Final[tuple[Callable[[Resolved], Iterator[Finding]], ...]] = (
     model_runner.check,
     tokens.schedule,
     features.check,
+    reach.check,
     cpu.check,
     ascend.check,
 )

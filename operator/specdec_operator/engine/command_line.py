@@ -9,7 +9,7 @@ from typing import Any, Final
 from specdec_operator.engine.case import Json
 from specdec_operator.engine.flags import kind, option
 from specdec_operator.engine.rule import Finding, at_flag, at_key, broken
-from specdec_operator.engine.tables import in_release, table
+from specdec_operator.engine.tables import in_release, releases, table
 from specdec_operator.engine.version import Build, Version
 
 _HUMAN: Final = re.compile(r"([0-9]+(?:\.[0-9]+)?)([kKmMgGtT])")
@@ -60,7 +60,7 @@ def _flag(head: str, tail: str | None, rest: list[str], version: Version) -> Fla
     bare = head.lstrip("-")
     short = not head.startswith("--") and bare in table("flags")["short"]
     name = _long(bare) if short else bare.replace("-", "_")
-    off = name.startswith("no_") and in_release("flags", "flags", name, version) is False
+    off = name.startswith("no_") and bool(releases("flags", "flags", name.removeprefix("no_")))
     name = name.removeprefix("no_") if off else name
     flag = Flag(
         name=name,

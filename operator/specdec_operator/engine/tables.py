@@ -39,6 +39,12 @@ def in_release(name: str, key: str, entry: str, version: Version) -> bool | None
     return False if near == {"0"} and before and after else None
 
 
+def releases(name: str, key: str, entry: str) -> list[Version]:
+    """The releases of those that were read which have an entry."""
+    mark = _marks(name, key).get(entry, "")
+    return [each for each, digit in zip(_versions(name), mark, strict=False) if digit == "1"]
+
+
 def row_holds(row: Mapping[str, Any], version: Version) -> bool:
     """Whether a row of a table is about a version: from its `since` to its `until`, both inclusive."""
     return holds(version, row.get("since", ""), row.get("until", ""))

@@ -11,9 +11,11 @@ from typing import Any, Final
 
 from specdec_engine.methods import NPU_MOST_TOKENS, SUFFIX_TREE_DEPTH, plain_name
 from specdec_operator.engine import command_line
+from specdec_operator.engine.adapters import adapter_flags
 from specdec_operator.engine.case import Case, Json, Model
 from specdec_operator.engine.flags import FLAGS, option, refuse_owned, refuse_templates
 from specdec_operator.engine.graphs import graph_flags
+from specdec_operator.engine.pod_devices import devices_asked
 from specdec_operator.engine.rule import Finding
 from specdec_operator.engine.version import PACKAGES, Build, Flavor, Version, build_of
 from specdec_operator.errors import Invalid
@@ -110,6 +112,7 @@ def translate(
     speculation: Json | None = spec.get("speculation") if speculate else None
     flags = dict(_engine_flags(engine)) | dict(_side_flags(speculation or {}))
     line = command_line.read(args, build)
+    flags |= dict(adapter_flags(spec.get("model") or {}, line.args))
     _refuse_doubled(flags, line.args)
     config = None if speculation is None else _config(speculation, build, flags, draft_path)
     if not synthetic:
@@ -123,6 +126,7 @@ def translate(
         args={**flags, **line.args},
         env=dict(_environment(engine)),
         packages=_packages(engine),
+        devices=devices_asked(spec.get("resources") or {}),
     )
     return EngineRequest(case=case, flags=flags, findings=line.findings)
 

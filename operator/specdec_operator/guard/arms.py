@@ -11,6 +11,7 @@ from typing import Final
 
 from specdec_operator.guard.baseline import FEWEST_REQUESTS
 from specdec_operator.guard.evidence import Evidence, pooled
+from specdec_operator.guard.kv_cache import KvCache
 from specdec_operator.guard.statistics import TokenTime, TokenTimes
 
 _LEAST_SCATTER: Final = 0.1
@@ -39,7 +40,7 @@ class Pair:
     is from that of a speculating one: logarithms of the ratios of requests, tokens a prompt and tokens an answer.
     plain, seconds: time per output token, plain and with speculation.
     by_pod: logarithm of each speculating pod's time per output token; times: of the plain pods by load; neither is kept
-    beyond this process. pods: of each arm. kv_tokens: that a plain pod's KV cache holds; None where that is not known.
+    beyond this process. pods: of each arm. kv_cache: of the plain pods; None where that is not known.
     """
 
     at: float
@@ -50,7 +51,7 @@ class Pair:
     by_pod: Mapping[str, float] = field(default_factory=dict)
     times: TokenTimes = field(default_factory=dict)
     pods: tuple[int, int] = (1, 1)
-    kv_tokens: int | None = None
+    kv_cache: KvCache | None = None
 
 
 def pair_of(speculating: Mapping[str, Evidence], plain: Mapping[str, Evidence], at: float) -> Pair | None:
@@ -73,7 +74,7 @@ def pair_of(speculating: Mapping[str, Evidence], plain: Mapping[str, Evidence], 
         by_pod={pod: log(mean) for pod, mean in means.items() if mean},
         times=theirs.token_times,
         pods=(len(speculating), len(plain)),
-        kv_tokens=theirs.kv_tokens,
+        kv_cache=theirs.kv_cache,
     )
 
 

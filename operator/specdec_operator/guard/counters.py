@@ -10,7 +10,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from specdec_engine import metrics
 from specdec_engine.methods import MOST_TOKENS
-from specdec_operator.guard.kv_cache import kv_tokens
+from specdec_operator.guard.kv_cache import KvCache, read_kv_cache
 
 _STARTED: Final = "process_start_time_seconds"
 
@@ -83,7 +83,7 @@ class Counters:
     running: requests in the batch at this moment, None where the page does not say.
     started: start of the process in epoch seconds, None where the page does not say.
     speculative: whether the page has the speculation families at all; without speculation it has none.
-    kv_tokens: that the KV cache holds; None where the page does not say.
+    kv_cache: None where the page does not say.
     """
 
     drafts: float = 0.0
@@ -99,7 +99,7 @@ class Counters:
     started: float | None = None
     speculative: bool = False
     side: Side = Side()
-    kv_tokens: int | None = None
+    kv_cache: KvCache | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +122,7 @@ def read_counters(page: str) -> Counters:
     samples = [(each.name, each.labels, each.value) for family in families for each in family.samples]
     if len({(name, *sorted(labels.items())) for name, labels, _ in samples}) < len(samples):
         raise ValueError("a series is there twice")
-    return replace(counters_of(samples), kv_tokens=kv_tokens(page))
+    return replace(counters_of(samples), kv_cache=read_kv_cache(page))
 
 
 def counters_of(samples: Iterable[Sample]) -> Counters:

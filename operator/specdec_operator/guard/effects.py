@@ -5,9 +5,9 @@ from dataclasses import replace
 
 from specdec_operator.guard.baseline import learnt
 from specdec_operator.guard.findings import MOST_PAIRS, too_costly
-from specdec_operator.guard.pod_failures import answered, held, noted, summary
+from specdec_operator.guard.pod_failures import answered, held, lacking_memory, noted, summary
 from specdec_operator.guard.regret import spent
-from specdec_operator.guard.remediation import ROLLOUT_FAILED, remembered, respond
+from specdec_operator.guard.remediation import ROLLOUT_FAILED, may_lower, remembered, respond
 from specdec_operator.guard.state import Observation, Phase, State
 from specdec_operator.observe.rollout import Progress
 
@@ -190,14 +190,16 @@ def answer_failing_windows(state: State, observation: Observation, now: float) -
 
 
 def answer_pod_failures(state: State, observation: Observation, now: float) -> State:
-    """The next rung of the ladder: a pod that fails alone is restarted, up to twice; else Responding. Observe only
-    says so.
+    """The next rung of the ladder: less memory where one ran out of it, up to twice; a pod that fails alone is
+    restarted, up to twice; else Responding. Observe only says so.
     """
     failures = held(state.pod_failures)
+    lacking = lacking_memory(failures)[-1:] if may_lower(state, observation) else ()
+    failures = lacking or failures
     pods = {each.pod for each in failures}
     alone = tuple(pods) if len(pods) == 1 and len(observation.pods) > 1 else ()
     state = replace(state, blamed=alone, pod_failures=answered(state.pod_failures))
-    return respond(state, observation, *summary(failures), now, pods_fail=True)
+    return respond(state, observation, *summary(failures), now, pods_fail=True, out_of_memory=bool(lacking))
 
 
 def answer_a_failed_rollout(state: State, observation: Observation, now: float) -> State:

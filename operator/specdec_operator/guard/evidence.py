@@ -6,6 +6,7 @@ from functools import reduce
 from itertools import zip_longest
 
 from specdec_operator.guard.counters import Counters, Side
+from specdec_operator.guard.kv_cache import KvCache, smallest
 from specdec_operator.guard.statistics import UNKNOWN_LOAD, RatioSums, TokenTime, TokenTimes, merge
 from specdec_operator.guard.window import PodWindow, Window
 
@@ -17,8 +18,8 @@ class Evidence:
     seconds: length of the window. decode_tokens: generated tokens but the first of each answer, which no draft can
     bring. answers: that began. side: what else was counted. longest_gap: longest time in which a pod was not read, in
     seconds. acceptance: accepted and drafted tokens by block of time. token_times: time per output token by load.
-    pods: pods that were read at least twice. unread: pods that never answered. kv_tokens: that the KV cache of a pod
-    holds, of the one that holds fewest; None where no page says.
+    pods: pods that were read at least twice. unread: pods that never answered. kv_cache: of the pod that
+    holds fewest tokens; None where no page says.
     """
 
     seconds: float
@@ -37,7 +38,7 @@ class Evidence:
     side: Side = field(default_factory=Side)
     acceptance: RatioSums = field(default_factory=RatioSums)
     token_times: TokenTimes = field(default_factory=dict)
-    kv_tokens: int | None = None
+    kv_cache: KvCache | None = None
 
     @property
     def acceptance_rate(self) -> float | None:
@@ -135,7 +136,7 @@ def _of_pod(pod: PodWindow, seconds: float, now: float) -> Evidence:
         side=last.side.since(first.side),
         acceptance=pod.acceptance,
         token_times=pod.token_times,
-        kv_tokens=last.kv_tokens,
+        kv_cache=pod.kv_cache,
     )
 
 
@@ -167,5 +168,5 @@ def pooled(parts: Mapping[str, Evidence], *, seconds: float, unread: int) -> Evi
         side=reduce(Side.plus, (part.side for part in each)) if each else Side(),
         acceptance=reduce(RatioSums.merged, (part.acceptance for part in each), RatioSums()),
         token_times=merge(*(part.token_times for part in each)),
-        kv_tokens=min((part.kv_tokens for part in each if part.kv_tokens is not None), default=None),
+        kv_cache=smallest(part.kv_cache for part in each),
     )

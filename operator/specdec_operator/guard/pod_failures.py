@@ -4,11 +4,11 @@ A container that ends is started again by the kubelet, and the windows that it e
 engine that is killed every five minutes would be watched for ever.
 """
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Final
 
-from specdec_operator.guard.state import PodFailure
+from specdec_engine.out_of_memory import OUT_OF_MEMORY
 from specdec_operator.observe.pods import PodView
 
 MOST_FAILURES: Final = 3
@@ -25,12 +25,27 @@ _STOPPED: Final = frozenset({0, 143})
 class PodFault(StrEnum):
     """What failed."""
 
-    OUT_OF_MEMORY = "OutOfMemory"
-    """The kernel killed the engine for its memory limit."""
+    OUT_OF_MEMORY = OUT_OF_MEMORY
+    """The kernel killed the engine for its memory limit, or the device had no memory left for it."""
     CRASHED = "EngineCrashed"
     """The engine ended by itself."""
     NOT_READY = "NotReady"
     """The engine was up, runs, and does not answer."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PodFailure:
+    """A failure of a pod after its rollout: a word, a sentence, how often its engine had ended by then, and when.
+
+    answered: whether something was done about it, so that it does not count again.
+    """
+
+    pod: str
+    reason: str
+    message: str
+    ends: int
+    at: float
+    answered: bool = False
 
 
 def failures_of(pods: tuple[PodView, ...], now: float) -> tuple[PodFailure, ...]:
@@ -47,7 +62,7 @@ def _failure_of(pod: PodView, now: float) -> PodFailure | None:
         return _failure(pod, PodFault.NOT_READY, words, now) if late else None
     if not engine.ends or engine.exit_code is None or engine.exit_code in _STOPPED:
         return None
-    fault = PodFault.OUT_OF_MEMORY if engine.ended == "OOMKilled" else PodFault.CRASHED
+    fault = PodFault.OUT_OF_MEMORY if engine.out_of_memory else PodFault.CRASHED
     *_, said = engine.message.strip().splitlines() or [""]
     words = f"its engine ended {engine.ends} times, last with exit code {engine.exit_code} ({engine.ended})"
     return _failure(pod, fault, f"{words}: {said}" if said else words, now)
@@ -89,6 +104,11 @@ def held(known: tuple[PodFailure, ...]) -> tuple[PodFailure, ...]:
     return tuple(each for each in known if not each.answered)
 
 
+def lacking_memory(known: tuple[PodFailure, ...]) -> tuple[PodFailure, ...]:
+    """Those of engines that ran out of memory."""
+    return tuple(each for each in known if each.reason == PodFault.OUT_OF_MEMORY.value)
+
+
 def answered(known: tuple[PodFailure, ...]) -> tuple[PodFailure, ...]:
     """The same after something was done about them: they do not count again."""
     return tuple(replace(each, answered=True) for each in known)
@@ -97,6 +117,8 @@ def answered(known: tuple[PodFailure, ...]) -> tuple[PodFailure, ...]:
 def summary(failures: tuple[PodFailure, ...]) -> tuple[str, str]:
     """Why something is done about them: one word, and one sentence with numbers. failures: at least one."""
     last = failures[-1]
+    if len(failures) == 1:
+        return last.reason, f"pod {last.pod}: {last.message}"
     reasons = {each.reason for each in failures}
     reason = last.reason if len(reasons) == 1 else PodFault.CRASHED.value
     pods = len({each.pod for each in failures})

@@ -4,6 +4,7 @@ from dataclasses import replace
 from enum import StrEnum
 from typing import Final
 
+from specdec_operator.guard.lowering import MOST_STEPS, Lowering
 from specdec_operator.guard.state import DryRunAction, KnownGood, Observation, Phase, Reduction, Rollback, State
 from specdec_operator.guard.verdict import Reason
 
@@ -16,6 +17,8 @@ _MOST_KNOWN_GOOD: Final = 2
 class Action(StrEnum):
     """What is done. In this order, where each applies."""
 
+    LOWER_MEMORY = "LowerMemory"
+    """Less memory for an engine that ran out of it, by 0.05 of the device, up to twice."""
     RESTART_POD = "RestartPod"
     """A pod that is far below its siblings, or fails alone, is restarted: the draft is not to blame."""
     REDUCE_TOKENS = "ReduceTokens"
@@ -24,8 +27,21 @@ class Action(StrEnum):
     """The last good other speculation, or else none."""
 
 
-def action_for(state: State, observation: Observation, *, pods_fail: bool = False) -> Action:
-    """The next rung. pods_fail: whether pods that fail are the reason, of which no window tells."""
+def may_lower(state: State, observation: Observation) -> bool:
+    """Whether less memory may be asked for. What was good once was good with the memory that it had."""
+    steps = state.lowering.steps if state.lowering else 0
+    return bool(observation.less) and state.rollback is None and steps < MOST_STEPS
+
+
+def action_for(
+    state: State, observation: Observation, *, pods_fail: bool = False, out_of_memory: bool = False
+) -> Action:
+    """The next rung. pods_fail: whether pods that fail are the reason, of which no window tells.
+
+    out_of_memory: whether an engine ran out of memory.
+    """
+    if out_of_memory and may_lower(state, observation):
+        return Action.LOWER_MEMORY
     skewed = observation.verdict is not None and observation.verdict.reason is Reason.POD_SKEW
     watched = state.phase is Phase.WATCHING or pods_fail
     if (skewed or pods_fail) and state.blamed and state.restarts < MOST_RESTARTS and watched:
@@ -39,13 +55,22 @@ def action_for(state: State, observation: Observation, *, pods_fail: bool = Fals
 
 
 def respond(
-    state: State, observation: Observation, reason: str, message: str, now: float, *, pods_fail: bool = False
+    state: State,
+    observation: Observation,
+    reason: str,
+    message: str,
+    now: float,
+    *,
+    pods_fail: bool = False,
+    out_of_memory: bool = False,
 ) -> State:
     """The state after the next rung was decided on; what would have been done, where the guard may not act.
 
-    pods_fail: see action_for.
+    pods_fail, out_of_memory: see action_for.
     """
-    action = action_for(state, observation, pods_fail=pods_fail)
+    action = action_for(state, observation, pods_fail=pods_fail, out_of_memory=out_of_memory)
+    if action is Action.LOWER_MEMORY:
+        message = f"{message}; next start: {observation.less}"
     if not observation.policy.acts:
         return _told(state, DryRunAction(action=action.value, reason=reason, message=message, at=now))
     there = tuple(pod for pod in state.blamed if pod in observation.pods)  # others were restarted by somebody else
@@ -53,6 +78,10 @@ def respond(
         state, failures=0, blamed=(), regret=0.0, pairs=(), since=now, dry_run=None, restarting=(), set_aside=None
     )
     match action:
+        case Action.LOWER_MEMORY:
+            steps = state.lowering.steps + 1 if state.lowering else 1
+            lowering = Lowering(reason=reason, message=message, at=now, steps=steps)
+            return replace(state, phase=Phase.RESPONDING, lowering=lowering)
         case Action.RESTART_POD:  # one at a time: the others serve meanwhile
             return replace(state, phase=Phase.WARMING_UP, restarting=there[:1], restarts=state.restarts + 1)
         case Action.REDUCE_TOKENS:

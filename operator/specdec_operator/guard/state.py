@@ -9,6 +9,8 @@ from enum import StrEnum
 from specdec_operator.guard.arms import Measure, Pair
 from specdec_operator.guard.baseline import Baseline
 from specdec_operator.guard.findings import Finding
+from specdec_operator.guard.lowering import Lowering
+from specdec_operator.guard.pod_failures import PodFailure
 from specdec_operator.guard.policy import Policy
 from specdec_operator.guard.statistics import TokenTimes
 from specdec_operator.guard.switch_back import Traffic, Trial
@@ -29,7 +31,7 @@ class Phase(StrEnum):
     WATCHING = "Watching"
     """Windows of evidence are judged, one after the other."""
     RESPONDING = "Responding"
-    """Something safer is being brought up: fewer tokens, the last good speculation, or the plain service."""
+    """Something safer is being brought up: with less memory, fewer tokens, the last good speculation, or plain."""
     ROLLED_BACK = "RolledBack"
     """Speculation is out; the service runs plain until it is due again, changed, or asked for."""
     STALLED = "Stalled"
@@ -39,12 +41,10 @@ class Phase(StrEnum):
 
 
 class Target(StrEnum):
-    """What a rollback goes back to."""
+    """What a rollback goes back to: another speculation of this service, that once passed a full window, or none."""
 
     LAST_GOOD = "LastGood"
-    """Another speculation of this service, that once passed a full window."""
     BASELINE = "Baseline"
-    """No speculation."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,7 +79,7 @@ class Reduction:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DryRunAction:
-    """What would have been done, were the guard free to act: RestartPod, ReduceTokens or RollBack, why and when."""
+    """What would have been done, were the guard free to act: an action of the ladder, why and when."""
 
     action: str
     reason: str
@@ -91,7 +91,7 @@ class DryRunAction:
 class KnownGood:
     """A speculation that passed a full window: its block of the spec as JSON, a hash of it, and since when.
 
-    of: hash of the speculation that was asked for then. tokens: K that was in use. rate: accepted / drafted tokens.
+    of: hash of what was asked for then. tokens: K then. rate: accepted / drafted tokens. lowered: steps of less memory.
     """
 
     block: str
@@ -100,6 +100,7 @@ class KnownGood:
     tokens: int
     rate: float
     at: float
+    lowered: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,35 +120,21 @@ class Control:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PodFailure:
-    """A failure of a pod after its rollout: a word, a sentence, how often its engine had ended by then, and when.
-
-    answered: whether something was done about it, so that it does not count again.
-    """
-
-    pod: str
-    reason: str
-    message: str
-    ends: int
-    at: float
-    answered: bool = False
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class State:
     """Everything that the guard must not forget.
 
     since: when the phase began, epoch seconds. speculation: hash of the speculation that the decisions are about.
-    service: hash of what is served apart from it; what was learnt of another service is dropped.
-    revision: revision of the last finished rollout. wanted: revision that is asked for now, and since when: a rollout's
-    deadline counts from there, and anew from each further pod of it that is ready: `up` is how many were, at most.
-    replacing: a revision for which surging was given up for want of room.
+    service: hash of what is served apart from it; what was learnt of another service is dropped. memory: hash of how
+    memory is to be planned. revision: of the last finished rollout. wanted: the one that is asked for now, and since
+    when: a rollout's deadline counts from there, and anew from each further pod of it that is ready: `up` is how many
+    were, at most. replacing: one for which surging was given up for want of room.
     regret: acceptance that was lost lately, in points below its minimum x hours.
     failures: windows in a row that failed severely; blamed: the pods that failed in all of them, empty for all pods;
     judged: when the last window that was counted closed. measuring: whether the plain service is to be measured first;
     attempted: whether that was begun for this service.
     rollback: present while another speculation is served than asked for, or none. reduced: present while fewer tokens
-    are. dry_run: what the guard would have done, where it may not. rollbacks: how many there were.
+    are. lowering: less memory for what is asked for, once it ran out of it. dry_run: what the guard would have done,
+    where it may not. rollbacks: how many there were.
     pod_failures: of the pods that are watched, of the last hour, and the newest of each.
     retries: tries after rollbacks. set_aside: the decision that the present try sets aside, until its pods are up.
     restarting: pods that are to be restarted; restarts: how many were. last_good: the last speculations that passed,
@@ -162,6 +149,7 @@ class State:
     since: float
     speculation: str
     service: str = ""
+    memory: str = ""
     revision: str | None = None
     wanted: str | None = None
     wanted_since: float = 0.0
@@ -175,6 +163,7 @@ class State:
     attempted: bool = False
     rollback: Rollback | None = None
     reduced: Reduction | None = None
+    lowering: Lowering | None = None
     dry_run: DryRunAction | None = None
     rollbacks: int = 0
     retries: int = 0
@@ -200,13 +189,21 @@ class State:
         return self.measuring or (self.rollback is not None and self.rollback.good is None)
 
     @property
+    def lowered(self) -> int:
+        """Steps by which the memory of what is served is lowered; the plain service's never is."""
+        if self.rollback is not None:
+            return self.rollback.good.lowered if self.rollback.good else 0
+        return self.lowering.steps if self.lowering and not self.measuring else 0
+
+    @property
     def subject(self) -> str:
         """What this state asks to be served, in a word: what is known about something else says nothing about it."""
         if self.plain:
             return "plain"
         if self.rollback is not None and self.rollback.good is not None:
             return f"good:{self.rollback.good.digest}"
-        return f"{self.speculation}:{self.reduced.tokens}" if self.reduced else self.speculation
+        tokens, memory = f":{self.reduced.tokens}" if self.reduced else "", f"-{self.lowered}" if self.lowered else ""
+        return f"{self.speculation}{tokens}{memory}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -222,6 +219,7 @@ class Observation:
     pair, findings: what plain pods beside say; recent: what the last windows were of, oldest first.
     least_speedup: that is asked for. arm: how far the plain pods beside are.
     good: what is served, to be remembered should it pass. fewer: the largest K' that would have passed.
+    less: what one step less of memory is to the engine, as it is written; empty where nothing can be lowered.
     """
 
     subject: str
@@ -238,6 +236,7 @@ class Observation:
     in_row: int = 0
     good: KnownGood | None = None
     fewer: int | None = None
+    less: str = ""
     since: float | None = None
     pair: Pair | None = None
     findings: tuple[Finding, ...] = ()

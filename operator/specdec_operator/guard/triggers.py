@@ -2,8 +2,9 @@
 
 from specdec_operator.api.guard import GuardMode
 from specdec_operator.guard.effects import counted, is_fresh, regret_after
-from specdec_operator.guard.pod_failures import MOST_FAILURES, held
+from specdec_operator.guard.pod_failures import MOST_FAILURES, held, lacking_memory
 from specdec_operator.guard.pod_skew import BY_ACCEPTANCE
+from specdec_operator.guard.remediation import may_lower
 from specdec_operator.guard.state import Observation, State
 from specdec_operator.guard.verdict import Outcome
 from specdec_operator.observe.rollout import Progress
@@ -97,8 +98,11 @@ def guard_is_on(_: State, observation: Observation, now: float) -> bool:
 
 
 def pods_keep_failing(state: State, observation: Observation, now: float) -> bool:
-    """Within an hour, the engines of the watched pods have ended, or were not ready for two minutes, three times."""
-    return len(held(state.pod_failures)) >= MOST_FAILURES
+    """Within an hour, the engines of the watched pods have ended, or were not ready for two minutes, three times; or
+    one has run out of memory, and less of it can be asked for.
+    """
+    failures = held(state.pod_failures)
+    return len(failures) >= MOST_FAILURES or (bool(lacking_memory(failures)) and may_lower(state, observation))
 
 
 def warmup_is_over(state: State, observation: Observation, now: float) -> bool:

@@ -10,7 +10,8 @@ BY_REQUEST = "Requested"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UserIntent:
-    """What the user asks for: hashes of the speculation and of the rest of what is served, and the annotations' values.
+    """What the user asks for: hashes of the speculation, of the rest of what is served and of how memory is to be
+    planned, and the annotations' values.
 
     speculating: whether there is a speculation. measure: whether the plain service is to be measured before it.
     """
@@ -18,6 +19,7 @@ class UserIntent:
     speculation: str
     service: str
     speculating: bool
+    memory: str = ""
     measure: bool = False
     retry: str | None = None
     rollback: str | None = None
@@ -30,6 +32,7 @@ def initial_state(intent: UserIntent, now: float) -> State:
         since=now,
         speculation=intent.speculation,
         service=intent.service,
+        memory=intent.memory,
         measuring=intent.measure,
         attempted=intent.measure,
         handled_retry=intent.retry,
@@ -42,7 +45,9 @@ def follow_user(state: State, intent: UserIntent, now: float) -> State:
     if state.service != intent.service:
         was_kept = state.service != ""  # an earlier release did not keep it
         state = replace(state, service=intent.service)
-        state = replace(state, baseline=(), last_good=(), attempted=False) if was_kept else state
+        state = replace(state, baseline=(), last_good=(), attempted=False, lowering=None) if was_kept else state
+    if state.memory != intent.memory:
+        state = replace(state, memory=intent.memory, lowering=None if state.memory else state.lowering)
     if intent.speculation != state.speculation:
         return _anew(state, intent, now)
     if intent.rollback is not None and intent.rollback != state.handled_rollback:

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from specdec_operator.guard.counters import Counters, restarted
+from specdec_operator.guard.kv_cache import KvCache
 from specdec_operator.guard.mix import Mix
 from specdec_operator.guard.statistics import UNKNOWN_LOAD, RatioSums, TokenTime, TokenTimes, load_of, merge
 
@@ -45,7 +46,7 @@ class PodWindow:
 
     longest_gap: longest time without a reading, in seconds. restarted: the counters began anew inside the window.
     acceptance: accepted and drafted tokens by block. token_times: time per output token by load. left: it is gone, and
-    nobody asks it any more.
+    nobody asks it any more. kv_cache: as it was told last, with what was in use at most.
     """
 
     first: Counters
@@ -57,6 +58,7 @@ class PodWindow:
     left: bool = False
     acceptance: RatioSums = field(default_factory=RatioSums)
     token_times: TokenTimes = field(default_factory=dict)
+    kv_cache: KvCache | None = None
 
     def extended(self, reading: Counters, at: float, block_seconds: float) -> "PodWindow":
         """This window with one more reading. One that is not newer than the last adds nothing."""
@@ -69,6 +71,7 @@ class PodWindow:
             block=self.block.seen(reading),
             longest_gap=max(self.longest_gap, at - self.last_at),
             restarted=self.restarted or restarted(self.last, reading),
+            kv_cache=reading.kv_cache.after(self.kv_cache) if reading.kv_cache else self.kv_cache,
         )
         return longer.folded() if at - longer.block.opened >= block_seconds - 1e-6 else longer
 
@@ -108,7 +111,8 @@ def _mix(before: Counters, after: Counters) -> Mix | None:
 
 def begun(reading: Counters, at: float) -> PodWindow:
     """A pod's window with its first reading."""
-    return PodWindow(first=reading, last=reading, last_at=at, block=Block(first=reading, opened=at))
+    block = Block(first=reading, opened=at)
+    return PodWindow(first=reading, last=reading, last_at=at, block=block, kv_cache=reading.kv_cache)
 
 
 @dataclass(frozen=True, slots=True)

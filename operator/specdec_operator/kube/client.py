@@ -20,6 +20,7 @@ from specdec_operator.kube.request import ApiError, Manifest, Requests, translat
 __all__ = ["ApiError", "ApiServer", "KubeClient", "Manifest", "version_of"]
 
 _APPLY: Final = "application/apply-patch+yaml"
+_JSON_PATCH: Final = "application/json-patch+json"
 _MERGE: Final = "application/merge-patch+json"
 _NAMES: Final = "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io"
 _PAGE: Final = 250
@@ -113,6 +114,11 @@ class KubeClient:
         query = {"fieldManager": manager}
         return await self._requests.json("PATCH", path, body=body, content_type=_MERGE, query=query)
 
+    async def patch(self, path: str, changes: Sequence[Manifest], manager: str) -> Manifest:
+        """A JSON patch; returns the object as it is now."""
+        query = {"fieldManager": manager}
+        return await self._requests.json("PATCH", path, body=list(changes), content_type=_JSON_PATCH, query=query)
+
     async def delete(self, path: str, uid: str = "") -> None:
         """Deletes an object with what it owns; one that is gone is no error. uid: of the only one that is meant."""
         only = {"preconditions": {"uid": uid}} if uid else {}
@@ -162,6 +168,12 @@ class ApiServer:
         with translated(path, manifest, unless=(404,)), metrics.requested("get"):
             return await self._client.get(path)
         return None
+
+    async def patch(self, manifest: Manifest, changes: Sequence[Manifest]) -> Manifest:
+        self._refuse(manifest["metadata"]["namespace"])
+        path = path_of(manifest)
+        with translated(path, manifest), metrics.requested("patch"):
+            return await self._client.patch(path, changes, names.GUARD_MANAGER)
 
     async def set_managers(self, manifest: Manifest, entries: Sequence[Manifest]) -> Manifest:
         meta = manifest["metadata"]

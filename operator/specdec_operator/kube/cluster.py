@@ -19,6 +19,11 @@ class Cluster(Protocol):
     async def find(self, manifest: Manifest) -> Manifest | None:
         """The object of a manifest's kind and name as it is; None: there is none."""
 
+    async def patch(self, manifest: Manifest, changes: Sequence[Manifest]) -> Manifest:
+        """Changes an object of somebody else's by a JSON patch; returns it as it is now. Raises Invalid where a
+        test in it does not hold any more.
+        """
+
     async def set_managers(self, manifest: Manifest, entries: Sequence[Manifest]) -> Manifest:
         """Writes who owns which fields of the object, at the version that the manifest has; returns it as it is now."""
 

@@ -4,6 +4,7 @@ metadata is ours. Pure.
 Without that nobody would find it, KServe would serve it in another way, or it would outlive its service.
 """
 
+import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
@@ -51,19 +52,27 @@ def _way_out(reason: str, runtime: str) -> str:
             return f"see runtime {runtime}, and `kubectl describe inferenceservice`"
 
 
-OwnedMetadata: TypeAlias = frozenset[tuple[str, str]]
+MetadataMarks: TypeAlias = frozenset[tuple[str, str]]
 
 OWNER_MARK: Final = "ownerReferences"
-_OURS: Final = (names.OWNER_LABEL, "serving.kserve.io/deploymentMode", "serving.kserve.io/autoscalerClass")
+_PARTS: Final = ("labels", "annotations")
+_LONG: Final = 64
+"""Characters of a value from which on a digest of it is kept: one look at an object may stay for its life."""
 
 
-def owned_metadata(body: Mapping[str, Any]) -> OwnedMetadata:
-    """Labels and annotations that the operator sets, and who controls the object; of what is rendered or there."""
+def metadata_marks(body: Mapping[str, Any]) -> MetadataMarks:
+    """Labels, annotations and who controls the object, of what is rendered or there: what is there has all of what was
+    rendered until somebody changes it, and may have more.
+    """
     meta = body["metadata"]
-    there = {**(meta.get("labels") or {}), **(meta.get("annotations") or {})}
+    given = ((f"{part}/{key}", str(value)) for part in _PARTS for key, value in (meta.get(part) or {}).items())
     owners = (each for each in meta.get("ownerReferences") or () if each.get("controller"))
-    ours = {(key, str(there[key])) for key in _OURS if key in there}
-    return frozenset(ours | {(OWNER_MARK, str(each["uid"])) for each in owners})
+    kept = {(key, value if len(value) < _LONG else _digest(value)) for key, value in given}
+    return frozenset(kept | {(OWNER_MARK, str(each["uid"])) for each in owners})
+
+
+def _digest(value: str) -> str:
+    return hashlib.sha256(value.encode()).hexdigest()
 
 
 def changed_by(body: Mapping[str, Any]) -> str:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
 
+from specdec_engine.out_of_memory import ran_out
 from specdec_operator.names import REVISION_LABEL
 
 ENGINE_CONTAINER: Final = "kserve-container"
@@ -33,6 +34,11 @@ class ContainerView:
     message: str = ""
     started: bool = False
     ready: bool = False
+
+    @property
+    def out_of_memory(self) -> bool:
+        """Whether its last end was for want of memory: the kernel killed it, or it said so and failed."""
+        return self.ended == "OOMKilled" or (bool(self.exit_code) and ran_out(self.message))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,12 +84,12 @@ class DeploymentView:
     refused_since: float = 0.0
 
 
-def pod_view(body: Mapping[str, Any]) -> PodView:
-    """A pod as far as the operator looks."""
+def pod_view(body: Mapping[str, Any], *, engine: str = ENGINE_CONTAINER) -> PodView:
+    """A pod as far as the operator looks. engine: the name of the container that serves."""
     meta, status = body.get("metadata", {}), body.get("status", {})
     containers = [container_view(each) for each in status.get("containerStatuses", ())]
     initial = [container_view(each) for each in status.get("initContainerStatuses", ())]
-    engine = next((each for each in containers if each.name == ENGINE_CONTAINER), ContainerView(name=ENGINE_CONTAINER))
+    serves = next((each for each in containers if each.name == engine), ContainerView(name=engine))
     conditions = {c["type"]: c for c in status.get("conditions", ())}
     unscheduled = conditions.get("PodScheduled", {})
     return PodView(
@@ -92,8 +98,8 @@ def pod_view(body: Mapping[str, Any]) -> PodView:
         ip=status.get("podIP"),
         ready=conditions.get("Ready", {}).get("status") == "True",
         deleting="deletionTimestamp" in meta,
-        engine=engine,
-        helpers=(*initial, *(each for each in containers if each.name != ENGINE_CONTAINER)),
+        engine=serves,
+        helpers=(*initial, *(each for each in containers if each.name != engine)),
         pending=unscheduled.get("message") if unscheduled.get("status") == "False" else None,
         pending_since=epoch(unscheduled.get("lastTransitionTime")),
         ready_since=epoch(conditions.get("Ready", {}).get("lastTransitionTime")),

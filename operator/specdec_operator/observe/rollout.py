@@ -9,6 +9,7 @@ from enum import StrEnum
 from typing import Final
 
 from specdec_engine import exit_codes
+from specdec_engine.out_of_memory import OUT_OF_MEMORY
 from specdec_operator.observe.artifacts import trouble_of
 from specdec_operator.observe.inference_service import KServeError
 from specdec_operator.observe.obstacle import Obstacle, find_obstacle, pending_words
@@ -36,6 +37,7 @@ class RolloutView:
     obstacle: what keeps the cluster from making or placing its pods. crowded: whether pods of another revision are
     there and none of this one is on its way: only if they go can it go on.
     kserve_refuses: whether KServe cannot make the Deployment, and `message` says what to do about it.
+    out_of_memory: what a pod of it said that ran out of memory before it was up; empty where none did.
     """
 
     progress: Progress
@@ -45,6 +47,7 @@ class RolloutView:
     obstacle: Obstacle | None = None
     crowded: bool = False
     kserve_refuses: bool = False
+    out_of_memory: str = ""
 
 
 def view_rollout(
@@ -70,10 +73,13 @@ def view_rollout(
     if deployment.revision == revision and _complete(deployment):
         message = f"{deployment.available} pods serve revision {revision}"
         return _view(Progress.COMPLETE, "RolloutComplete", message, serving)
-    for pod in current:
-        if failure := _failure(pod):
-            return _view(Progress.FAILED, *failure, serving)
-    return _on_its_way(revision, deployment, pods, waited, deadline)
+    failures = (failure for pod in current if (failure := _failure(pod)))
+    failure = next(failures, None)
+    if failure is None:
+        rollout = _on_its_way(revision, deployment, pods, waited, deadline)
+    else:
+        rollout = _view(Progress.FAILED, *failure, serving)
+    return replace(rollout, out_of_memory=next(filter(None, map(_lack_of_memory, current)), ""))
 
 
 def pods_of(revision: str, pods: tuple[PodView, ...]) -> tuple[PodView, ...]:
@@ -129,9 +135,19 @@ def _failure(pod: PodView) -> tuple[str, str] | None:
         return "PreflightRefused", refusal_words(pod.engine.message)
     if pod.engine.ends < _CRASHES:
         return None
-    reason = "OutOfMemory" if pod.engine.ended == "OOMKilled" else "CrashLoop"
-    said = f": {words}" if (words := _last_words(pod.engine.message)) else ""
-    return reason, f"pod {pod.name} ended {pod.engine.ends} times, last with exit code {pod.engine.exit_code}{said}"
+    return OUT_OF_MEMORY if pod.engine.out_of_memory else "CrashLoop", _how_it_ended(pod)
+
+
+def _lack_of_memory(pod: PodView) -> str:
+    """How this pod ran out of memory as it started, at its first try or a later one; empty where it did not."""
+    return _how_it_ended(pod) if not pod.ready and pod.engine.out_of_memory else ""
+
+
+def _how_it_ended(pod: PodView) -> str:
+    engine = pod.engine
+    said = f": {words}" if (words := _last_words(engine.message)) else ""
+    killed = " (OOMKilled)" if engine.ended == "OOMKilled" else ""
+    return f"pod {pod.name} ended {engine.ends} times, last with exit code {engine.exit_code}{killed}{said}"
 
 
 def _last_words(message: str) -> str:

@@ -11,10 +11,10 @@ from typing import Any, TypeVar
 from specdec_operator.names import KIND, OWNER_LABEL, REVISION_LABEL, STAGING_LABEL, Key
 from specdec_operator.observe.inference_service import (
     KServeError,
-    OwnedMetadata,
+    MetadataMarks,
     changed_by,
     kserve_error,
-    owned_metadata,
+    metadata_marks,
 )
 from specdec_operator.observe.ownership import Controller, controller_of
 from specdec_operator.observe.pods import DeploymentView, PodView, deployment_view, pod_view
@@ -35,12 +35,12 @@ class Child:
     deleted: bool
     revision: str | None = None
     kserve_error: KServeError | None = None
-    marks: OwnedMetadata = frozenset()
+    marks: MetadataMarks = frozenset()
     by: str = ""
     uid: str = ""
     controller: Controller | None = None
 
-    def drifted(self, applied: int, marks: OwnedMetadata = frozenset()) -> bool:
+    def drifted(self, applied: int, marks: MetadataMarks = frozenset()) -> bool:
         """Whether somebody else changed or deleted it after we made it generation `applied`, with these marks."""
         return self.deleted or self.generation > applied or not marks <= self.marks
 
@@ -141,7 +141,7 @@ class Stores:
             deleted=deleted,
             revision=body.get("spec", {}).get("predictor", {}).get("labels", {}).get(REVISION_LABEL),
             kserve_error=None if deleted else kserve_error(body),
-            marks=owned_metadata(body),
+            marks=metadata_marks(body),
             by=changed_by(body),
             uid=str(body["metadata"].get("uid", "")),
             controller=controller_of(body["metadata"]),
@@ -180,7 +180,7 @@ class Stores:
         _take_in(self._jobs, key, body["metadata"]["name"], _short(body) if ours and not deleted else None)
         return key
 
-    def note_applied(self, key: Key, marks: OwnedMetadata = frozenset()) -> None:
+    def note_applied(self, key: Key, marks: MetadataMarks = frozenset()) -> None:
         """Takes in that the InferenceService was just made as it is to be, before its event says so."""
         child = self._children.get(key)
         if child is not None and child.deleted:

@@ -6,9 +6,10 @@ from dataclasses import replace
 from typing import Final
 
 from specdec_operator.errors import Invalid, OperatorError, Unavailable
+from specdec_operator.guest.refusals import GUEST_MISSING, GUEST_TAKEN
 from specdec_operator.kube.cluster import Cluster
 from specdec_operator.kube.denial import QUOTA_EXCEEDED, QUOTA_PAUSE
-from specdec_operator.observe.inference_service import KServeError, owned_metadata
+from specdec_operator.observe.inference_service import KServeError, metadata_marks
 from specdec_operator.observe.ownership import LOOK_AGAIN, NAME_TAKEN
 from specdec_operator.observe.store import Child
 from specdec_operator.reconcile.desired import Desired
@@ -50,7 +51,8 @@ def ask_again_at(before: RefusedManifest) -> float:
 
 def patience(error: Invalid) -> float:
     """Seconds after which a refusal may be over without a change of the service."""
-    return {NAME_TAKEN: LOOK_AGAIN, QUOTA_EXCEEDED: QUOTA_PAUSE}.get(error.reason, ASK_AGAIN)
+    soon = dict.fromkeys((NAME_TAKEN, GUEST_MISSING, GUEST_TAKEN), LOOK_AGAIN)
+    return {**soon, QUOTA_EXCEEDED: QUOTA_PAUSE}.get(error.reason, ASK_AGAIN)
 
 
 async def apply_if_drifted(
@@ -72,7 +74,7 @@ async def apply_if_drifted(
     except Unavailable as error:
         why = KServeError(reason=error.reason, message=error.message)
         return replace(memory, kserve_error=why, free_at=0.0), error
-    metadata, meta = owned_metadata(rendered.manifest), live["metadata"]
+    metadata, meta = metadata_marks(rendered.manifest), live["metadata"]
     applied = Applied(digest=digest, generation=meta["generation"], metadata=metadata, uid=str(meta.get("uid", "")))
     if told := adoption("InferenceService", sis.owner.name, look, sis.claimant):
         memory = replace(memory, unsent=(*memory.unsent, told))

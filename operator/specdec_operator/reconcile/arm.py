@@ -67,7 +67,8 @@ def _plain_predictor(decision: Decision) -> dict[str, Any]:
     """What would be asked of KServe, were the service plain."""
     sis, desired = decision.sis, decision.desired
     state = replace(decision.state, rollback=Rollback(reason="", message="", at=0.0))
-    planned = plan(sis.spec, state, name=sis.owner.name, synthetic=sis.synthetic, kserve=desired.kserve)
+    name, seen = sis.owner.name, desired.seen
+    planned = plan(sis.spec, state, name=name, synthetic=sis.synthetic, kserve=desired.kserve, seen=seen)
     predictor: dict[str, Any] = render(planned, sis.owner).manifest["spec"]["predictor"]
     return predictor
 

@@ -1,12 +1,14 @@
-"""What the cluster around a sis is: its KServe and its Kubernetes. Read now and then, for all loops together."""
+"""What the cluster around a sis is: its KServe, Kubernetes and nodes. Read now and then, for all loops together."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Final
+from typing import Any, Final
 
 from specdec_operator import names
+from specdec_operator.engine.memory.devices import Node
 from specdec_operator.kube.cluster import Cluster
+from specdec_operator.observe.nodes import device_facts
 from specdec_operator.staging.kserve import KServe
 from specdec_operator.staging.kserve_detect import KServeEvidence, kserve_of
 
@@ -17,6 +19,7 @@ _CONFIG: Final = "/api/v1/namespaces/{}/configmaps/inferenceservice-config"
 _EVERY: Final = 300.0
 """Seconds between two looks: an upgrade of KServe takes longer than that, and its CRD has two megabytes."""
 _UNTIL_THERE: Final = 10.0
+_NODES: Final = "/api/v1/nodes"
 
 
 class ClusterInfo:
@@ -44,6 +47,7 @@ class ClusterInfo:
         self._kserve = KServe()
         self._next_look = 0.0
         self._looking = asyncio.Lock()
+        self._nodes: dict[str, tuple[float, tuple[Node, ...] | None]] = {}
 
     async def kserve(self) -> KServe:
         """The cluster's KServe, as of at most five minutes ago."""
@@ -53,6 +57,20 @@ class ClusterInfo:
                 self._kserve = replace(kserve_of(sighted), runtimes=self._runtimes)
                 self._next_look = self._clock() + (_EVERY if sighted.crd else _UNTIL_THERE)
             return self._kserve
+
+    async def nodes(self, selector: str) -> tuple[Node, ...] | None:
+        """What tells of devices on the nodes of a label selector, each kind once. None: they may not be listed.
+
+        Asked for where a service has no device yet, and kept for five minutes by selector: a list of metadata has some
+        kilobytes for each node.
+        """
+        async with self._looking:
+            now = self._clock()
+            self._nodes = {name: each for name, each in self._nodes.items() if now < each[0]}
+            if selector not in self._nodes:
+                listed = await self._cluster.list_metadata(_NODES, selector)
+                self._nodes[selector] = (now + _EVERY, None if listed is None else _kinds(listed))
+            return self._nodes[selector][1]
 
     async def _look(self) -> KServeEvidence:
         read = self._cluster.read
@@ -65,3 +83,8 @@ class ClusterInfo:
             told=self._told,
             initializer=self._initializer,
         )
+
+
+def _kinds(listed: Sequence[Mapping[str, Any]]) -> tuple[Node, ...]:
+    every = {frozenset(facts.items()): facts for each in listed if (facts := device_facts(each))}
+    return tuple(every.values())

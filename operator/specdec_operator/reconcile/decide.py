@@ -14,12 +14,13 @@ from specdec_operator.observe.arm import ArmView, arm_view
 from specdec_operator.observe.ownership import NAME_TAKEN, name_taken
 from specdec_operator.reconcile.apply import ask_again_at, is_tried_again, patience, refusal_in_force
 from specdec_operator.reconcile.desired import Desired, desire, download_image
+from specdec_operator.reconcile.guest import as_guest, desire_guest
 from specdec_operator.reconcile.memory import Memory, SamplingPlan, restore
 from specdec_operator.reconcile.observed import Observed
-from specdec_operator.reconcile.requeue import RESYNC, RETRY, next_due
+from specdec_operator.reconcile.requeue import LOOK_AT_GUEST, RESYNC, RETRY, next_due
 from specdec_operator.reconcile.sample import is_sampled, thresholds_of
 from specdec_operator.reconcile.sis import Parsed, Sis
-from specdec_operator.reconcile.what_if import WhatIf, what_if
+from specdec_operator.reconcile.what_if import WhatIf, less_memory, what_if
 from specdec_operator.render.plan import known_good_of
 from specdec_operator.report.status import SpecRefusal
 
@@ -80,21 +81,25 @@ def _follow(
 
 
 def _decide(sis: Sis, refusal: SpecRefusal | None, observed: Observed, memory: Memory, now: float) -> Decision:
+    sis = as_guest(sis, observed.guest, memory) if sis.spec.guest else sis
     if taken := name_taken("InferenceService", sis.owner.name, observed.look, sis.claimant):
         raise taken
     memory = restore(memory, sis, now)
     before, policy = memory.state, _policy(sis)
     intent = intent_of(sis, policy)
-    desired = desire(sis, follow_user(before or initial_state(intent, now), intent, now), observed, memory, now)
+    asked = follow_user(before or initial_state(intent, now), intent, now)
+    desired = _desire(sis, asked, observed, memory, now)
     thresholds = thresholds_of(sis.spec.guard, desired.plan.speculation, desired.plan.tokens, desired.state)
     better = what_if(sis, desired, memory.closed, thresholds)
     names = frozenset(pod.name for pod in observed.objects.pods if not pod.deleting)
     observation = observation_of(desired, policy, memory.closed, better, names, now)
     arm = arm_view(observed.objects.arm, observed.objects.arm_pods, memory.arm.refusal)
-    observation = replace(observation, arm=arm, least_speedup=thresholds.speedup or 1.0)
+    less = less_memory(sis, desired, observation)
+    observation = replace(observation, arm=arm, least_speedup=thresholds.speedup or 1.0, less=less)
     after = advance(desired.state, observation, now)
     if (after.subject, after.replacing) != (desired.state.subject, desired.state.replacing):
-        desired = desire(sis, after, observed, memory, now)
+        facts = replace(memory.facts, kept=desired.facts)
+        desired = _desire(sis, after, observed, replace(memory, facts=facts), now)
     else:
         desired = replace(desired, state=after)
     if desired.plan.layout.claim is not None and not desired.staged:
@@ -114,9 +119,16 @@ def _decide(sis: Sis, refusal: SpecRefusal | None, observed: Observed, memory: M
     )
 
 
+def _desire(sis: Sis, state: State, observed: Observed, memory: Memory, now: float) -> Desired:
+    if sis.spec.guest is not None and observed.guest is not None:
+        return desire_guest(sis, observed.guest, state, observed, now)
+    return desire(sis, state, observed, memory, now)
+
+
 def _policy(sis: Sis) -> Policy:
     spec = sis.spec
-    return policy_of(spec.guard, held=sis.held, patience=spec.rollout.patience, replicas=spec.replicas)
+    patience = None if spec.guest else spec.rollout.patience
+    return policy_of(spec.guard, held=sis.held, patience=patience, replicas=spec.replicas)
 
 
 def remember(memory: Memory, decision: Decision | SpecRefusal, now: float) -> Memory:
@@ -140,8 +152,10 @@ def remember(memory: Memory, decision: Decision | SpecRefusal, now: float) -> Me
         sampling=_sampling_plan(decision, now),
         waits=bool(desired.waits),
         refused=None,
+        facts=replace(memory.facts, kept=desired.facts),
     )
-    return replace(memory, due=next_due(state, memory, decision.policy, now) if desired.staged else now + RETRY)
+    due = next_due(state, memory, decision.policy, now) if desired.staged else now + RETRY
+    return replace(memory, due=min(due, now + LOOK_AT_GUEST) if desired.guest else due)
 
 
 def _beside(state: State) -> bool:
@@ -154,7 +168,8 @@ def _sampling_plan(decision: Decision, now: float) -> SamplingPlan | None:
     desired, state, guard = decision.desired, decision.state, decision.sis.spec.guard
     speculation = desired.plan.speculation
     settled = desired.rendered.revision == state.revision
-    sampled = is_sampled(state, guard, plain=speculation is None, settled=settled, now=now)
+    guest = desired.guest is not None
+    sampled = is_sampled(state, guard, plain=speculation is None, settled=settled, now=now, guest=guest)
     if not sampled or not desired.staged or desired.waits:
         return None
     return SamplingPlan(
@@ -162,6 +177,7 @@ def _sampling_plan(decision: Decision, now: float) -> SamplingPlan | None:
         thresholds=thresholds_of(guard, speculation, desired.plan.tokens, state),
         revision=desired.rendered.revision,
         beside=_beside(state),
+        guest=desired.guest.where if desired.guest else None,
     )
 
 
@@ -171,6 +187,7 @@ def intent_of(sis: Sis, policy: Policy) -> UserIntent:
     return UserIntent(
         speculation=sis.speculation,
         service=sis.service,
+        memory=sis.memory,
         speculating=speculating,
         measure=speculating and policy.measures,
         retry=sis.retry,

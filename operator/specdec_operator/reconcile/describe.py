@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from specdec_operator.guard.state import Phase
+from specdec_operator.guest.refusals import GUEST_MISSING, GUEST_TAKEN
 from specdec_operator.observe.ownership import NAME_TAKEN, Standing
 from specdec_operator.reconcile.decide import Decision
 from specdec_operator.reconcile.memory import Memory
@@ -51,6 +52,7 @@ def _refusal(refusal: SpecRefusal, observed: Observed, memory: Memory, shown: Ma
     """Of a spec that nothing can be made of. Decisions and measurements stay as they were."""
     written = memory.status if memory.status is not None else dict(shown)
     taken = refusal.error.reason == NAME_TAKEN and observed.look.standing is not Standing.OURS
+    taken = taken or refusal.error.reason in (GUEST_MISSING, GUEST_TAKEN)
     status = refused_status(written, refusal, now=now, ready=not taken)
     news = status["message"] != written.get("message")
     write = news or is_significant(status, written, since_written=0.0) or memory.lost(shown, now)
@@ -71,7 +73,7 @@ def findings_of(decision: Decision, observed: Observed, memory: Memory) -> Findi
         fetches=desired.downloads,
         kserve=desired.kserve,
         revision=desired.rendered.revision,
-        url=child.url if child else None,
+        url=desired.guest.url if desired.guest else child.url if child else None,
         thresholds=decision.thresholds,
         judged=memory.judged,
         fewer=decision.what_if.rows,
@@ -79,6 +81,9 @@ def findings_of(decision: Decision, observed: Observed, memory: Memory) -> Findi
         contested=memory.conflict.words,
         owned=desired.owned,
         arm=decision.arm,
+        facts=desired.facts,
+        taken=memory.facts.used if memory.facts.asked == desired.rendered.revision else None,
+        enforcement=desired.enforcement,
     )
     return findings if _is_about_present_pods(decision) else replace(findings, judged=None)
 

@@ -1,6 +1,7 @@
 """What a state asks for: the plan, the manifest that it renders to, and how far its pods and artifacts are. Pure."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from functools import partial
 
 from specdec_operator.downloads.job import job_name
 from specdec_operator.downloads.job_status import (
@@ -13,21 +14,25 @@ from specdec_operator.downloads.job_status import (
     progress,
     staged_at,
 )
+from specdec_operator.engine.memory.facts import Fact, used, valid
 from specdec_operator.errors import Invalid
 from specdec_operator.guard.effects import note_progress, want
 from specdec_operator.guard.state import Phase, State
+from specdec_operator.guest.enforcement import Enforcement
+from specdec_operator.guest.view import Guest
 from specdec_operator.names import CLAIM_ANNOTATION, FAILED_ANNOTATION
 from specdec_operator.observe.artifacts import ArtifactsStatus, artifacts_status
 from specdec_operator.observe.ownership import Owned
 from specdec_operator.observe.pods import DeploymentView, PodView, serving_pods
 from specdec_operator.observe.rollout import RolloutView, pods_of, view_rollout, waiting_rollout
 from specdec_operator.reconcile.deletion import is_let_go, unreferenced
+from specdec_operator.reconcile.facts import about, seen_of
 from specdec_operator.reconcile.memory import DownloadMemory, Memory
 from specdec_operator.reconcile.observed import Observed
 from specdec_operator.reconcile.sis import Sis
 from specdec_operator.reconcile.throttle import Request
 from specdec_operator.render.inference_service import Rendered, render
-from specdec_operator.render.plan import Plan, plan, refuse
+from specdec_operator.render.plan import Plan, Seen, plan, refuse
 from specdec_operator.staging.kserve import KServe
 from specdec_operator.staging.layout import Download
 
@@ -42,6 +47,9 @@ class Desired:
     downloads: those into the operator-made claim that have to be done before its pods are asked for.
     request: what its rollout asks of the throttle. waits: why it does not begin yet; empty where it may.
     owned: what is the service's own without an owner reference, to be noted in the status before it is acted on.
+    facts: what pods told, with what of it the manifest was planned with. seen: what was planned with.
+    guest: what is guarded; nothing is rendered for it. None: the service serves itself. enforcement: what may be done
+    about it.
     """
 
     state: State
@@ -56,6 +64,10 @@ class Desired:
     request: Request
     waits: str
     owned: tuple[Owned, ...] = ()
+    facts: tuple[Fact, ...] = ()
+    seen: Seen = field(default_factory=Seen)
+    guest: Guest | None = None
+    enforcement: Enforcement = field(default_factory=Enforcement)
 
     @property
     def staged(self) -> bool:
@@ -65,11 +77,8 @@ class Desired:
 
 def desire(sis: Sis, state: State, observed: Observed, memory: Memory, now: float) -> Desired:
     """What `state` asks for. Raises Invalid for what cannot run, unless it runs already."""
-    planned = plan(sis.spec, state, name=sis.owner.name, synthetic=sis.synthetic, kserve=observed.kserve)
     owned = unreferenced(sis, observed.look, memory)
-    replaced = state.control.replicas if state.control and state.control.replaces else 0
-    let_go = is_let_go(sis, owned, "InferenceService")
-    rendered = render(planned, sis.owner, state.replacing, let_go=let_go, fewer=replaced)
+    planned, rendered, facts, seen = _planned(sis, state, observed, memory, owned)
     ran_well = state.rollback is not None and state.rollback.good is not None
     if rendered.revision != state.revision and not ran_well:
         refuse(planned)  # what runs already, or ran well, has shown what it is, whatever a newer rule says
@@ -103,7 +112,30 @@ def desire(sis: Sis, state: State, observed: Observed, memory: Memory, now: floa
         request=request,
         waits=waits,
         owned=owned,
+        facts=facts,
+        seen=seen,
     )
+
+
+def _planned(
+    sis: Sis, state: State, observed: Observed, memory: Memory, owned: tuple[Owned, ...]
+) -> tuple[Plan, Rendered, tuple[Fact, ...], Seen]:
+    """The plan and its manifest. What pods have told since the last rollout is planned with only where other pods are
+    due anyway.
+    """
+    facts = valid(memory.facts.kept, about(sis))
+    seen = replace(seen_of(sis, facts, memory.facts.configs), device=observed.device)
+    made = partial(plan, sis.spec, state, name=sis.owner.name, synthetic=sis.synthetic, kserve=observed.kserve)
+    replaced = state.control.replicas if state.control and state.control.replaces else 0
+    let_go = is_let_go(sis, owned, "InferenceService")
+    manifest = partial(render, owner=sis.owner, replacing=state.replacing, let_go=let_go, fewer=replaced)
+    planned = made(seen=seen)
+    rendered = manifest(planned)
+    if rendered.revision != state.wanted and seen.known != seen.shown:
+        seen, facts = seen.in_full, used(facts)
+        planned = made(seen=seen)
+        rendered = manifest(planned)
+    return planned, rendered, facts, seen
 
 
 def _request(sis: Sis, state: State, observed: Observed, memory: Memory, revision: str) -> Request:

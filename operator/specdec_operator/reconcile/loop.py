@@ -20,14 +20,19 @@ from specdec_operator.reconcile.arm import keep_arm
 from specdec_operator.reconcile.cluster_info import ClusterInfo
 from specdec_operator.reconcile.decide import Decision, decide, remember
 from specdec_operator.reconcile.describe import Report, describe
+from specdec_operator.reconcile.devices import find_device
 from specdec_operator.reconcile.disruptions import keep_budget, restart_pods
 from specdec_operator.reconcile.downloads import keep_downloads
+from specdec_operator.reconcile.facts import learn_facts
+from specdec_operator.reconcile.guest_reads import guest_observed, guest_of, pods_to_sample, read_guest, with_news
+from specdec_operator.reconcile.guest_writes import keep_guest
 from specdec_operator.reconcile.memory import Memory, noted_downloads, restore
 from specdec_operator.reconcile.observed import Observed, read_logs, read_warnings
 from specdec_operator.reconcile.own import claimant_of, look_at_child, noted_look
 from specdec_operator.reconcile.requeue import next_reconcile, retry_after
 from specdec_operator.reconcile.sample import Source, sample
-from specdec_operator.reconcile.sis import parse
+from specdec_operator.reconcile.show import show
+from specdec_operator.reconcile.sis import Parsed, parse
 from specdec_operator.reconcile.throttle import Throttle
 from specdec_operator.report import service_metrics
 from specdec_operator.report.events import Event
@@ -114,8 +119,8 @@ class Reconciler:
 
         # Everything is read before anything is decided, so that a decision is about one moment.
         parsed = parse(body, memory.last_valid, self._prometheus)
-        observed, now = await self._observe(key, memory, body), self._clock()
-        memory = noted_look(memory, observed.look, now)
+        observed, now = await self._observe(key, memory, body, parsed), self._clock()
+        memory = await learn_facts(self._source, key, parsed, noted_look(memory, observed.look, now), observed, now)
 
         # Pure from here: the same observation gives the same decision, and the same report of it.
         decision = decide(parsed, observed, memory, now)
@@ -130,11 +135,10 @@ class Reconciler:
             if memory.refused is not None:
                 return self._requeue(memory)
 
-        # Recorded before it is acted on. Late enough that nothing is written of what was not decided, early enough
-        # that whoever comes after us finds the decision.
+        # Recorded after it was decided and before it is acted on: whoever comes after us finds the decision.
         memory = self._remember(key, self._next_memory(key, decision, report, memory, now))
         memory = await self._record(key, report, memory, now)
-        self._show(key, decision, report, memory)
+        show(key, decision, report, memory)
 
         # Everything from here on may be done twice, and is done again until it is done.
         if isinstance(decision, Decision):
@@ -144,22 +148,27 @@ class Reconciler:
     async def _sample(self, key: Key) -> Memory:
         """The memory with the reading that is due now, if one is."""
         memory = self._memories.get(key, Memory())
-        pods, arm = self._stores.pods(key), self._stores.arm_pods(key)
-        sampled = await sample(memory, self._source, pods, arm, namespace=key[0], clock=self._clock)
+        guests = await pods_to_sample(self._cluster, key, memory, self._clock())
+        pods, arm = self._stores.pods(key) if guests is None else guests, self._stores.arm_pods(key)
+        sampled = await sample(with_news(memory, guests), self._source, pods, arm, namespace=key[0], clock=self._clock)
         if sampled.sampling is not None:
             service_metrics.silent(key, sampled.silent)
         return self._remember(key, sampled)
 
-    async def _observe(self, key: Key, memory: Memory, body: Mapping[str, Any]) -> Observed:
+    async def _observe(self, key: Key, memory: Memory, body: Mapping[str, Any], parsed: Parsed) -> Observed:
         """What there is now. The store is looked at last, for it is the newest, and nothing waits after it."""
-        kserve = await self._cluster_info.kserve()
+        if (ref := guest_of(parsed)) is not None:
+            child = self._stores.objects(key).child
+            guest = await read_guest(self._cluster, key, ref, body, child)
+            return guest_observed(guest, await self._cluster_info.kserve())
+        kserve, device = await self._cluster_info.kserve(), await find_device(self._cluster_info, parsed, memory, body)
         objects, wanted = self._stores.objects(key), memory.state.wanted if memory.state else None
         look = await look_at_child(self._cluster, claimant_of(body, memory), key, objects.child, memory, self._clock())
         warnings = await read_warnings(self._cluster, key, objects, wanted)
         logs = await read_logs(self._cluster, key, objects)
-        ticket = self._throttle.ticket(key, self._clock())
         objects = self._stores.objects(key).of(body["metadata"]["uid"])
-        return Observed(objects=objects, kserve=kserve, ticket=ticket, warnings=warnings, logs=logs, look=look)
+        seen = Observed(objects=objects, kserve=kserve, ticket=self._throttle.ticket(key, self._clock()), look=look)
+        return replace(seen, device=device, warnings=warnings, logs=logs)
 
     def _next_memory(
         self, key: Key, decision: Decision | SpecRefusal, report: Report, memory: Memory, now: float
@@ -182,19 +191,10 @@ class Reconciler:
             memory = replace(memory, status=report.status, status_at=now, version=version)
         return self._remember(key, replace(memory, unsent=(*memory.unsent, *memory.unrecorded), unrecorded=()))
 
-    def _show(self, key: Key, decision: Decision | SpecRefusal, report: Report, memory: Memory) -> None:
-        """Metrics, and one line of log for each change of phase."""
-        if isinstance(decision, SpecRefusal) or report.findings is None:
-            service_metrics.refuse(key)
-            return
-        silent = memory.silent if memory.window else 0
-        service_metrics.observe(key, report.findings, silent=silent, stalled=report.refused)
-        if (old := decision.before and decision.before.phase) is not decision.state.phase:
-            words = (decision.state.phase, old or "-", report.findings.rollout.message)
-            _LOG.info("service=%s/%s phase=%s was=%s rollout=%r", *key, *words)
-
     async def _act(self, key: Key, decision: Decision, observed: Observed, memory: Memory, now: float) -> Memory:
         """Downloads first, then the InferenceService once they can be mounted and its turn has come, then restarts."""
+        if observed.guest is not None:
+            return self._remember(key, await keep_guest(self._cluster, key, decision, observed, memory, now))
         memory = await self._keep_downloads(key, decision, observed, memory, now)
         if decision.desired.staged and not decision.desired.waits and memory.refused is None:
             memory = await self._apply(key, decision, observed, memory, now)

@@ -9,15 +9,19 @@ from typing import Any, Final
 
 from specdec_operator.api.guard import Guard
 from specdec_operator.api.spec import DeletionPolicy
+from specdec_operator.engine.case import Json
+from specdec_operator.engine.memory.facts import Fact, Role
 from specdec_operator.errors import Invalid
 from specdec_operator.guard.judge import Judged
 from specdec_operator.guard.policy import Thresholds
 from specdec_operator.guard.sampler import Sampler
 from specdec_operator.guard.state import State
-from specdec_operator.observe.inference_service import KServeError, OwnedMetadata
+from specdec_operator.guest.view import Where
+from specdec_operator.observe.inference_service import KServeError, MetadataMarks
 from specdec_operator.reconcile.sis import Sis
 from specdec_operator.reconcile.write_conflict import WriteConflict
 from specdec_operator.report.events import Event
+from specdec_operator.report.facts_codec import facts_of
 from specdec_operator.report.state_codec import decode_state
 
 _SHOWN_WITHIN: Final = 1.0
@@ -30,7 +34,7 @@ class Applied:
 
     digest: str
     generation: int
-    metadata: OwnedMetadata
+    metadata: MetadataMarks
     uid: str = ""
 
 
@@ -51,13 +55,14 @@ class RefusedManifest:
 class SamplingPlan:
     """Which pods are read until the next full reconcile, and what their windows are compared with.
 
-    revision: of these pods. beside: whether the plain arm is read with them.
+    revision: of these pods. beside: whether the plain arm is read with them. guest: where the pods of a guest are.
     """
 
     guard: Guard
     thresholds: Thresholds
     revision: str
     beside: bool = False
+    guest: Where | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,6 +113,20 @@ class ArmMemory:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class FactMemory:
+    """kept: what pods told, as the status has it. configs: config.json as this process was told it, with the hash of
+    what it is about. asked: the revision whose pod was asked last; due: when one of it may be asked again. used: bytes
+    of its device that it said are taken.
+    """
+
+    kept: tuple[Fact, ...] = ()
+    configs: Mapping[Role, tuple[str, Json]] = field(default_factory=dict)
+    asked: str | None = None
+    used: int | None = None
+    due: float = 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Memory:
     """One service between two reconciles.
 
@@ -141,6 +160,7 @@ class Memory:
     downloads: DownloadMemory = field(default_factory=DownloadMemory)
     budget: BudgetMemory = BudgetMemory()
     arm: ArmMemory = ArmMemory()
+    facts: FactMemory = field(default_factory=FactMemory)
     evict_at: float = 0.0
     status: Mapping[str, Any] | None = None
     status_at: float = 0.0
@@ -169,7 +189,8 @@ def restore(memory: Memory, sis: Sis, now: float) -> Memory:
     if memory.status in (None, sis.status):  # where it is the same, it need not be kept twice
         memory = replace(memory, status=sis.status)
     if memory.state is None:
-        return replace(memory, state=decode_state(sis.status, now))
+        facts = replace(memory.facts, kept=facts_of(sis.status))
+        return replace(memory, state=decode_state(sis.status, now), facts=facts)
     shown = decode_state(sis.status, now) if 0 < memory.version < sis.version else None
     if shown is None:
         return memory
@@ -178,7 +199,8 @@ def restore(memory: Memory, sis: Sis, now: float) -> Memory:
     memory = replace(memory, status=sis.status)
     if _decisions(shown) < _decisions(memory.state):
         return memory
-    return replace(memory, state=shown, window=None, closed=None, judged=None)
+    facts = replace(memory.facts, kept=facts_of(sis.status))
+    return replace(memory, state=shown, facts=facts, window=None, closed=None, judged=None)
 
 
 def noted_downloads(memory: Memory, downloads: DownloadMemory, sis: Sis, now: float) -> Memory:
@@ -195,6 +217,8 @@ def noted_downloads(memory: Memory, downloads: DownloadMemory, sis: Sis, now: fl
     return replace(memory, downloads=kept, unsent=unsent, due=due)
 
 
-def _decisions(state: State | None) -> tuple[int, int]:
-    """How many were made; restarts are counted anew after each of the others."""
-    return (state.rollbacks + state.retries, state.restarts) if state else (0, 0)
+def _decisions(state: State | None) -> tuple[int, int, int]:
+    """How many were made; what follows the first number is counted anew after each of the others."""
+    if state is None:
+        return 0, 0, 0
+    return state.rollbacks + state.retries, state.lowering.steps if state.lowering else 0, state.restarts

@@ -5,6 +5,8 @@ from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 from specdec_operator.downloads.job_status import job_view
+from specdec_operator.engine.memory.devices import Device
+from specdec_operator.guest.view import Guest
 from specdec_operator.kube.cluster import Cluster
 from specdec_operator.names import Key
 from specdec_operator.observe.artifacts import is_idle
@@ -20,17 +22,20 @@ Body: TypeAlias = Mapping[str, Any]
 class Observed:
     """What there is of one service, and of the cluster around it.
 
+    device: what its pods are planned for; None: as far as the spec tells.
     look: whose the InferenceService of its name is. ticket: whether a rollout of it may begin now. warnings: the
     cluster's Events about a pod that waits and does not say why. logs: ends of the logs of downloads that are at work,
-    by Job.
+    by Job. guest: what it guards; None: it serves itself.
     """
 
     objects: OwnedObjects
     kserve: KServe
     ticket: Ticket
+    device: Device | None = None
     warnings: tuple[Body, ...] = ()
     logs: Mapping[str, str] = field(default_factory=dict)
     look: Look = field(default_factory=lambda: Look(standing=Standing.FREE))
+    guest: Guest | None = None
 
 
 async def read_warnings(cluster: Cluster, key: Key, objects: OwnedObjects, wanted: str | None) -> tuple[Body, ...]:

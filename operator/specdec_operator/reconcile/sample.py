@@ -15,7 +15,7 @@ from specdec_operator.guard.policy import METHODS, Thresholds, thresholds
 from specdec_operator.guard.sampler import Sampler, Schedule, add, start
 from specdec_operator.guard.state import Phase, State
 from specdec_operator.guard.verdict import Reason
-from specdec_operator.observe.pods import PodView
+from specdec_operator.observe.pods import ENGINE_PORT, PodView
 from specdec_operator.reconcile.memory import Memory, SamplingPlan
 
 _CLOCKS_DIFFER: Final = 60.0
@@ -28,8 +28,13 @@ Readings = Mapping[str, Counters | Unread]
 class Source(Protocol):
     """Reads the counters of pods."""
 
-    async def read(self, guard: Guard, pods: Mapping[str, str], *, namespace: str) -> dict[str, Counters | Unread]:
+    async def read(
+        self, guard: Guard, pods: Mapping[str, str], *, namespace: str, port: int
+    ) -> dict[str, Counters | Unread]:
         """The counters of each pod by name; Unread for one that did not answer. pods: their addresses by name."""
+
+    async def facts(self, namespace: str, address: str) -> bytes | None:
+        """What the pod at an address saw of its models; None where it does not say so."""
 
 
 def thresholds_of(guard: Guard, speculation: Speculation | None, tokens: int, state: State | None = None) -> Thresholds:
@@ -40,15 +45,18 @@ def thresholds_of(guard: Guard, speculation: Speculation | None, tokens: int, st
     return thresholds(guard, facts, tokens=tokens, baseline=baseline, pauses=pauses, pairs=pairs)
 
 
-def is_sampled(state: State, guard: Guard, *, plain: bool, settled: bool, now: float) -> bool:
+def is_sampled(state: State, guard: Guard, *, plain: bool, settled: bool, now: float, guest: bool = False) -> bool:
     """Whether the pods are read: to be judged, or while they are plain to learn how fast that is.
 
     plain: whether they run without speculation. settled: whether they are those that the state was reached with.
+    guest: whether somebody else serves them, whose flags do not say all: then the counters tell whether it drafts.
     """
     if guard.mode is GuardMode.OFF or not settled:
         return False
     if state.phase is Phase.WATCHING:
         return not plain
+    if guest and state.phase is Phase.SERVING:
+        return True
     learns = state.phase is not Phase.SERVING or guard.measures_first
     return plain and state.phase in _PLAIN and learns and now - state.since >= guard.warmup
 
@@ -74,7 +82,8 @@ async def sample(
     watched = [pod for pod in pods if pod.ready and not pod.deleting and pod.revision == plan.revision]
     plain = [pod for pod in arm if plan.beside and pod.ready and not pod.deleting]
     addresses = {pod.name: pod.ip for pod in (*watched, *plain) if pod.ip and _is_warm(pod, plan.guard, now)}
-    readings = await source.read(plan.guard, addresses, namespace=namespace)
+    port = plan.guest.port if plan.guest else ENGINE_PORT
+    readings = await source.read(plan.guard, addresses, namespace=namespace, port=port)
     beside = {pod.name: _counted(readings[pod.name]) for pod in plain if pod.name in readings}
     ours = {pod: reading for pod, reading in readings.items() if pod not in beside}
     return _taken_in(memory, plan, window, ours, beside, now)

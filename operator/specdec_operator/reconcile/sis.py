@@ -34,7 +34,8 @@ _OF_THE_SERVICE: Final = {"model", "engine", "resources", "pod"}
 class Sis:
     """A sis, parsed. version: of the object. written: its spec as it stands in the object.
 
-    speculation: hash of its speculation part; service: of what else makes the engine what it is.
+    speculation: hash of its speculation part; service: of what else makes the engine what it is; memory: of how its
+    memory is to be planned.
     retry, rollback: values of these annotations. held: whether the guard is asked to leave everything as it is.
     synthetic: whether an annotation lets the engine pretend an acceptance.
     adopts: whether an annotation lets it take over what has its names.
@@ -47,6 +48,7 @@ class Sis:
     written: Mapping[str, Any]
     speculation: str
     service: str
+    memory: str
     retry: str | None
     rollback: str | None
     held: bool
@@ -84,6 +86,7 @@ def read_sis(body: Mapping[str, Any]) -> Sis:
         written=written,
         speculation=speculation_hash(spec),
         service=service_hash(spec),
+        memory=_hash(canonical(spec).get("memory")),
         retry=annotations.get(RETRY_ANNOTATION),
         rollback=annotations.get(ROLLBACK_ANNOTATION),
         held=bool(annotations.get(HOLD_ANNOTATION)),

@@ -1,13 +1,17 @@
-"""What another number of tokens per step would have done in a window, as far as the engine takes it. Pure."""
+"""What another number of tokens per step would have done in a window, and what less memory would be, as far as the
+engine takes it. Pure.
+"""
 
 from dataclasses import dataclass, replace
 
 from specdec_operator.api.spec import Spec
 from specdec_operator.guard.counterfactual import Advice, Fewer, advise, fewer_tokens, most_that_pass
 from specdec_operator.guard.judge import Judged
+from specdec_operator.guard.lowering import Lowering
 from specdec_operator.guard.more_tokens import more_tokens
+from specdec_operator.guard.pod_failures import lacking_memory
 from specdec_operator.guard.policy import METHODS, Thresholds
-from specdec_operator.guard.state import Reduction, State
+from specdec_operator.guard.state import Observation, Reduction, State
 from specdec_operator.guard.verdict import Outcome
 from specdec_operator.reconcile.desired import Desired
 from specdec_operator.reconcile.sis import Sis
@@ -62,6 +66,24 @@ def _more(sis: Sis, desired: Desired, closed: Judged) -> Advice | None:
     return more_tokens(closed.evidence, closed.comparison, takes)
 
 
+def less_memory(sis: Sis, desired: Desired, observation: Observation) -> str:
+    """What one step less of memory is to the engine, as it is written; empty where none ran out of it, and where
+    nothing would change: what the models need is not taken from them.
+    """
+    lacks = observation.rollout.out_of_memory or lacking_memory(observation.pod_failures)
+    if not lacks or desired.guest is not None:
+        return ""
+    lowering = Lowering(reason="", message="", at=0.0, steps=desired.state.lowered + 1)
+    trial = replace(desired.state, lowering=lowering)
+    seen, name = desired.seen.in_full, sis.owner.name
+    planned = plan(sis.spec, trial, name=name, synthetic=sis.synthetic, kserve=desired.kserve, seen=seen)
+    return " ".join(each for each in planned.args if each not in desired.plan.args)
+
+
 def _is_taken(sis: Sis, desired: Desired, spec: Spec, state: State) -> bool:
-    """Whether no rule refuses what a spec and a state ask for."""
-    return not plan(spec, state, name=sis.owner.name, synthetic=sis.synthetic, kserve=desired.kserve).refused
+    """Whether no rule refuses what a spec and a state ask for. Of a guest too little is known to say."""
+    if desired.guest is not None:
+        return True
+    name, seen = sis.owner.name, desired.seen
+    made = plan(spec, state, name=name, synthetic=sis.synthetic, kserve=desired.kserve, seen=seen)
+    return not made.refused

@@ -7,6 +7,7 @@ The devices that a pod asks its node for: as many as the engine is spread over, 
 
 import hashlib
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
 from types import MappingProxyType
@@ -15,8 +16,10 @@ from typing import Any, Final, TypeAlias
 from specdec_engine.accelerators import Accelerator
 from specdec_operator import names
 from specdec_operator.api.engine import Engine
+from specdec_operator.api.pod import Pod
 from specdec_operator.api.rollout import Rollout, Strategy
-from specdec_operator.api.spec import Owner, Pod, Spec, owner_reference
+from specdec_operator.api.spec import InferenceServiceMeta, Owner, Spec, owner_reference
+from specdec_operator.api.types import Part
 from specdec_operator.engine.version import Version, build_of
 from specdec_operator.observe.pods import ENGINE_PORT
 from specdec_operator.render.plan import Plan
@@ -90,31 +93,36 @@ class Rendered:
     revision: str
 
 
+_ANNOTATIONS: Final = MappingProxyType(
+    {"serving.kserve.io/deploymentMode": "Standard", "serving.kserve.io/autoscalerClass": "none"}
+)
+
+
 def render(plan: Plan, owner: Owner, replacing: str | None = None, *, let_go: bool = False, fewer: int = 0) -> Rendered:
     """The InferenceService of a plan. replacing: the revision for which there is no room beside the old pods.
 
     let_go: whether it stays when its owner goes, so that no owner reference says whose it is. fewer: pods that give
     way to plain ones beside.
     """
-    predictor = _predictor(plan)
+    predictor = _predictor(plan, owner)
+    said = plan.spec.inference_service or InferenceServiceMeta()
     reaches_pods = {key: value for key, value in predictor.items() if key not in _BESIDE_PODS}
+    if said.labels or said.annotations:  # KServe copies them to the pods
+        reaches_pods["metadata"] = [said.labels or {}, said.annotations or {}]
     revision = hashlib.sha256(json.dumps(reaches_pods, sort_keys=True).encode()).hexdigest()[:10]
     if fewer:
         predictor["minReplicas"] = predictor["maxReplicas"] = max(1, plan.spec.replicas - fewer)
     if replacing == revision:
         predictor["deploymentStrategy"] = _replace(plan.spec.replicas)
     labels = {**predictor.get("labels", {}), names.OWNER_LABEL: owner.name, names.REVISION_LABEL: revision}
-    manifest = {
+    manifest: Manifest = {
         "apiVersion": f"{names.KSERVE_GROUP}/{names.KSERVE_VERSION}",
         "kind": "InferenceService",
         "metadata": {
             "name": owner.name,
             "namespace": owner.namespace,
-            "labels": {names.OWNER_LABEL: owner.name},
-            "annotations": {
-                "serving.kserve.io/deploymentMode": "Standard",
-                "serving.kserve.io/autoscalerClass": "none",
-            },
+            "labels": {**(said.labels or {}), names.OWNER_LABEL: owner.name},
+            "annotations": {**(said.annotations or {}), **_ANNOTATIONS},
             **({} if let_go else {"ownerReferences": [owner_reference(owner)]}),
         },
         "spec": {"predictor": {**predictor, "labels": labels}},
@@ -122,33 +130,48 @@ def render(plan: Plan, owner: Owner, replacing: str | None = None, *, let_go: bo
     return Rendered(manifest=manifest, revision=revision)
 
 
-def _predictor(plan: Plan) -> Manifest:
-    spec = plan.spec
+def _predictor(plan: Plan, owner: Owner) -> Manifest:
+    spec, pod = plan.spec, plan.spec.pod or Pod()
     surge = {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": spec.rollout.max_surge, "maxUnavailable": 0}}
     return {
         "minReplicas": spec.replicas,
         "maxReplicas": spec.replicas,
         "deploymentStrategy": _replace(spec.replicas) if spec.rollout.strategy is Strategy.REPLACE else surge,
         "model": _model(plan),
-        "volumes": [*plan.layout.volumes, *_shared_memory(spec.pod)],
+        "volumes": [*plan.layout.volumes, *_shared_memory(pod), *_dumped(pod.volumes)],
         **({"storageUris": list(plan.layout.storage_uris)} if plan.layout.storage_uris else {}),
         "terminationGracePeriodSeconds": round(spec.rollout.grace),
-        **(spec.pod or Pod()).model_dump(by_alias=True, exclude_none=True, exclude={"shared_memory"}),
+        **_of_pods(pod, owner),
     }
+
+
+def _of_pods(pod: Pod, owner: Owner) -> Manifest:
+    """What the predictor says of its pods as users write it. Spread is counted among the service's own pods."""
+    said: Manifest = pod.model_dump(
+        mode="json", by_alias=True, exclude_none=True, exclude={"shared_memory", "volumes", "volume_mounts"}
+    )
+    for each in said.get("topologySpreadConstraints", ()):
+        each.setdefault("labelSelector", {"matchLabels": {names.OWNER_LABEL: owner.name}})
+    return said
+
+
+def _dumped(parts: Sequence[Part] | None) -> list[Manifest]:
+    return [each.model_dump(mode="json", by_alias=True, exclude_none=True) for each in parts or ()]
 
 
 def _model(plan: Plan) -> Manifest:
     """The engine's container. The format is `huggingface` on purpose: KServe takes every other format without a
     storage URI for a multi-model server and adds its agent.
     """
-    engine, rollout = plan.spec.engine, plan.spec.rollout
+    engine, rollout, pod = plan.spec.engine, plan.spec.rollout, plan.spec.pod or Pod()
     model: Manifest = {
         "modelFormat": {"name": "huggingface"},
         "runtime": plan.runtime,
         "args": [*plan.args, *stopping_flags(engine, rollout)],
         "volumeMounts": [
             *plan.layout.mounts,
-            *({"name": each["name"], "mountPath": _SHARED_MEMORY} for each in _shared_memory(plan.spec.pod)),
+            *({"name": each["name"], "mountPath": _SHARED_MEMORY} for each in _shared_memory(pod)),
+            *_dumped(pod.volume_mounts),
         ],
         "startupProbe": {
             "exec": {"command": list(PROVE)},
@@ -164,10 +187,14 @@ def _model(plan: Plan) -> Manifest:
         "lifecycle": {"preStop": {"exec": {"command": [*_DRAIN, f"--timeout={_enough(rollout)}"]}}},
         "terminationMessagePolicy": "FallbackToLogsOnError",
     }
+    if plan.layout.storage_uri:
+        model["storageUri"] = plan.layout.storage_uri
     if engine.image:
         model["image"] = engine.image
     if engine.env:
         model["env"] = engine.env
+    if engine.security_context:
+        (model["securityContext"],) = _dumped([engine.security_context])
     if wanted := resources(plan.spec):
         model["resources"] = wanted
     return model
@@ -179,7 +206,7 @@ def _replace(replicas: int) -> Manifest:
     return {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 0, "maxUnavailable": 1}}
 
 
-def _shared_memory(pod: Pod | None) -> list[Manifest]:
-    if pod is None or pod.shared_memory is None:
+def _shared_memory(pod: Pod) -> list[Manifest]:
+    if pod.shared_memory is None:
         return []
     return [{"name": "shared-memory", "emptyDir": {"medium": "Memory", "sizeLimit": pod.shared_memory}}]

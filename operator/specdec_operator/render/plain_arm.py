@@ -32,6 +32,9 @@ def render_arm(
 
     Raises Invalid where KServe made something else of the flags than they were.
     """
+    if uri := speculating["model"].get("storageUri") or plain["model"].get("storageUri"):
+        rule = "this KServe brings it into its own pods only; bring it in a claim, or set guard.control.mode Never"
+        raise Invalid("spec.model.uri", uri, rule)
     template = deepcopy(live["spec"]["template"])
     pod, meta = template["spec"], template.get("metadata", {})
     engine = next((each for each in pod["containers"] if each["name"] == ENGINE_CONTAINER), None)

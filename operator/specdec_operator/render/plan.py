@@ -4,20 +4,25 @@ speculation, or none.
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
 
 from specdec_operator import names
 from specdec_operator.api.canonical import canonical
 from specdec_operator.api.spec import Spec
 from specdec_operator.api.speculation import Speculation
-from specdec_operator.engine.case import Model
+from specdec_operator.api.taken import refuse_taken
+from specdec_operator.engine.case import Case, Model
 from specdec_operator.engine.check import check
 from specdec_operator.engine.flags import compact, flag_text
-from specdec_operator.engine.memory.plan import MemoryPlan, budget, within
+from specdec_operator.engine.memory.budget import budget, within
+from specdec_operator.engine.memory.devices import Device
+from specdec_operator.engine.memory.facts import NOTHING, Known
+from specdec_operator.engine.memory.plan import MemoryPlan
 from specdec_operator.engine.rule import Finding, Severity
 from specdec_operator.engine.translate import EngineRequest, path_of, translate
 from specdec_operator.errors import Invalid
+from specdec_operator.guard.lowering import STEP
 from specdec_operator.guard.state import KnownGood, State
 from specdec_operator.staging.kserve import KServe
 from specdec_operator.staging.layout import DRAFT_PATH, Layout, lay_out
@@ -52,7 +57,9 @@ def known_good_of(speculation: Speculation, state: State, *, tokens: int, rate: 
         return None
     digest = hashlib.sha256(block.encode()).hexdigest()[:10]
     of = state.rollback.good.of if state.rollback and state.rollback.good else state.speculation
-    return KnownGood(block=block, digest=digest, of=of, tokens=tokens, rate=round(rate, 2), at=at)
+    return KnownGood(
+        block=block, digest=digest, of=of, tokens=tokens, rate=round(rate, 2), at=at, lowered=state.lowered
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,6 +82,36 @@ class Plan:
     memory: MemoryPlan
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Seen:
+    """What a cluster told. device: of the pods, as found out; None: as far as the spec tells.
+
+    known: what pods told and flags are planned with. shown: all that they have told since. target, draft: config.json
+    as they told it, for the rules; no flag is made of them.
+    """
+
+    device: Device | None = None
+    known: Known = NOTHING
+    shown: Known = NOTHING
+    target: Model | None = None
+    draft: Model | None = None
+
+    @property
+    def in_full(self) -> "Seen":
+        """The same with flags that are planned with all that is known."""
+        return replace(self, known=self.shown)
+
+
+def _told(case: Case, seen: Seen, known: Collection[Finding]) -> tuple[Finding, ...]:
+    """What rules say of the models as pods told them, beyond what they say without. It refuses nothing: the pods that
+    told have started, and the preflight of the next ones sees the files themselves.
+    """
+    if seen.target is None and seen.draft is None:
+        return ()
+    found = check(replace(case, target=case.target or seen.target, draft=case.draft or seen.draft))
+    return tuple(each for each in found if each not in known)
+
+
 def plan(
     spec: Spec,
     state: State,
@@ -84,29 +121,37 @@ def plan(
     target: Model | None = None,
     draft: Model | None = None,
     kserve: KServe | None = None,
+    seen: Seen | None = None,
 ) -> Plan:
     """The plan for a state. Raises Invalid for a spec that cannot be said to an engine, whatever the state.
 
-    synthetic: whether acceptance may be pretended. target, draft, kserve: what is known of the models and of the
-    cluster; rules about what is not known are silent.
+    synthetic: whether acceptance may be pretended. target, draft, kserve: what is known of the models and of KServe;
+    rules about what is not known are silent. seen: what the cluster told.
 
     While the service runs plain the draft is not staged either: its volume may be what kept the pods down.
     """
-    extra = spec.engine.args or []
+    if (guest := spec.guest) is not None:
+        raise Invalid(guest.field, guest.name, f"{guest} is guarded and not served: nothing is rendered for it")
+    extra, seen = spec.engine.args or [], seen or Seen()
     speculation = effective_speculation(spec, state)
-    _refuse_labels(spec.pod.labels if spec.pod else None)
     of_state = spec.model_copy(update={"speculation": speculation or spec.speculation})
     written = of_state.model_dump(mode="json", by_alias=True, exclude_none=True)
     layout = lay_out(written, name=name, kserve=kserve, draft=speculation is not None)
+    refuse_taken(written, name=name, layout=layout)
     request = translate(written, draft_path=layout.draft or DRAFT_PATH, synthetic=synthetic, target=target, draft=draft)
     findings = layout.findings
     if speculation is not None or spec.speculation is None:
         findings = (*findings, *request.findings, *check(request.case))
     else:  # the way out of a speculation is never barred by a rule of the engine
         request = translate(written, draft_path=DRAFT_PATH, target=target, speculate=False)
-    memory = budget(written, request)
+    told = _told(request.case, seen, findings) if speculation is not None else ()
+    further = STEP * state.lowered
+    memory = budget(written, request, device=seen.device, lowered_further=further, known=seen.known, shown=seen.shown)
     args = arguments(
-        within(request, memory), served_name=spec.model.name or name, target_path=layout.target, extra=extra
+        within(request, memory),
+        served=(*_served(spec, name), *_modules(spec, layout)),
+        target_path=layout.target,
+        extra=extra,
     )
     return Plan(
         spec=spec,
@@ -114,18 +159,11 @@ def plan(
         speculation=speculation,
         tokens=(request.case.speculation or {}).get("num_speculative_tokens", 0),
         args=args,
-        warnings=tuple(each for each in findings if each.rule.severity is Severity.WARNED),
+        warnings=(*(each for each in findings if each.rule.severity is Severity.WARNED), *told),
         refused=tuple(each for each in findings if each.rule.severity is Severity.REFUSED),
         layout=layout,
         memory=memory,
     )
-
-
-def _refuse_labels(labels: Mapping[str, str] | None) -> None:
-    """Raises Invalid for labels of pods that are the operator's own: by these it tells pods and downloads apart."""
-    for name, value in (labels or {}).items():
-        if name.startswith(f"{names.GROUP}/"):
-            raise Invalid(f"spec.pod.labels[{name}]", value, f"labels of {names.GROUP} are the operator's own")
 
 
 def refuse(planned: Plan) -> None:
@@ -134,12 +172,28 @@ def refuse(planned: Plan) -> None:
         raise Invalid(path_of(each.field), each.value, f"{each.message} (rule {each.rule.id})")
 
 
-def arguments(request: EngineRequest, *, served_name: str, target_path: str, extra: Sequence[str]) -> tuple[str, ...]:
+def _served(spec: Spec, name: str) -> tuple[str, ...]:
+    """The flag with the names that clients may send."""
+    first, aliases = (spec.model.name or name, spec.model.aliases) if spec.model else (name, None)
+    return ("--served-model-name", first, *aliases) if aliases else (f"--served-model-name={first}",)
+
+
+def _modules(spec: Spec, layout: Layout) -> tuple[str, ...]:
+    """The flag with LoRA adapters, by name and folder."""
+    adapters = spec.model.adapters if spec.model else None
+    pairs = zip(adapters or (), layout.adapters, strict=True)
+    modules = [f"{each.name}={folder}" for each, folder in pairs]
+    return ("--lora-modules", *modules) if modules else ()
+
+
+def arguments(
+    request: EngineRequest, *, served: Sequence[str], target_path: str, extra: Sequence[str]
+) -> tuple[str, ...]:
     """All flags but those of the runtime (--port), in a fixed order; `extra` are the user's own, as they are.
 
     In the operator's own Kubernetes puts no variable: it could end a text of --speculative-config, and begin another.
     """
-    flags = [f"--model={target_path}", f"--served-model-name={served_name}"]
+    flags = [f"--model={target_path}", *served]
     flags += [flag_text(name, value) for name, value in request.flags.items()]
     speculation = request.case.speculation
     config = [] if speculation is None else [f"--speculative-config={compact(speculation)}"]

@@ -11,11 +11,13 @@ from specdec_operator.api.conditions import ConditionType
 from specdec_operator.api.guard import Health
 from specdec_operator.api.status import Condition
 from specdec_operator.downloads.job_status import DownloadStatus
+from specdec_operator.engine.memory.facts import Fact
 from specdec_operator.guard.counterfactual import Advice, Fewer
 from specdec_operator.guard.judge import Judged
 from specdec_operator.guard.policy import Policy, Thresholds
 from specdec_operator.guard.state import KnownGood, Phase, State
 from specdec_operator.guard.verdict import Outcome
+from specdec_operator.guest.enforcement import Enforcement
 from specdec_operator.observe.arm import ArmView
 from specdec_operator.observe.artifacts import ArtifactsStatus
 from specdec_operator.observe.ownership import Owned
@@ -31,6 +33,8 @@ class Findings:
     judged: the last closed window of what is served. fewer: what fewer tokens would have done in it; advice: what it
     speaks for. contested: what there is to be told of others who change the InferenceService; empty where nothing.
     owned: what is the service's own without an owner reference. arm: how far the plain pods beside are.
+    facts: what pods told of their models; taken: bytes of the device that the pods asked for have taken.
+    enforcement: what may be done about what somebody else serves.
     """
 
     name: str
@@ -51,6 +55,9 @@ class Findings:
     contested: str = ""
     owned: tuple[Owned, ...] = ()
     arm: ArmView = field(default_factory=ArmView)
+    facts: tuple[Fact, ...] = ()
+    taken: int | None = None
+    enforcement: Enforcement = field(default_factory=Enforcement)
 
 
 Wanted = tuple[str, str, str]
@@ -74,6 +81,7 @@ def wanted_conditions(found: Findings, *, speculating: bool, warning: str = "") 
         said[ConditionType.STALLED] = stalled
     if state.replacing is not None and state.replacing == found.revision:
         said[ConditionType.REPLACING] = ("True", "NoRoom", NO_ROOM)
+    said.update(_about_guest(found))
     if found.contested:
         said[ConditionType.CONTESTED] = ("True", "ChangedByOthers", found.contested)
     if found.policy.held:
@@ -90,6 +98,12 @@ def wanted_conditions(found: Findings, *, speculating: bool, warning: str = "") 
         fits = ("True", "Fits", memory.reason) if memory.fits else ("False", "TooLarge", memory.reason)
         said[ConditionType.MEMORY_FITS] = fits
     return said
+
+
+def _about_guest(found: Findings) -> dict[str, Wanted | None]:
+    """What may be done about what somebody else serves."""
+    allowed = found.enforcement
+    return {ConditionType.ENFORCING: (str(allowed.may), allowed.reason, allowed.message)} if allowed.reason else {}
 
 
 def _ready(rollout: RolloutView) -> Wanted:
@@ -116,6 +130,8 @@ def _rolled_back(found: Findings) -> Wanted:
     if state.reduced is not None:
         words = f"{state.reduced.tokens} tokens per step: {state.reduced.reason}: {state.reduced.message}"
         return "False", "TokensReduced", words
+    if state.lowering is not None:
+        return "False", "MemoryLowered", state.lowering.message
     return "False", "AsRequested", "the pods are asked to speculate as the spec says"
 
 

@@ -5,11 +5,11 @@ fifty kilobytes a service. Every label value but namespace and name is a word of
 MOST_POSITIONS: a service has at most MOST_SERIES series, whatever happens to it, and nothing needs to be escaped.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import fields, replace
 from functools import cached_property, lru_cache
 from operator import itemgetter
-from typing import Final
+from typing import Any, Final
 
 from prometheus_client import REGISTRY
 from prometheus_client.metrics_core import Metric
@@ -24,6 +24,7 @@ from specdec_operator.report.conditions import Findings
 from specdec_operator.report.service_numbers import (
     MOST_POSITIONS,
     NOTHING,
+    MemoryMetrics,
     ServiceMetrics,
     StateMetrics,
     WindowMetrics,
@@ -37,7 +38,7 @@ _OF_FINDING: Final = {
     "beside_value": "What both arms show: plain / speculating time per output token, else speculating / plain.",
 }
 _OF_WINDOW: Final = len(fields(WindowMetrics)) - 2 + MOST_POSITIONS + len(_OF_FINDING) * len(Measure)
-MOST_SERIES: Final = 2 + _OF_STANDING + _OF_WINDOW
+MOST_SERIES: Final = 2 + _OF_STANDING + _OF_WINDOW + len(fields(MemoryMetrics))
 """One a field, but for the phase and the positions; two more say whether it is stalled and when it was proved."""
 _SERVICE: Final = ("namespace", "name")
 Series = tuple[Key, tuple[str, ...], float]
@@ -85,14 +86,18 @@ class ServiceCollector(Collector):
         yield Family("evidence_timestamp_seconds", proved, _some((key, each.evidence) for key, each in shown.items()))
         yield from _about_states([(key, each.standing) for key, each in shown.items() if each.standing])
         yield from _about_windows([(key, each.window) for key, each in shown.items() if each.window])
+        memories = [(key, each.memory) for key, each in shown.items() if each.memory]
+        for name, meaning in numbers(MemoryMetrics).items():
+            yield Family(name, meaning, _some((key, getattr(memory, name)) for key, memory in memories))
 
 
 _FLEET: Final = ServiceCollector()
 
 
-def observe(key: Key, found: Findings, *, silent: int, stalled: bool) -> None:
-    """Shows what one reconcile found. stalled: whether the present spec cannot be followed."""
-    _FLEET.shown[key] = service_metrics(_FLEET.shown.get(key, NOTHING), found, silent=silent, stalled=stalled)
+def observe(key: Key, found: Findings, status: Mapping[str, Any], *, silent: int, stalled: bool) -> None:
+    """Shows what one reconcile found. stalled: whether the present spec cannot be followed. status: what it told."""
+    before = _FLEET.shown.get(key, NOTHING)
+    _FLEET.shown[key] = service_metrics(before, found, status, silent=silent, stalled=stalled)
 
 
 def silent(key: Key, pods: int) -> None:
@@ -105,7 +110,7 @@ def silent(key: Key, pods: int) -> None:
 def refuse(key: Key) -> None:
     """Shows that the user must act and that no evidence is taken meanwhile."""
     before = _FLEET.shown.get(key, NOTHING)
-    _FLEET.shown[key] = replace(before, stalled=True, window=None, evidence=None)
+    _FLEET.shown[key] = replace(before, stalled=True, window=None, memory=None, evidence=None)
 
 
 def forget(key: Key) -> None:

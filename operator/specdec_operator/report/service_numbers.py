@@ -1,9 +1,11 @@
 """What the metrics show of one service: a few numbers and words, kept frozen. What is no longer true is not kept."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any, Final
 
 from specdec_operator.guard.judge import Judged
+from specdec_operator.guard.lowering import STEP
 from specdec_operator.guard.pod_failures import PodFault, held
 from specdec_operator.guard.policy import Thresholds
 from specdec_operator.guard.remediation import ROLLOUT_FAILED
@@ -69,12 +71,45 @@ class StateMetrics:
     regret: float = _number("Acceptance that was lost lately, in points below its minimum x hours.")
     regret_budget: float = _number("The regret that ends speculation.")
     collateral: int = _number("Measures that cost more besides than guard.collateral allows.")
+    memory_lowered: float = _number("Share of the device that was taken off since the engine ran out of memory.")
     phase: Phase
     rolled_back: Words | None
     service_info: Words
 
 
-def numbers(metrics: type[WindowMetrics] | type[StateMetrics]) -> dict[str, str]:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MemoryMetrics:
+    """The KV cache, planned and measured, as the status has it. None: not known."""
+
+    kv_tokens: float | None = _number("Tokens that the KV cache of a speculating pod holds, by the engine's page.")
+    kv_tokens_plain: float | None = _number("The same of a plain pod, where one was seen.")
+    kv_tokens_planned: float | None = _number("Tokens that it was planned to hold, of one data-parallel rank.")
+    kv_used_most: float | None = _number("Largest share of it that was seen in use since these pods serve.")
+    utilization_asked: float | None = _number("Share of the device that the engine is asked to take.")
+    device_used_bytes: float | None = _number("Bytes of the device, or of a CPU's container, seen taken at most.")
+    device_bytes: float | None = _number("Bytes of one device, as planned for.")
+    utilization_measured: float | None = _number("Share of the device that the engine says it was given.")
+
+
+_OF_STATUS: Final = {
+    "kv_tokens": "kvTokensMeasured",
+    "kv_tokens_plain": "kvTokensPlainMeasured",
+    "kv_tokens_planned": "kvTokensPredicted",
+    "kv_used_most": "kvUsedMost",
+    "utilization_asked": "utilization",
+    "utilization_measured": "utilizationMeasured",
+    "device_used_bytes": "deviceUsed",
+    "device_bytes": "device",
+}
+
+
+def memory_metrics(status: Mapping[str, Any]) -> MemoryMetrics | None:
+    """What a status says of memory; None where it says nothing."""
+    memory = status.get("memory")
+    return MemoryMetrics(**{name: memory.get(key) for name, key in _OF_STATUS.items()}) if memory else None
+
+
+def numbers(metrics: type[WindowMetrics] | type[StateMetrics] | type[MemoryMetrics]) -> dict[str, str]:
     """The fields that are gauges by themselves, with what they mean."""
     return {each.name: each.metadata["meaning"] for each in fields(metrics) if each.metadata}
 
@@ -86,6 +121,7 @@ class ServiceMetrics:
     stalled: bool
     standing: StateMetrics | None = None
     window: WindowMetrics | None = None
+    memory: MemoryMetrics | None = None
     evidence: float | None = None
 
 
@@ -93,13 +129,16 @@ NOTHING: Final = ServiceMetrics(stalled=True)
 """Of a service whose spec could never be followed."""
 
 
-def service_metrics(before: ServiceMetrics, found: Findings, *, silent: int, stalled: bool) -> ServiceMetrics:
-    """What one reconcile found. stalled: whether the present spec cannot be followed."""
+def service_metrics(
+    before: ServiceMetrics, found: Findings, status: Mapping[str, Any], *, silent: int, stalled: bool
+) -> ServiceMetrics:
+    """What one reconcile found. stalled: whether the present spec cannot be followed. status: what it told."""
     judged = found.judged
     return ServiceMetrics(
         stalled=stalled or found.state.phase is Phase.STALLED,
         standing=_standing(found, silent=silent),
         window=None if judged is None else _window(judged, found.thresholds),
+        memory=memory_metrics(status),
         evidence=None if judged is None else judged.verdict.at if judged.conclusive else before.evidence,
     )
 
@@ -124,6 +163,7 @@ def _standing(found: Findings, *, silent: int) -> StateMetrics:
         regret=state.regret,
         regret_budget=found.policy.regret_budget,
         collateral=len(state.collateral),
+        memory_lowered=STEP * state.lowered,
         service_info=(asked.method.value if asked else "none", spec.engine.accelerator.value, spec.guard.mode.value),
     )
 

@@ -9,13 +9,15 @@ from pydantic import BaseModel, ValidationError
 
 from specdec_operator.api import guard_status as api
 from specdec_operator.guard.baseline import Plain
+from specdec_operator.guard.lowering import Lowering
 from specdec_operator.guard.mix import Mix
-from specdec_operator.guard.state import DryRunAction, KnownGood, Phase, PodFailure, Reduction, Rollback, State
+from specdec_operator.guard.pod_failures import PodFailure
+from specdec_operator.guard.state import DryRunAction, KnownGood, Phase, Reduction, Rollback, State
 from specdec_operator.guard.statistics import RatioSums, TokenTime
 from specdec_operator.report import arms_codec
 from specdec_operator.report.times import from_time, to_time
 
-_Kept = TypeVar("_Kept", Reduction, DryRunAction, KnownGood, PodFailure)
+_Kept = TypeVar("_Kept", Reduction, Lowering, DryRunAction, KnownGood, PodFailure)
 _ALIKE: Final = (
     *("revision", "wanted", "up", "replacing", "regret", "failures", "measuring", "attempted", "rollbacks", "retries"),
     *("restarts", "handled_retry", "handled_rollback", "unmeasured", "doubts", "armless"),
@@ -43,6 +45,7 @@ def _not_after(state: State, now: float) -> State:
         judged=min(state.judged, now),
         rollback=kept and replace(kept, at=min(kept.at, now)),
         reduced=reduced and replace(reduced, at=min(reduced.at, now)),
+        lowering=state.lowering and replace(state.lowering, at=min(state.lowering.at, now)),
         set_aside=aside and replace(aside, at=min(aside.at, now)),
         pod_failures=tuple(replace(each, at=min(each.at, now)) for each in state.pod_failures),
     )
@@ -54,11 +57,13 @@ def _state(kept: api.GuardStatus) -> State:
         since=from_time(kept.since),
         speculation=kept.speculation or "",
         service=kept.service or "",
+        memory=kept.memory or "",
         wanted_since=_from(kept.wanted_since),
         blamed=tuple(kept.blamed or ()),
         judged=_from(kept.judged),
         rollback=_rollback(kept.rollback) if kept.rollback else None,
         reduced=_read(Reduction, kept.reduced) if kept.reduced else None,
+        lowering=_read(Lowering, kept.lowered) if kept.lowered else None,
         set_aside=_set_aside(kept.set_aside) if kept.set_aside else None,
         dry_run=_read(DryRunAction, kept.would) if kept.would else None,
         restarting=tuple(kept.restarting or ()),
@@ -87,11 +92,13 @@ def encode_state(state: State) -> dict[str, Any]:
         "since": to_time(state.since),
         "speculation": state.speculation,
         "service": state.service or None,
+        "memory": state.memory or None,
         "wanted_since": to_time(state.wanted_since) if state.wanted else None,
         "blamed": list(state.blamed) or None,
         "judged": to_time(state.judged) if state.judged else None,
         "rollback": _written_rollback(state.rollback),
         "reduced": _written(state.reduced),
+        "lowered": _written(state.lowering),
         "set_aside": _written_aside(state.set_aside),
         "would": _written(state.dry_run),
         "restarting": list(state.restarting) or None,
@@ -110,12 +117,16 @@ def _from(text: str | None) -> float:
 
 def _read(kind: type[_Kept], kept: BaseModel) -> _Kept:
     """A decision as it was kept; both sides have the same fields, but for the time."""
-    fields = kept.model_dump()
+    fields = kept.model_dump(exclude_none=True)
     return kind(**(fields | {"at": from_time(fields["at"])}))
 
 
-def _written(value: Reduction | DryRunAction | KnownGood | PodFailure | None) -> dict[str, Any] | None:
-    return None if value is None else asdict(value) | {"at": to_time(value.at)}
+def _written(value: Reduction | Lowering | DryRunAction | KnownGood | PodFailure | None) -> dict[str, Any] | None:
+    """As it is kept. No step of less memory is no field: the first release knows none, and would take it out again."""
+    if value is None:
+        return None
+    fields = {name: each for name, each in asdict(value).items() if name != "lowered" or each}
+    return fields | {"at": to_time(value.at)}
 
 
 def _rollback(kept: api.Rollback) -> Rollback:

@@ -4,15 +4,19 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
+from specdec_engine.accelerators import Accelerator
 from specdec_operator.api import status as api
 from specdec_operator.api.conditions import ConditionType
 from specdec_operator.downloads.job_status import DownloadStatus
 from specdec_operator.engine.translate import path_of
 from specdec_operator.errors import Invalid
+from specdec_operator.guard.memory_steps import newest_decision
 from specdec_operator.guard.state import Phase
 from specdec_operator.names import KSERVE_GROUP
 from specdec_operator.report.conditions import ABOUT_SPECULATION, Findings, Wanted, merged, wanted_conditions
+from specdec_operator.report.facts_codec import facts_status
 from specdec_operator.report.guard_status import acceptance_of, guard_status_of, performance_of
+from specdec_operator.report.kv_measured import Measured, measured
 from specdec_operator.report.times import to_time
 from specdec_operator.staging.kserve import shown
 
@@ -39,7 +43,8 @@ def status_of(found: Findings, before: Mapping[str, Any], now: float) -> dict[st
         serving=_serving(found),
         acceptance=acceptance_of(found, kept),
         performance=performance_of(found, kept),
-        memory=_memory(found, before),
+        memory=_memory(found, measured(found, before, now)),
+        facts=facts_status(found.facts),
         kserve=api.KServeStatus(version=version and shown(version), seen=found.kserve.seen),
         artifacts=[_artifact(each) for each in found.fetches] or None,
         owned=[api.OwnedObject(kind=each.kind, name=each.name, uid=each.uid) for each in found.owned] or None,
@@ -52,7 +57,7 @@ def status_of(found: Findings, before: Mapping[str, Any], now: float) -> dict[st
 def why(found: Findings, before: Mapping[str, Any]) -> tuple[str, str]:
     """Why the service is in its phase: the decision, or else the newest verdict, or else the rollout."""
     state, rollout = found.state, found.rollout
-    decision = state.rollback or state.reduced
+    decision = newest_decision(state)
     if decision is not None and state.phase in (Phase.RESPONDING, Phase.ROLLED_BACK):
         return decision.reason, decision.message
     if state.phase in (Phase.WATCHING, Phase.WARMING_UP) and found.judged is not None:
@@ -65,47 +70,42 @@ def why(found: Findings, before: Mapping[str, Any]) -> tuple[str, str]:
 
 
 def _serving(found: Findings) -> api.Serving:
-    speculation = found.plan.speculation
+    speculation, guest = found.plan.speculation, found.plan.spec.guest
     return api.Serving(
         speculating=speculation is not None,
         method=speculation.method.value if speculation else "none",
         tokens=found.plan.tokens,
         revision=found.revision,
-        inference_service=f"inferenceservices.{KSERVE_GROUP}/{found.name}",
+        inference_service=guest.resource if guest else f"inferenceservices.{KSERVE_GROUP}/{found.name}",
         url=found.url,
     )
 
 
-def _memory(found: Findings, before: Mapping[str, Any]) -> api.MemoryStatus | None:
+def _memory(found: Findings, seen: Measured) -> api.MemoryStatus | None:
     """Nothing where nothing is planned or measured: the engine's own default stands, and that is no news."""
-    plan, (ours, plain) = found.plan.memory, _kv_tokens(found, before)
-    if plan.fits is None and plan.lowered_by <= 0 and ours is None and plain is None:
+    plan = found.plan.memory
+    on_device = found.plan.spec.engine.accelerator is not Accelerator.CPU
+    found_out = on_device and bool(plan.device.source) and found.plan.spec.speculation is not None
+    if plan.fits is None and plan.lowered_by <= 0 and not found_out and seen == Measured():
         return None
     return api.MemoryStatus(
         utilization=plan.utilization,
         lowered_by=round(plan.lowered_by, 4),
         because=plan.because,
+        device=plan.device.bytes,
+        device_source=plan.device.source,
         draft_weights=plan.draft_weights,
         kv_price=plan.kv_price,
         kv_tokens_predicted=plan.kv_tokens,
-        kv_tokens_measured=ours,
-        kv_tokens_plain_measured=plain,
+        kv_tokens_measured=seen.tokens,
+        kv_tokens_plain_measured=seen.plain,
+        kv_tokens_difference_percent=seen.difference,
+        kv_requests_measured=seen.requests,
+        kv_used_most=seen.used,
+        device_used=seen.taken,
+        utilization_measured=seen.utilization,
+        recommendation=seen.recommendation,
     )
-
-
-def _kv_tokens(found: Findings, before: Mapping[str, Any]) -> tuple[int | None, int | None]:
-    """What the caches of speculating and plain pods hold: as seen last, of the same service."""
-    same = before.get("guard", {}).get("service") == found.state.service
-    kept = before.get("memory", {}) if same else {}
-    ours, plain = (kept.get(name) for name in ("kvTokensMeasured", "kvTokensPlainMeasured"))
-    judged = found.judged
-    if judged is None:
-        return ours, plain
-    beside = judged.pair.kv_tokens if judged.pair else None
-    seen = judged.evidence.kv_tokens
-    if found.plan.speculation is None:
-        return None, seen or plain
-    return seen or ours, beside or plain
 
 
 def _artifact(fetch: DownloadStatus) -> api.Artifact:
@@ -233,7 +233,7 @@ def _decisions(status: Mapping[str, Any]) -> dict[str, Any]:
     conditions = [(c["type"], c["status"], c["reason"]) for c in status.get("conditions", ())]
     fixed = {
         key: status.get(key)
-        for key in ("observedGeneration", "phase", "reason", "serving", "memory", "kserve", "owned")
+        for key in ("observedGeneration", "phase", "reason", "serving", "memory", "facts", "kserve", "owned")
     }
     artifacts = [(each["name"], each["folder"], each["state"], each["attempt"]) for each in status.get("artifacts", ())]
     return {

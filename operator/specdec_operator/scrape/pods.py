@@ -79,14 +79,18 @@ class PodMetrics(BoundedReader):
         readings = await asyncio.gather(*(self._read_one(namespace, pod, url) for pod, url in urls.items()))
         return dict(zip(urls, readings, strict=True))
 
+    async def page(self, namespace: str, url: str) -> bytes:
+        """A page of a pod. Raises one of FAILURES."""
+        async with self.places.place(namespace):
+            return await self.body("GET", url)
+
     async def _read_one(self, namespace: str, pod: str, url: str) -> Counters | Unread:
         now = asyncio.get_running_loop().time()
         if (silence := waits(self._silences, url, now)) is not None:
             again = f"{silence.times} times in a row; it is asked again in {silence.until - now:.0f} s"
             return Unread(f"pod {pod}, {url}: {self._no_answer()}; {again}")
         try:
-            async with self.places.place(namespace):
-                counters = read_counters((await self.body("GET", url)).decode())
+            counters = read_counters((await self.page(namespace, url)).decode())
         except FAILURES as error:
             _LOG.debug("no metrics from pod=%s url=%s: %r", pod, url, error)
             kind = metrics.failure_of(error)

@@ -12,9 +12,11 @@ from specdec_operator.api.guard import Guard
 from specdec_operator.errors import Invalid, Unavailable
 from specdec_operator.guard.counters import Counters, Unread
 from specdec_operator.observe.pods import ENGINE_PORT
-from specdec_operator.scrape.pods import PodMetrics
+from specdec_operator.scrape.pods import FAILURES, PodMetrics
 from specdec_operator.scrape.prometheus import PrometheusReader, allowed
 
+FACTS: Final = "/specdec/facts"
+"""Where this release's runtime tells what it saw of the models."""
 _OLDEST: Final = 2.0
 """Intervals: a sample that is older says nothing about now. A server that scrapes as often is one scrape behind."""
 
@@ -61,10 +63,12 @@ class MetricsSource:
         self._clock = clock
         self._local = local
 
-    async def read(self, guard: Guard, pods: Mapping[str, str], *, namespace: str) -> dict[str, Counters | Unread]:
+    async def read(
+        self, guard: Guard, pods: Mapping[str, str], *, namespace: str, port: int = ENGINE_PORT
+    ) -> dict[str, Counters | Unread]:
         """The counters of each pod by name; Unread for a pod of which nothing new is known."""
         if guard.source is None:
-            return await self._read_pods(namespace, pods)
+            return await self._read_pods(namespace, pods, port)
         since = self._clock() - _OLDEST * guard.interval
         server = guard.source.prometheus
         readings = await self._prometheus.read(server, namespace, pods, since=since)
@@ -72,21 +76,29 @@ class MetricsSource:
         stale = f"{server.url} has no sample of it of the last {seconds}; it must scrape the engines"
         return {pod: reading or Unread(f"pod {pod}: {stale}") for pod, reading in readings.items()}
 
-    async def _read_pods(self, namespace: str, pods: Mapping[str, str]) -> dict[str, Counters | Unread]:
+    async def facts(self, namespace: str, address: str) -> bytes | None:
+        """What the pod at an address saw of its models; None where it does not say so."""
+        try:
+            refuse_address(address, local=self._local)
+            return await self._pods.page(namespace, _at(address, FACTS))
+        except (Unavailable, *FAILURES):
+            return None
+
+    async def _read_pods(self, namespace: str, pods: Mapping[str, str], port: int) -> dict[str, Counters | Unread]:
         pages, refused = {}, {}
         for pod, address in pods.items():
             try:
                 refuse_address(address, local=self._local)
-                pages[pod] = _page(address)
+                pages[pod] = _at(address, "/metrics", port)
             except Unavailable as error:
                 refused[pod] = Unread(f"pod {pod}: {error.message}")
         return {**await self._pods.read(namespace, pages), **refused}
 
 
-def _page(address: str) -> str:
-    """Where a pod shows its metrics, by its address."""
+def _at(address: str, path: str, port: int = ENGINE_PORT) -> str:
+    """A page of a pod, by its address."""
     host = f"[{address}]" if ":" in address else address
-    return f"http://{host}:{ENGINE_PORT}/metrics"
+    return f"http://{host}:{port}{path}"
 
 
 def refuse_source(guard: Guard, urls: tuple[str, ...]) -> None:

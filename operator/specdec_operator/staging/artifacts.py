@@ -26,7 +26,7 @@ class DeliveryMode(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Artifact:
-    """One model. role: `target` or `draft`. inside: a draft that lies in the target's own artifact."""
+    """One model. role: `target`, `draft` or `adapter-0` and so on. inside: it lies in the target's own artifact."""
 
     role: str
     source: Source
@@ -50,7 +50,10 @@ _MODES: Final[Mapping[str, tuple[frozenset[Kind], str]]] = {
 
 
 def artifacts(spec: Json, name: str) -> tuple[Artifact, ...]:
-    """Target and draft of the service of this name, the target first. Raises Invalid for what cannot be brought."""
+    """Target, draft and adapters of the service of this name, in this order.
+
+    Raises Invalid for what cannot be brought.
+    """
     staging: Json = spec.get("staging") or {}
     mode = str(staging.get("mode") or "Auto")
     model: Json = spec["model"]
@@ -58,7 +61,9 @@ def artifacts(spec: Json, name: str) -> tuple[Artifact, ...]:
     every = [Artifact(role="target", source=target, way=_way(target, mode))]
     draft: Json = (spec.get("speculation") or {}).get("draft") or {}
     if draft.get("uri") or draft.get("path"):  # else there is none, or it is in the target's own weights
-        every.append(_draft(draft, model["uri"], every[0], mode))
+        every.append(_beside("draft", _DRAFT, draft, every[0], mode))
+    for index, adapter in enumerate(model.get("adapters") or ()):
+        every.append(_beside(f"adapter-{index}", f"spec.model.adapters[{index}]", adapter, every[0], mode))
     if mode == JOB_MODE:
         _check_claim(every, staging, name)
     return tuple(every)
@@ -78,14 +83,15 @@ def _way(place: Source, mode: str) -> DeliveryMode:
     return DeliveryMode.JOB if mode == JOB_MODE and place.kind is Kind.REMOTE else _WAYS[place.kind]
 
 
-def _draft(draft: Json, target_uri: str, target: Artifact, mode: str) -> Artifact:
-    place = source(_DRAFT, draft.get("uri") or target_uri, draft.get("path"))
+def _beside(role: str, field: str, named: Json, target: Artifact, mode: str) -> Artifact:
+    """A draft or an adapter."""
+    place = source(field, named.get("uri") or target.source.uri, named.get("path"))
     if place.model == target.source.model:
-        rule = "this is the target's own folder; name the draft's"
-        raise Invalid(_DRAFT, draft.get("uri") or draft.get("path"), rule)
+        rule = f"this is the target's own folder; name the {role.partition('-')[0]}'s"
+        raise Invalid(field, named.get("uri") or named.get("path"), rule)
     way = _way(place, mode)
     inside = way is target.way and place.uri == target.source.uri
-    return Artifact(role="draft", source=place, way=way, inside=inside)
+    return Artifact(role=role, source=place, way=way, inside=inside)
 
 
 def _check_claim(artifacts: list[Artifact], staging: Json, name: str) -> None:

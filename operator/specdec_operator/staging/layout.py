@@ -1,6 +1,7 @@
-"""One layout for every service: the target under /mnt/target/model, the draft under /mnt/draft/model.
+"""One layout for every service: the target under /mnt/target/model, the draft under /mnt/draft/model, LoRA adapters
+under /mnt/adapters/0/model and so on.
 
-It holds on every KServe: the two have parents of their own, as Modelcars must, and no mount lies in another. Each claim
+It holds on every KServe: they have parents of their own, as Modelcars must, and no mount lies in another. Each claim
 is one volume, however many folders of it are mounted: two volumes of one pod that name the same claim never mount.
 Everything is mounted read-only, but for Modelcars: KServe lends their files through a link in a folder that it mounts
 writable, and with its own default, uidModelcar 1010, makes the engine run as that user.
@@ -15,12 +16,16 @@ from specdec_operator.engine.rule import Finding
 from specdec_operator.staging.artifacts import Artifact, DeliveryMode, artifacts, claim_name
 from specdec_operator.staging.kserve import KServe
 from specdec_operator.staging.rules import findings
+from specdec_operator.staging.single import brought_alone
 from specdec_operator.staging.source import joined
 
 Json = Mapping[str, Any]
-TARGET_PATH: Final = "/mnt/target/model"
-DRAFT_PATH: Final = "/mnt/draft/model"
-_PLACES: Final = {"target": TARGET_PATH, "draft": DRAFT_PATH}
+ARTIFACTS: Final = "/mnt"
+"""What the folders of all artifacts have in common."""
+TARGET_PATH: Final = f"{ARTIFACTS}/target/model"
+DRAFT_PATH: Final = f"{ARTIFACTS}/draft/model"
+SINGLE_PATH: Final = f"{ARTIFACTS}/models"
+"""Where KServe puts what storageUri names."""
 _MOUNTED: Final = frozenset({DeliveryMode.CLAIM, DeliveryMode.JOB})
 _BY_KSERVE: Final = (DeliveryMode.DOWNLOAD, DeliveryMode.MODELCAR)
 """Downloads first: KServe chooses the ClusterStorageContainer of all downloads by the first URI alone."""
@@ -32,7 +37,7 @@ _IMAGE_FOLDER: Final = "models"
 class Download:
     """An artifact that a Job brings into the operator-made claim once.
 
-    name: `target` or `draft`. key: its folder in the claim, another one for another URI or other patterns.
+    name: the artifact's role. key: its folder in the claim, another one for another URI or other patterns.
     """
 
     name: str
@@ -44,8 +49,10 @@ class Download:
 class Layout:
     """Where the engine finds its artifacts, and what brings them there.
 
-    target, draft: folders as the engine sees them; draft is None where nothing is staged for it.
-    volumes, mounts: of the InferenceService's predictor and its model. storage_uris: its storageUris.
+    target, draft, adapters: folders as the engine sees them; draft is None where nothing is staged for it. adapters are
+        in the order of the spec.
+    volumes, mounts: of the InferenceService's predictor and its model. storage_uris: its storageUris; storage_uri: its
+        model's storageUri instead, where this KServe has no other way for the one artifact that it brings.
     claim: name of the operator-made claim that the downloads go to; None where the spec needs none.
     kept: keys of every folder of that claim that the spec names, whether it is served now or not.
     findings: what this KServe or Kubernetes cannot do with it, and what the user should know.
@@ -53,9 +60,11 @@ class Layout:
 
     target: str
     draft: str | None
+    adapters: tuple[str, ...] = ()
     volumes: tuple[Json, ...] = ()
     mounts: tuple[Json, ...] = ()
     storage_uris: tuple[Json, ...] = ()
+    storage_uri: str | None = None
     downloads: tuple[Download, ...] = ()
     claim: str | None = None
     kept: tuple[str, ...] = ()
@@ -77,17 +86,21 @@ def lay_out(spec: Json, *, name: str, kserve: KServe | None = None, draft: bool 
     draft: False leaves the draft out, as after a rollback; the target stays where it is.
     """
     every = artifacts(spec, name)
-    served = every if draft else every[:1]
+    served = tuple(each for each in every if draft or each.role != "draft")
+    single = brought_alone(served, kserve or KServe())
+    found = {each.role: _found_at(each, single) for each in served}
     claim = claim_name(name) if any(each.way is DeliveryMode.JOB for each in every) else None
     staging: Json = spec.get("staging") or {}
     mounts = tuple(_mounts(served, staging, claim))
     volumes = _volumes(mounts)
     return Layout(
-        target=_found_at(served[0]),
-        draft=_found_at(served[1]) if len(served) > 1 else None,
+        target=found.pop("target"),
+        draft=found.pop("draft", None),
+        adapters=tuple(found.values()),
         volumes=tuple({"name": title, **volume} for title, volume in volumes.items()),
         mounts=tuple(_mount(each, volumes) for each in mounts),
-        storage_uris=tuple(_storage_uris(served)),
+        storage_uris=() if single else tuple(_storage_uris(served)),
+        storage_uri=single.source.uri if single else None,
         downloads=_downloads(served, staging),
         claim=claim,
         kept=tuple(dict.fromkeys(each.key for each in _downloads(every, staging))),
@@ -95,11 +108,19 @@ def lay_out(spec: Json, *, name: str, kserve: KServe | None = None, draft: bool 
     )
 
 
-def _found_at(artifact: Artifact) -> str:
-    """The folder in which the engine finds config.json."""
+def _found_at(artifact: Artifact, single: Artifact | None) -> str:
+    """The folder in which the engine finds config.json. single: the artifact that comes by storageUri."""
     if artifact.way in _MOUNTED:
-        return _PLACES[artifact.role]
-    return joined(TARGET_PATH if artifact.inside else _PLACES[artifact.role], artifact.source.path)
+        return _place(artifact.role)
+    role = "target" if artifact.inside else artifact.role
+    place = SINGLE_PATH if single is not None and single.role == role else _place(role)
+    return joined(place, artifact.source.path)
+
+
+def _place(role: str) -> str:
+    """Where an artifact is mounted: each below a folder of its own."""
+    kind, _, index = role.partition("-")
+    return f"{ARTIFACTS}/adapters/{index}/model" if index else {"target": TARGET_PATH, "draft": DRAFT_PATH}[kind]
 
 
 def _mounts(served: Iterable[Artifact], staging: Json, claim: str | None) -> Iterator[_Mount]:
@@ -129,14 +150,14 @@ def _volumes(mounts: Iterable[_Mount]) -> dict[str, Json]:
 
 def _mount(mount: _Mount, volumes: Mapping[str, Json]) -> Json:
     name = next(name for name, volume in volumes.items() if volume == mount.volume)
-    written = {"name": name, "mountPath": _PLACES[mount.role], "readOnly": True}
+    written = {"name": name, "mountPath": _place(mount.role), "readOnly": True}
     return written | ({"subPath": mount.folder} if mount.folder else {})
 
 
 def _storage_uris(served: Iterable[Artifact]) -> Iterator[Json]:
     wanted = [each for each in served if each.way in _BY_KSERVE and not each.inside]
     for each in sorted(wanted, key=lambda each: _BY_KSERVE.index(each.way)):
-        yield {"uri": each.source.uri, "mountPath": _PLACES[each.role]}
+        yield {"uri": each.source.uri, "mountPath": _place(each.role)}
 
 
 def _downloads(every: Iterable[Artifact], staging: Json) -> tuple[Download, ...]:

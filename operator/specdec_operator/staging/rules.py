@@ -18,6 +18,7 @@ from specdec_operator.staging.kserve import (
     shown,
 )
 from specdec_operator.staging.schemes import BY_NAME
+from specdec_operator.staging.single import BROUGHT, brought_alone
 
 Json = Mapping[str, Any]
 _INJECTOR: Final = "KServe, pkg/webhook/admission/pod/storage_initializer_injector.go"
@@ -94,12 +95,7 @@ ONE_NODE: Final = _rule(
 )
 
 _DOWNLOADED: Final = frozenset({DeliveryMode.DOWNLOAD, DeliveryMode.JOB})
-_IN_STORAGE_URIS: Final = frozenset({DeliveryMode.DOWNLOAD, DeliveryMode.MODELCAR})
-_OF_WAY: Final = {
-    DeliveryMode.DOWNLOAD: Need.DOWNLOAD,
-    DeliveryMode.MODELCAR: Need.MODELCAR,
-    DeliveryMode.IMAGE_VOLUME: Need.IMAGE_VOLUME,
-}
+_OF_WAY: Final = {**BROUGHT, DeliveryMode.IMAGE_VOLUME: Need.IMAGE_VOLUME}
 _IMAGE_WAYS: Final = frozenset({DeliveryMode.MODELCAR, DeliveryMode.IMAGE_VOLUME})
 _FOLDERS: Final = (".zip", ".tar", ".tgz", ".tar.gz", ".tar.bz2", ".tar.xz", ".git")
 _AZURE: Final = (".core.windows.net", ".storage.azure.net")
@@ -108,8 +104,14 @@ _AZURE: Final = (".core.windows.net", ".storage.azure.net")
 def findings(spec: Json, served: tuple[Artifact, ...], kserve: KServe) -> tuple[Finding, ...]:
     """Everything to be said about these artifacts, the refusals first."""
     distinct = tuple(each for each in served if not each.inside)
-    every = [*_lacking(distinct, kserve), *_patterns(spec, distinct, kserve)]
-    every += [*_configured(distinct, kserve), *_images(distinct, kserve), *_newer(kserve), *hints(spec, distinct)]
+    single = brought_alone(served, kserve)
+    every = [*_lacking(distinct, kserve, single), *_patterns(spec, distinct, kserve)]
+    every += [
+        *_configured(distinct, kserve, single),
+        *_images(distinct, kserve),
+        *_newer(kserve),
+        *hints(spec, distinct),
+    ]
     return tuple(sorted(every, key=lambda each: each.rule.severity is not Severity.REFUSED))
 
 
@@ -117,10 +119,11 @@ def _about(artifact: Artifact, rule: Rule, message: str) -> Finding:
     return rule.broken(f"{artifact.source.field}.uri", artifact.source.uri, message)
 
 
-def _lacking(artifacts: tuple[Artifact, ...], kserve: KServe) -> Iterator[Finding]:
+def _lacking(artifacts: tuple[Artifact, ...], kserve: KServe, single: Artifact | None) -> Iterator[Finding]:
     """The first thing that this version lacks for each artifact."""
     for each in artifacts:
-        lacks = (_lack(need, kserve, artifacts) for need in _needs(each, artifacts, kserve))
+        needs = (need for need in _needs(each, artifacts, kserve) if each is not single or need is Need.GIT)
+        lacks = (_lack(need, kserve, artifacts) for need in needs)
         if message := next(filter(None, lacks), None):
             yield _about(each, LACKS, message)
 
@@ -154,17 +157,17 @@ def _needs(artifact: Artifact, artifacts: tuple[Artifact, ...], kserve: KServe) 
         yield Need.GIT
     if artifact.way in _OF_WAY:
         yield _OF_WAY[artifact.way]
-    if artifact.role == "draft" and DeliveryMode.MODELCAR in ways and set(ways) <= _IN_STORAGE_URIS:
+    if artifact.role != "target" and DeliveryMode.MODELCAR in ways and set(ways) <= BROUGHT.keys():
         yield Need.MIXED
         if DeliveryMode.DOWNLOAD in ways and kserve.oci_mode == "fetch":
             yield Need.FETCHED
 
 
-def _configured(artifacts: tuple[Artifact, ...], kserve: KServe) -> Iterator[Finding]:
+def _configured(artifacts: tuple[Artifact, ...], kserve: KServe, single: Artifact | None) -> Iterator[Finding]:
     """What the cluster's own settings of KServe rule out."""
     setting, way_out = "set supportsMultiModelDownload: true in it", _way_out(Need.DOWNLOAD, artifacts)
     for each in artifacts:
-        if each.way is DeliveryMode.DOWNLOAD and kserve.multi_download is False:
+        if each.way is DeliveryMode.DOWNLOAD and each is not single and kserve.multi_download is False:
             only = "the cluster's ClusterStorageContainer takes one download only"
             yield _about(each, ONE_DOWNLOAD, f"{only}: {setting}, as KServe 0.18 ships it, {way_out}")
         if each.way is DeliveryMode.DOWNLOAD and kserve.multi_download is None and kserve.version == (0, 17):
@@ -216,12 +219,11 @@ def hints(spec: Json, artifacts: tuple[Artifact, ...]) -> Iterator[Finding]:
 
 
 def _accounts(artifacts: list[Artifact]) -> Iterator[Finding]:
-    if len(artifacts) < 2:
-        return
-    target, draft = artifacts[0].source, artifacts[1].source
-    if target.scheme == draft.scheme and target.place != draft.place and (account := BY_NAME[draft.scheme].account):
-        message = f"{target.scheme}://{target.place} and {draft.scheme}://{draft.place} are read with {account}"
-        yield _about(artifacts[1], ONE_ACCOUNT, message)
+    for each in artifacts[1:]:
+        first, other = artifacts[0].source, each.source
+        if first.scheme == other.scheme and first.place != other.place and (account := BY_NAME[other.scheme].account):
+            message = f"{first.scheme}://{first.place} and {other.scheme}://{other.place} are read with {account}"
+            yield _about(each, ONE_ACCOUNT, message)
 
 
 def _is_folder(artifact: Artifact) -> bool:

@@ -7,6 +7,7 @@ from functools import cache
 from typing import Any, Final
 
 from specdec_operator import names
+from specdec_operator.api.taken import refuse_taken
 from specdec_operator.engine.check import check
 from specdec_operator.engine.rule import Finding, Severity
 from specdec_operator.engine.translate import path_of, translate
@@ -65,14 +66,17 @@ def check_document(document: Document, kserve: KServe | None = None) -> tuple[Pr
         return (_refused(document, "apiVersion", version, f"must be {names.API_VERSION}", "SCHEMA-ENUM"),)
     whole, wrong = completed(document.data)
     refused = tuple(_refused(document, each.path, each.value, each.message, each.kind) for each in wrong)
+    if not refused and "model" not in whole["spec"]:
+        return ()  # what is guarded says itself how it is served
     return refused or tuple(_of_rules(document, whole["spec"], kserve))
 
 
 def _of_rules(document: Document, spec: dict[str, Any], kserve: KServe | None) -> Iterator[Problem]:
     name = str((document.data.get("metadata") or {}).get("name", ""))
     try:
-        staged = lay_out(spec, name=name, kserve=kserve).findings
-        findings = (*staged, *findings_of(spec, synthetic=allows_synthetic(document.data)))
+        layout = lay_out(spec, name=name, kserve=kserve)
+        refuse_taken(spec, name=name, layout=layout)
+        findings = (*layout.findings, *findings_of(spec, synthetic=allows_synthetic(document.data)))
     except Invalid as error:
         yield _refused(document, error.field, error.value, error.rule, "SPEC-INVALID")
         return
@@ -99,7 +103,7 @@ def findings_of(spec: dict[str, Any], *, synthetic: bool) -> tuple[Finding, ...]
     """What the engine's rules find in a spec that the API server took. Raises Invalid for what cannot be said."""
     request = translate(spec, draft_path=DRAFT_PATH, synthetic=synthetic)
     if _plans_memory(spec):
-        from specdec_operator.engine.memory.plan import budget  # noqa: PLC0415 - most specs plan no memory: a tenth of the time
+        from specdec_operator.engine.memory.budget import budget  # noqa: PLC0415 - most specs plan no memory: a tenth of the time
 
         budget(spec, request)
     return (*request.findings, *check(request.case))

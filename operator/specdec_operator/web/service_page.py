@@ -17,8 +17,9 @@ from specdec_operator.web.store import Service
 
 _HEADS: Final = {"url": "Address"}
 _FACTS: Final = (
-    *("model", "asked for", "served", "guard", "held", "rolled back", "reduced", "would", "comparing", "costs"),
-    *("regret", "rollbacks", "restarts", "last good", "url", "engine", "memory", "KV cache", "KServe"),
+    *("model", "asked for", "served", "guard", "held", "rolled back", "reduced", "lowered", "would"),
+    *("comparing", "costs", "regret", "rollbacks", "restarts", "last good", "url", "engine"),
+    *("memory", "device", "KV cache", "KServe"),
 )
 _DOWNLOAD: Final = ("state", "attempt", "bytes", "uri")
 

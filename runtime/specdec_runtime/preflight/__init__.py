@@ -2,7 +2,7 @@
 
 from specdec_runtime.preflight.command import command
 from specdec_runtime.preflight.finding import Finding, Rule, Severity
-from specdec_runtime.preflight.look import enforce, inspect
-from specdec_runtime.preflight.stages import RULES
+from specdec_runtime.preflight.look import enforce, gather, inspect
+from specdec_runtime.preflight.stages import RULES, judge
 
-__all__ = ["RULES", "Finding", "Rule", "Severity", "command", "enforce", "inspect"]
+__all__ = ["RULES", "Finding", "Rule", "Severity", "command", "enforce", "gather", "inspect", "judge"]

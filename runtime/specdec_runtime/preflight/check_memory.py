@@ -75,7 +75,7 @@ def _on_cpu(case: Case) -> Iterator[Finding]:
     device = case.around.memory
     if device is None:
         return
-    needed = weights(case) + (case.around.cache or 0)
+    needed = weights(case) + (case.flags.cache or case.around.cache or 0)
     sizes = f"weights and KV cache take {_gib(needed)} and {device.where} has {_gib(device.total)}"
     if needed > device.total:
         yield SMALL.found(

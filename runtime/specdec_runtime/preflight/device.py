@@ -10,6 +10,7 @@ from typing import Final
 
 _NVML: Final = "libnvidia-ml.so.1"
 _CGROUPS: Final = (Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory/memory.limit_in_bytes"))
+_PEAKS: Final = (Path("/sys/fs/cgroup/memory.peak"), Path("/sys/fs/cgroup/memory/memory.max_usage_in_bytes"))
 _KERNEL: Final = Path("/proc/meminfo")
 
 
@@ -47,6 +48,11 @@ def _smallest(nvml: ctypes.CDLL) -> Memory | None:
                 devices.append(Memory(where=f"NVIDIA device {number}", total=memory.total, free=memory.free))
     nvml.nvmlShutdown()
     return min(devices, key=lambda each: each.total, default=None)
+
+
+def most_taken(peaks: tuple[Path, ...] = _PEAKS) -> int | None:
+    """Return the bytes that this container took at most, files that it read included; None where it is not said."""
+    return next((each for each in map(_limit, peaks) if each), None)
 
 
 def host(kernel: Path = _KERNEL, cgroups: tuple[Path, ...] = _CGROUPS) -> Memory | None:

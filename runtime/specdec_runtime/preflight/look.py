@@ -21,19 +21,23 @@ TARGET_FIELD: Final = "--model"
 DRAFT_FIELD: Final = "--speculative-config model"
 
 
-def inspect(flags: Flags, around: surroundings.Surroundings | None = None) -> tuple[Finding, ...]:
-    """Return the findings on what the flags name. around: where it will run; else here."""
+def gather(flags: Flags, around: surroundings.Surroundings | None = None) -> Case | None:
+    """Return what the flags name; None where the target is no folder. around: where it will run; else here."""
     if not _is_folder(flags.model):
-        return ()
+        return None
     draft = flags.draft
-    return stages.judge(
-        Case(
-            target=artifact.gather("Target", TARGET_FIELD, Path(flags.model)),
-            draft=artifact.gather("Draft", DRAFT_FIELD, Path(draft)) if draft and _is_folder(draft) else None,
-            flags=flags,
-            around=around or surroundings.here(),
-        )
+    return Case(
+        target=artifact.gather("Target", TARGET_FIELD, Path(flags.model)),
+        draft=artifact.gather("Draft", DRAFT_FIELD, Path(draft)) if draft and _is_folder(draft) else None,
+        flags=flags,
+        around=around or surroundings.here(),
     )
+
+
+def inspect(flags: Flags, around: surroundings.Surroundings | None = None) -> tuple[Finding, ...]:
+    """Return the findings on what the flags name. around: as for gather."""
+    case = gather(flags, around)
+    return stages.judge(case) if case else ()
 
 
 def enforce(findings: tuple[Finding, ...]) -> None:

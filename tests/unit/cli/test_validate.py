@@ -117,7 +117,7 @@ def test_neither_pydantic_nor_kubernetes_is_loaded() -> None:
     ] == []
 
 
-@pytest.mark.parametrize(("version", "code"), [("0.18", 1), ("0.19", 0), ("0.20", 0), (None, 0)])
+@pytest.mark.parametrize(("version", "code"), [("0.13", 1), ("0.18", 0), ("0.20", 0), (None, 0)])
 def test_a_kserve_may_be_named_for_the_rules_about_its_versions(
     files: pathlib.Path, capsys: pytest.CaptureFixture[str], version: str | None, code: int
 ) -> None:

@@ -13,6 +13,10 @@ from specdec_operator.cli import validate
 from specdec_operator.engine.rule import Severity
 
 FOLDER: Final = pathlib.Path(__file__).parents[3] / "manifests" / "samples"
+OTHERS: Final = {"demo-plain.yaml", "demo-speculative.yaml", "production-pod.yaml", "lora-adapters.yaml"} | {
+    f"private-{each}.yaml" for each in ("bucket", "hub", "hub-once")
+}
+"""Samples of something else than a method."""
 PAIRS: Final = [(accelerator, method) for accelerator in Accelerator for method in Method]
 
 
@@ -60,7 +64,7 @@ def test_a_sample_says_what_to_expect_and_names_a_revision(path: pathlib.Path) -
         assert re.fullmatch(r"hf://[\w.-]+/[\w.-]+:[\w.-]+", uri), uri
 
 
-def test_the_samples_are_those_of_the_pairs_and_the_demo() -> None:
+def test_every_sample_is_known() -> None:
     """No file that no test knows."""
-    known = {file(*pair).name for pair in PAIRS} | {"demo-plain.yaml", "demo-speculative.yaml"}
+    known = {file(*pair).name for pair in PAIRS} | OTHERS
     assert {path.name for path in FOLDER.glob("*.yaml")} <= known

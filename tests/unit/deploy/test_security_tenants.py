@@ -14,6 +14,7 @@ from tests.unit.builders import NAME, NAMESPACE, Body, make_rollback, make_state
 from tests.unit.engine import command_lines as engine_line
 from tests.unit.tenants import FLAGS, SOUND, URIS, specs
 
+from specdec_operator.api.pod import SOURCES
 from specdec_operator.api.spec import Owner, Spec, owner_reference
 from specdec_operator.downloads.job import claim_manifest, job_manifest
 from specdec_operator.engine.flags import OWNED_FLAGS
@@ -37,6 +38,9 @@ OF_POD = {
     "imagePullSecrets",
     "priorityClassName",
     "runtimeClassName",
+    "topologySpreadConstraints",
+    "schedulerName",
+    "securityContext",
     "labels",
     "annotations",
 }
@@ -61,8 +65,13 @@ OF_CONTAINER = {
     "image",
     "env",
     "resources",
+    "securityContext",
 }
-OF_VOLUME = {"persistentVolumeClaim", "image", "emptyDir", "name"}
+OF_VOLUME = {"image", "name", *SOURCES}
+AS_RESTRICTED = {
+    *("runAsUser", "runAsGroup", "runAsNonRoot", "fsGroup", "fsGroupChangePolicy", "supplementalGroups"),
+    *("seccompProfile", "readOnlyRootFilesystem", "allowPrivilegeEscalation", "capabilities"),
+}
 MANY = settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 
@@ -94,6 +103,8 @@ def test_no_spec_makes_an_object_of_another_namespace_or_a_privilege(spec: Any) 
         check_metadata(made.manifest["metadata"], NAME)
         assert predictor.keys() <= OF_PREDICTOR | OF_POD
         assert predictor["model"].keys() <= OF_CONTAINER
+        check_rights(predictor.get("securityContext", {}))
+        check_rights(predictor["model"].get("securityContext", {}))
         assert predictor.get("serviceAccountName") == (read.pod.service_account_name if read.pod else None)
         labels = predictor["labels"]
         assert (labels[OWNER_LABEL], labels[REVISION_LABEL]) == (NAME, made.revision)
@@ -149,11 +160,20 @@ def check_metadata(meta: Body, name: str) -> None:
     assert meta["labels"][OWNER_LABEL] == NAME
 
 
+def check_rights(said: Body) -> None:
+    """No more than Pod Security's level `restricted` allows."""
+    assert said.keys() <= AS_RESTRICTED
+    assert said.get("runAsUser") != 0
+    assert said.get("runAsNonRoot", True) is True
+    assert said.get("allowPrivilegeEscalation", False) is False
+    assert said.get("capabilities", {"drop": ["ALL"]}) == {"drop": ["ALL"]}
+
+
 def check_volumes(volumes: list[Body], mounts: list[Body]) -> None:
-    """Claims, images and memory; of a claim only what lies below its root."""
+    """Claims, images, memory and what users may mount; of the operator's claims only what lies below their root."""
     for volume in volumes:
         assert volume.keys() <= OF_VOLUME
-        claim = volume.get("persistentVolumeClaim")
+        claim = volume.get("persistentVolumeClaim") if volume["name"].startswith("specdec-") else None
         assert claim is None or "/" not in claim["claimName"]
     for mount in mounts:
         parts = mount.get("subPath", "x").split("/")

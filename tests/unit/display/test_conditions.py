@@ -22,6 +22,7 @@ GOOD = {
     "Ready": "True",
     "Reconciling": "False",
     "Stalled": "False",
+    "Enforcing": "True",
     "Replacing": "False",
     "Contested": "False",
     "Held": "False",

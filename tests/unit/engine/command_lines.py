@@ -67,6 +67,6 @@ def _parser() -> _Parser:
     for name in sorted({each for cell in flags["flags"].values() for each in cell_words(cell)}):
         long, kind = name.replace("_", "-"), kinds.get(name, "str")
         spelled = [*shorts[name], f"--{long}", *([f"--no-{long}"] if kind == "bool" else [])]
-        arity: Any = {"bool": 0, "list": "+"}.get(kind)
+        arity: Any = {"bool": 0, "list": "+"}.get("list" if name == "served_model_name" else kind)
         parser.add_argument(*spelled, dest=name, nargs=arity, action=_Keep)
     return parser

@@ -4,6 +4,7 @@ from dataclasses import replace
 from typing import Any
 
 from specdec_operator.engine.case import Case, Model
+from specdec_operator.engine.memory.facts import NOTHING, Known
 from specdec_operator.engine.memory.inputs import COUNTED, GIB, MemoryInputs, Reserve, inputs_of
 from specdec_operator.engine.memory.model_size import model_facts
 from specdec_operator.engine.version import Build, Flavor, Version
@@ -133,7 +134,10 @@ def ask(
     target_bytes: int | None = None,
     draft_bytes: int | None = None,
     reserve: Reserve = COUNTED,
+    told_cache: int | None = None,
     lowered_further: float = 0.0,
+    known: Known = NOTHING,
+    settled: float | None = None,
     **case: Any,
 ) -> MemoryInputs:
     """The question that a case poses on devices of `gib` GiB. target_bytes: in place of what the config implies."""
@@ -142,6 +146,9 @@ def ask(
         device=None if gib is None else int(gib * GIB),
         draft_bytes=draft_bytes,
         reserve=reserve,
+        told_cache=told_cache,
         lowered_further=lowered_further,
+        known=known,
+        settled=settled,
     )
     return inputs if target_bytes is None else replace(inputs, target=model_facts(target, weight_bytes=target_bytes))

@@ -109,3 +109,11 @@ def test_what_ran_out_of_memory_is_lowered_further(gib: float | None) -> None:
         assert second.utilization == pytest.approx(first.utilization - 0.05)
     plain = plan(models.ask(gib=gib, method=None, lowered_further=0.05))
     assert plain.lowered_by == 0.0
+
+
+def test_running_out_of_memory_is_told_after_what_was_planned() -> None:
+    """And where the models need all that is left, that."""
+    told = plan(models.ask(gib=None, reserve=AUTO, lowered_further=0.1)).because
+    assert told.endswith("(spec.memory.device); then 0.87 lowered to 0.77: the engine ran out of memory")
+    tight = plan(models.ask(gib=18, reserve=AUTO, lowered_further=0.1, max_model_len=2048))
+    assert tight.because.endswith("; no lower though the engine ran out of memory: the models need it")

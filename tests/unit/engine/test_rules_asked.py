@@ -1,5 +1,7 @@
 """What is asked for: flags, keys, types, methods. Each rule finds its mistake, and is silent where there is none."""
 
+from dataclasses import replace
+
 import pytest
 from tests.unit.engine.cases import CPU, KINDS, broken, case, spec
 
@@ -12,6 +14,23 @@ TREE = "speculative_token_tree"
 SIDES: list[tuple[str, Case, Case]] = [
     ("FLAG-UNKNOWN", case(mamba_cache_mode="align", version="0.11.2"), case(mamba_cache_mode="align")),
     ("FLAG-UNKNOWN", case(watermark=0.1, version="0.20.2"), case(watermark=0.1)),
+    ("FLAG-UNKNOWN", case(no_such_flag=1, version="0.33.0"), case(watchdog_config={}, version="0.33.0")),
+    ("FLAG-UNREAD", case(no_such_flag=1, version="0.34.0"), case(watchdog_config={}, version="0.34.0")),
+    ("GUARD-BLIND", case(NGRAM, disable_log_stats=True), case(disable_log_stats=True)),
+    ("GUARD-BLIND", case(NGRAM, disable_log_stats=True), case(NGRAM, disable_log_stats=False)),
+    ("SERVER-HIDDEN", case(host="127.0.0.1"), case(host="0.0.0.0")),
+    ("SERVER-HIDDEN", case(uds="/tmp/x"), case(uds=None)),  # noqa: S108 - a socket that is refused
+    ("SERVER-HIDDEN", case(headless=True), case(headless=False)),
+    ("SERVER-HIDDEN", case(ssl_certfile="/etc/tls.crt"), case(ssl_ciphers="x")),
+    ("SERVER-HIDDEN", case(api_key=["secret"]), case(api_key=None)),
+    ("DEVICES-NODE", case(tensor_parallel_size=8, pipeline_parallel_size=4), case(tensor_parallel_size=16)),
+    ("DEVICES-NODE", case(tensor_parallel_size=32), case(tensor_parallel_size=32, nnodes=4)),
+    ("DEVICES-MANY", case(tensor_parallel_size=8, pipeline_parallel_size=2), case(tensor_parallel_size=8)),
+    (
+        "DEVICES-FEW",
+        replace(case(tensor_parallel_size=8), devices=4),
+        replace(case(tensor_parallel_size=8), devices=8),
+    ),
     ("FLAG-VALUE", case(max_num_seqs="many"), case(max_num_seqs=8)),
     ("FLAG-VALUE", case(compilation_config=3), case(compilation_config={"mode": 3})),
     ("FLAG-VALUE", case(mamba_cache_mode="all"), case(mamba_cache_mode="all", version="0.25.1")),

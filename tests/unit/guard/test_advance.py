@@ -49,6 +49,7 @@ KILLED: Frame = {"pod_failures": tuple(make_failure(each) for each in "abc"), "p
 COMING: Frame = OTHER | {"rollout": PROGRESSING}
 BROKEN: Frame = OTHER | {"rollout": FAILED}
 NO_PODS: Frame = OTHER | {"rollout": BLOCKED}
+DRY: Frame = OTHER | {"rollout": replace(PROGRESSING, out_of_memory="pod p ended"), "less": "--flag"}
 FAILS: Frame = {"verdict": LOW}
 RETRY: Frame = {"retry_after": 60.0, "retry_limit": 2}
 MEASURE: Frame = {"measure_first": True, "baseline_limit": 100.0}
@@ -198,6 +199,7 @@ FILMS: dict[str, tuple[State, Frames, list[Phase]]] = {
     "other pods while unwatched": (make_state(SERVE), ((1, PLAIN | COMING),), [OUT]),
     "the guard is switched on": (make_state(SERVE), ((1, {}), (5, {})), [WARM, WATCH]),
     "Observe is switched on": (make_state(SERVE), ((1, OBSERVE),), [WARM]),
+    "starts run out of memory": (make_state(OUT), ((1, DRY), (2, DRY), (3, DRY)), [RESPOND, RESPOND, RESPOND]),
     **doubt_films.FILMS,
 }
 

@@ -14,6 +14,7 @@ from specdec_operator.api.guard import GuardMode
 from specdec_operator.api.status import GuardStatus
 from specdec_operator.guard.baseline import MOST_LOADS, Baseline, learnt
 from specdec_operator.guard.effects import want
+from specdec_operator.guard.lowering import MOST_STEPS
 from specdec_operator.guard.policy import Policy
 from specdec_operator.guard.remediation import MOST_RESTARTS, Action
 from specdec_operator.guard.state import KnownGood, Observation, Phase, State
@@ -56,6 +57,8 @@ TURN = st.fixed_dictionaries(
         "pods": st.sampled_from((frozenset("ab"), frozenset("bc"), frozenset("c"), frozenset())),
         "good": st.sampled_from((None, "g1", "g2")),
         "fewer": st.sampled_from((None, 1, 3)),
+        "dry": st.sampled_from((*[False] * 6, True)),
+        "less": st.sampled_from(("", "--flag", "--flag")),
     }
 )
 TURNS = st.lists(TURN, min_size=10, max_size=50)
@@ -97,15 +100,22 @@ def told(turn: dict[str, Any], state: State, policy: Policy, now: float) -> Obse
         policy=policy,
         speculating=speculating,
         revision=state.wanted or "",
-        rollout=view(turn["progress"], "Drawn", message="as drawn", **(NO_ROOM if turn["full"] else {})),
+        rollout=view(turn["progress"], "Drawn", message="as drawn", **_drawn(turn)),
         pods=turn["pods"],
         closed=now if closes else 0.0,
         verdict=replace(turn["verdict"], at=now) if closes and speculating else None,
         token_times=turn["token_times"] if closes else {},
         good=replace(good, of=state.speculation) if good and closes and speculating else None,
         fewer=turn["fewer"],
+        less=turn["less"],
         since=state.wanted_since,
     )
+
+
+def _drawn(turn: dict[str, Any]) -> dict[str, Any]:
+    """What stands in the way of a rollout."""
+    dry = turn["dry"] and turn["progress"] is not Progress.COMPLETE
+    return (NO_ROOM if turn["full"] else {}) | ({"out_of_memory": "killed"} if dry else {})
 
 
 def wanting(turn: dict[str, Any], state: State, now: float) -> State:
@@ -130,6 +140,7 @@ def reborn(state: State) -> State:
 def done(before: State, after: State) -> tuple[str, ...]:
     """What a turn did, in words."""
     acts = {
+        Action.LOWER_MEMORY: after.lowering and not before.lowering,
         Action.RESTART_POD: after.restarts > before.restarts,
         Action.REDUCE_TOKENS: after.reduced and not before.reduced,
         Action.ROLL_BACK: after.rollbacks > before.rollbacks,
@@ -141,7 +152,9 @@ def done(before: State, after: State) -> tuple[str, ...]:
 @given(POLICIES, LAST_GOOD, TURNS)
 @settings(max_examples=60)
 def test_rollouts_are_bounded_by_the_budget(policy: Policy, last_good: tuple[KnownGood, ...], turns: list[Any]) -> None:
-    """What was asked for, fewer tokens, the last good speculation, none: each once, and again with each retry."""
+    """What was asked for, fewer tokens, the last good speculation, none: each once, and again with each retry. Less
+    memory twice in all.
+    """
     state, now, changes, restarts, forgotten = first(policy, last_good), 1000.0, 0, 0, 0
     for turn in turns:
         now += turn["dt"]
@@ -152,7 +165,7 @@ def test_rollouts_are_bounded_by_the_budget(policy: Policy, last_good: tuple[Kno
         state = after
     rungs = 1 + policy.reduce_tokens + (policy.to_last_good and bool(last_good)) + 1
     tries = 1 + (policy.retry_limit if policy.retry_after is not None else 0)
-    assert changes <= rungs * tries
+    assert changes <= rungs * tries + MOST_STEPS
     assert restarts <= MOST_RESTARTS * (1 + forgotten), "by a retry, or an hour that passed well"
 
 

@@ -76,6 +76,42 @@ def test_a_rollout_is_read_from_the_deployment_and_the_pods_of_its_revision(
     assert (rollout.progress, rollout.reason) == (progress, reason)
 
 
+DRY = json.dumps({"reason": "OutOfMemory", "message": "the engine did not start: CUDA out of memory."})
+
+
+@pytest.mark.parametrize(
+    ("pod", "words"),
+    [
+        (new(crashed(137, times=1, reason="OOMKilled")), "pod new ended 1 times, last with exit code 137 (OOMKilled)"),
+        (
+            new(crashed(1, times=2, message=DRY)),
+            "pod new ended 2 times, last with exit code 1: the engine did not start: CUDA out of memory.",
+        ),
+        (new(running(1, termination(137, "OOMKilled"))), "pod new ended 1 times, last with exit code 137 (OOMKilled)"),
+        (new(running(1, termination(137, "OOMKilled")), ready=True), ""),
+        (new(crashed(1, times=1, message="RuntimeError: x")), ""),
+        (new(ended(0, message="CUDA out of memory")), ""),
+        (new(ended(137, reason="OOMKilled"), deleting=True), ""),
+        (make_pod("old", ready=False, engine=crashed(137, times=9, reason="OOMKilled")), ""),
+        (new(), ""),
+    ],
+    ids=[
+        "killed",
+        "it said so",
+        "killed, and it starts again",
+        "it is up",
+        "crashed",
+        "ended well",
+        "leaves",
+        "of another",
+        "-",
+    ],
+)
+def test_a_start_that_runs_out_of_memory_is_told_at_its_first_end(pod: Body, words: str) -> None:
+    """A crash for another reason is no reason to act before its third time."""
+    assert seen(MOVING, OLD, pod).out_of_memory == words
+
+
 @pytest.mark.parametrize(
     ("pods", "serving"),
     [([], 0), ([OLD], 1), ([OLD, new(ready=True)], 2), ([OLD, new()], 1), ([make_pod(deleting=True)], 0)],

@@ -155,9 +155,13 @@ async def test_a_rollout_that_stands_still_fails_though_some_pods_are_up() -> No
     assert stage.cluster.status["guard"]["rollback"]["reason"] == "RolloutFailed"
 
 
+OWN_CACHE = {"engine": {"accelerator": "cpu", "args": ["--kv-cache-memory-bytes=1073741824"]}}
+"""A cache that the user sets is not lowered."""
+
+
 async def test_an_engine_that_is_killed_again_and_again_loses_its_draft() -> None:
     """Every five minutes, so that no window proves anything: after the third kill; each is told at once."""
-    stage, _ = await watching()
+    stage, _ = await watching(**OWN_CACHE)
     revision = predictor(stage)["labels"][REVISION_LABEL]
     for kills in (1, 2, 3):
         killed = crashed(137, times=kills, reason="OOMKilled")
@@ -175,7 +179,7 @@ async def test_an_engine_that_is_killed_again_and_again_loses_its_draft() -> Non
 
 async def test_kills_are_remembered_by_the_next_operator() -> None:
     """Each of three operators sees one."""
-    stage, _ = await watching()
+    stage, _ = await watching(**OWN_CACHE)
     revision = predictor(stage)["labels"][REVISION_LABEL]
     for kills in (1, 2, 3):
         up = running(kills, termination(137, "OOMKilled"))

@@ -16,7 +16,7 @@ WORDS = json.dumps({"reason": "DraftMissing", "field": "draft", "message": "/mnt
     ("engine", "words"),
     [
         (ended(78, message=WORDS), "PreflightRefused: DraftMissing: /mnt/draft/model: no such folder"),
-        (crashed(137, times=3, reason="OOMKilled"), "OutOfMemory: pod pod-1 ended 3 times, last with exit code 137"),
+        (crashed(1, times=3), "CrashLoop: pod pod-1 ended 3 times, last with exit code 1"),
     ],
 )
 async def test_a_draft_that_keeps_the_pods_from_starting_is_taken_out(engine: Body, words: str) -> None:

@@ -25,7 +25,7 @@ from specdec_operator.reconcile.sis import speculation_hash
 _PROGRAM: Final = pathlib.Path(__file__).with_name("released.py")
 _FILE: Final = released.DATA / "hashes.json"
 SPECS: Final[dict[str, Any]] = yaml.safe_load((released.DATA / "specs.yaml").read_text())
-_HASHED: Final = ("speculation", "model", "engine", "resources", "pod")
+_HASHED: Final = ("speculation", "model", "engine", "resources", "pod", "memory")
 
 
 def _kept() -> dict[str, dict[str, str]]:

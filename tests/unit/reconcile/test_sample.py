@@ -87,7 +87,9 @@ class Script:
         self.rounds = list(rounds)
         self.asked: list[dict[str, str]] = []
 
-    async def read(self, guard: Guard, pods: Mapping[str, str], *, namespace: str) -> dict[str, Counters | None]:
+    async def read(
+        self, guard: Guard, pods: Mapping[str, str], *, namespace: str, port: int = 8080
+    ) -> dict[str, Counters | None]:
         """The next answer, for every pod."""
         assert (guard.interval, namespace) == (2.0, NAMESPACE)
         self.asked.append(dict(pods))

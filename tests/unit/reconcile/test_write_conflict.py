@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from specdec_operator.names import CHILD_MANAGER, OWNER_LABEL
-from specdec_operator.observe.inference_service import changed_by, owned_metadata
+from specdec_operator.observe.inference_service import changed_by, metadata_marks
 from specdec_operator.reconcile.write_conflict import WriteConflict
 
 OWNER = {"kind": "SpeculativeInferenceService", "name": "llama", "uid": "u-1", "controller": True}
@@ -54,6 +54,7 @@ def test_peace_ends_it() -> None:
         (OURS | {"labels": {}}, False),
         (OURS | {"annotations": {"serving.kserve.io/deploymentMode": "Standard"}}, False),
         (OURS | {"annotations": OURS["annotations"] | {"serving.kserve.io/deploymentMode": "Knative"}}, False),
+        (OURS | {"annotations": OURS["annotations"] | {"team/note": "x" * 99}}, True),
         (OURS | {"ownerReferences": None}, False),
         (OURS | {"ownerReferences": [OWNER | {"controller": False}]}, False),
         (OURS | {"ownerReferences": [OWNER | {"uid": "u-2"}]}, False),
@@ -61,7 +62,16 @@ def test_peace_ends_it() -> None:
 )
 def test_metadata_of_others_is_theirs_and_ours_is_missed(there: dict[str, Any], kept: bool) -> None:
     """Label, mode and owner are put back where they go; whatever else somebody notes on it stays."""
-    assert (owned_metadata({"metadata": OURS}) <= owned_metadata({"metadata": there})) is kept
+    assert (metadata_marks({"metadata": OURS}) <= metadata_marks({"metadata": there})) is kept
+
+
+@pytest.mark.parametrize("text", ["short", "x" * 99])
+def test_what_users_want_on_it_is_missed_too(text: str) -> None:
+    """A label is no annotation of the same name, and a long text is told from another one."""
+    asked = metadata_marks({"metadata": OURS | {"annotations": {"note": text}}})
+    assert asked <= metadata_marks({"metadata": OURS | {"annotations": {"note": text, "more": "x"}}})
+    assert not asked <= metadata_marks({"metadata": OURS | {"annotations": {"note": f"{text}."}}})
+    assert not asked <= metadata_marks({"metadata": OURS | {"labels": OURS["labels"] | {"note": text}}})
 
 
 def test_the_last_other_manager_of_the_spec_is_named() -> None:

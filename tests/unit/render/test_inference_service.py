@@ -15,7 +15,7 @@ from tests.unit.builders import (
     make_spec,
     make_state,
 )
-from tests.unit.render.accelerated import ASCEND, NVIDIA
+from tests.unit.render.accelerated import ASCEND, NVIDIA, sample
 
 from specdec_operator.api.spec import Owner
 from specdec_operator.errors import Invalid
@@ -77,6 +77,8 @@ CASES: dict[str, Rendered] = {
     "draft-model-one-claim": rendered(),
     "draft-model-two-claims-everything-set": rendered(**EVERYTHING),
     "ngram": rendered(speculation=NGRAM),
+    "lora-adapters": rendered(**sample("lora-adapters")),
+    "production-pod": rendered(**sample("production-pod")),
     "rolled-back": rendered(ROLLED_BACK),
     "plain": rendered(speculation=None),
     "hub-target-modelcar-draft": rendered(**DOWNLOADED),
@@ -181,6 +183,19 @@ def test_the_revision_is_on_the_pods_and_the_owner_on_both() -> None:
     made = rendered()
     assert made.manifest["spec"]["predictor"]["labels"] == {OWNER_LABEL: NAME, REVISION_LABEL: made.revision}
     assert made.manifest["metadata"]["labels"] == {OWNER_LABEL: NAME}
+
+
+def test_what_is_said_of_the_inference_service_is_on_it_beside_ours() -> None:
+    """And is another revision, for KServe copies it to the pods; empty parts are none."""
+    said = {"labels": {"networking.kserve.io/visibility": "cluster-local"}, "annotations": {"example.com/auth": "true"}}
+    made, plain = rendered(inferenceService=said), rendered()
+    meta, ours = made.manifest["metadata"], plain.manifest["metadata"]
+    assert meta["labels"] == said["labels"] | ours["labels"]
+    assert meta["annotations"] == said["annotations"] | ours["annotations"]
+    assert made.manifest["spec"]["predictor"]["labels"].keys() == plain.manifest["spec"]["predictor"]["labels"].keys()
+    changed = {part: rendered(inferenceService={part: said[part]}).revision for part in said}
+    assert len({made.revision, plain.revision, *changed.values()}) == 4
+    assert rendered(inferenceService={"labels": {}}).revision == plain.revision
 
 
 def test_a_users_label_is_added_and_one_of_ours_refused() -> None:

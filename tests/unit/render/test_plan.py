@@ -70,6 +70,54 @@ def test_the_served_name_is_the_users_or_the_objects() -> None:
     assert f"--served-model-name={NAME}" in planned().args
 
 
+def test_further_names_follow_the_first() -> None:
+    """As words of their own: with `=` the engine takes one value."""
+    args = planned(model={"uri": "pvc://models", "name": "llama-8b", "aliases": ["a", "b/c"]}).args
+    assert args[1:5] == ("--served-model-name", "llama-8b", "a", "b/c")
+
+
+ADAPTERS: list[dict[str, object]] = [
+    {"name": "sql", "uri": "pvc://models/sql"},
+    {"name": "chat", "uri": "hf://org/chat:1", "rank": 40},
+]
+
+
+def adapted(adapters: list[dict[str, object]], *args: str) -> tuple[str, ...]:
+    """The flags of a service with adapters."""
+    model = {"uri": "pvc://models", "path": "llama", "adapters": adapters}
+    return planned(speculation=None, model=model, engine={"accelerator": "cpu", "args": list(args)}).args
+
+
+def test_adapters_are_served_by_name_with_room_for_all_of_them() -> None:
+    """Of the rank that the engine knows and the largest of them needs."""
+    modules = ("--lora-modules", "sql=/mnt/adapters/0/model", "chat=/mnt/adapters/1/model")
+    assert adapted(ADAPTERS) == (*BASE, *modules, "--enable-lora", "--max-loras=2", "--max-lora-rank=64")
+    assert adapted(ADAPTERS[:1]) == (*BASE, *modules[:2], "--enable-lora")
+    inside: list[dict[str, object]] = [{"name": "sql", "path": "sql"}]
+    assert "sql=/mnt/adapters/0/model" in adapted(inside)
+
+
+def test_the_users_own_limits_of_adapters_win() -> None:
+    """They know how many are asked for at once."""
+    args = adapted(ADAPTERS, "--max-loras=1", "--max-lora-rank=256")
+    assert [each for each in args if each.startswith("--max-lora")] == ["--max-loras=1", "--max-lora-rank=256"]
+
+
+@pytest.mark.parametrize("arg", ["--enable-lora", "--lora-modules=a=/x"])
+def test_flags_that_adapters_stand_for_are_not_given_twice(arg: str) -> None:
+    """Without adapters they are the user's own."""
+    with pytest.raises(Invalid, match="the operator renders this flag"):
+        adapted(ADAPTERS, arg)
+    assert arg in adapted([], arg)
+
+
+@pytest.mark.parametrize("more", [{"aliases": [NAME]}, {"aliases": ["a", "a"]}, {"adapters": ADAPTERS[:1] * 2}])
+def test_no_two_names_are_alike(more: dict[str, object]) -> None:
+    """The engine would answer for one of them."""
+    with pytest.raises(Invalid, match="no two may be alike"):
+        planned(model={"uri": "pvc://models", "path": "llama", **more})
+
+
 @pytest.mark.parametrize("flag", [*OWNED_FLAGS, "-sc", "--speculative_config", "--speculative-config.method"])
 @pytest.mark.parametrize("value", ["", "=x"])
 def test_flags_that_the_operator_renders_are_refused(flag: str, value: str) -> None:
@@ -119,8 +167,8 @@ def test_a_rollback_is_refused_only_for_the_target() -> None:
     """The way out of a speculation whose draft this KServe cannot bring stays open."""
     state = make_state(Phase.RESPONDING, rollback=make_rollback())
     mix = {"model": {"uri": "hf://a/b:1"}} | draft(uri="oci://registry.example/d:1")
-    plain = [plan(make_spec(**mix), state, name=NAME, kserve=KServe(version=(0, v))) for v in (15, 19)]
-    assert [len(each.refused) for each in plain] == [1, 0]
+    plain = [plan(make_spec(**mix), state, name=NAME, kserve=KServe(version=(0, v))) for v in (13, 15, 19)]
+    assert [len(each.refused) for each in plain] == [1, 0, 0]
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ from tests.unit.builders import (
     judged,
     make_dry_run,
     make_good,
+    make_lowering,
     make_plain,
     make_reduction,
     make_rollback,
@@ -40,6 +41,22 @@ ROLLED_BACK = make_state(Phase.ROLLED_BACK, rollback=make_rollback())
         (make_state(Phase.MEASURING_BASELINE, measuring=True), ROLLING_OUT, [(False, "RollingOut")]),
         (None, make_state(Phase.MEASURING_BASELINE, measuring=True), [(False, "MeasuringBaseline")]),
         (WATCHING, make_state(Phase.RESPONDING, reduced=make_reduction()), [(True, "ReducingTokens")]),
+        (ROLLING_OUT, make_state(Phase.RESPONDING, lowering=make_lowering()), [(True, "LoweringMemory")]),
+        (
+            make_state(Phase.RESPONDING, lowering=make_lowering()),
+            make_state(Phase.RESPONDING, lowering=make_lowering(2)),
+            [(True, "LoweringMemory")],
+        ),
+        (
+            make_state(Phase.RESPONDING, lowering=make_lowering(2)),
+            make_state(Phase.RESPONDING, lowering=make_lowering(2), rollback=make_rollback()),
+            [(True, "RollingBack")],
+        ),
+        (
+            make_state(lowering=make_lowering(at=1.0)),
+            make_state(Phase.RESPONDING, lowering=make_lowering(at=1.0), reduced=make_reduction(at=2.0)),
+            [(True, "ReducingTokens")],
+        ),
         (
             make_state(Phase.RESPONDING, reduced=make_reduction()),
             make_state(Phase.RESPONDING, rollback=make_rollback()),

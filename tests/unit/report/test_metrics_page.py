@@ -43,6 +43,7 @@ STATE = StateMetrics(
     regret=0.5,
     regret_budget=2.0,
     collateral=0,
+    memory_lowered=0.0,
     service_info=("draft_model", "nvidia", "Enforce"),
 )
 

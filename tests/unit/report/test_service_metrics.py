@@ -1,6 +1,7 @@
 """The operator's own metrics: what is shown, what is taken away again, and that nothing grows without bound."""
 
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from prometheus_client import REGISTRY
@@ -21,6 +22,7 @@ from tests.unit.stage import KEY, Stage, rolled_back, watching
 from tests.wire.pods import EngineStandIn
 
 from specdec_operator import metrics
+from specdec_operator.guard.lowering import Lowering
 from specdec_operator.guard.state import Phase, Target
 from specdec_operator.guard.verdict import Outcome, Reason, Verdict
 from specdec_operator.report import service_metrics
@@ -58,7 +60,7 @@ def test_a_window_is_shown_with_its_numbers() -> None:
     """Acceptance, length, each position, speed with its interval, the verdict, and when that was proved."""
     passed = Verdict(outcome=Outcome.PASS, reason=Reason.ACCEPTED, message="", at=100.0)
     window = judged(passed, comparison=make_comparison(1.5))
-    service_metrics.observe(OURS, found(make_state(), judged=window), silent=SILENT, stalled=False)
+    service_metrics.observe(OURS, found(make_state(), judged=window), {}, silent=SILENT, stalled=False)
     shown = series()
     assert shown["specdec_acceptance_rate"] == pytest.approx(0.8)
     assert shown["specdec_acceptance_length"] == pytest.approx(4.2)
@@ -76,7 +78,7 @@ def test_one_phase_and_one_verdict_are_true_at_a_time() -> None:
     """The old word goes when the new one is there."""
     for phase, verdict in ((Phase.WATCHING, Outcome.PASS), (Phase.RESPONDING, Outcome.FAIL)):
         window = judged(Verdict(outcome=verdict, reason=Reason.ACCEPTED, message=""))
-        service_metrics.observe(OURS, found(make_state(phase), judged=window), silent=SILENT, stalled=False)
+        service_metrics.observe(OURS, found(make_state(phase), judged=window), {}, silent=SILENT, stalled=False)
     shown = series()
     assert [each for each in shown if each.startswith("specdec_verdict")] == ["specdec_verdict Fail Accepted"]
     assert [each for each in shown if each.startswith("specdec_phase") and shown[each]] == ["specdec_phase Responding"]
@@ -87,7 +89,7 @@ def test_an_inconclusive_window_keeps_the_time_of_the_last_evidence() -> None:
     proof = judged(Verdict(outcome=Outcome.PASS, reason=Reason.ACCEPTED, message="", at=100.0))
     idle = judged(IDLE, make_evidence(0))
     for window in (proof, idle):
-        service_metrics.observe(OURS, found(make_state(), judged=window), silent=SILENT, stalled=False)
+        service_metrics.observe(OURS, found(make_state(), judged=window), {}, silent=SILENT, stalled=False)
     shown = series()
     assert shown["specdec_evidence_timestamp_seconds"] == 100.0
     assert "specdec_acceptance_rate" not in shown, "nothing was drafted, so there is none"
@@ -162,10 +164,43 @@ def test_a_deleted_sis_leaves_nothing_and_its_neighbour_everything() -> None:
     state = make_state(Phase.ROLLED_BACK, rollback=make_rollback())
     window = judged(comparison=make_comparison())
     for key in (OURS, NEIGHBOUR):
-        service_metrics.observe(key, found(state, judged=window), silent=SILENT, stalled=True)
+        service_metrics.observe(key, found(state, judged=window), {}, silent=SILENT, stalled=True)
     service_metrics.forget(OURS)
     assert series(OURS) == {}
     assert len(series(NEIGHBOUR)) > 30
+
+
+FULL = {
+    "memory": {
+        "kvTokensMeasured": 900,
+        "kvTokensPlainMeasured": 1_100,
+        "kvTokensPredicted": 950,
+        "kvUsedMost": 0.35,
+        "utilization": 0.87,
+        "utilizationMeasured": 0.87,
+        "device": 1_000,
+        "deviceUsed": 900,
+    }
+}
+"""A status that tells all that there is to tell of memory."""
+
+
+def test_memory_is_shown_as_the_status_has_it() -> None:
+    """Planned and measured; what is not known is no series, and a service that is refused shows none."""
+    lowered = make_state(lowering=Lowering(reason="OutOfMemory", message="", at=0.0, steps=2))
+    service_metrics.observe(OURS, found(lowered), FULL, silent=SILENT, stalled=False)
+    shown = series()
+    names = ("kv_tokens", "kv_tokens_plain", "kv_tokens_planned", "kv_used_most", "utilization_asked", "memory_lowered")
+    assert [shown[f"specdec_{name}"] for name in names] == [900, 1_100, 950, 0.35, 0.87, 0.1]
+    assert "specdec_kv_tokens" not in series_after({"memory": {"utilization": 0.87}})
+    service_metrics.refuse(OURS)
+    assert not [name for name in series() if name.startswith(("specdec_kv", "specdec_utilization"))]
+
+
+def series_after(status: dict[str, Any]) -> dict[str, float]:
+    """What is shown once a reconcile told this status."""
+    service_metrics.observe(OURS, found(make_state()), status, silent=SILENT, stalled=False)
+    return series()
 
 
 def test_a_sis_has_a_bounded_number_of_series_whatever_happens_to_it() -> None:
@@ -179,12 +214,12 @@ def test_a_sis_has_a_bounded_number_of_series_whatever_happens_to_it() -> None:
         state = make_state(phase, rollback=rollback, dry_run=make_dry_run())
         window = judged(verdict, make_evidence(tokens=128), comparison=make_comparison())
         seen = found(state, judged=window, thresholds=limits(speedup=1.0))
-        service_metrics.observe(OURS, seen, silent=SILENT, stalled=bool(number % 2))
+        service_metrics.observe(OURS, seen, FULL, silent=SILENT, stalled=bool(number % 2))
         most = max(most, len(series()))
         words = [each for each in series() if each.startswith("specdec_rolled_back")]
         told = reason if reason in ROLLBACK_REASONS else "Other"
         assert words == [f"specdec_rolled_back {told} {rollback.to}"]
-    assert most <= service_metrics.MOST_SERIES < 65
+    assert most <= service_metrics.MOST_SERIES <= 73
     assert {each.value for each in Target} == {"LastGood", "Baseline"}
 
 

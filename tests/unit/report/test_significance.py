@@ -25,6 +25,7 @@ from tests.unit.builders import (
     view,
 )
 
+from specdec_operator.engine.memory.facts import MOST_CONFIG, Fact, Role
 from specdec_operator.guard.counterfactual import Advice, Fewer
 from specdec_operator.guard.judge import Judged
 from specdec_operator.guard.state import KnownGood, Phase, State
@@ -138,8 +139,9 @@ def longest(at: int) -> KnownGood:
     return make_good(block=block, digest=f"digest-{at}", of=f"asked-{at}")
 
 
-def test_a_status_full_of_words_stays_small() -> None:
-    """etcd and every watcher carry it: less than 16 KiB with everything that it may hold at once."""
+@pytest.mark.parametrize("accelerator", ["cpu", "nvidia", "ascend"])
+def test_a_status_full_of_words_stays_small(accelerator: str) -> None:
+    """etcd and every watcher carry it: less than 24 KiB with everything that it may hold at once."""
     words = "w" * 500  # of others no more than 400 characters are passed on
     verdict = replace(LOW, message="v" * 400, pods=("p" * 60,) * 3)
     rows = tuple(Fewer(tokens=n, rate=0.123, length=1.234, speedup=1.234, passes=False) for n in range(1, 129))
@@ -157,10 +159,12 @@ def test_a_status_full_of_words_stays_small() -> None:
             last_good=(longest(1), longest(2)),
             baseline=tuple(make_plain(2**n, *(0.0123456789,) * 9) for n in range(11)),
         )
-        changes: Body = {"rollout": view(reason="PreflightRefused", message=words), "fewer": rows}
+        told = [Fact(role=role, of="f" * 10, bytes=1 << 40, config="c" * MOST_CONFIG) for role in Role]
+        changes: Body = {"facts": tuple(told), "rollout": view(reason="PreflightRefused", message=words), "fewer": rows}
         seen = window(verdict, tokens=128)
         advice = Advice(tokens=0, message=f"serve without speculation: {verdict.message}")
-        made = status_of(found(state, judged=seen, advice=advice, **changes), made, float(at))
+        spec = {"engine": {"accelerator": accelerator}}
+        made = status_of(found(state, spec=spec, judged=seen, advice=advice, **changes), made, float(at))
     assert len(made["history"]) == 10
     assert len(made["guard"]["fewerTokens"]) == 16
-    assert len(json.dumps(made)) < 16 * 1024
+    assert len(json.dumps(made)) < 24 * 1024

@@ -13,8 +13,10 @@ from tests.unit.builders import Body, make_failure, make_good, make_plain, make_
 from specdec_operator.api.guard_status import GuardStatus
 from specdec_operator.guard.arms import Measure, Pair
 from specdec_operator.guard.baseline import Plain
+from specdec_operator.guard.lowering import Lowering
 from specdec_operator.guard.mix import Mix
-from specdec_operator.guard.state import Control, DryRunAction, KnownGood, Phase, PodFailure, Reduction, Rollback, State
+from specdec_operator.guard.pod_failures import PodFailure
+from specdec_operator.guard.state import Control, DryRunAction, KnownGood, Phase, Reduction, Rollback, State
 from specdec_operator.guard.statistics import RatioSums, TokenTime
 from specdec_operator.guard.switch_back import Traffic, Trial
 from specdec_operator.report.state_codec import decode_state, encode_state, without_progress
@@ -28,7 +30,14 @@ SUMS = st.floats(0, 1e12)
 PODS = st.lists(HASHES, max_size=3).map(tuple)
 
 GOODS = st.builds(
-    KnownGood, block=WORDS, digest=HASHES, of=HASHES, tokens=st.integers(0, 128), rate=st.floats(0, 1), at=TIMES
+    KnownGood,
+    block=WORDS,
+    digest=HASHES,
+    of=HASHES,
+    tokens=st.integers(0, 128),
+    rate=st.floats(0, 1),
+    at=TIMES,
+    lowered=st.integers(0, 2),
 )
 NUMBERS = st.floats(0, 1e12)
 TRAFFIC = st.builds(
@@ -50,6 +59,7 @@ PAIRS = st.builds(
     pods=st.tuples(COUNTS, COUNTS),
 )
 REDUCTIONS = st.builds(Reduction, reason=WORDS, message=WORDS, at=TIMES, tokens=st.integers(1, 128))
+LOWERINGS = st.builds(Lowering, reason=WORDS, message=WORDS, at=TIMES, steps=st.integers(1, 2))
 WOULDS = st.builds(DryRunAction, action=WORDS, reason=WORDS, message=WORDS, at=TIMES)
 MOMENTS = st.builds(RatioSums, blocks=COUNTS, total=SUMS, of=SUMS, total_total=SUMS, total_of=SUMS, of_of=SUMS)
 MIXES = st.builds(Mix, answers=SUMS, prompt_tokens=SUMS, cache_queries=SUMS, cache_hits=SUMS)
@@ -64,6 +74,7 @@ EVERY_FIELD: dict[str, st.SearchStrategy[Any]] = {
     "since": TIMES,
     "speculation": HASHES,
     "service": HASHES,
+    "memory": HASHES,
     "revision": st.none() | HASHES,
     "wanted": HASHES,
     "wanted_since": TIMES,
@@ -76,6 +87,7 @@ EVERY_FIELD: dict[str, st.SearchStrategy[Any]] = {
     "attempted": st.booleans(),
     "rollback": st.none() | ROLLBACKS,
     "reduced": st.none() | REDUCTIONS,
+    "lowering": st.none() | LOWERINGS,
     "dry_run": st.none() | WOULDS,
     "rollbacks": COUNTS,
     "retries": COUNTS,

@@ -21,6 +21,7 @@ from tests.unit.builders import (
     make_state,
 )
 
+from specdec_operator.guard.kv_cache import KvCache
 from specdec_operator.guard.state import Phase, State
 from specdec_operator.report.state_codec import decode_state
 from specdec_operator.report.status import status_of
@@ -175,12 +176,13 @@ def test_the_caches_are_shown_as_measured() -> None:
     """What a plain pod had is kept while it speculates; another service begins anew, and one that is plain has one."""
 
     def told(state: State, before: Body, tokens: int | None) -> Body:
-        window = judged(PASSED, make_evidence(rate=0.8, kv_tokens=tokens))
+        cache, speculative = KvCache(tokens=tokens), state.phase is Phase.WATCHING
+        window = judged(PASSED, make_evidence(rate=0.8, kv_cache=cache, speculative=speculative))
         made = status_of(found(state, judged=window), before, 60.0).get("memory", {})
         return {each: made[each] for each in ("kvTokensMeasured", "kvTokensPlainMeasured") if each in made}
 
     def written(memory: Body, service: str = "s") -> Body:
-        return {"memory": memory, "guard": {"service": service}}
+        return {"memory": memory, "guard": {"service": service, "speculation": state.speculation}}
 
     state = make_state(service="s")
     plain = make_state(Phase.ROLLED_BACK, rollback=make_rollback(), service="s")

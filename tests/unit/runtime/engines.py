@@ -4,7 +4,7 @@ from pathlib import Path
 
 from specdec_runtime import launch
 
-RUNTIME = Path(launch.__file__).parents[2]
+RUNTIME = Path(launch.__file__).parents[1]
 """The folder that holds specdec_runtime."""
 
 

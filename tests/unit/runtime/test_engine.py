@@ -71,12 +71,25 @@ def test_a_server_that_ends_unasked_has_lost_its_engine(tmp_path: Path, newest: 
     }
 
 
+OUT_OF_MEMORY = "raise type('OutOfMemoryError', (RuntimeError,), {})('CUDA out of memory. Tried to allocate 2 GiB')"
+
+
+def test_an_engine_that_ran_out_of_memory_is_told_as_that(tmp_path: Path) -> None:
+    """Whatever it was doing: the operator asks for less then."""
+    code, said = run(tmp_path, OUT_OF_MEMORY)
+    assert code == 1
+    assert said is not None
+    assert said["reason"] == "OutOfMemory"
+    assert said["message"].startswith("the engine did not start: OutOfMemoryError: CUDA out of memory.")
+
+
 def test_an_engine_that_died_without_a_word_is_told_as_that(tmp_path: Path) -> None:
     """As one that the kernel killed."""
     code, said = run(tmp_path, f"{UP}\nasyncio.run(serve(0.1))\n")
     assert code == 70
     assert said is not None
     assert "ended without a word" in said["message"]
+    assert said["reason"] == "EngineDied", "what may have been memory was not said to be"
 
 
 @pytest.mark.parametrize("send", [signal.SIGTERM, signal.SIGINT])

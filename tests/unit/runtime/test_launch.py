@@ -46,6 +46,17 @@ def test_serve_becomes_vllm_with_the_flags_as_they_came(tmp_path: Path) -> None:
     assert not (tmp_path / "specdec-leaving").exists()
 
 
+@pytest.mark.parametrize(("words", "kept"), [([], ["3"]), (["--kv-cache-memory-bytes=536870912"], [None])])
+def test_a_flag_for_the_cache_of_a_cpu_is_heeded_before_the_variable(
+    tmp_path: Path, words: list[str], kept: list[str | None]
+) -> None:
+    """vLLM takes the variable, which the runtime's manifest sets for whoever says nothing."""
+    server(tmp_path, 'import json, os\nprint(json.dumps([os.environ.get("VLLM_CPU_KVCACHE_SPACE")]))\n')
+    target = models.write(tmp_path / "target")
+    out, _ = serve(tmp_path, f"--model={target}", *words, VLLM_CPU_KVCACHE_SPACE="3").communicate(timeout=30)
+    assert json.loads(out.splitlines()[-1]) == kept
+
+
 def test_a_stop_before_vllm_runs_is_a_clean_end(tmp_path: Path) -> None:
     """A pod that waits for a Modelcar's folders is deleted: the first process of a container must hear that itself."""
     gone = ["--model=/no/such/folder/yet"]

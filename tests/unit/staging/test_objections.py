@@ -28,18 +28,18 @@ MIXES: dict[str, tuple[str, str | None]] = {
     "git": ("https://host/t.git", None),
 }
 FIRST: dict[str, tuple[int, int] | None] = {
-    "hf": (0, 17),
+    "hf": (0, 14),
     "hf + s3": (0, 17),
     "pvc": None,
-    "pvc + hf": (0, 17),
-    "pvc + oci": (0, 19),
-    "oci": (0, 19),
+    "pvc + hf": (0, 14),
+    "pvc + oci": (0, 14),
+    "oci": (0, 14),
     "oci + oci": (0, 20),
     "hf + oci": (0, 20),
     "oci + hf": (0, 20),
     "native": (0, 15),
-    "native + oci": (0, 19),
-    "native + hf": (0, 17),
+    "native + oci": (0, 15),
+    "native + hf": (0, 15),
     "git": (0, 17),
 }
 """The first version of KServe that brings the mix; None: every one."""
@@ -101,11 +101,12 @@ def test_patterns_need_an_initializer_that_reads_them(version: tuple[int, int] |
     assert [each.field for each in said] == (["spec.staging.include", "spec.staging.exclude"] if barred else [])
 
 
-@pytest.mark.parametrize("mix", ["hf", "hf + s3", "oci + hf"])
+@pytest.mark.parametrize("mix", ["hf + s3", "oci + hf"])
 def test_a_container_that_takes_one_download_is_refused(mix: str) -> None:
     """KServe 0.17 ships such a one; its controller would make no pods. Where it cannot be read, that is said."""
     assert "KSERVE-MULTI-DOWNLOAD" in ids(found(mix, KServe(version=(0, 20), multi_download=False)))
     assert not refused(found(mix, KServe(version=(0, 20), multi_download=True)))
+    assert not refused(found("hf", KServe(version=(0, 20), multi_download=False)))
     assert "KSERVE-MULTI-DOWNLOAD-UNKNOWN" in ids(found("hf", KServe(version=(0, 17))))
     assert ids(found("hf", KServe(version=(0, 17), multi_download=True))) == []
     assert ids(found("pvc", KServe(version=(0, 17), multi_download=False))) == []
@@ -218,7 +219,7 @@ def test_a_claim_of_one_node_with_several_pods_is_warned_of() -> None:
 
 def test_refusals_come_first() -> None:
     """Only the first is said of a sis that is Stalled."""
-    findings = lay_out({"model": {"uri": "hf://a/b"}}, name="llama", kserve=KServe(version=(0, 15))).findings
+    findings = lay_out({"model": {"uri": "hf://a/b"}}, name="llama", kserve=KServe(version=(0, 13))).findings
     assert [each.rule.severity for each in findings] == [Severity.REFUSED, Severity.NOTED]
 
 

@@ -54,7 +54,7 @@ def test_what_the_api_server_takes_is_judged_and_rendered_alike_twice(spec: dict
     body = service(spec)
     said = judged(body)
     assert said == judged(json.loads(json.dumps(body)))
-    if any(each.severity is Severity.REFUSED for each in said):
+    if any(each.severity is Severity.REFUSED for each in said) or "model" not in spec:
         return
     once = rendering(body, target=None, draft=None, plain=False)
     assert once == rendering(json.loads(json.dumps(body)), target=None, draft=None, plain=False)

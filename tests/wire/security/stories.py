@@ -35,9 +35,9 @@ async def kserve(api: Api) -> None:
 async def rolled_back_and_tried_again(world: World) -> None:
     """Created, rolled out, rolled back, and brought back by the annotation; then deleted.
 
-    With the finalizer that an earlier release left, which is taken off.
+    With the finalizer that an earlier release left, which is taken off; on GPUs, whose memory the nodes tell.
     """
-    await world.apply(sis())
+    await world.apply(sis(engine={"accelerator": "nvidia"}))
     await world.api.merge(SIS, world.namespace, NAME, {"metadata": {"finalizers": [FINALIZER]}})
     await world.roll_out(await world.child(speculative=True), engine(0.0))
     await world.phase("Responding", seconds=60)

@@ -45,13 +45,14 @@ def draft_facts(
         return _whole_model(target, draft, weight_bytes, kv_cache_dtype)
     shape, own = read_shape(target), read_shape(draft)
     build = _HEADS.get(method)
-    basis = own or (None if draft is not None else shape)
+    # A Medusa config names no attention, for it has none: its heads are as wide as the target.
+    basis = own or (shape if draft is None or method == "medusa" else None)
     if build is None or basis is None:
         return ModelFacts(weights=None if weight_bytes is None else files(weight_bytes))
     config = draft if draft is not None else target if method == "mtp" else None
     layers, counted, joined = build(basis, draft, tokens)
     weights = weights_of(text_config(config or {}), counted, weight_bytes)
-    estimate = replace(weights, whole=2 * joined, source=_source(method, own is not None))
+    estimate = replace(weights, whole=2 * joined, source=_source(method, draft is not None))
     cache = cache_of(basis, layers=layers, kv_cache_dtype=kv_cache_dtype)
     return ModelFacts(weights=estimate if weight_bytes is None else weights, cache=cache, vocab=basis.vocab)
 
@@ -117,8 +118,9 @@ def _mtp(shape: Shape, _draft: Json | None, _tokens: int) -> _Built:
 
 def _medusa(shape: Shape, draft: Json | None, tokens: int) -> _Built:
     """A residual layer and an output head for each position, no attention."""
-    heads = number(draft or {}, "num_heads", "medusa_num_heads") or tokens
-    blocks = number(draft or {}, "num_hidden_layers", "medusa_num_layers") or 1
+    text = text_config(draft or {})
+    heads = number(text, "num_heads", "medusa_num_heads") or tokens
+    blocks = number(text, "num_hidden_layers", "medusa_num_layers") or 1
     own = heads * shape.hidden * shape.vocab
     return 0, Parameters(linear=0, embeddings=own), heads * blocks * shape.hidden**2
 

@@ -28,6 +28,29 @@ def share(millionths: int) -> str:
     return f"{millionths / WHOLE:g}"
 
 
+NO_LIMIT: Final = "the container's memory limit is not known (spec.resources.limits.memory)"
+
+
+def on_cpu(told: int | None) -> str:
+    """Why nothing is lowered on a CPU. told: bytes of KV cache that the engine is told."""
+    if told is None:
+        return "as it is: on a CPU, gpu_memory_utilization is a share of the container's memory limit"
+    return f"as it is: on a CPU, the engine is told its KV cache ({amount(told)}), and heeds no gpu_memory_utilization"
+
+
+def once_more(because: str, before: float | None, after: float | None) -> str:
+    """Why the utilisation is lower than planned. because: why it was planned as `before`."""
+    if before is None or after is None or after >= before:
+        return f"{because}; no lower though the engine ran out of memory: the models need it"
+    words = f"{before:g} lowered to {after:g}: the engine ran out of memory"
+    return f"{because}; then {words}" if because else words
+
+
+def smaller_cache(before: int, after: int) -> str:
+    """Why a CPU engine has a smaller cache."""
+    return f"KV cache of {amount(before)} lowered to {amount(after)}: the engine ran out of memory"
+
+
 def price(plain: int, tokens: int) -> str:
     """How many fewer blocks the cache has with the draft; empty where it has none without it."""
     if plain <= 0:
@@ -145,6 +168,17 @@ def _cautiously(inputs: MemoryInputs, start: int, chosen: int) -> str:
     if kind is ReserveKind.COUNTED or start - chosen != CAUTIOUS:
         return _OUTSIDE
     return f"0.05 for a draft, since the device's memory is not known ({_NAME_IT})"
+
+
+def on_cpu_reason(inputs: MemoryInputs, pool: int, request: int, taken: int) -> str:
+    """Whether it fits into the container, in words. taken: bytes of everything."""
+    if pool < request or inputs.device is None or inputs.target.weights is None:
+        lacks = "the sizes of the target are not known" if inputs.target.weights is None else NO_LIMIT
+        return reason(inputs, pool=pool, request=request, short=0) + ("" if pool < request else f"; {lacks}")
+    if taken > inputs.device:
+        limit = f"the container's memory limit is {amount(inputs.device)}"
+        return f"models, processes and KV cache take {amount(taken)} and {limit}, by estimate"
+    return reason(inputs, pool=pool, request=request, short=0)
 
 
 def reason(inputs: MemoryInputs, *, pool: int, request: int, short: int) -> str:

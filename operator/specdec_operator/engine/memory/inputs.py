@@ -8,6 +8,7 @@ from typing import Final
 from specdec_engine.methods import LOOKUPS, SUFFIX_TREE_DEPTH, plain_name
 from specdec_operator.engine.case import Case
 from specdec_operator.engine.memory.draft_size import draft_facts
+from specdec_operator.engine.memory.facts import NOTHING, Known
 from specdec_operator.engine.memory.model_size import ModelFacts, model_facts
 from specdec_operator.engine.memory.shape import number
 from specdec_operator.engine.model_runner import Runner, runner_of
@@ -86,9 +87,11 @@ GIB: Final = 1024**3
 class MemoryInputs:
     """One service on devices of one size.
 
-    device: bytes of one device's memory; None: not known.
+    device: bytes of one device's memory, or of the container's on a CPU; None: not known. told_cache: bytes of KV cache
+    that an engine on a CPU is told; None: a share of the container's memory.
     draft, method: None without speculation. tokens: K, guessed in one step. lowered_further: share of the device, in
-    0..1, that is taken off besides, for the engine ran out of memory.
+    0..1, that is taken off besides, for the engine ran out of memory. settled: the utilisation that runs already: what
+    it means is asked, not which it should be.
     """
 
     case: Case
@@ -99,7 +102,9 @@ class MemoryInputs:
     method: str | None = None
     tokens: int = 0
     reserve: Reserve = AUTO
+    told_cache: int | None = None
     lowered_further: float = 0.0
+    settled: float | None = None
 
     @property
     def build(self) -> Build:
@@ -174,20 +179,27 @@ def inputs_of(
     device: int | None,
     draft_bytes: int | None = None,
     reserve: Reserve = AUTO,
+    told_cache: int | None = None,
     lowered_further: float = 0.0,
+    known: Known = NOTHING,
+    settled: float | None = None,
 ) -> MemoryInputs:
-    """The question that a case poses. draft_bytes: of the draft's weight files, None where they were not seen."""
+    """The question that a case poses. draft_bytes: of the draft's weight files, None where they were not seen.
+
+    known: what pods told of models that the case does not know.
+    """
     speculation = case.speculation or {}
     cached = str(case.args.get("kv_cache_dtype", "auto"))
-    target = case.target.config if case.target else None
+    target = (case.target.config if case.target else None) or known.target
     method = plain_name(str(speculation.get("method") or "")) or None
     tokens = number(speculation, "num_speculative_tokens") or (SUFFIX_TREE_DEPTH if method == "suffix" else 0)
-    config = case.draft.config if case.draft else None
+    config = (case.draft.config if case.draft else None) or known.draft
+    draft_bytes = known.draft_bytes if draft_bytes is None else draft_bytes
     return MemoryInputs(
         case=case,
         runner=runner_of(case),
         device=device,
-        target=model_facts(target, kv_cache_dtype=cached),
+        target=model_facts(target, weight_bytes=known.target_bytes, kv_cache_dtype=cached),
         draft=draft_facts(
             method, target=target, draft=config, weight_bytes=draft_bytes, tokens=tokens, kv_cache_dtype=cached
         )
@@ -196,5 +208,7 @@ def inputs_of(
         method=method,
         tokens=tokens,
         reserve=reserve,
+        told_cache=told_cache,
         lowered_further=lowered_further,
+        settled=settled,
     )

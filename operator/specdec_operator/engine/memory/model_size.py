@@ -122,6 +122,8 @@ def quantised_bits(config: Json) -> float | None:
     quantisation = config.get("quantization_config")
     if not isinstance(quantisation, dict):
         return None
+    if isinstance(kept := quantisation.get("kept_bits"), int | float):
+        return float(kept)  # of a config of which only this is kept, see facts.py
     names = (str(quantisation.get(key, "")).lower() for key in ("quant_algo", "quant_method"))
     if stored := next((_BITS[word] for word in names if word in _BITS), None):
         return stored

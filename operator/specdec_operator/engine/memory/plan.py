@@ -3,10 +3,12 @@
 from dataclasses import dataclass, replace
 from typing import Final
 
-from specdec_operator.engine.case import Json
 from specdec_operator.engine.memory import explain
-from specdec_operator.engine.memory.inputs import NONE, MemoryInputs, inputs_of, parse_reserve
+from specdec_operator.engine.memory.cpu import lowered_on_cpu, terms_on_cpu
+from specdec_operator.engine.memory.devices import NOT_ASKED, Device
+from specdec_operator.engine.memory.inputs import MemoryInputs
 from specdec_operator.engine.memory.model_size import ModelFacts
+from specdec_operator.engine.memory.pool import caches, pool_of, request_bytes, tokens_in, total, without_speculation
 from specdec_operator.engine.memory.terms import Item, Term, added_terms, fixed_terms, graphs_counted
 from specdec_operator.engine.memory.utilization import (
     WHOLE,
@@ -16,10 +18,7 @@ from specdec_operator.engine.memory.utilization import (
     graphs_outside,
     share_without_device,
 )
-from specdec_operator.engine.quantity import parse_quantity
-from specdec_operator.engine.translate import EngineRequest
 from specdec_operator.engine.version import Flavor
-from specdec_operator.errors import Invalid
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,6 +26,7 @@ class MemoryPlan:
     """What to do about one device's memory. None: not known, or not applicable.
 
     utilization: to ask the engine for, in 0..1; None: leave the engine's own. lowered_by: how much less than asked.
+    cache: bytes of KV cache to ask a CPU engine for instead. device: what was planned for, and who says so.
     because: one sentence on the utilisation, with its numbers. draft_weights: bytes on each device.
     kv_tokens, plain_kv_tokens: tokens that the caches hold with and without the draft, predicted; the former is a
     lower bound where the utilisation was not lowered as far as the reserve wants.
@@ -37,6 +37,8 @@ class MemoryPlan:
 
     utilization: float | None
     lowered_by: float = 0.0
+    cache: int | None = None
+    device: Device = NOT_ASKED
     because: str
     draft_weights: int | None = None
     kv_tokens: int | None = None
@@ -47,7 +49,6 @@ class MemoryPlan:
     terms: tuple[Term, ...] = ()
 
 
-_NOT_APPLICABLE: Final = "not applicable: on a CPU, gpu_memory_utilization is a share of the node's RAM"
 _CANNOT_SAY: Final = "whether it fits cannot be said"
 _NO_CACHE: Final = "the model keeps no cache that grows with its requests"
 
@@ -55,20 +56,26 @@ _NO_CACHE: Final = "the model keeps no cache that grows with its requests"
 def plan(inputs: MemoryInputs) -> MemoryPlan:
     """The plan for one device. The same question always has the same answer."""
     if inputs.build.flavor is Flavor.VLLM_CPU:
-        because = f"{_NOT_APPLICABLE}, and is left as it is"
-        return MemoryPlan(utilization=inputs.utilization, because=because, reason=_NOT_APPLICABLE)
+        return _on_cpu(inputs)
+    if not inputs.lowered_further or inputs.method is None:
+        return _on_device(inputs)
+    before, after = _on_device(replace(inputs, lowered_further=0.0)), _on_device(inputs)
+    return replace(after, because=explain.once_more(before.because, before.utilization, after.utilization))
+
+
+def _on_device(inputs: MemoryInputs) -> MemoryPlan:
     terms = fixed_terms(inputs)
     outside = graphs_outside(inputs, graphs_counted(inputs)[0])
     if inputs.device is None:
         return _without_device(inputs, terms, ascend=outside)
-    request = _request(inputs)
-    needed = _sum(terms, counted=True) + request if inputs.target.weights and request else 0
+    request = request_bytes(inputs)
+    needed = total(terms, counted=True) + request if inputs.target.weights and request else 0
     added = added_terms(inputs)
     choice = choose(
         inputs,
         inputs.device,
-        outside=_sum(terms, counted=False),
-        added=_sum(added, counted=False),
+        outside=total(terms, counted=False),
+        added=total(added, counted=False),
         needed=needed,
         ascend=outside,
     )
@@ -84,6 +91,54 @@ def plan(inputs: MemoryInputs) -> MemoryPlan:
     )
 
 
+def _on_cpu(inputs: MemoryInputs) -> MemoryPlan:
+    """The engine is told its cache, or takes a share of the container's memory: nothing is lowered beforehand."""
+    less = lowered_on_cpu(inputs)
+    planned = _in_container(less, without_speculation(inputs))
+    if less is inputs:
+        return planned
+    if inputs.told_cache is not None and less.told_cache is not None:
+        return replace(
+            planned,
+            cache=less.told_cache,
+            lowered_by=inputs.lowered_further,
+            because=explain.smaller_cache(inputs.told_cache, less.told_cache),
+            kv_price=planned.kv_price or explain.price(inputs.told_cache, less.told_cache),
+        )
+    start, chosen = asked_millionths(inputs) / WHOLE, asked_millionths(less) / WHOLE
+    because = explain.once_more("", start, chosen)
+    return replace(planned, utilization=chosen, lowered_by=start - chosen, because=because)
+
+
+def _in_container(inputs: MemoryInputs, plain: MemoryInputs) -> MemoryPlan:
+    """What fits into the container with a cache, or a share, that is settled. plain: as much without speculation."""
+    terms, request, limit = terms_on_cpu(inputs), request_bytes(inputs), inputs.device
+    pool = _pool_on_cpu(inputs, terms)
+    known = replace(
+        _unknown_model(inputs, terms), utilization=inputs.utilization, because=explain.on_cpu(inputs.told_cache)
+    )
+    if not request or pool is None:
+        return known if not request else replace(known, reason=f"{_CANNOT_SAY}: {explain.NO_LIMIT}")
+    before, after = tokens_in(plain, _pool_on_cpu(plain, terms_on_cpu(plain)) or 0), tokens_in(inputs, pool)
+    taken = pool + sum(term.bytes for term in terms)
+    fits = None if limit is None or inputs.target.weights is None else pool >= request and taken <= limit
+    return replace(
+        known,
+        kv_tokens=after,
+        plain_kv_tokens=before,
+        kv_price=explain.price(before, after) if inputs.method else "",
+        fits=fits,
+        reason=explain.on_cpu_reason(inputs, pool, request, taken),
+        terms=(*terms, *caches(inputs, pool, request)),
+    )
+
+
+def _pool_on_cpu(inputs: MemoryInputs, terms: tuple[Term, ...]) -> int | None:
+    if inputs.told_cache is not None:
+        return inputs.told_cache
+    return None if inputs.device is None else pool_of(inputs.device, asked_millionths(inputs), terms)
+
+
 def _without_device(inputs: MemoryInputs, terms: tuple[Term, ...], *, ascend: bool) -> MemoryPlan:
     start, chosen = asked_millionths(inputs), share_without_device(inputs, ascend=ascend)
     return MemoryPlan(
@@ -91,7 +146,7 @@ def _without_device(inputs: MemoryInputs, terms: tuple[Term, ...], *, ascend: bo
         lowered_by=(start - chosen) / WHOLE,
         because=explain.no_device(inputs, start, chosen),
         draft_weights=_draft_weights(inputs, terms),
-        kv_price=explain.price_of_tokens(_request(_plain(inputs)), _request(inputs))
+        kv_price=explain.price_of_tokens(request_bytes(without_speculation(inputs)), request_bytes(inputs))
         or explain.price_of_share(start - chosen),
         reason=f"{_CANNOT_SAY}: the device's memory is not known (spec.memory.device)",
         terms=terms,
@@ -111,13 +166,13 @@ def _lacks(model: ModelFacts | None) -> bool:
 
 def _judged(inputs: MemoryInputs, device: int, choice: Choice, terms: tuple[Term, ...]) -> MemoryPlan:
     """Where the sizes are known: what the caches hold, and whether that is enough."""
-    request = _request(inputs)
-    pool = _pool(device, choice.chosen, terms)
-    tokens = _tokens(inputs, pool)
+    request = request_bytes(inputs)
+    pool = pool_of(device, choice.chosen, terms)
+    tokens = tokens_in(inputs, pool)
     tokens = min(tokens, inputs.length or 1) if choice.held_up else tokens
-    plain = _plain(inputs)
-    plain_tokens = _tokens(plain, _pool(device, choice.asked, fixed_terms(plain)))
-    short = _sum(terms, counted=False) - device * (WHOLE - choice.chosen) // WHOLE
+    plain = without_speculation(inputs)
+    plain_tokens = tokens_in(plain, pool_of(device, choice.asked, fixed_terms(plain)))
+    short = total(terms, counted=False) - device * (WHOLE - choice.chosen) // WHOLE
     fits = pool >= request and not (choice.held_up and choice.missing and short > 0)
     return MemoryPlan(
         utilization=None,
@@ -128,59 +183,7 @@ def _judged(inputs: MemoryInputs, device: int, choice: Choice, terms: tuple[Term
         kv_price=explain.price(plain_tokens, tokens) if inputs.method else "",
         fits=fits,
         reason=explain.reason(inputs, pool=pool, request=request, short=0 if fits else short),
-        terms=(*terms, *_caches(inputs, pool, request)),
-    )
-
-
-def _plain(inputs: MemoryInputs) -> MemoryInputs:
-    """The same service without speculation."""
-    return replace(inputs, method=None, draft=None, tokens=0)
-
-
-def _pool(device: int, utilization: int, terms: tuple[Term, ...]) -> int:
-    """Bytes that the engine has left for caches; 0 where it has none."""
-    return max(0, device * utilization // WHOLE - _sum(terms, counted=True))
-
-
-def _sum(terms: tuple[Term, ...], *, counted: bool) -> int:
-    return sum(term.bytes for term in terms if term.counted is counted)
-
-
-def _request(inputs: MemoryInputs) -> int:
-    """Bytes that one request of the greatest length takes in the caches; 0 where a cache is not known."""
-    parts = (_target_request(inputs), _draft_request(inputs))
-    return 0 if None in parts else sum(part or 0 for part in parts)
-
-
-def _target_request(inputs: MemoryInputs) -> int | None:
-    cache = inputs.target.cache
-    return (
-        cache.request(inputs.length or 1, inputs.tensor_parallel, inputs.pipeline_parallel)
-        if cache is not None
-        else None
-    )
-
-
-def _draft_request(inputs: MemoryInputs) -> int | None:
-    if inputs.draft is None:
-        return 0
-    cache = inputs.draft.cache
-    return cache.request(inputs.length or 1, inputs.draft_devices) if cache is not None else None
-
-
-def _tokens(inputs: MemoryInputs, pool: int) -> int:
-    """Tokens that a pool holds if requests are of the greatest length."""
-    request = _request(inputs)
-    return pool * (inputs.length or 1) // request if request else 0
-
-
-def _caches(inputs: MemoryInputs, pool: int, request: int) -> tuple[Term, ...]:
-    """The pool, parted as the caches of target and draft fill it."""
-    draft = pool * (_draft_request(inputs) or 0) // request
-    caches = ((Item.TARGET_CACHE, pool - draft), (Item.DRAFT_CACHE, draft))
-    source = "what the engine's budget leaves after the other counted terms"
-    return tuple(
-        Term(name=name, bytes=size, counted=True, estimated=True, source=source) for name, size in caches if size
+        terms=(*terms, *caches(inputs, pool, request)),
     )
 
 
@@ -189,44 +192,3 @@ def _draft_weights(inputs: MemoryInputs, terms: tuple[Term, ...]) -> int | None:
     if inputs.draft is None or inputs.draft.weights is None:
         return None
     return next((term.bytes for term in terms if term.name is Item.DRAFT_WEIGHTS), 0)
-
-
-_FLAG = "gpu_memory_utilization"
-
-
-def budget(spec: Json, request: EngineRequest, *, lowered_further: float = 0.0) -> MemoryPlan:
-    """The plan for what is asked. Raises Invalid for a reserve that takes all there is, or nothing.
-
-    The plain service reserves nothing: there is no draft to reserve for. lowered_further: share of the device that is
-    taken off besides.
-    """
-    memory: Json = spec.get("memory") or {}
-    draft: Json = (spec.get("speculation") or {}).get("draft") or {}
-    device = _quantity("spec.memory.device", memory.get("device"))
-    size = _quantity("spec.speculation.draft.size", draft.get("size"))
-    text = memory.get("draftReserve", "Auto")
-    try:
-        reserve = parse_reserve(text) if request.case.speculation else NONE
-    except ValueError as error:
-        raise Invalid("spec.memory.draftReserve", text, str(error)) from error
-    return plan(
-        inputs_of(request.case, device=device, draft_bytes=size, reserve=reserve, lowered_further=lowered_further)
-    )
-
-
-def within(request: EngineRequest, planned: MemoryPlan) -> EngineRequest:
-    """What is asked, with the utilisation lowered as planned; the engine's default and the user's number stay."""
-    if planned.lowered_by <= 0 or planned.utilization is None:
-        return request
-    changed = {_FLAG: planned.utilization}
-    case = replace(request.case, args={**request.case.args, **changed})
-    return replace(request, case=case, flags={**request.flags, **changed})
-
-
-def _quantity(field: str, text: str | None) -> int | None:
-    if text is None:
-        return None
-    try:
-        return parse_quantity(text)
-    except ValueError as error:
-        raise Invalid(field, text, str(error)) from error

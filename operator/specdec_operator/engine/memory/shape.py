@@ -111,14 +111,28 @@ def read_shape(config: Json | None) -> Shape | None:
     )
 
 
-def _attention_layers(text: Json, layers: int) -> tuple[int, int]:
-    """Layers that keep every token, and layers that keep a window; layers with a fixed state are in neither."""
+def attention_kinds(text: Json) -> str:
+    """The kinds of layers, a letter each: f keeps every token, w a window, - a state of one size; empty: not said."""
     match text.get("layer_types"):
         case list(kinds) if kinds:
-            windowed = sum(kind in ("sliding_attention", "chunked_attention") for kind in kinds)
-            return sum("attention" in str(kind) and "linear" not in str(kind) for kind in kinds) - windowed, windowed
+            return "".join(_kind(str(kind)) for kind in kinds)
+        case str(letters):
+            return letters
     if isinstance(pattern := text.get("hybrid_override_pattern"), str):
-        return pattern.count("*"), 0
+        return "".join("f" if letter == "*" else "-" for letter in pattern)
+    return ""
+
+
+def _kind(name: str) -> str:
+    if name in ("sliding_attention", "chunked_attention"):
+        return "w"
+    return "f" if "attention" in name and "linear" not in name else "-"
+
+
+def _attention_layers(text: Json, layers: int) -> tuple[int, int]:
+    """Layers that keep every token, and layers that keep a window; layers with a fixed state are in neither."""
+    if kinds := attention_kinds(text):
+        return kinds.count("f"), kinds.count("w")
     return layers // max(1, number(text, "full_attention_interval", "attn_layer_period")), 0
 
 

@@ -28,6 +28,7 @@ class Item(StrEnum):
     DRAFT_GRAPHS = "graphs of the draft"
     FRAGMENTATION = "fragmentation"
     OTHERS = "communication and other processes"
+    PROCESSES = "the engine's processes"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -70,6 +70,9 @@ def choose(inputs: MemoryInputs, device: int, *, outside: int, added: int, neede
     wanted = min(wanted, _ASCEND_MOST) if capped else wanted
     least = -(-needed * WHOLE // device // _FINE) * _FINE
     chosen = wanted if wanted >= least else max(wanted, min(start, least))
+    if inputs.settled is not None:
+        chosen = round(inputs.settled * WHOLE)
+        wanted = min(wanted, chosen)
     return Choice(asked=start, wanted=wanted, chosen=chosen, missing=missing, ascend=capped, needed=least, added=share)
 
 

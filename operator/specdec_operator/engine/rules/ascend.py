@@ -91,15 +91,18 @@ def _is_number(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
+_LOSSY: Final = "answers differ from the target's own: compare them before you serve, or remove it"
+
+
 def _verifies(sampler: Mapping[str, Any], resolved: Resolved) -> Iterator[Finding]:
     """What the switches do to answers."""
     if sampler.get("enable_block_verify") is True:
         field = f"{_CONFIG}.enable_block_verify"
-        yield broken("ASC-BLOCK-LOSSY", field, True, "compare answers before you use it")
+        yield broken("ASC-BLOCK-LOSSY", field, True, _LOSSY)
         if resolved.k is not None and resolved.k < 3:
             yield broken("ASC-BLOCK-SHORT", field, True, f"with {resolved.k} draft tokens it has no effect")
         if resolved.value("rejection_sample_method") == "synthetic":
             yield broken("ASC-BLOCK-SYNTHETIC", field, True, "remove it, or synthetic acceptance")
     lossless = sampler.get("posterior_threshold") == 1 and sampler.get("posterior_alpha") == 0
     if sampler.get("enable_entropy_verify") is True and not lossless:
-        yield broken("ASC-ENTROPY-LOSSY", f"{_CONFIG}.enable_entropy_verify", True, "compare answers before you use it")
+        yield broken("ASC-ENTROPY-LOSSY", f"{_CONFIG}.enable_entropy_verify", True, _LOSSY)

@@ -39,15 +39,15 @@ def _with_speculation(resolved: Resolved) -> Iterator[Finding]:
             "LOGITS-PROCESSORS", "logits_processors", args["logits_processors"], "remove them, or speculation"
         )
     if args.get("runner") == "pooling":
-        yield at_flag("POOLING", "runner", "pooling", "remove speculation")
+        yield at_flag("POOLING", "runner", "pooling", "a pooling model generates nothing to guess; remove speculation")
     sizes = resolved.case.part("compilation_config", "cudagraph_capture_sizes")
     sizes = sizes if isinstance(sizes, list) else args.get("cudagraph_capture_sizes")
     if isinstance(sizes, list) and resolved.k is not None:
         odd = [each for each in sizes if isinstance(each, int) and each % (resolved.k + 1)]
         if odd:
-            yield at_flag(
-                "GRAPH-SIZES", "cudagraph_capture_sizes", sizes, f"{odd[0]} is no multiple of {resolved.k + 1}"
-            )
+            step = resolved.k + 1
+            message = f"{odd[0]} is no multiple of {step} (K + 1): no batch of drafts fits that graph; write multiples"
+            yield at_flag("GRAPH-SIZES", "cudagraph_capture_sizes", sizes, message)
 
 
 def _text_only(resolved: Resolved) -> bool:

@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Iterator
+from difflib import get_close_matches
 from typing import Any, Final
 
 from specdec_engine.versions import NEWEST, OLDEST
@@ -11,7 +12,7 @@ from specdec_operator.engine.flags import kind, option
 from specdec_operator.engine.resolve import Resolved
 from specdec_operator.engine.rule import Finding, at_flag, at_key, broken, shown
 from specdec_operator.engine.speculative_config import Misread
-from specdec_operator.engine.tables import entries, in_release, row_holds, table
+from specdec_operator.engine.tables import entries, in_release, releases, row_holds, table
 from specdec_operator.engine.version import Version, holds
 
 FIRST: Final = Version(*OLDEST)
@@ -37,12 +38,31 @@ def flags(resolved: Resolved) -> Iterator[Finding]:
     for name, value in resolved.case.args.items():
         if name in _NOT_FLAGS or value is None:
             continue
-        if in_release("flags", "flags", name, resolved.version) is False:
-            message = f"{resolved.case.build} has no {option(name)}"
-            yield at_flag("FLAG-UNKNOWN", name, value, message)
+        known = in_release("flags", "flags", name, resolved.version)
+        if known is False:
+            yield at_flag("FLAG-UNKNOWN", name, value, _no_flag(name, resolved))
+        elif known is None and not releases("flags", "flags", name):
+            message = (
+                f"no release up to {LAST} has {option(name)}{_instead(name)}: see that {resolved.case.build} has it"
+            )
+            yield at_flag("FLAG-UNREAD", name, value, message)
         else:
             yield from _valued(name, value, resolved)
     yield from _roles(resolved)
+
+
+def _no_flag(name: str, resolved: Resolved) -> str:
+    """That a version does not have a flag, and which ones have it, or one that is written alike."""
+    has = [each for each in releases("flags", "flags", name) if each != resolved.version]
+    if not has:
+        return f"{resolved.case.build} has no {option(name)}{_instead(name)}; the server would not start, remove it"
+    where = f"it is there since {has[0]}" if has[0] > resolved.version else f"it was there up to {has[-1]}"
+    return f"{resolved.case.build} has no {option(name)}: of the releases that were read {where}; remove it"
+
+
+def _instead(name: str) -> str:
+    alike = get_close_matches(name, entries("flags", "flags", LAST), 1, 0.8)
+    return f", but {option(alike[0])}" if alike else ""
 
 
 def _valued(name: str, value: Any, resolved: Resolved) -> Iterator[Finding]:

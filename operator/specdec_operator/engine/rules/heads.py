@@ -151,4 +151,9 @@ def _heads(draft: ModelConfig, resolved: Resolved) -> Iterator[Finding]:
             message = f"the heads are of {draft.model_type}, the target is {target.model_type}; leave `model` out"
             yield broken("MTP-OTHER", "draft.model_type", draft.model_type, message)
     if target is not None and target.model_type == "deepseek_v32":
-        yield broken("MTP-EAGER", "target.model_type", target.model_type, "decoding is slower until 0.29")
+        yield broken(
+            "MTP-EAGER",
+            "target.model_type",
+            target.model_type,
+            "its head runs without CUDA graphs up to 0.28; use 0.29 or later",
+        )

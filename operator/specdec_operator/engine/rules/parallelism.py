@@ -1,6 +1,8 @@
 """How target and draft are spread over devices."""
 
 from collections.abc import Iterator
+from math import prod
+from typing import Final
 
 from specdec_engine.methods import WITHOUT_DRAFT
 from specdec_operator.engine.model_config import ModelConfig
@@ -8,6 +10,7 @@ from specdec_operator.engine.model_runner import Runner, runner
 from specdec_operator.engine.resolve import Resolved
 from specdec_operator.engine.rule import Finding, at_flag, at_key
 from specdec_operator.engine.tables import in_release
+from specdec_operator.engine.version import Flavor
 
 
 def check(resolved: Resolved) -> Iterator[Finding]:
@@ -18,6 +21,36 @@ def check(resolved: Resolved) -> Iterator[Finding]:
     if resolved.speculates and resolved.method:
         yield from _draft(resolved)
         yield from _pipeline(resolved)
+
+
+_SIZES: Final = ("tensor_parallel_size", "pipeline_parallel_size", "data_parallel_size")
+_BY_HAND: Final = ("nnodes", "data_parallel_size_local", "data_parallel_external_lb", "data_parallel_hybrid_lb")
+"""Flags of those who spread an engine over several pods themselves."""
+_MOST: Final = 16
+_USUAL: Final = 8
+_ONE_POD: Final = "this version renders one pod for an engine, and no workerSpec"
+
+
+def devices(resolved: Resolved) -> Iterator[Finding]:
+    """Whether one pod can have the devices that the engine is spread over."""
+    case = resolved.case
+    ray = "ray" in (case.args.get("distributed_executor_backend"), case.args.get("data_parallel_backend"))
+    if case.build.flavor is Flavor.VLLM_CPU or ray or any(case.args.get(name) for name in _BY_HAND):
+        return
+    sizes = [case.size(flag) for flag in _SIZES]
+    wanted, flag = prod(sizes), max(_SIZES, key=case.size)
+    summed = f"tensor {sizes[0]} x pipeline {sizes[1]} x data {sizes[2]} = {wanted} devices in one pod"
+    if wanted > _MOST:
+        message = f"{summed}, and no node has more than {_MOST}: {_ONE_POD}; make the product {_USUAL} or less"
+        yield at_flag("DEVICES-NODE", flag, sizes[_SIZES.index(flag)], f"{message}, or use a quantised target")
+    elif case.devices is not None and case.devices < wanted:
+        message = f"{summed}, and spec.resources asks for {case.devices}; ask for {wanted}, or make the product smaller"
+        yield at_flag("DEVICES-FEW", flag, sizes[_SIZES.index(flag)], message)
+    elif wanted > _USUAL:
+        message = (
+            f"{summed}: most nodes have {_USUAL}, on others the pod stays Pending; make the product {_USUAL} or less"
+        )
+        yield at_flag("DEVICES-MANY", flag, sizes[_SIZES.index(flag)], f"{message}, or see that a node has {wanted}")
 
 
 def _target(target: ModelConfig, resolved: Resolved) -> Iterator[Finding]:
@@ -98,4 +131,8 @@ def _pipeline(resolved: Resolved) -> Iterator[Finding]:
         yield at_flag("PP-HIDDEN", "pipeline_parallel_size", depth, "use tensor parallelism")
     elif resolved.draft is not None and not resolved.at_least("0.30"):
         yield from _piped("PP-DRAFT", resolved.draft.architectures, resolved)
-    yield at_flag("PP-RISK", "pipeline_parallel_size", depth, "compare with a service that serves plainly")
+    message = (
+        f"{depth} pipeline stages with speculation: young in vLLM, and reported broken for mtp (issue 49355); use "
+        "tensor parallelism alone, or compare with plain (`specdec measure`) before you serve"
+    )
+    yield at_flag("PP-RISK", "pipeline_parallel_size", depth, message)

@@ -38,7 +38,9 @@ def check(resolved: Resolved) -> Iterator[Finding]:
 
 
 def _synthetic(resolved: Resolved) -> Iterator[Finding]:
-    yield broken("SYNTHETIC-OUTPUT", _METHOD, "synthetic", "use it for measurements only")
+    yield broken(
+        "SYNTHETIC-OUTPUT", _METHOD, "synthetic", "answers are made up: for measurements only; remove it to serve"
+    )
     rates, length = resolved.value("synthetic_acceptance_rates"), resolved.value("synthetic_acceptance_length")
     old = resolved.value("synthetic_acceptance_rate")
     if old is not None and not 0 <= old <= 1:
@@ -65,7 +67,12 @@ def _rates(rates: list[float], resolved: Resolved) -> Iterator[Finding]:
 
 def _fly(resolved: Resolved) -> Iterator[Finding]:
     k, window = resolved.k, resolved.value("fly_window_size")
-    yield broken("FLY-LOSSY", _METHOD, "fly", "compare answers before you use it")
+    yield broken(
+        "FLY-LOSSY",
+        _METHOD,
+        "fly",
+        "answers differ from the target's own: compare them before you serve, or use standard",
+    )
     yield broken("FLY-CPU", _METHOD, "fly", "use standard on the CPU engine")
     if k is not None and k < 2:
         yield broken("FLY-K", _METHOD, "fly", f"{k} is one too few")

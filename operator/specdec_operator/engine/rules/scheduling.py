@@ -68,7 +68,8 @@ def _drafting(k: int, tokens: int, requests: int | None, resolved: Resolved) -> 
             message = f"{requests} requests take {each} slots each: more than {every}"
             yield broken("SLOTS-ALL", _TOKENS, tokens, message)
         elif tokens < 2 * every:
-            yield broken("SLOTS-STARVED", _TOKENS, tokens, f"{every} of {tokens} tokens of a batch go to drafts")
+            message = f"{every} of {tokens} tokens of a batch go to drafts, which leaves {tokens - every} for prompts"
+            yield broken("SLOTS-STARVED", _TOKENS, tokens, f"{message}; allow {2 * every}, or fewer requests")
     if tokens <= each:
         yield broken("SLOTS-ONE", _TOKENS, tokens, f"a request takes {each} slots; allow more tokens")
     if resolved.case.switched("enable_lora") and requests is not None and tokens < requests * (k + 1):

@@ -67,7 +67,8 @@ def _suits(k: int, resolved: Resolved) -> Iterator[Finding]:
         yield broken("K-HEADS", _AT, k, f"the draft has {heads} heads, one for each token")
     size = resolved.draft.block_size if resolved.draft is not None else None
     if resolved.method == "dflash" and size and k > max(size - 1, 1):
-        yield broken("K-BLOCK", _AT, k, f"the draft is trained for blocks of {size}: {size - 1} tokens")
+        message = f"the draft is trained for blocks of {size}; of {k} tokens those after {size - 1} are seldom accepted"
+        yield broken("K-BLOCK", _AT, k, f"{message}: use {size - 1}")
 
 
 _FIELD: Final = "speculative_config.num_speculative_tokens_per_batch_size"
@@ -100,7 +101,8 @@ def _shape(rows: list[tuple[int, int, int]], resolved: Resolved) -> Iterator[Fin
         yield broken("SCHEDULE-SHAPE", _FIELD, rows, fault)
         return
     if resolved.k is not None and (above := [row for row in rows if row[2] > resolved.k]):
-        yield broken("SCHEDULE-ABOVE-K", _FIELD, rows, f"{above[0][2]} tokens become {resolved.k}")
+        message = f"{above[0][2]} tokens become {resolved.k}: a schedule guesses fewer only; raise K, or lower the row"
+        yield broken("SCHEDULE-ABOVE-K", _FIELD, rows, message)
     ends = sorted(rows)
     if any(later[0] != earlier[1] + 1 for earlier, later in pairwise(ends)):
         yield broken("SCHEDULE-GAPS", _FIELD, rows, "there are batch sizes between the ranges")

@@ -44,7 +44,10 @@ def _short(allowed: int, longest: int, resolved: Resolved) -> Iterator[Finding]:
         message = f"the head knows {allowed} positions and the target runs to {longest}; set max_model_len to {allowed}"
         yield broken("CONTEXT-HEAD", field, allowed, message)
     if resolved.method == "draft_model":
-        message = f"the draft knows {allowed} positions, the target runs to {longest}"
+        message = (
+            f"the draft knows {allowed} positions and the target runs to {longest}: nothing after {allowed} "
+            f"is accepted; set max_model_len to {allowed}, or use a draft with a longer context"
+        )
         yield broken("CONTEXT-SHORT", field, allowed, message)
 
 
@@ -80,9 +83,10 @@ def vocabulary(resolved: Resolved) -> Iterator[Finding]:
         and (sizes := _sizes(resolved))
         and sizes[0] != sizes[1]
     ):
-        yield broken(
-            "HEAD-VOCAB", _SIZE, sizes[1], f"the head was trained for {sizes[1]} tokens, the target has {sizes[0]}"
+        message = (
+            f"the head was trained for {sizes[1]} tokens, the target has {sizes[0]}; use a head of this very target"
         )
+        yield broken("HEAD-VOCAB", _SIZE, sizes[1], message)
 
 
 def _hides_size(target: ModelConfig) -> bool:
@@ -105,7 +109,10 @@ def _same(resolved: Resolved) -> Iterator[Finding]:
     ours = resolved.case.target.tokenizer if resolved.case.target is not None else ""
     theirs = resolved.opens.tokenizer if resolved.opens is not None else ""
     if ours and theirs and ours != theirs:
-        yield broken("TOKENIZER-DIFFERS", "draft.tokenizer", theirs, "the draft's token ids differ from the target's")
+        message = (
+            "the draft's token ids differ from the target's, so that nothing is accepted; use one with its tokenizer"
+        )
+        yield broken("TOKENIZER-DIFFERS", "draft.tokenizer", theirs, message)
 
 
 def _different(resolved: Resolved) -> Iterator[Finding]:

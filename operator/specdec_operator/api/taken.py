@@ -1,0 +1,93 @@
+"""What is the operator's own, and what KServe needs, among the names and places that a user may choose.
+
+What can be told from the spec alone is refused by the CRD; this needs the service's name, or where its artifacts lie.
+"""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any, Final
+
+from specdec_operator import names
+from specdec_operator.errors import Invalid
+from specdec_operator.staging.artifacts import claim_name
+from specdec_operator.staging.layout import ARTIFACTS, Layout
+from specdec_operator.staging.schemes import REMOTE
+
+Json = Mapping[str, Any]
+_DOWNLOADED: Final = tuple(f"{scheme}://" for scheme in REMOTE)
+_INTERNAL: Final = f"internal.{names.KSERVE_GROUP}/"
+_DECIDED: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        f"{names.KSERVE_GROUP}/deploymentMode": "services are served in KServe's mode Standard only; leave it out",
+        f"{names.KSERVE_GROUP}/autoscalerClass": "spec.replicas is the number of pods, and no autoscaler changes it; "
+        "leave it out",
+        f"{names.KSERVE_GROUP}/stop": "KServe would delete the pods, and the guard would wait for them; to stop the "
+        "service delete it",
+        f"{names.KSERVE_GROUP}/enable-prometheus-scraping": "KServe would name a port for scraping that no pod "
+        "has; the pods are annotated already (prometheus.io/port: 8080), leave it out",
+        f"{names.KSERVE_GROUP}/inferenceservice": "KServe puts this label on the pods itself; leave it out",
+    }
+)
+"""Labels and annotations of an InferenceService, and what to do instead."""
+
+
+def refuse_taken(spec: Json, *, name: str, layout: Layout) -> None:
+    """Raises Invalid for a name or a place in the spec of the service `name` that is not the user's to choose."""
+    _refuse_names(spec["model"], name)
+    pod: Json = spec.get("pod") or {}
+    _refuse_own("spec.pod.labels", "labels", pod.get("labels"))
+    service: Json = spec.get("inferenceService") or {}
+    for what in ("labels", "annotations"):
+        _refuse_own(f"spec.inferenceService.{what}", what, service.get(what))
+        _refuse_kserves(f"spec.inferenceService.{what}", service.get(what))
+    _refuse_claim(pod, name)
+    _refuse_below_downloads(pod, layout)
+
+
+def _refuse_names(model: Json, name: str) -> None:
+    """The engine would answer to one of two that are alike, and take one that begins with - for a flag."""
+    first, aliases = model.get("name") or name, model.get("aliases") or []
+    every = [first, *aliases, *(each["name"] for each in model.get("adapters") or ())]
+    if twice := next((each for each in every if every.count(each) > 1), None):
+        rule = "clients ask for model.name, aliases and adapters by these; no two may be alike"
+        raise Invalid("spec.model", twice, rule)
+    if aliases and first.startswith("-"):
+        raise Invalid("spec.model.name", first, "a name before others must not begin with '-'; choose another")
+
+
+def _refuse_own(field: str, what: str, written: Json | None) -> None:
+    """By its labels the operator tells its objects, pods and downloads apart."""
+    for key, value in (written or {}).items():
+        if key.startswith(f"{names.GROUP}/"):
+            raise Invalid(f"{field}[{key}]", value, f"{what} of {names.GROUP} are the operator's own; leave it out")
+
+
+def _refuse_kserves(field: str, written: Json | None) -> None:
+    """What KServe reads there and the operator decides, or what KServe itself writes there."""
+    for key, value in (written or {}).items():
+        if key.startswith(_INTERNAL):
+            raise Invalid(
+                f"{field}[{key}]", value, "KServe writes these itself, and reads them as its own; leave it out"
+            )
+        if key in _DECIDED:
+            raise Invalid(f"{field}[{key}]", value, _DECIDED[key])
+
+
+def _refuse_claim(pod: Json, name: str) -> None:
+    """The claim of downloads is mounted read-only, into the engine alone."""
+    for index, volume in enumerate(pod.get("volumes") or ()):
+        claim = (volume.get("persistentVolumeClaim") or {}).get("claimName")
+        if claim == claim_name(name):
+            rule = "the operator makes this claim for its downloads, and mounts it itself; name one of your own"
+            raise Invalid(f"spec.pod.volumes[{index}].persistentVolumeClaim.claimName", claim, rule)
+
+
+def _refuse_below_downloads(pod: Json, layout: Layout) -> None:
+    """KServe mounts the folder that all downloads have in common, read-only: nothing can be mounted inside."""
+    paths = [each["mountPath"] for each in layout.storage_uris if each["uri"].startswith(_DOWNLOADED)]
+    parent = ARTIFACTS if len(paths) > 1 else "".join(paths)
+    for index, mount in enumerate(pod.get("volumeMounts") or ()):
+        path = mount.get("mountPath", "")
+        if parent and f"{path}/".startswith(f"{parent}/"):
+            rule = f"KServe mounts its downloads at {parent}, read-only, and nothing below; choose another place"
+            raise Invalid(f"spec.pod.volumeMounts[{index}].mountPath", path, f"{rule}, such as /states")

@@ -1,0 +1,18 @@
+"""How many devices a pod asks its node for, where its resources tell."""
+
+from typing import Final
+
+from specdec_operator.engine.case import Json
+
+_WHOLE: Final = ("nvidia.com/gpu", "huawei.com/Ascend910")
+"""What the vendors' own device plugins call a device. Slices and other plugins' resources tell no number."""
+
+
+def devices_asked(resources: Json) -> int | None:
+    """The number in spec.resources; None where it names none."""
+    for amounts in (resources.get("limits"), resources.get("requests")):
+        for name in _WHOLE:
+            text = str(amounts.get(name, "")) if isinstance(amounts, dict) else ""
+            if text.isascii() and text.isdigit():
+                return int(text)
+    return None

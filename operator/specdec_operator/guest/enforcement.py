@@ -1,0 +1,67 @@
+"""Whether the guard may take the speculation of somebody else's InferenceService out, and why not, in words. Pure."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from specdec_operator.guest.patch import Place, TakenOut, bring_back, is_allowed, place_of, taken_out
+from specdec_operator.names import ENFORCE_ANNOTATION, TAKEN_OUT_ANNOTATION
+
+_LEAVE: Final = f"kubectl annotate isvc {{}} {ENFORCE_ANNOTATION}=true"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Enforcement:
+    """may: whether it may be taken out, or is out. place: where it stands. taken: what is out now, and was by us.
+
+    reason, message: of the condition; empty where the guard is not asked to act.
+    """
+
+    may: bool = False
+    place: Place | None = None
+    taken: TakenOut | None = None
+    reason: str = ""
+    message: str = ""
+
+
+def enforcement(live: Mapping[str, Any], *, uid: str, asked: bool) -> Enforcement:
+    """What may be done. uid: of the service that guards the InferenceService. asked: whether its mode is Enforce."""
+    name, place, taken = live["metadata"]["name"], place_of(live), taken_out(live)
+    if taken is not None and taken.uid != uid:
+        words = (
+            f"{TAKEN_OUT_ANNOTATION} is of service {taken.service} (uid {taken.uid}), which is gone or brings it back"
+        )
+        return Enforcement(reason="TakenOutByAnother", message=words)
+    if taken is not None and place is not None:
+        words = (
+            f"somebody put the flag back, so the guard only observes; remove annotation {TAKEN_OUT_ANNOTATION} from "
+        )
+        return Enforcement(reason="PutBack", message=f"{words}InferenceService {name} to let it act again")
+    if taken is not None:
+        return _out(live, name, taken, asked=asked)
+    return _stands(live, name, place) if asked else Enforcement()
+
+
+def _stands(live: Mapping[str, Any], name: str, place: Place | None) -> Enforcement:
+    """Nothing of it is out."""
+    if not is_allowed(live):
+        words = f"the owner has not allowed it, so the guard only observes: {_LEAVE.format(name)}"
+        return Enforcement(reason="NotAllowed", message=words)
+    if place is None:
+        words = f"the flags of InferenceService {name} ask for no speculation, so there is nothing to take out of them"
+        return Enforcement(
+            reason="NotItsFlags", message=f"{words}; those of its runtime are nobody's but the runtime's"
+        )
+    return Enforcement(may=True, place=place, reason="Allowed", message=f"it may be taken out of {place.path}")
+
+
+def _out(live: Mapping[str, Any], name: str, taken: TakenOut, *, asked: bool) -> Enforcement:
+    """It is out."""
+    flags = " ".join(taken.words)
+    if bring_back(live, taken) is None:
+        words = f"the flags at {taken.path} have changed since, so it is not brought back; it was: {flags}"
+        return Enforcement(taken=taken, reason="ChangedSince", message=words)
+    if not is_allowed(live):
+        words = f"it is out, and the owner allows nothing any more: {_LEAVE.format(name)} lets it be brought back"
+        return Enforcement(taken=taken, reason="NotAllowed", message=f"{words}; it was: {flags}")
+    return Enforcement(may=asked, taken=taken, reason="TakenOut", message=f"taken out of {taken.path}: {flags}")

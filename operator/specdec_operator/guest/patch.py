@@ -1,0 +1,123 @@
+"""The patch that takes the speculation of an InferenceService out, and the one that brings it back. Pure.
+
+Each is one JSON patch that tests what it replaces: where its owner has changed that meanwhile, nothing is written. What
+was taken out is kept in an annotation of the same patch, so it is known without this operator.
+"""
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass
+from typing import Any, Final, TypeAlias
+
+from specdec_operator.guest.flags import parts, without, without_in_script
+from specdec_operator.names import ENFORCE_ANNOTATION, TAKEN_OUT_ANNOTATION
+
+Body: TypeAlias = Mapping[str, Any]
+Patch: TypeAlias = list[dict[str, Any]]
+_ANNOTATIONS: Final = "/metadata/annotations"
+_FIELDS: Final = ("command", "args")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """Where an InferenceService asks for speculation. path: a JSON pointer; value, plain: with it and without."""
+
+    path: str
+    value: list[str]
+    plain: list[str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TakenOut:
+    """What was taken out. service, uid: whose guard did. path, value: as they were. words: the flags alone.
+
+    revision: of the pods with it.
+    """
+
+    service: str
+    uid: str
+    path: str
+    value: list[str]
+    words: list[str]
+    revision: str
+
+
+def is_allowed(live: Body) -> bool:
+    """Whether the owner of an InferenceService lets the guard write it."""
+    return _annotations(live).get(ENFORCE_ANNOTATION) == "true"
+
+
+def place_of(live: Body) -> Place | None:
+    """Where an InferenceService asks for speculation; None: its own flags do not, but perhaps its runtime's."""
+    return next((each for each in _places(live) if each.value != each.plain), None)
+
+
+def _places(live: Body) -> Iterator[Place]:
+    predictor = (live.get("spec") or {}).get("predictor") or {}
+    containers = [(f"containers/{index}", each) for index, each in enumerate(predictor.get("containers") or ())]
+    for path, each in [("model", predictor.get("model") or {}), *containers]:
+        texts = iter(tuple(parts(each)))
+        for field in _FIELDS:
+            value = [str(word) for word in each.get(field) or ()]
+            scripts = [next(texts)[1] for _ in value]
+            plain = [without_in_script(word) if script else word for word, script in zip(value, scripts, strict=True)]
+            plain = plain if any(scripts) else list(without(value))
+            yield Place(path=f"/spec/predictor/{path}/{field}", value=value, plain=plain)
+
+
+def taken_out(live: Body) -> TakenOut | None:
+    """What was taken out of an InferenceService, by its annotation; None: nothing, or nothing that can be read."""
+    try:
+        said = json.loads(_annotations(live).get(TAKEN_OUT_ANNOTATION, ""))
+        made = TakenOut(**said)
+    except (ValueError, TypeError, RecursionError):
+        return None
+    texts = (made.service, made.uid, made.path, made.revision)
+    lists = isinstance(made.value, list) and isinstance(made.words, list)
+    return made if lists and all(isinstance(each, str) for each in (*texts, *made.value, *made.words)) else None
+
+
+def take_out(place: Place, record: TakenOut) -> Patch:
+    """The patch that takes it out, of an InferenceService that has annotations: its owner's leave is one."""
+    kept = json.dumps(asdict(record))
+    return [*_replace(place.path, place.value, place.plain), {"op": "add", "path": _annotation(), "value": kept}]
+
+
+def bring_back(live: Body, taken: TakenOut) -> Patch | None:
+    """The patch that brings it back; None where the flags are others than were left: their owner has changed them."""
+    left = next((each for each in _places(live) if each.path == taken.path), None)
+    before = next((each for each in _places(_with(live, taken)) if each.path == taken.path), None)
+    if left is None or before is None or left.value != before.plain:
+        return None
+    return [
+        *_replace(taken.path, left.value, taken.value),
+        {"op": "test", "path": _annotation(), "value": _annotations(live)[TAKEN_OUT_ANNOTATION]},
+        {"op": "remove", "path": _annotation()},
+    ]
+
+
+def _with(live: Body, taken: TakenOut) -> Body:
+    """The InferenceService as it was."""
+    copy: dict[str, Any] = json.loads(json.dumps(live))
+    holder: Any = copy
+    *steps, last = taken.path.strip("/").split("/")
+    try:
+        for step in steps:
+            holder = holder[int(step)] if isinstance(holder, list) else holder[step]
+        holder[last] = taken.value
+    except (KeyError, IndexError, TypeError, ValueError):
+        return live
+    return copy
+
+
+def _replace(path: str, old: list[str], new: list[str]) -> Patch:
+    return [{"op": "test", "path": path, "value": old}, {"op": "replace", "path": path, "value": new}]
+
+
+def _annotation() -> str:
+    return f"{_ANNOTATIONS}/{TAKEN_OUT_ANNOTATION.replace('/', '~1')}"
+
+
+def _annotations(live: Body) -> Mapping[str, str]:
+    found: Mapping[str, str] = (live.get("metadata") or {}).get("annotations") or {}
+    return found

@@ -1,0 +1,143 @@
+"""What there is of a guest: its engine, its Deployment and its pods, in the words of the services that are served.
+
+Its pods carry none of our labels. Which of them are alike is told by what their own engines run: a revision is a digest
+of image and command line without speculation, and another one of the speculation.
+"""
+
+import hashlib
+import json
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Final, TypeAlias
+
+from specdec_operator.api.guest import GuestRef
+from specdec_operator.errors import Invalid
+from specdec_operator.guest.flags import Engine, engine_container, engine_of
+from specdec_operator.observe.pods import ENGINE_PORT, DeploymentView, PodView, deployment_view, pod_view
+
+Body: TypeAlias = Mapping[str, Any]
+_PREDICTOR: Final = (None, "predictor")
+_DIGITS: Final = 10
+PLAIN: Final = "plain"
+"""The end of a revision without speculation."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Where:
+    """Where a guest's pods are found. selector: of their labels. deployment: that makes them; empty: whichever does.
+
+    port: of their engine.
+    """
+
+    selector: str
+    deployment: str = ""
+    port: int = ENGINE_PORT
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Guest:
+    """What is guarded, as it is. live: the object that is named. engine: of its pods, or of the next ones.
+
+    trouble: why nothing can be told of it; None: it can.
+    """
+
+    ref: GuestRef
+    where: Where | None = None
+    live: Body = field(default_factory=dict)
+    engine: Engine | None = None
+    deployment: DeploymentView | None = None
+    pods: tuple[PodView, ...] = ()
+    trouble: Invalid | None = None
+
+    @property
+    def url(self) -> str | None:
+        """Where it answers, as KServe says."""
+        return (self.live.get("status") or {}).get("url")
+
+    @property
+    def revision(self) -> str:
+        """Of the pods that are asked for."""
+        return (self.deployment.revision if self.deployment else None) or ""
+
+    @property
+    def base(self) -> str:
+        """What its pods run apart from speculation."""
+        return base_of(self.engine) if self.engine else ""
+
+
+def base_of(engine: Engine) -> str:
+    """A digest of what an engine runs apart from speculation. A mirror of its image is the same image."""
+    image = engine.image.rpartition("/")[2].partition("@")[0]
+    return _digest([image, *engine.plain])
+
+
+def revision_of(engine: Engine) -> str:
+    """A digest of all that an engine runs."""
+    return f"{base_of(engine)}-{_digest(list(engine.words))[:4] if engine.asks else PLAIN}"
+
+
+def _digest(meant: Any) -> str:
+    return hashlib.sha256(json.dumps(meant).encode()).hexdigest()[:_DIGITS]
+
+
+def view(ref: GuestRef, where: Where, live: Body, deployment: Body | None, pods: Iterable[Body]) -> Guest:
+    """A guest by its objects. deployment: None where there is none. pods: as `where` finds them."""
+    every = sorted((each for each in pods if _is_of(each, where.deployment)), key=_made)
+    seen = tuple(pod for each in every if (pod := pod_of(each)) is not None)
+    engine = engine_of(deployment["spec"]["template"].get("spec") or {}) if deployment else None
+    shown = None if deployment is None else _asked(deployment, engine, seen)
+    engine = _runs(every, shown) or engine
+    where = replace(where, port=engine.port) if engine else where
+    return Guest(ref=ref, where=where, live=live, engine=engine, deployment=shown, pods=seen)
+
+
+def pods_in(listed: Iterable[Body], where: Where) -> tuple[PodView, ...]:
+    """The pods of a guest among those that were listed."""
+    seen = (pod_of(each) for each in listed if _is_of(each, where.deployment))
+    return tuple(each for each in seen if each is not None)
+
+
+def pod_of(body: Body) -> PodView | None:
+    """A pod of a guest; None where it has no container."""
+    engine, container = engine_of(body.get("spec") or {}), engine_container(body.get("spec") or {})
+    if engine is None or container is None:
+        return None
+    return replace(pod_view(body, engine=engine.container), revision=revision_of(engine))
+
+
+def _is_of(pod: Body, deployment: str) -> bool:
+    """Whether a pod answers for a guest: a transformer's does not, nor one of another Deployment."""
+    meta = pod["metadata"]
+    if (meta.get("labels") or {}).get("component") not in _PREDICTOR:
+        return False
+    owner = next((each for each in meta.get("ownerReferences") or () if each.get("controller")), None)
+    return not deployment or (owner is not None and owner["name"].rpartition("-")[0] == deployment)
+
+
+def _made(pod: Body) -> tuple[str, str]:
+    meta = pod["metadata"]
+    return str(meta.get("creationTimestamp", "")), str(meta["name"])
+
+
+def _asked(body: Body, engine: Engine | None, pods: Iterable[PodView]) -> DeploymentView:
+    """The Deployment, with the revision that its pods have once all of them are of its newest template.
+
+    What admits pods may have rewritten their images or flags: then they have another digest than the template.
+    """
+    seen = deployment_view(body)
+    named = revision_of(engine) if engine else None
+    there = Counter(pod.revision for pod in pods if not pod.deleting)
+    whole = seen.observed and seen.updated == seen.total == seen.replicas
+    if whole and there and named not in there:
+        named = there.most_common(1)[0][0]
+    return replace(seen, revision=named)
+
+
+def _runs(pods: Iterable[Body], deployment: DeploymentView | None) -> Engine | None:
+    """The engine of the pods that are asked for; of the newest pod where no Deployment says which these are."""
+    engines: Iterator[Engine | None] = (engine_of(each.get("spec") or {}) for each in pods)
+    known = [each for each in engines if each is not None]
+    if deployment is not None:
+        known = [each for each in known if revision_of(each) == deployment.revision]
+    return known[-1] if known else None

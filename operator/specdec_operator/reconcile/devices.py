@@ -1,0 +1,47 @@
+"""Which device a service is planned for: found out once, and kept in the status until another one may be meant."""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from specdec_engine.accelerators import Accelerator
+from specdec_operator.engine.memory.devices import FIELD, TOLD_BY_POD, Device, Node, device_of
+from specdec_operator.observe.nodes import selectors
+from specdec_operator.reconcile.cluster_info import ClusterInfo
+from specdec_operator.reconcile.memory import Memory
+from specdec_operator.reconcile.sis import Parsed, Sis
+
+_FORBIDDEN: Final = "the operator may not list nodes (chart: rbac.nodes)"
+
+
+async def find_device(around: ClusterInfo, parsed: Parsed, memory: Memory, body: Mapping[str, Any]) -> Device | None:
+    """The device of the pods; None: the spec alone tells. Raises Unavailable where the API server does not answer.
+
+    It is kept as long as model, engine, resources and pod are the same. A node that comes or goes would otherwise
+    change a flag, and with it replace the pods of every service that may land there.
+    """
+    status = body.get("status", {}) if memory.status is None else memory.status
+    sis = parsed.newest if isinstance(parsed.newest, Sis) else parsed.older
+    if sis is None or sis.spec.speculation is None or sis.spec.memory.device is not None:
+        return None
+    if sis.spec.engine.accelerator is Accelerator.CPU:
+        return None
+    spec = sis.spec.model_dump(mode="json", by_alias=True, exclude_none=True, include={"engine", "pod", "resources"})
+    return _kept(sis, status) or await _found(around, spec)
+
+
+def _kept(sis: Sis, status: Mapping[str, Any]) -> Device | None:
+    known = status.get("memory") or {}
+    source = known.get("deviceSource")
+    if not source or source in (FIELD, TOLD_BY_POD) or (status.get("guard") or {}).get("service") != sis.service:
+        return None
+    return Device(bytes=known.get("device"), source=source)
+
+
+async def _found(around: ClusterInfo, spec: dict[str, Any]) -> Device:
+    nodes: list[Node] = []
+    for selector in selectors(spec.get("pod") or {}):
+        listed = await around.nodes(selector)
+        if listed is None:
+            return device_of(spec, unread=_FORBIDDEN)
+        nodes += listed
+    return device_of(spec, tuple(nodes))

@@ -1,0 +1,193 @@
+"""A guest in the words of a service that is served: what it asks for, and how far its pods are. Pure.
+
+Nothing is rendered for it. All that follows, from the windows to the status, is as for every other service.
+"""
+
+import hashlib
+import json
+from dataclasses import replace
+from typing import Any, Final
+
+from pydantic import ValidationError
+
+from specdec_operator.api.control import Control, ControlMode
+from specdec_operator.api.guard import Baseline, Guard, GuardMode, RollBackTo
+from specdec_operator.api.guest import GuestKind
+from specdec_operator.api.speculation import Method, Speculation
+from specdec_operator.engine.memory.plan import MemoryPlan
+from specdec_operator.errors import Invalid
+from specdec_operator.guard.effects import note_progress, want
+from specdec_operator.guard.state import State
+from specdec_operator.guest.enforcement import Enforcement, enforcement
+from specdec_operator.guest.flags import Engine, engine_of
+from specdec_operator.guest.view import PLAIN, Guest
+from specdec_operator.observe.artifacts import ArtifactsStatus
+from specdec_operator.observe.pods import serving_pods
+from specdec_operator.observe.rollout import Progress, RolloutView, pods_of, view_rollout
+from specdec_operator.reconcile.desired import Desired
+from specdec_operator.reconcile.memory import Memory
+from specdec_operator.reconcile.observed import Observed
+from specdec_operator.reconcile.sis import Sis
+from specdec_operator.reconcile.throttle import Request
+from specdec_operator.render.inference_service import Rendered
+from specdec_operator.render.plan import Plan, effective_speculation
+from specdec_operator.staging.layout import Layout
+
+NOTHING_TO_GUARD: Final = "NothingToGuard"
+_EXAMPLE: Final = '--speculative-config={"method":"ngram","num_speculative_tokens":4,"prompt_lookup_max":4}'
+_BROUGHT: Final = ArtifactsStatus(status="True", reason="Guest", message="whoever wrote the pods brings the models")
+
+
+def as_guest(sis: Sis, guest: Guest | None, memory: Memory) -> Sis:
+    """The service with what its guest's flags ask for. Raises Invalid where nothing can be told of the guest."""
+    if guest is None or guest.ref != sis.spec.guest:
+        rule = "the newest spec asks for something else, and only that is looked at"
+        raise Invalid("spec", str(sis.spec.guest), rule)
+    if guest.trouble is not None:
+        raise guest.trouble
+    deployment, allowed = guest.deployment, enforcement_of(sis, guest)
+    engine = _asked(guest, allowed)
+    speculation = speculation_of(engine) if engine and engine.asks else _counted(sis, guest, memory)
+    replicas = max(1, deployment.replicas) if deployment else 1
+    changes = {"speculation": speculation, "replicas": replicas, "guard": _guard(sis.spec.guard, acts=allowed.may)}
+    asked = [each for each in engine.words if each not in engine.plain] if engine and engine.asks else None
+    if asked is None and speculation is not None:
+        asked = [speculation.model_dump_json(exclude_none=True)]
+    return replace(
+        sis,
+        spec=sis.spec.model_copy(update=changes),
+        speculation=_digest(asked),
+        service=guest.base,
+        retry=sis.retry if allowed.may or allowed.taken else f"{sis.retry or ''}@{allowed.reason}",
+        rollback=sis.rollback if allowed.may else None,
+    )
+
+
+def enforcement_of(sis: Sis, guest: Guest) -> Enforcement:
+    """What the guard of a service may do about its guest."""
+    if guest.ref.kind is not GuestKind.INFERENCE_SERVICE:
+        return Enforcement()
+    asked = (sis.written.get("guard") or {}).get("mode") == GuardMode.ENFORCE
+    return enforcement(guest.live, uid=sis.owner.uid, asked=asked)
+
+
+def _asked(guest: Guest, allowed: Enforcement) -> Engine | None:
+    """The engine with the flags that its owner has written, whether they are out or not."""
+    if allowed.taken is None:
+        return guest.engine
+    return engine_of({"containers": [{"args": allowed.taken.words}]})
+
+
+def _counted(sis: Sis, guest: Guest, memory: Memory) -> Speculation | None:
+    """What pods are seen to guess with whose flags say nothing of it: a file or a variable may. None: nothing.
+
+    The status remembers it for as long as the same pods run.
+    """
+    closed = memory.closed
+    if closed is not None and closed.evidence.draft_tokens > 0:
+        tokens = len(closed.evidence.accepted_per_position) or None
+        return Speculation.model_validate({"method": Method.CUSTOM_CLASS, "tokens": tokens})
+    serving = (memory.status or sis.status).get("serving") or {}
+    if not serving.get("speculating") or serving.get("revision") != guest.revision:
+        return None
+    return Speculation.model_validate({"method": Method.CUSTOM_CLASS, "tokens": serving.get("tokens") or None})
+
+
+def _guard(guard: Guard, *, acts: bool) -> Guard:
+    """The guard as far as it can be of what somebody else serves: no plain pods beside, no other speculation."""
+    mode = GuardMode.ENFORCE if acts else GuardMode.OBSERVE
+    mode = GuardMode.OFF if guard.mode is GuardMode.OFF else mode
+    return guard.model_copy(
+        update={
+            "mode": mode,
+            "baseline": Baseline.NONE,
+            "control": Control(mode=ControlMode.NEVER),
+            "response": None,
+            "roll_back_to": RollBackTo.BASELINE,
+        }
+    )
+
+
+def speculation_of(engine: Engine) -> Speculation:
+    """What an engine is asked to guess with. Of a method that cannot be told no more is expected than of a look-up."""
+    method = engine.method if engine.method in {each.value for each in Method} else Method.CUSTOM_CLASS.value
+    rows = (engine.speculation or {}).get("num_speculative_tokens_per_batch_size")
+    full: dict[str, Any] = {"method": method, "tokens": engine.tokens}
+    try:
+        steps = [{"upTo": last, "tokens": tokens} for _, last, tokens in rows] if rows else None
+        return Speculation.model_validate({**full, "tokensByBatchSize": steps})
+    except (ValidationError, TypeError, ValueError):
+        return Speculation.model_validate({"method": method})
+
+
+def _digest(meant: Any) -> str:
+    return hashlib.sha256(json.dumps(meant).encode()).hexdigest()[:10]
+
+
+def desire_guest(sis: Sis, guest: Guest, state: State, observed: Observed, now: float) -> Desired:
+    """What a guest is and how far its pods are, as if it had been asked for."""
+    allowed = enforcement_of(sis, guest)
+    revision = _wanted(guest, state, allowed)
+    pods = pods_of(revision, guest.pods)
+    state = note_progress(want(state, revision, now), serving_pods(pods), now)
+    return Desired(
+        state=state,
+        kserve=observed.kserve,
+        plan=_plan(sis, guest, state),
+        rendered=Rendered(manifest={}, revision=revision),
+        rollout=_rollout(sis, guest, state, now),
+        artifacts=_BROUGHT,
+        deployment=guest.deployment,
+        pods=pods,
+        downloads=(),
+        request=Request.NONE,
+        waits="",
+        guest=guest,
+        enforcement=allowed,
+    )
+
+
+def _wanted(guest: Guest, state: State, allowed: Enforcement) -> str:
+    """The revision that is to serve: its owner's, or the plain one once that is decided upon."""
+    if state.plain and (allowed.may or allowed.taken):
+        return f"{guest.base}-{PLAIN}"
+    return allowed.taken.revision if allowed.taken else guest.revision
+
+
+def _plan(sis: Sis, guest: Guest, state: State) -> Plan:
+    engine = guest.engine
+    speculation = effective_speculation(sis.spec, state)
+    return Plan(
+        spec=sis.spec,
+        runtime="",
+        speculation=speculation,
+        tokens=(speculation.tokens or 0) if speculation else 0,
+        args=engine.words if engine else (),
+        warnings=(),
+        refused=(),
+        layout=Layout(target="", draft=None),
+        memory=MemoryPlan(utilization=None, because="", reason=""),
+    )
+
+
+def _rollout(sis: Sis, guest: Guest, state: State, now: float) -> RolloutView:
+    rollout = view_rollout(
+        state.wanted or "",
+        guest.deployment,
+        guest.pods,
+        waited=now - state.wanted_since,
+        deadline=sis.spec.rollout.deadline,
+    )
+    if sis.spec.speculation is not None or rollout.progress is not Progress.COMPLETE:
+        return rollout
+    return replace(rollout, reason=NOTHING_TO_GUARD, message=_nothing(guest))
+
+
+def _nothing(guest: Guest) -> str:
+    """What is said of a guest that does not speculate."""
+    kind = guest.ref.kind is GuestKind.INFERENCE_SERVICE
+    place = (
+        "spec.predictor (model or container)" if kind else f"container {guest.engine.container}" if guest.engine else ""
+    )
+    lines = f"to speculate, add to the args of {place} of {guest.ref}: {_EXAMPLE}"
+    return f"the flags of {guest.ref} ask for no speculation, so there is nothing to guard; {lines}"

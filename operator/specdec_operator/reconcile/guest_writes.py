@@ -1,0 +1,105 @@
+"""Takes the speculation of an InferenceService out that somebody else wrote, and brings it back. Nothing else of it is
+written, and nothing without its owner's leave.
+"""
+
+import logging
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any, Final
+
+from specdec_operator import names
+from specdec_operator.errors import Invalid, OperatorError
+from specdec_operator.guest.patch import Patch, TakenOut, bring_back, is_allowed, take_out, taken_out
+from specdec_operator.kube.cluster import Cluster
+from specdec_operator.names import TAKEN_OUT_ANNOTATION, Key
+from specdec_operator.reconcile.decide import Decision
+from specdec_operator.reconcile.disruptions import restart_pods
+from specdec_operator.reconcile.memory import Memory
+from specdec_operator.reconcile.observed import Observed
+from specdec_operator.report.events import Event
+
+_LOG = logging.getLogger(__name__)
+_SOON: Final = 5.0
+_ISVC: Final = f"{names.KSERVE_GROUP}/{names.KSERVE_VERSION}"
+
+
+async def keep_guest(
+    cluster: Cluster, key: Key, decision: Decision, observed: Observed, memory: Memory, now: float
+) -> Memory:
+    """Makes a guest be as its guard decided, where that may write it. Raises Unavailable.
+
+    Where its owner has changed it meanwhile, nothing is written, and it is looked at again soon.
+    """
+    changes, told = _changes(decision)
+    guest = decision.desired.guest
+    if not changes or guest is None:
+        return await restart_pods(cluster, key, observed, decision.state, memory, now)
+    try:
+        await cluster.patch(_named(key[0], guest.ref.name), changes)
+    except Invalid as error:
+        _LOG.info("service=%s/%s %s is looked at again: %s", *key, guest.ref, error.message)
+        return replace(memory, due=now + _SOON)
+    return replace(memory, unsent=(*memory.unsent, told), due=now + _SOON)
+
+
+def _changes(decision: Decision) -> tuple[Patch, Event]:
+    """What is to be written, and the Event of it."""
+    desired, owner, allowed = decision.desired, decision.sis.owner, decision.desired.enforcement
+    guest, place, taken = desired.guest, allowed.place, allowed.taken
+    nothing: Patch = []
+    if guest is not None and allowed.may and place is not None and decision.state.plain:
+        words = [each for each in guest.engine.words if each not in guest.engine.plain] if guest.engine else []
+        told = Event(warning=True, reason="TakenOut", message=f"taken out of {guest.ref}: {' '.join(words)}")
+        record = TakenOut(
+            service=owner.name,
+            uid=owner.uid,
+            path=place.path,
+            value=place.value,
+            words=words,
+            revision=guest.revision,
+        )
+        return take_out(place, record), told
+    if guest is not None and taken is not None and not decision.state.plain and is_allowed(guest.live):
+        told = Event(
+            warning=False, reason="BroughtBack", message=f"brought back to {guest.ref}: {' '.join(taken.words)}"
+        )
+        return bring_back(guest.live, taken) or nothing, told
+    return nothing, Event(warning=False, reason="", message="")
+
+
+async def bring_back_left(cluster: Cluster, namespaces: Sequence[str], is_left: Callable[[str, str], bool]) -> bool:
+    """Brings back what services took out that are gone, by the annotation. Returns whether all could be.
+
+    namespaces: none for the whole cluster. is_left: whether the service of a namespace and uid is gone, and it is ours
+    to say so.
+    """
+    whole = True
+    for namespace in namespaces or ("",):
+        place = f"/namespaces/{namespace}" if namespace else ""
+        for meta in await cluster.list_metadata(f"/apis/{_ISVC}{place}/inferenceservices", "") or ():
+            if TAKEN_OUT_ANNOTATION in (meta.get("annotations") or {}):
+                whole &= await _bring_back(cluster, meta, is_left)
+    return whole
+
+
+async def _bring_back(cluster: Cluster, meta: dict[str, Any], is_left: Callable[[str, str], bool]) -> bool:
+    named = _named(meta["namespace"], meta["name"])
+    try:
+        live = await cluster.find(named) or {}
+        taken = taken_out(live)
+        if taken is None or not is_left(meta["namespace"], taken.uid):
+            return True
+        changes = bring_back(live, taken) if is_allowed(live) else None
+        if changes is None:  # it is its owner's by now
+            _LOG.warning("%s/%s stays without: %s", meta["namespace"], meta["name"], " ".join(taken.words))
+            return True
+        await cluster.patch(named, changes)
+    except OperatorError as error:
+        _LOG.warning("%s/%s is not brought back yet: %s", meta["namespace"], meta["name"], error.message)
+        return False
+    _LOG.info("%s/%s: service %s is gone, and its flag is back", meta["namespace"], meta["name"], taken.service)
+    return True
+
+
+def _named(namespace: str, name: str) -> dict[str, Any]:
+    return {"apiVersion": _ISVC, "kind": "InferenceService", "metadata": {"namespace": namespace, "name": name}}

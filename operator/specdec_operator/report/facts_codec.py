@@ -1,0 +1,32 @@
+"""The facts that pods told, as the status keeps them, and back. Pure."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from pydantic import ValidationError
+
+from specdec_operator.api.status import FactStatus
+from specdec_operator.engine.memory.facts import MOST_CONFIG, Fact, Role
+
+
+def facts_status(facts: Iterable[Fact]) -> list[FactStatus] | None:
+    """The facts for a status; None where there are none."""
+    return [
+        FactStatus(role=each.role.value, about=each.of, bytes=each.bytes, config=each.config or None, used=each.used)
+        for each in facts
+    ] or None
+
+
+def facts_of(status: Mapping[str, Any]) -> tuple[Fact, ...]:
+    """The facts of a status. One that nobody of ours wrote is none."""
+    return tuple(fact for each in status.get("facts") or () if (fact := _fact(each)))
+
+
+def _fact(written: Any) -> Fact | None:
+    try:
+        kept = FactStatus.model_validate(written)
+        fact = Fact(role=Role(kept.role), of=kept.about, bytes=kept.bytes, config=kept.config or "", used=kept.used)
+        readable = isinstance(fact.document, dict | None)
+    except (ValidationError, ValueError, RecursionError):
+        return None
+    return fact if readable and len(fact.config) <= MOST_CONFIG else None

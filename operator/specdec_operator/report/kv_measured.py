@@ -1,0 +1,146 @@
+"""What pods were seen to have of KV cache, beside what was planned, and what follows from it. Pure."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from math import ceil
+from typing import Any, Final
+
+from specdec_operator.engine.memory.explain import amount
+from specdec_operator.guard.kv_cache import KvCache
+from specdec_operator.guard.state import Phase
+from specdec_operator.report.conditions import Findings
+
+_STEP: Final = 0.05
+"""What was in use is told in such steps: a status is not written for less."""
+_FULL: Final = 0.95
+_LITTLE_USED: Final = 0.25
+_LONG: Final = 3600.0
+"""Seconds of watching before it is said that much is left: a quiet minute proves nothing."""
+_ROUNDING: Final = 0.0051
+_ALL_TAKEN: Final = 0.98
+_MORE_ROOM: Final = "give spec.memory.draftReserve a share, such as 8%, or on a CPU a higher memory limit"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Measured:
+    """None: not known. tokens, plain: that the cache of a speculating and of a plain pod holds.
+
+    utilization, difference, used, requests are about the pods that serve now. utilization: the share of the device that
+    the engine says it was given. difference: measured less predicted tokens, in percent of those predicted. used: the
+    largest share of the cache that was seen in use. requests: of the greatest length that it holds at once.
+    taken: bytes of the device that were seen taken at most. recommendation: what to do where little or much is left.
+    """
+
+    tokens: int | None = None
+    plain: int | None = None
+    utilization: float | None = None
+    difference: int | None = None
+    used: float | None = None
+    requests: float | None = None
+    taken: int | None = None
+    recommendation: str | None = None
+
+
+def measured(found: Findings, before: Mapping[str, Any], now: float) -> Measured:
+    """As seen last: plain of the same service, with a draft of the same speculation, the rest of the same pods. What no
+    page told stays as it was. before: the status.
+    """
+    memory = before.get("memory") or {}
+    guard = before.get("guard") or {}
+    of_service = memory if guard.get("service") == found.state.service else {}
+    of_draft = of_service if guard.get("speculation") == found.state.speculation else {}
+    of_pods = memory if (before.get("serving") or {}).get("revision") == found.revision else {}
+    tokens, plain = _tokens(found, of_draft.get("kvTokensMeasured"), of_service.get("kvTokensPlainMeasured"))
+    seen = _present(found)
+    used = None if seen.used is None else min(1.0, ceil(round(seen.used / _STEP, 6)) * _STEP)
+    most = max((each for each in (used, of_pods.get("kvUsedMost")) if each is not None), default=None)
+    utilization = seen.utilization or of_pods.get("utilizationMeasured")
+    taken = _taken(found, of_pods.get("deviceUsed"))
+    requests = of_pods.get("kvRequestsMeasured") if seen.requests is None else round(seen.requests, 1)
+    return Measured(
+        tokens=tokens,
+        plain=plain,
+        utilization=utilization,
+        difference=_difference(found, seen, of_pods),
+        used=None if most is None else round(most, 2),
+        requests=requests,
+        taken=taken,
+        recommendation="; ".join((*_recommended(found, utilization, most, requests, now), *_headroom(found, taken)))
+        or None,
+    )
+
+
+def _taken(found: Findings, before: int | None) -> int | None:
+    """Bytes that were taken at most, in steps of a hundredth of the device."""
+    step = (found.plan.memory.device.bytes or 0) // 100 or 1
+    now = None if found.taken is None else -(-found.taken // step) * step
+    return max((each for each in (now, before) if each is not None), default=None)
+
+
+def _headroom(found: Findings, taken: int | None) -> tuple[str, ...]:
+    device = found.plan.memory.device.bytes
+    if not device or taken is None or taken < _ALL_TAKEN * device:
+        return ()
+    left = amount(max(0, device - taken))
+    return (f"nearly all of the device is taken, {left} of {amount(device)} are left; {_MORE_ROOM}",)
+
+
+def _present(found: Findings) -> KvCache:
+    """The cache of the pods that are asked for now; a window that made the guard act is of those before."""
+    if found.judged is None:
+        return KvCache()
+    evidence = found.judged.evidence
+    about_these = evidence.speculative is (found.plan.speculation is not None)
+    return (evidence.kv_cache if about_these else None) or KvCache()
+
+
+def _tokens(found: Findings, ours: int | None, plain: int | None) -> tuple[int | None, int | None]:
+    """What the caches of speculating and plain pods hold. The plain service has no draft to be measured with.
+
+    ours, plain: as it was told before.
+    """
+    if (judged := found.judged) is not None:
+        seen = judged.evidence.kv_cache
+        told = seen.tokens if seen else None
+        beside = judged.pair.kv_cache if judged.pair else None
+        if judged.evidence.speculative:
+            ours, plain = told or ours, (beside.tokens if beside else None) or plain
+        else:
+            plain = told or plain
+    return (None if found.plan.speculation is None else ours), plain
+
+
+def _difference(found: Findings, seen: KvCache, kept: Mapping[str, Any]) -> int | None:
+    """Each rank has a cache of its own, and the plan is for one."""
+    predicted: int | None = found.plan.memory.kv_tokens
+    if not predicted:
+        return None
+    if seen.tokens is not None:
+        return round(100 * (seen.tokens / seen.ranks - predicted) / predicted)
+    same = kept.get("kvTokensPredicted") == predicted
+    return kept.get("kvTokensDifferencePercent") if same else None
+
+
+def _recommended(
+    found: Findings, utilization: float | None, used: float | None, requests: float | None, now: float
+) -> tuple[str, ...]:
+    asked, said = found.plan.memory.utilization, []
+    if utilization is not None and asked is not None and abs(utilization - asked) > _ROUNDING:
+        said.append(
+            f"the engine says that it was given {utilization:g} of the device, {asked:g} was asked for: "
+            "an argument of the runtime or of spec.engine.args overrides it"
+        )
+    if requests is not None and requests < 2:
+        ways = "lower spec.engine.maxModelLen, or take a smaller draft or an 8-bit KV cache"
+        said.append(f"little is left: the KV cache holds {requests:g} requests of the greatest length; {ways}")
+    elif used is not None and used >= _FULL:
+        ways = "add replicas or devices, lower spec.engine.maxNumSeqs, or take a smaller draft"
+        said.append(f"little is left: {100 * used:.0f} % of the KV cache was in use; {ways}")
+    elif used and used <= _LITTLE_USED and _watched_long(found, now):
+        ways = "a larger draft, longer requests or more of them at once fit"
+        said.append(f"much is left: at most {100 * used:.0f} % of the KV cache was in use; {ways}")
+    return tuple(said)
+
+
+def _watched_long(found: Findings, now: float) -> bool:
+    return found.state.phase is Phase.WATCHING and now - found.state.since >= _LONG

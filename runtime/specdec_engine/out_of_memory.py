@@ -1,0 +1,31 @@
+"""What an engine says that ran out of memory, or found less of it free than it was told to take."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+OUT_OF_MEMORY: Final = "OutOfMemory"
+"""The reason of such an end, in the runtime's last words and in the status."""
+_WORDS: Final = re.compile(
+    r"out of memory"  # CUDA, NPU, HIP, NCCL, and PyTorch for all of them
+    r"|OutOfMemoryError"
+    r"|CUBLAS_STATUS_ALLOC_FAILED"
+    r"|std::bad_alloc"
+    r"|\bMemoryError\b"
+    r"|can't allocate memory"  # PyTorch on CPUs
+    r"|Cannot allocate memory"  # errno ENOMEM
+    r"|is less than desired [GC]PU memory utilization"  # vLLM before it loads: other processes have the rest
+    r"|is less than requested memory for kv",  # vLLM on CPUs, before it makes its cache
+    re.IGNORECASE,
+)
+_GUESS: Final = re.compile(r"as one does that is killed or out of memory")
+"""The runtime's own words where it does not know why a process ended."""
+
+
+def ran_out(words: str) -> bool:
+    """Whether last words tell of too little memory, for which less of it is to be asked for.
+
+    A cache that is too small for one request is the opposite: with less memory it would be smaller still.
+    """
+    return _WORDS.search(_GUESS.sub("", words)) is not None

@@ -1,0 +1,64 @@
+"""What pods tell of their models, and the KV cache that was planned with it, against what the engine really has."""
+
+from typing import Any
+
+import pytest
+from hack.engine import cases
+
+from tests.node.service import ENGINE, Service
+from tests.wire.api import POD
+
+pytestmark = pytest.mark.node
+PAIRS = [each for each in cases.METHODS if each.name in ("draft_model", "eagle", "eagle3", "dflash", "medusa")]
+CLOSE = 5
+"""Percent by which tokens may differ from the plan."""
+
+
+def parts(method: cases.Method) -> dict[str, Any]:
+    """A service of a pair, in a container whose limit is the device."""
+    return {
+        "model": {"uri": f"pvc://models/{method.target}"},
+        "engine": ENGINE,
+        "rollout": {"strategy": "Replace", "deadline": "5m"},
+        "resources": {"limits": {"memory": "6Gi"}},
+    }
+
+
+async def _uids(service: Service) -> set[str]:
+    pods = await service.api.items(POD, service.namespace)
+    return {each["metadata"]["uid"] for each in pods if "deletionTimestamp" not in each["metadata"]}
+
+
+async def _begun(service: Service, before: str | None) -> bool:
+    return (await service.status()).get("guard", {}).get("speculation", before) != before
+
+
+async def test_five_pairs_have_the_cache_that_was_planned(service: Service) -> None:
+    """Each by itself, one after the other: what its pod told is planned with, and replaces no pod."""
+    assert len(PAIRS) == 5
+    for method in PAIRS:
+        speculation = (await service.status()).get("guard", {}).get("speculation")
+        await service.apply(method.spec()["spec"]["speculation"], parts(method), acceptanceRate={"min": 0.0})
+        await service.until("the next pair", lambda: _begun(service, speculation), 60)  # noqa: B023 - awaited at once
+        await service.phase("Watching")
+        uids = await _uids(service)
+
+        async def known() -> dict[str, Any] | None:
+            status = await service.status()
+            memory, facts = status.get("memory", {}), {each["role"] for each in status.get("facts", ())}
+            whole = "deviceUsed" in memory and memory["deviceUsed"] <= memory["device"]
+            return (
+                memory
+                if whole and {"Target", "Draft", "Device"} <= facts and "kvTokensDifferencePercent" in memory
+                else None
+            )
+
+        memory = await service.until(f"planned and measured tokens of {method.name}", known, 120)
+        planned, measured = memory["kvTokensPredicted"], memory["kvTokensMeasured"]
+        print(
+            f"{method.name}: planned {planned}, measured {measured}, {memory['kvPrice']}; took {memory['deviceUsed']}"
+        )
+        assert abs(memory["kvTokensDifferencePercent"]) <= CLOSE
+        assert await _uids(service) == uids
+        fits = [each["status"] for each in (await service.status())["conditions"] if each["type"] == "MemoryFits"]
+        assert fits == ["True"]

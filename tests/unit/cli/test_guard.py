@@ -1,0 +1,46 @@
+"""`specdec guard`: ten lines that the API server takes, or why there are none."""
+
+import pytest
+import yaml
+from typer.testing import CliRunner
+
+from specdec_operator.cli.commands import application
+from specdec_operator.validation.check import check_document
+from specdec_operator.validation.documents import Document
+
+
+@pytest.mark.parametrize(
+    ("what", "field"),
+    [
+        ("isvc/llama", "inferenceServiceRef"),
+        ("inferenceservices.serving.kserve.io/llama", "inferenceServiceRef"),
+        ("deploy/llama", "deploymentRef"),
+        ("Deployment/llama", "deploymentRef"),
+    ],
+)
+def test_the_lines_are_few_and_good(what: str, field: str) -> None:
+    """In every spelling that kubectl takes."""
+    said = CliRunner().invoke(application("guard"), ["guard", what, "-n", "team-a"])
+    assert said.exit_code == 0
+    assert len(said.stdout.splitlines()) <= 10
+    body = yaml.safe_load(said.stdout)
+    assert body["metadata"] == {"name": "llama", "namespace": "team-a"}
+    assert body["spec"] == {field: {"name": "llama"}, "guard": {"mode": "Observe"}}
+    assert check_document(Document(data=body, line=1, lines={})) == ()
+
+
+@pytest.mark.parametrize(
+    ("what", "words"),
+    [
+        ("llama", "isvc/NAME"),
+        ("isvc/", "isvc/NAME"),
+        ("llmisvc/llama", "isvc/NAME"),
+        (f"isvc/{'a' * 60}", "--name"),
+        ("isvc/Llama_1", "must match"),
+    ],
+)
+def test_what_cannot_be_guarded_is_said(what: str, words: str) -> None:
+    """No traceback, and the way out."""
+    said = CliRunner().invoke(application("guard"), ["guard", what])
+    assert said.exit_code == 2
+    assert words in " ".join(said.output.replace("│", " ").split())

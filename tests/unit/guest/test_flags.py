@@ -1,0 +1,96 @@
+"""Command lines that people write, in every shape that Kubernetes takes."""
+
+from typing import Any
+
+import pytest
+
+from specdec_operator.guest.flags import engine_of, split, without_in_script
+
+NGRAM = '{"method": "ngram", "num_speculative_tokens": 4, "prompt_lookup_max": 3}'
+SCRIPT = f"""export HF_HOME=/cache
+exec vllm serve /mnt/models \\
+  --port 9000 \\
+  --speculative-config '{NGRAM}' \\
+  --max-model-len 4096
+"""
+
+
+def container(*args: str, **more: Any) -> dict[str, Any]:
+    """A container with these args."""
+    return {"name": "kserve-container", "image": "vllm/vllm-openai:v0.11.0", "args": list(args)} | more
+
+
+@pytest.mark.parametrize(
+    ("args", "method", "tokens"),
+    [
+        (["--model=/m", f"--speculative-config={NGRAM}"], "ngram", 4),
+        (["--model", "/m", "--speculative_config", NGRAM], "ngram", 4),
+        (["serve", "/m", "-sc", NGRAM], "ngram", 4),
+        (["--speculative-config.method=eagle3", "--speculative-config.num_speculative_tokens", "5"], "eagle3", 5),
+        (["--spec-method", "mtp", "--spec-tokens=1"], "mtp", 1),
+        (['--speculative-config={"model":"/d","num_speculative_tokens":2}'], "draft_model", 2),
+        (["--speculative-config=$(CONFIG)"], "", None),
+        (["bash", "-c", SCRIPT], "ngram", 4),
+        (["-lc", SCRIPT], "", None),
+    ],
+)
+def test_every_way_to_ask_for_speculation_is_found(args: list[str], method: str, tokens: int | None) -> None:
+    """What cannot be read is known to be asked for all the same; a flag of no shell is no script."""
+    engine = engine_of({"containers": [container(*args)]})
+    assert engine is not None
+    assert (engine.method, engine.tokens, engine.asks) == (method, tokens, args[0] != "-lc")
+    assert not engine_of({"containers": [container(*engine.plain)]}).asks  # type: ignore[union-attr]
+
+
+def test_a_shell_in_the_command_makes_the_args_a_script() -> None:
+    """As most platforms write it."""
+    engine = engine_of({"containers": [container(SCRIPT, command=["/bin/bash", "-ec"])]})
+    assert engine is not None
+    assert (engine.method, engine.tokens, engine.port) == ("ngram", 4, 9000)
+
+
+def test_what_asks_for_none_asks_for_none() -> None:
+    """Flags of like names, and values that look like flags."""
+    engine = engine_of({"containers": [container("--model=/m", "--served-model-name", "spec")]})
+    assert engine is not None
+    assert (engine.asks, engine.speculation, engine.plain) == (False, None, engine.words)
+
+
+@pytest.mark.parametrize(
+    ("given", "port"),
+    [
+        (container("--port", "9001"), 9001),
+        (container("--port=$PORT", ports=[{"containerPort": 8081}]), 8081),
+        (container("--http_port=8085"), 8085),
+        (container("--port=80800"), 8080),
+        (container(), 8080),
+        (container(name="vllm"), 8000),
+    ],
+)
+def test_the_port_is_the_flags_or_the_containers_or_the_usual_one(given: dict[str, Any], port: int) -> None:
+    """KServe's container listens on 8080, vLLM by itself on 8000."""
+    engine = engine_of({"containers": [given]})
+    assert engine is not None
+    assert engine.port == port
+
+
+def test_the_engine_is_found_among_others() -> None:
+    """By KServe's name, by its flags, by what it runs, by its image; else the first is taken."""
+    proxy = {"name": "proxy", "image": "istio"}
+    named = [container(), container(f"-sc={NGRAM}", name="a"), container("vllm", name="b"), container(name="c")]
+    for index, each in enumerate(named):
+        engine = engine_of({"containers": [proxy, *reversed(named[index:])]})
+        assert engine is not None
+        assert engine.container == each["name"]
+    first = engine_of({"containers": [proxy, {"name": "other", "image": "x"}]})
+    assert first is not None
+    assert first.container == "proxy"
+    assert engine_of({"containers": []}) is None
+
+
+def test_a_script_loses_the_flag_and_nothing_else() -> None:
+    """Every other word stays, and a shell reads what is left."""
+    left = without_in_script(SCRIPT)
+    assert "speculative" not in left
+    assert split(left) == tuple(word for word in split(SCRIPT) if word not in ("--speculative-config", NGRAM))
+    assert without_in_script(left) == left

@@ -1,0 +1,59 @@
+"""Revisions of pods that carry none of our labels."""
+
+from typing import Any
+
+from specdec_operator.api.guest import GuestKind, GuestRef
+from specdec_operator.guest.view import Guest, Where, view
+
+REF = GuestRef(kind=GuestKind.INFERENCE_SERVICE, name="theirs", field="spec.inferenceServiceRef.name")
+WHERE = Where(selector="x=y", deployment="theirs-predictor")
+ARGS = ["--model=/m", "--speculative-config={}"]
+IMAGE = "docker.io/vllm/vllm-openai:v0.11.0"
+
+
+def pod(
+    name: str, *args: str, image: str = IMAGE, made_by: str = "theirs-predictor-1", **labels: str
+) -> dict[str, Any]:
+    """A pod that is ready."""
+    owner = {"kind": "ReplicaSet", "name": made_by, "controller": True}
+    return {
+        "metadata": {"name": name, "labels": labels, "ownerReferences": [owner], "creationTimestamp": name},
+        "spec": {"containers": [{"name": "kserve-container", "image": image, "args": list(args or ARGS)}]},
+        "status": {"podIP": "10.0.0.1", "conditions": [{"type": "Ready", "status": "True"}]},
+    }
+
+
+def seen(*pods: dict[str, Any], updated: int = 1, args: list[str] = ARGS) -> Guest:
+    """A guest of one replica with these pods."""
+    template = {"spec": {"containers": [{"name": "kserve-container", "image": IMAGE, "args": args}]}}
+    status = {"replicas": 1, "updatedReplicas": updated, "availableReplicas": 1, "observedGeneration": 1}
+    spec = {"replicas": 1, "template": template}
+    deployment = {"metadata": {"name": "theirs-predictor", "generation": 1}, "spec": spec, "status": status}
+    return view(REF, WHERE, {}, deployment, pods)
+
+
+def test_pods_that_run_the_same_have_one_revision() -> None:
+    """A mirror's image is the same image; another flag, tag or speculation is not."""
+    alike = seen(pod("a"), pod("b", image="mirror.example/vllm/vllm-openai:v0.11.0@sha256:0"))
+    assert {each.revision for each in alike.pods} == {alike.revision}
+    other = seen(pod("a"), pod("b", "--model=/m"), pod("c", "--model=/n", ARGS[1]), pod("d", image="vllm-openai:v0.12"))
+    assert len({each.revision for each in other.pods}) == 4
+
+
+def test_what_speculates_differently_is_the_same_service() -> None:
+    """What was learnt of the plain service holds for it."""
+    assert seen(pod("a"), args=ARGS).base == seen(pod("a", "--model=/m"), args=["--model=/m"]).base
+    assert seen(pod("a"), args=ARGS).base != seen(pod("a", "--model=/n"), args=["--model=/n"]).base
+
+
+def test_pods_that_were_rewritten_when_they_were_admitted_are_those_that_are_asked_for() -> None:
+    """Once the Deployment says that all are new; before, its own template says what is asked for."""
+    rewritten = pod("a", *ARGS, "--added-by-a-webhook")
+    assert seen(rewritten).revision == seen(rewritten).pods[0].revision
+    assert seen(rewritten, updated=0).revision != seen(rewritten).pods[0].revision
+
+
+def test_others_of_its_label_are_not_its_pods() -> None:
+    """A transformer, and pods of another Deployment."""
+    guest = seen(pod("a"), pod("b", component="transformer"), pod("c", made_by="theirs-canary-1"))
+    assert [each.name for each in guest.pods] == ["a"]

@@ -1,0 +1,135 @@
+"""What pods tell of their models is planned with at the next rollout, and replaces no pod by itself."""
+
+import json
+from typing import Any
+
+from tests.unit.engine import memory_models as models
+from tests.unit.stage import Stage, watching
+from tests.wire.pods import EngineStandIn, told
+
+from specdec_operator.names import REVISION_LABEL
+
+GIB = 1024**3
+FACTS = told(device=24 * GIB, target=(15 * GIB, models.LLAMA_8B), draft=(GIB, models.EAGLE3_8B))
+SPECULATION = {"method": "eagle3", "tokens": 3, "draft": {"uri": "pvc://models/head"}}
+
+
+def args(stage: Stage) -> list[str]:
+    """The flags of the InferenceService."""
+    found: list[str] = stage.cluster.child["spec"]["predictor"]["model"]["args"]
+    return found
+
+
+def revision(stage: Stage) -> str:
+    """The revision of the pods that it asks for."""
+    found: str = stage.cluster.child["spec"]["predictor"]["labels"][REVISION_LABEL]
+    return found
+
+
+async def told_of(facts: bytes | None = FACTS, **sis: Any) -> Stage:
+    """A service that drafts, whose pods told what they saw."""
+    stage, _ = await watching(speculation=SPECULATION, engine={"accelerator": "nvidia", "maxModelLen": 4096}, **sis)
+    before = revision(stage)
+    stage.told_facts = facts
+    stage.now += 700
+    await stage.turn()
+    await stage.turn()
+    assert revision(stage) == before
+    return stage
+
+
+async def test_what_is_told_shows_at_once_and_changes_no_flag() -> None:
+    """Tokens, price and whether it fits are known; the flags stay those of a device that was not known."""
+    stage = await told_of()
+    memory = stage.cluster.status["memory"]
+    assert "--gpu-memory-utilization=0.87" in args(stage)
+    assert (memory["utilization"], memory["because"].partition(":")[0]) == (0.87, "0.92 lowered to 0.87")
+    assert memory["kvTokensPredicted"] > 1000
+    assert memory["kvPrice"].endswith("% KV blocks")
+    assert memory["device"] == 24 * GIB
+    facts = {each["role"]: each for each in stage.cluster.status["facts"]}
+    assert {role: (each["bytes"], each["used"]) for role, each in facts.items()} == {
+        "Target": (15 * GIB, False),
+        "Draft": (GIB, False),
+        "Device": (24 * GIB, False),
+    }
+    (fits,) = [each for each in stage.cluster.status["conditions"] if each["type"] == "MemoryFits"]
+    assert fits["status"] == "True"
+
+
+async def test_the_next_rollout_is_planned_with_it() -> None:
+    """Whatever it is for; from then on the flags stay, also with an operator that was restarted."""
+    stage = await told_of()
+    stage.sis |= {"speculation": SPECULATION | {"tokens": 2}, "generation": 2}
+    await stage.turn()
+    await stage.turn()
+    assert all(each["used"] for each in stage.cluster.status["facts"])
+    assert "--gpu-memory-utilization=0.88" in args(stage), "a known device and target need less caution than 0.05"
+    assert stage.cluster.status["memory"]["because"].startswith("0.92 lowered to 0.88: ")
+    after = revision(stage)
+    stage.roll_out(EngineStandIn(tokens_per_second=400.0, tokens=2))
+    stage.restart()
+    for _ in range(3):
+        stage.now += 30
+        await stage.turn()
+    assert revision(stage) == after
+
+
+async def test_a_restart_between_telling_and_using_replaces_no_pod() -> None:
+    """The status says what the pods were planned with."""
+    stage = await told_of()
+    before = revision(stage)
+    stage.restart()
+    stage.now += 700
+    await stage.turn()
+    await stage.turn()
+    assert revision(stage) == before
+
+
+async def test_another_artifact_makes_what_was_told_void() -> None:
+    """The draft's facts go with its draft; the target's stay."""
+    stage = await told_of()
+    stage.told_facts = None
+    stage.sis |= {"speculation": SPECULATION | {"draft": {"uri": "pvc://models/other"}}, "generation": 2}
+    await stage.turn()
+    await stage.turn()
+    assert {each["role"] for each in stage.cluster.status["facts"]} == {"Target", "Device"}
+
+
+async def test_a_pod_is_asked_now_and_then() -> None:
+    """Every ten minutes: how much is taken grows; one of another image is asked no more often."""
+    for page in (FACTS, None):
+        stage = await told_of(page)
+        asked = stage.told
+        stage.now += 300
+        await stage.turn()
+        assert stage.told == asked
+        stage.now += 310
+        await stage.turn()
+        assert stage.told == asked + 1
+
+
+async def test_what_is_taken_is_told() -> None:
+    """Of the pods that serve now."""
+    stage = await told_of(told(device=24 * GIB, used=20 * GIB))
+    assert 20 * GIB <= stage.cluster.status["memory"]["deviceUsed"] <= 20.3 * GIB
+
+
+async def test_rules_are_asked_with_what_was_told_and_refuse_nothing() -> None:
+    """`specdec validate` would refuse a target without model_type; this one has started."""
+    stage = await told_of()
+    (fits,) = [each for each in stage.cluster.status["conditions"] if each["type"] == "Ready"]
+    assert fits["status"] == "True"
+    said = json.dumps(stage.cluster.status["conditions"])
+    assert "no model_type" in said
+    assert "DRAFT-ITSELF" not in said, "two artifacts, whose folders nobody told"
+    stage.sis |= {"speculation": SPECULATION | {"tokens": 2}, "generation": 2}
+    await stage.turn()
+    assert stage.cluster.status["phase"] == "RollingOut"
+
+
+async def test_nonsense_is_nothing() -> None:
+    """A pod of a tenant's may say what it likes."""
+    for page in (b"", b"[]", b'{"models": {"target": 1}, "device": "much"}', b"\xff" * 9000):
+        stage = await told_of(page)
+        assert "facts" not in stage.cluster.status

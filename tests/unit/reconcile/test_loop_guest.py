@@ -1,0 +1,326 @@
+"""A service that guards what somebody else serves: it watches, judges and tells, and writes nothing to it."""
+
+import json
+from typing import Any
+
+import pytest
+from tests.unit.builders import NAMESPACE, Body
+from tests.unit.stage import KEY, Stage
+from tests.wire.pods import EngineStandIn
+
+from specdec_operator.errors import Unavailable
+from specdec_operator.reconcile.guest_writes import bring_back_left
+
+CONFIG = '{"method":"ngram","num_speculative_tokens":4}'
+SPECULATES = ["--model=/mnt/models", f"--speculative-config={CONFIG}"]
+PLAIN = ["--model=/mnt/models"]
+PODS = f"/api/v1/namespaces/{NAMESPACE}/pods"
+DEPLOYMENTS = f"/apis/apps/v1/namespaces/{NAMESPACE}/deployments"
+SERVICES = f"/apis/serving.specdec.io/v1alpha1/namespaces/{NAMESPACE}/speculativeinferenceservices"
+OWNER = (NAMESPACE, "u-1")
+READ_ONLY = {"status"}
+"""The only verb of a write that a guest is answered with: that of its own service's status."""
+
+
+class GuestStage(Stage):
+    """A stage whose service names an InferenceService, or a Deployment. ports: those that were asked, in turn."""
+
+    def __init__(self, kind: str = "inferenceServiceRef", **sis: Any) -> None:
+        self.ports: list[int] = []
+        super().__init__(**{"model": None, "engine": None, "speculation": None, kind: {"name": "theirs"}} | sis)
+
+    async def read(self, *given: Any, port: int = 8080, **more: Any) -> Any:
+        """Notes the port."""
+        self.ports.append(port)
+        return await super().read(*given, port=port, **more)
+
+    def serve(self, *engines: EngineStandIn, args: list[str], told: bool = True, **spec: Any) -> None:
+        """Plays its owner: pods with these flags stand instead of all others. told: whether a turn is due by it."""
+        container = {"name": "kserve-container", "image": "vllm/vllm-openai:v0.11", "args": args} | spec
+        meta = {"name": "theirs", "namespace": NAMESPACE, "uid": "uid-of-theirs", "generation": 1}
+        meta["annotations"] = self.cluster.child.get("metadata", {}).get("annotations", {})
+        predictor = {"predictor": {"model": {"args": args} | spec}}
+        self.cluster.child = {"metadata": meta, "spec": predictor, "status": {"url": "http://theirs.team-a"}}
+        count = len(engines)
+        status = {"observedGeneration": 1, "replicas": count, "updatedReplicas": count, "availableReplicas": count}
+        made = {"name": "theirs-predictor", "generation": 1}
+        asked = {"replicas": count, "selector": {"matchLabels": {"app": "x"}}}
+        template = {"template": {"spec": {"containers": [container]}}}
+        self.cluster.there[DEPLOYMENTS] = {"items": [{"metadata": made, "spec": asked | template, "status": status}]}
+        self.engines = {f"{args[-1][:6]}-{number}": each for number, each in enumerate(engines)}
+        self.cluster.there[PODS] = {"items": [_pod(name, container) for name in self.engines]}
+        if told:
+            self.wake()
+
+
+def _pod(name: str, container: Body) -> Body:
+    owner = {"kind": "ReplicaSet", "name": "theirs-predictor-abc", "controller": True}
+    ready = {"type": "Ready", "status": "True", "lastTransitionTime": "2020-01-01T00:00:00Z"}
+    return {
+        "metadata": {"name": name, "labels": {"component": "predictor"}, "ownerReferences": [owner]},
+        "spec": {"containers": [{"name": "istio-proxy", "image": "istio"}, container]},
+        "status": {"podIP": "10.0.0.7", "conditions": [ready]},
+    }
+
+
+def busy(acceptance: float = 0.8, **more: Any) -> EngineStandIn:
+    """An engine with traffic."""
+    return EngineStandIn(tokens_per_second=400.0, acceptance=acceptance, **more)
+
+
+async def watched(**sis: Any) -> tuple[GuestStage, EngineStandIn]:
+    """A guest that is watched, and its only engine."""
+    stage, engine = GuestStage(**sis), busy()
+    stage.serve(engine, args=SPECULATES)
+    await stage.until("Watching")
+    return stage, engine
+
+
+async def test_what_somebody_else_serves_is_judged_and_never_written() -> None:
+    """By its own flags. A draft that fails is told, with what would have been done."""
+    stage, engine = await watched()
+    await stage.run(25)
+    status = stage.cluster.status
+    assert status["serving"] | {"revision": ""} == {
+        "speculating": True,
+        "method": "ngram",
+        "tokens": 4,
+        "revision": "",
+        "inferenceService": "inferenceservices.serving.kserve.io/theirs",
+        "url": "http://theirs.team-a",
+    }
+    assert status["guard"]["verdict"] == "Pass"
+    engine.acceptance = 0.0
+    await stage.run(60)
+    status = stage.cluster.status
+    assert (status["phase"], status["guard"]["would"]["action"]) == ("Watching", "RollBack")
+    assert {verb for verb, _ in stage.cluster.calls} == READ_ONLY
+    assert stage.conditions()["ArtifactsStaged"]["reason"] == "Guest"
+
+
+async def test_a_deployment_is_judged_alike_at_the_port_of_its_engine() -> None:
+    """A script for a shell says the port; the container has another name."""
+    stage = GuestStage("deploymentRef")
+    script = f"export A=1; exec vllm serve /m --port 9000 --speculative-config '{CONFIG}'"
+    stage.serve(busy(), args=[script], command=["bash", "-c"], name="vllm")
+    stage.cluster.there[DEPLOYMENTS]["items"][0]["metadata"]["name"] = "theirs"
+    stage.cluster.there[PODS]["items"][0]["metadata"]["ownerReferences"][0]["name"] = "theirs-abc"
+    await stage.until("Watching")
+    await stage.run(15)
+    status = stage.cluster.status
+    assert (status["guard"]["verdict"], {*stage.ports}) == ("Pass", {9000})
+    assert status["serving"]["inferenceService"] == "deployments.apps/theirs"
+
+
+async def test_a_guest_without_speculation_is_told_what_to_add() -> None:
+    """Once the flag is there it is watched."""
+    stage = GuestStage()
+    stage.serve(busy(speculative=False), args=PLAIN)
+    await stage.until("Serving")
+    status = stage.cluster.status
+    assert status["reason"] == "NothingToGuard"
+    assert "--speculative-config={" in status["message"]
+    stage.serve(busy(), args=SPECULATES)
+    await stage.until("Watching")
+
+
+async def test_pods_that_draft_though_no_flag_says_so_are_judged() -> None:
+    """A file of the engine's may ask for it. The counters tell; an operator that restarts knows it from the status."""
+    stage = GuestStage()
+    stage.serve(busy(), args=PLAIN)
+    await stage.until("Serving")
+    await stage.until("Watching")
+    await stage.run(15)
+    status = stage.cluster.status
+    assert (status["serving"]["method"], status["serving"]["tokens"]) == ("custom_class", 4)
+    assert status["guard"]["verdict"] == "Pass"
+    stage.restart()
+    await stage.run(30)
+    assert stage.phases[-1] == "Watching"
+    assert stage.cluster.status["guard"]["verdict"] == "Pass"
+
+
+async def test_a_guest_that_is_missing_is_waited_for() -> None:
+    """It is said, and tried again soon."""
+    stage = GuestStage()
+    turn = await stage.turn()
+    assert turn.requeue_after <= 30
+    assert stage.conditions()["Stalled"]["reason"] == "GuestMissing"
+    assert stage.conditions()["Ready"]["status"] == "False"
+    stage.serve(busy(), args=SPECULATES)
+    await stage.until("Watching")
+    assert "Stalled" not in stage.conditions()
+
+
+async def test_a_cluster_that_does_not_answer_is_no_guest_that_is_gone() -> None:
+    """What was known stays known."""
+    stage, _ = await watched()
+    read = stage.cluster.read
+
+    async def lost(path: str, **_: str) -> Body | None:
+        raise Unavailable("ApiServerUnavailable", "no answer")
+
+    stage.cluster.read = lost  # type: ignore[method-assign]
+    await stage.run(30)
+    assert stage.cluster.status["phase"] == "Watching"
+    stage.cluster.read = read  # type: ignore[method-assign]
+    await stage.run(30)
+    assert stage.cluster.status["guard"]["verdict"] == "Pass"
+
+
+async def test_its_owner_may_replace_its_pods() -> None:
+    """The new ones are warmed up and judged anew, by the flags that they have."""
+    stage, _ = await watched()
+    stage.serve(busy(), args=[PLAIN[0], '--speculative-config={"method":"ngram","num_speculative_tokens":2}'])
+    await stage.run(40)
+    status = stage.cluster.status
+    assert (status["phase"], status["serving"]["tokens"]) == ("Watching", 2)
+    assert stage.phases[-3:] == ["Watching", "WarmingUp", "Watching"]
+
+
+async def test_other_pods_are_noticed_by_the_next_reading() -> None:
+    """No watch tells of them, and the window in which they came has seconds to go."""
+    stage, _ = await watched()
+    await stage.run(1)
+    stage.serve(
+        busy(), args=[PLAIN[0], '--speculative-config={"method":"ngram","num_speculative_tokens":2}'], told=False
+    )
+    await stage.run(4)
+    assert stage.cluster.status["phase"] == "WarmingUp"
+
+
+@pytest.mark.parametrize(
+    ("labels", "other", "words"),
+    [
+        ({"serving.specdec.io/name": "own"}, "", "served by SpeculativeInferenceService own"),
+        ({}, "first", "first guards InferenceService theirs already, and llama came later"),
+    ],
+)
+async def test_a_guest_has_one_guard(labels: Body, other: str, words: str) -> None:
+    """Both names are said."""
+    stage = GuestStage()
+    stage.serve(busy(), args=SPECULATES)
+    stage.cluster.child["metadata"]["labels"] = labels
+    spec = {"inferenceServiceRef": {"name": "theirs"}}
+    named = [{"metadata": {"name": name}, "spec": spec} for name in (KEY[1], "zulu", other) if name]
+    stage.cluster.there[SERVICES] = {"items": named}
+    await stage.turn()
+    assert stage.conditions()["Stalled"]["reason"] == "GuestTaken"
+    assert words in stage.cluster.status["message"]
+
+
+ALLOWED = {"specdec.io/enforce": "true"}
+KEPT = "specdec.io/taken-out"
+
+
+async def enforced(annotations: Body | None = None) -> tuple[GuestStage, EngineStandIn]:
+    """A guest whose guard may act, if its owner lets it."""
+    stage, engine = GuestStage(guard={"mode": "Enforce"}), busy()
+    stage.serve(engine, args=SPECULATES)
+    stage.cluster.child["metadata"]["annotations"] = dict(ALLOWED if annotations is None else annotations)
+    await stage.until("Watching")
+    return stage, engine
+
+
+async def taken_out() -> GuestStage:
+    """A guest whose flag is out, and whose plain pods serve."""
+    stage, engine = await enforced()
+    engine.acceptance = 0.0
+    await stage.until("Responding")
+    stage.serve(busy(speculative=False), args=flags(stage))
+    await stage.until("RolledBack")
+    return stage
+
+
+def flags(stage: GuestStage) -> list[str]:
+    """The args of the InferenceService."""
+    found: list[str] = stage.cluster.child["spec"]["predictor"]["model"]["args"]
+    return found
+
+
+async def test_with_its_owners_leave_the_flag_is_taken_out_and_brought_back_on_retry() -> None:
+    """One patch each; what was taken out is in the annotation, in the condition and in the Event."""
+    stage = await taken_out()
+    assert flags(stage) == PLAIN
+    assert json.loads(stage.cluster.child["metadata"]["annotations"][KEPT])["value"] == SPECULATES
+    assert SPECULATES[1] in stage.conditions()["Enforcing"]["message"]
+    assert stage.conditions()["RolledBack"]["status"] == "True"
+    assert [each.reason for each in stage.events if each.reason in ("TakenOut", "BroughtBack")] == ["TakenOut"]
+    stage.restart()
+    await stage.run(120)
+    assert (stage.cluster.status["phase"], flags(stage)) == ("RolledBack", PLAIN)
+    stage.sis["annotations"] = {"specdec.io/retry": "now"}
+    await stage.run(1)
+    assert flags(stage) == SPECULATES
+    assert stage.cluster.child["metadata"]["annotations"] == ALLOWED
+    stage.serve(busy(), args=SPECULATES)
+    await stage.until("Watching")
+    assert [verb for verb, _ in stage.cluster.calls if verb != "status"] == ["patch", "patch"]
+    assert "BroughtBack" in [each.reason for each in stage.events]
+
+
+async def test_without_leave_enforce_observes_and_says_how_to_give_it() -> None:
+    """Nothing is written."""
+    stage, engine = await enforced({})
+    engine.acceptance = 0.0
+    await stage.run(60)
+    said = stage.conditions()["Enforcing"]
+    assert (said["status"], said["reason"]) == ("False", "NotAllowed")
+    assert "kubectl annotate isvc theirs specdec.io/enforce=true" in said["message"]
+    assert stage.cluster.status["guard"]["would"]["action"] == "RollBack"
+    assert {verb for verb, _ in stage.cluster.calls} == READ_ONLY
+
+
+async def test_a_flag_that_is_put_back_is_its_owners_decision() -> None:
+    """No fight, however bad the draft: it is told, until the owner takes the annotation away."""
+    stage = await taken_out()
+    bad = busy(acceptance=0.0)
+    stage.serve(bad, args=SPECULATES)
+    await stage.run(120)
+    assert stage.conditions()["Enforcing"]["reason"] == "PutBack"
+    assert (stage.cluster.status["phase"], flags(stage)) == ("Watching", SPECULATES)
+    assert stage.cluster.status["guard"]["would"]["action"] == "RollBack"
+    del stage.cluster.child["metadata"]["annotations"][KEPT]
+    await stage.run(120)
+    assert flags(stage) == PLAIN
+
+
+async def test_what_its_owner_changes_in_that_moment_is_not_lost() -> None:
+    """The patch tests what it replaces; the next try starts from what is there."""
+    stage, engine = await enforced()
+    engine.acceptance = 0.0
+    patch, changed = stage.cluster.patch, [*SPECULATES, "--max-model-len=100"]
+
+    async def too_late(manifest: Body, changes: Any) -> Body:
+        stage.cluster.patch = patch  # type: ignore[method-assign]
+        stage.cluster.child["spec"]["predictor"]["model"]["args"] = changed
+        return await patch(manifest, changes)
+
+    stage.cluster.patch = too_late  # type: ignore[method-assign]
+    await stage.until("Responding")
+    await stage.run(20)
+    assert flags(stage) == [*PLAIN, "--max-model-len=100"]
+
+
+async def test_flags_that_were_changed_since_are_not_written_over() -> None:
+    """What is brought back would undo what their owner did."""
+    stage = await taken_out()
+    stage.serve(busy(speculative=False), args=[*PLAIN, "--max-model-len=100"])
+    stage.sis["annotations"] = {"specdec.io/retry": "now"}
+    await stage.run(60)
+    assert stage.conditions()["Enforcing"]["reason"] == "ChangedSince"
+    assert flags(stage) == [*PLAIN, "--max-model-len=100"]
+
+
+@pytest.mark.parametrize(("left", "wanted"), [(True, SPECULATES), (False, PLAIN)])
+async def test_what_a_service_took_out_comes_back_when_it_is_gone(left: bool, wanted: list[str]) -> None:
+    """By the annotation alone; not while the service is there."""
+    stage = await taken_out()
+
+    async def listed(path: str, label_selector: str) -> list[Body]:
+        assert (path.rpartition("/")[2], label_selector) == ("inferenceservices", "")
+        return [stage.cluster.child["metadata"]]
+
+    stage.cluster.list_metadata = listed  # type: ignore[method-assign]
+    assert await bring_back_left(stage.cluster, (), lambda namespace, uid: left and (namespace, uid) == OWNER)
+    assert flags(stage) == wanted

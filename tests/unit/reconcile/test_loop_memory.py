@@ -1,0 +1,141 @@
+"""The loop and engines that run out of memory as they start: less memory first, and what came up is kept."""
+
+from typing import Any
+
+import pytest
+from tests.unit.bodies import crashed, make_pod, running, termination
+from tests.unit.builders import DRAFT, Body
+from tests.unit.stage import Stage, is_speculative, plain, watching
+from tests.wire.pods import EngineStandIn
+
+from specdec_operator.names import REVISION_LABEL
+
+LIMITED: dict[str, Any] = {"resources": {"limits": {"memory": "4Gi"}}}
+NVIDIA: dict[str, Any] = {"engine": {"accelerator": "nvidia", "version": "0.33.0"}, "memory": {"device": "24Gi"}}
+KILLED = crashed(137, times=1, reason="OOMKilled")
+
+
+def memory_flags(stage: Stage) -> list[str]:
+    """What the InferenceService says to the engine about its memory."""
+    args = stage.cluster.child["spec"]["predictor"]["model"]["args"]
+    return [each for each in args if each.startswith(("--kv-cache", "--gpu-memory"))]
+
+
+def guard(stage: Stage) -> Body:
+    """What the guard has written."""
+    kept: Body = stage.cluster.status["guard"]
+    return kept
+
+
+async def run_out(stage: Stage, *, seconds: float = 30.0) -> None:
+    """The pods that are asked for now run out of memory as they start."""
+    stage.roll_out(engine=KILLED)
+    await stage.run(seconds)
+
+
+async def test_a_pair_that_does_not_fit_comes_up_with_less_memory() -> None:
+    """Killed twice, an operator that is started again in between each time; the third start comes up, and stays."""
+    stage = Stage(**LIMITED)
+    await stage.turn()
+    assert memory_flags(stage) == []
+    await run_out(stage)
+    assert memory_flags(stage) == ["--kv-cache-memory-bytes=858783744"]
+    stage.restart()
+    await run_out(stage)
+    stage.restart()
+    assert memory_flags(stage) == ["--kv-cache-memory-bytes=643825664"]
+    stage.roll_out(EngineStandIn(tokens_per_second=400.0, acceptance=0.8))
+    await stage.until("Watching")
+    await stage.run(300)
+    assert is_speculative(stage.cluster.child)
+    assert (guard(stage)["lowered"]["steps"], guard(stage)["rollbacks"]) == (2, 0)
+    assert stage.cluster.status["phase"] == "Watching"
+
+
+async def test_each_step_is_told_in_the_status_an_event_a_condition_and_the_history() -> None:
+    """With the kubelet's words, and what the engine is started with instead."""
+    stage = Stage(**LIMITED)
+    await stage.turn()
+    await run_out(stage)
+    words = (
+        "pod pod-1 ended 1 times, last with exit code 137 (OOMKilled); next start: --kv-cache-memory-bytes=858783744"
+    )
+    status = stage.cluster.status
+    assert (status["phase"], status["reason"], status["message"]) == ("Responding", "OutOfMemory", words)
+    assert [(each.reason, each.message) for each in stage.events if each.warning] == [("LoweringMemory", words)]
+    rolled_back = stage.conditions()["RolledBack"]
+    assert (rolled_back["status"], rolled_back["reason"], rolled_back["message"]) == ("False", "MemoryLowered", words)
+    assert status["history"][0] | {"at": ""} == {
+        "at": "",
+        "state": "Responding",
+        "reason": "OutOfMemory",
+        "message": words,
+    }
+    assert status["memory"]["because"] == "KV cache of 1 GiB lowered to 819 MiB: the engine ran out of memory"
+
+
+async def test_the_ladder_goes_on_after_the_third_start() -> None:
+    """The plain service carries nothing of it; speculation that is asked for anew begins with what was planned."""
+    stage = Stage(**LIMITED)
+    await stage.turn()
+    for _ in range(3):
+        await run_out(stage)
+    assert (guard(stage)["rollback"]["reason"], memory_flags(stage)) == ("OutOfMemory", [])
+    stage.roll_out(plain())
+    await stage.until("RolledBack")
+    stage.sis |= {"speculation": DRAFT | {"tokens": 3}, "generation": 2}
+    await stage.turn()
+    assert (is_speculative(stage.cluster.child), memory_flags(stage)) == (True, [])
+    assert "lowered" not in guard(stage)
+
+
+async def test_on_a_device_the_share_is_lowered_and_a_changed_memory_spec_begins_anew() -> None:
+    """By 0.05 each, from what was planned; 0.02 more is taken off by the user then."""
+    stage = Stage(**NVIDIA)
+    await stage.turn()
+    assert memory_flags(stage) == ["--gpu-memory-utilization=0.87"]
+    await run_out(stage)
+    assert memory_flags(stage) == ["--gpu-memory-utilization=0.82"]
+    assert stage.cluster.status["memory"]["because"].endswith("then 0.87 lowered to 0.82: the engine ran out of memory")
+    stage.sis |= {"memory": {"device": "24Gi", "draftReserve": "4%"}, "generation": 2}
+    await stage.turn()
+    assert (memory_flags(stage), "lowered" in guard(stage)) == (["--gpu-memory-utilization=0.88"], False)
+
+
+@pytest.mark.parametrize(
+    "sis", [{"guard": {"mode": "Observe"}}, {"annotations": {"specdec.io/hold": "on call"}}], ids=["Observe", "held"]
+)
+async def test_a_guard_that_may_not_act_only_says_so(sis: dict[str, Any]) -> None:
+    """Once, with the flag that it would have set."""
+    stage = Stage(**LIMITED, **sis)
+    await stage.turn()
+    await run_out(stage, seconds=300)
+    assert (memory_flags(stage), "lowered" in guard(stage)) == ([], False)
+    would = guard(stage)["would"]
+    assert (would["action"], would["reason"]) == ("LowerMemory", "OutOfMemory")
+    assert would["message"].endswith("; next start: --kv-cache-memory-bytes=858783744")
+    assert [each.reason for each in stage.events if each.warning] == ["WouldLowerMemory"]
+
+
+async def test_an_engine_that_is_killed_while_it_serves_starts_with_less() -> None:
+    """At once, for its next start would have as much as the one before."""
+    stage, _ = await watching(**LIMITED)
+    revision = stage.cluster.child["spec"]["predictor"]["labels"][REVISION_LABEL]
+    stage.note("pod-1", make_pod("pod-1", revision=revision, engine=running(1, termination(137, "OOMKilled"))))
+    await stage.turn()
+    assert memory_flags(stage) == ["--kv-cache-memory-bytes=858783744"]
+    assert [each.reason for each in stage.events][-2:] == ["PodFailed", "LoweringMemory"]
+    stage.roll_out(EngineStandIn(tokens_per_second=400.0, acceptance=0.8))
+    await stage.until("Watching")
+    assert guard(stage)["lowered"]["steps"] == 1
+
+
+async def test_a_pair_that_needs_all_its_memory_is_not_started_the_same_way_again() -> None:
+    """Where the models' need is known to leave nothing to lower, three ends decide, as for any other crash."""
+    stage = Stage(engine={"accelerator": "cpu", "args": ["--kv-cache-memory-bytes=1073741824"]})
+    await stage.turn()
+    await run_out(stage)
+    assert stage.cluster.status["phase"] == "RollingOut"
+    stage.roll_out(engine=crashed(137, times=3, reason="OOMKilled"))
+    await stage.until("Responding")
+    assert guard(stage)["rollback"]["message"].startswith("OutOfMemory: pod ")

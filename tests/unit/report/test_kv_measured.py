@@ -1,0 +1,117 @@
+"""The KV cache as it was measured: beside the plan, over time, and what is recommended."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from tests.unit.builders import found, judged, make_evidence, make_rollback, make_state
+
+from specdec_operator.engine.memory.devices import Device
+from specdec_operator.guard.kv_cache import KvCache
+from specdec_operator.guard.state import Phase, State
+from specdec_operator.report.conditions import Findings
+from specdec_operator.report.kv_measured import Measured, measured
+from specdec_operator.report.status import status_of
+
+HOUR = 3600.0
+WATCHING = make_state(service="s")
+
+
+def seen(cache: KvCache | None, state: State = WATCHING, *, speculative: bool = True, **planned: Any) -> Findings:
+    """What a reconcile found whose window showed this cache."""
+    made = found(state, judged=judged(evidence=make_evidence(kv_cache=cache, speculative=speculative)))
+    return replace(made, plan=replace(made.plan, memory=replace(made.plan.memory, **planned)))
+
+
+def before(findings: Findings, memory: dict[str, Any]) -> dict[str, Any]:
+    """A status of the same pods."""
+    guard = {"service": "s", "speculation": findings.state.speculation}
+    return {"guard": guard, "serving": {"revision": findings.revision}, "memory": memory}
+
+
+def test_with_another_draft_it_is_measured_anew() -> None:
+    """What a plain pod had stays: it has no draft."""
+    kept = {"kvTokensMeasured": 900, "kvTokensPlainMeasured": 1_100}
+    nothing = replace(seen(None), judged=None)
+    assert measured(nothing, before(nothing, kept), 0) == Measured(tokens=900, plain=1_100)
+    other = replace(nothing, state=replace(nothing.state, speculation="other"))
+    assert measured(other, before(nothing, kept), 0) == Measured(plain=1_100)
+
+
+def test_measured_beside_planned() -> None:
+    """Each rank has a cache of its own, and the plan is for one."""
+    cache = KvCache(tokens=1_900, ranks=2, utilization=0.87)
+    assert measured(seen(cache, kv_tokens=1_000), {}, 0).difference == -5
+    assert measured(seen(cache, kv_tokens=None), {}, 0).difference is None
+    assert measured(seen(cache), {}, 0).utilization == 0.87
+
+
+def test_without_a_new_window_what_was_measured_of_these_pods_stays() -> None:
+    """Other pods begin anew; another plan for the same pods makes the difference unknown."""
+    kept = {"kvTokensPredicted": 1_000, "kvTokensDifferencePercent": 4, "kvUsedMost": 0.5, "utilizationMeasured": 0.9}
+    nothing = replace(seen(None, kv_tokens=1_000), judged=None)
+    assert measured(nothing, before(nothing, kept), 0) == Measured(difference=4, used=0.5, utilization=0.9)
+    assert measured(replace(nothing, revision="other"), before(nothing, kept), 0) == Measured()
+    replanned = replace(seen(None, kv_tokens=2_000), judged=None)
+    assert measured(replanned, before(replanned, kept), 0).difference is None
+
+
+def test_what_was_in_use_only_grows() -> None:
+    """In steps, so that the status is not written for each window."""
+    first = seen(KvCache(used=0.31))
+    assert measured(first, {}, 0).used == 0.35
+    assert measured(seen(KvCache(used=0.1)), before(first, {"kvUsedMost": 0.35}), 0).used == 0.35
+    assert measured(seen(KvCache(used=1.0)), before(first, {"kvUsedMost": 0.35}), 0).used == 1.0
+
+
+def test_a_window_that_took_the_draft_out_is_no_window_of_a_plain_pod() -> None:
+    """It is judged once more in the reconcile that rolls back; the pods in it had the draft."""
+    state = make_state(Phase.ROLLED_BACK, rollback=make_rollback(), service="s")
+    cache = KvCache(tokens=400, used=0.5, utilization=0.87)
+    assert measured(seen(cache, state), {}, 0) == Measured()
+    plain = measured(seen(cache, state, speculative=False), {}, 0)
+    assert (plain.plain, plain.tokens, plain.used) == (400, None, 0.5)
+
+
+@pytest.mark.parametrize(
+    ("cache", "now", "says"),
+    [
+        (KvCache(used=0.96), 0, "little is left: 100 % of the KV cache was in use"),
+        (KvCache(used=0.9), HOUR, ""),
+        (KvCache(requests=1.25), 0, "little is left: the KV cache holds 1.2 requests of the greatest length"),
+        (KvCache(requests=2.0), 0, ""),
+        (KvCache(used=0.2), HOUR - 1, ""),
+        (KvCache(used=0.2), HOUR, "much is left: at most 20 % of the KV cache was in use"),
+        (KvCache(used=0.0), HOUR, ""),
+        (KvCache(utilization=0.92), 0, "the engine says that it was given 0.92 of the device, 0.87 was asked for"),
+        (KvCache(utilization=0.87), 0, ""),
+        (None, HOUR, ""),
+    ],
+)
+def test_what_is_recommended(cache: KvCache | None, now: float, says: str) -> None:
+    """Where little is left at once; where much is left after an hour; else nothing."""
+    told = measured(seen(cache, make_state(service="s", since=0.0), utilization=0.87), {}, now).recommendation
+    assert (told or "").startswith(says)
+    assert bool(told) is bool(says)
+
+
+def test_what_is_taken_of_the_device() -> None:
+    """The most that these pods had, in steps of a hundredth; it is told where nothing is left."""
+    found_ = replace(seen(None, device=Device(bytes=10_000, source="told")), taken=8_801)
+    assert measured(found_, {}, 0).taken == 8_900
+    assert measured(found_, before(found_, {"deviceUsed": 9_000}), 0).taken == 9_000
+    assert measured(replace(found_, taken=None), before(found_, {"deviceUsed": 9_000}), 0).taken == 9_000
+    assert measured(replace(found_, taken=None), {}, 0).taken is None
+    assert measured(found_, {}, 0).recommendation is None
+    full = measured(replace(found_, taken=9_801), {}, 0)
+    assert (full.recommendation or "").startswith("nearly all of the device is taken, 0 MiB of 0 MiB are left; give ")
+
+
+def test_it_is_in_the_status() -> None:
+    """By the names of the API."""
+    cache = KvCache(tokens=950, requests=1.5, utilization=0.87, used=0.3)
+    memory = status_of(seen(cache, utilization=0.87, kv_tokens=1_000), {}, 0)["memory"]
+    assert memory["kvTokensMeasured"] == 950
+    assert memory["kvTokensDifferencePercent"] == -5
+    assert (memory["kvRequestsMeasured"], memory["kvUsedMost"], memory["utilizationMeasured"]) == (1.5, 0.3, 0.87)
+    assert memory["recommendation"].startswith("little is left")

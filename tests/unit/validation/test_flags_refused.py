@@ -1,0 +1,58 @@
+"""Flags of the user's that the engine does not know, or that blind the guard: refused with flag, cause and way out."""
+
+import pytest
+from tests.unit.builders import Body, make_sis, make_spec, make_state
+
+from specdec_operator.engine.version import IMAGES
+from specdec_operator.render.plan import plan
+from specdec_operator.validation.check import Problem, check_document
+from specdec_operator.validation.documents import Document
+
+NGRAM: Body = {"method": "ngram", "tokens": 3}
+
+
+def problems(engine: Body, **spec: object) -> list[Problem]:
+    """What is refused of a service."""
+    body = make_sis(speculation=NGRAM, engine=engine, **spec)
+    del body["status"]
+    return [each for each in check_document(Document(data=body, line=1, lines={})) if each.severity == "refused"]
+
+
+@pytest.mark.parametrize("accelerator", IMAGES)
+@pytest.mark.parametrize(
+    ("arg", "rule", "words"),
+    [
+        ("--no-such-flag=1", "FLAG-UNKNOWN", "has no --no-such-flag"),
+        ("--enable-prefix-cachin", "FLAG-UNKNOWN", "but --enable-prefix-caching"),
+        ("--swap-space=4", "FLAG-UNKNOWN", "it was there up to 0.15.1"),
+        ("--disable-log-stats", "GUARD-BLIND", "the pods never come up"),
+        ("--ssl-keyfile=/x", "SERVER-HIDDEN", "plain HTTP"),
+        ("--api-key=secret", "SERVER-HIDDEN", "VLLM_API_KEY"),
+    ],
+)
+def test_the_engine_of_every_image_refuses_it_by_name(accelerator: str, arg: str, rule: str, words: str) -> None:
+    """The operator and the command say the same."""
+    (said,) = problems({"accelerator": accelerator, "args": [arg]})
+    assert (said.rule, said.path) == (rule, "spec.engine.args")
+    assert words in said.message
+    spec = make_spec(speculation=NGRAM, engine={"accelerator": accelerator, "args": [arg]})
+    assert [each.rule.id for each in plan(spec, make_state(), name="llama").refused] == [rule]
+
+
+def test_a_key_is_not_repeated() -> None:
+    """What is refused is in a status, or in the log of a pipeline."""
+    (said,) = problems({"accelerator": "nvidia", "args": ["--api-key=secret"]})
+    assert "secret" not in f"{said.value}{said.message}"
+
+
+def test_more_devices_than_a_pod_may_have_are_refused_with_the_sum() -> None:
+    """And so are fewer than the engine is spread over."""
+    engine = {"accelerator": "nvidia", "tensorParallelSize": 8, "pipelineParallelSize": 4}
+    (said,) = problems(engine)
+    assert said.path == "spec.engine.tensorParallelSize"
+    assert "tensor 8 x pipeline 4 x data 1 = 32 devices in one pod" in said.message
+    two = {"accelerator": "nvidia", "tensorParallelSize": 8, "pipelineParallelSize": 2}
+    assert problems(two) == []
+    (said,) = problems(two, resources={"limits": {"nvidia.com/gpu": "8"}})
+    assert "= 16 devices in one pod, and spec.resources asks for 8" in said.message
+    assert problems(two, resources={"limits": {"nvidia.com/mig-1g.5gb": "8"}}) == []

@@ -1,0 +1,179 @@
+"""What somebody else serves is guarded: against a real API server, with the operator's own permissions."""
+
+from typing import Any
+
+import pytest
+
+from tests.wire.api import DEPLOYMENT, ISVC, SIS, Object, Refused
+from tests.wire.guests import SPECULATES, THEIRS, guest, serve
+from tests.wire.operator import OperatorProcess
+from tests.wire.pods import EngineStandIn
+from tests.wire.world import NAME, World
+
+ARGS = ["--model=/mnt/models"]
+
+
+def engine(acceptance: float = 0.8, **more: Any) -> EngineStandIn:
+    """A busy engine."""
+    return EngineStandIn(tokens_per_second=400.0, acceptance=acceptance, **more)
+
+
+async def said(world: World, verdict: str) -> Object:
+    """Waits for a verdict; returns the status."""
+
+    async def there() -> Object | None:
+        status = await world.status()
+        return status if status.get("guard", {}).get("verdict") == verdict else None
+
+    found: Object = await world.until(f"verdict {verdict}", there)
+    return found
+
+
+async def touched(world: World, kind: tuple[str, str], name: str) -> Object:
+    """Generation, version and writers of an object: a write of anybody changes one of them."""
+    found = await world.api.get(kind, world.namespace, name)
+    assert found is not None
+    return {word: found["metadata"].get(word) for word in ("generation", "resourceVersion", "managedFields")}
+
+
+async def test_an_inference_service_is_watched_judged_and_never_written(
+    world: World, operator: OperatorProcess
+) -> None:
+    """Ten lines guard it. A draft that fails is told; the InferenceService stays as it is, to the last field."""
+    draft = engine()
+    await serve(world, draft, args=[*ARGS, SPECULATES])
+    before = await touched(world, ISVC, THEIRS)
+    await world.apply(guest())
+    status = await said(world, "Pass")
+    assert (status["serving"]["method"], status["serving"]["tokens"]) == ("ngram", 4)
+    draft.acceptance = 0.0
+
+    async def told() -> Object | None:
+        return (await world.status())["guard"].get("would")
+
+    would = await world.until("what would have been done", told)
+    assert would["action"] == "RollBack"
+    assert (await world.status())["phase"] == "Watching"
+    assert await touched(world, ISVC, THEIRS) == before
+    await world.api.delete(SIS, world.namespace, NAME)
+    assert await touched(world, ISVC, THEIRS) == before
+
+
+async def test_a_deployment_is_watched_and_never_written(world: World, operator: OperatorProcess) -> None:
+    """There is no InferenceService at all."""
+    await serve(world, engine(), args=[*ARGS, SPECULATES], made_by=THEIRS)
+    before = await touched(world, DEPLOYMENT, THEIRS)
+    await world.apply(guest("deploymentRef"))
+    status = await said(world, "Pass")
+    assert status["serving"]["inferenceService"] == f"deployments.apps/{THEIRS}"
+    assert await touched(world, DEPLOYMENT, THEIRS) == before
+
+
+async def test_a_guest_that_comes_later_and_speculates_later(world: World, operator: OperatorProcess) -> None:
+    """Missing, then plain, then with a draft: each is said, and none needs a hand."""
+    await world.apply(guest())
+    status = await world.condition("Stalled", "True")
+    assert status["reason"] == "GuestMissing"
+    await serve(world, engine(speculative=False), args=ARGS)
+    status = await world.phase("Serving", seconds=90)
+    assert status["reason"] == "NothingToGuard"
+    assert "--speculative-config" in status["message"]
+    await serve(world, engine(), args=[*ARGS, SPECULATES])
+    await world.phase("Watching", seconds=150)
+
+
+async def test_two_services_do_not_guard_one_inference_service(world: World, operator: OperatorProcess) -> None:
+    """The older one does; the other one names it."""
+    await serve(world, engine(), args=[*ARGS, SPECULATES])
+    await world.apply(guest(name="a-first"))
+    await world.apply(guest())
+    await world.condition("Stalled", "True")
+    status = await world.status()
+    assert status["reason"] == "GuestTaken"
+    assert "a-first guards InferenceService theirs already" in status["message"]
+
+
+async def flags(world: World) -> list[str]:
+    """The args of their InferenceService."""
+    found = await world.api.get(ISVC, world.namespace, THEIRS)
+    assert found is not None
+    args: list[str] = found["spec"]["predictor"]["model"]["args"]
+    return args
+
+
+async def has_flags(world: World, wanted: list[str]) -> None:
+    """Waits until the args are these."""
+
+    async def there() -> bool:
+        return await flags(world) == wanted
+
+    await world.until(f"args {wanted}", there, 90)
+
+
+async def take_out(world: World) -> None:
+    """A draft that fails is taken out, with its owner's leave; plain pods come up."""
+    draft = engine()
+    await serve(world, draft, args=[*ARGS, SPECULATES])
+    leave = {"metadata": {"annotations": {"specdec.io/enforce": "true"}}}
+    await world.api.merge(ISVC, world.namespace, THEIRS, leave)
+    await world.apply(guest(guard={"mode": "Enforce"}))
+    await said(world, "Pass")
+    draft.acceptance = 0.0
+    await has_flags(world, ARGS)
+    await serve(world, engine(speculative=False), args=ARGS)
+    await world.phase("RolledBack")
+
+
+async def test_with_its_owners_leave_the_flag_is_taken_out_and_comes_back_with_retry(
+    world: World, operator: OperatorProcess
+) -> None:
+    """By a writer of its own name, and one field: what the owner applies besides stays the owner's."""
+    await take_out(world)
+    found = await world.api.get(ISVC, world.namespace, THEIRS)
+    assert found is not None
+    assert "specdec-guard" in {each["manager"] for each in found["metadata"]["managedFields"]}
+    assert found["spec"]["predictor"]["model"]["storageUri"] == "pvc://models/target"
+    await world.event("TakenOut")
+    again = {"metadata": {"annotations": {"specdec.io/retry": "1"}}}
+    await world.api.merge(SIS, world.namespace, NAME, again)
+    await has_flags(world, [*ARGS, SPECULATES])
+    await serve(world, engine(), args=[*ARGS, SPECULATES])
+    await world.phase("Watching")
+    found = await world.api.get(ISVC, world.namespace, THEIRS)
+    assert found is not None
+    assert "specdec.io/taken-out" not in found["metadata"]["annotations"]
+
+
+@pytest.mark.parametrize("down", [False, True])
+async def test_what_was_taken_out_comes_back_when_its_guard_is_deleted(
+    world: World, operator: OperatorProcess, down: bool
+) -> None:
+    """At once; or, where the operator was down then, at its start."""
+    await take_out(world)
+    if down:
+        await operator.stop()
+    await world.api.delete(SIS, world.namespace, NAME)
+    if down:
+        assert await flags(world) == ARGS
+        await operator.start()
+    await has_flags(world, [*ARGS, SPECULATES])
+
+
+@pytest.mark.parametrize(
+    ("more", "words"),
+    [
+        ({"model": {"uri": "pvc://models/target"}}, "name exactly one of"),
+        ({"deploymentRef": {"name": THEIRS}}, "name exactly one of"),
+        ({"speculation": {"method": "ngram", "tokens": 4}}, "says itself how it is served"),
+        ({"engine": {"version": "0.32.0"}}, "says itself how it is served"),
+        ({"replicas": 3}, "says itself how it is served"),
+    ],
+)
+async def test_what_a_guest_cannot_be_asked_for_is_refused_by_the_api_server(
+    world: World, more: Object, words: str
+) -> None:
+    """A field without effect would be believed."""
+    asked = guest()
+    asked["spec"] |= more
+    with pytest.raises(Refused, match=words):
+        await world.apply(asked)

@@ -1,0 +1,115 @@
+"""Out of memory against a real API server: less memory, twice, across deaths of the operator; and then no more."""
+
+import signal
+
+from tests.wire.api import POD, Object
+from tests.wire.faults.table import Part, fault
+from tests.wire.operator import OperatorProcess
+from tests.wire.pods import EngineStandIn
+from tests.wire.world import World, sis
+
+LIMITED: Object = {"resources": {"limits": {"memory": "4Gi"}}}
+CACHES = ["--kv-cache-memory-bytes=858783744", "--kv-cache-memory-bytes=643825664"]
+"""1 GiB less 0.05 and 0.10 of 4 GiB."""
+
+
+def cache_of(child: Object) -> str:
+    """What an InferenceService says of its KV cache; empty where it says nothing."""
+    args = child["spec"]["predictor"]["model"]["args"]
+    return next((each for each in args if each.startswith("--kv-cache-memory-bytes")), "")
+
+
+async def run_out(world: World, child: Object) -> None:
+    """The pods of a child come, and their engine is killed for its memory limit as it starts."""
+    (pod,) = await world.roll_out(child, EngineStandIn(), ready=False)
+    ended = {"exitCode": 137, "reason": "OOMKilled"}
+    state = {"name": "kserve-container", "ready": False, "restartCount": 0, "state": {"terminated": ended}}
+    state |= {"image": "i", "imageID": ""}
+    await world.api.merge(POD, world.namespace, pod, {"status": {"containerStatuses": [state]}}, "status")
+
+
+async def lowered(world: World, steps: int) -> Object:
+    """Waits until the InferenceService asks for so many steps less; returns it."""
+
+    async def asked() -> Object | None:
+        found = await world.child()
+        return found if cache_of(found) == CACHES[steps - 1] else None
+
+    child: Object = await world.until(f"{steps} steps less memory", asked)
+    return child
+
+
+@fault(
+    part=Part.PODS,
+    when="a pair is killed for its memory limit as it starts, twice, and the operator is killed after each kill",
+    then="it is started with less memory each time, comes up at the third start, and keeps that under the same file "
+    "applied again and after another restart; no decision against speculation is made",
+)
+async def test_a_pair_that_is_killed_twice_comes_up_with_less_memory(world: World, operator: OperatorProcess) -> None:
+    """Each step is decided once, whoever decides it."""
+    await world.apply(sis(**LIMITED))
+    child = await world.child(speculative=True)
+    assert cache_of(child) == ""
+    for steps in (1, 2):
+        await operator.stop(signal.SIGKILL)
+        await run_out(world, child)
+        await operator.start()
+        child = await lowered(world, steps)
+        status = await world.phase("Responding")
+        assert (status["reason"], status["guard"]["lowered"]["steps"]) == ("OutOfMemory", steps)
+    await world.roll_out(child, EngineStandIn(tokens_per_second=400.0))
+    await world.phase("Watching")
+    await world.apply(sis(**LIMITED))
+    await operator.stop(signal.SIGKILL)
+    await operator.start()
+    await world.turned(operator)
+    status = await world.condition("GuardPassing", "True")
+    guard = status["guard"]
+    assert (guard["lowered"]["steps"], guard["rollbacks"], status["phase"]) == (2, 0, "Watching")
+    assert cache_of(await world.child()) == CACHES[1]
+    assert [each["reason"] for each in status["history"] if each["state"] == "Responding"] == ["OutOfMemory"] * 2
+    assert "(OOMKilled); next start: " + CACHES[1] in guard["lowered"]["message"]
+    await world.event("LoweringMemory")
+
+
+@fault(
+    part=Part.PODS,
+    when="a pair is killed for its memory limit at its third start, too",
+    then="speculation is taken out for OutOfMemory, and the plain pods have the whole cache",
+)
+async def test_a_pair_that_never_fits_goes_back_to_plain_with_its_full_share(
+    world: World, operator: OperatorProcess
+) -> None:
+    """The way out is never lowered; another speculation begins anew."""
+    await world.apply(sis(**LIMITED))
+    child = await world.child(speculative=True)
+    for steps in (1, 2):
+        await run_out(world, child)
+        child = await lowered(world, steps)
+    await run_out(world, child)
+    child = await world.child(speculative=False)
+    assert cache_of(child) == ""
+    assert (await world.status())["guard"]["rollback"]["reason"] == "OutOfMemory"
+    await world.roll_out(child, EngineStandIn(speculative=False))
+    await world.phase("RolledBack")
+    await world.apply(sis(**LIMITED, speculation={"method": "ngram", "tokens": 3}))
+    child = await world.child(speculative=True)
+    assert (cache_of(child), "lowered" in (await world.phase("RollingOut"))["guard"]) == ("", False)
+
+
+async def test_a_guard_that_observes_says_what_it_would_do_about_memory(
+    world: World, operator: OperatorProcess
+) -> None:
+    """And changes nothing; released to act, it does it."""
+    await world.apply(sis(**LIMITED, guard={"mode": "Observe"}))
+    await run_out(world, await world.child(speculative=True))
+
+    async def would() -> Object | None:
+        return (await world.status()).get("guard", {}).get("would")
+
+    said = await world.until("what it would do", would)
+    assert (said["action"], said["reason"]) == ("LowerMemory", "OutOfMemory")
+    await world.event("WouldLowerMemory")
+    assert cache_of(await world.child()) == ""
+    await world.apply(sis(**LIMITED, guard={"mode": "Enforce"}))
+    await lowered(world, 1)

@@ -1,0 +1,64 @@
+"""Labels and annotations that a platform wants on the InferenceService: carried, put back, rolled out, refused."""
+
+import yaml
+
+from tests.kserve_standin import render as kserve
+from tests.kserve_standin.model import Config
+from tests.kserve_standin.runtimes import runtime_of
+from tests.wire.api import ISVC, Object
+from tests.wire.operator import OperatorProcess
+from tests.wire.test_pod_security import RUNTIMES
+from tests.wire.world import NAME, REVISION, World, sis
+
+ASKED: Object = {
+    "labels": {"networking.kserve.io/visibility": "cluster-local"},
+    "annotations": {"example.com/console": "visible"},
+}
+
+
+async def test_what_a_platform_reads_is_there_and_reaches_the_pods(world: World, operator: OperatorProcess) -> None:
+    """Somebody who takes it away does not keep it away, and another value is another revision."""
+    await world.apply(sis(inferenceService=ASKED))
+    child = await world.child()
+    carries(child, ASKED)
+    before = child["spec"]["predictor"]["labels"][REVISION]
+    path = {"metadata": {"annotations": {"example.com/console": None}, "labels": {"theirs": "x"}}}
+    await world.api.merge(ISVC, world.namespace, NAME, path)
+
+    async def back() -> Object | None:
+        found = await world.child()
+        return found if "example.com/console" in found["metadata"]["annotations"] else None
+
+    child = await world.until("the annotation is put back", back)
+    carries(child, ASKED | {"labels": ASKED["labels"] | {"theirs": "x"}})
+    assert child["spec"]["predictor"]["labels"][REVISION] == before
+    await world.apply(sis(inferenceService={"labels": ASKED["labels"]}))
+
+    async def changed() -> Object | None:
+        found = await world.child()
+        return found if found["spec"]["predictor"]["labels"][REVISION] != before else None
+
+    child = await world.until("another revision", changed)
+    assert "example.com/console" not in child["metadata"]["annotations"]
+
+
+def carries(child: Object, asked: Object) -> None:
+    """The InferenceService says it, and the pods that KServe makes of it."""
+    runtime = runtime_of(yaml.safe_load(RUNTIMES[0].read_text()))
+    made = kserve.render(child, runtime, Config()).deployment
+    assert made is not None
+    pods = made["spec"]["template"]["metadata"]
+    for part, wanted in asked.items():
+        assert wanted.items() <= child["metadata"][part].items()
+        assert wanted.items() <= pods[part].items()
+
+
+async def test_what_the_operator_decides_is_refused_with_the_way_out(world: World, operator: OperatorProcess) -> None:
+    """Nothing is made of it."""
+    mode = "serving.kserve.io/autoscalerClass"
+    await world.apply(sis(inferenceService={"annotations": {mode: "hpa"}}))
+    status = await world.condition("Stalled", "True")
+    (stalled,) = (each for each in status["conditions"] if each["type"] == "Stalled")
+    assert f"spec.inferenceService.annotations[{mode}]" in stalled["message"]
+    assert "spec.replicas is the number of pods" in stalled["message"]
+    assert await world.api.get(ISVC, world.namespace, NAME) is None
