@@ -20,7 +20,7 @@ ENGINE = _sources("runtime/specdec_engine")
 
 PURE = (
     *("api", "engine", "staging", "guard", "guest", "observe", "downloads", "render", "report"),
-    *("replay", "advice", "validation", "display", "measure", "doctor", "web"),
+    *("replay", "advice", "validation", "importing", "display", "measure", "doctor", "web"),
 )
 VALUE_MODULES = frozenset(
     (
@@ -50,6 +50,7 @@ BORROWED = {
     "doctor": {"datetime", "pydantic"},
     "doctor/finding.py": {"pathlib"},
     "display": {"datetime"},
+    "importing": {"yaml"},
     "measure/report.py": {"shlex"},
     "measure/table.py": {"rich"},
     "observe/pods.py": {"datetime"},
@@ -125,6 +126,7 @@ ORDER = {
     "replay": "the guard over recorded counters",
     "advice": "which method fits",
     "validation": "a spec without a cluster",
+    "importing": "what people run today as a service",
     "display": "values in words, for the command and the page",
     "measure": "a service against its twin",
     "doctor": "what is wrong in a cluster",

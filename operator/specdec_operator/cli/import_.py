@@ -1,149 +1,185 @@
-"""`specdec import`: flags that people run today -> the service that asks for the same, or why there is none."""
+"""`specdec import`: what people run today -> the service that asks for the same, or why there is none."""
 
-from dataclasses import dataclass, field
-from types import MappingProxyType
-from typing import Annotated, Any, Final
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
-import yaml
 
+from specdec_engine.accelerators import Accelerator
 from specdec_operator import names
-from specdec_operator.cli.input import text_of
-from specdec_operator.engine import command_line
-from specdec_operator.engine.case import Case, Json
-from specdec_operator.engine.check import check
-from specdec_operator.engine.reverse import PLACED, canonical, reverse
-from specdec_operator.engine.rule import Finding, Severity
-from specdec_operator.engine.translate import path_of, translate
-from specdec_operator.engine.version import build_of
-from specdec_operator.errors import Invalid
-from specdec_operator.staging.layout import DRAFT_PATH
-from specdec_operator.validation.check import completed
+from specdec_operator.cli.connect import Context, Kubeconfig, Namespace, done
+from specdec_operator.cli.input import stop, text_of
+from specdec_operator.engine.version import PACKAGES, build_of
+from specdec_operator.errors import Invalid, Unavailable
+from specdec_operator.importing.command import Command, line
+from specdec_operator.importing.inference_service import Parts, read
+from specdec_operator.importing.platform import accelerator_of
+from specdec_operator.importing.service import Imported, Wanted, from_words, imported, text
 from specdec_operator.validation.documents import Unreadable, documents
 
-Body = dict[str, Any]
+if TYPE_CHECKING:
+    from specdec_operator.kube.client import KubeClient
+
+NOT_ALL: Final = 3
+"""Exit code where something was not carried over."""
+_LIVE: Final = re.compile(
+    r"(?:isvc|inferenceservices?(?:\.serving\.kserve\.io)?)/(?P<name>[a-z0-9]([-.a-z0-9]*[a-z0-9])?)"
+)
+_FILE: Final = re.compile(r".*\.(ya?ml|json)", re.IGNORECASE)
+_WORDS: Final = (
+    "A file with InferenceServices; isvc/NAME, for one of the cluster; or, after `--`, vLLM's flags, with or without "
+    "`vllm serve MODEL` before them."
+)
+_NOTHING: Final = "give a file, isvc/NAME, vLLM's flags after `--`, or --speculative-config"
+Words = Annotated[list[str] | None, typer.Argument(metavar="[FILE|isvc/NAME|-- FLAGS]", help=_WORDS)]
+File = Annotated[str | None, typer.Option("--file", "-f", help="InferenceServices in YAML or JSON; -: standard input.")]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
-    """What a command line does not say: the name of the service, and where its models lie."""
-
-    name: str = "imported"
-    model: str = "pvc://models/target"
-    draft: str = "pvc://models/draft"
-    more: Json = field(default_factory=lambda: MappingProxyType({}))
-    """Further parts of the spec, such as resources and replicas."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Converted:
-    """The service, or None, and why not."""
-
-    body: Body | None
-    why_not: tuple[str, ...] = ()
-
-
-def converted(case: Case, place: Place) -> Converted:
-    """The service for a case. It is checked as the API server would, and translated back: it must mean the same."""
-    reversed_ = reverse(case, draft={"uri": place.draft})
-    if reversed_.why_not:
-        return Converted(body=None, why_not=reversed_.why_not)
-    spec = {
-        "model": {"uri": place.model},
-        "speculation": reversed_.speculation,
-        "engine": reversed_.engine,
-        **place.more,
-    }
-    spec = {name: part for name, part in spec.items() if part is not None}
-    body = {"apiVersion": names.API_VERSION, "kind": names.KIND, "metadata": {"name": place.name}, "spec": spec}
-    whole, refused = completed(body)
-    if refused:
-        return Converted(body=None, why_not=tuple(f"{each.path}: {each.message}" for each in refused))
-    try:
-        back = translate(whole["spec"], draft_path=DRAFT_PATH, synthetic=True, target=case.target, draft=case.draft)
-    except Invalid as error:
-        return Converted(body=None, why_not=(error.message,))
-    if _meaning(back.case) != _meaning(case):
-        return Converted(body=None, why_not=("the spec cannot say all of it",))
-    return Converted(body=body)
-
-
-def _meaning(case: Case) -> tuple[Json | None, Json]:
-    """The configuration and the flags, without what the spec says elsewhere."""
-    config = canonical(case)
-    if config is not None and "model" in config and config["method"] != "custom_class":
-        config["model"] = "a draft"
-    return config, {name: value for name, value in case.args.items() if name not in PLACED}
-
-
-_WORDS: Final = "vLLM's flags, after `--`; `vllm serve MODEL` before them is fine."
-Words = Annotated[list[str] | None, typer.Argument(help=_WORDS)]
-File = Annotated[str | None, typer.Option("--file", help="An InferenceService in YAML; -: standard input.")]
-
-
-def import_(
+def import_(  # noqa: PLR0913 - one parameter is one option of the command line
     words: Words = None,
-    service: File = None,
+    *,
+    file: File = None,
     config: Annotated[str | None, typer.Option("--speculative-config", help="The JSON alone.")] = None,
-    accelerator: Annotated[str, typer.Option(help="nvidia, ascend or cpu.")] = "nvidia",
+    accelerator: Annotated[
+        Accelerator | None, typer.Option(help="Default: as devices, image and variables tell.")
+    ] = None,
     version: Annotated[str | None, typer.Option(help="Engine version, such as 0.25.1.")] = None,
-    name: Annotated[str, typer.Option(help="Name of the service.")] = "imported",
-    model_uri: Annotated[str, typer.Option(help="Where the target lies.")] = "pvc://models/target",
-    draft_uri: Annotated[str, typer.Option(help="Where the draft lies.")] = "pvc://models/draft",
+    name: Annotated[str | None, typer.Option(help="Name of the service. Default: the same.")] = None,
+    model_uri: Annotated[str | None, typer.Option(help="Where the target lies. Default: as is read.")] = None,
+    draft_uri: Annotated[str | None, typer.Option(help="Where the draft lies. Default: as is read.")] = None,
+    namespace: Namespace = None,
+    context: Context = None,
+    kubeconfig: Kubeconfig = None,
 ) -> None:
-    """Turn vLLM flags, an InferenceService or a speculative configuration into a service, or say why not."""
-    place = Place(name=name, model=model_uri, draft=draft_uri)
+    """Turn InferenceServices, vLLM flags or a speculative configuration into services that ask for the same.
+
+    What a service cannot say is listed above it as NOT CARRIED OVER, and the exit code is 3.
+    """
+    options = _Options(accelerator=accelerator, version=version, name=name, model=model_uri, draft=draft_uri)
+    given = list(words or ())
+    live = _LIVE.fullmatch(given[0]) if len(given) == 1 and file is None else None
+    if live:
+        done(_from_cluster(live["name"], options, namespace, context, kubeconfig))
+    if file is None and len(given) == 1 and _is_file(given[0]):
+        file = given.pop()
+    if file is not None and (given or config):
+        raise stop("a file says all by itself: leave flags and --speculative-config out")
+    if file is not None:
+        raise typer.Exit(_show(_of_file(file, options, namespace)))
+    if not given and config is None:
+        raise stop(_NOTHING)
+    command = line(given) if given else Command(words=())
+    raise typer.Exit(_show([("a command line", options.service(from_words(command), config))]))
+
+
+class _Options:
+    """What the user says beside."""
+
+    def __init__(
+        self,
+        *,
+        accelerator: Accelerator | None,
+        version: str | None,
+        name: str | None,
+        model: str | None,
+        draft: str | None,
+    ) -> None:
+        self._accelerator, self._version = accelerator, version
+        self._named = {"name": name, "model": model, "draft": draft}
+
+    def service(self, parts: Parts, config: str | None = None) -> Imported:
+        """The service for what was read. Exits with 2 for a version that is none."""
+        found, why_not = accelerator_of(parts)
+        if why_not and self._accelerator is None:
+            return Imported(why_not=(why_not,), lost=tuple(parts.lost))
+        try:
+            accelerator = (self._accelerator or found).value
+            build = build_of(accelerator, self._version)
+        except Invalid as error:
+            raise stop(error.message) from error
+        packages = frozenset(PACKAGES[accelerator])
+        return imported(parts, Wanted(build=build, packages=packages, config=config, **self._named))
+
+
+def _is_file(word: str) -> bool:
+    return word == "-" or _FILE.fullmatch(word) is not None or Path(word).is_file()
+
+
+def _of_file(file: str, options: _Options, namespace: str | None) -> list[tuple[str, Imported]]:
     try:
-        build = build_of(accelerator, version)
-        flags, place = _flags(words or [], service, config, place)
-        line = command_line.read(flags, build)
-    except (Invalid, Unreadable, ValueError, OSError) as error:
-        raise _stop([str(error)]) from error
-    _show(Case(build=build, speculation=line.speculation, args=line.args), line.findings, place)
+        found = [each.data for each in documents(text_of(file))]
+    except Unreadable as error:
+        raise stop(f"{file}:{error.line}: {error}") from error
+    except (OSError, UnicodeDecodeError) as error:
+        raise stop(f"{file}: {error}") from error
+    services = [each for body in found for each in _services(body)]
+    if not services:
+        kinds = sorted({str(each.get("kind")) for each in found if isinstance(each, dict)})
+        raise stop(
+            f"{file} holds no InferenceService of {names.KSERVE_GROUP}" + (f", but {', '.join(kinds)}" * bool(kinds))
+        )
+    return [_one(each, options, namespace) for each in services]
 
 
-def _show(case: Case, written: tuple[Finding, ...], place: Place) -> None:
-    findings = (*written, *check(case))
-    refused = [_sentence(each) for each in findings if each.rule.severity is Severity.REFUSED]
-    made = converted(case, place)
-    if refused or made.body is None:
-        raise _stop([*refused, *made.why_not])
-    for each in findings:
-        typer.echo(f"# {each.rule.severity}: {_sentence(each)}", err=True)
-    typer.echo(yaml.safe_dump(made.body, sort_keys=False, allow_unicode=True), nl=False)
+def _services(body: Any) -> Iterator[dict[str, Any]]:
+    """The InferenceServices of a document, which may be a list of objects."""
+    if not isinstance(body, dict):
+        return
+    if body.get("kind") == "InferenceService":
+        yield body
+    elif str(body.get("kind", "")).endswith("List"):
+        for each in body.get("items") or ():
+            yield from _services(each)
 
 
-def _sentence(finding: Finding) -> str:
-    return f"{path_of(finding.field)}: {finding.message} (rule {finding.rule.id})"
+def _one(body: dict[str, Any], options: _Options, namespace: str | None) -> tuple[str, Imported]:
+    parts = read(body)
+    parts.namespace = parts.namespace or namespace
+    place = f"{parts.namespace}/{parts.name}" if parts.namespace else str(parts.name)
+    return f"InferenceService {place}", options.service(parts)
 
 
-def _stop(why: list[str]) -> typer.Exit:
-    for each in why:
-        typer.echo(f"not imported: {each}", err=True)
-    return typer.Exit(1)
+async def _from_cluster(
+    name: str, options: _Options, namespace: str | None, context: str | None, kubeconfig: str | None
+) -> int:
+    from specdec_operator.kube.client import ApiError, KubeClient  # noqa: PLC0415 - kubernetes takes long to import
+
+    async with await KubeClient.as_user(kubeconfig, context) as cluster:
+        place = namespace or cluster.namespace
+        try:
+            body = await cluster.get(_path(place, name))
+        except ApiError as error:
+            raise _in_words(cluster, error, place, name) from error
+    return _show([_one(body, options, place)])
 
 
-def _flags(words: list[str], service: str | None, config: str | None, place: Place) -> tuple[list[str], Place]:
-    """vLLM's flags out of whatever was given. Raises ValueError where nothing was."""
-    if service is not None:
-        return _of_service(next(iter(documents(text_of(service)))).data, place)
-    if config is not None:
-        return [*words, f"--speculative-config={config}"], place
-    if not words:
-        raise ValueError("give vLLM's flags after `--`, or --file, or --speculative-config")
-    return words, place
+def _path(namespace: str, name: str) -> str:
+    return f"/apis/{names.KSERVE_GROUP}/{names.KSERVE_VERSION}/namespaces/{namespace}/inferenceservices/{name}"
 
 
-def _of_service(body: Any, place: Place) -> tuple[list[str], Place]:
-    """The flags of an InferenceService's engine, and what else is taken over. Raises ValueError otherwise."""
-    if not isinstance(body, dict) or body.get("kind") != "InferenceService":
-        raise ValueError("the file holds no InferenceService")
-    predictor = body.get("spec", {}).get("predictor", {})
-    engine: dict[str, Any] = predictor.get("model") or next(iter(predictor.get("containers", ())), {})
-    more = {"resources": engine["resources"]} if engine.get("resources") else {}
-    if isinstance(replicas := predictor.get("minReplicas"), int) and replicas > 1:
-        more["replicas"] = replicas
-    flags = [*engine.get("command", ()), *engine.get("args", ())]
-    uri = engine.get("storageUri", place.model)
-    name = body.get("metadata", {}).get("name", place.name)
-    return flags, Place(name=name, model=uri, draft=place.draft, more=more)
+def _in_words(cluster: "KubeClient", error: Any, namespace: str, name: str) -> Unavailable:
+    if error.status == 404:
+        see = f"`kubectl get inferenceservices -n {namespace}` says what there is"
+        return Unavailable("NoSuchService", f"there is no InferenceService {name} in namespace {namespace}: {see}")
+    return Unavailable("ApiError", f"{cluster.server}: HTTP {error.status}: {error.answer}")
+
+
+def _show(every: list[tuple[str, Imported]]) -> int:
+    """Prints services and what is to be said of them. Returns the exit code: the worst of all."""
+    code, first = 0, True
+    for origin, made in every:
+        for each in made.findings:
+            typer.echo(f"# {each.rule.severity}: {each.message} (rule {each.rule.id})", err=True)
+        if made.body is None:
+            for why in made.why_not:
+                typer.echo(f"not imported: {origin}: {why}", err=True)
+            code = 1
+            continue
+        typer.echo(("" if first else "---\n") + text(made, origin), nl=False)
+        first = False
+        if made.lost:
+            typer.echo(f"{origin}: {len(made.lost)} settings are not carried over; they are listed above it", err=True)
+            code = code or NOT_ALL
+    return code

@@ -22,6 +22,7 @@ from specdec_operator.advice.request import Draft, Kind, Request, Use, kind_of
 from specdec_operator.cli.explain import Form
 from specdec_operator.cli.input import as_json, as_yaml, model_of, say, stop
 from specdec_operator.engine.case import Json
+from specdec_operator.engine.version import PACKAGES
 from specdec_operator.errors import Invalid
 from specdec_operator.staging.layout import lay_out
 from specdec_operator.validation.check import completed
@@ -140,6 +141,8 @@ def recommend(  # noqa: PLR0913 - one parameter is one option of the command lin
     request = replace(request, tensor_parallel=devices, workload=workload, concurrency=concurrency)
     request = replace(request, prompt_tokens=prompt_tokens, answer_tokens=answer_tokens, temperature=temperature)
     present = frozenset(each.replace("-", "_") for each in packages or ())
+    if image is None:  # the release's own
+        present |= PACKAGES[accelerator.value]
     own = _draft(draft, draft_kind, draft_config)
     _answer(replace(request, uses=frozenset(uses or ()), packages=present, draft=own), form)
 

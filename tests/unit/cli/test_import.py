@@ -10,9 +10,9 @@ from tests.unit.engine.recorded import case_of, judge
 from typer.testing import CliRunner
 
 from specdec_operator.cli.commands import application
-from specdec_operator.cli.import_ import Place, converted
+from specdec_operator.importing.service import converted
 
-EAGLE = '{"method":"eagle3","model":"/models/head","num_speculative_tokens":3}'
+EAGLE = '{"method":"eagle3","model":"org/head","num_speculative_tokens":3}'
 
 
 def run(*words: str, text: str | None = None) -> tuple[int, str, str]:
@@ -28,9 +28,9 @@ def test_what_would_be_deployed_can_be_said_in_a_sis(version: str) -> None:
     for line in map(json.loads, (VERDICTS / f"vllm-{version}.jsonl").read_text().splitlines()):
         if judge(line, KINDS)["ok"]:
             deployable += 1
-            found = converted(case_of(line, KINDS)[0], Place())
-            said += found.body is not None
-            assert (found.body is None) == bool(found.why_not), line["id"]
+            found = converted(case_of(line, KINDS)[0], draft={"uri": "pvc://models/draft"})
+            said += found.spec is not None
+            assert (found.spec is None) == bool(found.why_not), line["id"]
     assert said / deployable > 0.97
 
 
@@ -38,17 +38,20 @@ def test_what_would_be_deployed_can_be_said_in_a_sis(version: str) -> None:
     ("words", "speculation", "engine"),
     [
         (
-            ["--", "vllm", "serve", "m", "-tp", "2", "--enable-lora", f"--speculative-config={EAGLE}"],
-            {"method": "eagle3", "tokens": 3, "draft": {"uri": "pvc://models/draft"}},
+            ["--", "vllm", "serve", "org/m", "-tp", "2", "--enable-lora", f"--speculative-config={EAGLE}"],
+            {"method": "eagle3", "tokens": 3, "draft": {"uri": "hf://org/head"}},
             {"accelerator": "nvidia", "tensorParallelSize": 2, "args": ["--enable-lora"]},
         ),
         (
-            ["--speculative-config", '{"method":"ngram","num_speculative_tokens":4,"prompt_lookup_max":3}'],
+            [
+                *("--model-uri", "pvc://m/t", "--speculative-config"),
+                '{"method":"ngram","num_speculative_tokens":4,"prompt_lookup_max":3}',
+            ],
             {"method": "ngram", "tokens": 4, "ngram": {"lookupMin": 3, "lookupMax": 3}},
             {"accelerator": "nvidia"},
         ),
         (
-            ["--accelerator", "cpu", "--version", "0.25.1", "--", "--max-num-seqs", "8"],
+            ["--accelerator", "cpu", "--version", "0.25.1", "--model-uri", "pvc://m/t", "--", "--max-num-seqs", "8"],
             None,
             {"accelerator": "cpu", "version": "0.25.1", "maxNumSeqs": 8},
         ),
@@ -65,11 +68,15 @@ def test_flags_become_a_sis(words: list[str], speculation: Any, engine: dict[str
 def test_an_inference_service_becomes_a_sis() -> None:
     """With its name, resources, replicas and where its model lies."""
     model = {
+        "modelFormat": {"name": "huggingface"},
         "storageUri": "pvc://llama/8b",
         "args": ["--max-model-len=4096", f"--speculative-config={EAGLE}"],
         "resources": {"limits": {"nvidia.com/gpu": "1"}},
     }
-    service = {"metadata": {"name": "llama"}, "spec": {"predictor": {"minReplicas": 2, "model": model}}}
+    service = {
+        "metadata": {"name": "llama"},
+        "spec": {"predictor": {"minReplicas": 2, "maxReplicas": 2, "model": model}},
+    }
     code, out, _ = run("--file", "-", text=yaml.safe_dump({"kind": "InferenceService"} | service))
     assert code == 0
     body = yaml.safe_load(out)
@@ -82,11 +89,8 @@ def test_an_inference_service_becomes_a_sis() -> None:
 @pytest.mark.parametrize(
     ("words", "why"),
     [
-        ([], "give vLLM's flags after `--`, or --file, or --speculative-config"),
         (["--speculative-config", "null"], "(rule JSON-OFF)"),
         (["--speculative-config", '{"method":"ngram","num_speculative_tokens":3,"foo":1}'], "(rule KEY-UNKNOWN)"),
-        (["--version", "latest", "--", "--seed=1"], "is no engine version"),
-        (["--file", "/does/not/exist"], "No such file"),
         (
             ["--speculative-config", '{"method":"ngram","num_speculative_tokens":3,"prompt_lookup_max":129}'],
             "spec.speculation.ngram.lookupMin: must be <= 128",
@@ -98,3 +102,61 @@ def test_why_not_is_said(words: list[str], why: str) -> None:
     code, out, err = run(*words)
     assert (code, out) == (1, "")
     assert why in err
+
+
+@pytest.mark.parametrize(
+    ("words", "text", "why"),
+    [
+        ([], None, "give a file, isvc/NAME, vLLM's flags after `--`, or --speculative-config"),
+        (["--version", "latest", "--", "--seed=1"], None, "is no engine version"),
+        (["--file", "/does/not/exist"], None, "No such file"),
+        (["missing.yaml"], None, "No such file"),
+        (["-f", "-", "--", "--seed=1"], "", "leave flags and --speculative-config out"),
+        (["--accelerator", "amd", "--", "--seed=1"], None, "Invalid value"),
+        (["-"], "kind: Secret", "holds no InferenceService of serving.kserve.io, but Secret"),
+        (["-"], "a: [", "no YAML"),
+        (["-"], "", "holds no InferenceService"),
+    ],
+)
+def test_wrong_use_is_told_with_code_2(words: list[str], text: str | None, why: str) -> None:
+    """Nothing is on standard output, and no traceback anywhere."""
+    code, out, err = run(*words, text=text)
+    assert (code, out) == (2, "")
+    assert why in " ".join(err.replace("│", " ").split())
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        None,
+        {},
+        {"predictor": None},
+        {"predictor": {"model": {"args": [8080, "--seed", 3], "env": [3], "resources": []}}},
+        {"predictor": {"containers": "x", "minReplicas": "two", "volumes": {"a": 1}}},
+        {"predictor": {"containers": [3, {"name": "kserve-container", "env": [{"name": "A"}]}]}},
+        {"predictor": {"model": {"storageUri": 3, "storageUris": [3, {"uri": 3}], "volumeMounts": [{"name": 3}]}}},
+    ],
+)
+def test_an_odd_inference_service_is_no_traceback(spec: Any) -> None:
+    """It ends with a code that scripts know."""
+    result = CliRunner().invoke(
+        application(), ["import", "-"], input=yaml.safe_dump({"kind": "InferenceService", "spec": spec})
+    )
+    assert result.exit_code in (1, 3)
+    assert result.exception is None or isinstance(result.exception, SystemExit)
+
+
+def test_old_flags_are_todays_configuration() -> None:
+    """Of engines from before 0.11; a draft whose name tells a head is one, as the engine takes it."""
+    code, out, _ = run("--", "vllm serve org/m --speculative-model org/m-EAGLE3 --num-speculative-tokens 4")
+    assert code == 0
+    found = yaml.safe_load(out)["spec"]["speculation"]
+    assert found == {"method": "eagle3", "tokens": 4, "draft": {"uri": "hf://org/m-EAGLE3"}}
+
+
+def test_what_nobody_says_is_a_placeholder_that_is_told() -> None:
+    """Flags alone name no model: the exit code is 3, and the first lines say what to write."""
+    code, out, err = run("--", "--max-num-seqs", "8")
+    assert code == 3
+    assert "# NOT CARRIED OVER: --model: no model is named; pvc://models/target stands in its place" in out
+    assert "1 settings are not carried over" in err

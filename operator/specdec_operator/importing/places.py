@@ -1,0 +1,61 @@
+"""Where a model lies that a command line names by a folder of its container, or by its name on a hub."""
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, Final
+
+DOWNLOADED: Final = "/mnt/models"
+"""Where KServe puts what storageUri names, and each of storageUris that names no mountPath."""
+_HUB: Final = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*")
+_URI: Final = re.compile(r"[a-z][a-z0-9+]*://.+")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Folder:
+    """A folder of the container and the artifact there. volume: the pod's volume that brings it, where one does."""
+
+    mount: str
+    uri: str
+    volume: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Found:
+    """An artifact, and the folder in it; empty: all of it. hub: whether its name on a hub told."""
+
+    uri: str
+    path: str = ""
+    hub: bool = False
+    folder: Folder | None = None
+
+    @property
+    def said(self) -> dict[str, Any]:
+        """As the spec says it."""
+        return {"uri": self.uri, **({"path": self.path} if self.path else {})}
+
+
+def find(text: str, folders: Iterable[Folder], revision: str | None = None) -> Found | None:
+    """What a model's name means; None where it is neither in a folder nor of a hub. revision: of a hub's model."""
+    if _URI.fullmatch(text):
+        return Found(uri=text.rstrip("/"))
+    if text.startswith("/"):
+        path = _clean(text)
+        holding = [each for each in folders if f"{path}/".startswith(f"{_clean(each.mount)}/")]
+        if not holding:
+            return None
+        nearest = max(holding, key=lambda each: len(_clean(each.mount)))
+        inside = path[len(_clean(nearest.mount)) :].strip("/")
+        return Found(uri=nearest.uri.rstrip("/"), path=inside, folder=nearest)
+    if _HUB.fullmatch(text):
+        return Found(uri=f"hf://{text}" + (f":{revision}" if revision else ""), hub=True)
+    return None
+
+
+def is_inside(text: str, folder: Folder) -> bool:
+    """Whether a value of a flag or a variable names something in a folder."""
+    return f"{_clean(folder.mount)}/" in f"{text}/"
+
+
+def _clean(path: str) -> str:
+    return re.sub("/+", "/", path).rstrip("/")

@@ -1,0 +1,156 @@
+"""Twenty InferenceServices as people write them: import -> validate -> render, and nothing of them is lost silently."""
+
+import pathlib
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import yaml
+from typer.testing import CliRunner
+
+from specdec_operator.cli.commands import application
+
+FILE = pathlib.Path(__file__).with_name("services.yaml")
+SERVICES = {each["metadata"]["name"]: each for each in yaml.safe_load_all(FILE.read_text())}
+REFUSED = {"several-nodes": "spec.predictor.workerSpec: this engine runs over several pods"}
+WRITTEN_BY_OTHERS = ("apiVersion", "kind", "status", "metadata")
+IN_WORDS = ("args", "command")
+"""Fields whose text is read word by word."""
+
+
+def run(*words: str, text: str) -> tuple[int, str, str]:
+    """Exit code, standard output and standard error."""
+    result = CliRunner().invoke(application(), list(words), input=text)
+    return result.exit_code, result.stdout, result.stderr
+
+
+def imported(name: str) -> tuple[int, str, str]:
+    """What `specdec import -` makes of one of the services."""
+    return run("import", "-", text=yaml.safe_dump(SERVICES[name]))
+
+
+def leaves(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
+    """Every value that stands alone, with its path."""
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            yield from leaves(inner, f"{path}.{key}" if "." not in key and "/" not in key else f"{path}[{key}]")
+    elif isinstance(value, list):
+        for index, inner in enumerate(value):
+            yield from leaves(inner, f"{path}[{index}]")
+    else:
+        yield path.lstrip("."), value
+
+
+def values(value: Any) -> set[str]:
+    """Every key and value, as text."""
+    if isinstance(value, dict):
+        return {str(each) for each in value} | {text for each in value.values() for text in values(each)}
+    if isinstance(value, list):
+        return {text for each in value for text in values(each)}
+    return {str(value)}
+
+
+@pytest.mark.parametrize("name", SERVICES)
+def test_it_becomes_a_service_that_is_valid_and_renders(name: str) -> None:
+    """Or it is refused by name. What is not carried over ends with code 3."""
+    code, out, err = imported(name)
+    if name in REFUSED:
+        assert (code, out) == (1, "")
+        assert REFUSED[name] in err
+        return
+    assert code == (3 if "# NOT CARRIED OVER" in out else 0), err
+    assert "refused" not in run("validate", "-", text=out)[1]
+    code, shown, err = run("render", "-", text=out)
+    assert code == 0, err
+    assert yaml.safe_load(shown)["kind"] == "InferenceService"
+
+
+@pytest.mark.parametrize("name", sorted(SERVICES.keys() - REFUSED.keys()))
+def test_every_value_is_carried_or_told(name: str) -> None:
+    """Each value that the API server or KServe did not write is in the service, or a comment names its field."""
+    out = imported(name)[1]
+    comments = [each for each in out.splitlines() if each.startswith("#")]
+    carried = values(yaml.safe_load(out))
+    for path, value in leaves(SERVICES[name]):
+        parts = path.replace("[", ".").split(".")
+        own = parts[0] in WRITTEN_BY_OTHERS and not path.startswith(("metadata.labels", "metadata.annotations"))
+        if own or value in (None, "") or set(parts) & set(IN_WORDS):
+            continue
+        told = any(prefix in line for line in comments for prefix in prefixes(path))
+        assert str(value) in carried or told or in_place(value, carried), f"{path}: {value}"
+
+
+def prefixes(path: str) -> list[str]:
+    """The path and those above it, down to a field of the predictor."""
+    steps = path.split(".")
+    least = 2 if path.startswith("spec.transformer") else 3
+    whole = [".".join(steps[:length]) for length in range(least, len(steps) + 1)]
+    mount = ["and its mount"] if ".volumeMounts[" in path else []
+    return [*whole, *(each.rpartition("[")[0] for each in whole if each.endswith("]")), *mount]
+
+
+def in_place(value: Any, carried: set[str]) -> bool:
+    """A value that stands inside another there: the claim of a model, and a number of seconds."""
+    text = str(value).strip("/")
+    return any(each in carried for each in (f"{text}s", text, f"pvc://{text}"))
+
+
+@pytest.mark.parametrize(
+    ("name", "spec"),
+    [
+        ("alauda-ngram", {"model": {"uri": "hf://qwen/qwen3-8b", "aliases": ["demo/alauda-ngram"]}}),
+        (
+            "claim-volume",
+            {"model": {"uri": "pvc://weights", "path": "llama-70b", "name": "llama", "aliases": ["gpt-4"]}},
+        ),
+        ("alauda-eagle", {"memory": {"draftReserve": "None"}}),
+        ("from-the-cluster", {"inferenceService": {"annotations": {"sidecar.istio.io/inject": "false"}}}),
+        ("s3", {"model": {"uri": "s3://models/qwen3/8b", "name": "qwen"}}),
+        ("autoscaled", {"replicas": 2}),
+    ],
+)
+def test_what_it_becomes(name: str, spec: dict[str, Any]) -> None:
+    """Parts of the service."""
+    made = yaml.safe_load(imported(name)[1])["spec"]
+    assert {key: made.get(key) for key in spec} == spec
+
+
+def test_lora_modules_become_adapters() -> None:
+    """Those whose folder is known; the other one is told."""
+    _, out, _ = imported("lora")
+    adapters = yaml.safe_load(out)["spec"]["model"]["adapters"]
+    assert adapters == [{"name": "sql", "uri": "pvc://adapters", "path": "sql", "rank": 32}]
+    assert "# NOT CARRIED OVER: --lora-modules chat=/elsewhere/chat" in out
+
+
+@pytest.mark.parametrize(
+    ("name", "flags"),
+    [
+        ("alauda-ngram", {"--gpu-memory-utilization=0.9", "--dtype=half", "--max-model-len=8192"}),
+        ("alauda-eagle", {"--gpu-memory-utilization=0.8", "--served-model-name=alauda-eagle"}),
+        ("kserve-draft", {"--served-model-name=llama-3.1-8b"}),
+    ],
+)
+def test_it_renders_to_what_it_was(name: str, flags: set[str]) -> None:
+    """Flags of the examples of the documents, in the InferenceService that the operator writes."""
+    code, shown, err = run("render", "-", text=imported(name)[1])
+    assert code == 0, err
+    assert flags <= set(yaml.safe_load(shown)["spec"]["predictor"]["model"]["args"])
+
+
+def test_all_of_a_file_come_out_as_documents_of_one() -> None:
+    """The one that cannot be imported is told, and the others are there."""
+    code, out, err = run("import", "-", text=FILE.read_text())
+    assert code == 1
+    assert "not imported: InferenceService chat/several-nodes" in err
+    made = [each["metadata"]["name"] for each in yaml.safe_load_all(out)]
+    assert made == [each for each in SERVICES if each not in REFUSED]
+
+
+def test_a_script_is_read_to_its_end() -> None:
+    """What it does before and after vLLM is told; its own variables have their values in the flags."""
+    _, out, _ = imported("with-sidecar")
+    for told in ("`pip install numba`", "`| tee /tmp/log`", "`--seed $SEED`", "containers[0]", "initContainers"):
+        assert told in out
+    spec = yaml.safe_load(out)["spec"]
+    assert (spec["model"]["uri"], spec["engine"]["maxModelLen"]) == ("pvc://model", 4096)
