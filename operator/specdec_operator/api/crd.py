@@ -34,6 +34,7 @@ _COLUMNS = (
     ("Rollbacks", "integer", ".status.guard.rollbacks", 1, "Rollbacks so far."),
     ("Target", "string", ".spec.model.uri", 1, "Where the target model lies."),
     ("Draft", "string", ".spec.speculation.draft.uri", 1, "Where the draft model lies."),
+    ("URL", "string", ".status.serving.url", 1, "Where clients reach it."),
     ("Age", "date", ".metadata.creationTimestamp", 0, "Age."),
 )
 

@@ -71,6 +71,8 @@ def import_(  # noqa: PLR0913 - one parameter is one option of the command line
     if not given and config is None:
         raise stop(_NOTHING)
     command = line(given) if given else Command(words=())
+    if given and not command.program and not any(each.startswith("-") for each in command.words):
+        raise stop(f"{' '.join(given)!r} is neither a file nor isvc/NAME, and no command line of vLLM: {_NOTHING}")
     raise typer.Exit(_show([("a command line", options.service(from_words(command), config))]))
 
 

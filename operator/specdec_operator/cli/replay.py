@@ -143,6 +143,11 @@ def _show(played: Played) -> None:
             typer.echo(f"{each.at:.0f} s: acquitted: {each.judged.verdict.message}")
         if action := _action(each):
             typer.echo(f"{each.at:.0f} s: {action}: {each.judged.verdict.message}")
+    if not played.decisions:
+        needs = f"a window of {played.guard.window:.0f} s after a warmup of {played.guard.warmup:.0f} s"
+        typer.echo(
+            f"nothing is judged: the recording has no room for {needs}; record longer, or give --guard shorter ones"
+        )
     typer.echo(f"in the end: {played.phase.value}, serving {played.serving}")
 
 

@@ -123,7 +123,11 @@ class _Builder:
 
 def documents(text: str) -> Iterator[Document]:
     """The documents of a YAML text, empty ones left out. Raises Unreadable at the first thing that cannot be read."""
-    if len(text.encode(errors="replace")) > MOST_BYTES:
+    try:
+        size = len(text.encode())
+    except UnicodeEncodeError as error:  # bytes of standard input that are no text
+        raise Unreadable(text.count("\n", 0, error.start) + 1, "no UTF-8 text") from error
+    if size > MOST_BYTES:
         raise Unreadable(1, f"longer than {MOST_BYTES // 2**20} MiB")
     resolver = yaml.SafeLoader("")
     try:

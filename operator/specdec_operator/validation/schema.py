@@ -11,6 +11,7 @@ import operator
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from difflib import get_close_matches
 from typing import Any, Final
 
 from specdec_operator.engine.quantity import parse_duration
@@ -73,7 +74,10 @@ def _is(value: Any, kind: str) -> bool:
 
 def _scalar(value: Any, schema: Schema, path: str) -> Iterator[Problem]:
     if "enum" in schema and value not in schema["enum"]:
-        yield _problem(path, "ENUM", value, f"must be one of {', '.join(map(str, schema['enum']))}")
+        known = [str(each) for each in schema["enum"]]
+        near = get_close_matches(str(value), known, n=1)
+        hint = f"did you mean {near[0]}? " if near else ""
+        yield _problem(path, "ENUM", value, f"{hint}must be one of {', '.join(known)}")
     if isinstance(value, str):
         if len(value) > schema.get("maxLength", len(value)):
             yield _problem(path, "LENGTH", value, f"must have at most {schema['maxLength']} characters")

@@ -113,6 +113,7 @@ def test_why_not_is_said(words: list[str], why: str) -> None:
         (["missing.yaml"], None, "No such file"),
         (["-f", "-", "--", "--seed=1"], "", "leave flags and --speculative-config out"),
         (["--accelerator", "amd", "--", "--seed=1"], None, "Invalid value"),
+        (["nothing", "here"], None, "'nothing here' is neither a file nor isvc/NAME"),
         (["-"], "kind: Secret", "holds no InferenceService of serving.kserve.io, but Secret"),
         (["-"], "a: [", "no YAML"),
         (["-"], "", "holds no InferenceService"),
@@ -144,6 +145,18 @@ def test_an_odd_inference_service_is_no_traceback(spec: Any) -> None:
     )
     assert result.exit_code in (1, 3)
     assert result.exception is None or isinstance(result.exception, SystemExit)
+
+
+def test_bytes_that_are_no_text_are_told() -> None:
+    """As from a file of weights."""
+    result = CliRunner().invoke(application(), ["import", "-"], input=b"kind: \xff\xfe")
+    assert result.exit_code == 2
+
+
+def test_a_method_that_is_misspelt_is_told_what_was_meant() -> None:
+    """The engine's own list is behind it."""
+    _, _, err = run("--speculative-config", '{"method":"eagl3","num_speculative_tokens":3}')
+    assert "did you mean eagle3?" in err
 
 
 def test_old_flags_are_todays_configuration() -> None:

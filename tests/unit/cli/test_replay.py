@@ -1,5 +1,6 @@
 """`specdec replay`: the table, the JSON and the picture of a recording with two arms."""
 
+import gzip
 import json
 import pathlib
 
@@ -96,3 +97,13 @@ def test_an_arm_of_another_name_is_refused(guard: str, tmp_path: pathlib.Path) -
     code, output = replay(str(trace), "--guard", guard)
     assert code == 1
     assert ":1" in output
+
+
+def test_a_recording_without_room_for_a_window_says_so(tmp_path: pathlib.Path) -> None:
+    """It is no verdict, and the way out is named."""
+    short = tmp_path / "short.jsonl"
+    with gzip.open(TRACES / "25-arm-much-slower.jsonl.gz", "rt") as whole:
+        short.write_text("".join(whole.readline() for _ in range(10)))
+    code, output = replay(str(short))
+    assert code == 0
+    assert "no room for a window of 120 s after a warmup of 60 s; record longer" in output

@@ -153,7 +153,10 @@ def _method(value: object, resolved: Resolved) -> str:
     row = methods.get(value) if isinstance(value, str) else None
     if row is None:
         has = (word for word, row in methods.items() if row_holds(row, resolved.version) and "alias_of" not in row)
-        return f"{lacks}; it has {', '.join(sorted(has))}"
+        known = sorted(has)
+        near = get_close_matches(str(value), known, 1)
+        hint = f"did you mean {near[0]}? " if near else ""
+        return f"{lacks}; {hint}it has {', '.join(known)}"
     if not resolved.at_least(row.get("since", "")):
         return f"{lacks}; it is there since {row['since']}"
     return f"{lacks} any more; the last version with it was {row['until']}"
