@@ -50,6 +50,11 @@ class Engine:
         """The command line without speculation."""
         return without(self.words)
 
+    @property
+    def speculative(self) -> tuple[str, ...]:
+        """The words that ask for speculation, each flag with its value."""
+        return tuple(self.words[index] for index in sorted(_indexes(self.words)))
+
 
 def engine_of(pod: Mapping[str, Any]) -> Engine | None:
     """The engine of a pod's spec; None where it has no container."""

@@ -50,7 +50,7 @@ def as_guest(sis: Sis, guest: Guest | None, memory: Memory) -> Sis:
     speculation = speculation_of(engine) if engine and engine.asks else _counted(sis, guest, memory)
     replicas = max(1, deployment.replicas) if deployment else 1
     changes = {"speculation": speculation, "replicas": replicas, "guard": _guard(sis.spec.guard, acts=allowed.may)}
-    asked = [each for each in engine.words if each not in engine.plain] if engine and engine.asks else None
+    asked = list(engine.speculative) if engine and engine.asks else None
     if asked is None and speculation is not None:
         asked = [speculation.model_dump_json(exclude_none=True)]
     return replace(

@@ -48,7 +48,7 @@ def _changes(decision: Decision) -> tuple[Patch, Event]:
     guest, place, taken = desired.guest, allowed.place, allowed.taken
     nothing: Patch = []
     if guest is not None and allowed.may and place is not None and decision.state.plain:
-        words = [each for each in guest.engine.words if each not in guest.engine.plain] if guest.engine else []
+        words = list(guest.engine.speculative) if guest.engine else []
         told = Event(warning=True, reason="TakenOut", message=f"taken out of {guest.ref}: {' '.join(words)}")
         record = TakenOut(
             service=owner.name,

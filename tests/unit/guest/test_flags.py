@@ -94,3 +94,12 @@ def test_a_script_loses_the_flag_and_nothing_else() -> None:
     assert "speculative" not in left
     assert split(left) == tuple(word for word in split(SCRIPT) if word not in ("--speculative-config", NGRAM))
     assert without_in_script(left) == left
+
+
+def test_what_asks_for_speculation_keeps_values_that_other_flags_have_too() -> None:
+    """Four tokens, and four requests at once: both fours are kept apart."""
+    args = ["--max-num-seqs", "4", "--spec-method", "ngram", "--spec-tokens", "4"]
+    found = engine_of({"containers": [{"name": "kserve-container", "args": args}]})
+    assert found is not None
+    assert found.speculative == ("--spec-method", "ngram", "--spec-tokens", "4")
+    assert found.plain == ("--max-num-seqs", "4")
