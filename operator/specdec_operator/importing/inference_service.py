@@ -9,6 +9,7 @@ from specdec_operator.importing.command import Command, command_of
 from specdec_operator.importing.manifest import Lost, Manifest, Replaced, Step
 from specdec_operator.importing.places import DOWNLOADED, Folder
 from specdec_operator.importing.reasons import RENDERED, untaken
+from specdec_operator.names import ENFORCE_ANNOTATION, TAKEN_OUT_ANNOTATION
 
 _PREDICTOR: Final = ("spec", "predictor")
 _SERVERS: Final = frozenset(
@@ -108,7 +109,12 @@ def _meta(whole: Manifest, parts: Parts) -> None:
     kept = {}
     for key, value in (whole.take(dict, "metadata", "annotations") or {}).items():
         where = f"metadata.annotations[{key}]"
-        if key.startswith(_TOOLS):
+        if key == TAKEN_OUT_ANNOTATION:
+            why = "a guard has taken its speculation out at the moment"
+            parts.lost.append(Lost(field=where, why=why, way_out="delete the guard, which brings it back, then import"))
+        elif key == ENFORCE_ANNOTATION:
+            parts.replaced.append(Replaced(field=where, by="the service's own guard has leave: see spec.guard.mode"))
+        elif key.startswith(_TOOLS):
             parts.replaced.append(Replaced(field=where, by="the tool that applies the service writes its own"))
         elif (key == _MODE and value in _STANDARD) or (key == _SCALER and value == "none"):
             parts.replaced.append(Replaced(field=where, by="the operator writes it itself"))

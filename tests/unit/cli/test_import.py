@@ -173,3 +173,14 @@ def test_what_nobody_says_is_a_placeholder_that_is_told() -> None:
     assert code == 3
     assert "# NOT CARRIED OVER: --model: no model is named; pvc://models/target stands in its place" in out
     assert "1 settings are not carried over" in err
+
+
+def test_what_a_guard_has_taken_out_is_told() -> None:
+    """The flags that are there are not all of what its owner wrote."""
+    meta = {"name": "llama", "annotations": {"specdec.io/enforce": "true", "specdec.io/taken-out": "{}"}}
+    model = {"storageUri": "pvc://llama/8b", "args": []}
+    body = {"kind": "InferenceService", "metadata": meta, "spec": {"predictor": {"model": model}}}
+    code, out, _ = run("-", text=yaml.safe_dump(body))
+    assert code == 3
+    assert "a guard has taken its speculation out" in out
+    assert "inferenceService" not in yaml.safe_load(out)["spec"]
