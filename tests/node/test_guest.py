@@ -1,65 +1,23 @@
-"""Somebody else's InferenceService on real pods: its runtime starts vLLM, and the operator renders nothing of it."""
+"""Somebody else's InferenceService on real pods is guarded where it is, and moved over to a service."""
 
-import json
 from collections.abc import AsyncIterator
 
 import pytest
-from hack import images
+import yaml
+from typer.testing import CliRunner
 
+from specdec_operator import names
+from specdec_operator.cli.commands import application
+from tests.node import client
+from tests.node.asking import Client
+from tests.node.film import Film
 from tests.node.service import Service, Traffic
-from tests.wire.api import ISVC, SIS, Object
+from tests.node.theirs import FLAG, RUNTIME, isvc, runtime
+from tests.wire.api import ISVC, SIS, Object, Refused
 
-CONFIG = json.dumps({"method": "draft_model", "num_speculative_tokens": 4, "model": "/mnt/models/draft"})
-FLAG = f"--speculative-config={CONFIG}"
-RUNTIME = "serving.kserve.io/v1alpha1", "servingruntimes"
-OFFLINE = {"HF_HUB_OFFLINE": "1", "VLLM_NO_USAGE_STATS": "1"}
-ENV = {"VLLM_ENABLE_V1_MULTIPROCESSING": "0", "OMP_NUM_THREADS": "1", "VLLM_CPU_KVCACHE_SPACE": "1"} | OFFLINE
 _STARTS = 300.0
-
-
-def runtime(name: str) -> Object:
-    """A platform's own runtime: vLLM's server as its image has it, and nothing of the operator's."""
-    container = {
-        "name": "kserve-container",
-        "image": images.refs().runtime,
-        "command": ["python3", "-m", "vllm.entrypoints.openai.api_server"],
-        "args": [
-            *("--model=/mnt/models/target", f"--served-model-name={name}", "--port=8080", "--max-model-len=1024"),
-            *("--enforce-eager", "--distributed-executor-backend=uni"),
-        ],
-        "env": [{"name": each, "value": value} for each, value in ENV.items()],
-        "ports": [{"containerPort": 8080}],
-        "readinessProbe": {"httpGet": {"path": "/health", "port": 8080}, "periodSeconds": 2, "failureThreshold": 3},
-    }
-    formats = [{"name": "huggingface", "version": "1", "autoSelect": False}]
-    spec = {"supportedModelFormats": formats, "containers": [container]}
-    return {"apiVersion": RUNTIME[0], "kind": "ServingRuntime", "metadata": {"name": f"{name}-vllm"}, "spec": spec}
-
-
-def isvc(name: str) -> Object:
-    """An InferenceService of that runtime, as its owner wrote it."""
-    model = {
-        "modelFormat": {"name": "huggingface"},
-        "runtime": f"{name}-vllm",
-        "args": [FLAG],
-        "volumeMounts": [{"name": "models", "mountPath": "/mnt/models", "readOnly": True}],
-    }
-    volume = {"name": "models", "persistentVolumeClaim": {"claimName": "models", "readOnly": True}}
-    standard = {"serving.kserve.io/deploymentMode": "Standard", "serving.kserve.io/autoscalerClass": "none"}
-    leave = {"specdec.io/enforce": "true"}  # from the beginning: KServe replaces pods for an annotation
-    predictor = {
-        "model": model,
-        "volumes": [volume],
-        "minReplicas": 1,
-        "maxReplicas": 1,
-        "deploymentStrategy": {"type": "Recreate"},
-    }
-    return {
-        "apiVersion": ISVC[0],
-        "kind": "InferenceService",
-        "metadata": {"name": name, "annotations": standard | leave},
-        "spec": {"predictor": predictor},
-    }
+_KEPT = 0.01
+"""Share of the requests that may fail on kept connections."""
 
 
 def guard(service: Service, mode: str) -> Object:
@@ -121,3 +79,48 @@ async def test_what_somebody_else_serves_is_observed_then_enforced_and_restored(
         return await asked(theirs) == before
 
     await theirs.until("the flag as it was", restored, 60)
+
+
+async def test_it_is_imported_and_moved_over_in_place(theirs: Service, film: Film) -> None:
+    """With its name: the operator takes the InferenceService over, and its pods come up beside the old ones.
+
+    Whoever opens a connection for a request loses none. An engine without the operator's runtime answers kept
+    connections with 500 while it stops: a few requests of more than a thousand.
+    """
+    live = await theirs.api.get(ISVC, theirs.namespace, theirs.name)
+    made = _imported(live)
+    made["metadata"]["annotations"] = {names.ADOPT_ANNOTATION: "true"}
+    made["spec"]["rollout"] = {"strategy": "Surge", "deadline": "5m"}
+
+    async def answers() -> bool:
+        try:
+            return bool(await theirs.ask("def f():", max_tokens=4))
+        except Refused:
+            return False
+
+    await theirs.until("their pods to answer", answers, _STARTS)
+    asking = Client(theirs, film)
+    await asking.start("code")
+    try:
+        await theirs.api.apply(SIS, theirs.namespace, made)
+        await theirs.phase("Watching", seconds=_STARTS)
+        tally = await asking.tally()
+    finally:
+        await asking.stop()
+    print(f"moved over: {tally}")
+    found = await theirs.api.get(ISVC, theirs.namespace, theirs.name)
+    assert found is not None
+    assert found["metadata"]["uid"] == (live or {})["metadata"]["uid"]
+    assert found["metadata"]["ownerReferences"][0]["kind"] == names.KIND
+    assert not [each for each in tally["faults"] if " fresh: " in each]
+    assert tally["failed"] < _KEPT * sum(tally[kind] for kind in client.PAUSES), tally["faults"]
+
+
+def _imported(live: Object | None) -> Object:
+    """What `specdec import` makes of it. Its runtime is told, and goes."""
+    result = CliRunner().invoke(application(), ["import", "-"], input=yaml.safe_dump(live))
+    assert result.exit_code == 3, result.output
+    told = [each for each in result.stdout.splitlines() if each.startswith("# NOT CARRIED OVER")]
+    body: Object = yaml.safe_load(result.stdout)
+    print("\n".join(told))
+    return body
