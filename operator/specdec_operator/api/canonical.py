@@ -4,9 +4,11 @@ Decisions are about a speculation and are found again by its hash: a hash that c
 forgets them (docs/decisions/0018-hashes-that-last.md).
 """
 
+import hashlib
+import json
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from pydantic.fields import FieldInfo
 
@@ -22,6 +24,14 @@ class CameWith:
     """
 
     default: Any
+
+
+_DIGITS: Final = 10
+
+
+def digest_of(meant: Any) -> str:
+    """Ten hex digits by which JSON is told from other JSON, whatever the order of its keys."""
+    return hashlib.sha256(json.dumps(meant, sort_keys=True).encode()).hexdigest()[:_DIGITS]
 
 
 def canonical(part: Part) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Final, TypeAlias
 
 from specdec_operator import names
+from specdec_operator.api.canonical import digest_of
 from specdec_operator.api.spec import Owner, owner_reference
 from specdec_operator.errors import Invalid
 from specdec_operator.staging.artifacts import claim_name
@@ -100,7 +101,7 @@ def job_manifest(
     if pod.get("annotations"):
         about["annotations"] = dict(pod["annotations"])
     spec = {"backoffLimit": 0, "template": {"metadata": about, "spec": _pod(container, claim, pod)}}
-    digest = hashlib.sha256(json.dumps(spec, sort_keys=True).encode()).hexdigest()[:10]
+    digest = digest_of(spec)
     # Not of what a Job is made of: an older version's Job has brought the same.
     container["args"] += sorted({*keep} - {download.key})
     about["labels"] |= _NO_SIDECAR

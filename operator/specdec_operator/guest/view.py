@@ -4,13 +4,12 @@ Its pods carry none of our labels. Which of them are alike is told by what their
 of image and command line without speculation, and another one of the speculation.
 """
 
-import hashlib
-import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, TypeAlias
 
+from specdec_operator.api.canonical import digest_of
 from specdec_operator.api.guest import GuestRef
 from specdec_operator.errors import Invalid
 from specdec_operator.guest.flags import Engine, engine_container, engine_of
@@ -18,7 +17,6 @@ from specdec_operator.observe.pods import ENGINE_PORT, DeploymentView, PodView, 
 
 Body: TypeAlias = Mapping[str, Any]
 _PREDICTOR: Final = (None, "predictor")
-_DIGITS: Final = 10
 PLAIN: Final = "plain"
 """The end of a revision without speculation."""
 
@@ -69,16 +67,12 @@ class Guest:
 def base_of(engine: Engine) -> str:
     """A digest of what an engine runs apart from speculation. A mirror of its image is the same image."""
     image = engine.image.rpartition("/")[2].partition("@")[0]
-    return _digest([image, *engine.plain])
+    return digest_of([image, *engine.plain])
 
 
 def revision_of(engine: Engine) -> str:
     """A digest of all that an engine runs."""
-    return f"{base_of(engine)}-{_digest(list(engine.words))[:4] if engine.asks else PLAIN}"
-
-
-def _digest(meant: Any) -> str:
-    return hashlib.sha256(json.dumps(meant).encode()).hexdigest()[:_DIGITS]
+    return f"{base_of(engine)}-{digest_of(list(engine.words))[:4] if engine.asks else PLAIN}"
 
 
 def view(ref: GuestRef, where: Where, live: Body, deployment: Body | None, pods: Iterable[Body]) -> Guest:

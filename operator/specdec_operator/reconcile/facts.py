@@ -4,12 +4,11 @@ rollout.
 A fact that arrives changes no flag of what runs: its pods would be replaced for nothing but knowing more.
 """
 
-import hashlib
-import json
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any, Final, Protocol
 
+from specdec_operator.api.canonical import digest_of
 from specdec_operator.engine.case import Json, Model
 from specdec_operator.engine.memory.facts import Fact, Role, known_of, read_page, taken_in, valid
 from specdec_operator.guard.state import Phase, State
@@ -42,11 +41,7 @@ def about(sis: Sis) -> dict[Role, str]:
         parts[Role.DRAFT] = [draft["uri"], draft.get("path")]
     if sis.spec.memory.device is None:
         parts[Role.DEVICE] = [spec.get(part) for part in ("engine", "pod", "resources")]
-    return {role: _hash(part) for role, part in parts.items()}
-
-
-def _hash(meant: Any) -> str:
-    return hashlib.sha256(json.dumps(meant, sort_keys=True).encode()).hexdigest()[:10]
+    return {role: digest_of(part) for role, part in parts.items()}
 
 
 async def learn_facts(

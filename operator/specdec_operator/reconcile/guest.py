@@ -3,13 +3,12 @@
 Nothing is rendered for it. All that follows, from the windows to the status, is as for every other service.
 """
 
-import hashlib
-import json
 from dataclasses import replace
 from typing import Any, Final
 
 from pydantic import ValidationError
 
+from specdec_operator.api.canonical import digest_of
 from specdec_operator.api.control import Control, ControlMode
 from specdec_operator.api.guard import Baseline, Guard, GuardMode, RollBackTo
 from specdec_operator.api.guest import GuestKind
@@ -56,7 +55,7 @@ def as_guest(sis: Sis, guest: Guest | None, memory: Memory) -> Sis:
     return replace(
         sis,
         spec=sis.spec.model_copy(update=changes),
-        speculation=_digest(asked),
+        speculation=digest_of(asked),
         service=guest.base,
         retry=sis.retry if allowed.may or allowed.taken else f"{sis.retry or ''}@{allowed.reason}",
         rollback=sis.rollback if allowed.may else None,
@@ -118,10 +117,6 @@ def speculation_of(engine: Engine) -> Speculation:
         return Speculation.model_validate({**full, "tokensByBatchSize": steps})
     except (ValidationError, TypeError, ValueError):
         return Speculation.model_validate({"method": method})
-
-
-def _digest(meant: Any) -> str:
-    return hashlib.sha256(json.dumps(meant).encode()).hexdigest()[:10]
 
 
 def desire_guest(sis: Sis, guest: Guest, state: State, observed: Observed, now: float) -> Desired:

@@ -1,14 +1,12 @@
 """Reads one service as the API server has it. What cannot be followed is a value: the next steps go on with it."""
 
-import hashlib
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
 from pydantic import ValidationError
 
-from specdec_operator.api.canonical import canonical
+from specdec_operator.api.canonical import canonical, digest_of
 from specdec_operator.api.spec import Owner, Spec
 from specdec_operator.errors import Invalid
 from specdec_operator.kube.client import version_of
@@ -86,7 +84,7 @@ def read_sis(body: Mapping[str, Any]) -> Sis:
         written=written,
         speculation=speculation_hash(spec),
         service=service_hash(spec),
-        memory=_hash(canonical(spec).get("memory")),
+        memory=digest_of(canonical(spec).get("memory")),
         retry=annotations.get(RETRY_ANNOTATION),
         rollback=annotations.get(ROLLBACK_ANNOTATION),
         held=bool(annotations.get(HOLD_ANNOTATION)),
@@ -133,13 +131,9 @@ def speculation_hash(spec: Spec) -> str:
 
     The releases before and after this one find the decisions about it by the same digits.
     """
-    return _hash(canonical(spec.speculation) if spec.speculation else None)
+    return digest_of(canonical(spec.speculation) if spec.speculation else None)
 
 
 def service_hash(spec: Spec) -> str:
     """Ten hex digits that change when another model, engine or pod is asked for: its speed was never measured."""
-    return _hash({word: part for word, part in canonical(spec).items() if word in _OF_THE_SERVICE})
-
-
-def _hash(meant: Any) -> str:
-    return hashlib.sha256(json.dumps(meant, sort_keys=True).encode()).hexdigest()[:10]
+    return digest_of({word: part for word, part in canonical(spec).items() if word in _OF_THE_SERVICE})

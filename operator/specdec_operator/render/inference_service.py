@@ -5,8 +5,6 @@ How a pod stops: a hook that lets its clients finish, then an engine that does, 
 The devices that a pod asks its node for: as many as the engine is spread over, of what the device plugin offers.
 """
 
-import hashlib
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
@@ -15,6 +13,7 @@ from typing import Any, Final, TypeAlias
 
 from specdec_engine.accelerators import Accelerator
 from specdec_operator import names
+from specdec_operator.api.canonical import digest_of
 from specdec_operator.api.engine import Engine
 from specdec_operator.api.pod import Pod
 from specdec_operator.api.rollout import Rollout, Strategy
@@ -109,7 +108,7 @@ def render(plan: Plan, owner: Owner, replacing: str | None = None, *, let_go: bo
     reaches_pods = {key: value for key, value in predictor.items() if key not in _BESIDE_PODS}
     if said.labels or said.annotations:  # KServe copies them to the pods
         reaches_pods["metadata"] = [said.labels or {}, said.annotations or {}]
-    revision = hashlib.sha256(json.dumps(reaches_pods, sort_keys=True).encode()).hexdigest()[:10]
+    revision = digest_of(reaches_pods)
     if fewer:
         predictor["minReplicas"] = predictor["maxReplicas"] = max(1, plan.spec.replicas - fewer)
     if replacing == revision:

@@ -5,13 +5,12 @@ endpoints, whatever becomes of the operator. They are not KServe's: what KServe 
 (docs/decisions/0023-a-plain-arm.md).
 """
 
-import hashlib
-import json
 from collections.abc import Mapping
 from copy import deepcopy
 from typing import Any, Final, TypeAlias
 
 from specdec_operator import names
+from specdec_operator.api.canonical import digest_of
 from specdec_operator.api.spec import Owner, owner_reference
 from specdec_operator.errors import Invalid
 from specdec_operator.observe.pods import ENGINE_CONTAINER
@@ -83,4 +82,4 @@ def _names(ours: Any, others: Any) -> set[str]:
 
 def _revision(pod: Mapping[str, Any], annotations: Any) -> str:
     """Changes with whatever restarts a pod."""
-    return hashlib.sha256(json.dumps([pod, annotations], sort_keys=True).encode()).hexdigest()[:10]
+    return digest_of([pod, annotations])
