@@ -1,9 +1,7 @@
 """Target, draft and LoRA adapters of a command line as artifacts, with names that clients go on asking for."""
 
 import json
-from collections.abc import Sequence
 from dataclasses import dataclass, field
-from itertools import takewhile
 from typing import Any, Final
 
 from specdec_operator.engine.case import Json
@@ -79,27 +77,22 @@ def _use(made: Models, found: Found, role: str) -> None:
         made.notes.append(f"the {role} {found.uri} {_HUB} whenever a pod starts; docs/private-models.md has other ways")
 
 
+def _beside_target(made: Models, found: Found) -> dict[str, Any]:
+    """As the spec says it: what lies in the target's own artifact is named by its folder alone."""
+    inside = found.path and found.uri == made.target.get("uri")
+    return {"path": found.path} if inside else found.said
+
+
 def _names(made: Models, args: dict[str, Any], parts: Parts, called: str | None, written: Any) -> None:
     """Clients ask for the names that they asked for before: by default for what --model says."""
-    args.pop("served_model_name", None)
-    names = list(dict.fromkeys((*served_names(parts.command.words, str(parts.name)), *([called] if called else []))))
+    served = args.pop("served_model_name", None) or []
+    names = list(dict.fromkeys((*served, *([called] if called else []))))
     if not names and written is not None:  # a runtime's own flags may name it after the InferenceService
         names = [str(written)] if parts.command.program else [str(parts.name), str(written)]
     if names and names[0] != parts.name:
         made.target["name"] = names[0]
     if names[1:]:
         made.target["aliases"] = names[1:]
-
-
-def served_names(words: Sequence[str], name: str) -> list[str]:
-    """All values of --served-model-name. name: of the InferenceService, for KServe's placeholder."""
-    names: list[str] = []
-    for at, word in enumerate(words):
-        flag, equals, value = word.partition("=")
-        if flag.replace("_", "-") != "--served-model-name":
-            continue
-        names = [value] if equals else list(takewhile(lambda each: not each.startswith("-"), words[at + 1 :]))
-    return [each.replace("{{.Name}}", name) for each in names]
 
 
 def _draft(made: Models, parts: Parts, given: str | None) -> None:
@@ -121,8 +114,7 @@ def _draft(made: Models, parts: Parts, given: str | None) -> None:
     _use(made, found, "draft")
     if found.hub and revision is not None:
         made.speculation = {key: value for key, value in config.items() if key != "revision"}
-    inside = found.path and found.uri == made.target.get("uri")
-    made.draft = {"path": found.path} if inside else found.said
+    made.draft = _beside_target(made, found)
 
 
 def _adapters(made: Models, args: dict[str, Any], parts: Parts) -> None:
@@ -140,8 +132,7 @@ def _adapters(made: Models, args: dict[str, Any], parts: Parts) -> None:
             made.lost.append(Lost(field=f"--lora-modules {each}", why=why, way_out=way_out))
             continue
         _use(made, found, "adapter")
-        inside = found.path and found.uri == made.target.get("uri")
-        carried.append({"name": name, **({"path": found.path} if inside else found.said)})
+        carried.append({"name": name, **_beside_target(made, found)})
     if carried:
         made.target["adapters"] = carried
         if (rank := str(args.pop("max_lora_rank", ""))).isdecimal():
