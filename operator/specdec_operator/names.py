@@ -1,6 +1,6 @@
 """Names that the operator, its users and the cluster share: group, kind, labels, annotations, field managers."""
 
-from typing import Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 GROUP: Final = "serving.specdec.io"
 VERSION: Final = "v1alpha1"
@@ -12,6 +12,7 @@ API_VERSION: Final = f"{GROUP}/{VERSION}"
 
 KSERVE_GROUP: Final = "serving.kserve.io"
 KSERVE_VERSION: Final = "v1beta1"
+KSERVE_API_VERSION: Final = f"{KSERVE_GROUP}/{KSERVE_VERSION}"
 
 OWNER_LABEL: Final = f"{GROUP}/name"
 """On every rendered object and pod: the name of the service that it belongs to."""
@@ -70,3 +71,15 @@ def services_path(namespace: str, name: str = "") -> str:
     """The path in the API of a service, or of all of a namespace; of the whole cluster where no namespace is named."""
     place = f"/namespaces/{namespace}" if namespace else ""
     return f"/apis/{API_VERSION}{place}/{PLURAL}" + (f"/{name}" if name else "")
+
+
+def inference_services_path(namespace: str, name: str = "") -> str:
+    """The path in the API of an InferenceService, as `services_path`."""
+    place = f"/namespaces/{namespace}" if namespace else ""
+    return f"/apis/{KSERVE_API_VERSION}{place}/inferenceservices" + (f"/{name}" if name else "")
+
+
+def inference_service(namespace: str, name: str) -> dict[str, Any]:
+    """An InferenceService by what names it, to be looked up or patched."""
+    meta = {"namespace": namespace, "name": name}
+    return {"apiVersion": KSERVE_API_VERSION, "kind": "InferenceService", "metadata": meta}

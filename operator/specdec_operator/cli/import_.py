@@ -151,14 +151,10 @@ async def _from_cluster(
     async with await KubeClient.as_user(kubeconfig, context) as cluster:
         place = namespace or cluster.namespace
         try:
-            body = await cluster.get(_path(place, name))
+            body = await cluster.get(names.inference_services_path(place, name))
         except ApiError as error:
             raise _in_words(cluster, error, place, name) from error
     return _show([_one(body, options, place)])
-
-
-def _path(namespace: str, name: str) -> str:
-    return f"/apis/{names.KSERVE_GROUP}/{names.KSERVE_VERSION}/namespaces/{namespace}/inferenceservices/{name}"
 
 
 def _in_words(cluster: "KubeClient", error: Any, namespace: str, name: str) -> Unavailable:

@@ -71,7 +71,7 @@ async def baseline_beside(client: KubeClient, service: Object, say: Say, *, room
     manifest, name, namespace = twin_of(service), service["metadata"]["name"], service["metadata"]["namespace"]
     twin = Service(client, namespace, manifest["metadata"]["name"], speculating=False)
     await _removed(client, twin, of=name)
-    child = f"/apis/{names.KSERVE_GROUP}/{names.KSERVE_VERSION}/namespaces/{namespace}/inferenceservices/{twin.name}"
+    child = names.inference_services_path(namespace, twin.name)
     pods = f"/api/v1/namespaces/{namespace}/pods"
     await _until_gone(client, child)
     await _until_gone(client, pods, labelSelector=f"{names.OWNER_LABEL}={twin.name}")  # they hold the room for new ones

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, Final
+from typing import Any
 
 from specdec_operator import names
 from specdec_operator.api.guest import GuestKind, GuestRef
@@ -20,7 +20,6 @@ from specdec_operator.reconcile.throttle import Ticket
 from specdec_operator.staging.kserve import KServe
 
 Body = Mapping[str, Any]
-_ISVC: Final = f"{names.KSERVE_GROUP}/{names.KSERVE_VERSION}"
 
 
 def guest_of(parsed: Parsed) -> GuestRef | None:
@@ -76,9 +75,8 @@ def with_news(memory: Memory, pods: tuple[PodView, ...] | None) -> Memory:
 async def _find(cluster: Cluster, namespace: str, ref: GuestRef) -> Body | None:
     if ref.kind is GuestKind.DEPLOYMENT:
         return await _deployment(cluster, namespace, ref.name)
-    meta = {"namespace": namespace, "name": ref.name}
     try:
-        return await cluster.find({"apiVersion": _ISVC, "kind": "InferenceService", "metadata": meta})
+        return await cluster.find(names.inference_service(namespace, ref.name))
     except Invalid:  # this cluster has no KServe
         return None
 

@@ -20,7 +20,6 @@ from specdec_operator.report.events import Event
 
 _LOG = logging.getLogger(__name__)
 _SOON: Final = 5.0
-_ISVC: Final = f"{names.KSERVE_GROUP}/{names.KSERVE_VERSION}"
 
 
 async def keep_guest(
@@ -35,7 +34,7 @@ async def keep_guest(
     if not changes or guest is None:
         return await restart_pods(cluster, key, observed, decision.state, memory, now)
     try:
-        await cluster.patch(_named(key[0], guest.ref.name), changes)
+        await cluster.patch(names.inference_service(key[0], guest.ref.name), changes)
     except Invalid as error:
         _LOG.info("service=%s/%s %s is looked at again: %s", *key, guest.ref, error.message)
         return replace(memory, due=now + _SOON)
@@ -75,15 +74,14 @@ async def bring_back_left(cluster: Cluster, namespaces: Sequence[str], is_left: 
     """
     whole = True
     for namespace in namespaces or ("",):
-        place = f"/namespaces/{namespace}" if namespace else ""
-        for meta in await cluster.list_metadata(f"/apis/{_ISVC}{place}/inferenceservices", "") or ():
+        for meta in await cluster.list_metadata(names.inference_services_path(namespace), "") or ():
             if TAKEN_OUT_ANNOTATION in (meta.get("annotations") or {}):
                 whole &= await _bring_back(cluster, meta, is_left)
     return whole
 
 
 async def _bring_back(cluster: Cluster, meta: dict[str, Any], is_left: Callable[[str, str], bool]) -> bool:
-    named = _named(meta["namespace"], meta["name"])
+    named = names.inference_service(meta["namespace"], meta["name"])
     try:
         live = await cluster.find(named) or {}
         taken = taken_out(live)
@@ -99,7 +97,3 @@ async def _bring_back(cluster: Cluster, meta: dict[str, Any], is_left: Callable[
         return False
     _LOG.info("%s/%s: service %s is gone, and its flag is back", meta["namespace"], meta["name"], taken.service)
     return True
-
-
-def _named(namespace: str, name: str) -> dict[str, Any]:
-    return {"apiVersion": _ISVC, "kind": "InferenceService", "metadata": {"namespace": namespace, "name": name}}

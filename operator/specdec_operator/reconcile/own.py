@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from specdec_operator.kube.cluster import Cluster
 from specdec_operator.kube.request import Manifest
-from specdec_operator.names import KIND, KSERVE_GROUP, KSERVE_VERSION, Key
+from specdec_operator.names import KIND, Key, inference_service
 from specdec_operator.observe.inference_service import OWNER_MARK
 from specdec_operator.observe.managed_fields import taken_over
 from specdec_operator.observe.ownership import (
@@ -64,10 +64,7 @@ async def look_at_child(
         return Look(standing=Standing.OURS, uid=memory.applied.uid, controller=controller)
     elif now - memory.free_at < _FRESH:
         return Look(standing=Standing.FREE)
-    meta = {"namespace": key[0], "name": key[1]}
-    version = f"{KSERVE_GROUP}/{KSERVE_VERSION}"
-    found = await cluster.find({"apiVersion": version, "kind": "InferenceService", "metadata": meta})
-    return look_at(found, claimant)
+    return look_at(await cluster.find(inference_service(*key)), claimant)
 
 
 def noted_look(memory: Memory, look: Look, now: float) -> Memory:

@@ -115,7 +115,7 @@ def render(plan: Plan, owner: Owner, replacing: str | None = None, *, let_go: bo
         predictor["deploymentStrategy"] = _replace(plan.spec.replicas)
     labels = {**predictor.get("labels", {}), names.OWNER_LABEL: owner.name, names.REVISION_LABEL: revision}
     manifest: Manifest = {
-        "apiVersion": f"{names.KSERVE_GROUP}/{names.KSERVE_VERSION}",
+        "apiVersion": names.KSERVE_API_VERSION,
         "kind": "InferenceService",
         "metadata": {
             "name": owner.name,
