@@ -33,6 +33,7 @@ _WORDS: Final = (
     "`vllm serve MODEL` before them."
 )
 _NOTHING: Final = "give a file, isvc/NAME, vLLM's flags after `--`, or --speculative-config"
+_ALL_ITSELF: Final = "an InferenceService says all by itself: leave flags and --speculative-config out"
 Words = Annotated[list[str] | None, typer.Argument(metavar="[FILE|isvc/NAME|-- FLAGS]", help=_WORDS)]
 File = Annotated[str | None, typer.Option("--file", "-f", help="InferenceServices in YAML or JSON; -: standard input.")]
 
@@ -60,12 +61,14 @@ def import_(  # noqa: PLR0913 - one parameter is one option of the command line
     options = _Options(accelerator=accelerator, version=version, name=name, model=model_uri, draft=draft_uri)
     given = list(words or ())
     live = _LIVE.fullmatch(given[0]) if len(given) == 1 and file is None else None
+    if live and config is not None:
+        raise stop(_ALL_ITSELF)
     if live:
         done(_from_cluster(live["name"], options, namespace, context, kubeconfig))
     if file is None and len(given) == 1 and _is_file(given[0]):
         file = given.pop()
     if file is not None and (given or config):
-        raise stop("a file says all by itself: leave flags and --speculative-config out")
+        raise stop(_ALL_ITSELF)
     if file is not None:
         raise typer.Exit(_show(_of_file(file, options, namespace)))
     if not given and config is None:
@@ -73,7 +76,9 @@ def import_(  # noqa: PLR0913 - one parameter is one option of the command line
     command = line(given) if given else Command(words=())
     if given and not command.program and not any(each.startswith("-") for each in command.words):
         raise stop(f"{' '.join(given)!r} is neither a file nor isvc/NAME, and no command line of vLLM: {_NOTHING}")
-    raise typer.Exit(_show([("a command line", options.service(from_words(command), config))]))
+    parts = from_words(command)
+    parts.namespace = namespace
+    raise typer.Exit(_show([("a command line", options.service(parts, config))]))
 
 
 class _Options:

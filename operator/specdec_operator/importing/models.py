@@ -13,7 +13,6 @@ from specdec_operator.importing.places import DOWNLOADED, Found, find, is_inside
 
 _TARGET: Final = "pvc://models/target"
 _DRAFT: Final = "pvc://models/draft"
-_LORA: Final = frozenset({"enable_lora", "max_loras"})
 _HUB: Final = "comes from Hugging Face or the mirror in HF_ENDPOINT"
 
 
@@ -137,8 +136,7 @@ def _adapters(made: Models, args: dict[str, Any], parts: Parts) -> None:
         made.target["adapters"] = carried
         if (rank := str(args.pop("max_lora_rank", ""))).isdecimal():
             carried[0]["rank"] = int(rank)
-        for flag in _LORA:
-            args.pop(flag, None)
+        args.pop("enable_lora", None)
 
 
 def _module(text: str) -> tuple[str, str]:

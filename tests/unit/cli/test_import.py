@@ -114,6 +114,7 @@ def test_why_not_is_said(words: list[str], why: str) -> None:
         (["-f", "-", "--", "--seed=1"], "", "leave flags and --speculative-config out"),
         (["--accelerator", "amd", "--", "--seed=1"], None, "Invalid value"),
         (["nothing", "here"], None, "'nothing here' is neither a file nor isvc/NAME"),
+        (["isvc/llama", "--speculative-config", "{}"], None, "leave flags and --speculative-config out"),
         (["-"], "kind: Secret", "holds no InferenceService of serving.kserve.io, but Secret"),
         (["-"], "a: [", "no YAML"),
         (["-"], "", "holds no InferenceService"),
@@ -184,3 +185,10 @@ def test_what_a_guard_has_taken_out_is_told() -> None:
     assert code == 3
     assert "a guard has taken its speculation out" in out
     assert "inferenceService" not in yaml.safe_load(out)["spec"]
+
+
+def test_the_namespace_that_is_named_is_the_services() -> None:
+    """Of a command line as of everything else."""
+    code, out, _ = run("-n", "team", "--", "vllm", "serve", "org/m")
+    assert code == 0
+    assert yaml.safe_load(out)["metadata"]["namespace"] == "team"

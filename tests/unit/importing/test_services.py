@@ -118,8 +118,9 @@ def test_what_it_becomes(name: str, spec: dict[str, Any]) -> None:
 def test_lora_modules_become_adapters() -> None:
     """Those whose folder is known; the other one is told."""
     _, out, _ = imported("lora")
-    adapters = yaml.safe_load(out)["spec"]["model"]["adapters"]
-    assert adapters == [{"name": "sql", "uri": "pvc://adapters", "path": "sql", "rank": 32}]
+    spec = yaml.safe_load(out)["spec"]
+    assert spec["engine"]["args"] == ["--max-loras=4"]
+    assert spec["model"]["adapters"] == [{"name": "sql", "uri": "pvc://adapters", "path": "sql", "rank": 32}]
     assert "# NOT CARRIED OVER: --lora-modules chat=/elsewhere/chat" in out
 
 
