@@ -5,7 +5,7 @@ VENV := .venv
 RUN := $(VENV)/bin/python
 
 .DEFAULT_GOAL := help
-.PHONY: help venv fmt check lint type unit wire gitops test verify generate golden cluster-up cluster-down cluster-status cluster-env bench bench-guard bench-engine bench-scale faults soak audit \
+.PHONY: help venv fmt check lint type unit wire gitops test test-rest test-all verify generate golden cluster-up cluster-down cluster-status cluster-env bench bench-guard bench-engine bench-scale faults soak audit \
         images sbom resolve models push-model demo kserve-render chart release-rehearsal docs plugin clean
 
 help: ## List the targets
@@ -85,8 +85,14 @@ verify: venv ## Fail when a generated file is stale
 	@$(RUN) -m hack.gitops verify
 	@$(RUN) -m hack.packaging.man verify
 
-test: venv ## Everything that this machine can run; says what it could not and why
-	$(RUN) -m hack.test
+test: venv ## The main job in minutes: pure tests, a real API server, and a story of each kind on a real node
+	$(RUN) -m hack.test quick
+
+test-rest: venv ## Everything that `make test` leaves out; MINUTES=N: as much as fits, begun with another part each time
+	$(RUN) -m hack.test rest $(if $(MINUTES),--minutes $(MINUTES))
+
+test-all: venv ## Every test that this machine can run; says what it could not and why (an hour and a half)
+	$(RUN) -m hack.test all
 
 bench: venv ## How long `specdec validate` takes on this machine, and how often the guard is wrong (minutes)
 	@$(RUN) -m hack.bench

@@ -1,4 +1,4 @@
-"""The programs that take many minutes to build: `make gitops` builds them, and `make test` runs what is there."""
+"""The programs that take many minutes to build: `make gitops` builds them, and `make test-all` runs what is there."""
 
 import pathlib
 

@@ -1,6 +1,6 @@
 """Fixtures of the node tests: the local cluster with images, models and operator, and a namespace a test.
 
-What is missing is made, so `pytest tests/node` works by itself; `make test` makes it with its times printed.
+What is missing is made, so `pytest tests/node` works by itself; `make test` makes it beside other tests.
 """
 
 import asyncio

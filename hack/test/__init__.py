@@ -1,0 +1,1 @@
+"""Runs the tests: `python -m hack.test quick | rest | all`."""

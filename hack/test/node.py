@@ -1,0 +1,74 @@
+"""The local cluster as the tests use it: made once, brought into the state that a part needs, taken down in the end."""
+
+import sys
+from typing import Final
+
+from hack.cluster import lifecycle, paths, record
+from hack.cluster.errors import ClusterError
+from hack.test import run
+from hack.test.parts import Needs, Part
+from hack.test.run import Result
+
+_PREPARE: Final = (
+    ("local cluster", "hack.cluster", "up"),
+    ("images", "hack.images", "all"),
+    ("images of the tests", "hack.images", "tests"),
+    ("tiny models", "hack.models"),
+)
+
+
+def why_none() -> str:
+    """Why this machine cannot have a node; empty where it can."""
+    try:
+        lifecycle.pick()
+    except ClusterError as error:
+        return f"not run: {error}"
+    return ""
+
+
+class Node:
+    """The local cluster while tests use it. made: what became of its preparations."""
+
+    def __init__(self) -> None:
+        self._was_up = record.read(paths.layout()) is not None
+        self._state = Needs.NOTHING
+        self.made: list[Result] = []
+
+    def make(self) -> None:
+        """The cluster, its images and models; afterwards it is there without an operator, unless a step failed."""
+        for name, *module in _PREPARE:
+            if not self._step(name, *module):
+                return
+        self._state = Needs.CLUSTER
+
+    def tests(self, part: Part, seconds: float | None = None) -> Result:
+        """One part, once the cluster is as it needs it."""
+        if not self._as(part.needs):
+            lost = "not run: what it needs could not be made"
+            return Result(name=part.name, proves=part.proves, lost=lost)
+        return run.part_of_tests(part, seconds)
+
+    def leave(self) -> None:
+        """Take down what was not there before."""
+        if not self._was_up and self.made:
+            self._down()
+
+    def _as(self, needs: Needs) -> bool:
+        if any(each.failed for each in self.made):
+            return False
+        if self._state is Needs.NOTHING:
+            self.make()
+        if needs is Needs.CLUSTER and self._state is Needs.OPERATOR and not self._was_up:
+            self._down()  # an operator goes with its cluster
+            self._state = Needs.CLUSTER if self._step("local cluster", "hack.cluster", "up") else Needs.NOTHING
+        if needs is Needs.OPERATOR and self._state is Needs.CLUSTER and self._step("operator", "hack.install"):
+            self._state = Needs.OPERATOR
+        return self._state is needs
+
+    def _step(self, name: str, *module: str) -> bool:
+        self.made.append(run.prepared(name, *module))
+        return not self.made[-1].failed
+
+    @staticmethod
+    def _down() -> None:
+        run.call((sys.executable, "-m", "hack.cluster", "down"))

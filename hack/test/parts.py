@@ -1,0 +1,124 @@
+"""The parts of the tests: what each proves, what it needs, and how long it takes.
+
+`CORE` and `QUICK` are `make test`: the pure tests, the API server's, and a story of each kind on the real node. `REST`
+is everything else. Its order is turned from run to run, so that runs with little time begin with another part.
+"""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class Needs(StrEnum):
+    """What has to run on this machine before a part can."""
+
+    NOTHING = "nothing"
+    CLUSTER = "the local cluster, without an operator"
+    OPERATOR = "the local cluster, with the operator"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Part:
+    """Some of the tests, run by one pytest.
+
+    words: paths and options of pytest; minutes: what it takes on two cores with warm caches, by which a run with a time
+    limit decides whether it begins.
+    """
+
+    name: str
+    proves: str
+    words: tuple[str, ...]
+    minutes: float
+    needs: Needs = Needs.NOTHING
+
+
+LIFE_CYCLE = "tests/chart/test_life_cycle.py"
+UPGRADE = f"{LIFE_CYCLE}::test_an_upgrade_brings_the_newer_crd_and_a_rollback_the_older"
+STORIES = (
+    "tests/node/test_story.py::test_serve_watch_roll_back",
+    "tests/node/test_arms.py::test_a_slow_draft_is_taken_out_beside_a_plain_pod",
+    "tests/node/test_layouts.py::test_target_and_draft_from_two_modelcars",
+)
+"""One of each kind: they are in `make test`, and left out of the parts that would run them again."""
+
+FAULTS = ("tests/wire/faults", "tests/wire/test_soak.py")
+PACKAGES = ("tests/unit/hack/test_images_resolved.py", "tests/unit/hack/test_packaging_plugin.py")
+CORE = Part(
+    name="unit and wire",
+    proves="decisions as pure functions; the operator against a real etcd and kube-apiserver",
+    words=("-n", "4", *(f"--ignore={each}" for each in (*FAULTS, *PACKAGES)), "tests/unit", "tests/wire"),
+    minutes=12,
+)
+QUICK = (
+    Part(
+        name="node, upgrade",
+        proves="real Helm on a real node: the chart is upgraded and rolled back, and serves a model in between",
+        words=(UPGRADE,),
+        minutes=3,
+        needs=Needs.CLUSTER,
+    ),
+    Part(
+        name="node, stories",
+        proves="real kubelet and vLLM: a draft serves, a bad one ends, a slow one goes, Modelcars are staged",
+        words=STORIES,
+        minutes=6,
+        needs=Needs.OPERATOR,
+    ),
+)
+"""What runs on the node in `make test`, after `CORE`."""
+
+
+def _node(name: str, path: str, minutes: float, proves: str) -> Part:
+    left_out = tuple(f"--deselect={each}" for each in STORIES if each.startswith(f"{path}::"))
+    return Part(name=f"node, {name}", proves=proves, words=(path, *left_out), minutes=minutes, needs=Needs.OPERATOR)
+
+
+def _node_rest() -> Part:
+    """Every node test that has no part of its own."""
+    ignored = tuple(f"--ignore={part.words[0]}" for part in LONG)
+    left_out = tuple(f"--deselect={each}" for each in STORIES)
+    words = (*ignored, *left_out, "tests/node")
+    proves = "layouts of models, full clusters, drains, mistakes and measuring, on the real node"
+    return Part(name="node", proves=proves, words=words, minutes=22, needs=Needs.OPERATOR)
+
+
+LONG = (
+    _node("guests", "tests/node/test_guest.py", 5, "what somebody else serves is guarded, imported and moved"),
+    _node("memory", "tests/node/test_memory.py", 5, "a pair that does not fit its memory limit ends up drafting"),
+    _node(
+        "planned cache", "tests/node/test_planned_cache.py", 6, "the KV cache is as large as planned, for five pairs"
+    ),
+    _node("plain pods", "tests/node/test_arms.py", 9, "speed is judged beside plain pods, and with one pod"),
+    _node("methods", "tests/node/test_methods.py", 12, "each method answers as the plain engine does"),
+    _node("engine faults", "tests/node/test_faults.py", 12, "each fault of a model is found by its layer"),
+)
+"""Node tests that take long, each a part of its own."""
+
+REST = (
+    Part(
+        name="faults",
+        proves="crashes, lost watches, refused writes and lying metrics against a real API server",
+        words=("-n", "6", *FAULTS),
+        minutes=10,
+    ),
+    Part(
+        name="packages",
+        proves="the package index has what each image and the plugin install, and it holds together",
+        words=("-n", "2", *PACKAGES),
+        minutes=3,
+    ),
+    Part(
+        name="chart, life cycle",
+        proves="real Helm on a real node: install, test, upgrade, uninstall, adopt",
+        words=(LIFE_CYCLE, f"--deselect={UPGRADE}"),
+        minutes=5,
+        needs=Needs.CLUSTER,
+    ),
+    _node_rest(),
+    Part(
+        name="gitops, chart, browser",
+        proves="Argo CD's and Flux's own code; what the chart renders; the pages in a real Chromium",
+        words=("-n", "2", f"--ignore={LIFE_CYCLE}", "tests/gitops", "tests/chart", "tests/browser"),
+        minutes=5,
+    ),
+    *LONG,
+)

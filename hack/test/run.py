@@ -1,0 +1,104 @@
+"""Runs pytest and the preparations of a node, and counts what came of them."""
+
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import dataclass
+from typing import Final
+from xml.etree import ElementTree
+
+from hack.test.parts import Part
+
+ROOT: Final = pathlib.Path(__file__).parents[2]
+_PATIENCE: Final = 30.0
+"""Seconds in which pytest may take down what its tests have started."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Result:
+    """What became of a part. Counts are tests; `lost` says why it was not run, or where it broke."""
+
+    name: str
+    proves: str = ""
+    seconds: float = 0.0
+    passed: int = 0
+    failed: int = 0
+    skipped: int = 0
+    lost: str = ""
+
+    @property
+    def outcome(self) -> str:
+        """The counts in words, or why there are none."""
+        return self.lost or f"{self.passed} passed, {self.failed} failed, {self.skipped} skipped"
+
+
+def part_of_tests(part: Part, seconds: float | None = None) -> Result:
+    """One part by one pytest. Where it is ended after `seconds` it has failed: it was begun with time to spare."""
+    begun = time.monotonic()
+    with tempfile.TemporaryDirectory() as folder:
+        report = pathlib.Path(folder) / "report.xml"
+        argv = (sys.executable, "-m", "pytest", "-q", "--durations=10", f"--junitxml={report}", *part.words)
+        code = call(argv, seconds)
+        spent = time.monotonic() - begun
+        if not report.exists():
+            ended = "ended: the run's time is over" if code is None else f"pytest ended with code {code}"
+            return Result(name=part.name, proves=part.proves, seconds=spent, failed=1, lost=f"FAILED: {ended}")
+        return counted(part, spent, report.read_text(), code or 0)
+
+
+def counted(part: Part, seconds: float, report: str, code: int) -> Result:
+    """The counts in a JUnit report. A run that pytest calls failed has failed, whatever it counted."""
+    suites = list(ElementTree.fromstring(report).iter("testsuite"))  # noqa: S314 - pytest wrote it a moment ago
+    total, failures, errors, skipped = (
+        sum(int(suite.get(key, "0")) for suite in suites) for key in ("tests", "failures", "errors", "skipped")
+    )
+    failed = failures + errors
+    return Result(
+        name=part.name,
+        proves=part.proves,
+        seconds=seconds,
+        passed=total - failed - skipped,
+        failed=failed or int(code != 0),
+        skipped=skipped,
+    )
+
+
+def prepared(name: str, *module: str) -> Result:
+    """One preparation, a command of `hack`; what needs it is not run where it fails."""
+    begun = time.monotonic()
+    code = call((sys.executable, "-m", *module))
+    spent = time.monotonic() - begun
+    if not code:
+        return Result(name=name, seconds=spent, lost="ready")
+    lost = f"FAILED: `python -m {' '.join(module)}` ended with code {code}; the tests that need it were not run"
+    return Result(name=name, seconds=spent, failed=1, lost=lost)
+
+
+def call(argv: tuple[str, ...], seconds: float | None = None) -> int | None:
+    """The exit code of a command whose output is passed on; None where it was ended after `seconds`.
+
+    It has a process group of its own, so that workers and servers of tests end with it.
+    """
+    print(f"$ {' '.join(argv[1:])}", flush=True)
+    with subprocess.Popen(argv, cwd=ROOT, env=os.environ, process_group=0) as process:
+        try:
+            return process.wait(seconds)
+        except subprocess.TimeoutExpired:
+            _end(process, signal.SIGTERM)
+            return None
+        except KeyboardInterrupt:
+            _end(process, signal.SIGINT)
+            raise
+
+
+def _end(process: subprocess.Popen[bytes], how: signal.Signals) -> None:
+    """Ask the group to end, and kill what is left after a while."""
+    os.killpg(process.pid, how)
+    try:
+        process.wait(_PATIENCE)
+    except subprocess.TimeoutExpired:
+        os.killpg(process.pid, signal.SIGKILL)

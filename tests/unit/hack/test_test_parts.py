@@ -1,0 +1,93 @@
+"""Every test is in a part, a part names what is there, and runs with little time begin with another part each time."""
+
+import ast
+import pathlib
+import time
+
+import pytest
+from hack.test import budget, run
+from hack.test.parts import CORE, LONG, QUICK, REST, STORIES, UPGRADE, Part
+
+ROOT = run.ROOT
+NO_PARTS = {"tests/soak", "tests/scale"}
+"""Benchmarks, which `make` has targets for."""
+
+
+def chosen(part: Part) -> tuple[list[str], list[str]]:
+    """The paths that a part runs, and those that it leaves out."""
+    options = [each for each in part.words if each.startswith("--ignore=")]
+    paths = [each for each in part.words if each.startswith("tests/")]
+    return paths, [each.removeprefix("--ignore=") for each in options]
+
+
+def holds(part: Part, file: str) -> bool:
+    """Whether a part runs a file of tests."""
+    paths, ignored = chosen(part)
+    return any(pathlib.PurePath(file).is_relative_to(each) for each in paths) and not any(
+        pathlib.PurePath(file).is_relative_to(each) for each in ignored
+    )
+
+
+FILES = sorted(
+    path.relative_to(ROOT).as_posix()
+    for path in (ROOT / "tests").rglob("test_*.py")
+    if not any(path.is_relative_to(ROOT / each) for each in NO_PARTS)
+)
+
+
+@pytest.mark.parametrize("file", FILES)
+def test_every_file_of_tests_is_in_one_part(file: str) -> None:
+    """In none it would never run; in two it would run twice."""
+    assert [part.name for part in (CORE, *REST) if holds(part, file)] != [], file
+    assert len([part.name for part in (CORE, *REST) if holds(part, file)]) == 1
+
+
+@pytest.mark.parametrize("story", [*STORIES, UPGRADE])
+def test_a_story_is_a_test_that_is_there_and_runs_once(story: str) -> None:
+    """A story that was renamed would be found missing only where a node runs."""
+    file, name = story.split("::")
+    tree = ast.parse((ROOT / file).read_text())
+    assert name in {node.name for node in tree.body if isinstance(node, ast.AsyncFunctionDef | ast.FunctionDef)}
+    assert any(story in part.words for part in QUICK)
+    (rest,) = [part for part in REST if holds(part, file)]
+    assert f"--deselect={story}" in rest.words
+
+
+@pytest.mark.parametrize("part", LONG, ids=lambda part: part.name)
+def test_a_long_part_names_a_file_that_is_there(part: Part) -> None:
+    """Its path is its first word."""
+    assert (ROOT / part.words[0]).is_file()
+
+
+def test_each_part_is_first_once_in_as_many_runs_as_there_are_parts() -> None:
+    """So none is left out for ever where time is short."""
+    firsts = [budget.turned(REST, count)[0].name for count in range(len(REST))]
+    assert sorted(firsts) == sorted(part.name for part in REST)
+    assert set(budget.turned(REST, 7)) == set(REST)
+
+
+@pytest.mark.parametrize(("spent", "limit", "begins"), [(0.0, None, True), (60.0, 80.0, True), (70.0, 80.0, False)])
+def test_a_part_begins_only_where_its_usual_time_fits_with_a_margin(
+    spent: float, limit: float | None, *, begins: bool
+) -> None:
+    """Ten minutes take up to fourteen on a loaded machine."""
+    part = Part(name="ten minutes", proves="", words=(), minutes=10)
+    assert budget.fits(part, spent, limit) is begins
+
+
+def test_a_run_that_pytest_calls_failed_has_failed_though_no_test_did() -> None:
+    """Such as one whose session ended with an error of a plugin."""
+    report = '<testsuites><testsuite tests="3" failures="0" errors="0" skipped="1"/></testsuites>'
+    assert run.counted(CORE, 1.0, report, 0).failed == 0
+    assert run.counted(CORE, 1.0, report, 0).passed == 2
+    assert run.counted(CORE, 1.0, report, 3).failed == 1
+
+
+def test_what_takes_too_long_is_ended_with_all_that_it_started(tmp_path: pathlib.Path) -> None:
+    """A part that hangs must not keep the machine, nor the table from being printed."""
+    left = tmp_path / "left"
+    script = f"(sleep 3; touch {left}) & sleep 60"
+    assert run.call(("sh", "-c", script), 0.5) is None
+    assert not left.exists()
+    time.sleep(3.2)
+    assert not left.exists()
