@@ -32,6 +32,7 @@ _MINUTES = 85
 # Node tests that are run where there is time, and the minutes that they take
 _LATE = (
     ("node, guests", "tests/node/test_guest.py", 5),
+    ("node, foreign images", "tests/node/test_foreign_image.py", 9),
     ("node, memory", "tests/node/test_memory.py", 5),
     ("node, planned cache", "tests/node/test_planned_cache.py", 6),
     ("node, plain pods", "tests/node/test_arms.py", 12),

@@ -112,7 +112,8 @@ def mounts(plan: Plan) -> list[Manifest]:
 def brought(plan: Plan) -> tuple[list[Manifest], Manifest]:
     """The volume of what is brought, and the part of the predictor that brings it; none where nothing is.
 
-    The container passes Pod Security's level `restricted` and a quota that asks for requests and limits.
+    The container passes Pod Security's level `restricted` and a quota that asks for requests and limits. Its user is
+    the image's, or whom the pod says.
     """
     if plan.instrument.how is not Instrument.INJECT:
         return [], {}
@@ -124,7 +125,6 @@ def brought(plan: Plan) -> tuple[list[Manifest], Manifest]:
         "resources": {"requests": {"cpu": "10m", "memory": "32Mi"}, "limits": {"cpu": "200m", "memory": "64Mi"}},
         "securityContext": {
             "runAsNonRoot": True,
-            "runAsUser": _USER,
             "allowPrivilegeEscalation": False,
             "readOnlyRootFilesystem": True,
             "capabilities": {"drop": ["ALL"]},
