@@ -2,6 +2,7 @@
 
 import json
 import os
+import runpy
 import shutil
 import subprocess
 import sys
@@ -75,3 +76,27 @@ def test_the_engine_runs_in_the_python_that_has_vllm(monkeypatch: pytest.MonkeyP
     assert interpreter.with_vllm() == sys.executable
     command.write_bytes(b"\x7fELF\x00")
     assert interpreter.with_vllm() == sys.executable
+
+
+def test_an_old_python_gives_way_to_the_one_that_has_vllm(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Some images have the system's own python3 first in PATH, which cannot read specdec_runtime."""
+    python = tmp_path / "python3.12"
+    python.touch()
+    command = tmp_path / "vllm"
+    command.write_text(f"#!{python}\n")
+    command.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setattr(sys, "version_info", (3, 9, 18))
+    monkeypatch.setattr(sys, "argv", [str(folder), "serve", "--model=/m"])
+    became: list[list[str]] = []
+
+    def become(_: str, words: list[str]) -> None:
+        became.append(words)
+        raise SystemExit(0)
+
+    monkeypatch.setattr(os, "execv", become)
+    with pytest.raises(SystemExit):
+        runpy.run_path(str(folder / "__main__.py"), run_name="__main__")
+    assert became == [[str(python), str(folder), "serve", "--model=/m"]]
