@@ -14,14 +14,16 @@ from hack.images import content
 NAMESPACE = "specdec-system"
 _MANIFESTS = [pathlib.Path(__file__).parents[1] / "manifests" / name for name in ("default", "downloads")]
 _WAIT_SECONDS = 180
+_NAMES = ("image", "value")
+"""Keys under which an image is named: of a container, and of the variable that tells the operator its own."""
 
 
 def with_images(objects: list[dict[str, Any]], refs: Mapping[str, str]) -> list[dict[str, Any]]:
-    """The objects with each container's image replaced, where `refs` has another for it."""
+    """The objects with each image's name replaced, where `refs` has another for it."""
 
     def replaced(value: Any) -> Any:
         if isinstance(value, dict):
-            return {k: refs.get(v, v) if k == "image" and isinstance(v, str) else replaced(v) for k, v in value.items()}
+            return {k: refs.get(v, v) if k in _NAMES and isinstance(v, str) else replaced(v) for k, v in value.items()}
         return [replaced(part) for part in value] if isinstance(value, list) else value
 
     return [replaced(each) for each in objects]

@@ -320,7 +320,7 @@ CASES: Final = (
         _mounted("/states/..a/.b"),
     ),
     _pod(
-        "(/mnt/target, /mnt/draft, /mnt/adapters, /mnt/models, /dev, /proc, /sys); choose another, such as /states",
+        "/mnt/models, /mnt/specdec, /dev, /proc, /sys); choose another, such as /states",
         ".volumeMounts[0].mountPath",
         _mounted("/mnt/target/model"),
         _mounted("/mnt/targets"),
@@ -342,6 +342,12 @@ CASES: Final = (
         ".securityContext.seccompProfile.localhostProfile",
         {"securityContext": {"seccompProfile": {"type": "Localhost"}}},
         {"securityContext": {"seccompProfile": {"type": "Localhost", "localhostProfile": "engine.json"}}},
+    ),
+    RuleCase(
+        message="the operator's runtimes listen on 8080: leave it out, or name a runtime of your own in runtime",
+        field="spec.engine.port",
+        bad={"engine": {"port": 8000}},
+        good={"engine": {"port": 8000, "runtime": "mine"}},
     ),
     RuleCase(message=_LATER, field="spec.suspend", bad={"suspend": True}, good={"suspend": False}),
     RuleCase(message=f"{_ONE}: what is to be served, or guarded", field="spec", bad={"model": None}, good=GUEST),

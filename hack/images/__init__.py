@@ -21,7 +21,7 @@ class Refs:
 def refs() -> Refs:
     """Return the names without building anything."""
     return Refs(
-        operator=f"localhost/specdec-operator:{content.digest(content.OPERATOR)}",
+        operator=f"localhost/specdec-operator:{content.digest(content.OPERATOR, more=content.distribution())}",
         runtime=f"localhost/specdec-runtime:cpu-{content.digest(content.RUNTIME, more=content.distribution())}",
         initializer=f"localhost/specdec-storage-initializer:{content.digest(content.INITIALIZER)}",
         s3=f"localhost/specdec-s3:{content.digest(content.S3)}",

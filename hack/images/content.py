@@ -21,8 +21,8 @@ class Sources:
 _REQUIREMENTS = "hack/images/requirements"
 _SBOM = ("hack/images/sbom.sh", f"{_REQUIREMENTS}/sbom.txt", f"{_REQUIREMENTS}/uv.txt")
 OPERATOR = Sources(
-    files=("Dockerfile.operator", f"{_REQUIREMENTS}/operator.txt", *_SBOM),
-    folders=("runtime/specdec_engine", "operator/specdec_operator"),
+    files=("Dockerfile.operator", f"{_REQUIREMENTS}/operator.txt", "hack/images/engine/dist_info.py", *_SBOM),
+    folders=("runtime/specdec_engine", "runtime/specdec_runtime", "runtime/injected", "operator/specdec_operator"),
 )
 RUNTIME = Sources(
     files=("Dockerfile.runtime", f"{_REQUIREMENTS}/cpu.txt", f"{_REQUIREMENTS}/build.txt", *_SBOM),

@@ -83,6 +83,12 @@ def _node_rest() -> Part:
 
 LONG = (
     _node("guests", "tests/node/test_guest.py", 5, "what somebody else serves is guarded, imported and moved"),
+    _node(
+        "foreign images",
+        "tests/node/test_foreign_image.py",
+        9,
+        "an image without this project's package serves, drafts and drains",
+    ),
     _node("memory", "tests/node/test_memory.py", 5, "a pair that does not fit its memory limit ends up drafting"),
     _node(
         "planned cache", "tests/node/test_planned_cache.py", 6, "the KV cache is as large as planned, for five pairs"

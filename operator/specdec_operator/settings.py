@@ -19,6 +19,7 @@ class Settings:
     kserve_namespace: where KServe's controller and its ConfigMap are. kserve_version: KServe's version where its image
     does not tell, such as 0.20. storage_initializer: image of its storage-initializer, where its ConfigMap does not.
     runtimes: accelerators, and the runtimes of services that name none; specdec-<accelerator> where one is left out.
+    image: the operator's own, from which an init container brings what other images lack; empty: nothing is brought.
     scrape_timeout: seconds that a pod's metrics may take. scrape_limit: scrapes under way at once.
     rollouts: rollouts that the operator begins by itself at once, 0: any number.
     prometheus_urls: the servers that guard.source.prometheus may name, none where empty; * among them: any server.
@@ -35,6 +36,7 @@ class Settings:
     kserve_version: str = ""
     storage_initializer: str = ""
     runtimes: tuple[tuple[str, str], ...] = ()
+    image: str = ""
     scrape_timeout: float = 5.0
     scrape_limit: int = 32
     rollouts: int = 20

@@ -72,6 +72,13 @@ class Flags:
 
 def read(arguments: Sequence[str]) -> Flags:
     """Return the flags, or refuse with the one that cannot be read."""
+    if arguments and not arguments[0].startswith("-"):
+        raise _refused(
+            "NoFlags",
+            "args",
+            f"the arguments begin with {arguments[0][:80]!r}, which is no flag of vLLM's server: another program "
+            "was to read them, such as a shell; with a runtime of your own set spec.engine.instrument: None",
+        )
     values = _collect(arguments)
     model = values.get("model")
     if not model:

@@ -8,12 +8,11 @@ from __future__ import annotations
 import json
 import os
 import re
-import sys
 import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from specdec_runtime import leaving, stop
+from specdec_runtime import interpreter, leaving, stop
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -75,7 +74,7 @@ def write_plan(note: Mapping[str, object], path: Path) -> None:
 
 def command(arguments: Sequence[str]) -> list[str]:
     """Return the command line of the engine."""
-    return [sys.executable, "-m", ENGINE, *arguments]
+    return [interpreter.with_vllm(), "-m", ENGINE, *arguments]
 
 
 def start(flags: Flags, arguments: Sequence[str]) -> None:
@@ -89,4 +88,5 @@ def start(flags: Flags, arguments: Sequence[str]) -> None:
         print(f"specdec: {plan_path()} cannot be written, prove will go by the metrics: {error}", flush=True)
     print(f"specdec: start {json.dumps(note)}", flush=True)
     stop.keep_for_later()
-    os.execv(sys.executable, command(arguments))  # noqa: S606 (no shell on purpose)
+    words = command(arguments)
+    os.execv(words[0], words)  # noqa: S606 (no shell on purpose)

@@ -208,7 +208,7 @@ class Stage:
         self._spent = self.now
         return {pod: None if self.engines[pod].hangs else read_counters(self.engines[pod].page()) for pod in pods}
 
-    async def facts(self, namespace: str, address: str) -> bytes | None:
+    async def facts(self, namespace: str, address: str, *, port: int = 8080) -> bytes | None:
         """What a pod tells of its models; pods of the stage have no addresses of their own, so all tell the same."""
         assert namespace == NAMESPACE
         assert address

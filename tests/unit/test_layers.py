@@ -56,6 +56,7 @@ BORROWED = {
     "observe/pods.py": {"datetime"},
     "replay": {"gzip", "pathlib"},
     "report": {"datetime", "operator", "prometheus_client", "pydantic"},
+    "staging/kserve.py": {"specdec_operator.__version__"},
     "validation": {"ast", "contextlib", "operator", "yaml", "specdec_operator.__version__"},
     "web": {"datetime", "html", "urllib.parse"},
     "web/server.py": {"ipaddress"},

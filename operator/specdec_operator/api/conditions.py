@@ -30,6 +30,7 @@ class ConditionType(StrEnum):
     GUARD_PASSING = "GuardPassing", "True", "the newest judged window passed"
     COMPARING = "ComparingWithPlain", "False", "plain pods serve beside, or for a while, to be compared with"
     COLLATERAL = "Collateral", "False", "speculation costs more besides than guard.collateral allows"
+    INSTRUMENTED = "Instrumented", "True", "the pods have preflight, startup proof, drain and reports of ends"
     WARNED = "Warned", "False", "the engine takes the spec, and the user should know something about it"
     MEMORY_FITS = "MemoryFits", "True", "target, draft and KV cache fit the device"
 

@@ -1,13 +1,15 @@
 """How vLLM runs, and how much of the device's memory it may use."""
 
-from typing import Annotated
+from typing import Annotated, Final
 
 from pydantic import Field
 
 from specdec_engine.accelerators import Accelerator
+from specdec_operator.api.canonical import CameWith
 from specdec_operator.api.security import ContainerSecurity
-from specdec_operator.api.types import Duration, Free, Name, Part, Quantity, Text, rule
+from specdec_operator.api.types import Duration, Free, Name, Part, Quantity, Text, rule, rules
 from specdec_operator.engine.flags import OWNED_FLAGS
+from specdec_operator.engine.instrument import Instrument
 from specdec_operator.engine.quantity import MEMORY, NUMBER
 
 _Size = Annotated[int, Field(ge=1, le=4096)]
@@ -15,8 +17,17 @@ _VERSION = r"^v?[0-9]{1,3}\.[0-9]{1,3}(\.[0-9]{1,3})?(\.?(post|rc)[0-9]{1,3})?$"
 _RESERVE = f"^(Auto|Counted|None|{NUMBER}%|{MEMORY})$"
 
 
+_PORT: Final = rule(
+    "!has(self.port) || has(self.runtime)",
+    "the operator's runtimes listen on 8080: leave it out, or name a runtime of your own in runtime",
+    ".port",
+)
+
+
 class Engine(Part):
     """How vLLM runs."""
+
+    model_config = rules(_PORT)
 
     accelerator: Accelerator = Field(Accelerator.NVIDIA, description="nvidia, ascend or cpu.")
     version: Annotated[str, Field(max_length=32, pattern=_VERSION)] | None = Field(
@@ -30,6 +41,15 @@ class Engine(Part):
     )
     image: Annotated[str, Field(max_length=512)] | None = Field(
         None, description="Image of the engine's container. Default: the runtime's."
+    )
+    port: Annotated[int, Field(ge=1, le=65535)] | None = Field(
+        None, description="Port that the engine listens on, of a runtime of your own. Default: 8080."
+    )
+    instrument: Annotated[Instrument, CameWith("Auto")] = Field(
+        Instrument.AUTO,
+        description="How preflight, startup proof, drain and reports of ends come into the pods: Image (the image has "
+        "them), Inject (an init container of the operator's image brings them), None (the pods go without), or Auto: "
+        "Image for the operator's images, Inject for another image, None for another runtime.",
     )
     tensor_parallel_size: _Size | None = Field(None, description="Devices that one copy of each layer is split over.")
     pipeline_parallel_size: _Size | None = Field(None, description="Groups of devices that hold the layers in turn.")

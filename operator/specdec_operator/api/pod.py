@@ -18,7 +18,7 @@ SOURCES: Final = ("emptyDir", "configMap", "secret", "projected", "persistentVol
 """Kinds of volumes, each of which Pod Security's level `restricted` allows."""
 _TAKEN: Final = "^((specdec|kserve|modelconfig|mnt)-.*|mnt|shm|shared-memory)$"
 """Volumes of the operator, of KServe and of the runtimes."""
-_RESERVED: Final = "^/(mnt$|(mnt/(target|draft|adapters|models)|dev|proc|sys)(/|$))"
+_RESERVED: Final = "^/(mnt$|(mnt/(target|draft|adapters|models|specdec)|dev|proc|sys)(/|$))"
 _FOLDERS: Final = "'.', '..' and '//' are no folders"
 
 
@@ -65,8 +65,9 @@ class VolumeMount(Part):
                     rule("!self.matches('/[.]?[.]?(/|$)')", f"{_FOLDERS}: write the path without them"),
                     rule(
                         f"!self.matches('{_RESERVED}')",
-                        "models, devices and the kernel's folders are mounted there (/mnt/target, /mnt/draft, "
-                        "/mnt/adapters, /mnt/models, /dev, /proc, /sys); choose another, such as /states",
+                        "models, devices, the operator's and the kernel's folders are mounted there "
+                        "(/mnt/target, /mnt/draft, /mnt/adapters, /mnt/models, /mnt/specdec, /dev, /proc, /sys); "
+                        "choose another, such as /states",
                     ),
                 ]
             },

@@ -91,6 +91,7 @@ def _app(settings: Settings, share: Share, cluster: Cluster, source: MetricsSour
         told=settings.kserve_version,
         initializer=settings.storage_initializer,
         runtimes=settings.runtimes,
+        image=settings.image,
     )
     throttle = Throttle(settings.rollouts, queue.wake)
     urls = settings.prometheus_urls

@@ -10,6 +10,7 @@ from rich.table import Table
 from specdec_operator.api.spec import Owner, Spec
 from specdec_operator.cli.input import as_yaml, kserve_of, model_of, one_service, stop
 from specdec_operator.engine.case import Model
+from specdec_operator.engine.instrument import Instrumented
 from specdec_operator.engine.memory.explain import amount
 from specdec_operator.engine.memory.plan import MemoryPlan
 from specdec_operator.engine.version import build_of
@@ -27,12 +28,13 @@ _ASKED: Final = Rollback(reason="Asked", message="rendered without speculation",
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rendering:
-    """The InferenceService, and what it runs: the engine, vLLM's flags, the memory plan."""
+    """The InferenceService, and what it runs: engine, flags, memory plan, and how its pods are instrumented."""
 
     manifest: dict[str, Any]
     engine: str
     flags: tuple[str, ...]
     memory: MemoryPlan
+    instrument: Instrumented
 
 
 def rendering(
@@ -61,6 +63,7 @@ def rendering(
         engine=str(build_of(spec.engine.accelerator.value, spec.engine.version)),
         flags=planned.args,
         memory=planned.memory,
+        instrument=planned.instrument,
     )
 
 
@@ -87,6 +90,8 @@ def render(
         notes.print(text([Report(file=file, problems=problems, services=1)]), end="")
     container = made.manifest["spec"]["predictor"]["model"]
     notes.print(f"runtime: {container['runtime']} on {made.engine}")
+    if made.instrument.reason:
+        notes.print(f"instrument: {made.instrument.how}: {made.instrument.message}")
     for flag in container["args"]:
         notes.print(f"  {flag}")
     device = made.memory.device

@@ -9,11 +9,11 @@ import typer
 from rich.table import Table
 
 from specdec_operator.cli.input import as_json, say
-from specdec_operator.engine import check
+from specdec_operator.engine import check, instrument
 from specdec_operator.engine.rule import rules_in
 from specdec_operator.staging import rules as staging_rules
 
-RULES: Final = (*rules_in(staging_rules), *check.RULES)
+RULES: Final = (*rules_in(staging_rules, instrument), *check.RULES)
 """In the order in which they are asked: what brings the models, then what runs them."""
 
 

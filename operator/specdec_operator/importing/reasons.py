@@ -20,11 +20,11 @@ _WHY: Final = MappingProxyType(
     {
         "image": (
             "the operator serves with its own runtime, which holds the engine and what proves and drains it",
-            "keep this image by `specdec guard isvc/NAME`, or build yours on the runtime and set spec.engine.image",
+            "to keep this image set spec.engine.image, and what it lacks is brought into its pods (docs/own-image.md)",
         ),
         "runtime": (
             "the operator serves with its own runtime",
-            "set spec.engine.runtime where this one is built on the operator's, or use `specdec guard isvc/NAME`",
+            "to keep this one set spec.engine.runtime (docs/own-image.md), or use `specdec guard isvc/NAME`",
         ),
         "maxReplicas": ("a service has a fixed number of pods", "set spec.replicas to what the load needs"),
         "scaleTarget": ("a service has a fixed number of pods", "set spec.replicas to what the load needs"),

@@ -76,6 +76,7 @@ class Service:
         self._namespace = namespace
         self._model = name
         self._revision = ""
+        self._port = ENGINE_PORT
         self.name = name
         self.speculating = speculating
         self.path = services_path(namespace, name)
@@ -102,6 +103,7 @@ class Service:
                 message = now.message
             await asyncio.sleep(_PAUSE)
         self._revision, self._model = _revision(body), served_model(body)
+        self._port = body["spec"].get("engine", {}).get("port", ENGINE_PORT)
 
     def _give_up(self, now: View, *, waited: float, crowded: float, room: float) -> None:
         """Raises where waiting is over. waited: seconds beyond the longest wait."""
@@ -175,4 +177,4 @@ class Service:
         return f"/api/v1/namespaces/{self._namespace}"
 
     def _pod(self, name: str) -> str:
-        return f"{self._core}/pods/http:{name}:{ENGINE_PORT}/proxy"
+        return f"{self._core}/pods/http:{name}:{self._port}/proxy"

@@ -1,6 +1,7 @@
 """The part of a pod and of a Deployment that the operator looks at."""
 
 import json
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
@@ -11,6 +12,7 @@ from specdec_operator.names import REVISION_LABEL
 
 ENGINE_CONTAINER: Final = "kserve-container"
 ENGINE_PORT: Final = 8080
+_OURS: Final = re.compile(r"(^|\s)specdec_runtime(\s|$)")
 MOST_WORDS: Final = 400
 """Characters of others' words that are passed on: the status is kept small."""
 
@@ -70,7 +72,8 @@ class DeploymentView:
     """One Deployment. observed: whether its controller has seen its newest generation.
 
     mounted: folders of the engine's container at which a volume is mounted. refused: why the API server makes no pod of
-    it, in its own words, and since when (epoch seconds); None: it does.
+    it, in its own words, and since when (epoch seconds); None: it does. prepared: whether its runtime starts the engine
+    by specdec_runtime.
     """
 
     revision: str | None
@@ -82,6 +85,7 @@ class DeploymentView:
     mounted: frozenset[str] = frozenset()
     refused: str | None = None
     refused_since: float = 0.0
+    prepared: bool = False
 
 
 def pod_view(body: Mapping[str, Any], *, engine: str = ENGINE_CONTAINER) -> PodView:
@@ -161,6 +165,7 @@ def deployment_view(body: Mapping[str, Any]) -> DeploymentView:
         mounted=frozenset(each["mountPath"] for each in _mounts(template.get("spec", {}))),
         refused=failure.get("message"),
         refused_since=epoch(failure.get("lastTransitionTime")) or 0.0,
+        prepared=any(_OURS.search(str(word)) for word in _command(template.get("spec", {}))),
     )
 
 
@@ -169,6 +174,13 @@ def _creation_failure(status: Mapping[str, Any]) -> Mapping[str, Any]:
     failed = (each for each in status.get("conditions") or () if each.get("type") == "ReplicaFailure")
     found = next((each for each in failed if each.get("status") == "True"), None)
     return found if found and found.get("reason") == "FailedCreate" else {}
+
+
+def _command(pod: Mapping[str, Any]) -> Iterator[Any]:
+    """The command line of the engine's container."""
+    for container in pod.get("containers", ()):
+        if container.get("name") == ENGINE_CONTAINER:
+            yield from (*(container.get("command") or ()), *(container.get("args") or ()))
 
 
 def _mounts(pod: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:

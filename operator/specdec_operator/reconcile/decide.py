@@ -12,6 +12,7 @@ from specdec_operator.guard.transitions import advance
 from specdec_operator.guard.user_intent import UserIntent, follow_user, initial_state
 from specdec_operator.observe.arm import ArmView, arm_view
 from specdec_operator.observe.ownership import NAME_TAKEN, name_taken
+from specdec_operator.observe.pods import ENGINE_PORT
 from specdec_operator.reconcile.apply import ask_again_at, is_tried_again, patience, refusal_in_force
 from specdec_operator.reconcile.desired import Desired, desire, download_image
 from specdec_operator.reconcile.guest import as_guest, desire_guest
@@ -178,6 +179,7 @@ def _sampling_plan(decision: Decision, now: float) -> SamplingPlan | None:
         revision=desired.rendered.revision,
         beside=_beside(state),
         guest=desired.guest.where if desired.guest else None,
+        port=decision.sis.spec.engine.port or ENGINE_PORT,
     )
 
 

@@ -124,7 +124,12 @@ def _planned(
     due anyway.
     """
     facts = valid(memory.facts.kept, about(sis))
-    seen = replace(seen_of(sis, facts, memory.facts.configs), device=observed.device)
+    deployment = observed.objects.deployment
+    seen = replace(
+        seen_of(sis, facts, memory.facts.configs),
+        device=observed.device,
+        prepared=deployment is not None and deployment.prepared,
+    )
     made = partial(plan, sis.spec, state, name=sis.owner.name, synthetic=sis.synthetic, kserve=observed.kserve)
     replaced = state.control.replicas if state.control and state.control.replaces else 0
     let_go = is_let_go(sis, owned, "InferenceService")

@@ -8,11 +8,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any, Final, Protocol
 
-from specdec_operator.api.canonical import digest_of
+from specdec_operator.api.canonical import canonical, digest_of
 from specdec_operator.engine.case import Json, Model
 from specdec_operator.engine.memory.facts import Fact, Role, known_of, read_page, taken_in, valid
 from specdec_operator.guard.state import Phase, State
 from specdec_operator.names import Key
+from specdec_operator.observe.pods import ENGINE_PORT
 from specdec_operator.reconcile.memory import FactMemory, Memory
 from specdec_operator.reconcile.observed import Observed
 from specdec_operator.reconcile.sis import Parsed, Sis
@@ -27,13 +28,13 @@ _LATER: Final = 600.0
 class Teller(Protocol):
     """Asks pods what they saw."""
 
-    async def facts(self, namespace: str, address: str) -> bytes | None:
+    async def facts(self, namespace: str, address: str, *, port: int = ENGINE_PORT) -> bytes | None:
         """What the pod at an address tells; None where it does not answer so."""
 
 
 def about(sis: Sis) -> dict[Role, str]:
     """What facts are about, as a hash of it by role: another artifact, or another pod, makes them void."""
-    spec = sis.spec.model_dump(mode="json", by_alias=True, exclude_none=True)
+    spec = canonical(sis.spec)
     draft = (spec.get("speculation") or {}).get("draft")
     model = spec["model"]
     parts: dict[Role, Any] = {Role.TARGET: [model["uri"], model.get("path")]}
@@ -58,7 +59,7 @@ async def learn_facts(
     pod = next((each for each in pods if each.ready and not each.deleting and each.revision == state.revision), None)
     if pod is None or not pod.ip:
         return memory
-    told = read_page(await teller.facts(key[0], pod.ip) or b"")
+    told = read_page(await teller.facts(key[0], pod.ip, port=sis.spec.engine.port or ENGINE_PORT) or b"")
     configs = {**facts.configs, **{role: (of[role], config) for role, config in told.configs.items() if role in of}}
     kept = taken_in(facts.kept, told, of)
     facts = FactMemory(kept=kept, configs=configs, asked=state.revision, used=told.used)

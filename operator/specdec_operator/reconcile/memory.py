@@ -18,6 +18,7 @@ from specdec_operator.guard.sampler import Sampler
 from specdec_operator.guard.state import State
 from specdec_operator.guest.view import Where
 from specdec_operator.observe.inference_service import KServeError, MetadataMarks
+from specdec_operator.observe.pods import ENGINE_PORT
 from specdec_operator.reconcile.sis import Sis
 from specdec_operator.reconcile.write_conflict import WriteConflict
 from specdec_operator.report.events import Event
@@ -56,6 +57,7 @@ class SamplingPlan:
     """Which pods are read until the next full reconcile, and what their windows are compared with.
 
     revision: of these pods. beside: whether the plain arm is read with them. guest: where the pods of a guest are.
+    port: where their engines listen.
     """
 
     guard: Guard
@@ -63,6 +65,7 @@ class SamplingPlan:
     revision: str
     beside: bool = False
     guest: Where | None = None
+    port: int = ENGINE_PORT
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -33,7 +33,7 @@ class Source(Protocol):
     ) -> dict[str, Counters | Unread]:
         """The counters of each pod by name; Unread for one that did not answer. pods: their addresses by name."""
 
-    async def facts(self, namespace: str, address: str) -> bytes | None:
+    async def facts(self, namespace: str, address: str, *, port: int = ENGINE_PORT) -> bytes | None:
         """What the pod at an address saw of its models; None where it does not say so."""
 
 
@@ -82,7 +82,7 @@ async def sample(
     watched = [pod for pod in pods if pod.ready and not pod.deleting and pod.revision == plan.revision]
     plain = [pod for pod in arm if plan.beside and pod.ready and not pod.deleting]
     addresses = {pod.name: pod.ip for pod in (*watched, *plain) if pod.ip and _is_warm(pod, plan.guard, now)}
-    port = plan.guest.port if plan.guest else ENGINE_PORT
+    port = plan.guest.port if plan.guest else plan.port
     readings = await source.read(plan.guard, addresses, namespace=namespace, port=port)
     beside = {pod.name: _counted(readings[pod.name]) for pod in plain if pod.name in readings}
     ours = {pod: reading for pod, reading in readings.items() if pod not in beside}

@@ -20,7 +20,7 @@ from specdec_operator.api.rollout import Rollout, Strategy
 from specdec_operator.api.spec import InferenceServiceMeta, Owner, Spec, owner_reference
 from specdec_operator.api.types import Part
 from specdec_operator.engine.version import Version, build_of
-from specdec_operator.observe.pods import ENGINE_PORT
+from specdec_operator.render.instrument import brought, command, environment, further_flags, mounts, probes, security
 from specdec_operator.render.plan import Plan
 
 PLUGINS: Final = MappingProxyType({Accelerator.NVIDIA: "nvidia.com/gpu", Accelerator.ASCEND: "huawei.com/Ascend910"})
@@ -51,8 +51,6 @@ def _devices(engine: Engine) -> int:
     return prod(size or 1 for size in sizes)
 
 
-_DRAIN: Final = ("python3", "-m", "specdec_runtime", "drain", f"--port={ENGINE_PORT}")
-"""The preStop hook in the runtime image: the old pod of a rollout answers what it was asked before it stops."""
 _TO_END: Final = 10
 """Seconds of the grace that are kept for the end of the engine's processes."""
 _FLAG: Final = "--shutdown-timeout"
@@ -74,14 +72,9 @@ def _enough(rollout: Rollout) -> int:
 
 Manifest: TypeAlias = dict[str, Any]
 
-PROVE: Final = ("python3", "-m", "specdec_runtime", "prove", f"--port={ENGINE_PORT}")
-"""The startup probe in the runtime image: a pod is up only after it has really generated."""
 _BESIDE_PODS: Final = frozenset({"minReplicas", "maxReplicas", "deploymentStrategy"})
 """Parts of the predictor that no pod template shows: changing them restarts no pod."""
 _SHARED_MEMORY: Final = "/dev/shm"  # noqa: S108 - where every process looks for it
-_START_TIMEOUT: Final = 1800.0
-_PROBE_PERIOD: Final = 3
-_PROBE_TIMEOUT: Final = 30
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -132,14 +125,16 @@ def render(plan: Plan, owner: Owner, replacing: str | None = None, *, let_go: bo
 def _predictor(plan: Plan, owner: Owner) -> Manifest:
     spec, pod = plan.spec, plan.spec.pod or Pod()
     surge = {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": spec.rollout.max_surge, "maxUnavailable": 0}}
+    volumes, init = brought(plan)
     return {
         "minReplicas": spec.replicas,
         "maxReplicas": spec.replicas,
         "deploymentStrategy": _replace(spec.replicas) if spec.rollout.strategy is Strategy.REPLACE else surge,
         "model": _model(plan),
-        "volumes": [*plan.layout.volumes, *_shared_memory(pod), *_dumped(pod.volumes)],
+        "volumes": [*plan.layout.volumes, *volumes, *_shared_memory(pod), *_dumped(pod.volumes)],
         **({"storageUris": list(plan.layout.storage_uris)} if plan.layout.storage_uris else {}),
         "terminationGracePeriodSeconds": round(spec.rollout.grace),
+        **init,
         **_of_pods(pod, owner),
     }
 
@@ -166,34 +161,25 @@ def _model(plan: Plan) -> Manifest:
     model: Manifest = {
         "modelFormat": {"name": "huggingface"},
         "runtime": plan.runtime,
-        "args": [*plan.args, *stopping_flags(engine, rollout)],
+        **command(plan),
+        "args": [*further_flags(plan), *plan.args, *stopping_flags(engine, rollout)],
         "volumeMounts": [
             *plan.layout.mounts,
             *({"name": each["name"], "mountPath": _SHARED_MEMORY} for each in _shared_memory(pod)),
+            *mounts(plan),
             *_dumped(pod.volume_mounts),
         ],
-        "startupProbe": {
-            "exec": {"command": list(PROVE)},
-            "periodSeconds": _PROBE_PERIOD,
-            "timeoutSeconds": _PROBE_TIMEOUT,
-            "failureThreshold": max(1, round((engine.start_timeout or _START_TIMEOUT) / _PROBE_PERIOD)),
-        },
-        "readinessProbe": {
-            "httpGet": {"path": "/health", "port": ENGINE_PORT},
-            "periodSeconds": 5,
-            "timeoutSeconds": 5,
-        },
-        "lifecycle": {"preStop": {"exec": {"command": [*_DRAIN, f"--timeout={_enough(rollout)}"]}}},
+        **probes(plan, _enough(rollout)),
         "terminationMessagePolicy": "FallbackToLogsOnError",
     }
     if plan.layout.storage_uri:
         model["storageUri"] = plan.layout.storage_uri
     if engine.image:
         model["image"] = engine.image
-    if engine.env:
-        model["env"] = engine.env
-    if engine.security_context:
-        (model["securityContext"],) = _dumped([engine.security_context])
+    if variables := environment(plan):
+        model["env"] = variables
+    if context := security(plan):
+        model["securityContext"] = context
     if wanted := resources(plan.spec):
         model["resources"] = wanted
     return model

@@ -5,7 +5,7 @@ speculation, or none.
 import hashlib
 import json
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from specdec_operator import names
 from specdec_operator.api.canonical import canonical
@@ -15,6 +15,8 @@ from specdec_operator.api.taken import refuse_taken
 from specdec_operator.engine.case import Case, Model
 from specdec_operator.engine.check import check
 from specdec_operator.engine.flags import compact, flag_text
+from specdec_operator.engine.instrument import Instrumented, instrumented
+from specdec_operator.engine.instrument import findings as of_instrument
 from specdec_operator.engine.memory.budget import budget, within
 from specdec_operator.engine.memory.devices import Device
 from specdec_operator.engine.memory.facts import NOTHING, Known
@@ -69,6 +71,7 @@ class Plan:
     tokens: K; 0 where nothing is guessed, or where the draft's own config decides it.
     warnings: what works and the user should know. refused: what the engine would not start with, or start in vain, and
         what this KServe would leave out.
+    instrument: how specdec_runtime comes into the pods. operator_image: what it is brought from.
     """
 
     spec: Spec
@@ -80,6 +83,8 @@ class Plan:
     refused: tuple[Finding, ...]
     layout: Layout
     memory: MemoryPlan
+    instrument: Instrumented = field(default_factory=Instrumented)
+    operator_image: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,7 +92,8 @@ class Seen:
     """What a cluster told. device: of the pods, as found out; None: as far as the spec tells.
 
     known: what pods told and flags are planned with. shown: all that they have told since. target, draft: config.json
-    as they told it, for the rules; no flag is made of them.
+    as they told it, for the rules; no flag is made of them. prepared: whether a runtime that is not this project's is
+    seen to start specdec_runtime.
     """
 
     device: Device | None = None
@@ -95,6 +101,7 @@ class Seen:
     shown: Known = NOTHING
     target: Model | None = None
     draft: Model | None = None
+    prepared: bool = False
 
     @property
     def in_full(self) -> "Seen":
@@ -137,9 +144,16 @@ def plan(
     of_state = spec.model_copy(update={"speculation": speculation or spec.speculation})
     written = of_state.model_dump(mode="json", by_alias=True, exclude_none=True)
     layout = lay_out(written, name=name, kserve=kserve, draft=speculation is not None)
+    cluster = kserve or KServe()
+    instrument = instrumented(
+        written["engine"],
+        runtimes=cluster.names,
+        operator_image=cluster.operator_image,
+        prepared=seen.prepared,
+    )
     refuse_taken(written, name=name, layout=layout)
     request = translate(written, draft_path=layout.draft or DRAFT_PATH, synthetic=synthetic, target=target, draft=draft)
-    findings = layout.findings
+    findings = (*layout.findings, *of_instrument(written["engine"], instrument))
     if speculation is not None or spec.speculation is None:
         findings = (*findings, *request.findings, *check(request.case))
     else:  # the way out of a speculation is never barred by a rule of the engine
@@ -155,7 +169,7 @@ def plan(
     )
     return Plan(
         spec=spec,
-        runtime=spec.engine.runtime or (kserve or KServe()).runtime(spec.engine.accelerator.value),
+        runtime=spec.engine.runtime or cluster.runtime(spec.engine.accelerator.value),
         speculation=speculation,
         tokens=(request.case.speculation or {}).get("num_speculative_tokens", 0),
         args=args,
@@ -163,6 +177,8 @@ def plan(
         refused=tuple(each for each in findings if each.rule.severity is Severity.REFUSED),
         layout=layout,
         memory=memory,
+        instrument=instrument,
+        operator_image=cluster.operator_image,
     )
 
 

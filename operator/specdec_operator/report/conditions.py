@@ -11,6 +11,7 @@ from specdec_operator.api.conditions import ConditionType
 from specdec_operator.api.guard import Health
 from specdec_operator.api.status import Condition
 from specdec_operator.downloads.job_status import DownloadStatus
+from specdec_operator.engine.instrument import Instrument
 from specdec_operator.engine.memory.facts import Fact
 from specdec_operator.guard.counterfactual import Advice, Fewer
 from specdec_operator.guard.judge import Judged
@@ -92,6 +93,9 @@ def wanted_conditions(found: Findings, *, speculating: bool, warning: str = "") 
         said[ConditionType.SPECULATION_ACTIVE] = _active(found)
         said[ConditionType.GUARD_PASSING] = _passing(found)
         said.update(_beside(found))
+    if (instrument := found.plan.instrument).reason:
+        has = str(instrument.how is not Instrument.NONE)
+        said[ConditionType.INSTRUMENTED] = (has, instrument.reason, instrument.message)
     if warning:
         said[ConditionType.WARNED] = ("True", "EngineRules", warning)
     if memory.fits is not None:

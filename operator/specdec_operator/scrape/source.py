@@ -76,11 +76,11 @@ class MetricsSource:
         stale = f"{server.url} has no sample of it of the last {seconds}; it must scrape the engines"
         return {pod: reading or Unread(f"pod {pod}: {stale}") for pod, reading in readings.items()}
 
-    async def facts(self, namespace: str, address: str) -> bytes | None:
+    async def facts(self, namespace: str, address: str, *, port: int = ENGINE_PORT) -> bytes | None:
         """What the pod at an address saw of its models; None where it does not say so."""
         try:
             refuse_address(address, local=self._local)
-            return await self._pods.page(namespace, _at(address, FACTS))
+            return await self._pods.page(namespace, _at(address, FACTS, port))
         except (Unavailable, *FAILURES):
             return None
 

@@ -7,7 +7,10 @@ from types import MappingProxyType
 from typing import Final, TypeAlias
 
 from specdec_engine.versions import MajorMinor, major_minor
+from specdec_operator import __version__
 
+OPERATOR_IMAGE: Final = f"specdec-operator:{__version__}"
+"""Where no operator is asked, as by `specdec render`: the name without a registry, as in manifests/."""
 Version: TypeAlias = MajorMinor
 """What changed, changed with a minor version."""
 
@@ -21,6 +24,7 @@ class KServe:
     oci_mode: how oci:// is served: `modelcar`, `native`, `fetch`, or empty where its ConfigMap switches it off.
     initializer: image of its storage-initializer.
     runtimes: accelerators, and the names of the runtimes that are installed for them, as the operator was told.
+    operator_image: the operator's own, which has what is injected into pods; empty: it was not told.
     """
 
     version: Version | None = None
@@ -30,10 +34,16 @@ class KServe:
     oci_mode: str | None = None
     initializer: str | None = None
     runtimes: tuple[tuple[str, str], ...] = ()
+    operator_image: str = OPERATOR_IMAGE
 
     def runtime(self, accelerator: str) -> str:
         """The runtime of a service that names none."""
         return dict(self.runtimes).get(accelerator, f"specdec-{accelerator}")
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The runtimes that are installed for services that name none."""
+        return tuple(name for _, name in self.runtimes)
 
 
 class Need(StrEnum):

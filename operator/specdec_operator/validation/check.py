@@ -9,6 +9,8 @@ from typing import Any, Final
 from specdec_operator import names
 from specdec_operator.api.taken import refuse_taken
 from specdec_operator.engine.check import check
+from specdec_operator.engine.instrument import findings as of_instrument
+from specdec_operator.engine.instrument import instrumented
 from specdec_operator.engine.rule import Finding, Severity
 from specdec_operator.engine.translate import path_of, translate
 from specdec_operator.errors import Invalid
@@ -76,7 +78,11 @@ def _of_rules(document: Document, spec: dict[str, Any], kserve: KServe | None) -
     try:
         layout = lay_out(spec, name=name, kserve=kserve)
         refuse_taken(spec, name=name, layout=layout)
-        findings = (*layout.findings, *findings_of(spec, synthetic=allows_synthetic(document.data)))
+        findings = (
+            *layout.findings,
+            *_of_image(spec, kserve or KServe()),
+            *findings_of(spec, synthetic=allows_synthetic(document.data)),
+        )
     except Invalid as error:
         yield _refused(document, error.field, error.value, error.rule, "SPEC-INVALID")
         return
@@ -91,6 +97,12 @@ def _of_rules(document: Document, spec: dict[str, Any], kserve: KServe | None) -
             rule=each.rule.id,
             since=each.rule.since,
         )
+
+
+def _of_image(spec: dict[str, Any], kserve: KServe) -> Iterator[Finding]:
+    """What is to be said of an image or a runtime that is not this project's."""
+    engine = spec.get("engine") or {}
+    return of_instrument(engine, instrumented(engine, runtimes=kserve.names, operator_image=kserve.operator_image))
 
 
 def allows_synthetic(body: dict[str, Any]) -> bool:

@@ -13,9 +13,13 @@ from specdec_operator.cli import validate
 from specdec_operator.engine.rule import Severity
 
 FOLDER: Final = pathlib.Path(__file__).parents[3] / "manifests" / "samples"
-OTHERS: Final = {"demo-plain.yaml", "demo-speculative.yaml", "production-pod.yaml", "lora-adapters.yaml"} | {
-    f"private-{each}.yaml" for each in ("bucket", "hub", "hub-once")
-}
+OTHERS: Final = {
+    "demo-plain.yaml",
+    "demo-speculative.yaml",
+    "production-pod.yaml",
+    "lora-adapters.yaml",
+    "stock-vllm.yaml",
+} | {f"private-{each}.yaml" for each in ("bucket", "hub", "hub-once")}
 """Samples of something else than a method."""
 PAIRS: Final = [(accelerator, method) for accelerator in Accelerator for method in Method]
 

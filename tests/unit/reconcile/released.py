@@ -14,12 +14,16 @@ try:
     from specdec_operator.api.spec import Owner
     from specdec_operator.reconcile.sis import service_hash, speculation_hash
     from specdec_operator.render.inference_service import render
-    from specdec_operator.render.plan import plan
+    from specdec_operator.render.plan import Seen, plan
+
+    SEEN: dict[str, Any] = {"seen": Seen(prepared=True)}
 except ImportError:  # where they were at 2e5ec2f
     from specdec_operator.control.sis import service_hash, speculation_hash  # type: ignore[import-not-found,no-redef]
     from specdec_operator.serving.owner import Owner  # type: ignore[import-not-found,no-redef]
     from specdec_operator.serving.plan import plan  # type: ignore[import-not-found,no-redef]
     from specdec_operator.serving.render import render  # type: ignore[import-not-found,no-redef]
+
+    SEEN = {}
 
 HASHES = ("speculation", "service")
 _WHY: Any = {"reason": "AcceptanceRateLow", "message": "acceptance 0.02 < 0.30", "at": 0.0}
@@ -31,9 +35,14 @@ _STATES = {
 
 
 def computed(written: dict[str, Any]) -> dict[str, str]:
-    """Both hashes, and the revision in each state."""
+    """Both hashes, and the revision in each state.
+
+    A runtime of somebody else's is one that starts specdec_runtime, as every one had to: its Deployment shows it.
+    """
     spec, owner = Spec.model_validate(written), Owner(name="llama", namespace="team-a", uid="u-1")
-    revisions = {name: render(plan(spec, state, name="llama"), owner).revision for name, state in _STATES.items()}
+    revisions = {
+        name: render(plan(spec, state, name="llama", **SEEN), owner).revision for name, state in _STATES.items()
+    }
     return {"speculation": speculation_hash(spec), "service": service_hash(spec), **revisions}
 
 

@@ -32,6 +32,7 @@ EVERYTHING: Body = {
     "engine": {
         "accelerator": "nvidia",
         "runtime": "team-runtime",
+        "instrument": "Image",
         "maxModelLen": 4096,
         "maxNumSeqs": 64,
         "gpuMemoryUtilization": 0.85,
@@ -81,6 +82,9 @@ CASES: dict[str, Rendered] = {
     "production-pod": rendered(**sample("production-pod")),
     "rolled-back": rendered(ROLLED_BACK),
     "plain": rendered(speculation=None),
+    "stock-vllm": rendered(**sample("stock-vllm")),
+    "stock-vllm-rolled-back": rendered(ROLLED_BACK, **sample("stock-vllm")),
+    "foreign-runtime": rendered(engine={"accelerator": "nvidia", "runtime": "platform-vllm", "port": 8000}),
     "hub-target-modelcar-draft": rendered(**DOWNLOADED),
     "downloaded-once": rendered(**ONCE),
     "image-volume-with-both": rendered(**IMAGES),

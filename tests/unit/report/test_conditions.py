@@ -216,3 +216,22 @@ def test_a_condition_that_is_no_longer_wanted_goes() -> None:
     """Stalled leaves when the fault does."""
     made = merged({"Ready": ("True", "R", "m")}, (condition("Stalled", "True"),), now=NOW, generation=1)
     assert [each.type for each in made] == ["Ready"]
+
+
+@pytest.mark.parametrize(
+    ("engine", "expected"),
+    [
+        ({}, None),
+        ({"image": "registry.example/specdec-runtime:1"}, None),
+        ({"image": "vllm/vllm-openai:v0.22.0"}, ("True", "Injected")),
+        ({"image": "vllm/vllm-openai:v0.22.0", "instrument": "None"}, ("False", "AsRequested")),
+        ({"runtime": "platform-vllm"}, ("False", "ForeignRuntime")),
+    ],
+)
+def test_what_the_pods_lack_is_said_where_image_or_runtime_are_not_ours(
+    engine: Body, expected: tuple[str, str] | None
+) -> None:
+    """Services of our own runtimes have no condition more than they had."""
+    wanted = wanted_conditions(found(make_state(), spec={"engine": {"accelerator": "cpu"} | engine}), speculating=True)
+    told = wanted.get("Instrumented")
+    assert (told and told[:2]) == expected

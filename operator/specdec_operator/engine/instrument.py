@@ -1,0 +1,131 @@
+"""How specdec_runtime comes into the engine's container, and what a service lacks where it does not come there. Pure.
+
+It checks models before the engine loads them (preflight), proves the engine before it counts as up, lets clients finish
+before a pod stops (drain), and tells why an engine ended. An image of somebody else does not have it.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any, Final
+
+from specdec_operator.engine.rule import Finding, Rule, Severity
+
+Json = Mapping[str, Any]
+IMAGE_NAME: Final = "specdec-runtime"
+"""The repository of this project's runtime images, in whatever registry."""
+_RUNTIME: Final = re.compile(r"specdec-(cpu|nvidia|ascend)(-[0-9a-f]{8})?")
+"""Names of the runtimes that this project installs."""
+_LACKS: Final = (
+    "pods start without preflight, count as up by /health alone, stop without draining, and do not tell why an engine "
+    "ended; the guard goes by /metrics"
+)
+_OF_RUNTIME: Final = "its command, port and probes are not known"
+
+
+class Instrument(StrEnum):
+    """What a user may ask for, and, but for Auto, what is done."""
+
+    AUTO = "Auto"
+    """Image for this project's runtimes and images, Inject for another image, None for another runtime."""
+    IMAGE = "Image"
+    """The image has specdec_runtime."""
+    INJECT = "Inject"
+    """An init container of the operator's image copies it into the pod."""
+    NONE = "None"
+    """The pods go without it."""
+
+
+def _rule(severity: Severity, name: str, says: str) -> Rule:
+    return Rule(id=name, severity=severity, says=says, source="this project: docs/own-image.md")
+
+
+INJECTED: Final = _rule(
+    Severity.NOTED, "IMAGE-INJECTED", "What an image lacks is copied into its pods from the operator's image."
+)
+ASKED: Final = _rule(
+    Severity.NOTED, "IMAGE-NOT-INSTRUMENTED", "A service may go without preflight, proof, drain and reports of ends."
+)
+FOREIGN: Final = _rule(
+    Severity.WARNED,
+    "RUNTIME-NOT-INSTRUMENTED",
+    "Nothing is brought into the pods of a runtime that is not this project's: what it starts is not known.",
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Instrumented:
+    """How it is for one service. how: never Auto. reason, message: as a condition says it; no reason: nothing to say.
+
+    foreign_image: whether a runtime of this project runs an image of somebody else. foreign_runtime: whether the
+    runtime is somebody else's.
+    """
+
+    how: Instrument = Instrument.IMAGE
+    reason: str = ""
+    message: str = ""
+    foreign_image: bool = False
+    foreign_runtime: bool = False
+
+
+def instrumented(
+    engine: Json, *, runtimes: tuple[str, ...] = (), operator_image: str = "", prepared: bool = False
+) -> Instrumented:
+    """How it is for an engine as the spec has it. runtimes: those that are installed, by the operator's settings.
+
+    operator_image: the operator's own, which has what is injected; empty: not known. prepared: whether somebody else's
+    runtime is seen to start specdec_runtime.
+    """
+    asked, image, runtime = Instrument(engine.get("instrument", "Auto")), engine.get("image"), engine.get("runtime")
+    foreign_runtime = bool(runtime) and runtime not in runtimes and not _RUNTIME.fullmatch(str(runtime))
+    foreign_image = bool(image) and not _is_ours(str(image))
+    bare = foreign_runtime and not prepared and not (image and not foreign_image)
+    how, reason, message = _decided(asked, image=foreign_image and not foreign_runtime, runtime=bare)
+    if how is Instrument.INJECT and not operator_image:
+        how, reason = Instrument.NONE, "OperatorImageUnknown"
+        message = f"the operator does not know its own image (SPECDEC_IMAGE), so nothing can be injected: {_LACKS}"
+    return Instrumented(
+        how=how,
+        reason=reason,
+        message=message,
+        foreign_image=foreign_image and not foreign_runtime,
+        foreign_runtime=foreign_runtime,
+    )
+
+
+def _decided(asked: Instrument, *, image: bool, runtime: bool) -> tuple[Instrument, str, str]:
+    """What is done, with its reason and message. image, runtime: whether it is somebody
+    else's, without specdec_runtime."""
+    match asked:
+        case Instrument.IMAGE:
+            return asked, "InImage", "the image has specdec_runtime, as spec.engine.instrument says"
+        case Instrument.INJECT:
+            return asked, "Injected", "an init container brings specdec_runtime, as spec.engine.instrument asks for"
+        case Instrument.NONE:
+            return asked, "AsRequested", f"as spec.engine.instrument asks for, {_LACKS}"
+    if runtime:
+        return Instrument.NONE, "ForeignRuntime", f"spec.engine.runtime is somebody else's, {_OF_RUNTIME}: {_LACKS}"
+    if image:
+        return Instrument.INJECT, "Injected", "spec.engine.image is somebody else's: an init container brings it"
+    return Instrument.IMAGE, "", ""
+
+
+def _is_ours(image: str) -> bool:
+    """Whether an image is one of this project's, by the last part of its name."""
+    return image.partition("@")[0].rpartition("/")[2].partition(":")[0] == IMAGE_NAME
+
+
+def findings(engine: Json, found: Instrumented) -> Iterator[Finding]:
+    """What is to be said of it before anything runs."""
+    foreign = "image" if found.foreign_image else "runtime" if found.foreign_runtime else "instrument"
+    place, value = f"spec.engine.{foreign}", engine.get(foreign)
+    if found.how is Instrument.INJECT:
+        yield INJECTED.broken(place, value, f"{found.message}; its image must be pulled by the pods as well")
+    elif found.how is Instrument.NONE and found.reason == "AsRequested":
+        yield ASKED.broken(place, value, found.message)
+    elif found.how is Instrument.NONE:
+        way_out = (
+            "set spec.engine.instrument: Image where its image has specdec_runtime, Inject where its arguments are "
+        )
+        yield FOREIGN.broken(place, value, f"{found.message}; {way_out}vLLM's flags, None to leave it so")

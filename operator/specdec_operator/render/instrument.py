@@ -1,0 +1,135 @@
+"""How the engine's container is started, probed and stopped: by the specdec_runtime of its image, by one that an init
+container brings, or without any. Pure.
+"""
+
+from typing import Any, Final, TypeAlias
+
+from specdec_engine.accelerators import Accelerator
+from specdec_operator.api.engine import Engine
+from specdec_operator.api.pod import Pod
+from specdec_operator.engine.instrument import Instrument
+from specdec_operator.observe.pods import ENGINE_PORT
+from specdec_operator.render.plan import Plan
+
+Manifest: TypeAlias = dict[str, Any]
+FOLDER: Final = "/mnt/specdec"
+"""Where the engine's container finds what was brought."""
+_FROM: Final = "/opt/specdec-runtime"
+"""Where the operator's image has it (Dockerfile.operator)."""
+_NAME: Final = "specdec-runtime"
+_USER: Final = 65532
+_NPU_GROUP: Final = 1000
+"""HwHiAiUser, to which the driver of NPUs gives their device files."""
+_MIDDLEWARES: Final = ("--middleware=specdec_runtime.leaving.Leaving", "--middleware=specdec_runtime.facts.Facts")
+_PLAIN: Final = """\
+import os, sys
+words = [each for each in sys.argv[1:] if not each.startswith("--middleware=specdec_runtime.")]
+os.execv(sys.executable, [sys.executable, "-m", "vllm.entrypoints.cli.main", "serve", *words])
+"""
+"""`vllm serve` with the flags of the operator's runtime, but for those that need specdec_runtime."""
+_SETTLE: Final = ("sleep", "5")
+"""Seconds in which services still send clients to a pod that is on its way out."""
+_START_TIMEOUT: Final = 1800.0
+_PROBE_PERIOD: Final = 3
+_PROBE_TIMEOUT: Final = 30
+
+
+def port_of(engine: Engine) -> int:
+    """The port that the engine listens on."""
+    return engine.port or ENGINE_PORT
+
+
+def probes(plan: Plan, drain: int) -> Manifest:
+    """How a pod is found up and ready, and what it does before it stops. drain: seconds for which it waits at most."""
+    engine = plan.spec.engine
+    port, has = port_of(engine), plan.instrument.how is not Instrument.NONE
+    health = {"httpGet": {"path": "/health", "port": port}}
+    stop = [*_program(plan), "drain", f"--port={port}", f"--timeout={drain}"] if has else list(_SETTLE)
+    keeps = not has and plan.instrument.foreign_runtime  # its own hook, if it has one
+    return {
+        "startupProbe": {
+            **({"exec": {"command": [*_program(plan), "prove", f"--port={port}"]}} if has else health),
+            "periodSeconds": _PROBE_PERIOD,
+            "timeoutSeconds": _PROBE_TIMEOUT,
+            "failureThreshold": max(1, round((engine.start_timeout or _START_TIMEOUT) / _PROBE_PERIOD)),
+        },
+        "readinessProbe": {**health, "periodSeconds": 5, "timeoutSeconds": 5},
+        **({} if keeps else {"lifecycle": {"preStop": {"exec": {"command": stop}}}}),
+    }
+
+
+def _program(plan: Plan) -> list[str]:
+    """specdec_runtime, as the container finds it. A folder is run by its name: PYTHONPATH stays the image's own."""
+    injects = plan.instrument.how is Instrument.INJECT
+    return ["python3", FOLDER] if injects else ["python3", "-m", "specdec_runtime"]
+
+
+def command(plan: Plan) -> Manifest:
+    """The command, where that of the runtime cannot start the image."""
+    found = plan.instrument
+    if found.how is Instrument.INJECT:
+        return {"command": [*_program(plan), "serve"]}
+    if found.how is Instrument.NONE and not found.foreign_runtime:
+        return {"command": ["python3", "-c", _PLAIN]}
+    return {}
+
+
+def further_flags(plan: Plan) -> tuple[str, ...]:
+    """Flags that the operator's own runtimes have."""
+    found = plan.instrument
+    return _MIDDLEWARES if found.how is Instrument.INJECT and found.foreign_runtime else ()
+
+
+def environment(plan: Plan) -> list[Any]:
+    """The container's variables. The images of others have no home for a user that is not root; the user's own win."""
+    given = plan.spec.engine.env or []
+    named = {each.get("name") for each in given}
+    homes = {"HOME": "/tmp", "USER": "specdec"} if plan.instrument.foreign_image else {}  # noqa: S108 - each pod's own
+    return [*({"name": name, "value": value} for name, value in homes.items() if name not in named), *given]
+
+
+def security(plan: Plan) -> Manifest:
+    """As whom the container runs. The images of others run as root, and no runtime of the operator's lets them."""
+    engine, pod = plan.spec.engine, plan.spec.pod or Pod()
+    own = engine.security_context
+    said: Manifest = own.model_dump(mode="json", by_alias=True, exclude_none=True) if own else {}
+    if not plan.instrument.foreign_image:
+        return said
+    of_pod = (
+        pod.security_context.model_dump(mode="json", by_alias=True, exclude_none=True) if pod.security_context else {}
+    )
+    npu = {"runAsGroup": _NPU_GROUP} if engine.accelerator is Accelerator.ASCEND else {}
+    wanted = {"runAsUser": _USER, **npu}
+    return {**{key: value for key, value in wanted.items() if key not in of_pod}, **said}
+
+
+def mounts(plan: Plan) -> list[Manifest]:
+    """Where the engine finds what was brought."""
+    brought = plan.instrument.how is Instrument.INJECT
+    return [{"name": _NAME, "mountPath": FOLDER, "readOnly": True}] if brought else []
+
+
+def brought(plan: Plan) -> tuple[list[Manifest], Manifest]:
+    """The volume of what is brought, and the part of the predictor that brings it; none where nothing is.
+
+    The container passes Pod Security's level `restricted` and a quota that asks for requests and limits. Its user is
+    the image's, or whom the pod says.
+    """
+    if plan.instrument.how is not Instrument.INJECT:
+        return [], {}
+    container = {
+        "name": _NAME,
+        "image": plan.operator_image,
+        "imagePullPolicy": "IfNotPresent",
+        "command": ["cp", "-R", f"{_FROM}/.", FOLDER],
+        "resources": {"requests": {"cpu": "10m", "memory": "32Mi"}, "limits": {"cpu": "200m", "memory": "64Mi"}},
+        "securityContext": {
+            "runAsNonRoot": True,
+            "allowPrivilegeEscalation": False,
+            "readOnlyRootFilesystem": True,
+            "capabilities": {"drop": ["ALL"]},
+            "seccompProfile": {"type": "RuntimeDefault"},
+        },
+        "volumeMounts": [{"name": _NAME, "mountPath": FOLDER}],
+    }
+    return [{"name": _NAME, "emptyDir": {"sizeLimit": "16Mi"}}], {"initContainers": [container]}

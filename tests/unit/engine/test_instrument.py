@@ -1,0 +1,82 @@
+"""How specdec_runtime comes into a pod, by what the spec names."""
+
+from typing import Any
+
+import pytest
+
+from specdec_operator.engine.instrument import Instrument, findings, instrumented
+from specdec_operator.engine.rule import Severity
+
+OPERATOR = "registry.example/specdec-operator:1"
+STOCK = "docker.io/vllm/vllm-openai:v0.22.0"
+
+
+def how(*, operator_image: str = OPERATOR, prepared: bool = False, **engine: Any) -> tuple[str, str]:
+    """What is done for an engine, and the reason that a condition gives."""
+    found = instrumented(engine, runtimes=("ours",), operator_image=operator_image, prepared=prepared)
+    return found.how.value, found.reason
+
+
+@pytest.mark.parametrize(
+    ("engine", "expected"),
+    [
+        ({}, ("Image", "")),
+        ({"runtime": "specdec-nvidia"}, ("Image", "")),
+        ({"runtime": "specdec-nvidia-0a1b2c3d"}, ("Image", "")),
+        ({"runtime": "ours"}, ("Image", "")),
+        ({"image": "registry.example:5000/team/specdec-runtime:nvidia-0.1.0@sha256:ab"}, ("Image", "")),
+        ({"image": "specdec-runtime"}, ("Image", "")),
+        ({"image": STOCK}, ("Inject", "Injected")),
+        ({"image": STOCK, "runtime": "ours"}, ("Inject", "Injected")),
+        ({"image": "quay.io/ascend/vllm-ascend:v0.23.0"}, ("Inject", "Injected")),
+        ({"image": "registry.example/specdec-runtime/vllm:1"}, ("Inject", "Injected")),
+        ({"runtime": "specdec-nvidia-mine"}, ("None", "ForeignRuntime")),
+        ({"runtime": "platform-vllm"}, ("None", "ForeignRuntime")),
+        ({"runtime": "platform-vllm", "image": STOCK}, ("None", "ForeignRuntime")),
+        ({"runtime": "platform-vllm", "image": "r/specdec-runtime:1"}, ("Image", "")),
+    ],
+)
+def test_auto_goes_by_the_names_of_image_and_runtime(engine: dict[str, Any], expected: tuple[str, str]) -> None:
+    """Ours have it, another image gets it, another runtime goes without."""
+    assert how(**engine) == expected
+
+
+def test_a_runtime_that_is_seen_to_start_it_has_it() -> None:
+    """One that somebody built on ours: nothing about its pods changes."""
+    assert how(runtime="platform-vllm", prepared=True) == ("Image", "")
+
+
+@pytest.mark.parametrize("asked", ["Image", "Inject", "None"])
+@pytest.mark.parametrize("engine", [{}, {"image": STOCK}, {"runtime": "platform-vllm"}])
+def test_what_is_asked_for_is_done(asked: str, engine: dict[str, Any]) -> None:
+    """Whoever knows better says so."""
+    assert how(instrument=asked, **engine)[0] == asked
+
+
+@pytest.mark.parametrize("engine", [{"image": STOCK}, {"instrument": "Inject"}])
+def test_nothing_is_injected_by_an_operator_that_does_not_know_its_image(engine: dict[str, Any]) -> None:
+    """An init container without an image would keep the pods from starting."""
+    assert how(operator_image="", **engine) == ("None", "OperatorImageUnknown")
+    assert "SPECDEC_IMAGE" in instrumented(engine).message
+
+
+def test_what_is_said_has_the_severity_of_what_is_lost() -> None:
+    """What a user asked for, or gets all the same, is a note; what is lost unasked is a warning."""
+
+    def said(**engine: Any) -> list[Severity]:
+        found = instrumented(engine, operator_image=OPERATOR)
+        return [each.rule.severity for each in findings(engine, found)]
+
+    assert said() == []
+    assert said(instrument="Image", image=STOCK) == []
+    assert said(image=STOCK) == [Severity.NOTED]
+    assert said(image=STOCK, instrument="None") == [Severity.NOTED]
+    assert said(runtime="platform-vllm") == [Severity.WARNED]
+
+
+def test_the_way_out_of_a_lost_preflight_is_said() -> None:
+    """With the field and every value that changes it."""
+    engine = {"runtime": "platform-vllm"}
+    (finding,) = findings(engine, instrumented(engine))
+    assert (finding.field, finding.value) == ("spec.engine.runtime", "platform-vllm")
+    assert all(f"{each.value} " in f"{finding.message} " for each in Instrument if each is not Instrument.AUTO)
