@@ -34,6 +34,7 @@ _LATE = (
     ("node, guests", "tests/node/test_guest.py", 5),
     ("node, memory", "tests/node/test_memory.py", 5),
     ("node, planned cache", "tests/node/test_planned_cache.py", 6),
+    ("node, scaling", "tests/node/test_scaling.py", 7),
     ("node, plain pods", "tests/node/test_arms.py", 12),
     ("node, methods", "tests/node/test_methods.py", 12),
     ("node, faults", "tests/node/test_faults.py", 12),

@@ -77,6 +77,12 @@ def counted(found: Findings, before: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
+def needed(status: Mapping[str, Any]) -> tuple[Any, Any]:
+    """How many pods a status says are needed: with what serves, and plain."""
+    said = status.get("scaling") or {}
+    return said.get("replicasNeeded"), said.get("plainReplicasNeeded")
+
+
 def selector_of(name: str) -> str:
     """The pods that serve what is asked for: neither downloads nor plain pods beside."""
     return f"{OWNER_LABEL}={name},!{STAGING_LABEL},!{ARM_LABEL}"

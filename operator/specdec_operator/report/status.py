@@ -17,7 +17,7 @@ from specdec_operator.report.conditions import ABOUT_SPECULATION, Findings, Want
 from specdec_operator.report.facts_codec import facts_status
 from specdec_operator.report.guard_status import acceptance_of, guard_status_of, performance_of
 from specdec_operator.report.kv_measured import Measured, measured
-from specdec_operator.report.scaling import counted
+from specdec_operator.report.scaling import counted, needed
 from specdec_operator.report.times import to_time
 from specdec_operator.staging.kserve import shown
 
@@ -205,7 +205,7 @@ def is_significant(status: Mapping[str, Any], written: Mapping[str, Any] | None,
 def _moved(status: Mapping[str, Any], written: Mapping[str, Any]) -> bool:
     if abs(_number(status, "acceptance", "rate") - _number(written, "acceptance", "rate")) > _RATE_STEP:
         return True
-    if _advised(status) != _advised(written) or _pairs(status) != _pairs(written):
+    if any(each(status) != each(written) for each in (_advised, _pairs, needed)):
         return True
     speed, old = (_number(each, "performance", "timePerOutputTokenMs") for each in (status, written))
     return abs(speed - old) > _SPEED_STEP * max(speed, old)

@@ -14,7 +14,8 @@ from specdec_operator.engine.rule import Severity
 
 FOLDER: Final = pathlib.Path(__file__).parents[3] / "manifests" / "samples"
 OTHERS: Final = {"demo-plain.yaml", "demo-speculative.yaml", "production-pod.yaml", "lora-adapters.yaml"} | {
-    f"private-{each}.yaml" for each in ("bucket", "hub", "hub-once")
+    *(f"private-{each}.yaml" for each in ("bucket", "hub", "hub-once")),
+    *(f"autoscaling-{each}.yaml" for each in ("hpa", "keda")),
 }
 """Samples of something else than a method."""
 PAIRS: Final = [(accelerator, method) for accelerator in Accelerator for method in Method]
