@@ -34,7 +34,7 @@ def is_of_speed(state: State, observation: Observation, now: float) -> bool:
     if verdict.reason in _BY_SPEED:
         return triggers.last_failing_window(state, observation, now)
     unmeasured = verdict.uncompared and state.unmeasured + 1 >= observation.policy.failure_limit
-    return unmeasured and (observation.policy.replicas > 1 or verdict.reason is Reason.BEYOND_BASELINE)
+    return unmeasured and (not observation.policy.single or verdict.reason is Reason.BEYOND_BASELINE)
 
 
 def _may_settle(state: State, observation: Observation) -> bool:
@@ -45,7 +45,7 @@ def _may_settle(state: State, observation: Observation) -> bool:
 
 def _may_ask(state: State, observation: Observation) -> bool:
     """Whether the guard may ask for plain pods once in doubt."""
-    return _may_settle(state, observation) and observation.policy.replicas > 1
+    return _may_settle(state, observation) and not observation.policy.single
 
 
 def _why(observation: Observation) -> tuple[str, str]:
@@ -64,9 +64,9 @@ def _pause_is_over(state: State, observation: Observation, now: float) -> bool:
 
 
 def speed_is_in_doubt(state: State, observation: Observation, now: float) -> bool:
-    """By plain of another time speculation is slower, or its speed could not be compared for `failureLimit` windows in
-    a row; there are two pods or more, and `guard.control` is OnDoubt. For a while after the last doubt only where it is
-    far slower, or more requests run at once than plain was seen with.
+    """By plain of another time speculation is slower, or its speed could not be compared for `failureLimit` windows
+    in a row; there are two pods or more, or an autoscaler, and `guard.control` is OnDoubt. For a while after the
+    last doubt only where it is far slower, or more requests run at once than plain was seen with.
     """
     asks = state.control is None and _may_ask(state, observation)
     return asks and _pause_is_over(state, observation, now) and is_of_speed(state, observation, now)
@@ -85,7 +85,7 @@ def doubt_waits(state: State, observation: Observation, now: float) -> bool:
     """
     if not _may_settle(state, observation) or state.armless or not is_of_speed(state, observation, now):
         return False
-    if observation.policy.replicas == 1 and state.control is None:
+    if observation.policy.single and state.control is None:
         grave = observation.verdict is not None and observation.verdict.grave
         return bool(state.doubted) and now - state.doubted < _MOST_PAUSE and not grave
     return state.control is not None or not _pause_is_over(state, observation, now)
@@ -188,7 +188,7 @@ def one_pod_is_in_doubt(state: State, observation: Observation, now: float) -> b
     """The same in a service of one pod that did not serve plain for a while within a day; three windows of its traffic
     are known.
     """
-    may = _may_settle(state, observation) and observation.policy.replicas == 1
+    may = _may_settle(state, observation) and observation.policy.single
     rested = not state.doubted or now - state.doubted >= _MOST_PAUSE
     known = sum(each.known for each in observation.recent)
     return may and rested and known >= FEWEST_TRAFFIC and is_of_speed(state, observation, now)

@@ -102,6 +102,11 @@ class Policy:
     limited: frozenset[Measure] = frozenset()
 
     @property
+    def single(self) -> bool:
+        """Whether it is a service of one pod. An autoscaler's may be another number at any time."""
+        return self.replicas == 1 and not self.scaled
+
+    @property
     def measures(self) -> bool:
         """Whether the plain service is measured first. Observe changes nothing that is served, so it does not."""
         return self.measure_first and self.mode is GuardMode.ENFORCE

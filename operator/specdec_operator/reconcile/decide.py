@@ -85,7 +85,7 @@ def _decide(sis: Sis, refusal: SpecRefusal | None, observed: Observed, memory: M
     if taken := name_taken("InferenceService", sis.owner.name, observed.look, sis.claimant):
         raise taken
     memory = restore(memory, sis, now)
-    before, policy = memory.state, _policy(sis, observed)
+    before, policy = memory.state, _policy(sis)
     intent = intent_of(sis, policy)
     asked = follow_user(before or initial_state(intent, now), intent, now)
     desired = _desire(sis, asked, observed, memory, now)
@@ -125,12 +125,10 @@ def _desire(sis: Sis, state: State, observed: Observed, memory: Memory, now: flo
     return desire(sis, state, observed, memory, now)
 
 
-def _policy(sis: Sis, observed: Observed) -> Policy:
-    """What the guard may do. An autoscaler's pods are as many as it asks for now."""
-    spec, deployment, scaled = sis.spec, observed.objects.deployment, sis.spec.autoscaling is not None
-    patience = None if spec.guest else spec.rollout.patience
-    replicas = max(1, deployment.replicas) if scaled and deployment else spec.replicas
-    return policy_of(spec.guard, held=sis.held, patience=patience, replicas=replicas, scaled=scaled)
+def _policy(sis: Sis) -> Policy:
+    spec = sis.spec
+    patience, scaled = None if spec.guest else spec.rollout.patience, spec.autoscaling is not None
+    return policy_of(spec.guard, held=sis.held, patience=patience, replicas=spec.replicas, scaled=scaled)
 
 
 def remember(memory: Memory, decision: Decision | SpecRefusal, now: float) -> Memory:

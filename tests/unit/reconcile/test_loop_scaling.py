@@ -112,3 +112,36 @@ async def test_a_rollback_leaves_the_number_of_pods_to_the_autoscaler() -> None:
     stage.roll_out(plain(), plain(), plain())
     await stage.until("RolledBack")
     assert stage.cluster.status["readyReplicas"] == 3
+
+
+async def test_plain_pods_beside_sleep_while_the_service_does() -> None:
+    """guard.control Always: else a service that is scaled to zero would have pods."""
+    always = {"control": {"mode": "Always"}, "speedup": {"min": 1.0}, "baseline": "None"}
+    stage, _ = await watching(good(), guard=always, **TO_ZERO)
+    live = stage.seen["deployment"]
+    flags = stage.cluster.child["spec"]["predictor"]["model"]["args"]
+    engine = live["spec"]["template"]["spec"]["containers"][0] | {
+        "args": ["--port=8080", *flags],
+        "volumeMounts": stage.cluster.child["spec"]["predictor"]["model"]["volumeMounts"],
+    }
+    stage.cluster.made.append(
+        {
+            "kind": "Deployment",
+            "metadata": {"name": "llama-predictor", "uid": "d"},
+            "spec": live["spec"] | {"template": live["spec"]["template"] | {"spec": {"containers": [engine]}}},
+        }
+    )
+    await stage.run(40)
+    assert arms(stage)[-1:] == [1]
+    scale(stage, 0, ready=0)
+    await stage.run(40)
+    assert arms(stage)[-1:] == [0]
+    scale(stage, 1, ready=1)
+    await stage.run(40)
+    assert arms(stage)[-1:] == [1]
+
+
+def arms(stage: Stage) -> list[int]:
+    """The numbers of plain pods that were asked for, in turn."""
+    made = [each for each in stage.cluster.made if each["metadata"]["name"].endswith("-plain")]
+    return [each["spec"]["replicas"] for each in made]
