@@ -30,7 +30,7 @@ class Service:
 
 
 def shown_of(body: Body) -> Body:
-    """The parts of a service that the pages show. Never env, args, pod, resources, queries: people write tokens there."""
+    """The parts of a service that the pages show. No env, args, pod, resources, queries: tokens may be in them."""
     meta, spec = _block(body, "metadata"), _block(body, "spec")
     ours = {key: value for key, value in _block(meta, "annotations").items() if key.startswith(ANNOTATION_PREFIX)}
     scaling = {"autoscaling": _some(_block(spec, "autoscaling"), _SCALING)} if "autoscaling" in spec else {}
