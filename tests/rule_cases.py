@@ -19,7 +19,7 @@ GUEST: Final[Spec] = {"model": None, "inferenceServiceRef": {"name": "theirs"}}
 _ONE: Final = "name exactly one of model, inferenceServiceRef, deploymentRef"
 _THEIRS: Final = (
     "what is guarded says itself how it is served: leave speculation, staging, resources, pod, inferenceService, "
-    "replicas and engine out"
+    "autoscaling, replicas and engine out"
 )
 CUSTOM: Final[Spec] = {"method": "custom_class", "tokens": 2, "customClass": "mine.Proposer"}
 _SHAPE: Final = (
@@ -33,6 +33,8 @@ _PATTERNS: Final = (
 )
 _STATES_VOLUME: Final[Spec] = {"volumes": [{"name": "states", "emptyDir": {}}]}
 _ZONE: Final[Spec] = {"topologyKey": "zone", "maxSkew": 1, "whenUnsatisfiable": "ScheduleAnyway"}
+_BY: Final[Spec] = {"type": "External", "external": {"metric": {"query": "sum(waiting)"}}}
+_KEDA: Final[Spec] = {"autoscalerClass": "keda", "maxReplicas": 4, "metrics": [_BY]}
 _LATER: Final = "is part of the API, but this release does not act on it yet; leave it out"
 
 
@@ -44,6 +46,12 @@ class RuleCase:
     field: str
     bad: Spec
     good: Spec
+
+
+def _scaled(message: str, field: str, bad: Spec, good: Spec) -> RuleCase:
+    """A rule of spec.autoscaling."""
+    place = f"spec.autoscaling{field}"
+    return RuleCase(message=message, field=place, bad={"autoscaling": bad}, good={"autoscaling": good})
 
 
 def _speculation(message: str, field: str, bad: Spec, good: Spec) -> RuleCase:
@@ -352,6 +360,66 @@ CASES: Final = (
     RuleCase(message=_LATER, field="spec.suspend", bad={"suspend": True}, good={"suspend": False}),
     RuleCase(message=f"{_ONE}: what is to be served, or guarded", field="spec", bad={"model": None}, good=GUEST),
     RuleCase(message=_ONE, field="spec", bad={"deploymentRef": {"name": "theirs"}}, good=GUEST),
+    _scaled(
+        "with class external your own scaler sets the pods of Deployment NAME-predictor: leave the numbers to it",
+        "",
+        {"autoscalerClass": "external", "maxReplicas": 4},
+        {"autoscalerClass": "external"},
+    ),
+    _scaled(
+        "an autoscaler needs an upper end: set maxReplicas to what quota and devices allow",
+        ".maxReplicas",
+        {"minReplicas": 2},
+        {"minReplicas": 2, "maxReplicas": 2},
+    ),
+    _scaled(
+        "minReplicas must not be above maxReplicas",
+        ".minReplicas",
+        {"minReplicas": 3, "maxReplicas": 2},
+        {"minReplicas": 2, "maxReplicas": 3},
+    ),
+    _scaled(
+        "only KEDA scales to zero: with class hpa at least one pod stays, so minReplicas is 1 or more",
+        ".minReplicas",
+        {"minReplicas": 0, "maxReplicas": 2},
+        _KEDA | {"minReplicas": 0},
+    ),
+    _scaled(
+        "KEDA scales by metrics alone: write there what scaleMetric and scaleTarget would say",
+        ".metrics",
+        _KEDA | {"scaleTarget": 50},
+        _KEDA,
+    ),
+    _scaled(
+        "KEDA needs something to scale by: name it in metrics, as KServe's predictor.autoScaling.metrics does",
+        ".metrics",
+        _KEDA | {"metrics": []},
+        _KEDA,
+    ),
+    _scaled(
+        "KServe's HPA has no behavior of its own; use class keda, or class external with an HPA that you write",
+        ".behavior",
+        {"maxReplicas": 4, "behavior": {"scaleDown": {"stabilizationWindowSeconds": 60}}},
+        _KEDA | {"behavior": {"scaleDown": {"stabilizationWindowSeconds": 60}}},
+    ),
+    _scaled(
+        "KServe heeds metrics alone where there are some: leave scaleMetric, scaleTarget and scaleMetricType out",
+        ".metrics",
+        {"maxReplicas": 4, "metrics": [_BY], "scaleTarget": 60},
+        {"maxReplicas": 4, "metrics": [_BY]},
+    ),
+    _scaled(
+        "KServe has no default for memory, and would scale by CPU: set scaleTarget, in percent of the request",
+        ".scaleTarget",
+        {"maxReplicas": 4, "scaleMetric": "memory"},
+        {"maxReplicas": 4, "scaleMetric": "memory", "scaleTarget": 70},
+    ),
+    RuleCase(
+        message="spec.autoscaling sets the number of pods: leave replicas out, or take autoscaling out",
+        field="spec.replicas",
+        bad={"autoscaling": {"maxReplicas": 4}, "replicas": 2},
+        good={"autoscaling": {"maxReplicas": 4}, "replicas": 1},
+    ),
     RuleCase(message=_THEIRS, field="spec", bad=GUEST | {"speculation": NGRAM}, good=GUEST),
     RuleCase(message=_THEIRS, field="spec.replicas", bad=GUEST | {"replicas": 2}, good=GUEST | {"replicas": 1}),
     RuleCase(

@@ -93,6 +93,12 @@ LONG = (
     _node(
         "planned cache", "tests/node/test_planned_cache.py", 6, "the KV cache is as large as planned, for five pairs"
     ),
+    _node(
+        "scaling",
+        "tests/node/test_scaling.py",
+        7,
+        "load scales a service from one pod to three and back; a rollback keeps three",
+    ),
     _node("plain pods", "tests/node/test_arms.py", 9, "speed is judged beside plain pods, and with one pod"),
     _node("methods", "tests/node/test_methods.py", 12, "each method answers as the plain engine does"),
     _node("engine faults", "tests/node/test_faults.py", 12, "each fault of a model is found by its layer"),

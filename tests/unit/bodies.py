@@ -110,6 +110,7 @@ def make_deployment(
         "replicas": replicas if total is None else total,
         "updatedReplicas": replicas if updated is None else updated,
         "availableReplicas": replicas if available is None else available,
+        "readyReplicas": replicas if available is None else available,
     }
     return {
         "metadata": {

@@ -17,6 +17,13 @@ from specdec_operator.api.types import rule
 
 Schema = dict[str, Any]
 
+_SCALE: Final = {
+    "specReplicasPath": ".spec.replicas",
+    "statusReplicasPath": ".status.replicas",
+    "labelSelectorPath": ".status.selector",
+}
+"""What `kubectl scale`, and an HPA of the service itself, read and write."""
+
 _NAME_RULE = "self.metadata.name.size() <= 53 && self.metadata.name.matches('^[a-z]([-a-z0-9]*[a-z0-9])?$')"
 _NAME_MESSAGE = (
     "metadata.name must be at most 53 characters of a-z, 0-9 and '-', beginning with a letter: "
@@ -29,6 +36,7 @@ _COLUMNS = (
     ("K", "integer", ".status.serving.tokens", 0, "Tokens guessed per step; 0 when plain."),
     ("Accept", "number", ".status.acceptance.rate", 0, "Accepted draft tokens / drafted tokens, last measured window."),
     ("Speedup", "number", ".status.performance.speedup", 0, "Against the plain service at the same load."),
+    ("Pods", "integer", ".status.readyReplicas", 1, "Pods that are ready, plain ones beside left out."),
     ("Reason", "string", ".status.reason", 1, "Why, in one word."),
     ("AccLen", "number", ".status.acceptance.length", 1, "Tokens that one step of the target yields."),
     ("Rollbacks", "integer", ".status.guard.rollbacks", 1, "Rollbacks so far."),
@@ -123,7 +131,7 @@ def crd(served: Sequence[str] = (names.VERSION,), stored: str = names.VERSION) -
             "served": True,
             "storage": name == stored,
             "schema": {"openAPIV3Schema": openapi()},
-            "subresources": {"status": {}},
+            "subresources": {"status": {}, "scale": dict(_SCALE)},
             "additionalPrinterColumns": columns,
         }
         for name in served

@@ -15,7 +15,7 @@ ONE_OF: Final = ("model", "inferenceServiceRef", "deploymentRef")
 """What a service is about: exactly one of them."""
 _IN_PYTHON: Final = ("inference_service_ref", "deployment_ref")
 _WORDS: Final = f"name exactly one of {', '.join(ONE_OF)}"
-_SERVED: Final = ("speculation", "staging", "resources", "pod", "inferenceService")
+_SERVED: Final = ("speculation", "staging", "resources", "pod", "inferenceService", "autoscaling")
 """Parts that say how something is served. What is there already says that itself."""
 
 

@@ -11,6 +11,7 @@ from pydantic import Field
 
 from specdec_engine.methods import NPU_MOST_TOKENS
 from specdec_operator import names
+from specdec_operator.api.autoscaling import Autoscaling, rules_of_scaling
 from specdec_operator.api.engine import Engine, Memory
 from specdec_operator.api.guard import Guard
 from specdec_operator.api.guest import GuestRefs, rules_of_guests
@@ -194,6 +195,7 @@ class Spec(GuestRefs):
         ),
         rule("!has(self.suspend) || !self.suspend", LATER.format("suspend"), ".suspend"),
         *rules_of_guests(),
+        *rules_of_scaling(),
     )
 
     model: Model | None = Field(None, description="The model that answers. Absent only beside a reference.")
@@ -206,7 +208,10 @@ class Spec(GuestRefs):
         description="Container resources (requests, limits) of the engine. GPUs or NPUs are added, as many as the "
         "engine is spread over, unless a resource with a domain is named here.",
     )
-    replicas: Annotated[int, Field(ge=1, le=1000)] = Field(1, description="Number of pods.")
+    replicas: Annotated[int, Field(ge=1, le=1000)] = Field(
+        1, description="Number of pods; `kubectl scale` sets it too."
+    )
+    autoscaling: Autoscaling | None = Field(None, description="An autoscaler sets the number of pods, not replicas.")
     pod: Pod | None = None
     inference_service: InferenceServiceMeta | None = Field(
         None,

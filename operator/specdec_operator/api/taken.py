@@ -19,7 +19,7 @@ _INTERNAL: Final = f"internal.{names.KSERVE_GROUP}/"
 _DECIDED: Final[Mapping[str, str]] = MappingProxyType(
     {
         f"{names.KSERVE_GROUP}/deploymentMode": "services are served in KServe's mode Standard only; leave it out",
-        f"{names.KSERVE_GROUP}/autoscalerClass": "spec.replicas is the number of pods, and no autoscaler changes it; "
+        f"{names.KSERVE_GROUP}/autoscalerClass": "spec.autoscaling.autoscalerClass says who sets the number of pods; "
         "leave it out",
         f"{names.KSERVE_GROUP}/stop": "KServe would delete the pods, and the guard would wait for them; to stop the "
         "service delete it",

@@ -23,6 +23,7 @@ def _identity(service: Untrusted) -> Iterator[tuple[str, str]]:
     yield "asked for", requested(service)
     yield "served", serving(service)
     yield "ready", _ready(status)
+    yield "pods", _pods(service)
     yield "url", status.of("serving", "url").text
     yield "engine", joined(" ", engine.of("accelerator").text, engine.of("version").text)
     yield "memory", joined("; ", share, memory.of("because").text, memory.of("kvPrice").text)
@@ -53,6 +54,18 @@ def _kv_beside_plan(memory: Untrusted) -> str:
     off, used = memory.of("kvTokensDifferencePercent").number, memory.of("kvUsedMost").number
     beside = "" if off is None else f"{off:+.0f} % of what was planned" if off else "as planned"
     return joined(", ", beside, "" if used is None else f"at most {100 * used:.0f} % in use")
+
+
+def _pods(service: Untrusted) -> str:
+    """How many there are, who says so, and how many what they generate would take plain."""
+    status, asked = service.of("status"), service.of("spec", "autoscaling")
+    there, ready = status.of("replicas").whole, status.of("readyReplicas").whole
+    if there is None:
+        return ""
+    least, most = asked.of("minReplicas").text or "1", asked.of("maxReplicas").text
+    between = joined(", ", asked.of("autoscalerClass").text or "hpa", f"{least} to {most}" if most else "")
+    counted = f"{ready or 0} of {there} ready" + (f" ({between})" if asked.there else "")
+    return joined("; ", counted, status.of("scaling", "message").text)
 
 
 def _ready(status: Untrusted) -> str:

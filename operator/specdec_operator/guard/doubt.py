@@ -19,13 +19,11 @@ _BY_SPEED: Final = frozenset({Reason.SLOWER_THAN_PLAIN, Reason.TOO_SLOW})
 _MOST_TO_ACQUIT: Final = MOST_PAIRS // 2
 """Windows after which speculation stays that is not clearly faster, and not clearly slower either."""
 _PATIENCE: Final = 1800.0
-"""Seconds that plain pods have to come up, as a rollout has."""
 _NO_ROOM: Final = 5.0
-"""Seconds without room after which plain pods take the place of speculating ones."""
 _FAILED: Final = 60.0
-_PAUSE: Final = 3600.0
+"""Seconds that plain pods have to come up; without room before they replace speculating ones; to fail for good."""
+_PAUSE, _MOST_PAUSE = 3600.0, 24 * 3600.0
 """Seconds after a doubt that was settled before there is another one; doubled with each."""
-_MOST_PAUSE: Final = 24 * 3600.0
 
 
 def is_of_speed(state: State, observation: Observation, now: float) -> bool:
@@ -36,7 +34,7 @@ def is_of_speed(state: State, observation: Observation, now: float) -> bool:
     if verdict.reason in _BY_SPEED:
         return triggers.last_failing_window(state, observation, now)
     unmeasured = verdict.uncompared and state.unmeasured + 1 >= observation.policy.failure_limit
-    return unmeasured and (observation.policy.replicas > 1 or verdict.reason is Reason.BEYOND_BASELINE)
+    return unmeasured and (not observation.policy.single or verdict.reason is Reason.BEYOND_BASELINE)
 
 
 def _may_settle(state: State, observation: Observation) -> bool:
@@ -47,7 +45,7 @@ def _may_settle(state: State, observation: Observation) -> bool:
 
 def _may_ask(state: State, observation: Observation) -> bool:
     """Whether the guard may ask for plain pods once in doubt."""
-    return _may_settle(state, observation) and observation.policy.replicas > 1
+    return _may_settle(state, observation) and not observation.policy.single
 
 
 def _why(observation: Observation) -> tuple[str, str]:
@@ -66,11 +64,11 @@ def _pause_is_over(state: State, observation: Observation, now: float) -> bool:
 
 
 def speed_is_in_doubt(state: State, observation: Observation, now: float) -> bool:
-    """By plain of another time speculation is slower, or its speed could not be compared for `failureLimit` windows in
-    a row; there are two pods or more, and `guard.control` is OnDoubt. For a while after the last doubt only where it is
-    far slower, or more requests run at once than plain was seen with.
+    """By plain of another time speculation is slower, or its speed could not be compared for `failureLimit` windows
+    in a row; there are two pods or more, or an autoscaler, and `guard.control` is OnDoubt. For a while after the
+    last doubt only where it is far slower, or more requests run at once than plain was seen with.
     """
-    asks = _may_ask(state, observation) and state.control is None
+    asks = state.control is None and _may_ask(state, observation)
     return asks and _pause_is_over(state, observation, now) and is_of_speed(state, observation, now)
 
 
@@ -87,7 +85,7 @@ def doubt_waits(state: State, observation: Observation, now: float) -> bool:
     """
     if not _may_settle(state, observation) or state.armless or not is_of_speed(state, observation, now):
         return False
-    if observation.policy.replicas == 1:
+    if observation.policy.single and state.control is None:
         grave = observation.verdict is not None and observation.verdict.grave
         return bool(state.doubted) and now - state.doubted < _MOST_PAUSE and not grave
     return state.control is not None or not _pause_is_over(state, observation, now)
@@ -138,11 +136,11 @@ def note_plain_pods(state: State, observation: Observation, now: float) -> State
 
 
 def plain_pod_finds_no_room(state: State, observation: Observation, now: float) -> bool:
-    """The plain pod finds no room beside the others, for five seconds."""
+    """The plain pod finds no room beside the others, for five seconds, and no autoscaler sets their number."""
     control, obstacle = state.control, observation.arm.obstacle
-    if control is None or control.replaces or control.reason == ALWAYS or obstacle is None or not obstacle.frees:
+    if observation.policy.scaled or control is None or control.replaces or control.reason == ALWAYS or control.up:
         return False
-    return not control.up and now - obstacle.since >= _NO_ROOM
+    return obstacle is not None and obstacle.frees and now - obstacle.since >= _NO_ROOM
 
 
 def replace_one_pod(state: State, observation: Observation, now: float) -> State:
@@ -151,12 +149,15 @@ def replace_one_pod(state: State, observation: Observation, now: float) -> State
 
 
 def plain_pods_come_to_nothing(state: State, observation: Observation, now: float) -> bool:
-    """The plain pod cannot be made, is not ready within half an hour, or ten windows showed nothing of it."""
-    control = state.control
+    """The plain pod cannot be made, finds no room beside an autoscaler's, is not ready within half an hour, or ten
+    windows showed nothing of it.
+    """
+    control, arm = state.control, observation.arm
     if control is None or control.reason == ALWAYS:
         return False
     if not control.up:
-        return now - control.at >= (_FAILED if observation.arm.failure else _PATIENCE)
+        hopeless = arm.failure or (observation.policy.scaled and arm.obstacle)
+        return now - control.at >= (_FAILED if hopeless else _PATIENCE)
     silent = not state.pairs and observation.pair is None
     return silent and now - control.up >= observation.policy.warmup + observation.policy.baseline_limit
 
@@ -187,10 +188,10 @@ def one_pod_is_in_doubt(state: State, observation: Observation, now: float) -> b
     """The same in a service of one pod that did not serve plain for a while within a day; three windows of its traffic
     are known.
     """
-    may = _may_settle(state, observation) and observation.policy.replicas == 1
+    may = _may_settle(state, observation) and observation.policy.single
     rested = not state.doubted or now - state.doubted >= _MOST_PAUSE
-    known = sum(each.known for each in observation.recent) >= FEWEST_TRAFFIC
-    return may and rested and known and is_of_speed(state, observation, now)
+    known = sum(each.known for each in observation.recent)
+    return may and rested and known >= FEWEST_TRAFFIC and is_of_speed(state, observation, now)
 
 
 def serve_plain_for_a_while(state: State, observation: Observation, now: float) -> State:

@@ -67,11 +67,10 @@ def want(state: State, revision: str, now: float) -> State:
     return state if state.wanted == revision else replace(state, wanted=revision, wanted_since=now, up=0)
 
 
-def note_progress(state: State, up: int, now: float) -> State:
-    """More pods of the wanted revision are ready than ever: the deadline counts from now. One that comes and goes is
-    no progress.
-    """
-    return replace(state, up=up, wanted_since=now) if up > state.up else state
+def note_progress(state: State, up: int, now: float, asked: float = math.inf) -> State:
+    """More pods of the revision are ready than ever, or than were asked for since: the deadline counts from now."""
+    most, up = int(min(state.up, asked)), int(min(up, asked))
+    return replace(state, up=up, wanted_since=now) if up > most else replace(state, up=most)
 
 
 def speculate(state: State, observation: Observation, now: float) -> State:

@@ -16,10 +16,10 @@ class Evidence:
     """Differences of counters over a window.
 
     seconds: length of the window. decode_tokens: generated tokens but the first of each answer, which no draft can
-    bring. answers: that began. side: what else was counted. longest_gap: longest time in which a pod was not read, in
-    seconds. acceptance: accepted and drafted tokens by block of time. token_times: time per output token by load.
-    pods: pods that were read at least twice. unread: pods that never answered. kv_cache: of the pod that
-    holds fewest tokens; None where no page says.
+    bring. answers: that began. side: what else was counted. longest_gap: longest time in which a pod was not read,
+    in seconds. acceptance: accepted and drafted tokens by block of time. token_times: time per output token by
+    load. pods: pods that were read at least twice; pod_seconds: how long each of them was read, summed up. unread:
+    pods that never answered. kv_cache: of the pod that holds fewest tokens; None where no page says.
     """
 
     seconds: float
@@ -33,6 +33,7 @@ class Evidence:
     longest_gap: float
     restarted: bool
     pods: int
+    pod_seconds: float = 0.0
     unread: int = 0
     answers: float = 0.0
     side: Side = field(default_factory=Side)
@@ -132,6 +133,7 @@ def _of_pod(pod: PodWindow, seconds: float, now: float) -> Evidence:
         longest_gap=max(pod.longest_gap, 0.0 if pod.left else now - pod.last_at),
         restarted=pod.restarted,
         pods=1,
+        pod_seconds=pod.last_at - pod.since,
         answers=_answers_begun(first, last),
         side=last.side.since(first.side),
         acceptance=pod.acceptance,
@@ -163,6 +165,7 @@ def pooled(parts: Mapping[str, Evidence], *, seconds: float, unread: int) -> Evi
         longest_gap=max((part.longest_gap for part in each), default=seconds),
         restarted=any(part.restarted for part in each),
         pods=len(each),
+        pod_seconds=sum(part.pod_seconds for part in each),
         unread=unread,
         answers=sum(part.answers for part in each),
         side=reduce(Side.plus, (part.side for part in each)) if each else Side(),

@@ -79,7 +79,8 @@ class Policy:
     held: whether the user has asked to leave everything as it is. patience: how long new pods may find no room before
     old ones are given up for them; None: for ever. regret_budget: point-hours of lost acceptance that end speculation.
     control: when plain pods serve beside; plain_pods: how many, where they always do; replicas: speculating pods that
-    are asked for. limited: what speculation may cost besides has a limit for these.
+    are asked for; scaled: whether an autoscaler asks, so that none gives way to a plain one.
+    limited: what speculation may cost besides has a limit for these.
     """
 
     mode: GuardMode
@@ -97,7 +98,13 @@ class Policy:
     control: ControlMode = ControlMode.NEVER
     plain_pods: int = 1
     replicas: int = 1
+    scaled: bool = False
     limited: frozenset[Measure] = frozenset()
+
+    @property
+    def single(self) -> bool:
+        """Whether it is a service of one pod. An autoscaler's may be another number at any time."""
+        return self.replicas == 1 and not self.scaled
 
     @property
     def measures(self) -> bool:
@@ -113,7 +120,9 @@ class Policy:
 _BASELINE_WINDOWS = 10
 
 
-def policy_of(guard: Guard, *, held: bool, patience: float | None = None, replicas: int = 1) -> Policy:
+def policy_of(
+    guard: Guard, *, held: bool, patience: float | None = None, replicas: int = 1, scaled: bool = False
+) -> Policy:
     """The policy that a guard spells out. A baseline that nobody's traffic feeds is waited for ten windows long."""
     retry = guard.retry or Retry()
     return Policy(
@@ -132,6 +141,7 @@ def policy_of(guard: Guard, *, held: bool, patience: float | None = None, replic
         control=guard.control_mode,
         plain_pods=guard.control.replicas if guard.control else 1,
         replicas=replicas,
+        scaled=scaled,
         limited=frozenset(_collateral(guard.collateral)),
     )
 

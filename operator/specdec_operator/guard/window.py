@@ -44,15 +44,17 @@ class Block:
 class PodWindow:
     """What one pod showed in a window.
 
-    longest_gap: longest time without a reading, in seconds. restarted: the counters began anew inside the window.
-    acceptance: accepted and drafted tokens by block. token_times: time per output token by load. left: it is gone, and
-    nobody asks it any more. kv_cache: as it was told last, with what was in use at most.
+    since: when its first reading was. longest_gap: longest time without a reading, in seconds. restarted: the
+    counters began anew inside the window. acceptance: accepted and drafted tokens by block. token_times: time per
+    output token by load. left: it is gone, and nobody asks it any more. kv_cache: as it was told last, with what
+    was in use at most.
     """
 
     first: Counters
     last: Counters
     last_at: float
     block: Block
+    since: float = 0.0
     longest_gap: float = 0.0
     restarted: bool = False
     left: bool = False
@@ -112,7 +114,7 @@ def _mix(before: Counters, after: Counters) -> Mix | None:
 def begun(reading: Counters, at: float) -> PodWindow:
     """A pod's window with its first reading."""
     block = Block(first=reading, opened=at)
-    return PodWindow(first=reading, last=reading, last_at=at, block=block, kv_cache=reading.kv_cache)
+    return PodWindow(first=reading, last=reading, last_at=at, block=block, since=at, kv_cache=reading.kv_cache)
 
 
 @dataclass(frozen=True, slots=True)

@@ -117,8 +117,13 @@ def acceptance_length(case: Case) -> Verdict | None:
 
 
 def unread(case: Case) -> Verdict | None:
-    """**Inconclusive** (ScrapeFailed): a pod could not be read for three intervals, or never."""
+    """**Inconclusive** (ScrapeFailed): a pod could not be read for three intervals, or never; NoTraffic where none was
+    there: the service is scaled to zero, or its pods are new.
+    """
     evidence = case.evidence
+    if not evidence.pods and not evidence.unread:
+        message = f"no pod was there to be read in {evidence.seconds:.0f} s"
+        return unsure(Reason.NO_TRAFFIC, message)
     if evidence.unread:
         return unsure(Reason.SCRAPE_FAILED, f"{evidence.unread} pods never answered in {evidence.seconds:.0f} s")
     if evidence.longest_gap > case.thresholds.longest_gap:

@@ -9,6 +9,7 @@ from specdec_operator.importing.command import Command, command_of
 from specdec_operator.importing.manifest import Lost, Manifest, Replaced, Step
 from specdec_operator.importing.places import DOWNLOADED, Folder
 from specdec_operator.importing.reasons import RENDERED, untaken
+from specdec_operator.importing.scaling import carry_scaling
 from specdec_operator.names import ENFORCE_ANNOTATION, TAKEN_OUT_ANNOTATION
 
 _PREDICTOR: Final = ("spec", "predictor")
@@ -23,6 +24,7 @@ _TOOLS: Final = ("kubectl.kubernetes.io/", "argocd.argoproj.io/", "meta.helm.sh/
 _MODE: Final = "serving.kserve.io/deploymentMode"
 _SCALER: Final = "serving.kserve.io/autoscalerClass"
 _STANDARD: Final = ("Standard", "RawDeployment")
+_SCALERS: Final = ("none", "hpa", "keda", "external")
 _POD: Final = (
     *(("nodeSelector", dict), ("tolerations", list), ("affinity", dict), ("topologySpreadConstraints", list)),
     *(("schedulerName", str), ("serviceAccountName", str), ("imagePullSecrets", list), ("priorityClassName", str)),
@@ -35,6 +37,7 @@ _POD: Final = (
 class Parts:
     """What an InferenceService says. spec: parts of a service. folders: where its artifacts are in the container.
 
+    scaler: its autoscaler class, which is KServe's default where none is named; knative: whether it runs in that mode.
     sources: place in the spec -> where it stood. why_not: why there cannot be a service.
     """
 
@@ -44,6 +47,8 @@ class Parts:
     spec: dict[str, Any] = field(default_factory=dict)
     folders: list[Folder] = field(default_factory=list)
     image: str = ""
+    scaler: str = "hpa"
+    knative: bool = False
     lost: list[Lost] = field(default_factory=list)
     replaced: list[Replaced] = field(default_factory=list)
     sources: dict[str, str] = field(default_factory=dict)
@@ -79,7 +84,7 @@ def read(body: Mapping[str, Any]) -> Parts:
     _container(whole, place, parts)
     _pod(whole, place, parts)
     _artifacts(whole, place, parts)
-    _replicas(whole, parts)
+    carry_scaling(whole, parts)
     lost, why_not = untaken(whole, str(parts.name))
     parts.lost += lost
     parts.why_not += why_not
@@ -116,11 +121,14 @@ def _meta(whole: Manifest, parts: Parts) -> None:
             parts.replaced.append(Replaced(field=where, by="the service's own guard has leave: see spec.guard.mode"))
         elif key.startswith(_TOOLS):
             parts.replaced.append(Replaced(field=where, by="the tool that applies the service writes its own"))
-        elif (key == _MODE and value in _STANDARD) or (key == _SCALER and value == "none"):
+        elif (key == _MODE and value in _STANDARD) or (key == _SCALER and value in _SCALERS):
+            parts.scaler = value if key == _SCALER else parts.scaler
             parts.replaced.append(Replaced(field=where, by="the operator writes it itself"))
         elif key in (_MODE, _SCALER) or key.startswith("autoscaling.knative.dev/"):
-            why = f"{value}: a service runs in Standard mode with a fixed number of pods"
-            parts.lost.append(Lost(field=where, why=why, way_out="set spec.replicas to what the load needs"))
+            parts.knative = parts.knative or key != _SCALER
+            why = f"{value}: a service runs in Standard mode, and KServe's hpa, keda or your own scaler scales it"
+            way_out = "set spec.autoscaling, or spec.replicas to what the load needs"
+            parts.lost.append(Lost(field=where, why=why, way_out=way_out))
         else:
             kept[key] = str(value)
     parts.carry(kept, "inferenceService.annotations", "metadata.annotations")
@@ -198,14 +206,3 @@ def _artifacts(whole: Manifest, place: tuple[Step, ...], parts: Parts) -> None:
         whole.take(dict, *place, "storage")
         uri = f"s3://{told['bucket']}/{str(stored.get('path', '')).strip('/')}"
         parts.folders.append(Folder(mount=DOWNLOADED, uri=uri))
-
-
-def _replicas(whole: Manifest, parts: Parts) -> None:
-    least = whole.take(int, *_PREDICTOR, "minReplicas")
-    if least == 0:
-        why = "0: a service does not scale to zero"
-        parts.lost.append(Lost(field="spec.predictor.minReplicas", why=why, way_out="suspend it while it is not used"))
-    elif least and least > 1:
-        parts.carry(least, "replicas", "spec.predictor.minReplicas")
-    if whole.look(int, *_PREDICTOR, "maxReplicas") == max(least or 1, 1):
-        whole.take(int, *_PREDICTOR, "maxReplicas")

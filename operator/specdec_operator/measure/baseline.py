@@ -30,7 +30,8 @@ def patience(service: Object) -> float:
 
 
 def twin_of(service: Object) -> Object:
-    """The same service without speculation and without a guard. It answers to the same model name.
+    """The same service without speculation and without a guard. It answers to the same model name. Of an autoscaled one
+    it has as many pods as are ready now: two that are scaled apart could not be compared.
 
     Raises Unmeasurable for a service that asks for no speculation.
     """
@@ -38,7 +39,9 @@ def twin_of(service: Object) -> Object:
     if not spec.get("speculation"):
         message = f"service {meta['name']} asks for no speculation: there is nothing to compare"
         raise Unmeasurable("NoSpeculation", message)
-    others = {key: value for key, value in spec.items() if key != "speculation"}
+    others = {key: value for key, value in spec.items() if key not in ("speculation", "autoscaling")}
+    if spec.get("autoscaling"):
+        others["replicas"] = max(1, (service.get("status") or {}).get("readyReplicas") or 1)
     return {
         "apiVersion": names.API_VERSION,
         "kind": names.KIND,

@@ -69,7 +69,8 @@ class PodView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeploymentView:
-    """One Deployment. observed: whether its controller has seen its newest generation.
+    """One Deployment. observed: whether its controller has seen its newest generation. replicas: pods that it asks for;
+    total: that there are; ready: of these.
 
     mounted: folders of the engine's container at which a volume is mounted. refused: why the API server makes no pod of
     it, in its own words, and since when (epoch seconds); None: it does. prepared: whether its runtime starts the engine
@@ -82,6 +83,7 @@ class DeploymentView:
     updated: int
     available: int
     total: int
+    ready: int = 0
     mounted: frozenset[str] = frozenset()
     refused: str | None = None
     refused_since: float = 0.0
@@ -162,6 +164,7 @@ def deployment_view(body: Mapping[str, Any]) -> DeploymentView:
         updated=status.get("updatedReplicas", 0),
         available=status.get("availableReplicas", 0),
         total=status.get("replicas", 0),
+        ready=status.get("readyReplicas", 0),
         mounted=frozenset(each["mountPath"] for each in _mounts(template.get("spec", {}))),
         refused=failure.get("message"),
         refused_since=epoch(failure.get("lastTransitionTime")) or 0.0,

@@ -58,10 +58,12 @@ def view_rollout(
     waited: float,
     deadline: float,
     kserve_error: KServeError | None = None,
+    least: int | None = None,
 ) -> RolloutView:
     """The state of the rollout of `revision`. waited: seconds since its last progress; deadline: how many there may be.
 
-    kserve_error: what is known to keep KServe from making its Deployment.
+    kserve_error: what is known to keep KServe from making its Deployment. least: pods that an autoscaler leaves at
+    least; None: there is none, and all that are asked for have to be there.
     """
     serving = serving_pods(pods)
     if kserve_error is not None and (deployment is None or deployment.revision != revision):
@@ -70,7 +72,9 @@ def view_rollout(
     if deployment is None:
         return _without_deployment(waited, deadline, serving)
     current = pods_of(revision, pods)
-    if deployment.revision == revision and _complete(deployment):
+    if deployment.revision == revision and least is not None and asleep(deployment):
+        return _view(Progress.PROGRESSING, "ScaledToZero", "the autoscaler asks for no pod now", serving)
+    if deployment.revision == revision and _complete(deployment, least):
         message = f"{deployment.available} pods serve revision {revision}"
         return _view(Progress.COMPLETE, "RolloutComplete", message, serving)
     failures = (failure for pod in current if (failure := _failure(pod)))
@@ -120,9 +124,20 @@ def _without_deployment(waited: float, deadline: float, serving: int) -> Rollout
     return _view(Progress.BLOCKED, "DeploymentMissing", message, serving)
 
 
-def _complete(deployment: DeploymentView) -> bool:
-    whole = deployment.updated == deployment.total == deployment.replicas
-    return deployment.observed and whole and deployment.available >= deployment.replicas
+def asleep(deployment: DeploymentView | None) -> bool:
+    """Whether no pod is asked for."""
+    return deployment is not None and deployment.replicas == 0
+
+
+def _complete(deployment: DeploymentView, least: int | None) -> bool:
+    """Whether no pod of before is left and those that are asked for serve. Of an autoscaler's, the least number is
+    enough: what it asks for beyond may find no room for as long as the load lasts, which speaks against no pod.
+    """
+    if least is None:
+        whole = deployment.updated == deployment.total == deployment.replicas
+        return deployment.observed and whole and deployment.available >= deployment.replicas
+    enough = min(deployment.replicas, max(1, least))
+    return deployment.observed and deployment.updated == deployment.total and deployment.available >= enough
 
 
 def _failure(pod: PodView) -> tuple[str, str] | None:

@@ -5,10 +5,11 @@ from math import inf
 from typing import Any, Final
 
 from specdec_operator.errors import Invalid, OperatorError
-from specdec_operator.guard.state import Control, Phase, Rollback
+from specdec_operator.guard.state import Phase, Rollback
 from specdec_operator.kube.cluster import Cluster
 from specdec_operator.names import Key
 from specdec_operator.observe.ownership import Claimant, Standing, look_at
+from specdec_operator.observe.rollout import asleep
 from specdec_operator.observe.store import OwnedObjects, arm_name, predictor_name
 from specdec_operator.reconcile.decide import Decision
 from specdec_operator.reconcile.memory import ArmMemory, Memory
@@ -39,7 +40,8 @@ async def keep_arm(
         return await _removed(cluster, key, decision, objects, memory)
     if phase is Phase.RESPONDING:  # what the arm is made from is being replaced; it serves on
         return memory
-    wanted, arm = (control.replicas, decision.desired.rendered.revision), memory.arm
+    number = 0 if asleep(objects.deployment) else control.replicas  # an autoscaler's service that sleeps, sleeps
+    wanted, arm = (number, decision.desired.rendered.revision), memory.arm
     there = objects.arm is not None or now - arm.at < _UNSEEN
     if now < arm.due if arm.refusal else arm.wanted == wanted and there:
         return memory
@@ -47,19 +49,19 @@ async def keep_arm(
     if live is None or live.revision != decision.desired.rendered.revision:
         return memory
     try:
-        await _make(cluster, key, decision, control)
+        await _make(cluster, key, decision, number)
     except OperatorError as error:
         words = f"{error.message}; {_WAY_OUT}" if error.reason == "Forbidden" else error.message
         return replace(memory, arm=ArmMemory(refusal=words, due=now + _TRY_AGAIN), due=min(memory.due, now))
     return replace(memory, arm=ArmMemory(wanted=wanted, at=now, due=inf))
 
 
-async def _make(cluster: Cluster, key: Key, decision: Decision, control: Control) -> None:
+async def _make(cluster: Cluster, key: Key, decision: Decision, number: int) -> None:
     live = await cluster.find(_named(key, predictor_name(key[1])))
     if live is None:
         raise Invalid("Deployment", predictor_name(key[1]), "it is gone: the plain arm is made from it")
     speculating = decision.desired.rendered.manifest["spec"]["predictor"]
-    manifest = render_arm(live, speculating, _plain_predictor(decision), decision.sis.owner, control.replicas)
+    manifest = render_arm(live, speculating, _plain_predictor(decision), decision.sis.owner, number)
     await write_own(cluster, manifest, Claimant(uid=decision.sis.owner.uid))
 
 

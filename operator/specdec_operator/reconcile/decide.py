@@ -128,8 +128,8 @@ def _desire(sis: Sis, state: State, observed: Observed, memory: Memory, now: flo
 
 def _policy(sis: Sis) -> Policy:
     spec = sis.spec
-    patience = None if spec.guest else spec.rollout.patience
-    return policy_of(spec.guard, held=sis.held, patience=patience, replicas=spec.replicas)
+    patience, scaled = None if spec.guest else spec.rollout.patience, spec.autoscaling is not None
+    return policy_of(spec.guard, held=sis.held, patience=patience, replicas=spec.replicas, scaled=scaled)
 
 
 def remember(memory: Memory, decision: Decision | SpecRefusal, now: float) -> Memory:

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, field, replace
 from functools import partial
+from typing import Final
 
 from specdec_operator.downloads.job import job_name
 from specdec_operator.downloads.job_status import (
@@ -24,7 +25,7 @@ from specdec_operator.names import CLAIM_ANNOTATION, FAILED_ANNOTATION
 from specdec_operator.observe.artifacts import ArtifactsStatus, artifacts_status
 from specdec_operator.observe.ownership import Owned
 from specdec_operator.observe.pods import DeploymentView, PodView, serving_pods
-from specdec_operator.observe.rollout import RolloutView, pods_of, view_rollout, waiting_rollout
+from specdec_operator.observe.rollout import RolloutView, asleep, pods_of, view_rollout, waiting_rollout
 from specdec_operator.reconcile.deletion import is_let_go, unreferenced
 from specdec_operator.reconcile.facts import about, seen_of
 from specdec_operator.reconcile.memory import DownloadMemory, Memory
@@ -83,15 +84,15 @@ def desire(sis: Sis, state: State, observed: Observed, memory: Memory, now: floa
     if rendered.revision != state.revision and not ran_well:
         refuse(planned)  # what runs already, or ran well, has shown what it is, whatever a newer rule says
     pods = pods_of(rendered.revision, observed.objects.pods)
-    state = note_progress(want(state, rendered.revision, now), serving_pods(pods), now)
+    deployment = observed.objects.deployment
+    deployment = deployment if deployment and deployment.revision == rendered.revision else None
+    state = _timed(sis, want(state, rendered.revision, now), deployment, serving_pods(pods), now)
     request = _request(sis, state, observed, memory, rendered.revision)
     waits = observed.ticket.answer(request)
     if memory.waits and not waits and request is not Request.NONE:
         state = replace(state, wanted_since=now)  # its deadline counts from the end of the wait
     objects = observed.objects
     downloads = tuple(_download(sis, each, observed, memory.downloads, now) for each in planned.layout.downloads)
-    deployment = objects.deployment
-    deployment = deployment if deployment and deployment.revision == rendered.revision else None
     staged = staged_at(downloads)
     return Desired(
         state=state,
@@ -115,6 +116,19 @@ def desire(sis: Sis, state: State, observed: Observed, memory: Memory, now: floa
         facts=facts,
         seen=seen,
     )
+
+
+_SETTLED: Final = frozenset({Phase.WARMING_UP, Phase.WATCHING, Phase.ROLLED_BACK, Phase.SERVING})
+"""Phases in which pods of the revision may come and go: that is no rollout, and has no deadline."""
+
+
+def _timed(sis: Sis, state: State, deployment: DeploymentView | None, up: int, now: float) -> State:
+    """With the progress of its rollout. While the autoscaler asks for no pod, no time is lost."""
+    if deployment is None:
+        return note_progress(state, up, now)
+    state = note_progress(state, up, now, deployment.replicas)
+    sleeps = sis.spec.autoscaling is not None and asleep(deployment) and state.revision != state.wanted
+    return replace(state, wanted_since=now) if sleeps else state
 
 
 def _planned(
@@ -153,13 +167,15 @@ def _request(sis: Sis, state: State, observed: Observed, memory: Memory, revisio
 
 def _rollout(sis: Sis, state: State, observed: Observed, memory: Memory, staged: float, now: float) -> RolloutView:
     """How far the rollout of the revision is that `state` wants. staged: since when it could; downloads take theirs."""
-    objects = observed.objects
+    objects, scaling = observed.objects, sis.spec.autoscaling
+    settled = state.revision == state.wanted and state.phase in _SETTLED
     return view_rollout(
         state.wanted or "",
         objects.deployment,
         objects.pods,
-        waited=now - max(state.wanted_since, staged),
+        waited=0.0 if settled else now - max(state.wanted_since, staged),
         deadline=sis.spec.rollout.deadline,
+        least=scaling.least if scaling else None,
         kserve_error=memory.kserve_error or (objects.child.kserve_error if objects.child else None),
     )
 

@@ -18,12 +18,14 @@ def budget_name(owner: Owner) -> str:
 def render_budget(spec: Spec, owner: Owner) -> Manifest | None:
     """The budget of a service; None where it is not to have one.
 
-    A single pod has none: a budget would only keep its node from being drained. maxUnavailable counts against the
+    A single pod has none: a budget would only keep its node from being drained. Where an autoscaler may make it several
+    there is one, and while it is one pod that may be evicted. maxUnavailable counts against the
     replicas that the Deployment has now, so that neither a rollout nor a change of their number needs another budget,
     and while a rollout has a pod too few none is evicted. A pod that is not ready serves nobody, and must not keep a
     node from being drained.
     """
-    if spec.replicas == 1 or spec.rollout.disruption_budget is DisruptionBudget.NONE:
+    single = spec.replicas == 1 if spec.autoscaling is None else spec.autoscaling.max_replicas == 1
+    if single or spec.rollout.disruption_budget is DisruptionBudget.NONE:
         return None
     return {
         "apiVersion": "policy/v1",

@@ -22,6 +22,7 @@ from specdec_operator.api.types import Part
 from specdec_operator.engine.version import Version, build_of
 from specdec_operator.render.instrument import brought, command, environment, further_flags, mounts, probes, security
 from specdec_operator.render.plan import Plan
+from specdec_operator.render.scaling import BESIDE_PODS, SCALER, class_of_pods, in_place, number_of_pods, scaler_class
 
 PLUGINS: Final = MappingProxyType({Accelerator.NVIDIA: "nvidia.com/gpu", Accelerator.ASCEND: "huawei.com/Ascend910"})
 """What the vendor's own device plugin calls its devices; a CPU needs none."""
@@ -72,7 +73,7 @@ def _enough(rollout: Rollout) -> int:
 
 Manifest: TypeAlias = dict[str, Any]
 
-_BESIDE_PODS: Final = frozenset({"minReplicas", "maxReplicas", "deploymentStrategy"})
+_BESIDE_PODS: Final = BESIDE_PODS | {"deploymentStrategy"}
 """Parts of the predictor that no pod template shows: changing them restarts no pod."""
 _SHARED_MEMORY: Final = "/dev/shm"  # noqa: S108 - where every process looks for it
 
@@ -85,9 +86,7 @@ class Rendered:
     revision: str
 
 
-_ANNOTATIONS: Final = MappingProxyType(
-    {"serving.kserve.io/deploymentMode": "Standard", "serving.kserve.io/autoscalerClass": "none"}
-)
+_MODE: Final = f"{names.KSERVE_GROUP}/deploymentMode"
 
 
 def render(plan: Plan, owner: Owner, replacing: str | None = None, *, let_go: bool = False, fewer: int = 0) -> Rendered:
@@ -99,13 +98,13 @@ def render(plan: Plan, owner: Owner, replacing: str | None = None, *, let_go: bo
     predictor = _predictor(plan, owner)
     said = plan.spec.inference_service or InferenceServiceMeta()
     reaches_pods = {key: value for key, value in predictor.items() if key not in _BESIDE_PODS}
+    reaches_pods |= class_of_pods(plan.spec)
     if said.labels or said.annotations:  # KServe copies them to the pods
         reaches_pods["metadata"] = [said.labels or {}, said.annotations or {}]
     revision = digest_of(reaches_pods)
-    if fewer:
-        predictor["minReplicas"] = predictor["maxReplicas"] = max(1, plan.spec.replicas - fewer)
+    predictor |= number_of_pods(plan.spec, fewer)
     if replacing == revision:
-        predictor["deploymentStrategy"] = _replace(plan.spec.replicas)
+        predictor["deploymentStrategy"] = in_place(plan.spec)
     labels = {**predictor.get("labels", {}), names.OWNER_LABEL: owner.name, names.REVISION_LABEL: revision}
     manifest: Manifest = {
         "apiVersion": names.KSERVE_API_VERSION,
@@ -114,7 +113,7 @@ def render(plan: Plan, owner: Owner, replacing: str | None = None, *, let_go: bo
             "name": owner.name,
             "namespace": owner.namespace,
             "labels": {**(said.labels or {}), names.OWNER_LABEL: owner.name},
-            "annotations": {**(said.annotations or {}), **_ANNOTATIONS},
+            "annotations": {**(said.annotations or {}), _MODE: "Standard", SCALER: scaler_class(plan.spec)},
             **({} if let_go else {"ownerReferences": [owner_reference(owner)]}),
         },
         "spec": {"predictor": {**predictor, "labels": labels}},
@@ -127,9 +126,8 @@ def _predictor(plan: Plan, owner: Owner) -> Manifest:
     surge = {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": spec.rollout.max_surge, "maxUnavailable": 0}}
     volumes, init = brought(plan)
     return {
-        "minReplicas": spec.replicas,
-        "maxReplicas": spec.replicas,
-        "deploymentStrategy": _replace(spec.replicas) if spec.rollout.strategy is Strategy.REPLACE else surge,
+        **number_of_pods(spec),
+        "deploymentStrategy": in_place(spec) if spec.rollout.strategy is Strategy.REPLACE else surge,
         "model": _model(plan),
         "volumes": [*plan.layout.volumes, *volumes, *_shared_memory(pod), *_dumped(pod.volumes)],
         **({"storageUris": list(plan.layout.storage_uris)} if plan.layout.storage_uris else {}),
@@ -183,12 +181,6 @@ def _model(plan: Plan) -> Manifest:
     if wanted := resources(plan.spec):
         model["resources"] = wanted
     return model
-
-
-def _replace(replicas: int) -> Manifest:
-    if replicas == 1:
-        return {"type": "Recreate"}
-    return {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 0, "maxUnavailable": 1}}
 
 
 def _shared_memory(pod: Pod) -> list[Manifest]:

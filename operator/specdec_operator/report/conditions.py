@@ -22,6 +22,7 @@ from specdec_operator.guest.enforcement import Enforcement
 from specdec_operator.observe.arm import ArmView
 from specdec_operator.observe.artifacts import ArtifactsStatus
 from specdec_operator.observe.ownership import Owned
+from specdec_operator.observe.pods import DeploymentView
 from specdec_operator.observe.rollout import Progress, RolloutView
 from specdec_operator.render.plan import Plan
 from specdec_operator.staging.kserve import KServe
@@ -35,7 +36,7 @@ class Findings:
     speaks for. contested: what there is to be told of others who change the InferenceService; empty where nothing.
     owned: what is the service's own without an owner reference. arm: how far the plain pods beside are.
     facts: what pods told of their models; taken: bytes of the device that the pods asked for have taken.
-    enforcement: what may be done about what somebody else serves.
+    enforcement: what may be done about what somebody else serves. deployment: that of its pods, whatever they run.
     """
 
     name: str
@@ -59,6 +60,7 @@ class Findings:
     facts: tuple[Fact, ...] = ()
     taken: int | None = None
     enforcement: Enforcement = field(default_factory=Enforcement)
+    deployment: DeploymentView | None = None
 
 
 Wanted = tuple[str, str, str]

@@ -17,6 +17,7 @@ from specdec_operator.report.conditions import ABOUT_SPECULATION, Findings, Want
 from specdec_operator.report.facts_codec import facts_status
 from specdec_operator.report.guard_status import acceptance_of, guard_status_of, performance_of
 from specdec_operator.report.kv_measured import Measured, measured
+from specdec_operator.report.scaling import counted, needed
 from specdec_operator.report.times import to_time
 from specdec_operator.staging.kserve import shown
 
@@ -41,6 +42,7 @@ def status_of(found: Findings, before: Mapping[str, Any], now: float) -> dict[st
         message=message,
         conditions=merged(wanted, old, now=stamp, generation=found.generation),
         serving=_serving(found),
+        **counted(found, kept),
         acceptance=acceptance_of(found, kept),
         performance=performance_of(found, kept),
         memory=_memory(found, measured(found, before, now)),
@@ -176,6 +178,7 @@ def refused_status(
     }
 
 
+_PODS: Final = ("replicas", "readyReplicas", "selector")
 _RATE_STEP: Final = 0.02
 _SPEED_STEP: Final = 0.05
 _RATE_EVERY: Final = 60.0
@@ -202,7 +205,7 @@ def is_significant(status: Mapping[str, Any], written: Mapping[str, Any] | None,
 def _moved(status: Mapping[str, Any], written: Mapping[str, Any]) -> bool:
     if abs(_number(status, "acceptance", "rate") - _number(written, "acceptance", "rate")) > _RATE_STEP:
         return True
-    if _advised(status) != _advised(written) or _pairs(status) != _pairs(written):
+    if any(each(status) != each(written) for each in (_advised, _pairs, needed)):
         return True
     speed, old = (_number(each, "performance", "timePerOutputTokenMs") for each in (status, written))
     return abs(speed - old) > _SPEED_STEP * max(speed, old)
@@ -233,7 +236,7 @@ def _decisions(status: Mapping[str, Any]) -> dict[str, Any]:
     conditions = [(c["type"], c["status"], c["reason"]) for c in status.get("conditions", ())]
     fixed = {
         key: status.get(key)
-        for key in ("observedGeneration", "phase", "reason", "serving", "memory", "facts", "kserve", "owned")
+        for key in (*("observedGeneration", "phase", "reason", "serving", "memory", "facts", "kserve", "owned"), *_PODS)
     }
     artifacts = [(each["name"], each["folder"], each["state"], each["attempt"]) for each in status.get("artifacts", ())]
     return {

@@ -17,6 +17,7 @@ Body: TypeAlias = Mapping[str, Any]
 
 _META: Final = ("name", "namespace", "generation", "creationTimestamp", "deletionTimestamp")
 _SPEC: Final = ("model", "speculation", "guard", "replicas", "suspend", "rollout")
+_SCALING: Final = ("autoscalerClass", "minReplicas", "maxReplicas")
 _ENGINE: Final = ("accelerator", "version", *(field for field, _ in FLAGS))
 
 
@@ -29,12 +30,13 @@ class Service:
 
 
 def shown_of(body: Body) -> Body:
-    """The parts of a service that the pages show. Never env, args, pod or resources: people write tokens there."""
+    """The parts of a service that the pages show. No env, args, pod, resources, queries: tokens may be in them."""
     meta, spec = _block(body, "metadata"), _block(body, "spec")
     ours = {key: value for key, value in _block(meta, "annotations").items() if key.startswith(ANNOTATION_PREFIX)}
+    scaling = {"autoscaling": _some(_block(spec, "autoscaling"), _SCALING)} if "autoscaling" in spec else {}
     return {
         "metadata": _some(meta, _META) | {"annotations": ours},
-        "spec": _some(spec, _SPEC) | {"engine": _some(_block(spec, "engine"), _ENGINE)},
+        "spec": _some(spec, _SPEC) | scaling | {"engine": _some(_block(spec, "engine"), _ENGINE)},
         "status": _block(body, "status"),
     }
 

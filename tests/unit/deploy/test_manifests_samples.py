@@ -19,7 +19,10 @@ OTHERS: Final = {
     "production-pod.yaml",
     "lora-adapters.yaml",
     "stock-vllm.yaml",
-} | {f"private-{each}.yaml" for each in ("bucket", "hub", "hub-once")}
+} | {
+    *(f"private-{each}.yaml" for each in ("bucket", "hub", "hub-once")),
+    *(f"autoscaling-{each}.yaml" for each in ("hpa", "keda")),
+}
 """Samples of something else than a method."""
 PAIRS: Final = [(accelerator, method) for accelerator in Accelerator for method in Method]
 

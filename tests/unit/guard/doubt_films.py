@@ -22,6 +22,7 @@ SETTLED = Verdict(outcome=Outcome.FAIL, reason=Reason.SLOWER_THAN_PLAIN, message
 UNSURE = Verdict(outcome=Outcome.INCONCLUSIVE, reason=Reason.NOT_SIGNIFICANT, message="speedup 0.99 < 1.00")
 TWO: Frame = {"control": ControlMode.ON_DOUBT, "replicas": 2}
 ONE: Frame = {"control": ControlMode.ON_DOUBT}
+SCALED: Frame = {"control": ControlMode.ON_DOUBT, "scaled": True}
 STAY: Frame = {"control": ControlMode.ALWAYS, "plain_pods": 2}
 READY: Frame = {"arm": ArmView(serving=1)}
 NO_ROOM: Frame = {"arm": ArmView(obstacle=Obstacle(reason="Unschedulable", words="full", since=10.0, frees=True))}
@@ -91,6 +92,16 @@ FILMS: dict[str, tuple[State, Frames, list[Phase]]] = {
     "a plain pod without room takes the place of another": (
         make_state(control=ASKED),
         ((14, TWO | NO_ROOM), (15, TWO | NO_ROOM), (16, TWO | READY)),
+        [WATCH, WATCH, WATCH],
+    ),
+    "an autoscaler's pods are compared with a plain one beside, be it one": (
+        make_state(failures=2),
+        ((1, SCALED | RECENT | {"verdict": SLOWER, "in_row": 3}), (2, SCALED | READY)),
+        [WATCH, WATCH],
+    ),
+    "a plain pod without room among an autoscaler's": (
+        make_state(control=ASKED),
+        ((15, SCALED | NO_ROOM), (59, SCALED | NO_ROOM), (60, SCALED | NO_ROOM)),
         [WATCH, WATCH, WATCH],
     ),
     "a plain pod that never comes": (make_state(control=ASKED), ((1799, TWO), (1800, TWO)), [WATCH, WATCH]),

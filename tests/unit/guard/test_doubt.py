@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 from tests.unit.builders import make_plain, make_state, pace
-from tests.unit.guard.doubt_films import BEYOND, SLOWER, TWO
+from tests.unit.guard.doubt_films import ASKED, BEYOND, NO_ROOM, RECENT, SCALED, SLOWER, TWO
 from tests.unit.guard.films import strip
 from tests.unit.guard.test_checks import verdict
 
@@ -31,6 +31,18 @@ def test_an_acquitted_draft_is_left_alone_for_a_while(doubts: int, after: float,
     (state,) = strip(begun, (100 + after, TWO | {"verdict": found, "in_row": 3}))
     assert state.rollback is None
     assert (state.control is not None) is asks
+
+
+def test_no_pod_of_an_autoscaler_gives_way_to_a_plain_one() -> None:
+    """It would make another. Without room the guard does without after a minute; with one pod a plain one comes too."""
+    crowded = SCALED | NO_ROOM
+    early, late = strip(make_state(control=ASKED), (59, crowded), (60, crowded))
+    assert early.control is not None
+    assert not early.control.replaces
+    assert (late.control, late.armless) == (None, True)
+    (asked,) = strip(make_state(failures=2), (1, SCALED | RECENT | {"verdict": SLOWER, "in_row": 3}))
+    assert asked.control is not None
+    assert asked.rollback is None
 
 
 @pytest.mark.parametrize(("seconds", "grave"), [(0.023, False), (0.024, False), (0.027, True), (0.06, True)])

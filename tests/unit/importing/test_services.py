@@ -14,6 +14,13 @@ FILE = pathlib.Path(__file__).with_name("services.yaml")
 SERVICES = {each["metadata"]["name"]: each for each in yaml.safe_load_all(FILE.read_text())}
 REFUSED = {"several-nodes": "spec.predictor.workerSpec: this engine runs over several pods"}
 WRITTEN_BY_OTHERS = ("apiVersion", "kind", "status", "metadata")
+REQUESTS_RUNNING = {
+    "type": "External",
+    "external": {
+        "metric": {"backend": "prometheus", "query": "sum(vllm:num_requests_running)"},
+        "target": {"type": "Value", "value": "10"},
+    },
+}
 IN_WORDS = ("args", "command")
 """Fields whose text is read word by word."""
 
@@ -106,7 +113,17 @@ def in_place(value: Any, carried: set[str]) -> bool:
         ("alauda-eagle", {"memory": {"draftReserve": "None"}}),
         ("from-the-cluster", {"inferenceService": {"annotations": {"sidecar.istio.io/inject": "false"}}}),
         ("s3", {"model": {"uri": "s3://models/qwen3/8b", "name": "qwen"}}),
-        ("autoscaled", {"replicas": 2}),
+        (
+            "autoscaled",
+            {
+                "autoscaling": {
+                    "autoscalerClass": "keda",
+                    "minReplicas": 2,
+                    "maxReplicas": 6,
+                    "metrics": [REQUESTS_RUNNING],
+                }
+            },
+        ),
     ],
 )
 def test_what_it_becomes(name: str, spec: dict[str, Any]) -> None:

@@ -31,6 +31,13 @@ def test_a_twin_is_the_same_service_without_speculation_and_guard() -> None:
     assert "speculation" in given["spec"]
 
 
+def test_a_twin_of_an_autoscaled_service_has_as_many_pods_as_are_ready() -> None:
+    """Else each of the two had a number of its own, by its own load."""
+    given = service(autoscaling={"maxReplicas": 5}) | {"status": {"readyReplicas": 3}}
+    assert twin_of(given)["spec"]["replicas"] == 3
+    assert "autoscaling" not in twin_of(given)["spec"]
+
+
 def test_a_twin_keeps_a_model_name_of_its_own() -> None:
     """The requests are the same for both sides."""
     given = service(model={"uri": "hf://meta/llama", "name": "chat"})

@@ -17,7 +17,9 @@ REFUSAL = json.dumps({"reason": "DraftMissing", "field": "draft", "message": "/m
 OLD = make_pod("old", revision="r1")
 
 
-def seen(deployment: Body | None, *pods: Body, waited: float = 10, deadline: float = 60) -> RolloutView:
+def seen(
+    deployment: Body | None, *pods: Body, waited: float = 10, deadline: float = 60, least: int | None = None
+) -> RolloutView:
     """The rollout of r2."""
     return view_rollout(
         "r2",
@@ -25,6 +27,7 @@ def seen(deployment: Body | None, *pods: Body, waited: float = 10, deadline: flo
         tuple(pod_view(pod) for pod in pods),
         waited=waited,
         deadline=deadline,
+        least=least,
     )
 
 
@@ -310,3 +313,34 @@ def test_memory_that_no_node_has_is_no_device() -> None:
         make_deployment("r2", available=0), make_pod("new", revision="r2", unscheduled="0/3: 3 Insufficient memory.")
     )
     assert "device plugin" not in found.message
+
+
+UP = new(ready=True)
+GROWING = make_deployment("r2", replicas=3, updated=3, available=1, total=3)
+
+
+@pytest.mark.parametrize(
+    ("deployment", "least", "progress"),
+    [
+        (GROWING, None, PROGRESSING),
+        (GROWING, 1, COMPLETE),
+        (GROWING, 0, COMPLETE),
+        (GROWING, 2, PROGRESSING),
+        (make_deployment("r2", replicas=3, updated=1, available=1, total=1), 1, COMPLETE),
+        (make_deployment("r2", replicas=3, updated=1, available=2, total=2), 1, PROGRESSING),
+        (make_deployment("r2", replicas=1, updated=1, available=0, total=1), 1, PROGRESSING),
+        (make_deployment("r2", replicas=1, updated=1, available=1, total=1), 3, COMPLETE),
+    ],
+)
+def test_of_an_autoscalers_pods_the_least_number_completes_a_rollout(
+    deployment: Body, least: int | None, progress: Progress
+) -> None:
+    """None of before may be left; what it asks for beyond may find no room for as long as the load lasts."""
+    assert seen(deployment, UP, least=least).progress is progress
+
+
+def test_a_service_that_is_scaled_to_zero_is_neither_done_nor_failed() -> None:
+    """However long it has been: there is no pod that could show anything."""
+    none = make_deployment("r2", replicas=0, updated=0, available=0, total=0)
+    view = seen(none, waited=10_000, least=0)
+    assert (view.progress, view.reason) == (PROGRESSING, "ScaledToZero")

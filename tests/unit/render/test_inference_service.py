@@ -80,6 +80,9 @@ CASES: dict[str, Rendered] = {
     "ngram": rendered(speculation=NGRAM),
     "lora-adapters": rendered(**sample("lora-adapters")),
     "production-pod": rendered(**sample("production-pod")),
+    "autoscaling-hpa": rendered(**sample("autoscaling-hpa")),
+    "autoscaling-keda": rendered(**sample("autoscaling-keda")),
+    "autoscaling-hpa-rolled-back": rendered(ROLLED_BACK, **sample("autoscaling-hpa")),
     "rolled-back": rendered(ROLLED_BACK),
     "plain": rendered(speculation=None),
     "stock-vllm": rendered(**sample("stock-vllm")),
@@ -148,6 +151,8 @@ CHANGES: dict[str, tuple[State | None, Body]] = {
     "priority": (None, {"pod": {"priorityClassName": "high"}}),
     "pod labels": (None, {"pod": {"labels": {"a": "b"}}}),
     "pod annotations": (None, {"pod": {"annotations": {"a": "b"}}}),
+    "autoscaler": (None, {"autoscaling": {"maxReplicas": 2}}),
+    "somebody else's scaler": (None, {"autoscaling": {"autoscalerClass": "external"}}),
     "startTimeout": (None, {"engine": {"startTimeout": "5m"}}),
 }
 

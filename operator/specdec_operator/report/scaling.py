@@ -1,0 +1,121 @@
+"""How many pods there are, what one of them generates, and how many that makes: with speculation, and plain. Pure.
+
+All of it is measured: tokens and time of each pod in the last window, and the speedup at the same load. Nothing is said
+of an acceptance that was not seen.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from math import ceil
+from typing import Any, Final
+
+from specdec_operator.api.status import Scaling
+from specdec_operator.guard.judge import Judged
+from specdec_operator.names import ARM_LABEL, OWNER_LABEL, STAGING_LABEL
+from specdec_operator.report.conditions import Findings
+
+_A_PART: Final = 0.02
+"""Of a pod: a pod that was read a moment later than the window began is no further pod."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Yield:
+    """What pods generated in a window. pods: their mean number. plain: of one plain pod, None where it is not known;
+    speedup, low, high: what that follows from, 1 for plain pods themselves.
+    """
+
+    tokens_per_second: float
+    pods: float
+    speedup: float | None = None
+    low: float | None = None
+    high: float | None = None
+
+    @property
+    def plain(self) -> float | None:
+        """Tokens a second of one plain pod with as many requests at once."""
+        return self.tokens_per_second / self.speedup if self.speedup else None
+
+    @property
+    def needed(self) -> int:
+        """Pods that generate as much as these."""
+        return _whole(self.pods)
+
+    @property
+    def plain_needed(self) -> int | None:
+        """Plain pods that do."""
+        return _whole(self.pods * self.speedup) if self.speedup else None
+
+
+def _whole(pods: float) -> int:
+    return max(1, ceil(pods - _A_PART))
+
+
+def yield_of(judged: Judged | None, *, plain: bool) -> Yield | None:
+    """What a window says of it; None where it says nothing. plain: whether its pods did not speculate."""
+    evidence = judged.evidence if judged else None
+    if judged is None or evidence is None or evidence.pod_seconds <= 0 or evidence.generation_tokens <= 0:
+        return None
+    against = None if plain else judged.comparison
+    of_plain = 1.0 if plain else None
+    return Yield(
+        tokens_per_second=evidence.generation_tokens / evidence.pod_seconds,
+        pods=evidence.pod_seconds / evidence.seconds,
+        speedup=against.speedup if against else of_plain,
+        low=against.low if against else of_plain,
+        high=against.high if against else of_plain,
+    )
+
+
+def counted(found: Findings, before: Mapping[str, Any]) -> dict[str, Any]:
+    """The parts of the status about the number of pods."""
+    deployment = found.deployment
+    return {
+        "replicas": deployment.total if deployment else 0,
+        "ready_replicas": deployment.ready if deployment else 0,
+        "selector": None if found.plan.spec.guest else selector_of(found.name),
+        "scaling": _scaling(found, before),
+    }
+
+
+def needed(status: Mapping[str, Any]) -> tuple[Any, Any]:
+    """How many pods a status says are needed: with what serves, and plain."""
+    said = status.get("scaling") or {}
+    return said.get("replicasNeeded"), said.get("plainReplicasNeeded")
+
+
+def selector_of(name: str) -> str:
+    """The pods that serve what is asked for: neither downloads nor plain pods beside."""
+    return f"{OWNER_LABEL}={name},!{STAGING_LABEL},!{ARM_LABEL}"
+
+
+def _scaling(found: Findings, before: Mapping[str, Any]) -> Scaling | None:
+    """Of the last window; what an earlier one said of the same pods is kept."""
+    plain = found.plan.speculation is None
+    seen = yield_of(found.judged, plain=plain)
+    if seen is None:
+        same = (before.get("serving") or {}).get("revision") == found.revision
+        kept = before.get("scaling") if same else None
+        return Scaling.model_validate(kept) if kept else None
+    return Scaling(
+        tokens_per_second_per_pod=round(seen.tokens_per_second, 1),
+        replicas_needed=seen.needed,
+        plain_tokens_per_second_per_pod=None if seen.plain is None else round(seen.plain, 1),
+        plain_replicas_needed=seen.plain_needed,
+        message=_words(seen, plain=plain),
+    )
+
+
+def _words(seen: Yield, *, plain: bool) -> str:
+    kind = "plain pod" if plain else "speculating pod"
+    first = f"{_pods(seen.needed, kind)}, each {seen.tokens_per_second:.0f} tokens/s"
+    if plain:
+        return f"{first}; with speculation: not measured now"
+    if seen.plain is None or seen.low is None or seen.high is None or seen.plain_needed is None:
+        return f"{first}; plain: not known at this load"
+    least, most = _whole(seen.pods * seen.low), _whole(seen.pods * seen.high)
+    between = f" ({least} to {most})" if least != most else ""
+    return f"{first}; plain ones, each {seen.plain:.0f} tokens/s, would be {seen.plain_needed}{between}"
+
+
+def _pods(number: int, kind: str) -> str:
+    return f"{number} {kind}{'' if number == 1 else 's'}"

@@ -1,0 +1,147 @@
+"""A service whose pods somebody counts: they come and go, and none at all is no evidence."""
+
+from typing import Any
+
+from tests.unit.bodies import make_deployment, make_pod
+from tests.unit.stage import Stage, plain, watching
+from tests.wire.pods import EngineStandIn
+
+from specdec_operator.names import REVISION_LABEL
+
+SCALED: dict[str, Any] = {"autoscaling": {"maxReplicas": 5}}
+TO_ZERO: dict[str, Any] = {"autoscaling": {"autoscalerClass": "external"}}
+HOURS = 7200.0
+
+
+def good() -> EngineStandIn:
+    """Its draft is accepted."""
+    return EngineStandIn(tokens_per_second=400.0, acceptance=0.8)
+
+
+def bad() -> EngineStandIn:
+    """Its draft is not."""
+    return EngineStandIn(tokens_per_second=400.0, acceptance=0.02)
+
+
+def revision(stage: Stage) -> str:
+    """Of the pods that are asked for."""
+    return str(stage.cluster.child["spec"]["predictor"]["labels"][REVISION_LABEL])
+
+
+def scale(stage: Stage, number: int, ready: int) -> None:
+    """Plays the autoscaler and the Deployment's controller: so many pods are asked for, and so many of them are up."""
+    there = [name for name in stage.seen if name not in ("child", "deployment")]
+    for name in there[number:]:
+        stage._forget(name)
+    for at in range(len(there), number):
+        name = f"more-{at}"
+        stage.engines[name] = good()
+        stage.note(name, make_pod(name, revision=revision(stage), ready=at < ready))
+    mounted = [each["mountPath"] for each in stage.cluster.child["spec"]["predictor"]["model"]["volumeMounts"]]
+    told = make_deployment(
+        revision(stage), replicas=number, updated=number, total=number, available=ready, mounted=mounted
+    )
+    stage.note("deployment", told)
+
+
+async def test_pods_that_an_autoscaler_adds_hours_later_are_no_rollout_that_is_late() -> None:
+    """The deadline is that of a rollout: pods beyond the first may find no room for as long as the load lasts."""
+    stage, _ = await watching(good(), **SCALED)
+    await stage.run(HOURS)
+    scale(stage, 3, ready=1)
+    await stage.run(HOURS)
+    assert stage.cluster.status["phase"] == "Watching"
+    assert stage.cluster.status["replicas"] == 3
+    assert {each["reason"] for each in stage.conditions().values()} & {"DeadlineExceeded"} == set()
+
+
+async def test_the_pods_of_an_autoscaler_are_judged_as_they_come_and_go() -> None:
+    """Each window is of the pods that were there in it."""
+    stage, _ = await watching(good(), **SCALED)
+    scale(stage, 3, ready=3)
+    await stage.run(60)
+    assert stage.cluster.status["acceptance"]["pods"] == 3
+    assert stage.cluster.status["scaling"]["replicasNeeded"] == 3
+    scale(stage, 1, ready=1)
+    await stage.run(120)
+    assert (stage.cluster.status["phase"], stage.cluster.status["guard"]["verdict"]) == ("Watching", "Pass")
+    assert stage.cluster.status["acceptance"]["pods"] == 1
+
+
+async def test_a_service_that_is_scaled_to_zero_has_no_verdict_and_no_deadline() -> None:
+    """No pod, no data: Inconclusive. What was decided stays, and it is watched again once pods are there."""
+    stage, _ = await watching(good(), **TO_ZERO)
+    scale(stage, 0, ready=0)
+    await stage.run(HOURS)
+    status = stage.cluster.status
+    assert (status["phase"], status["guard"]["verdict"]) == ("Watching", "Inconclusive")
+    assert (status["guard"]["reason"], status["guard"]["rollbacks"]) == ("NoTraffic", 0)
+    assert stage.conditions()["Ready"]["reason"] == "ScaledToZero"
+    scale(stage, 1, ready=1)
+    await stage.run(60)
+    assert (stage.cluster.status["phase"], stage.cluster.status["guard"]["verdict"]) == ("Watching", "Pass")
+
+
+async def test_a_rollout_that_sleeps_has_its_time_again_when_pods_come() -> None:
+    """Scaled to zero before its pods were up; hours later the first pod has the whole deadline."""
+    stage = Stage(**TO_ZERO)
+    await stage.until("RollingOut")
+    stage.note("child", stage.cluster.child)
+    scale(stage, 0, ready=0)
+    await stage.run(HOURS)
+    assert stage.cluster.status["phase"] == "RollingOut"
+    scale(stage, 1, ready=0)
+    await stage.run(60)
+    assert stage.cluster.status["phase"] == "RollingOut"
+    scale(stage, 1, ready=0)
+    stage.roll_out(good())
+    await stage.until("Watching")
+    assert stage.cluster.status["guard"]["rollbacks"] == 0
+
+
+async def test_a_rollback_leaves_the_number_of_pods_to_the_autoscaler() -> None:
+    """What is asked of KServe differs in flags alone, and three pods serve plain."""
+    stage, _ = await watching(bad(), bad(), bad(), **SCALED)
+    before = stage.cluster.child
+    await stage.until("Responding")
+    after = stage.cluster.child
+    assert before["metadata"]["annotations"] == after["metadata"]["annotations"]
+    numbers = ("minReplicas", "maxReplicas", "deploymentStrategy")
+    parts = [[each["spec"]["predictor"][name] for name in numbers] for each in (before, after)]
+    assert parts[0] == parts[1]
+    stage.roll_out(plain(), plain(), plain())
+    await stage.until("RolledBack")
+    assert stage.cluster.status["readyReplicas"] == 3
+
+
+async def test_plain_pods_beside_sleep_while_the_service_does() -> None:
+    """guard.control Always: else a service that is scaled to zero would have pods."""
+    always = {"control": {"mode": "Always"}, "speedup": {"min": 1.0}, "baseline": "None"}
+    stage, _ = await watching(good(), guard=always, **TO_ZERO)
+    live = stage.seen["deployment"]
+    flags = stage.cluster.child["spec"]["predictor"]["model"]["args"]
+    engine = live["spec"]["template"]["spec"]["containers"][0] | {
+        "args": ["--port=8080", *flags],
+        "volumeMounts": stage.cluster.child["spec"]["predictor"]["model"]["volumeMounts"],
+    }
+    stage.cluster.made.append(
+        {
+            "kind": "Deployment",
+            "metadata": {"name": "llama-predictor", "uid": "d"},
+            "spec": live["spec"] | {"template": live["spec"]["template"] | {"spec": {"containers": [engine]}}},
+        }
+    )
+    await stage.run(40)
+    assert arms(stage)[-1:] == [1]
+    scale(stage, 0, ready=0)
+    await stage.run(40)
+    assert arms(stage)[-1:] == [0]
+    scale(stage, 1, ready=1)
+    await stage.run(40)
+    assert arms(stage)[-1:] == [1]
+
+
+def arms(stage: Stage) -> list[int]:
+    """The numbers of plain pods that were asked for, in turn."""
+    made = [each for each in stage.cluster.made if each["metadata"]["name"].endswith("-plain")]
+    return [each["spec"]["replicas"] for each in made]

@@ -1,0 +1,65 @@
+"""How many pods are needed, with speculation and plain: from what was measured, or not said."""
+
+from typing import Any
+
+import pytest
+from tests.unit.builders import NAME, found, judged, make_comparison, make_evidence, make_state
+
+from specdec_operator.guard.judge import Judged
+from specdec_operator.guard.verdict import Outcome, Reason, Verdict
+from specdec_operator.names import ARM_LABEL, OWNER_LABEL, STAGING_LABEL
+from specdec_operator.report.scaling import selector_of, yield_of
+from specdec_operator.report.status import status_of
+
+PASS = Verdict(outcome=Outcome.PASS, reason=Reason.ACCEPTED, message="")
+
+
+def window(*, pods: float = 3, tokens: float = 3000, **changes: Any) -> Judged:
+    """A window of ten seconds."""
+    evidence = make_evidence(generation_tokens=tokens, pod_seconds=10 * pods, pods=int(pods))
+    return judged(PASS, evidence, **changes)
+
+
+def test_one_pods_share_is_by_the_time_for_which_each_was_there() -> None:
+    """A pod that came in the middle of the window counts half."""
+    seen = yield_of(window(pods=2.5), plain=False)
+    assert seen is not None
+    assert (seen.tokens_per_second, seen.needed) == (120.0, 3)
+
+
+@pytest.mark.parametrize(("speedup", "plain", "needed"), [(2.0, 50.0, 6), (0.5, 200.0, 2), (1.0, 100.0, 3)])
+def test_plain_pods_are_as_many_as_the_measured_speedup_says(speedup: float, plain: float, needed: int) -> None:
+    """At the same load; where speculation is slower it is fewer."""
+    seen = yield_of(window(comparison=make_comparison(speedup)), plain=False)
+    assert seen is not None
+    assert (seen.plain, seen.plain_needed) == (plain, needed)
+
+
+def test_what_is_not_known_is_not_said() -> None:
+    """Neither without a window, nor without traffic, nor at a load at which plain was never seen."""
+    assert yield_of(None, plain=False) is None
+    assert yield_of(window(tokens=0), plain=False) is None
+    seen = yield_of(window(), plain=False)
+    assert seen is not None
+    assert (seen.plain, seen.plain_needed) == (None, None)
+
+
+def test_the_status_says_both_in_a_sentence() -> None:
+    """And keeps what was said of the same pods while nothing new is measured."""
+    first = status_of(found(make_state(), judged=window(comparison=make_comparison(2.0))), {}, 0.0)
+    assert first["scaling"]["plainReplicasNeeded"] == 6
+    assert first["scaling"]["message"].startswith(
+        "3 speculating pods, each 100 tokens/s; plain ones, each 50 tokens/s, would be 6"
+    )
+    kept = status_of(found(make_state()), first, 1.0)
+    assert kept["scaling"] == first["scaling"]
+    others = first | {"serving": first["serving"] | {"revision": "of-before"}}
+    assert "scaling" not in status_of(found(make_state()), others, 1.0)
+    unknown = status_of(found(make_state(), judged=window()), {}, 0.0)
+    assert unknown["scaling"]["message"] == "3 speculating pods, each 100 tokens/s; plain: not known at this load"
+
+
+def test_who_scales_the_service_counts_its_own_pods() -> None:
+    """Neither downloads nor plain pods beside."""
+    assert selector_of(NAME) == f"{OWNER_LABEL}={NAME},!{STAGING_LABEL},!{ARM_LABEL}"
+    assert status_of(found(make_state()), {}, 0.0)["selector"] == selector_of(NAME)

@@ -1,0 +1,159 @@
+"""Who counts the pods, against a real API server: the scale subresource, and scalers that nothing here fights.
+
+The HPA is compared with the one that the real KServe made of the same numbers.
+"""
+
+import pathlib
+from typing import Any
+
+import pytest
+import yaml
+
+from tests.kserve_standin.apiserver import as_stored
+from tests.kserve_standin.model import Config
+from tests.kserve_standin.render import render
+from tests.kserve_standin.runtimes import runtime_of
+from tests.wire.api import DEPLOYMENT, SIS, Object, Refused
+from tests.wire.faults.table import Part, fault
+from tests.wire.operator import OperatorProcess
+from tests.wire.pods import EngineStandIn
+from tests.wire.world import NAME, World, sis
+
+DATA = pathlib.Path(__file__).parents[1] / "data" / "kserve"
+TOKENS = 400.0
+HPA: Object = {"autoscaling": {"maxReplicas": 5}}
+EXTERNAL: Object = {"autoscaling": {"autoscalerClass": "external"}}
+PREDICTOR = f"{NAME}-predictor"
+
+
+def good() -> EngineStandIn:
+    """Its draft is accepted."""
+    return EngineStandIn(tokens_per_second=TOKENS)
+
+
+async def scaled(world: World, number: int) -> Object:
+    """What `kubectl scale sis` sends, and an HPA of the service."""
+    return await world.api.merge(SIS, world.namespace, NAME, {"spec": {"replicas": number}}, "scale")
+
+
+async def asked(world: World) -> tuple[Any, Any]:
+    """The numbers in the InferenceService."""
+    found = await world.child()
+    return found["spec"]["predictor"].get("minReplicas"), found["spec"]["predictor"].get("maxReplicas")
+
+
+async def test_kubectl_scale_sets_the_number_of_pods(world: World, operator: OperatorProcess) -> None:
+    """By the scale subresource, which says what there is, and by what selector; no pod is replaced by it."""
+    await world.apply(sis())
+    before = await world.child()
+    await world.roll_out(before, good())
+    await world.phase("Watching")
+    scale = await world.api.call("get", world.api.path(SIS, world.namespace, NAME) + "/scale")
+    assert (scale["spec"]["replicas"], scale["status"]["replicas"]) == (1, 1)
+    assert scale["status"]["selector"].startswith(f"serving.specdec.io/name={NAME},!")
+    await scaled(world, 3)
+
+    async def three() -> bool:
+        return await asked(world) == (3, 3)
+
+    await world.until("three pods asked for", three)
+    after = await world.child()
+    assert before["spec"]["predictor"]["labels"] == after["spec"]["predictor"]["labels"]
+
+
+async def test_kubectl_scale_is_refused_where_an_autoscaler_counts(world: World) -> None:
+    """In words: two who count would undo each other's number."""
+    await world.apply(sis(**HPA))
+    with pytest.raises(Refused, match="autoscaling sets the number of pods"):
+        await scaled(world, 3)
+
+
+@fault(
+    part=Part.CLUSTER,
+    when="somebody else's scaler has made three pods of one, and the guard takes speculation out",
+    then="nothing that is written names a number of pods; three stay three",
+)
+async def test_a_scaler_of_somebody_elses_is_not_fought(world: World, operator: OperatorProcess) -> None:
+    """Neither on a rollback nor later: the fields of the InferenceService that KServe counts by are not there."""
+    await world.apply(sis(**EXTERNAL))
+    await world.roll_out(await world.child(), good())
+    await world.phase("Watching")
+    assert await asked(world) == (None, None)
+    await world.api.merge(DEPLOYMENT, world.namespace, PREDICTOR, {"spec": {"replicas": 3}})
+    bad = [EngineStandIn(tokens_per_second=TOKENS, acceptance=0.02) for _ in range(3)]
+    await world.roll_out(await world.child(), *bad)
+    await world.phase("Responding")
+    assert await asked(world) == (None, None)
+    live = await world.api.get(DEPLOYMENT, world.namespace, PREDICTOR)
+    assert live is not None
+    assert live["spec"]["replicas"] == 3
+    child = await world.child(speculative=False)
+    assert child["metadata"]["annotations"]["serving.kserve.io/autoscalerClass"] == "external"
+    await world.roll_out(child, *(EngineStandIn(tokens_per_second=TOKENS, speculative=False) for _ in range(3)))
+    status = await world.phase("RolledBack")
+    assert (status["replicas"], status["readyReplicas"]) == (3, 3)
+
+
+async def test_pods_that_come_and_go_are_each_judged_while_they_are_there(
+    world: World, operator: OperatorProcess
+) -> None:
+    """One, three, none, one: Pass, Pass, nothing, Pass; and no rollback."""
+    await world.apply(sis(**EXTERNAL))
+    child = await world.child()
+
+    async def measured(pods: int) -> None:
+        async def seen() -> bool:
+            status = await world.status()
+            same = status.get("acceptance", {}).get("pods") == pods
+            return same and status["guard"].get("verdict") == "Pass"
+
+        await world.until(f"a good window of {pods} pods", seen, 150)
+
+    await world.roll_out(child, good())
+    await measured(1)
+    await world.roll_out(child, good(), good(), good())
+    await measured(3)
+    await world.roll_out(child)
+
+    async def asleep() -> bool:
+        status = await world.status()
+        return status["guard"].get("reason") == "NoTraffic" and status["readyReplicas"] == 0
+
+    await world.until("no pods, and no verdict on them", asleep, 90)
+    ready = next(each for each in (await world.status())["conditions"] if each["type"] == "Ready")
+    assert ready["reason"] == "ScaledToZero"
+    await world.roll_out(child, good())
+
+    async def awake() -> bool:
+        return (await world.status())["guard"].get("verdict") == "Pass"
+
+    await world.until("a good window again", awake, 90)
+    assert (await world.status())["guard"]["rollbacks"] == 0
+
+
+def _autoscaler(child: Object) -> Object:
+    """The spec of the HPA that the stand-in makes of an InferenceService, with the API server's defaults."""
+    runtime = runtime_of(next(yaml.safe_load_all((DATA / "runtimes.yaml").read_text())))
+    made = render(child, runtime, Config()).autoscaler
+    assert made is not None
+    spec: Object = as_stored(made)["spec"]
+    return spec
+
+
+async def test_the_hpa_is_the_one_that_kserve_made_of_the_same_numbers(world: World, operator: OperatorProcess) -> None:
+    """Of a rendered service, and after its rollback, as the API server keeps it."""
+    recorded = yaml.safe_load((DATA / "recorded" / "autoscaler-default.yaml").read_text())
+    (theirs,) = [each["spec"] for each in recorded["objects"] if each["kind"] == "HorizontalPodAutoscaler"]
+    await world.apply(sis(autoscaling={"minReplicas": 1, "maxReplicas": 2}))
+    child = await world.child()
+    for _ in range(2):
+        ours = _autoscaler(child)
+        target = {"scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": PREDICTOR}}
+        assert ours == theirs | target
+        kind = "autoscaling/v2", "horizontalpodautoscalers"
+        body = {"apiVersion": kind[0], "kind": "HorizontalPodAutoscaler", "metadata": {"name": "made"}, "spec": ours}
+        kept = await world.api.apply(kind, world.namespace, body)
+        assert kept["spec"] == theirs | target
+        await world.roll_out(child, EngineStandIn(tokens_per_second=TOKENS, acceptance=0.02))
+        child = await world.child(speculative=False, seconds=90)
+        await world.roll_out(child, EngineStandIn(tokens_per_second=TOKENS, speculative=False))
