@@ -21,7 +21,7 @@ _USER: Final = 65532
 _NPU_GROUP: Final = 1000
 """HwHiAiUser, to which the driver of NPUs gives their device files."""
 _MIDDLEWARES: Final = ("--middleware=specdec_runtime.leaving.Leaving", "--middleware=specdec_runtime.facts.Facts")
-_PLAIN: Final = """\
+PLAIN: Final = """\
 import os, sys
 words = [each for each in sys.argv[1:] if not each.startswith("--middleware=specdec_runtime.")]
 os.execv(sys.executable, [sys.executable, "-m", "vllm.entrypoints.cli.main", "serve", *words])
@@ -70,7 +70,7 @@ def command(plan: Plan) -> Manifest:
     if found.how is Instrument.INJECT:
         return {"command": [*_program(plan), "serve"]}
     if found.how is Instrument.NONE and not found.foreign_runtime:
-        return {"command": ["python3", "-c", _PLAIN]}
+        return {"command": ["python3", "-c", PLAIN]}
     return {}
 
 

@@ -23,7 +23,9 @@ from specdec_operator.guard.state import Phase
 from specdec_operator.names import OWNER_LABEL, REVISION_LABEL, STAGING_LABEL
 from specdec_operator.reconcile.sis import read_sis
 from specdec_operator.render.inference_service import render
+from specdec_operator.render.instrument import FOLDER, PLAIN
 from specdec_operator.render.plan import Plan, plan
+from specdec_operator.staging.kserve import OPERATOR_IMAGE
 
 OWNER = Owner(name=NAME, namespace=NAMESPACE, uid="u-1")
 ROLLED_BACK = make_state(Phase.ROLLED_BACK, rollback=make_rollback())
@@ -52,10 +54,12 @@ OF_PREDICTOR = {
     "volumes",
     "storageUris",
     "terminationGracePeriodSeconds",
+    "initContainers",
 }
 OF_CONTAINER = {
     "modelFormat",
     "runtime",
+    "command",
     "args",
     "volumeMounts",
     "startupProbe",
@@ -103,6 +107,7 @@ def test_no_spec_makes_an_object_of_another_namespace_or_a_privilege(spec: Any) 
         check_metadata(made.manifest["metadata"], NAME)
         assert predictor.keys() <= OF_PREDICTOR | OF_POD
         assert predictor["model"].keys() <= OF_CONTAINER
+        check_brought(predictor)
         check_rights(predictor.get("securityContext", {}))
         check_rights(predictor["model"].get("securityContext", {}))
         assert predictor.get("serviceAccountName") == (read.pod.service_account_name if read.pod else None)
@@ -111,6 +116,18 @@ def test_no_spec_makes_an_object_of_another_namespace_or_a_privilege(spec: Any) 
         assert STAGING_LABEL not in labels
         check_volumes(predictor["volumes"], predictor["model"]["volumeMounts"])
         assert "{{" not in json.dumps(predictor["model"]).replace('": {"', '":"')
+
+
+def check_brought(predictor: Body) -> None:
+    """The init container and the commands are the operator's own, whatever the spec says."""
+    for init in predictor.get("initContainers", ()):
+        assert init["image"] == OPERATOR_IMAGE
+        assert init["command"] == ["cp", "-R", "/opt/specdec-runtime/.", FOLDER]
+        assert init.keys() <= {*OF_CONTAINER, "name", "imagePullPolicy"}
+        check_rights(init["securityContext"])
+        assert [each["mountPath"] for each in init["volumeMounts"]] == [FOLDER]
+    command = predictor["model"].get("command", [])
+    assert command in ([], ["python3", FOLDER, "serve"], ["python3", "-c", PLAIN])
 
 
 @given(spec=specs())

@@ -32,6 +32,7 @@ GOOD = {
     "GuardPassing": "True",
     "ComparingWithPlain": "False",
     "Collateral": "False",
+    "Instrumented": "True",
     "Warned": "False",
     "MemoryFits": "True",
 }
