@@ -168,7 +168,8 @@ def _request(sis: Sis, state: State, observed: Observed, memory: Memory, revisio
 def _rollout(sis: Sis, state: State, observed: Observed, memory: Memory, staged: float, now: float) -> RolloutView:
     """How far the rollout of the revision is that `state` wants. staged: since when it could; downloads take theirs."""
     objects, scaling = observed.objects, sis.spec.autoscaling
-    settled = state.revision == state.wanted and state.phase in _SETTLED
+    there = objects.deployment is not None and objects.deployment.revision == state.wanted
+    settled = there and state.revision == state.wanted and state.phase in _SETTLED
     return view_rollout(
         state.wanted or "",
         objects.deployment,
