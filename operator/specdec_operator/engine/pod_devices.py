@@ -8,6 +8,12 @@ _WHOLE: Final = ("nvidia.com/gpu", "huawei.com/Ascend910")
 """What the vendors' own device plugins call a device. Slices and other plugins' resources tell no number."""
 
 
+def other_devices(resources: Json) -> bool:
+    """Whether spec.resources names devices that tell no number: slices, or another plugin's."""
+    named = {name for amounts in resources.values() if isinstance(amounts, dict) for name in amounts}
+    return any("/" in name and name not in _WHOLE for name in named)
+
+
 def devices_asked(resources: Json) -> int | None:
     """The number in spec.resources; None where it names none."""
     for amounts in (resources.get("limits"), resources.get("requests")):

@@ -5,6 +5,7 @@ from math import prod
 from typing import Final
 
 from specdec_engine.methods import WITHOUT_DRAFT
+from specdec_operator.engine.case import Case
 from specdec_operator.engine.model_config import ModelConfig
 from specdec_operator.engine.model_runner import Runner, runner
 from specdec_operator.engine.resolve import Resolved
@@ -40,17 +41,26 @@ def devices(resolved: Resolved) -> Iterator[Finding]:
     sizes = [case.size(flag) for flag in _SIZES]
     wanted, flag = prod(sizes), max(_SIZES, key=case.size)
     summed = f"tensor {sizes[0]} x pipeline {sizes[1]} x data {sizes[2]} = {wanted} devices in one pod"
+    rule, says = _objection(wanted, case)
+    if rule:
+        yield at_flag(rule, flag, sizes[_SIZES.index(flag)], f"{summed}{says}")
+
+
+def _objection(wanted: int, case: Case) -> tuple[str, str]:
+    """The rule that a number of devices breaks, and what is to be said after the sum; two empty texts for none."""
+    smaller = f"make the product {_USUAL} or less, or use a quantised target"
+    asked = case.devices
     if wanted > _MOST:
-        message = f"{summed}, and no node has more than {_MOST}: {_ONE_POD}; make the product {_USUAL} or less"
-        yield at_flag("DEVICES-NODE", flag, sizes[_SIZES.index(flag)], f"{message}, or use a quantised target")
-    elif case.devices is not None and case.devices < wanted:
-        message = f"{summed}, and spec.resources asks for {case.devices}; ask for {wanted}, or make the product smaller"
-        yield at_flag("DEVICES-FEW", flag, sizes[_SIZES.index(flag)], message)
-    elif wanted > _USUAL:
-        message = (
-            f"{summed}: most nodes have {_USUAL}, on others the pod stays Pending; make the product {_USUAL} or less"
-        )
-        yield at_flag("DEVICES-MANY", flag, sizes[_SIZES.index(flag)], f"{message}, or see that a node has {wanted}")
+        return "DEVICES-NODE", f", and no node has more than {_MOST}: {_ONE_POD}; {smaller}"
+    if asked is not None and asked < wanted:
+        return "DEVICES-FEW", f", and spec.resources asks for {asked}; ask for {wanted}, or make the product smaller"
+    if wanted <= _USUAL or asked is not None:
+        return "", ""
+    if case.build.flavor is Flavor.VLLM and not case.other_devices:
+        limit = f'spec.resources.limits "nvidia.com/gpu": {wanted}'
+        says = f", and most nodes have {_USUAL}: {_ONE_POD}; {smaller}; where a node has {wanted}, ask for them: {limit}"
+        return "DEVICES-MANY", says
+    return "DEVICES-PENDING", f": on nodes with {_USUAL} the pod stays Pending; {smaller}, or see that a node has {wanted}"
 
 
 def _target(target: ModelConfig, resolved: Resolved) -> Iterator[Finding]:
