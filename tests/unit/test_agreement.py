@@ -6,14 +6,19 @@ from typing import Any
 
 import pytest
 import yaml
+from hack.cluster.versions import KSERVE as CLUSTER_KSERVE
+from hack.cluster.versions import KUBERNETES as CLUSTER_KUBERNETES
 from typer.testing import CliRunner
 
 from specdec_engine.accelerators import Accelerator
+from specdec_engine.versions import NEWEST, OLDEST, major_minor
 from specdec_operator.api.spec import Spec
 from specdec_operator.cli.commands import application
 from specdec_operator.doctor.finding import OLDEST_KSERVE, OLDEST_KUBERNETES
-from specdec_operator.engine.version import PACKAGES
+from specdec_operator.engine.version import IMAGES, PACKAGES
 from specdec_operator.names import KIND
+from specdec_operator.staging.compatibility import KSERVE, KUBERNETES, MATRIX, VLLM
+from specdec_operator.staging.kserve import shown
 from specdec_operator.validation.check import completed
 
 ROOT = pathlib.Path(__file__).parents[2]
@@ -64,8 +69,21 @@ def test_the_oldest_kserve_is_one_answer() -> None:
     """Of doctor and pages."""
     oldest = ".".join(map(str, OLDEST_KSERVE))
     assert f"KServe {oldest} or newer" in page("install.md")
-    assert re.search(rf"KServe {oldest} to \d+\.\d+", page("versioning.md"))
+    assert f"| KServe | {oldest} to " in page("versioning.md")
     assert f"KServe is older than {oldest}" in page("doctor.md")
+
+
+def test_the_matrix_is_one_answer() -> None:
+    """Of the file, the engine's tables, the runtime, the tests' own cluster, and what was recorded."""
+    assert (VLLM.oldest, VLLM.newest) == (OLDEST, NEWEST)
+    assert major_minor(IMAGES["cpu"]) in VLLM.run
+    assert major_minor(CLUSTER_KUBERNETES) in KUBERNETES.run
+    assert major_minor(CLUSTER_KSERVE) in KSERVE.run
+    assert f"KServe {shown(max(KSERVE.run))}.0 (tag" in (ROOT / "tests/data/kserve/README.md").read_text()
+    for part in MATRIX:
+        assert min(part.run) >= part.oldest
+        assert part.newest is None or max(part.run) <= part.newest
+        assert f"| {part.name} | {shown(part.oldest)} " in page("versioning.md")
 
 
 BEGINS = "A service that the operator makes begins with `guard.mode: Enforce`; one that is only guarded begins with `"

@@ -7,6 +7,7 @@ from types import MappingProxyType
 from typing import Final, TypeAlias
 
 from specdec_engine.versions import MajorMinor, major_minor
+from specdec_operator.staging.compatibility import KSERVE
 
 Version: TypeAlias = MajorMinor
 """What changed, changed with a minor version."""
@@ -62,7 +63,7 @@ class Gap:
     has: str
 
 
-NEWEST: Final[Version] = (0, 21)
+NEWEST: Final[Version] = KSERVE.newest or KSERVE.oldest
 """The newest KServe that this table was written for."""
 IMAGE_VOLUMES_SINCE: Final[Version] = (1, 33)
 """The first Kubernetes that mounts a folder of an image; earlier ones mount nothing or all of it."""
