@@ -24,6 +24,7 @@ from hack.guard.page import markdown as figures_over_hours
 from hack.pages import filled, render
 from hack.pages.memory import page as memory_page
 from hack.pages.staging import page as staging_page
+from hack.pages.works_with import page as works_with_page
 from specdec_operator.advice.catalogue import METHODS, MethodAdvice, release_for, runs_on
 from specdec_operator.advice.estimate import UNDER_LOAD
 from specdec_operator.advice.recommend import plain
@@ -249,6 +250,7 @@ def pages() -> dict[pathlib.Path, str]:
         _DOCS / "guard.md": guard_page,
         _DOCS / "monitoring.md": monitoring_page,
         _DOCS / "versioning.md": versioning_page,
+        _DOCS / "works-with.md": works_with_page,
         _ROOT / "README.md": readme,
     }
     made = {_DOCS / f"{name}.md": make() for name, make in whole.items()}

@@ -155,3 +155,16 @@ def test_a_script_is_read_to_its_end() -> None:
         assert told in out
     spec = yaml.safe_load(out)["spec"]
     assert (spec["model"]["uri"], spec["engine"]["maxModelLen"]) == ("pvc://model", 4096)
+
+
+@pytest.mark.parametrize(
+    "device", ["amd.com/gpu", "gpu.intel.com/xe", "google.com/tpu", "habana.ai/gaudi", "aws.amazon.com/neuron"]
+)
+def test_devices_that_no_runtime_is_for_are_refused_by_name(device: str) -> None:
+    """A service for NVIDIA would wait for a device that never comes; the way out is a guard."""
+    model = {"modelFormat": {"name": "huggingface"}, "storageUri": "pvc://m", "resources": {"limits": {device: "1"}}}
+    head = {"apiVersion": "serving.kserve.io/v1beta1", "kind": "InferenceService", "metadata": {"name": "other"}}
+    code, out, err = run("import", "-", text=yaml.safe_dump({**head, "spec": {"predictor": {"model": model}}}))
+    assert (code, out) == (1, "")
+    assert f"resources: {device}: there are runtimes for NVIDIA, Ascend and CPUs" in err
+    assert "specdec guard isvc/other" in err
