@@ -25,7 +25,7 @@ def _several(name: str) -> Callable[[Line], bool]:
 
 
 def _target(line: Line) -> Mapping[str, Any]:
-    found = KINDS.get(line.get("target"))
+    found = KINDS.get(str(line.get("target")))
     return found if isinstance(found, dict) else {}
 
 

@@ -31,6 +31,7 @@ from specdec_operator.importing.command import Command
 from specdec_operator.importing.inference_service import Parts
 from specdec_operator.importing.manifest import Lost, Replaced
 from specdec_operator.importing.models import Models, models_of
+from specdec_operator.importing.platform import without_foreign_parts
 from specdec_operator.importing.trim import trimmed
 from specdec_operator.staging.layout import DRAFT_PATH
 from specdec_operator.validation.check import completed
@@ -88,6 +89,7 @@ class _Reading:
 
 def imported(parts: Parts, wanted: Wanted) -> Imported:
     """The service for what was read."""
+    parts.lost += without_foreign_parts(parts)
     reading = _read(parts, wanted)
     findings = [each for each in reading.findings if each.rule.severity is not Severity.REFUSED]
     refused = [_sentence(each) for each in reading.findings if each.rule.severity is Severity.REFUSED]
@@ -121,6 +123,7 @@ def _read(parts: Parts, wanted: Wanted) -> _Reading:
     words = [each.replace("{{.Name}}", parts.name or _NAME) for each in (*parts.command.words, *config)]
     line = command_line.read(words, wanted.build)
     args = dict(line.args)
+    legacy.without_a_file(args, lost)
     speculation = legacy.with_todays_speculation(line.speculation, args, lost)
     models = models_of(args, speculation, parts, model=wanted.model, draft=wanted.draft)
     case = Case(build=wanted.build, speculation=models.speculation, args=args, packages=wanted.packages)
