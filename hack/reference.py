@@ -24,6 +24,7 @@ from hack.guard.page import markdown as figures_over_hours
 from hack.pages import filled, render
 from hack.pages.memory import page as memory_page
 from hack.pages.staging import page as staging_page
+from hack.pages.works_with import page as works_with_page
 from specdec_operator.advice.catalogue import METHODS, MethodAdvice, release_for, runs_on
 from specdec_operator.advice.estimate import UNDER_LOAD
 from specdec_operator.advice.recommend import plain
@@ -38,6 +39,8 @@ from specdec_operator.guard.remediation import Action
 from specdec_operator.guard.state import Phase
 from specdec_operator.guard.transitions import TABLE
 from specdec_operator.guard.verdict import Reason
+from specdec_operator.staging.compatibility import MATRIX
+from specdec_operator.staging.kserve import shown
 from specdec_runtime.preflight import RULES, Rule, Severity
 from specdec_runtime.preflight.check_tensors import LARGEST, LARGEST_FLAT, MEDIAN
 from specdec_runtime.preflight.finding import ROLE
@@ -201,6 +204,11 @@ def monitoring_page(text: str) -> str:
     return filled(text, "docs/monitoring.md", {"alerts": {"rules": rules}})
 
 
+def versioning_page(text: str) -> str:
+    """docs/versioning.md with its table of Kubernetes, KServe and vLLM, out of the file that all tools share."""
+    return filled(text, "docs/versioning.md", {"compatibility": {"parts": MATRIX, "shown": shown}})
+
+
 def readme(text: str) -> str:
     """README.md with its table of methods: since which engine each runs on each accelerator, and what was run here."""
     engines = [f"{name} (vLLM{'-Ascend' * (key == 'ascend')} {IMAGES[key]})" for key, name in _ACCELERATORS.items()]
@@ -241,6 +249,8 @@ def pages() -> dict[pathlib.Path, str]:
         _DOCS / "engine.md": engine_page,
         _DOCS / "guard.md": guard_page,
         _DOCS / "monitoring.md": monitoring_page,
+        _DOCS / "versioning.md": versioning_page,
+        _DOCS / "works-with.md": works_with_page,
         _ROOT / "README.md": readme,
     }
     made = {_DOCS / f"{name}.md": make() for name, make in whole.items()}

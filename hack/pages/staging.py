@@ -5,13 +5,16 @@ TRIED is the one place that says which mixes a test on a real node has shown to 
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from itertools import groupby
+from operator import itemgetter
 from types import MappingProxyType
 from typing import Any, Final
 
 from hack.pages import render
 from specdec_operator.engine.rule import Severity, rules_in
 from specdec_operator.staging import rules
-from specdec_operator.staging.kserve import KServe, Version, shown
+from specdec_operator.staging.compatibility import KSERVE
+from specdec_operator.staging.kserve import NEWEST, KServe, Version, shown
 from specdec_operator.staging.layout import lay_out
 from specdec_operator.staging.rules import LACKS
 
@@ -31,10 +34,10 @@ TRIED: Final[Mapping[tuple[str, str, str], str]] = MappingProxyType(
     }
 )
 """Target, draft and mode of a row -> the test on a real node that ends with a draft that is accepted."""
-TRIED_ON: Final[Version] = (0, 20)
+TRIED_ON: Final[Version] = max(KSERVE.run)
 """The KServe of those tests: its stand-in, or the real one where KSERVE_MANAGER names it."""
 
-_VERSIONS: Final[tuple[Version, ...]] = tuple((0, minor) for minor in range(14, 22))
+VERSIONS: Final[tuple[Version, ...]] = tuple((0, minor) for minor in range(KSERVE.oldest[1], NEWEST[1] + 1))
 _TARGETS: Final = {
     _REMOTE: {"uri": "s3://bucket/target"},
     "pvc": {"uri": "pvc://models/target"},
@@ -81,15 +84,64 @@ def rows() -> Iterator[Row]:
                 yield Row(target=target, draft=draft, mode=mode, spec=spec)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cell:
+    """A mix on one KServe: whether it is refused, and the numbers of what is said about it."""
+
+    refused: bool
+    numbers: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Group:
+    """Mixes of one target that fare alike on every KServe. cells: by version, as in VERSIONS."""
+
+    target: str
+    mode: str
+    cells: tuple[Cell, ...]
+    rows: tuple[Row, ...]
+
+    @property
+    def drafts(self) -> str:
+        """Where the draft may lie."""
+        return "; ".join(row.draft for row in self.rows)
+
+    @property
+    def served(self) -> str:
+        """The versions that serve them."""
+        return "; ".join(_ranges(self.cells, refused=False)) or "none"
+
+    @property
+    def refused(self) -> str:
+        """The versions that are refused."""
+        return "; ".join(_ranges(self.cells, refused=True))
+
+    @property
+    def tried(self) -> str:
+        """Drafts of the group with which a test on a node ends with accepted tokens."""
+        return "; ".join(row.draft for row in self.rows if row.tried)
+
+
+def groups() -> tuple[tuple[Group, ...], tuple[str, ...]]:
+    """The rows, put together where they fare alike, and what is said about them."""
+    reasons: dict[str, int] = {}
+    found: dict[tuple[str, str, tuple[Cell, ...]], list[Row]] = {}
+    for row in rows():
+        cells = tuple(_cell(row, each, reasons) for each in VERSIONS)
+        found.setdefault((row.target, row.mode, cells), []).append(row)
+    made = (Group(target=at, mode=mode, cells=cells, rows=tuple(each)) for (at, mode, cells), each in found.items())
+    return tuple(made), tuple(reasons)
+
+
 def page() -> str:
     """The page as Markdown."""
-    reasons: dict[str, int] = {}
-    table = [[row.target, row.draft, row.mode, *(_cell(row, each, reasons) for each in _VERSIONS)] for row in rows()]
+    table, reasons = groups()
     return render(
         "staging.md",
-        versions=[shown(each) for each in _VERSIONS],
-        table=table,
-        reasons=list(reasons),
+        oldest=shown(VERSIONS[0]),
+        newest=shown(VERSIONS[-1]),
+        groups=table,
+        reasons=reasons,
         tried=[row for row in rows() if row.tried],
         tried_on=shown(TRIED_ON),
         rules=rules_in(rules),
@@ -97,13 +149,22 @@ def page() -> str:
     )
 
 
-def _cell(row: Row, version: Version, reasons: dict[str, int]) -> str:
-    """Whether the mix works, with the numbers of the reasons; a reason that is new is added to them."""
+def _cell(row: Row, version: Version, reasons: dict[str, int]) -> Cell:
+    """How the mix fares; a reason that is new is added to them."""
     kserve = KServe(version=version, kubernetes=(1, 35), oci_mode="modelcar")
     findings = lay_out(row.spec, name="NAME", kserve=kserve).findings
     refused = [each for each in findings if each.rule.severity is Severity.REFUSED]
     said = refused or [each for each in findings if each.rule.severity is Severity.WARNED]
     texts = [each.message.removeprefix(f"KServe {shown(version)} ") for each in said]
     numbers = dict.fromkeys(reasons.setdefault(text, len(reasons) + 1) for text in texts)
-    word = "refused" if refused else "works" if row.tried and version == TRIED_ON else "not tried here"
-    return " ".join([word, *(f"({number})" for number in numbers)])
+    return Cell(refused=bool(refused), numbers=tuple(sorted(numbers)))
+
+
+def _ranges(cells: tuple[Cell, ...], *, refused: bool) -> Iterator[str]:
+    """Neighbouring versions with the same cell as `0.16 to 0.18 (3)`."""
+    for cell, run in groupby(zip(cells, VERSIONS, strict=True), key=itemgetter(0)):
+        versions = [version for _, version in run]
+        if cell.refused is refused:
+            first, last = shown(versions[0]), shown(versions[-1])
+            span = first if first == last else f"{first} to {last}"
+            yield " ".join([span, *(f"({number})" for number in cell.numbers)])

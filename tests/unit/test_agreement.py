@@ -2,15 +2,24 @@
 
 import pathlib
 import re
+from typing import Any
 
 import pytest
 import yaml
+from hack.cluster.versions import KSERVE as CLUSTER_KSERVE
+from hack.cluster.versions import KUBERNETES as CLUSTER_KUBERNETES
 from typer.testing import CliRunner
 
 from specdec_engine.accelerators import Accelerator
+from specdec_engine.versions import NEWEST, OLDEST, major_minor
+from specdec_operator.api.spec import Spec
 from specdec_operator.cli.commands import application
 from specdec_operator.doctor.finding import OLDEST_KSERVE, OLDEST_KUBERNETES
-from specdec_operator.engine.version import PACKAGES
+from specdec_operator.engine.version import IMAGES, PACKAGES
+from specdec_operator.names import KIND
+from specdec_operator.staging.compatibility import KSERVE, KUBERNETES, MATRIX, VLLM
+from specdec_operator.staging.kserve import shown
+from specdec_operator.validation.check import completed
 
 ROOT = pathlib.Path(__file__).parents[2]
 SUFFIX = '{"method":"suffix","num_speculative_tokens":16}'
@@ -60,5 +69,80 @@ def test_the_oldest_kserve_is_one_answer() -> None:
     """Of doctor and pages."""
     oldest = ".".join(map(str, OLDEST_KSERVE))
     assert f"KServe {oldest} or newer" in page("install.md")
-    assert re.search(rf"KServe {oldest} to \d+\.\d+", page("versioning.md"))
+    assert f"| KServe | {oldest} to " in page("versioning.md")
     assert f"KServe is older than {oldest}" in page("doctor.md")
+
+
+def test_the_matrix_is_one_answer() -> None:
+    """Of the file, the engine's tables, the runtime, the tests' own cluster, and what was recorded."""
+    assert (VLLM.oldest, VLLM.newest) == (OLDEST, NEWEST)
+    assert major_minor(IMAGES["cpu"]) in VLLM.run
+    assert major_minor(CLUSTER_KUBERNETES) in KUBERNETES.run
+    assert major_minor(CLUSTER_KSERVE) in KSERVE.run
+    assert f"KServe {shown(max(KSERVE.run))}.0 (tag" in (ROOT / "tests/data/kserve/README.md").read_text()
+    for part in MATRIX:
+        assert min(part.run) >= part.oldest
+        assert part.newest is None or max(part.run) <= part.newest
+        assert f"| {part.name} | {shown(part.oldest)} " in page("versioning.md")
+
+
+BEGINS = "A service that the operator makes begins with `guard.mode: Enforce`; one that is only guarded begins with `"
+BEGINS += "Observe`"
+FENCED = re.compile(r"```yaml\n(.*?)```", re.DOTALL)
+MADE = [*sorted((ROOT / "manifests" / "samples").glob("*.yaml")), ROOT / "README.md", *sorted(ROOT.glob("docs/*.md"))]
+
+
+def services(path: pathlib.Path) -> list[dict[str, Any]]:
+    """The services that a file shows: a manifest's, and those in a page's YAML."""
+    text = path.read_text()
+    parts = FENCED.findall(text) if path.suffix == ".md" else [text]
+    found = (each for part in parts if "{{" not in part for each in yaml.safe_load_all(part))
+    return [each for each in found if isinstance(each, dict) and each.get("kind") == KIND]
+
+
+def mode(service: dict[str, Any]) -> str:
+    """How the guard of a service begins: as the API server completes it, and the operator reads it."""
+    whole, refused = completed(service)
+    assert not refused, refused
+    return str(Spec.model_validate(whole["spec"]).guard.mode)
+
+
+@pytest.mark.parametrize("path", MADE, ids=lambda each: each.name)
+def test_what_the_operator_makes_begins_with_enforce_and_what_it_only_guards_with_observe(path: pathlib.Path) -> None:
+    """In every sample and page. Design promise 1: a draft that does not pay is taken out by itself."""
+    for service in services(path):
+        guests = {"inferenceServiceRef", "deploymentRef"} & service["spec"].keys()
+        assert mode(service) == ("Observe" if guests else "Enforce"), service["metadata"]["name"]
+
+
+def test_samples_and_readme_show_services() -> None:
+    """Else the rule above would ask nothing."""
+    assert all(services(path) for path in (ROOT / "manifests" / "samples").glob("*.yaml"))
+    assert services(ROOT / "README.md")
+    assert services(ROOT / "docs" / "guests.md")
+
+
+def test_what_the_command_writes_begins_in_the_same_way() -> None:
+    """recommend and import write services of the operator's; guard writes one that only guards."""
+    recommended = specdec("recommend", "Qwen/Qwen3-8B", "--draft", "hf://x/head", "--draft-kind", "eagle3")[1]
+    imported = CliRunner().invoke(application(), ["import", "--speculative-config", SUFFIX]).stdout
+    assert mode(yaml.safe_load(recommended.partition("\n---\n")[2])) == "Enforce"
+    assert mode(yaml.safe_load(imported)) == "Enforce"
+    assert mode(yaml.safe_load(specdec("guard", "isvc/llama", "-n", "team-a")[1])) == "Observe"
+
+
+@pytest.mark.parametrize(
+    "path", [ROOT / "README.md", *(ROOT / "docs" / f"{name}.md" for name in ("guard", "tour", "guests"))]
+)
+def test_every_page_that_tells_how_to_begin_tells_the_same(path: pathlib.Path) -> None:
+    """One sentence, word for word."""
+    assert BEGINS in " ".join(path.read_text().split())
+
+
+def test_no_page_tells_otherwise() -> None:
+    """As docs/guard.md and docs/tour.md once did."""
+    otherwise = re.compile(
+        r"[Bb]egin with `mode: Observe`|changes nothing: begin with it|`guard.mode: Observe`[^.]{0,60}best beginning"
+    )
+    assert otherwise.search("the best **Begin with `mode: Observe`**, or")
+    assert [path.name for path in MADE if otherwise.search(path.read_text())] == []

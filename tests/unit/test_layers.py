@@ -55,6 +55,7 @@ BORROWED = {
     "measure/table.py": {"rich"},
     "observe/pods.py": {"datetime"},
     "replay": {"gzip", "pathlib"},
+    "staging/compatibility.py": {"pathlib"},
     "report": {"datetime", "operator", "prometheus_client", "pydantic"},
     "staging/kserve.py": {"specdec_operator.__version__"},
     "validation": {"ast", "contextlib", "operator", "yaml", "specdec_operator.__version__"},

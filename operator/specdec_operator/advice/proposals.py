@@ -9,6 +9,7 @@ from specdec_operator.advice.estimate import own_heads
 from specdec_operator.advice.request import Request
 from specdec_operator.engine.case import Case, Json, Model
 from specdec_operator.engine.memory.shape import number
+from specdec_operator.engine.pod_devices import asked_in_full
 from specdec_operator.engine.translate import translate
 from specdec_operator.engine.version import Flavor, holds
 from specdec_operator.staging.layout import DRAFT_PATH, TARGET_PATH
@@ -48,6 +49,7 @@ def case_of(request: Request, speculation: Json | None) -> Case:
         speculation=translated.speculation,
         args=translated.args,
         packages=request.packages,
+        devices=translated.devices,
     )
 
 
@@ -57,7 +59,8 @@ def spec_of(request: Request, speculation: Json | None) -> dict[str, Any]:
     if request.tensor_parallel > 1:
         engine["tensorParallelSize"] = request.tensor_parallel
     model = {"uri": request.uri or f"pvc://models/{request.name}"}
-    return _set(model=model, speculation=dict(speculation) if speculation else None, engine=engine)
+    devices = asked_in_full(request.tensor_parallel, request.build.flavor) or None
+    return _set(model=model, speculation=dict(speculation) if speculation else None, engine=engine, resources=devices)
 
 
 def _extras(request: Request, advice: MethodAdvice) -> Iterator[dict[str, Any]]:

@@ -1,6 +1,6 @@
 """Which method, with which K, for one service; what to expect of it, and the service's manifest that asks for it."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from enum import Enum
 from types import MappingProxyType
@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from specdec_operator import names
 from specdec_operator.advice.candidates import Candidate, Standing, candidates
-from specdec_operator.advice.catalogue import METHODS, Fact, Load, Needs, shared
+from specdec_operator.advice.catalogue import METHODS, Fact, Needs, shared
 from specdec_operator.advice.estimate import to_find
 from specdec_operator.advice.proposals import WARM, case_of, spec_of
 from specdec_operator.advice.request import Request
@@ -52,7 +52,7 @@ def recommend(request: Request) -> Recommendation:
     methods = candidates(request)
     choice = next((each for each in methods if each.standing is Standing.FITS), None) if not against else None
     return Recommendation(
-        headline=_headline(request, choice, against),
+        headline=_headline(request, choice, against, _better(request, choice, methods)),
         engine=str(request.build),
         choice=choice,
         objections=against,
@@ -69,18 +69,22 @@ def _servable(request: Request) -> None:
             raise Invalid("the target", str(case.build), each.message)
 
 
-def _headline(request: Request, choice: Candidate | None, against: tuple[Fact, ...]) -> str:
+def _headline(
+    request: Request, choice: Candidate | None, against: tuple[Fact, ...], better: Sequence[Candidate]
+) -> str:
     if against:
-        return "Serve it plainly: speculation is the wrong lever here."
+        return "Serve without speculation: the reasons are below."
     requests = f"{request.concurrency} request{'s' if request.concurrency > 1 else ''} at once"
+    if choice is None and better:
+        first = f"{better[0].method} ({better[0].speedup} times as fast)"
+        return f"Serve without speculation with {requests}, or name a draft (--draft): the best would be {first}."
     if choice is None:
-        lever = "speculation is the wrong lever" if request.load is Load.MANY else "nothing at hand is expected to pay"
-        return f"Serve it plainly: with {requests} {lever}."
+        return f"Serve without speculation: with {requests} no method is expected to be faster."
     count = "" if choice.tokens is None else f" with K {choice.tokens}"
     if choice.by_load:
         return (
             f"Use {choice.method}{count} while the service is quiet: {choice.speedup} times as fast with up to 8 "
-            f"requests at once. With {requests} speculation is the wrong lever, so it guesses less the more run."
+            f"requests at once. With {requests} it is slower, so it guesses less the more run."
         )
     return f"Use {choice.method}{count}: expect {choice.speedup} times as fast with {requests}."
 

@@ -128,7 +128,7 @@ class DeletionPolicy(StrEnum):
     ORPHAN = "Orphan"
 
 
-_ServedName = Annotated[str, Field(min_length=1, max_length=256, pattern=r"^[A-Za-z0-9][A-Za-z0-9._:@/+-]*$")]
+_ServedName = Annotated[str, Field(min_length=1, max_length=256, pattern=r"^[A-Za-z0-9/][A-Za-z0-9._:@/+-]*$")]
 """No word that an engine could take for a flag."""
 
 

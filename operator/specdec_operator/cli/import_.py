@@ -127,6 +127,8 @@ def _of_file(file: str, options: _Options, namespace: str | None) -> list[tuple[
         raise stop(
             f"{file} holds no InferenceService of {names.KSERVE_GROUP}" + (f", but {', '.join(kinds)}" * bool(kinds))
         )
+    for other in (each for body in found for each in _others(body)):
+        typer.echo(f"left alone: {other}: it is no InferenceService", err=True)
     return [_one(each, options, namespace) for each in services]
 
 
@@ -139,6 +141,19 @@ def _services(body: Any) -> Iterator[dict[str, Any]]:
     elif str(body.get("kind", "")).endswith("List"):
         for each in body.get("items") or ():
             yield from _services(each)
+
+
+def _others(body: Any) -> Iterator[str]:
+    """What else a document holds, by kind and name."""
+    if not isinstance(body, dict) or body.get("kind") == "InferenceService":
+        return
+    if str(body.get("kind", "")).endswith("List"):
+        for each in body.get("items") or ():
+            yield from _others(each)
+    elif body:
+        meta = body.get("metadata")
+        name = meta.get("name", "") if isinstance(meta, dict) else ""
+        yield f"{body.get('kind', 'a document without a kind')} {name}".rstrip()
 
 
 def _one(body: dict[str, Any], options: _Options, namespace: str | None) -> tuple[str, Imported]:

@@ -8,9 +8,12 @@ from specdec_operator.display.untrusted import Untrusted
 from specdec_operator.doctor.finding import OLDEST_KSERVE, OLDEST_KUBERNETES, Finding, finding
 from specdec_operator.doctor.objects import KSERVE_HOME, first_operator
 from specdec_operator.doctor.snapshot import Snapshot
+from specdec_operator.staging.compatibility import KSERVE
 from specdec_operator.staging.kserve import GAPS, NEWEST, KServe, gap, shown
 from specdec_operator.staging.kserve_detect import KServeEvidence, kserve_of
 
+_RUN: Final = shown(max(KSERVE.run))
+"""The newest that this project has run."""
 INSTALL: Final = "install KServe (https://kserve.github.io/website) in Standard mode"
 
 
@@ -44,7 +47,7 @@ def _served(crd: Untrusted) -> Iterator[Finding]:
     if crd.there and not any(each.of("name").text == "v1beta1" and each.of("served").flag for each in versions):
         have = ", ".join(each.of("name").text for each in versions if each.of("served").flag) or "no version"
         what = f"the CRD of InferenceServices serves {have}"
-        yield finding("KServeNotServed", "", what, f"{INSTALL}, 0.20 or near it")
+        yield finding("KServeNotServed", "", what, f"{INSTALL}, {_RUN} or near it")
 
 
 def _version(there: KServe) -> Iterator[Finding]:
@@ -52,7 +55,7 @@ def _version(there: KServe) -> Iterator[Finding]:
         return
     this = f"this is KServe {shown(there.version)} ({there.seen})"
     if there.version < OLDEST_KSERVE:
-        yield finding("KServeOld", "", this, f"upgrade KServe to 0.20, or at least to {shown(OLDEST_KSERVE)}")
+        yield finding("KServeOld", "", this, f"upgrade KServe to {_RUN}, or at least to {shown(OLDEST_KSERVE)}")
         return
     if there.version > NEWEST:
         yield finding("KServeNew", "", this, "look whether a newer specdec-operator knows it")

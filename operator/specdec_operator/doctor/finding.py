@@ -9,13 +9,11 @@ from typing import Final
 
 from specdec_operator.names import VERSION
 from specdec_operator.observe.pods import ENGINE_CONTAINER, ENGINE_PORT
+from specdec_operator.staging.compatibility import KSERVE, KUBERNETES
 from specdec_operator.staging.kserve import NEWEST, shown
-from specdec_operator.staging.kserve import Version as KServeVersion
 
-OLDEST_KUBERNETES: Final[KServeVersion] = (1, 29)
-"""The first whose validation rules in CRDs are stable."""
-OLDEST_KSERVE: Final[KServeVersion] = (0, 16)
-"""The first that knows the deployment mode Standard by this name."""
+OLDEST_KUBERNETES: Final = KUBERNETES.oldest
+OLDEST_KSERVE: Final = KSERVE.oldest
 BUILT: Final = ("amd64", "arm64")
 """Architectures that the runtime images are built for."""
 

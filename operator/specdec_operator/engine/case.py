@@ -36,6 +36,7 @@ class Case:
     packages: optional Python packages that are installed beside the engine, such as arctic_inference; specdec_runtime
         stands for what this release's images correct. None: not known.
     devices: how many the pod asks for; None: not known.
+    other_devices: whether it asks for devices that tell no number, such as slices.
     """
 
     build: Build
@@ -46,6 +47,7 @@ class Case:
     env: Mapping[str, str] = field(default_factory=lambda: _NOTHING)
     packages: frozenset[str] | None = frozenset()
     devices: int | None = None
+    other_devices: bool = False
 
     def size(self, flag: str, default: int = 1) -> int:
         """A flag that is a whole number; the default where it is 0, absent or something else."""

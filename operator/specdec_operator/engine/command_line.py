@@ -41,6 +41,9 @@ def _flags(line: Sequence[str], version: Version) -> tuple[Flag, ...]:
         word = rest.pop(0)
         if not word.startswith("-") or _NUMBER.fullmatch(word):
             continue
+        if (level := _level(word, rest, version)) is not None:
+            plain.append(level)
+            continue
         head, equals, tail = word.partition("=")
         if "." in head:
             text = tail if equals else (rest.pop(0) if rest else "")
@@ -50,6 +53,18 @@ def _flags(line: Sequence[str], version: Version) -> tuple[Flag, ...]:
         else:
             plain.append(_flag(head, tail if equals else None, rest, version))
     return (*plain, *(Flag(name=name, written=f"--{name}", value=value) for name, value in dotted.items()))
+
+
+def _level(word: str, rest: list[str], version: Version) -> Flag | None:
+    """-O3, -O=3 and -O 3 as the server takes them; None for every other word, such as -O.mode=3."""
+    apart = word == "-O" and bool(rest) and rest[0] in _LEVELS
+    if not apart and (not word.startswith("-O") or word[2:3] in ("", ".")):
+        return None
+    text = rest.pop(0) if apart else word[2:].removeprefix("=")
+    if in_release("flags", "flags", "optimization_level", version):
+        return _valued(Flag(name="optimization_level", written="-O", value=None), kind("optimization_level"), text)
+    value = int(text) if text in _LEVELS else text
+    return Flag(name="compilation_config", written="-O", value={"level": value})
 
 
 def _long(written: str) -> str:
@@ -124,6 +139,7 @@ def _put(holder: dict[str, Any], path: list[str], value: Any) -> None:
         holder[path[-1]] = value
 
 
+_LEVELS: Final = ("0", "1", "2", "3")
 _READERS: Final[dict[str, tuple[Callable[[str], Any], str]]] = {
     "int": (_integer, "a whole number"),
     "float": (float, "a number"),

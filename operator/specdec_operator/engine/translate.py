@@ -15,7 +15,7 @@ from specdec_operator.engine.adapters import adapter_flags
 from specdec_operator.engine.case import Case, Json, Model
 from specdec_operator.engine.flags import FLAGS, option, refuse_owned, refuse_templates
 from specdec_operator.engine.graphs import graph_flags
-from specdec_operator.engine.pod_devices import devices_asked
+from specdec_operator.engine.pod_devices import devices_asked, other_devices
 from specdec_operator.engine.rule import Finding
 from specdec_operator.engine.version import PACKAGES, Build, Flavor, Version, build_of
 from specdec_operator.errors import Invalid
@@ -127,6 +127,7 @@ def translate(
         env=dict(_environment(engine)),
         packages=_packages(engine),
         devices=devices_asked(spec.get("resources") or {}),
+        other_devices=other_devices(spec.get("resources") or {}),
     )
     return EngineRequest(case=case, flags=flags, findings=line.findings)
 

@@ -42,13 +42,22 @@ _SERVER: Final = frozenset(
 _HEADS: Final = (("eagle3", "eagle3"), ("eagle", "eagle"), ("medusa", "medusa"))
 
 
+def without_a_file(args: dict[str, Any], lost: list[Lost]) -> None:
+    """Takes --config out: the file is in the pod, and whatever it says is not known here."""
+    if (file := args.pop("config", None)) is not None:
+        why = "a file with flags, which is in the pod: nothing in it is read here"
+        way_out = "write its flags behind the command line and import again, or guard the service as it is"
+        lost.append(Lost(field=f"--config={file}", why=why, way_out=way_out))
+
+
 def with_todays_speculation(speculation: Json | None, args: dict[str, Any], lost: list[Lost]) -> Json | None:
     """The configuration with what old flags said; they are taken out of `args`. Flags that ended are told."""
     for name in sorted(_ENDED.keys() & args.keys()):
         args.pop(name)
         lost.append(Lost(field=option(name), why="engines from 0.11 on have no such flag", way_out=_ENDED[name]))
     given = {key: args.pop(flag) for flag, key in _KEYS.items() if flag in args}
-    if not given:
+    named = (speculation or {}).get("model") == _NGRAM
+    if not given and not named:
         return speculation
     merged = {key: _number(value) for key, value in given.items()} | dict(speculation or {})
     if merged.get("model") == _NGRAM:

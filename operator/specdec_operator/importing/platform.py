@@ -5,10 +5,12 @@ from typing import Any, Final
 
 from specdec_engine.accelerators import Accelerator
 from specdec_operator.importing.inference_service import Parts
+from specdec_operator.importing.manifest import Lost
 
 _DEVICES: Final = (("huawei.com/", Accelerator.ASCEND), ("nvidia.com/", Accelerator.NVIDIA))
 _OTHERS: Final = ("amd.com/", "gpu.intel.com/", "google.com/tpu", "habana.ai/", "aws.amazon.com/neuron")
 """Devices that no runtime of the operator's is for."""
+_PATH: Final = "PYTHONPATH"
 _CPU: Final = "VLLM_CPU_KVCACHE_SPACE"
 
 
@@ -25,6 +27,20 @@ def accelerator_of(parts: Parts) -> tuple[Accelerator, str]:
     if _CPU in env or "cpu" in parts.image:
         return Accelerator.CPU, ""
     return (Accelerator.ASCEND if "ascend" in parts.image else Accelerator.NVIDIA), ""
+
+
+def without_foreign_parts(parts: Parts) -> Iterator[Lost]:
+    """Takes out what would keep the operator's runtime from starting, and tells it."""
+    engine, resources = parts.spec.get("engine", {}), parts.spec.get("resources", {})
+    env = [each for each in engine.get("env", ()) if not (isinstance(each, dict) and each.get("name") == _PATH)]
+    if len(env) != len(engine.get("env", ())):
+        parts.spec["engine"] = {**engine, "env": env} if env else {k: v for k, v in engine.items() if k != "env"}
+        why = "it would replace the runtime's own, and KServe 0.18 and newer refuse it"
+        yield Lost(field=f"env {_PATH}", why=why, way_out="install your packages in the image")
+    if isinstance(resources, dict) and resources.get("claims"):
+        parts.spec["resources"] = {name: each for name, each in resources.items() if name != "claims"}
+        way_out = "ask for devices by spec.resources.limits"
+        yield Lost(field="resources.claims", why="a service has no resourceClaims that they name", way_out=way_out)
 
 
 def _asked(resources: dict[str, Any]) -> Iterator[str]:

@@ -14,6 +14,13 @@ from specdec_operator.engine import command_line
 from specdec_operator.engine.case import Case, Json
 from specdec_operator.engine.check import check
 from specdec_operator.engine.flags import option
+from specdec_operator.engine.pod_devices import (
+    asked_in_full,
+    devices_asked,
+    devices_wanted,
+    other_devices,
+    over_several_pods,
+)
 from specdec_operator.engine.reverse import PLACED, canonical, reverse
 from specdec_operator.engine.rule import Finding, Severity
 from specdec_operator.engine.translate import path_of, translate
@@ -24,6 +31,7 @@ from specdec_operator.importing.command import Command
 from specdec_operator.importing.inference_service import Parts
 from specdec_operator.importing.manifest import Lost, Replaced
 from specdec_operator.importing.models import Models, models_of
+from specdec_operator.importing.platform import without_foreign_parts
 from specdec_operator.importing.trim import trimmed
 from specdec_operator.staging.layout import DRAFT_PATH
 from specdec_operator.validation.check import completed
@@ -81,6 +89,7 @@ class _Reading:
 
 def imported(parts: Parts, wanted: Wanted) -> Imported:
     """The service for what was read."""
+    parts.lost += without_foreign_parts(parts)
     reading = _read(parts, wanted)
     findings = [each for each in reading.findings if each.rule.severity is not Severity.REFUSED]
     refused = [_sentence(each) for each in reading.findings if each.rule.severity is Severity.REFUSED]
@@ -114,9 +123,11 @@ def _read(parts: Parts, wanted: Wanted) -> _Reading:
     words = [each.replace("{{.Name}}", parts.name or _NAME) for each in (*parts.command.words, *config)]
     line = command_line.read(words, wanted.build)
     args = dict(line.args)
+    legacy.without_a_file(args, lost)
     speculation = legacy.with_todays_speculation(line.speculation, args, lost)
     models = models_of(args, speculation, parts, model=wanted.model, draft=wanted.draft)
     case = Case(build=wanted.build, speculation=models.speculation, args=args, packages=wanted.packages)
+    case = _with_devices(case, parts)
     reading = _Reading(case=case, models=models, lost=lost)
     kept: dict[str, Any] = dict(args)
     for each in check(case):
@@ -128,6 +139,17 @@ def _read(parts: Parts, wanted: Wanted) -> _Reading:
     reading.case = replace(case, args=kept)
     reading.findings += [*line.findings, *check(reading.case)]
     return reading
+
+
+def _with_devices(case: Case, parts: Parts) -> Case:
+    """The case with what its pod asks for. A line that names no devices ran where they are: they are asked for."""
+    resources = parts.spec.get("resources") or {}
+    asked, others = devices_asked(resources), other_devices(resources)
+    more = {} if over_several_pods(case) else asked_in_full(devices_wanted(case), case.build.flavor)
+    if more and asked is None and not others:
+        parts.spec["resources"] = {**resources, "limits": {**resources.get("limits", {}), **more["limits"]}}
+        asked = devices_asked(more)
+    return replace(case, devices=asked, other_devices=others)
 
 
 def _sentence(finding: Finding) -> str:

@@ -8,6 +8,7 @@ from typing import Final, TypeAlias
 
 from specdec_engine.versions import MajorMinor, major_minor
 from specdec_operator import __version__
+from specdec_operator.staging.compatibility import KSERVE
 
 OPERATOR_IMAGE: Final = f"specdec-operator:{__version__}"
 """Where no operator is asked, as by `specdec render`: the name without a registry, as in manifests/."""
@@ -72,7 +73,7 @@ class Gap:
     has: str
 
 
-NEWEST: Final[Version] = (0, 21)
+NEWEST: Final[Version] = KSERVE.newest or KSERVE.oldest
 """The newest KServe that this table was written for."""
 IMAGE_VOLUMES_SINCE: Final[Version] = (1, 33)
 """The first Kubernetes that mounts a folder of an image; earlier ones mount nothing or all of it."""

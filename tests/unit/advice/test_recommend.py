@@ -168,9 +168,16 @@ def test_under_load_it_guesses_less_or_not_at_all(accelerator: str, version: str
         workload=Workload.CODE,
     )
     found = recommend(question)
-    assert "wrong lever" in found.headline
+    less = "With 64 requests at once it is slower, so it guesses less"
+    assert (less if by_load else "no method is expected to be faster") in found.headline
     rows = [{"upTo": 8, "tokens": 3}, {"upTo": 31, "tokens": 2}, {"tokens": 1}]
     assert found.sis["spec"].get("speculation", {}).get("tokensByBatchSize", []) == (rows if by_load else [])
+
+
+def test_without_a_draft_the_headline_says_what_one_would_give() -> None:
+    """A bare "no" would send people away whose model has a public draft."""
+    headline = recommend(asked(LLAMA, concurrency=4)).headline
+    assert headline.startswith("Serve without speculation with 4 requests at once, or name a draft (--draft): the best")
 
 
 def test_a_draft_that_samples_where_clients_do() -> None:

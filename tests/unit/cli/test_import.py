@@ -192,3 +192,12 @@ def test_the_namespace_that_is_named_is_the_services() -> None:
     code, out, _ = run("-n", "team", "--", "vllm", "serve", "org/m")
     assert code == 0
     assert yaml.safe_load(out)["metadata"]["namespace"] == "team"
+
+
+def test_more_devices_than_most_nodes_have_are_asked_for() -> None:
+    """The line ran where they are; what is spread over several pods by hand is left alone."""
+    code, out, err = run("--", "vllm serve org/m --tensor-parallel-size 16")
+    assert code == 0, err
+    assert yaml.safe_load(out)["spec"]["resources"] == {"limits": {"nvidia.com/gpu": "16"}}
+    _, out, _ = run("--", "vllm serve org/m --tensor-parallel-size 16 --distributed-executor-backend ray")
+    assert "resources" not in yaml.safe_load(out)["spec"]

@@ -113,3 +113,11 @@ def test_of_a_key_written_twice_the_last_one_is_read() -> None:
 def test_any_words_are_read(words: list[str]) -> None:
     """Never a traceback."""
     assert isinstance(read(*words), command_line.Line)
+
+
+@pytest.mark.parametrize("words", [("-O3",), ("-O=3",), ("-O", "3")])
+def test_a_level_is_written_in_three_ways(words: tuple[str, ...]) -> None:
+    """Since 0.12 it is the level of optimisation, before that of compilation; -O.mode is part of an object as ever."""
+    assert read(*words, "--seed=1").args == {"optimization_level": "3", "seed": 1}
+    assert read(*words, version="0.11.2").args == {"compilation_config": {"level": 3}}
+    assert read("-O.mode=3").args == {"compilation_config": {"mode": 3}}

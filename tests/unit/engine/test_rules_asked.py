@@ -9,6 +9,7 @@ from specdec_operator.engine.case import Case
 
 NGRAM = spec("ngram")
 OLD = "0.15.1"
+SIXTEEN = case(tensor_parallel_size=8, pipeline_parallel_size=2)
 TREE = "speculative_token_tree"
 
 SIDES: list[tuple[str, Case, Case]] = [
@@ -21,11 +22,16 @@ SIDES: list[tuple[str, Case, Case]] = [
     ("SERVER-HIDDEN", case(host="127.0.0.1"), case(host="0.0.0.0")),
     ("SERVER-HIDDEN", case(uds="/tmp/x"), case(uds=None)),  # noqa: S108 - a socket that is refused
     ("SERVER-HIDDEN", case(headless=True), case(headless=False)),
+    ("SERVER-HIDDEN", case(grpc=True), case(grpc=False)),
+    ("SERVER-HIDDEN", case(tokens_only=True), case(enable_scale_out=True)),
+    ("SERVER-HIDDEN", case(data_parallel_multi_port_external_lb=True), case(data_parallel_size=2)),
     ("SERVER-HIDDEN", case(ssl_certfile="/etc/tls.crt"), case(ssl_ciphers="x")),
     ("SERVER-HIDDEN", case(api_key=["secret"]), case(api_key=None)),
     ("DEVICES-NODE", case(tensor_parallel_size=8, pipeline_parallel_size=4), case(tensor_parallel_size=16)),
     ("DEVICES-NODE", case(tensor_parallel_size=32), case(tensor_parallel_size=32, nnodes=4)),
-    ("DEVICES-MANY", case(tensor_parallel_size=8, pipeline_parallel_size=2), case(tensor_parallel_size=8)),
+    ("DEVICES-MANY", SIXTEEN, case(tensor_parallel_size=8)),
+    ("DEVICES-MANY", SIXTEEN, replace(SIXTEEN, devices=16)),
+    ("DEVICES-PENDING", replace(SIXTEEN, other_devices=True), SIXTEEN),
     (
         "DEVICES-FEW",
         replace(case(tensor_parallel_size=8), devices=4),

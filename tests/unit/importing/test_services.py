@@ -1,4 +1,4 @@
-"""Twenty InferenceServices as people write them: import -> validate -> render, and nothing of them is lost silently."""
+"""Twenty-six InferenceServices as people write them: import, validate, render, and nothing is lost silently."""
 
 import pathlib
 from collections.abc import Iterator
@@ -172,3 +172,74 @@ def test_a_script_is_read_to_its_end() -> None:
         assert told in out
     spec = yaml.safe_load(out)["spec"]
     assert (spec["model"]["uri"], spec["engine"]["maxModelLen"]) == ("pvc://model", 4096)
+
+
+@pytest.mark.parametrize(
+    "device", ["amd.com/gpu", "gpu.intel.com/xe", "google.com/tpu", "habana.ai/gaudi", "aws.amazon.com/neuron"]
+)
+def test_devices_that_no_runtime_is_for_are_refused_by_name(device: str) -> None:
+    """A service for NVIDIA would wait for a device that never comes; the way out is a guard."""
+    model = {"modelFormat": {"name": "huggingface"}, "storageUri": "pvc://m", "resources": {"limits": {device: "1"}}}
+    head = {"apiVersion": "serving.kserve.io/v1beta1", "kind": "InferenceService", "metadata": {"name": "other"}}
+    code, out, err = run("import", "-", text=yaml.safe_dump({**head, "spec": {"predictor": {"model": model}}}))
+    assert (code, out) == (1, "")
+    assert f"resources: {device}: there are runtimes for NVIDIA, Ascend and CPUs" in err
+    assert "specdec guard isvc/other" in err
+
+
+@pytest.mark.parametrize(
+    ("name", "uri", "draft"),
+    [
+        ("option-a", "hf://meta-llama/Llama-3.1-8B-Instruct", {"uri": "hf://yuhuili/EAGLE3-LLaMA3.1-Instruct-8B"}),
+        ("alauda-modelcar", "oci://registry.example.com/models/llama-pair:1", None),
+        ("option-c", "pvc://shared", {"path": "draft"}),
+    ],
+)
+def test_each_way_to_bring_two_artifacts_renders_to_what_it_was(name: str, uri: str, draft: dict[str, str]) -> None:
+    """storageUris, one Modelcar, one claim: the same artifacts, method and K, and both folders where the flags say."""
+    out = imported(name)[1]
+    spec = yaml.safe_load(out)["spec"]
+    assert spec["model"]["uri"] == uri
+    assert draft is None or spec["speculation"]["draft"] == draft
+    predictor = yaml.safe_load(run("render", "-", text=out)[1])["spec"]["predictor"]
+    (config,) = (each for each in predictor["model"]["args"] if each.startswith("--speculative-config="))
+    said = yaml.safe_load(config.partition("=")[2])
+    assert (said["method"], said["num_speculative_tokens"]) == ("eagle3", 3)
+    brought = [*predictor["model"].get("volumeMounts", ()), *predictor.get("storageUris", ())]
+    brought += predictor["model"].get("storageUris", ())
+    folders = [each["mountPath"] for each in brought]
+    target = next(each.partition("=")[2] for each in predictor["model"]["args"] if each.startswith("--model="))
+    for folder in (target, said["model"]):
+        assert any(f"{folder}/".startswith(f"{each}/") for each in folders), (folder, folders)
+
+
+def test_what_the_engine_reads_in_its_own_way_is_read_so() -> None:
+    """-O3, and the old name [ngram]; names of folders by which clients asked stay names."""
+    assert "--optimization-level=3" in yaml.safe_load(imported("dashboards")[1])["spec"]["engine"]["args"]
+    out = imported("scaled-by-concurrency")[1]
+    spec = yaml.safe_load(out)["spec"]
+    assert spec["speculation"]["method"] == "ngram"
+    assert spec["model"]["aliases"] == ["/mnt/models"]
+    assert "--speculative-config" not in out.partition("apiVersion")[0]
+
+
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [
+        ("dashboards", "# NOT CARRIED OVER: env PYTHONPATH: it would replace the runtime's own"),
+        ("dashboards", "# NOT CARRIED OVER: resources.claims: a service has no resourceClaims"),
+        ("file-of-flags", "# NOT CARRIED OVER: --config=/etc/vllm.yaml: a file with flags, which is in the pod"),
+        ("shell", "# NOT CARRIED OVER: spec.predictor.model: `$EXTRA_ARGS` names a variable"),
+    ],
+)
+def test_what_would_do_harm_or_is_unknown_is_told(name: str, told: str) -> None:
+    """By name, with the way out."""
+    assert told in imported(name)[1]
+
+
+def test_other_objects_of_a_file_are_told() -> None:
+    """They are left alone; an LLMInferenceService is easily taken for one that was imported."""
+    other = {"apiVersion": "serving.kserve.io/v1alpha1", "kind": "LLMInferenceService", "metadata": {"name": "big"}}
+    code, _, err = run("import", "-", text=yaml.safe_dump_all([SERVICES["kserve-hub"], other]))
+    assert code == 0
+    assert "left alone: LLMInferenceService big: it is no InferenceService" in err

@@ -3,6 +3,7 @@
 import pytest
 from tests.unit.builders import Body, make_sis, make_spec, make_state
 
+from specdec_engine.versions import NEWEST, OLDEST
 from specdec_operator.engine.version import IMAGES
 from specdec_operator.render.plan import plan
 from specdec_operator.validation.check import Problem, check_document
@@ -28,6 +29,10 @@ def problems(engine: Body, **spec: object) -> list[Problem]:
         ("--disable-log-stats", "GUARD-BLIND", "the pods never come up"),
         ("--ssl-keyfile=/x", "SERVER-HIDDEN", "plain HTTP"),
         ("--api-key=secret", "SERVER-HIDDEN", "VLLM_API_KEY"),
+        ("--grpc", "SERVER-HIDDEN", "no /metrics"),
+        ("--tokens-only", "SERVER-HIDDEN", "no completions"),
+        ("--uds=/run/x", "SERVER-HIDDEN", "no guard"),
+        ("--headless", "SERVER-HIDDEN", "answers nobody"),
     ],
 )
 def test_the_engine_of_every_image_refuses_it_by_name(accelerator: str, arg: str, rule: str, words: str) -> None:
@@ -52,7 +57,25 @@ def test_more_devices_than_a_pod_may_have_are_refused_with_the_sum() -> None:
     assert said.path == "spec.engine.tensorParallelSize"
     assert "tensor 8 x pipeline 4 x data 1 = 32 devices in one pod" in said.message
     two = {"accelerator": "nvidia", "tensorParallelSize": 8, "pipelineParallelSize": 2}
-    assert problems(two) == []
+    (said,) = problems(two)
+    assert "tensor 8 x pipeline 2 x data 1 = 16 devices in one pod" in said.message
+    assert 'ask for them: spec.resources.limits "nvidia.com/gpu": 16' in said.message
+    assert problems(two, resources={"limits": {"nvidia.com/gpu": "16"}}) == []
+    assert problems(two | {"accelerator": "ascend"}) == []
     (said,) = problems(two, resources={"limits": {"nvidia.com/gpu": "8"}})
     assert "= 16 devices in one pod, and spec.resources asks for 8" in said.message
     assert problems(two, resources={"limits": {"nvidia.com/mig-1g.5gb": "8"}}) == []
+
+
+@pytest.mark.parametrize("accelerator", IMAGES)
+@pytest.mark.parametrize("version", [f"0.{minor}" for minor in range(OLDEST[1], NEWEST[1] + 1)])
+def test_no_version_that_is_known_takes_a_flag_that_no_release_has(accelerator: str, version: str) -> None:
+    """Also of releases between those that were read."""
+    spoken = problems({"accelerator": accelerator, "version": version, "args": ["--no-such-flag=1"]})
+    assert "FLAG-UNKNOWN" in {each.rule for each in spoken}
+
+
+def test_a_newer_engine_may_have_the_flag() -> None:
+    """What is not known is a warning, and no refusal."""
+    newer = {"accelerator": "nvidia", "version": f"0.{NEWEST[1] + 1}", "args": ["--no-such-flag=1"]}
+    assert problems(newer) == []

@@ -20,12 +20,21 @@ def check(resolved: Resolved) -> Iterator[Finding]:
     """Limits first, then verification."""
     sampler = resolved.case.part("additional_config", "rejection_sampler_config")
     if isinstance(sampler, Mapping) and sampler:
-        yield broken("SAMPLER-ASCEND-ONLY", _CONFIG, sampler, "remove it, or serve on NPUs")
-        yield broken("ASC-SAMPLER-SINCE", _CONFIG, sampler, "use 0.21 or later")
+        yield broken(
+            "SAMPLER-ASCEND-ONLY",
+            _CONFIG,
+            sampler,
+            "only vllm-ascend reads it, here it has no effect; remove it, or serve on NPUs",
+        )
+        yield broken(
+            "ASC-SAMPLER-SINCE", _CONFIG, sampler, "up to 0.20 nothing reads it; use 0.21 or later, or remove it"
+        )
         yield from _sampler(sampler)
         yield from _verifies(sampler, resolved)
         if forced(resolved) is Runner.V2:
-            yield broken("ASC-SAMPLER-RUNNER", _CONFIG, sampler, f"leave {VARIABLE} out, or this")
+            yield broken(
+                "ASC-SAMPLER-RUNNER", _CONFIG, sampler, f"with {VARIABLE}=1 nothing reads it; leave one of them out"
+            )
     if resolved.case.env.get(_BLOCKING) == "1" and not resolved.case.switched("enforce_eager"):
         yield broken("ASC-BLOCKING", f"env.{_BLOCKING}", "1", f"remove {_BLOCKING}, or set enforceEager")
     if resolved.case.build.flavor is Flavor.VLLM_ASCEND and resolved.speculates:
@@ -39,7 +48,7 @@ def _limits(resolved: Resolved) -> Iterator[Finding]:
         message = f"vllm-ascend allows 1+K <= {NPU_MOST_TOKENS + 1}: at most {NPU_MOST_TOKENS} draft tokens"
         yield at_key("ASC-K", key, resolved.k, message)
     if resolved.k is not None and resolved.k >= 3:
-        yield at_key("ASC-BLOCK-ALWAYS", key, resolved.k, "use at most 2 draft tokens, or 0.18 and later")
+        yield at_key("ASC-BLOCK-ALWAYS", key, resolved.k, _ALWAYS)
     release = resolved.case.build.ascend
     if release is not None and resolved.method:
         first = table("methods")["methods"][resolved.method].get("ascend")
@@ -56,7 +65,7 @@ def _limits(resolved: Resolved) -> Iterator[Finding]:
         yield at_key("ASC-UNPADDED", "disable_padded_drafter_batch", True, "remove it, or full graphs")
     for key in ("quantization", "attention_backend"):
         if resolved.value(key) is not None:
-            yield at_key("ASC-IGNORED", key, resolved.value(key), f"{key} has no effect on NPUs")
+            yield at_key("ASC-IGNORED", key, resolved.value(key), f"vllm-ascend ignores {key}; remove it")
 
 
 def _piped(resolved: Resolved) -> Iterator[Finding]:
@@ -78,7 +87,7 @@ def _sampler(sampler: Mapping[str, Any]) -> Iterator[Finding]:
     yield from _number("ASC-SAMPLER-ALPHA", "posterior_alpha", alpha, fits=_is_number(alpha) and alpha >= 0)
     for key in sampler:
         if key not in _KEYS:
-            message = f"{key} has no effect; there are {', '.join(_KEYS)}"
+            message = f"{key} has no effect; use {', '.join(_KEYS)}"
             yield broken("ASC-SAMPLER-KEY", f"{_CONFIG}.{key}", sampler[key], message)
 
 
@@ -91,6 +100,10 @@ def _is_number(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
+_ALWAYS: Final = (
+    "from 3 draft tokens on block verification is on in 0.13 to 0.17, and changes answers (vllm-ascend issues 7603, "
+    "7808); use at most 2 draft tokens, or 0.18 and later"
+)
 _LOSSY: Final = "answers differ from the target's own: compare them before you serve, or remove it"
 
 
@@ -100,7 +113,12 @@ def _verifies(sampler: Mapping[str, Any], resolved: Resolved) -> Iterator[Findin
         field = f"{_CONFIG}.enable_block_verify"
         yield broken("ASC-BLOCK-LOSSY", field, True, _LOSSY)
         if resolved.k is not None and resolved.k < 3:
-            yield broken("ASC-BLOCK-SHORT", field, True, f"with {resolved.k} draft tokens it has no effect")
+            yield broken(
+                "ASC-BLOCK-SHORT",
+                field,
+                True,
+                f"with {resolved.k} draft tokens it has no effect; use 3 or more, or remove it",
+            )
         if resolved.value("rejection_sample_method") == "synthetic":
             yield broken("ASC-BLOCK-SYNTHETIC", field, True, "remove it, or synthetic acceptance")
     lossless = sampler.get("posterior_threshold") == 1 and sampler.get("posterior_alpha") == 0

@@ -35,7 +35,10 @@ def heads(resolved: Resolved) -> Iterator[Finding]:
     yield from _padding(resolved)
     loader = resolved.value("draft_load_config") or {}
     if isinstance(loader.get("load_format"), str) and loader["load_format"] not in _FORMATS:
-        message = f"{loader['load_format']} is no load format that vLLM brings"
+        message = (
+            f"{loader['load_format']} is no load format that vLLM brings: without a plug-in for it the draft is not "
+            "loaded; remove it, or see that the image has the plug-in"
+        )
         yield at_key("LOAD-FORMAT", "draft_load_config.load_format", loader["load_format"], message)
     if resolved.draft is not None:
         yield from _draft(resolved.draft, resolved)
@@ -88,7 +91,8 @@ def _draft(draft: ModelConfig, resolved: Resolved) -> Iterator[Finding]:
         several = list(resolved.target.architectures)
         yield broken("DRAFT-MULTIMODAL", "target.architectures", several, "use 0.22 or later, or another method")
     if resolved.case.target is not None and resolved.opens.path == resolved.case.target.path:
-        yield at_key("DRAFT-ITSELF", "model", resolved.opens.path, "use a smaller model of the family")
+        message = "the draft is the target: each guess costs a step of the target; use a smaller model of the family"
+        yield at_key("DRAFT-ITSELF", "model", resolved.opens.path, message)
 
 
 def _masked(draft: ModelConfig) -> bool:
@@ -116,7 +120,10 @@ def _head(draft: ModelConfig, target: ModelConfig, resolved: Resolved) -> Iterat
     yield from _default_layers(draft, target, resolved)
     plain = resolved.method == "eagle3" and not draft.head and not any(name in draft.config for name in _HEAD_SIGNS)
     if plain:
-        message = "the draft's config has none of an EAGLE-3 head's fields; is it an ordinary model?"
+        message = (
+            "the draft's config has none of an EAGLE-3 head's fields, as of an ordinary model, whose weights would not "
+            "load; use a head, or method draft_model for an ordinary model"
+        )
         yield broken("HEAD-ORDINARY", "draft.architectures", list(draft.architectures), message)
 
 
@@ -155,5 +162,5 @@ def _heads(draft: ModelConfig, resolved: Resolved) -> Iterator[Finding]:
             "MTP-EAGER",
             "target.model_type",
             target.model_type,
-            "its head runs without CUDA graphs up to 0.28; use 0.29 or later",
+            "its head drafts without CUDA graphs up to 0.28, so each guess costs more; use 0.29 or later",
         )

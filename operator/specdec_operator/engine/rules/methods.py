@@ -50,7 +50,7 @@ def _modelled(resolved: Resolved) -> Iterator[Finding]:
         yield at_key("MODEL-MISSING", "model", None, message)
     needless = word in WITHOUT_DRAFT and word != "custom_class"
     if given is not None and needless and given not in (word, "ngram", "[ngram]"):
-        yield at_key("MODEL-UNUSED", "model", given, f"{word} reads no model; remove it")
+        yield at_key("MODEL-UNUSED", "model", given, f"{word} drafts without a model and reads none; remove it")
 
 
 def _ran(resolved: Resolved) -> Iterator[Finding]:
@@ -126,7 +126,12 @@ def _suffix(resolved: Resolved) -> Iterator[Finding]:
     if factor < 0:
         yield at_key("SUFFIX-FACTOR", "suffix_decoding_max_spec_factor", factor, f"{factor} is below 0")
     elif factor == 0:
-        yield at_key("SUFFIX-IDLE", "suffix_decoding_max_spec_factor", factor, "set it above 0; 1 is usual")
+        yield at_key(
+            "SUFFIX-IDLE",
+            "suffix_decoding_max_spec_factor",
+            factor,
+            "a factor of 0 never drafts; set it above 0, 1 is usual",
+        )
     least = resolved.value("suffix_decoding_min_token_prob", 0.1)
     if not 0 <= least <= 1:
         message = f"{least} is no probability"

@@ -1,12 +1,13 @@
 """How target and draft are spread over devices."""
 
 from collections.abc import Iterator
-from math import prod
 from typing import Final
 
 from specdec_engine.methods import WITHOUT_DRAFT
+from specdec_operator.engine.case import Case
 from specdec_operator.engine.model_config import ModelConfig
 from specdec_operator.engine.model_runner import Runner, runner
+from specdec_operator.engine.pod_devices import MOST, SIZES, USUAL, devices_wanted, over_several_pods
 from specdec_operator.engine.resolve import Resolved
 from specdec_operator.engine.rule import Finding, at_flag, at_key
 from specdec_operator.engine.tables import in_release
@@ -23,34 +24,40 @@ def check(resolved: Resolved) -> Iterator[Finding]:
         yield from _pipeline(resolved)
 
 
-_SIZES: Final = ("tensor_parallel_size", "pipeline_parallel_size", "data_parallel_size")
-_BY_HAND: Final = ("nnodes", "data_parallel_size_local", "data_parallel_external_lb", "data_parallel_hybrid_lb")
-"""Flags of those who spread an engine over several pods themselves."""
-_MOST: Final = 16
-_USUAL: Final = 8
 _ONE_POD: Final = "this version renders one pod for an engine, and no workerSpec"
 
 
 def devices(resolved: Resolved) -> Iterator[Finding]:
     """Whether one pod can have the devices that the engine is spread over."""
     case = resolved.case
-    ray = "ray" in (case.args.get("distributed_executor_backend"), case.args.get("data_parallel_backend"))
-    if case.build.flavor is Flavor.VLLM_CPU or ray or any(case.args.get(name) for name in _BY_HAND):
+    if case.build.flavor is Flavor.VLLM_CPU or over_several_pods(case):
         return
-    sizes = [case.size(flag) for flag in _SIZES]
-    wanted, flag = prod(sizes), max(_SIZES, key=case.size)
+    sizes = [case.size(flag) for flag in SIZES]
+    wanted, flag = devices_wanted(case), max(SIZES, key=case.size)
     summed = f"tensor {sizes[0]} x pipeline {sizes[1]} x data {sizes[2]} = {wanted} devices in one pod"
-    if wanted > _MOST:
-        message = f"{summed}, and no node has more than {_MOST}: {_ONE_POD}; make the product {_USUAL} or less"
-        yield at_flag("DEVICES-NODE", flag, sizes[_SIZES.index(flag)], f"{message}, or use a quantised target")
-    elif case.devices is not None and case.devices < wanted:
-        message = f"{summed}, and spec.resources asks for {case.devices}; ask for {wanted}, or make the product smaller"
-        yield at_flag("DEVICES-FEW", flag, sizes[_SIZES.index(flag)], message)
-    elif wanted > _USUAL:
-        message = (
-            f"{summed}: most nodes have {_USUAL}, on others the pod stays Pending; make the product {_USUAL} or less"
-        )
-        yield at_flag("DEVICES-MANY", flag, sizes[_SIZES.index(flag)], f"{message}, or see that a node has {wanted}")
+    rule, says = _objection(wanted, case)
+    if rule:
+        yield at_flag(rule, flag, sizes[SIZES.index(flag)], f"{summed}{says}")
+
+
+def _objection(wanted: int, case: Case) -> tuple[str, str]:
+    """The rule that a number of devices breaks, and what is to be said after the sum; two empty texts for none."""
+    smaller = f"make the product {USUAL} or less, or use a quantised target"
+    asked = case.devices
+    if wanted > MOST:
+        return "DEVICES-NODE", f", and no node has more than {MOST}: {_ONE_POD}; {smaller}"
+    if asked is not None and asked < wanted:
+        return "DEVICES-FEW", f", and spec.resources asks for {asked}; ask for {wanted}, or make the product smaller"
+    if wanted <= USUAL or asked is not None:
+        return "", ""
+    if case.build.flavor is Flavor.VLLM and not case.other_devices:
+        limit = f'spec.resources.limits "nvidia.com/gpu": {wanted}'
+        says = f", and most nodes have {USUAL}: {_ONE_POD}; {smaller}; where a node has {wanted}, ask for them: {limit}"
+        return "DEVICES-MANY", says
+    return (
+        "DEVICES-PENDING",
+        f": on nodes with {USUAL} the pod stays Pending; {smaller}, or see that a node has {wanted}",
+    )
 
 
 def _target(target: ModelConfig, resolved: Resolved) -> Iterator[Finding]:
@@ -132,7 +139,8 @@ def _pipeline(resolved: Resolved) -> Iterator[Finding]:
     elif resolved.draft is not None and not resolved.at_least("0.30"):
         yield from _piped("PP-DRAFT", resolved.draft.architectures, resolved)
     message = (
-        f"{depth} pipeline stages with speculation: young in vLLM, and reported broken for mtp (issue 49355); use "
-        "tensor parallelism alone, or compare with plain (`specdec measure`) before you serve"
+        f"speculation over {depth} pipeline stages has known faults: mtp was reported broken (vLLM issue "
+        "49355); use tensorParallelSize alone, or measure it against the service without speculation "
+        "(`specdec measure`) before you serve"
     )
     yield at_flag("PP-RISK", "pipeline_parallel_size", depth, message)

@@ -16,6 +16,13 @@ _HIDES: Final[Mapping[str, str]] = MappingProxyType(
     {
         "uds": "a server on a socket is reached by no probe, no guard and no client; remove it, the port is 8080",
         "headless": "an engine without its server answers nobody; remove it",
+        "grpc": "a gRPC server has no /health, no /metrics and no OpenAI API: no probe, no guard and no client reaches "
+        "it; remove it, the server speaks HTTP on port 8080",
+        "tokens_only": "the server then has no completions: the startup probe and clients of the OpenAI API get no "
+        "answer; remove it",
+        "data_parallel_multi_port_external_lb": "each data parallel rank then has a port of its own, and probes, guard "
+        "and clients know port 8080 alone: the counters of the other ranks are read by nobody; use dataParallelSize "
+        "without it",
         "ssl_keyfile": _PLAIN_HTTP,
         "ssl_certfile": _PLAIN_HTTP,
         "api_key": "the startup probe has no key from a flag, and whoever may read this object has it; put it into a "

@@ -97,7 +97,12 @@ def async_scheduling(resolved: Resolved) -> Iterator[Finding]:
     if flag is True:
         yield from _asked(resolved)
     elif flag is None and resolved.speculates and resolved.method and not _runs(resolved):
-        yield broken("ASYNC-OFF", _FIELD, None, f"{resolved.method} is scheduled synchronously")
+        yield broken(
+            "ASYNC-OFF",
+            _FIELD,
+            None,
+            f"{resolved.method} is scheduled synchronously: a step waits for the one before; it needs nothing of you",
+        )
 
 
 def _asked(resolved: Resolved) -> Iterator[Finding]:

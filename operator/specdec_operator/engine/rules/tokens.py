@@ -91,9 +91,13 @@ def schedule(resolved: Resolved) -> Iterator[Finding]:
     if resolved.method in ("suffix", "dspark") or context:
         yield broken("ASC-SCHEDULE", _FIELD, rows, "remove the schedule")
     if runner(resolved) is Runner.V2:
-        yield broken("SCHEDULE-UNREAD", _FIELD, rows, "use 0.32 or later to save the drafting too")
+        message = (
+            f"every step still drafts all {resolved.k} tokens and verifies fewer (vLLM issue 51510); use 0.32 or later"
+        )
+        yield broken("SCHEDULE-UNREAD", _FIELD, rows, message)
     elif runner(resolved) is Runner.V1:
-        yield broken("SCHEDULE-GRAPHS", _FIELD, rows, "decoding loses its full graphs")
+        message = "with a schedule this runner captures piecewise graphs only; compare the speed without the schedule"
+        yield broken("SCHEDULE-GRAPHS", _FIELD, rows, message)
 
 
 def _shape(rows: list[tuple[int, int, int]], resolved: Resolved) -> Iterator[Finding]:
@@ -105,7 +109,12 @@ def _shape(rows: list[tuple[int, int, int]], resolved: Resolved) -> Iterator[Fin
         yield broken("SCHEDULE-ABOVE-K", _FIELD, rows, message)
     ends = sorted(rows)
     if any(later[0] != earlier[1] + 1 for earlier, later in pairwise(ends)):
-        yield broken("SCHEDULE-GAPS", _FIELD, rows, "there are batch sizes between the ranges")
+        yield broken(
+            "SCHEDULE-GAPS",
+            _FIELD,
+            rows,
+            "between two ranges the earlier one goes on; write adjoining ranges to say it",
+        )
 
 
 def _fault(rows: list[tuple[int, int, int]]) -> str:

@@ -1,0 +1,83 @@
+"""docs/works-with.md: every question has an answer, every yes has a test that is there, and its claims hold."""
+
+import pathlib
+import re
+
+import pytest
+import yaml
+from hack.pages.works_with import FEATURES, counts
+from tests.kserve_standin import render as kserve
+from tests.kserve_standin.model import Config
+from tests.kserve_standin.runtimes import runtime_of
+from tests.unit.builders import Body, make_sis
+from typer.testing import CliRunner
+
+from specdec_operator.cli.commands import application
+
+ROOT = pathlib.Path(__file__).parents[3]
+PAGE = ROOT / "docs" / "works-with.md"
+ANSWERS = ("yes", "in part", "not tried", "no")
+ASKED = (
+    *("Istio", "Linkerd", "Knative", "Kueue", "KEDA", "HPA", "Gateway API", "InferencePool", "LLMInferenceService"),
+    *("OpenShift AI", "LeaderWorkerSet", "air gap", "LoRA", "Quantised", "Vision", "Prefix caching", "Chunked prefill"),
+    *("Prefill and decode", "Several nodes", "AMD", "Intel", "TPU"),
+)
+"""What people ask."""
+LINK = re.compile(r"\]\(([^)#]+)")
+QUEUE = {"kueue.x-k8s.io/queue-name": "team-a"}
+
+
+def rows() -> list[tuple[str, str, str]]:
+    """Question, answer and why, of every row that answers."""
+    cells = [[each.strip() for each in line.strip("|").split("|")] for line in PAGE.read_text().splitlines()]
+    return [(row[0], row[1], row[2]) for row in cells if len(row) == 3 and row[1] in ANSWERS]
+
+
+@pytest.mark.parametrize("asked", ASKED)
+def test_what_people_ask_has_one_answer(asked: str) -> None:
+    """In the first cell of one row."""
+    assert len([question for question, _, _ in rows() if asked in question]) == 1
+
+
+@pytest.mark.parametrize("row", rows(), ids=lambda row: row[0])
+def test_an_answer_has_its_reason(row: tuple[str, str, str]) -> None:
+    """A yes links a test or a page of this project, and every link is there; the others say why, or what to look at."""
+    _, answer, why = row
+    links = LINK.findall(why)
+    assert answer != "yes" or links
+    assert len(why) >= 20
+    for link in links:
+        assert (PAGE.parent / link).exists(), link
+
+
+def test_configurations_with_each_feature_are_judged_as_the_engine_does() -> None:
+    """The numbers of the table; a feature that no recording has would say nothing."""
+    found = counts()
+    assert found.keys() == FEATURES.keys()
+    for name, count in found.items():
+        assert count.judged > 100, name
+        assert 0 < count.accepted < count.judged, name
+        assert count.alike / count.judged >= 0.99, name
+
+
+def rendered(body: Body) -> Body:
+    """The InferenceService that `specdec render` prints."""
+    result = CliRunner().invoke(application(), ["render", "-"], input=yaml.safe_dump(body))
+    assert result.exit_code == 0, result.output
+    made: Body = yaml.safe_load(result.stdout)
+    return made
+
+
+def test_the_label_of_a_queue_reaches_deployment_and_pods() -> None:
+    """Kueue reads it on either, as its version does; KServe's stand-in copies it as the recorded controller did."""
+    body = make_sis(inferenceService={"labels": QUEUE})
+    runtime = runtime_of(yaml.safe_load((ROOT / "manifests" / "runtimes" / "nvidia.yaml").read_text()))
+    deployment = kserve.render(rendered(body), runtime, Config()).deployment
+    assert deployment is not None
+    for labels in (deployment["metadata"]["labels"], deployment["spec"]["template"]["metadata"]["labels"]):
+        assert QUEUE.items() <= labels.items()
+
+
+def test_standard_mode_is_said_by_each_service() -> None:
+    """Also where the cluster's default is Knative."""
+    assert rendered(make_sis())["metadata"]["annotations"]["serving.kserve.io/deploymentMode"] == "Standard"

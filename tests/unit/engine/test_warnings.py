@@ -1,0 +1,47 @@
+"""Every warning names what it is about, why, and what to do: nobody has to look a rule up to act on it."""
+
+import re
+
+import pytest
+from tests.unit.engine import test_rules_asked, test_rules_limits, test_rules_models, test_rules_sampling
+from tests.unit.engine.cases import broken
+
+from specdec_operator.engine.case import Case
+from specdec_operator.engine.check import RULES, check
+from specdec_operator.engine.rule import Finding, Severity
+
+SUITES = (test_rules_asked, test_rules_limits, test_rules_models, test_rules_sampling)
+BAD: dict[str, Case] = {rule: bad for suite in SUITES for rule, bad, _ in suite.SIDES}
+WARNED = sorted(each.id for each in RULES if each.severity is Severity.WARNED)
+WAY_OUT = re.compile(r"\b(use|set|remove|write|make|raise|allow|leave|see that|name|compare|measure)\b")
+WITHOUT = {"VERSION-NEW": "nothing can be done but to wait for a release that knows it"}
+"""Rules whose warning has no way out, and why."""
+LEAST = 40
+"""Characters: what is shorter has no room for a cause and a way out."""
+
+
+def warning(rule: str) -> Finding:
+    """What is found in the rule's own example."""
+    return next(each for each in check(BAD[rule]) if each.rule.id == rule)
+
+
+def test_every_warning_has_an_example() -> None:
+    """Else nothing below would ask it."""
+    assert set(WARNED) <= BAD.keys()
+    assert all(rule in broken(BAD[rule]) for rule in WARNED)
+
+
+@pytest.mark.parametrize("rule", WARNED)
+def test_it_names_the_field_the_cause_and_a_way_out(rule: str) -> None:
+    """In one sentence that stands alone."""
+    said = warning(rule)
+    assert said.field
+    assert rule in WITHOUT or WAY_OUT.search(said.message), said.message
+    assert len(said.message) >= LEAST, said.message
+    assert not said.message.endswith("?"), said.message
+
+
+def test_a_vague_sentence_is_seen() -> None:
+    """The one that this rule began with."""
+    assert not WAY_OUT.search("decoding loses its full graphs")
+    assert len("remove it, or serve on NPUs") < LEAST
