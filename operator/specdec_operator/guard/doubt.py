@@ -168,9 +168,7 @@ def do_without_plain_pods(state: State, observation: Observation, now: float) ->
 
 
 def draft_is_acquitted(state: State, observation: Observation, now: float) -> bool:
-    """Five windows next to the baseline pod show that speculation is fast enough, or fifteen do not show that it is too
-    slow.
-    """
+    """Five windows with a baseline pod show that speculation is fast enough, or fifteen do not show a loss."""
     control, pair = state.control, observation.pair
     if control is None or control.reason == ALWAYS or pair is None or not effects.is_fresh(state, observation):
         return False
@@ -181,15 +179,13 @@ def draft_is_acquitted(state: State, observation: Observation, now: float) -> bo
 
 
 def acquit(state: State, observation: Observation, now: float) -> State:
-    """The baseline pod is removed, and speculation stays. Later windows are compared with what the baseline pod
-    measured.
-    """
+    """The baseline pod is removed, and speculation stays. Its measurements are the baseline from now on."""
     after = effects.window_passed(state, observation, now)
     return replace(after, control=None, pairs=(), armless=False, doubts=state.doubts + 1, doubted=now)
 
 
 def one_pod_is_in_doubt(state: State, observation: Observation, now: float) -> bool:
-    """The same in a service of one pod that did not run as baseline within the day, after three windows of its traffic."""
+    """The same in a service of one pod that did not run as baseline within a day, after three windows of traffic."""
     may = _may_settle(state, observation) and observation.policy.replicas == 1
     rested = not state.doubted or now - state.doubted >= _MOST_PAUSE
     known = sum(each.known for each in observation.recent) >= FEWEST_TRAFFIC
@@ -223,18 +219,14 @@ def speculation_was_not_slower(state: State, observation: Observation, now: floa
 
 
 def bring_it_back(state: State, observation: Observation, now: float) -> State:
-    """RollingOut, with the previous speculation. If its pod finds no room, the baseline keeps serving. For one day no
-    other doubt brings the baseline back.
-    """
+    """RollingOut, with the previous speculation. Without room the baseline serves on. No new trial for one day."""
     fresh, rollback = effects.enter(state, Phase.ROLLING_OUT, now), state.rollback
     aside = rollback and _settled(rollback, trial_text(rollback.trial) if rollback.trial else "")
     return replace(fresh, rollback=None, set_aside=aside, doubts=state.doubts + 1, doubted=now, armless=False)
 
 
 def plain_is_settled(state: State, observation: Observation, now: float) -> bool:
-    """The rollback is provisional, and speculation was significantly slower, or the traffic does not allow a
-    comparison.
-    """
+    """The rollback is provisional, and speculation was significantly slower, or the traffic cannot be compared."""
     return _outcome(state) in (Outcome.SLOWER, Outcome.UNLIKE, Outcome.QUIET)
 
 
