@@ -71,25 +71,27 @@ def _servable(request: Request) -> None:
 
 def _headline(request: Request, choice: Candidate | None, against: tuple[Fact, ...]) -> str:
     if against:
-        return "Serve it plainly: speculation is the wrong lever here."
+        return "Recommendation: no speculation. It does not help here."
     requests = f"{request.concurrency} request{'s' if request.concurrency > 1 else ''} at once"
     if choice is None:
-        lever = "speculation is the wrong lever" if request.load is Load.MANY else "nothing at hand is expected to pay"
-        return f"Serve it plainly: with {requests} {lever}."
+        why = (
+            "speculation does not help" if request.load is Load.MANY else "no available method is expected to be faster"
+        )
+        return f"Recommendation: no speculation. With {requests}, {why}."
     count = "" if choice.tokens is None else f" with K {choice.tokens}"
     if choice.by_load:
         return (
             f"Use {choice.method}{count} while the service is quiet: {choice.speedup} times as fast with up to 8 "
-            f"requests at once. With {requests} speculation is the wrong lever, so it guesses less the more run."
+            f"requests at once. With {requests} speculation does not help, so K falls as more requests run."
         )
     return f"Use {choice.method}{count}: expect {choice.speedup} times as fast with {requests}."
 
 
 def _steps(request: Request, choice: Candidate | None, methods: tuple[Candidate, ...]) -> list[str]:
-    steps = [] if request.uri else ["Before you apply the manifest, let spec.model.uri name the place of your target."]
+    steps = [] if request.uri else ["Before you apply the manifest, set spec.model.uri to the location of your target."]
     for each in _better(request, choice, methods):
         what = "; ".join(reason.says.rstrip(".") for reason in each.reasons)
-        steps.append(f"Better would be {each.method} ({each.speedup} times as fast): {what}.")
+        steps.append(f"{each.method} would be better ({each.speedup} times as fast): {what}.")
     if methods and request.family is not None and request.family.note:
         steps.append(request.family.note)
     if choice is None:

@@ -80,7 +80,7 @@ def test_programs_read_everything() -> None:
 def test_a_wrong_lever_is_said_first() -> None:
     """And the service serves plainly."""
     text = run("glm-4.5", "--uses", "min_p", "--uses", "structured_output", "--format", "yaml")
-    assert text.startswith("# Serve it plainly: speculation is the wrong lever here.\n# Because clients send min_p")
+    assert text.startswith("# Recommendation: no speculation. It does not help here.\n# Because clients send min_p")
     assert "speculation" not in yaml.safe_load(text)["spec"]
 
 
