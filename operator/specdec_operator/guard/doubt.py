@@ -185,7 +185,7 @@ def acquit(state: State, observation: Observation, now: float) -> State:
 
 
 def one_pod_is_in_doubt(state: State, observation: Observation, now: float) -> bool:
-    """The same in a service of one pod that did not run as baseline within a day, after three windows of traffic."""
+    """The same doubt in a service of one pod that did not run as baseline within a day, after three windows."""
     may = _may_settle(state, observation) and observation.policy.replicas == 1
     rested = not state.doubted or now - state.doubted >= _MOST_PAUSE
     known = sum(each.known for each in observation.recent) >= FEWEST_TRAFFIC
