@@ -33,10 +33,11 @@ fmt: venv ## Format the code
 
 check: lint type unit wire verify ## What must pass before each commit
 
-lint: venv ## Formatting and lint, of the workflows too
+lint: venv ## Formatting and lint, of the workflows and of the prose too
 	$(VENV)/bin/ruff format --check
 	$(VENV)/bin/ruff check
 	$(RUN) -m hack.workflows
+	$(RUN) -m hack.prose
 
 type: venv ## mypy --strict
 	$(VENV)/bin/mypy

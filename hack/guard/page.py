@@ -74,7 +74,7 @@ def _at_most(goal: float | None, unit: str) -> str:
 
 def _machines(groups: list[list[_Found]]) -> Table:
     return Table(
-        title="a little faster than plain, machines that wander each for itself: rollbacks a day",
+        title="a little faster than the baseline, machines whose speeds vary independently: rollbacks a day",
         heads=("true speedup", *Arrangement),
         rows=tuple((group[0]["name"], *(f"{each['a_day']:.2f}" for each in group)) for group in groups),
     )
@@ -87,7 +87,7 @@ def _cost(compared: list[_Found]) -> Table:
         for each in compared
         if each["arrangement"] == Arrangement.ON_DOUBT and each["true"] >= 1
     ]
-    heads = ("traffic", "plain pods asked for a day", "share of the time with one")
+    heads = ("traffic", "baseline pods started per day", "share of the time with one")
     return Table(title="what OnDoubt costs where speculation pays", heads=heads, rows=tuple(rows))
 
 

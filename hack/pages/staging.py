@@ -25,7 +25,7 @@ _ONCE: Final = "PersistentVolumeClaim"
 TRIED: Final[Mapping[tuple[str, str, str], str]] = MappingProxyType(
     {
         ("pvc", "none", "Auto"): "tests/node/test_story.py::test_ngram_needs_no_draft_and_drafts_on_repetition",
-        ("pvc", "the same claim", "Auto"): "tests/node/test_story.py::test_serve_watch_roll_back",
+        ("pvc", "the same PVC", "Auto"): "tests/node/test_story.py::test_serve_watch_roll_back",
         ("pvc", _REMOTE, "Auto"): f"{_LAYOUTS}::test_target_from_a_claim_and_draft_from_s3",
         (_REMOTE, _REMOTE, "Auto"): f"{_LAYOUTS}::test_target_and_draft_from_s3",
         ("oci", "oci", "Auto"): f"{_LAYOUTS}::test_target_and_draft_from_two_modelcars",
@@ -48,7 +48,7 @@ _DRAFTS: Final[Mapping[str, Mapping[str, str]]] = {
     "none": {},
     _INSIDE: {"path": "draft"},
     _REMOTE: {"uri": "s3://bucket/draft"},
-    "the same claim": {"uri": "pvc://models/draft"},
+    "the same PVC": {"uri": "pvc://models/draft"},
     "pvc": {"uri": "pvc://drafts/draft"},
     "oci": {"uri": "oci://registry.example/draft:1"},
     "oci+native": {"uri": "oci+native://registry.example/draft:1"},
@@ -77,7 +77,7 @@ def rows() -> Iterator[Row]:
             for draft, lies in _DRAFTS.items():
                 images = any(each.startswith("oci") for each in (target, draft))
                 remote = _REMOTE in (target, draft)
-                if (draft == "the same claim" and target != "pvc") or (staging and (images or not remote)):
+                if (draft == "the same PVC" and target != "pvc") or (staging and (images or not remote)):
                     continue
                 inside = {"path": "target"} if draft == _INSIDE else {}
                 spec = {"model": {**model, **inside}, "speculation": {"draft": lies}, "staging": staging}

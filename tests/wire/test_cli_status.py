@@ -126,7 +126,7 @@ async def test_a_wait_without_an_operator_ends(world: World, specdec: Command) -
     await report(world, WATCHING)
     said = await specdec("rollback", NAME, "--wait", "--timeout", "2s")
     assert said.code == 1
-    assert "the operator has taken no note of it in" in said.err
+    assert "the operator has not seen it within" in said.err
     assert await _annotation(world, "rollback")
 
 

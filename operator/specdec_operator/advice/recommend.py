@@ -73,27 +73,27 @@ def _headline(
     request: Request, choice: Candidate | None, against: tuple[Fact, ...], better: Sequence[Candidate]
 ) -> str:
     if against:
-        return "Serve without speculation: the reasons are below."
+        return "Recommendation: no speculation. The reasons are below."
     requests = f"{request.concurrency} request{'s' if request.concurrency > 1 else ''} at once"
     if choice is None and better:
         first = f"{better[0].method} ({better[0].speedup} times as fast)"
-        return f"Serve without speculation with {requests}, or name a draft (--draft): the best would be {first}."
+        return f"Recommendation: no speculation with {requests}, or a draft (--draft): the best would be {first}."
     if choice is None:
-        return f"Serve without speculation: with {requests} no method is expected to be faster."
+        return f"Recommendation: no speculation. With {requests}, no method is expected to be faster."
     count = "" if choice.tokens is None else f" with K {choice.tokens}"
     if choice.by_load:
         return (
             f"Use {choice.method}{count} while the service is quiet: {choice.speedup} times as fast with up to 8 "
-            f"requests at once. With {requests} it is slower, so it guesses less the more run."
+            f"requests at once. With {requests} it is slower, so K falls as more requests run."
         )
     return f"Use {choice.method}{count}: expect {choice.speedup} times as fast with {requests}."
 
 
 def _steps(request: Request, choice: Candidate | None, methods: tuple[Candidate, ...]) -> list[str]:
-    steps = [] if request.uri else ["Before you apply the manifest, let spec.model.uri name the place of your target."]
+    steps = [] if request.uri else ["Before you apply the manifest, set spec.model.uri to the location of your target."]
     for each in _better(request, choice, methods):
         what = "; ".join(reason.says.rstrip(".") for reason in each.reasons)
-        steps.append(f"Better would be {each.method} ({each.speedup} times as fast): {what}.")
+        steps.append(f"{each.method} would be better ({each.speedup} times as fast): {what}.")
     if methods and request.family is not None and request.family.note:
         steps.append(request.family.note)
     if choice is None:

@@ -21,30 +21,30 @@ class Control(Part):
 
     mode: ControlMode = Field(
         ControlMode.ON_DOUBT,
-        description="OnDoubt: one for a few windows, once the speed is in doubt; a service of one pod serves plain for "
-        "a few windows instead. Always: `replicas` of them, all the time. Never: none.",
+        description="OnDoubt: one for a few windows, once the speed is in doubt; a service of one pod runs as "
+        "baseline for a few windows instead. Always: `replicas` of them, all the time. Never: none.",
     )
     replicas: Annotated[int, Field(ge=1, le=100)] = Field(
-        1, description="Plain pods with mode Always, beside spec.replicas."
+        1, description="Baseline pods with mode Always, in addition to spec.replicas."
     )
 
 
 class MaxRatio(Part):
     """With speculation / plain."""
 
-    max_ratio: Annotated[float, Field(gt=0, le=100)] = Field(description="Above this, it is told.")
+    max_ratio: Annotated[float, Field(gt=0, le=100)] = Field(description="Above this, it is reported.")
 
 
 class MaxDrop(Part):
     """Plain less with speculation."""
 
-    max_drop: Annotated[float, Field(ge=0, le=1)] = Field(description="Above this, it is told.")
+    max_drop: Annotated[float, Field(ge=0, le=1)] = Field(description="Above this, it is reported.")
 
 
 class MinRatio(Part):
     """With speculation / plain."""
 
-    min_ratio: Annotated[float, Field(gt=0, le=100)] = Field(description="Below this, it is told.")
+    min_ratio: Annotated[float, Field(gt=0, le=100)] = Field(description="Below this, it is reported.")
 
 
 class CollateralResponse(StrEnum):
@@ -58,10 +58,11 @@ class Collateral(Part):
     """What speculation may cost besides. It is measured while plain pods serve beside the speculating ones."""
 
     time_to_first_token: MaxRatio | None = Field(None, description="Mean time to the first token of an answer.")
-    queue_time: MaxRatio | None = Field(None, description="Mean time that a request waits for its turn.")
+    queue_time: MaxRatio | None = Field(None, description="Mean time of a request in the queue.")
     preemptions: MaxRatio | None = Field(None, description="Preemptions a request.")
     prefix_hit_rate: MaxDrop | None = Field(None, description="Share of prompt tokens found in the prefix cache.")
     throughput: MinRatio | None = Field(None, description="Output tokens a second and pod.")
     response: CollateralResponse = Field(
-        CollateralResponse.WARN, description="Warn tells it in status, Events and metrics; RollBack acts on it too."
+        CollateralResponse.WARN,
+        description="Warn reports it in status, Events and metrics; RollBack also takes speculation out.",
     )

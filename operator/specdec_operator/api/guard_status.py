@@ -48,7 +48,7 @@ class FewerTokens(StatusPart):
 
 
 class Recommendation(StatusPart):
-    """What the numbers speak for, acted on or not."""
+    """The recommended change of K, acted on or not."""
 
     tokens: int = Field(description="Tokens per step; 0: no speculation.")
     message: str = Field(description="Why, with numbers.")
@@ -72,7 +72,7 @@ class Thresholds(StatusPart):
     acceptance_rate: float | None = Field(None, description="Accepted / drafted tokens, at least.")
     acceptance_length: float | None = Field(None, description="1 + accepted tokens / drafts, at least.")
     min_draft_tokens: int | None = Field(None, description="Drafted tokens in a window, at least.")
-    speedup: float | None = Field(None, description="Against the plain service at the same load, at least.")
+    speedup: float | None = Field(None, description="Compared with the baseline at the same load, at least.")
     time_per_output_token_ms: float | None = Field(None, description="In milliseconds, at most.")
 
 
@@ -83,9 +83,9 @@ class Trial(StatusPart):
         description="For the operator: of each window seconds, requests that ended, seconds they decoded for, tokens "
         "they wrote after their first, requests that began, and tokens of their prompts (-1: not known)."
     )
-    plain: list[list[float]] = Field(description="The same of the plain windows.")
+    plain: list[list[float]] = Field(description="The same of the baseline windows.")
     least: float = Field(description="Speedup that is asked for.")
-    seen: int = Field(description="Plain windows so far.")
+    seen: int = Field(description="Baseline windows so far.")
 
 
 class Control(StatusPart):
@@ -95,7 +95,7 @@ class Control(StatusPart):
     reason: str = Field(description="Why, in one word.")
     message: str = Field(description="Why, with numbers.")
     at: Time = Field(description="Since when they are asked for.")
-    replaces: bool = Field(False, description="Whether they take the place of speculating pods, for want of room.")
+    replaces: bool = Field(False, description="Whether they replace speculating pods, because there is no room.")
     up: Time | None = Field(None, description="Since when they serve.")
 
 
@@ -103,7 +103,7 @@ class Pair(StatusPart):
     """One window of both arms."""
 
     at: Time = Field(description="When it closed.")
-    plain_ms: float = Field(description="Plain time per output token, in milliseconds.")
+    plain_ms: float = Field(description="Time per output token of the baseline, in milliseconds.")
     speculating_ms: float = Field(description="The same with speculation.")
     seen: dict[str, Annotated[list[float], Field(min_length=2, max_length=2)]] = Field(
         description="By measure: the logarithm of the ratio of the arms (a difference for the hit rate), and its error."
@@ -111,7 +111,7 @@ class Pair(StatusPart):
     unlike: Annotated[list[float], Field(min_length=3, max_length=3)] = Field(
         description="Logarithms of plain / speculating requests a pod, tokens a prompt, and tokens an answer."
     )
-    pods: Annotated[list[int], Field(min_length=2, max_length=2)] = Field(description="Speculating and plain pods.")
+    pods: Annotated[list[int], Field(min_length=2, max_length=2)] = Field(description="Speculating and baseline pods.")
 
 
 class Rollback(StatusPart):
@@ -164,7 +164,7 @@ class PodFailure(StatusPart):
 
     pod: str = Field(description="Its name.")
     reason: str = Field(description="OutOfMemory, EngineCrashed or NotReady.")
-    message: str = Field(description="What happened, with the engine's last words.")
+    message: str = Field(description="What happened, with the engine's last log lines.")
     ends: int = Field(description="How often its engine had ended by then.")
     at: Time = Field(description="When it was seen.")
     answered: bool = Field(False, description="Whether something was done about it.")
@@ -180,9 +180,9 @@ class Finding(StatusPart):
     )
     low: float = Field(description="Lower end of its 95 % interval.")
     high: float = Field(description="Upper end.")
-    limit: float = Field(description="What is asked for.")
+    limit: float = Field(description="The limit.")
     score: float = Field(description="Standard errors on the wrong side of the limit.")
-    bound: float = Field(description="The score that convicts.")
+    bound: float = Field(description="The score that is needed for a result.")
     windows: int = Field(description="Windows that it is of.")
     unlike: float = Field(description="By what ratio the arms' traffic differs; above 1.1 the windows count less.")
 
@@ -211,7 +211,7 @@ class GuardStatus(StatusPart):
     verdict: str | None = Field(None, description="Pass, Fail or Inconclusive: the last window.")
     reason: str | None = Field(None, description="The verdict's reason, in one word.")
     message: str | None = Field(None, description="The verdict's reason, with numbers.")
-    measuring: bool = Field(False, description="Whether the plain service is measured before speculation begins.")
+    measuring: bool = Field(False, description="Whether the baseline is measured before speculation begins.")
     attempted: bool = Field(False, description="Whether that was begun for this service.")
     rollback: Rollback | None = Field(None, description="Present while another speculation is served, or none.")
     reduced: Reduction | None = Field(None, description="Present while fewer tokens are guessed than asked for.")
@@ -235,16 +235,16 @@ class GuardStatus(StatusPart):
     fewer_tokens: list[FewerTokens] | None = Field(
         None, description="What each smaller number of tokens would have done in the last measured window."
     )
-    recommendation: Recommendation | None = Field(None, description="What the numbers speak for, acted on or not.")
+    recommendation: Recommendation | None = Field(None, description="The recommended change of K, acted on or not.")
     last_good: list[LastGood] | None = Field(None, description="Speculations that passed a full window; two at most.")
-    baseline: list[PlainSpeed] | None = Field(None, description="The plain service's speed by load.")
-    control: Control | None = Field(None, description="Plain pods beside; absent: none are asked for.")
+    baseline: list[PlainSpeed] | None = Field(None, description="Speed of the baseline by load.")
+    control: Control | None = Field(None, description="Baseline pods for comparison; absent: none requested.")
     pairs: list[Pair] | None = Field(None, description="The last windows of both arms, oldest first; thirty at most.")
     unmeasured: int = Field(0, description="Windows in a row with traffic whose speed could not be compared.")
     doubts: int = Field(0, description="How often the speed was in doubt, and speculation stayed.")
     doubted: Time | None = Field(None, description="When that ended last.")
-    armless: bool = Field(False, description="Whether plain pods came to nothing then.")
+    armless: bool = Field(False, description="Whether no baseline pod could be compared then.")
     collateral: list[str] | None = Field(
         None, description="What speculation costs more of than guard.collateral allows."
     )
-    findings: list[Finding] | None = Field(None, description="What the windows of both arms say so far.")
+    findings: list[Finding] | None = Field(None, description="Results of the comparison with baseline pods so far.")

@@ -26,7 +26,7 @@ class Serving(StatusPart):
     tokens: int | None = Field(None, description="K in use; 0 when plain.")
     revision: str | None = Field(None, description="Label serving.specdec.io/revision of the pods that serve this.")
     inference_service: str | None = Field(None, description="The KServe InferenceService that this operator keeps.")
-    url: str | None = Field(None, description="Where clients reach it, as KServe says.")
+    url: str | None = Field(None, description="URL for clients, from KServe.")
 
 
 class Acceptance(StatusPart):
@@ -51,7 +51,7 @@ class Performance(StatusPart):
     load: int | None = Field(
         None, description="Running requests per pod, to a power of two, where most tokens were written; none: not told."
     )
-    speedup: float | None = Field(None, description="Plain time per output token / this one, at the same loads.")
+    speedup: float | None = Field(None, description="Baseline time per output token / this one, at the same loads.")
     speedup_low: float | None = Field(None, description="Lower end of its 95 % interval.")
     speedup_high: float | None = Field(None, description="Upper end of its 95 % interval.")
 
@@ -95,7 +95,7 @@ class MemoryStatus(StatusPart):
         None, description="Tokens that the KV cache of a speculating pod really holds, by the engine's own page."
     )
     kv_tokens_plain_measured: int | None = Field(
-        None, description="The same of a plain pod, where one was seen: before speculation, beside it, or after it."
+        None, description="The same of a baseline pod, if one was measured: before speculation, during it, or after it."
     )
     kv_tokens_difference_percent: int | None = Field(
         None, description="Measured less predicted tokens, in percent of those predicted; of one data-parallel rank."
@@ -109,9 +109,7 @@ class MemoryStatus(StatusPart):
     device_used: int | None = Field(
         None, description="Bytes of the device, or of the container on a CPU, that were seen taken at most."
     )
-    utilization_measured: float | None = Field(
-        None, description="Share of the device that the engine says it was given."
-    )
+    utilization_measured: float | None = Field(None, description="Share of the device that the engine reports.")
     recommendation: str | None = Field(None, description="What to do where little or much of the KV cache is left.")
 
 
@@ -130,7 +128,7 @@ class Artifact(StatusPart):
 
     name: str = Field(description="target or draft.")
     uri: str = Field(description="Where it comes from.")
-    folder: str = Field(description="Its folder in the claim; another one for another revision.")
+    folder: str = Field(description="Its folder in the PVC; another one for another revision.")
     state: str = Field(description="Missing, Running, Failed or Done.")
     attempt: int = Field(description="How often it has been begun.")
     bytes: int | None = Field(None, description="Bytes that are there so far.")
@@ -147,7 +145,7 @@ class OwnedObject(StatusPart):
 class KServeStatus(StatusPart):
     """The KServe that makes the pods: its version decides which artifacts it can bring."""
 
-    version: str | None = Field(None, description="Its minor version, such as 0.20; absent where nothing tells it.")
+    version: str | None = Field(None, description="Its minor version, such as 0.20; absent if unknown.")
     seen: str = Field("", description="Where the version was read.")
 
 
@@ -172,7 +170,7 @@ class Status(StatusPart):
     performance: Performance | None = Field(None, description="How fast the last window was.")
     memory: MemoryStatus | None = Field(None, description="The memory plan of what is served.")
     kserve: KServeStatus | None = Field(None, description="The KServe that makes the pods.")
-    facts: list[FactStatus] | None = Field(None, description="What pods told of their models and devices.")
+    facts: list[FactStatus] | None = Field(None, description="What pods reported of their models and devices.")
     artifacts: list[Artifact] | None = Field(None, description="Downloads of staging.mode PersistentVolumeClaim.")
     owned: list[OwnedObject] | None = Field(
         None,

@@ -70,7 +70,7 @@ def taken_note(act: Act, service: Untrusted, value: str) -> bool:
 def ended(act: Act, service: Untrusted, value: str) -> Outcome | None:
     """How the act ended; None while it goes on."""
     if service.of("metadata", "annotations", _ANNOTATIONS[act]).value != value:
-        another = "somebody asked for something else meanwhile: the annotation has another value"
+        another = "another request replaced this one: the annotation has another value"
         return Outcome(good=False, message=another)
     if not taken_note(act, service, value):
         return None
@@ -144,10 +144,10 @@ async def _act(act: Act, where: Where, name: str, reason: str, timeout: float | 
             raise Unavailable("NothingToDo", f"{name}: {why_not}")
         value = nonce(_now(), reason)
         service = Untrusted(await client.annotate(name, _ANNOTATIONS[act], value))
-        plain = "speculation is taken out, pod by pod as spec.rollout says. It stays out until "
+        plain = "speculation is taken out, by spec.rollout. It stays out until "
         plain += f"`specdec retry {name}` or another spec.speculation."
-        again = f"{requested(service)} is tried again: rolled out, warmed up and judged as if it were new. "
-        again += "What serves now goes on until the new pods do."
+        again = f"{requested(service)} is tried again: rolled out, warmed up and judged like a new one. "
+        again += "The present pods serve until the new ones are ready."
         typer.echo(f"{name}: {plain if act is Act.ROLLBACK else again}")
         if timeout is None:
             typer.echo(f"Follow it: specdec watch {name} -n {client.namespace}")
@@ -166,7 +166,7 @@ async def _awaited(act: Act, client: Services, name: str, value: str, timeout: f
             return 0 if end.good else 1
         waited, summary = clock() - begun, line_without_time(service, datetime.now(UTC))
         if waited > min(_NOTICED, timeout) and not taken_note(act, service, value):
-            raise Unavailable("NoOperator", f"the operator has taken no note of it in {waited:.0f} s. {NO_OPERATOR}")
+            raise Unavailable("NoOperator", f"the operator has not seen it within {waited:.0f} s. {NO_OPERATOR}")
         if waited > timeout:
             raise Unavailable("TimedOut", f"{name}: not done in {waited:.0f} s, it goes on: {summary}")
         if summary != last:
@@ -181,8 +181,8 @@ async def _hold(where: Where, name: str, value: str | None) -> int:
         since = held_since(Untrusted(await client.one(name)), datetime.now(UTC))
         if bool(since) is (value is None):
             await client.annotate(name, names.HOLD_ANNOTATION, value)
-    held = "held. The guard goes on measuring and says what it would do; it changes nothing until "
-    held += f"`specdec release {name}`. `specdec rollback` and `specdec retry` work meanwhile."
+    held = "held. The guard keeps measuring and shows what it would do. It changes nothing until "
+    held += f"`specdec release {name}`. `specdec rollback` and `specdec retry` still work."
     if value is None:
         now = "released, the guard acts by itself again" if since else "was not held"
     else:

@@ -28,7 +28,7 @@ _MOST_NAMES: Final = 20
 def checked(word: str | None) -> str | None:
     """A name as Kubernetes takes it: it becomes a part of a URL."""
     if word is not None and not _WORD.fullmatch(word):
-        raise typer.BadParameter(f"{word!r} is no name: a-z, 0-9, '-' and '.'")
+        raise typer.BadParameter(f"{word!r} is not a name: use a-z, 0-9, '-' and '.'")
     return word
 
 
@@ -92,7 +92,7 @@ class Services:
             raise self._in_words(error, verb, place) from error
 
     def _in_words(self, error: "ApiError", verb: str, place: str) -> Unavailable:
-        server, answer = self._cluster.server, f"The API server says: {error.answer}"
+        server, answer = self._cluster.server, f"The API server answers: {error.answer}"
         match error.status:
             case 0:
                 return Unavailable(error.reason, f"{server}: {error.answer}")
@@ -101,7 +101,7 @@ class Services:
                 return Unavailable("NoCRD", f"{missing}; kubectl apply -f crds/, or look at --context")
             case 403:
                 message = (
-                    f"you may not {verb} {_KIND} {place}; whoever administers the cluster can allow it, by a Role with "
+                    f"you may not {verb} {_KIND} {place}; an administrator can allow it, by a Role with "
                     f"apiGroups [{names.GROUP}], resources [{names.PLURAL}], verbs [{verb}]. {answer}"
                 )
                 return Unavailable("Forbidden", message)
@@ -120,7 +120,7 @@ class Services:
                 return missing
             raise
         if not here and not others:
-            return f"{missing}, nor any other service in this cluster"
+            return f"{missing}, and this cluster has no services"
         near = difflib.get_close_matches(name, here, n=1)
         there = f"; did you mean {near[0]}?" if near else ";"
         return f"{missing}{there} there are: {listed(sorted(here or others), _MOST_NAMES)}"

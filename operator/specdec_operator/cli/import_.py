@@ -33,7 +33,7 @@ _WORDS: Final = (
     "`vllm serve MODEL` before them."
 )
 _NOTHING: Final = "give a file, isvc/NAME, vLLM's flags after `--`, or --speculative-config"
-_ALL_ITSELF: Final = "an InferenceService says all by itself: leave flags and --speculative-config out"
+_ALL_ITSELF: Final = "an InferenceService already has these: remove the flags and --speculative-config"
 Words = Annotated[list[str] | None, typer.Argument(metavar="[FILE|isvc/NAME|-- FLAGS]", help=_WORDS)]
 File = Annotated[str | None, typer.Option("--file", "-f", help="InferenceServices in YAML or JSON; -: standard input.")]
 
@@ -43,9 +43,7 @@ def import_(  # noqa: PLR0913 - one parameter is one option of the command line
     *,
     file: File = None,
     config: Annotated[str | None, typer.Option("--speculative-config", help="The JSON alone.")] = None,
-    accelerator: Annotated[
-        Accelerator | None, typer.Option(help="Default: as devices, image and variables tell.")
-    ] = None,
+    accelerator: Annotated[Accelerator | None, typer.Option(help="Default: from devices, image and variables.")] = None,
     version: Annotated[str | None, typer.Option(help="Engine version, such as 0.25.1.")] = None,
     name: Annotated[str | None, typer.Option(help="Name of the service. Default: the same.")] = None,
     model_uri: Annotated[str | None, typer.Option(help="Where the target lies. Default: as is read.")] = None,

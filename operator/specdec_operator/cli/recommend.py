@@ -100,12 +100,12 @@ Version = Annotated[str | None, typer.Option(help="Engine version in your image.
 Devices = Annotated[int, typer.Option("--tensor-parallel", min=1, max=4096, help="Devices of one copy.")]
 ModelUri = Annotated[str | None, typer.Option(help="Where the target lies: a URI as spec.model.uri takes it.")]
 DraftUri = Annotated[str | None, typer.Option("--draft", help="Where a draft lies that you have: such a URI.")]
-DraftKind = Annotated[Kind | None, typer.Option(help="What the draft is; its config.json says it too.")]
+DraftKind = Annotated[Kind | None, typer.Option(help="Kind of the draft; its config.json also has it.")]
 DraftConfig = Annotated[str | None, typer.Option(help="The draft's config.json or its folder.")]
 Prompt = Annotated[int | None, typer.Option(min=1, help="Tokens of a usual prompt.")]
 Answer = Annotated[int | None, typer.Option(min=1, help="Tokens of a usual answer.")]
 Warmth = Annotated[float, typer.Option(min=0, max=10, help="Temperature that clients ask for mostly.")]
-Uses = Annotated[list[Use] | None, typer.Option("--uses", help="What clients ask for besides; may be repeated.")]
+Uses = Annotated[list[Use] | None, typer.Option("--uses", help="Features that requests use; may be repeated.")]
 Packages = Annotated[list[str] | None, typer.Option("--package", help="Python package in the image: arctic-inference.")]
 Image = Annotated[str | None, typer.Option(help="Image of the engine. Default: that of this release.")]
 Name = Annotated[str | None, typer.Option(help="Name of the service. Default: made of TARGET.")]
@@ -179,18 +179,18 @@ def _target(word: str, place: Path | None) -> tuple[Json | None, Family | None]:
     if family := family_named(word):
         return None, family
     families = ", ".join(each.name for each in FAMILIES)
-    raise stop(f"{word!r} is no file and no family that is known; give the target's config.json, or one of {families}")
+    raise stop(f"{word!r} is not a file or a known family; give the target's config.json, or one of {families}")
 
 
 def _draft(uri: str | None, kind: Kind | None, place: str | None) -> Draft | None:
     model = model_of(place)
     if uri is None:
         if kind is not None or model is not None:
-            raise stop("--draft says where the draft lies; --draft-kind and --draft-config describe it")
+            raise stop("--draft is the location of the draft; --draft-kind and --draft-config describe it")
         return None
     config = model.config if model else None
     if kind is None and config is None:
-        raise stop("--draft needs --draft-kind, or --draft-config, which tells it")
+        raise stop("--draft needs --draft-kind or --draft-config")
     return Draft(uri=uri, kind=kind or kind_of(config or {}), config=config)
 
 

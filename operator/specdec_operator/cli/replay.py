@@ -29,7 +29,7 @@ def replay(
     guard: Annotated[pathlib.Path | None, typer.Option(exists=True, dir_okay=False, help="YAML with `guard:`.")] = None,
     baseline: Annotated[
         pathlib.Path | None,
-        typer.Option(exists=True, dir_okay=False, help="A recording of the plain service, to learn its speed from."),
+        typer.Option(exists=True, dir_okay=False, help="A recording of the baseline (no speculation), for its speed."),
     ] = None,
     method: Annotated[
         str, typer.Option(help="Method of the recorded service: its default thresholds.")

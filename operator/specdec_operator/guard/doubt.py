@@ -64,24 +64,25 @@ def _pause_is_over(state: State, observation: Observation, now: float) -> bool:
 
 
 def speed_is_in_doubt(state: State, observation: Observation, now: float) -> bool:
-    """By plain of another time speculation is slower, or its speed could not be compared for `failureLimit` windows
-    in a row; there are two pods or more, or an autoscaler, and `guard.control` is OnDoubt. For a while after the
-    last doubt only where it is far slower, or more requests run at once than plain was seen with.
+    """Speculation is slower than the baseline of another time, or `failureLimit` windows in a row could not be
+    compared. The service has two pods or more, or an autoscaler, and `guard.control` is OnDoubt. For a while after the
+    last doubt, one of two more conditions is needed: speculation is far slower, or more requests run at once than in
+    any baseline measurement.
     """
     asks = state.control is None and _may_ask(state, observation)
     return asks and _pause_is_over(state, observation, now) and is_of_speed(state, observation, now)
 
 
 def ask_for_plain_pod(state: State, observation: Observation, now: float) -> State:
-    """A plain pod is made beside, and both are compared."""
+    """A baseline pod is created, and both are compared."""
     reason, message = _why(observation)
     control = Control(replicas=1, reason=reason, message=message, at=now)
     return replace(effects.window_inconclusive(state, observation, now), control=control, pairs=(), unmeasured=0)
 
 
 def doubt_waits(state: State, observation: Observation, now: float) -> bool:
-    """The speed is in doubt while plain pods are beside, or were a short while ago; in a service of one pod that served
-    plain for a while within a day: unless it is far slower.
+    """The speed is in doubt, and baseline pods run or ran a short while ago. Or a service of one pod ran as baseline
+    within the day, and is not far slower now.
     """
     if not _may_settle(state, observation) or state.armless or not is_of_speed(state, observation, now):
         return False
@@ -92,19 +93,19 @@ def doubt_waits(state: State, observation: Observation, now: float) -> bool:
 
 
 def wait_for_evidence(state: State, observation: Observation, now: float) -> State:
-    """Nothing: what plain pods beside show decides, and not plain of another time."""
+    """Nothing: the comparison with baseline pods decides, not the baseline of another time."""
     return effects.window_inconclusive(state, observation, now)
 
 
 def plain_pods_are_always_wanted(state: State, observation: Observation, now: float) -> bool:
-    """`guard.control` is Always, and there are no plain pods yet, or another number."""
+    """`guard.control` is Always, and the baseline pods do not exist yet or have another number."""
     policy = observation.policy
     wanted = policy.control is ControlMode.ALWAYS and policy.acts and state.rollback is None
     return wanted and (state.control is None or state.control.replicas != policy.plain_pods)
 
 
 def keep_plain_pods(state: State, observation: Observation, now: float) -> State:
-    """They are made, and stay."""
+    """The baseline pods are created, and stay."""
     message = "guard.control asks for plain pods all the time"
     return replace(
         state, control=Control(replicas=observation.policy.plain_pods, reason=ALWAYS, message=message, at=now)
@@ -112,7 +113,7 @@ def keep_plain_pods(state: State, observation: Observation, now: float) -> State
 
 
 def plain_pods_are_not_wanted(state: State, observation: Observation, now: float) -> bool:
-    """`guard.control` asks for none any more, or the guard may not act."""
+    """`guard.control` no longer requests baseline pods, or the guard may not act."""
     if state.control is None:
         return False
     policy, always = observation.policy, state.control.reason == ALWAYS
@@ -120,23 +121,23 @@ def plain_pods_are_not_wanted(state: State, observation: Observation, now: float
 
 
 def remove_plain_pods(state: State, observation: Observation, now: float) -> State:
-    """They are removed."""
+    """The baseline pods are removed."""
     return replace(state, control=None, pairs=())
 
 
 def plain_pods_serve(state: State, observation: Observation, now: float) -> bool:
-    """The plain pods are ready."""
+    """The baseline pods are ready."""
     control = state.control
     return control is not None and not control.up and observation.arm.serving >= control.replicas
 
 
 def note_plain_pods(state: State, observation: Observation, now: float) -> State:
-    """Both arms are read from now on."""
+    """From now on the metrics of both groups are read."""
     return state if state.control is None else replace(state, control=replace(state.control, up=now))
 
 
 def plain_pod_finds_no_room(state: State, observation: Observation, now: float) -> bool:
-    """The plain pod finds no room beside the others, for five seconds, and no autoscaler sets their number."""
+    """The baseline pod has found no room for five seconds, and no autoscaler sets the number of pods."""
     control, obstacle = state.control, observation.arm.obstacle
     if observation.policy.scaled or control is None or control.replaces or control.reason == ALWAYS or control.up:
         return False
@@ -144,13 +145,13 @@ def plain_pod_finds_no_room(state: State, observation: Observation, now: float) 
 
 
 def replace_one_pod(state: State, observation: Observation, now: float) -> State:
-    """It takes the place of a speculating one."""
+    """It replaces a speculating pod."""
     return state if state.control is None else replace(state, control=replace(state.control, replaces=True))
 
 
 def plain_pods_come_to_nothing(state: State, observation: Observation, now: float) -> bool:
-    """The plain pod cannot be made, finds no room beside an autoscaler's, is not ready within half an hour, or ten
-    windows showed nothing of it.
+    """The baseline pod cannot be created, has no room beside an autoscaler's pods, is not ready within half an hour, or
+    ten windows had no data of it.
     """
     control, arm = state.control, observation.arm
     if control is None or control.reason == ALWAYS:
@@ -163,12 +164,12 @@ def plain_pods_come_to_nothing(state: State, observation: Observation, now: floa
 
 
 def do_without_plain_pods(state: State, observation: Observation, now: float) -> State:
-    """It is removed, and for an hour plain of another time decides."""
+    """It is removed. For one hour the baseline of another time decides."""
     return replace(state, control=None, pairs=(), armless=True, doubted=now)
 
 
 def draft_is_acquitted(state: State, observation: Observation, now: float) -> bool:
-    """Five windows beside the plain pod show that speculation is fast enough, or fifteen do not show that it is not."""
+    """Five windows with a baseline pod show that speculation is fast enough, or fifteen do not show a loss."""
     control, pair = state.control, observation.pair
     if control is None or control.reason == ALWAYS or pair is None or not effects.is_fresh(state, observation):
         return False
@@ -179,15 +180,13 @@ def draft_is_acquitted(state: State, observation: Observation, now: float) -> bo
 
 
 def acquit(state: State, observation: Observation, now: float) -> State:
-    """The plain pod is removed, and speculation stays. What plain did then is what later windows are compared with."""
+    """The baseline pod is removed, and speculation stays. Its measurements are the baseline from now on."""
     after = effects.window_passed(state, observation, now)
     return replace(after, control=None, pairs=(), armless=False, doubts=state.doubts + 1, doubted=now)
 
 
 def one_pod_is_in_doubt(state: State, observation: Observation, now: float) -> bool:
-    """The same in a service of one pod that did not serve plain for a while within a day; three windows of its traffic
-    are known.
-    """
+    """The same doubt in a service of one pod that did not run as baseline within a day, after three windows."""
     may = _may_settle(state, observation) and observation.policy.single
     rested = not state.doubted or now - state.doubted >= _MOST_PAUSE
     known = sum(each.known for each in observation.recent)
@@ -195,7 +194,7 @@ def one_pod_is_in_doubt(state: State, observation: Observation, now: float) -> b
 
 
 def serve_plain_for_a_while(state: State, observation: Observation, now: float) -> State:
-    """Responding: it serves plain for five windows, and both are compared (the rollback is provisional)."""
+    """Responding: the service runs as baseline for five windows, and both are compared (a provisional rollback)."""
     reason, message = _why(observation)
     known = tuple(each for each in observation.recent if each.known)
     rollback = Rollback(
@@ -216,26 +215,24 @@ def _outcome(state: State) -> Outcome:
 
 
 def speculation_was_not_slower(state: State, observation: Observation, now: float) -> bool:
-    """The rollback is provisional, and five plain windows do not show that speculation was slower before."""
+    """The rollback is provisional, and five baseline windows do not show that speculation was slower."""
     return _outcome(state) is Outcome.NOT_SLOWER and observation.policy.acts
 
 
 def bring_it_back(state: State, observation: Observation, now: float) -> State:
-    """RollingOut, with the speculation that was not slower; where there is no room for its pod, plain serves on. Within
-    a day no other doubt brings plain back for a while.
-    """
+    """RollingOut, with the previous speculation. Without room the baseline serves on. No new trial for one day."""
     fresh, rollback = effects.enter(state, Phase.ROLLING_OUT, now), state.rollback
     aside = rollback and _settled(rollback, trial_text(rollback.trial) if rollback.trial else "")
     return replace(fresh, rollback=None, set_aside=aside, doubts=state.doubts + 1, doubted=now, armless=False)
 
 
 def plain_is_settled(state: State, observation: Observation, now: float) -> bool:
-    """The rollback is provisional, and speculation was slower beyond chance, or the traffic does not let it tell."""
+    """The rollback is provisional, and speculation was significantly slower, or the traffic cannot be compared."""
     return _outcome(state) in (Outcome.SLOWER, Outcome.UNLIKE, Outcome.QUIET)
 
 
 def stay_plain(state: State, observation: Observation, now: float) -> State:
-    """The rollback is complete."""
+    """The rollback is final."""
     rollback = state.rollback
     if rollback is None or rollback.trial is None:
         return state

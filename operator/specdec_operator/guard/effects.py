@@ -104,7 +104,7 @@ def watch(state: State, observation: Observation, now: float) -> State:
 
 
 def enter_serving(state: State, observation: Observation, now: float) -> State:
-    """Serving, unwatched."""
+    """Serving, not watched."""
     settled = observation.rollout.progress is Progress.COMPLETE
     return enter(replace(state, revision=observation.revision) if settled else state, Phase.SERVING, now)
 
@@ -115,29 +115,29 @@ def enter_rolled_back(state: State, observation: Observation, now: float) -> Sta
 
 
 def note_revision(state: State, observation: Observation, now: float) -> State:
-    """They serve."""
+    """They serve from now on."""
     return replace(state, revision=observation.revision)
 
 
 def window_failed(state: State, observation: Observation, now: float) -> State:
-    """It is counted where it is severe, and what was lost is added to the regret."""
+    """A severe failure is counted, and the lost acceptance is added to the regret."""
     verdict = observation.verdict
     after = counted(state, observation) if verdict is None or verdict.severe else state
     return _judged(after, observation)
 
 
 def window_quiet(state: State, observation: Observation, now: float) -> State:
-    """Nothing: too little traffic speaks neither for nor against."""
+    """Nothing: too little traffic is not evidence."""
     return _judged(state, observation)
 
 
 def pod_is_left_alone(state: State, observation: Observation, now: float) -> State:
-    """Nothing: a second restart would help it no more than the first."""
+    """Nothing: a second restart would not help."""
     return window_inconclusive(state, observation, now)
 
 
 def window_inconclusive(state: State, observation: Observation, now: float) -> State:
-    """The count of failing windows is 0 again: only windows in a row convict."""
+    """The count of failing windows returns to 0: only windows in a row count."""
     return replace(_judged(state, observation), failures=0, blamed=())
 
 
@@ -170,8 +170,8 @@ def regret_after(state: State, observation: Observation) -> float:
 
 
 def window_passed(state: State, observation: Observation, now: float) -> State:
-    """The count of failing windows is 0 again, and this speculation is the last good one. An hour after a pod was
-    restarted, that is forgotten; a day after a try that still serves, so are the tries.
+    """The count of failing windows returns to 0, and this speculation becomes the last good one. One hour after a pod
+    restart, the restart no longer counts. One day after a retry that still serves, the retries no longer count.
     """
     last_good = state.last_good if observation.good is None else remembered(state, observation.good)
     watched, after = now - state.since, window_inconclusive(state, observation, now)
@@ -182,15 +182,15 @@ def window_passed(state: State, observation: Observation, now: float) -> State:
 
 
 def answer_failing_windows(state: State, observation: Observation, now: float) -> State:
-    """The next rung of the ladder (Responding, or WarmingUp after a pod is restarted). Observe only says so."""
+    """The next step (Responding, or WarmingUp after a pod restart). In Observe the guard only reports it."""
     verdict = observation.verdict
     state = window_failed(state, observation, now)
     return state if verdict is None else respond(state, observation, verdict.reason.value, verdict.message, now)
 
 
 def answer_pod_failures(state: State, observation: Observation, now: float) -> State:
-    """The next rung of the ladder: less memory where one ran out of it, up to twice; a pod that fails alone is
-    restarted, up to twice; else Responding. Observe only says so.
+    """The next step. It lowers the memory after an out-of-memory crash, up to twice. It restarts a pod that fails
+    alone, up to twice. Otherwise Responding. In Observe the guard only reports it.
     """
     failures = held(state.pod_failures)
     lacking = lacking_memory(failures)[-1:] if may_lower(state, observation) else ()
@@ -202,23 +202,23 @@ def answer_pod_failures(state: State, observation: Observation, now: float) -> S
 
 
 def answer_a_failed_rollout(state: State, observation: Observation, now: float) -> State:
-    """The next rung of the ladder (Responding). Observe only says so."""
+    """The next step (Responding). In Observe the guard only reports it."""
     message = f"{observation.rollout.reason}: {observation.rollout.message}"
     return respond(state, observation, ROLLOUT_FAILED, message, now)
 
 
 def resume(state: State, observation: Observation, now: float) -> State:
-    """Where it was."""
+    """The state before the stall."""
     return enter(state, _moving(state, Phase.RESPONDING), now)
 
 
 def leave_stalled(state: State, observation: Observation, now: float) -> State:
-    """It healed by itself."""
+    """The state before the stall: the service recovered by itself."""
     return enter(state, _moving(state, Phase.ROLLED_BACK if state.plain else Phase.RESPONDING), now)
 
 
 def give_them_their_time(state: State, observation: Observation, now: float) -> State:
-    """RollingOut; their deadline begins now."""
+    """RollingOut; the deadline starts now."""
     return replace(enter(state, Phase.ROLLING_OUT, now), wanted_since=now)
 
 

@@ -11,14 +11,14 @@ from specdec_operator.guard.triggers import guard_is_on
 
 
 def start_runs_out_of_memory(state: State, observation: Observation, now: float) -> bool:
-    """A pod that speculates runs out of memory as it starts, and less of it can be asked for, or was twice."""
+    """A pod with speculation runs out of memory when it starts, and its memory can be lowered or was lowered twice."""
     if not observation.rollout.out_of_memory or not guard_is_on(state, observation, now):
         return False
     return may_lower(state, observation) or state.lowered >= MOST_STEPS
 
 
 def answer_a_lack_of_memory(state: State, observation: Observation, now: float) -> State:
-    """The next rung of the ladder: it is started with less memory (Responding). Observe only says so."""
+    """The next step: it starts with less memory (Responding). In Observe the guard only reports it."""
     return respond(state, observation, OUT_OF_MEMORY, observation.rollout.out_of_memory, now, out_of_memory=True)
 
 

@@ -20,11 +20,11 @@ class Action(StrEnum):
     LOWER_MEMORY = "LowerMemory"
     """Less memory for an engine that ran out of it, by 0.05 of the device, up to twice."""
     RESTART_POD = "RestartPod"
-    """A pod that is far below its siblings, or fails alone, is restarted: the draft is not to blame."""
+    """A pod that is far below the others, or fails alone, is restarted: the draft is not the cause."""
     REDUCE_TOKENS = "ReduceTokens"
-    """Fewer tokens per step, the most that would have passed."""
+    """Fewer tokens per step: the largest K that would have passed."""
     ROLL_BACK = "RollBack"
-    """The last good other speculation, or else none."""
+    """The last good other speculation, or the baseline if there is none."""
 
 
 def may_lower(state: State, observation: Observation) -> bool:

@@ -32,8 +32,8 @@ def speedup_text(comparison: Comparison) -> str:
 
 
 def slower_beside(case: Case) -> Verdict | None:
-    """**Fail** (SlowerThanPlain): plain pods serve beside, and over the last windows of both the speedup is below
-    `speedup.min` by 4.5 standard errors. That alone is enough.
+    """**Fail** (SlowerThanPlain): compared with baseline pods over the last windows, the speedup is below `speedup.min`
+    by 4.5 standard errors. One such result is enough.
     """
     found = case.finding(Measure.SPEED)
     if case.thresholds.speedup is None or found is None or not found.convicts or case.comparison is None:
@@ -48,8 +48,8 @@ def score_text(found: Finding) -> str:
 
 
 def slower(case: Case) -> Verdict | None:
-    """**Fail** (SlowerThanPlain): against the plain service at the same load the speedup is below `speedup.min`, and
-    over all failing windows in a row so is the upper end of its 95 % interval.
+    """**Fail** (SlowerThanPlain): compared with the baseline at the same load, the speedup is below `speedup.min`. Over
+    all failing windows in a row, the upper end of its 95 % interval is below it too.
     """
     least, comparison, longer = case.thresholds.speedup, case.comparison, case.longer
     if least is None or comparison is None or longer is None or case.findings or not measurable(case):
@@ -62,8 +62,8 @@ def slower(case: Case) -> Verdict | None:
 
 def too_slow(case: Case) -> Verdict | None:
     """**Fail** (TooSlow): the time per output token is above `timePerOutputToken.max`, and so is the lower end of its
-    95 % interval. **Inconclusive** (NotMeasured) where the plain service is not known at this load, and (PlainIsSlower)
-    where it took longer still.
+    95 % interval. **Inconclusive** (NotMeasured) if the baseline is unknown at this load, or (PlainIsSlower) if the
+    baseline took longer.
     """
     most, times, comparison = case.thresholds.time_per_output_token, case.evidence.token_time.times, case.comparison
     if most is None or times.mean is None or times.mean <= most or not measurable(case):
@@ -89,8 +89,8 @@ def collateral_text(found: Finding) -> str:
 
 
 def collateral(case: Case) -> Verdict | None:
-    """**Fail** (Collateral): plain pods serve beside, something else is worse than `collateral` allows by 4.5 standard
-    errors, and `collateral.response` is RollBack. That alone is enough.
+    """**Fail** (Collateral): compared with baseline pods, another measure is worse than `collateral` allows by 4.5
+    standard errors, and `collateral.response` is RollBack. One such result is enough.
     """
     others = (each for each in case.findings if each.measure is not Measure.SPEED and each.convicts)
     worst = max(others, key=lambda each: each.score, default=None)
@@ -100,10 +100,10 @@ def collateral(case: Case) -> Verdict | None:
 
 
 def not_compared(case: Case) -> Verdict | None:
-    """**Inconclusive**, where `speedup.min` is asked for: fewer than ten requests ended (FewRequests); more requests
-    run at once than plain was ever measured with (BeyondBaseline); plain was never measured at this load, or with
-    prompts, answers or prefix-cache hits of another kind (NotMeasured);
-    the speedup is below it, and chance can explain that (NotSignificant).
+    """**Inconclusive**, if `speedup.min` is set: fewer than ten requests ended (FewRequests); more requests run at once
+    than in any baseline measurement (BeyondBaseline); the baseline was never measured at this load, or with such
+    prompts, answers or prefix-cache hits (NotMeasured); or the speedup is below the limit, but chance can explain
+    that (NotSignificant).
     """
     comparison, least = case.comparison, case.thresholds.speedup
     if least is None:

@@ -23,21 +23,21 @@ class Phase(StrEnum):
     """What the guard is doing."""
 
     MEASURING_BASELINE = "MeasuringBaseline"
-    """The service runs plain, so that its speed is known before speculation begins."""
+    """The service runs as baseline, so that its speed is known before speculation begins."""
     ROLLING_OUT = "RollingOut"
-    """The pods that the spec asks for are being brought up."""
+    """The pods that the spec requests are starting."""
     WARMING_UP = "WarmingUp"
-    """They run; their first traffic is not judged."""
+    """The pods are ready. Their first traffic is not judged."""
     WATCHING = "Watching"
     """Windows of evidence are judged, one after the other."""
     RESPONDING = "Responding"
-    """Something safer is being brought up: with less memory, fewer tokens, the last good speculation, or plain."""
+    """Safer pods are starting: with less memory, fewer tokens, the last good speculation, or none."""
     ROLLED_BACK = "RolledBack"
-    """Speculation is out; the service runs plain until it is due again, changed, or asked for."""
+    """Speculation is out. The baseline serves until a retry, a change of the spec, or a request for a retry."""
     STALLED = "Stalled"
-    """The plain service does not come up either: the user must act."""
+    """The baseline does not come up either: the user must act."""
     SERVING = "Serving"
-    """There is nothing to watch: no speculation is asked for, or the guard is off."""
+    """Nothing is watched: the spec requests no speculation, or the guard is off."""
 
 
 class Target(StrEnum):

@@ -24,25 +24,27 @@ def retry_at(state: State, policy: Policy) -> float | None:
 
 
 def retry_is_due(state: State, observation: Observation, now: float) -> bool:
-    """`guard.retry.after`, doubled with each try, is over; tries are left; it was not the user who rolled back."""
+    """`guard.retry.after`, doubled with each retry, has passed, retries are left, and the user did not request the
+    rollback.
+    """
     due = retry_at(state, observation.policy)
     return due is not None and now >= due and observation.policy.acts
 
 
 def retry(state: State, observation: Observation, now: float) -> State:
-    """RollingOut, with the speculation that is asked for; one try less."""
+    """RollingOut, with the requested speculation; one retry less."""
     fresh, aside = enter(state, Phase.ROLLING_OUT, now), state.rollback or state.reduced
     return replace(fresh, rollback=None, reduced=None, retries=state.retries + 1, restarts=0, set_aside=aside)
 
 
 def a_try_finds_no_room(state: State, observation: Observation, now: float) -> bool:
-    """A try of the guard's own, and by the deadline no pod could be made."""
+    """A retry of the guard: no pod could be created by the deadline."""
     tries = state.set_aside is not None and observation.policy.acts
     return tries and no_pods_can_be_made(state, observation, now)
 
 
 def give_the_try_up(state: State, observation: Observation, now: float) -> State:
-    """Responding, with what served before the try, which has served on."""
+    """Responding. The pods from before the retry keep serving."""
     aside, back = state.set_aside, enter(state, Phase.RESPONDING, now)
     if aside is None:
         return state

@@ -11,7 +11,7 @@ from specdec_operator.observe.rollout import Progress
 
 
 def measuring_is_not_wanted(_: State, observation: Observation, now: float) -> bool:
-    """`guard.baseline` is not MeasureFirst any more, or the mode is not Enforce."""
+    """`guard.baseline` is no longer MeasureFirst, or the mode is not Enforce."""
     return not observation.policy.measures
 
 
@@ -20,13 +20,13 @@ ENOUGH_BLOCKS = 16
 
 
 def baseline_is_known(state: State, observation: Observation, now: float) -> bool:
-    """The plain service's time per output token is known at a load."""
+    """The baseline's time per output token is known at a load."""
     known = any(each.known and each.token_time.times.blocks >= ENOUGH_BLOCKS for each in state.baseline)
     return known and _is_measured(state, observation)
 
 
 def baseline_took_too_long(state: State, observation: Observation, now: float) -> bool:
-    """Ten windows have passed since the plain pods were up."""
+    """Ten windows have passed since the baseline pods came up."""
     limit = observation.policy.warmup + observation.policy.baseline_limit
     return now - state.since >= limit and _is_measured(state, observation)
 
@@ -36,54 +36,54 @@ def _is_measured(state: State, observation: Observation) -> bool:
 
 
 def pods_are_up(_: State, observation: Observation, now: float) -> bool:
-    """The Deployment is fully on these pods."""
+    """The rollout is complete."""
     return observation.rollout.progress is Progress.COMPLETE
 
 
 def pods_to_watch_are_up(state: State, observation: Observation, now: float) -> bool:
-    """The Deployment is fully on these pods, which speculate, and the guard is on."""
+    """The rollout is complete, the pods speculate, and the guard is on."""
     return guard_is_on(state, observation, now) and pods_are_up(state, observation, now)
 
 
 def other_pods_are_up(state: State, observation: Observation, now: float) -> bool:
-    """Pods of another revision were asked for, and the Deployment is fully on them."""
+    """Pods of another revision are rolled out, and the rollout is complete."""
     return observation.revision != state.revision and pods_are_up(state, observation, now)
 
 
 def pods_fail(_: State, observation: Observation, now: float) -> bool:
-    """The pods crash, are refused by the preflight, run out of memory, or miss the deadline."""
+    """The pods crash, are rejected by the preflight, run out of memory, or miss the deadline."""
     return observation.rollout.progress is Progress.FAILED
 
 
 def pods_with_speculation_fail(state: State, observation: Observation, now: float) -> bool:
-    """Pods that speculate crash, are refused by the preflight, run out of memory, or miss the deadline."""
+    """Pods with speculation crash, are rejected by the preflight, run out of memory, or miss the deadline."""
     return guard_is_on(state, observation, now) and pods_fail(state, observation, now)
 
 
 def no_pods_can_be_made(_: State, observation: Observation, now: float) -> bool:
-    """KServe has made no Deployment, or the cluster has let no pod in, by the deadline: nothing speaks against
-    speculation.
+    """The deadline has passed, and KServe created no Deployment, or the cluster admitted no pod. Speculation is not the
+    cause.
     """
     return observation.rollout.progress is Progress.BLOCKED
 
 
 def pods_fail_or_cannot_be_made(state: State, observation: Observation, now: float) -> bool:
-    """The pods do not come up, for whatever reason."""
+    """The pods do not come up, for any reason."""
     return pods_fail(state, observation, now) or no_pods_can_be_made(state, observation, now)
 
 
 def safer_speculation_fails(state: State, observation: Observation, now: float) -> bool:
-    """Fewer tokens, or the last good speculation, do not come up."""
+    """The pods with fewer tokens, or with the last good speculation, do not come up."""
     return observation.speculating and pods_fail_or_cannot_be_made(state, observation, now) and observation.policy.acts
 
 
 def other_pods_fail(state: State, observation: Observation, now: float) -> bool:
-    """Pods of another revision were asked for and do not come up."""
+    """Pods of another revision are rolled out, and do not come up."""
     return observation.revision != state.revision and pods_fail_or_cannot_be_made(state, observation, now)
 
 
 def other_pods_are_asked_for(state: State, observation: Observation, now: float) -> bool:
-    """The spec asks for other pods."""
+    """The spec requests other pods."""
     return observation.revision != state.revision
 
 
@@ -98,8 +98,8 @@ def guard_is_on(_: State, observation: Observation, now: float) -> bool:
 
 
 def pods_keep_failing(state: State, observation: Observation, now: float) -> bool:
-    """Within an hour, the engines of the watched pods have ended, or were not ready for two minutes, three times; or
-    one has run out of memory, and less of it can be asked for.
+    """Three times within an hour, engines of the watched pods crashed or were not ready for two minutes. Or one ran out
+    of memory, and its memory can be lowered.
     """
     failures = held(state.pod_failures)
     return len(failures) >= MOST_FAILURES or (bool(lacking_memory(failures)) and may_lower(state, observation))
@@ -111,15 +111,15 @@ def warmup_is_over(state: State, observation: Observation, now: float) -> bool:
 
 
 def a_broken_pod_was_restarted_before(state: State, observation: Observation, now: float) -> bool:
-    """A pod fails, all pods together do not, and a pod was restarted within the hour."""
+    """One pod fails, all pods together do not, and a pod was restarted within the hour."""
     verdict = observation.verdict
     beside = verdict is not None and bool(verdict.pods) and verdict.together is not Outcome.FAIL
     return beside and state.restarts > 0 and failing_window(state, observation, now)
 
 
 def last_failing_window(state: State, observation: Observation, now: float) -> bool:
-    """`failureLimit` windows in a row have failed severely, and their evidence together is beyond doubt; or a window
-    fails for its acceptance and `regretBudget` is spent; or plain pods beside have settled it.
+    """`failureLimit` windows in a row failed severely, and their combined evidence is significant. Or a window fails
+    for acceptance, and `regretBudget` is spent. Or the comparison with baseline pods decides.
     """
     verdict = observation.verdict
     if verdict is None or not failing_window(state, observation, now):
@@ -143,7 +143,7 @@ def passing_window(state: State, observation: Observation, now: float) -> bool:
 
 
 def window_is_quiet(state: State, observation: Observation, now: float) -> bool:
-    """A window had too little traffic to tell anything."""
+    """A window had too little traffic to judge."""
     verdict = observation.verdict
     return _closed(state, observation, Outcome.INCONCLUSIVE) and verdict is not None and verdict.quiet
 
@@ -159,10 +159,10 @@ def _closed(state: State, observation: Observation, outcome: Outcome) -> bool:
 
 
 def user_has_acted(state: State, observation: Observation, now: float) -> bool:
-    """Other pods are asked for than those that failed."""
+    """Other pods are requested than those that failed."""
     return state.wanted_since > state.since
 
 
 def pods_appeared_after_stall(state: State, observation: Observation, now: float) -> bool:
-    """There are pods to be watched after all, where there were none."""
+    """Pods exist now, and before there were none."""
     return guard_is_on(state, observation, now) and not no_pods_can_be_made(state, observation, now)

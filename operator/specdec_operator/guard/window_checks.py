@@ -74,8 +74,8 @@ def rarely_drafted_text(case: Case) -> str:
 
 
 def not_drafting(case: Case) -> Verdict | None:
-    """**Fail** (NotDrafting): `minDraftTokens` tokens or more were generated after the first ones of their answers, and
-    none was drafted, by a method that always drafts; or the engine has no speculation counters at all.
+    """**Fail** (NotDrafting): at least `minDraftTokens` tokens were generated after the first ones of their answers,
+    and a method that always drafts has drafted none; or the engine has no speculation counters.
     """
     evidence, thresholds = case.evidence, case.thresholds
     expected = thresholds.always_drafts or not evidence.speculative
@@ -91,7 +91,7 @@ def not_drafting(case: Case) -> Verdict | None:
 
 def acceptance_rate(case: Case) -> Verdict | None:
     """**Fail** (AcceptanceRateLow): accepted / drafted tokens are below `acceptanceRate.min`, and so is Wilson's upper
-    bound with the drafts as the sample: a first filter, too narrow where traffic comes in bursts.
+    bound with the drafts as the sample. This is a first filter: the bound is too narrow for bursty traffic.
     """
     evidence, least = case.evidence, case.thresholds.acceptance_rate
     rate = evidence.acceptance_rate
@@ -177,7 +177,7 @@ def not_significant(case: Case) -> Verdict | None:
 
 
 def rarely_drafts(case: Case) -> Verdict | None:
-    """**Inconclusive** (RarelyDrafts): fewer than a quarter of the steps had a draft, and there is no baseline to
+    """**Inconclusive** (RarelyDrafts): fewer than a quarter of the steps had a draft, and no baseline is known to
     compare the speed with.
     """
     rarely = rarely_drafted_text(case)

@@ -33,10 +33,9 @@ def enforcement(live: Mapping[str, Any], *, uid: str, asked: bool) -> Enforcemen
         )
         return Enforcement(reason="TakenOutByAnother", message=words)
     if taken is not None and place is not None:
-        words = (
-            f"somebody put the flag back, so the guard only observes; remove annotation {TAKEN_OUT_ANNOTATION} from "
-        )
-        return Enforcement(reason="PutBack", message=f"{words}InferenceService {name} to let it act again")
+        words = "another client put the flag back, so the guard only observes; to let it act again, remove annotation"
+        message = f"{words} {TAKEN_OUT_ANNOTATION} from InferenceService {name}"
+        return Enforcement(reason="PutBack", message=message)
     if taken is not None:
         return _out(live, name, taken, asked=asked)
     return _stands(live, name, place) if asked else Enforcement()
@@ -48,10 +47,8 @@ def _stands(live: Mapping[str, Any], name: str, place: Place | None) -> Enforcem
         words = f"the owner has not allowed it, so the guard only observes: {_LEAVE.format(name)}"
         return Enforcement(reason="NotAllowed", message=words)
     if place is None:
-        words = f"the flags of InferenceService {name} ask for no speculation, so there is nothing to take out of them"
-        return Enforcement(
-            reason="NotItsFlags", message=f"{words}; those of its runtime are nobody's but the runtime's"
-        )
+        words = f"the flags of InferenceService {name} request no speculation, so the guard has nothing to remove"
+        return Enforcement(reason="NotItsFlags", message=f"{words}; the guard does not change flags of its runtime")
     return Enforcement(may=True, place=place, reason="Allowed", message=f"it may be taken out of {place.path}")
 
 
@@ -59,9 +56,9 @@ def _out(live: Mapping[str, Any], name: str, taken: TakenOut, *, asked: bool) ->
     """It is out."""
     flags = " ".join(taken.words)
     if bring_back(live, taken) is None:
-        words = f"the flags at {taken.path} have changed since, so it is not brought back; it was: {flags}"
+        words = f"the flags at {taken.path} have changed since, so the guard does not restore them; they were: {flags}"
         return Enforcement(taken=taken, reason="ChangedSince", message=words)
     if not is_allowed(live):
-        words = f"it is out, and the owner allows nothing any more: {_LEAVE.format(name)} lets it be brought back"
+        words = f"speculation is out, and the owner no longer allows changes: {_LEAVE.format(name)} allows its return"
         return Enforcement(taken=taken, reason="NotAllowed", message=f"{words}; it was: {flags}")
     return Enforcement(may=asked, taken=taken, reason="TakenOut", message=f"taken out of {taken.path}: {flags}")

@@ -210,11 +210,12 @@ def _unsaid(back: Case, case: Case) -> Iterator[str]:
     (config, flags), (asked, wanted) = _meaning(back), _meaning(case)
     for name in sorted({*flags, *wanted}):
         if flags.get(name) != wanted.get(name):
-            yield f"{option(name)}={wanted.get(name)}: a spec cannot say it: remove it, or guard the service as it is"
+            yield f"{option(name)}={wanted.get(name)}: not in the spec: remove it, or guard the service as it is"
     if config != asked:
         mine, theirs = config or {}, asked or {}
         keys = [key for key in sorted({*mine, *theirs}) if mine.get(key) != theirs.get(key)]
-        yield f"--speculative-config: a spec cannot say {', '.join(keys)}: remove it, or guard the service as it is"
+        gone = ", ".join(keys)
+        yield f"--speculative-config: the spec has no equivalent for {gone}: remove it, or guard the service as it is"
 
 
 def _meaning(case: Case) -> tuple[Json | None, Json]:

@@ -92,10 +92,10 @@ def is_idle(pod: PodView) -> bool:
 def _claim_trouble(pending: str) -> tuple[str, str] | None:
     if missing := _CLAIM_MISSING.search(pending):
         claim = missing["claim"]
-        return "ClaimNotFound", f"claim {claim} is not in this namespace: make it, or correct the pvc:// URI"
+        return "ClaimNotFound", f"PVC {claim} is not in this namespace: create it, or correct the pvc:// URI"
     if _CLAIM_UNBOUND.search(pending):
-        words = "make one, or name a storage class that makes it; `kubectl describe pvc` says which claim waits"
-        return "ClaimNotBound", f"a claim of the pod has no volume: {words}: {pending[:MOST_WORDS]}"
+        words = "create one, or use a storage class that provisions it; `kubectl describe pvc` shows which PVC waits"
+        return "ClaimNotBound", f"a PVC of the pod has no volume: {words}: {pending[:MOST_WORDS]}"
     return None
 
 

@@ -70,7 +70,7 @@ ABOUT_SPECULATION: Final = frozenset(
     {ConditionType.ROLLED_BACK, ConditionType.SPECULATION_ACTIVE, ConditionType.GUARD_PASSING}
 )
 """Conditions that begin anew with another speculation; the others are about the service."""
-NO_ROOM: Final = "there is no room for a new pod beside the old ones: these go first"
+NO_ROOM: Final = "there is no room for a new pod next to the old ones: these stop first"
 _MOVING: Final = frozenset({Phase.ROLLING_OUT, Phase.RESPONDING, Phase.MEASURING_BASELINE})
 
 
@@ -138,7 +138,7 @@ def _rolled_back(found: Findings) -> Wanted:
         return "False", "TokensReduced", words
     if state.lowering is not None:
         return "False", "MemoryLowered", state.lowering.message
-    return "False", "AsRequested", "the pods are asked to speculate as the spec says"
+    return "False", "AsRequested", "the pods speculate as requested in the spec"
 
 
 def _beside(found: Findings) -> dict[str, Wanted | None]:
@@ -155,26 +155,26 @@ def _comparing(found: Findings) -> Wanted | None:
     """Plain pods beside, or a plain while instead."""
     control, rollback, arm = found.state.control, found.state.rollback, found.arm
     if rollback is not None and rollback.trial is not None:
-        return "True", "ServingPlain", f"{rollback.trial.seen} plain windows so far: {rollback.message}"
+        return "True", "ServingPlain", f"{rollback.trial.seen} baseline windows so far: {rollback.message}"
     if control is None:
         return None
     trouble = arm.failure or (arm.obstacle.words if arm.obstacle else "")
     reason = "NoPlainPod" if arm.failure else arm.obstacle.reason if arm.obstacle else control.reason
-    pods = f"{arm.serving} of {control.replicas} plain pods serve beside"
+    pods = f"{arm.serving} of {control.replicas} baseline pods serve"
     return "True", reason, "; ".join(filter(None, (pods, trouble, control.message)))
 
 
 def _instead(found: Findings, good: KnownGood) -> str:
     speculation = found.plan.speculation
     if speculation is None:
-        return "the last good speculation cannot be read any more, so there is none"
-    return f"serving {speculation.method.value} with {good.tokens} tokens, the last that was good, instead"
+        return "the last good speculation can no longer be read, so none is served"
+    return f"serving {speculation.method.value} with {good.tokens} tokens instead, the last good speculation"
 
 
 def _active(found: Findings) -> Wanted | None:
     state, evidence = found.state, found.judged.evidence if found.judged else None
     if state.measuring:
-        return "False", "MeasuringBaseline", "the plain service is measured first"
+        return "False", "MeasuringBaseline", "the baseline (no speculation) is measured first"
     if state.plain:
         return "False", "RolledBack", "speculation is rolled back"
     if state.phase in _MOVING or state.phase is Phase.STALLED:

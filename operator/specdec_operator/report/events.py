@@ -76,12 +76,14 @@ def _of_arms(before: State | None, after: State, found: Findings) -> Iterator[Ev
         return
     asked, kept = before.control, after.control
     if kept is not None and (asked is None or asked.at != kept.at):
-        yield Event(warning=False, reason="ComparingWithPlain", message=f"{kept.replicas} plain pods: {kept.message}")
+        yield Event(
+            warning=False, reason="ComparingWithPlain", message=f"{kept.replicas} baseline pods: {kept.message}"
+        )
     if kept is not None and kept.replaces and asked is not None and not asked.replaces:
-        yield _warning("PlainPodReplaces", "there is no room for a plain pod: it takes the place of a speculating one")
+        yield _warning("PlainPodReplaces", "there is no room for a baseline pod: it replaces a speculating pod")
     if asked is not None and kept is None and after.armless and not before.armless:
         words = found.arm.failure or "it was not ready in time, or no request ended in it"
-        yield _warning("NoPlainPod", f"{words}; plain of another time decides for an hour")
+        yield _warning("NoPlainPod", f"{words}; the baseline of another time decides for one hour")
     if after.doubts > before.doubts:
         yield Event(warning=False, reason="DraftAcquitted", message=_acquittal(before, found))
     trial = before.rollback is not None and before.rollback.trial is not None
@@ -96,7 +98,7 @@ def _of_arms(before: State | None, after: State, found: Findings) -> Iterator[Ev
 def _acquittal(before: State, found: Findings) -> str:
     """Why speculation stays, or comes back."""
     if before.rollback is not None and before.rollback.trial is not None:
-        return f"speculation comes back: {trial_text(before.rollback.trial)}"
+        return f"speculation returns: {trial_text(before.rollback.trial)}"
     return f"speculation stays: {found.judged.verdict.message}" if found.judged else "speculation stays"
 
 

@@ -34,7 +34,7 @@ from specdec_operator.report.service_numbers import (
 
 _OF_STANDING: Final = len(fields(StateMetrics)) - 1 + len(Phase)
 _OF_FINDING: Final = {
-    "beside_score": "Standard errors on the wrong side of the limit, beside plain pods; 4.5 convict.",
+    "beside_score": "Standard errors on the wrong side of the limit, compared with baseline pods; a result needs 4.5.",
     "beside_value": "What both arms show: plain / speculating time per output token, else speculating / plain.",
 }
 _OF_WINDOW: Final = len(fields(WindowMetrics)) - 2 + MOST_POSITIONS + len(_OF_FINDING) * len(Measure)
@@ -121,7 +121,7 @@ def forget(key: Key) -> None:
 def _about_states(states: list[tuple[Key, StateMetrics]]) -> Iterator[Family]:
     for name, meaning in numbers(StateMetrics).items():
         yield Family(name, meaning, _some((key, getattr(state, name)) for key, state in states))
-    why, info = "1 while something else is served than asked for.", "1, with what is asked for as labels."
+    why, info = "1 while something other than the request is served.", "1, with the request as labels."
     rolled_back = ((key, state.rolled_back, 1.0) for key, state in states if state.rolled_back)
     yield Family("rolled_back", why, rolled_back, ("reason", "to"))
     services = ((key, state.service_info, 1.0) for key, state in states)

@@ -80,7 +80,7 @@ IMAGE_VOLUMES_SINCE: Final[Version] = (1, 33)
 IMAGE_VOLUMES_ON_SINCE: Final[Version] = (1, 35)
 """The first Kubernetes that does so without the feature gate ImageVolume."""
 
-_NO_FIELD: Final = "has no storageUris: the field is dropped without a word"
+_NO_FIELD: Final = "has no storageUris: the field is dropped without an error"
 GAPS: Final = (
     Gap(need=Need.DOWNLOAD, since=None, until=(0, 15), says=_NO_FIELD, has="KServe 0.18 has them"),
     Gap(
@@ -102,21 +102,21 @@ GAPS: Final = (
         need=Need.MIXED,
         since=(0, 19),
         until=(0, 19),
-        says="mounts the first image and leaves out every other artifact of storageUris without a word",
+        says="mounts the first image and leaves out every other artifact of storageUris without an error",
         has="KServe 0.20 mounts them all",
     ),
     Gap(
         need=Need.FETCHED,
         since=(0, 21),
         until=None,
-        says="downloads nothing else beside an image that it fetches, without a word",
+        says="downloads nothing else next to an image that it fetches, without an error",
         has="set ociModelMode to modelcar in the ConfigMap inferenceservice-config",
     ),
     Gap(
         need=Need.IMAGE_VOLUME,
         since=None,
         until=(0, 14),
-        says="has no image volumes in its CRD: the volume is dropped without a word",
+        says="has no image volumes in its CRD: the volume is dropped without an error",
         has="KServe 0.15 has them",
     ),
     Gap(
@@ -138,12 +138,12 @@ GAPS: Final = (
 
 WAYS_OUT: Final[Mapping[Need, str]] = MappingProxyType(
     {
-        Need.DOWNLOAD: "or use spec.staging.mode PersistentVolumeClaim, which needs nothing of KServe",
-        Need.MODELCAR: "or bring the model in a claim (pvc://), which needs nothing of KServe",
-        Need.MIXED: "or bring one of them in a claim (pvc://), or both in one image: the draft by its path alone",
-        Need.FETCHED: "or bring one of them in a claim (pvc://)",
-        Need.IMAGE_VOLUME: "or bring the model in a claim (pvc://), which needs nothing of KServe",
-        Need.GIT: "or bring the model as an archive or in a claim (pvc://)",
+        Need.DOWNLOAD: "or use spec.staging.mode PersistentVolumeClaim, which does not depend on KServe",
+        Need.MODELCAR: "or put the model in a PVC (pvc://), which does not depend on KServe",
+        Need.MIXED: "or put one of them in a PVC (pvc://), or both in one image: set only the path of the draft",
+        Need.FETCHED: "or put one of them in a PVC (pvc://)",
+        Need.IMAGE_VOLUME: "or put the model in a PVC (pvc://), which does not depend on KServe",
+        Need.GIT: "or put the model in an archive or in a PVC (pvc://)",
         Need.PATTERNS: "or leave them out and have all of it",
     }
 )

@@ -33,7 +33,7 @@ def _rule(severity: Severity, name: str, says: str, source: str) -> Rule:
 LACKS: Final = _rule(
     Severity.REFUSED,
     "KSERVE-LACKS",
-    "Nothing is rendered that the cluster's version of KServe leaves out, most of it without a word.",
+    "Nothing is rendered that the cluster's version of KServe leaves out, mostly without an error.",
     _INJECTOR,
 )
 ONE_DOWNLOAD: Final = _rule(
@@ -90,7 +90,7 @@ ONE_FILE: Final = _rule(
 ONE_NODE: Final = _rule(
     Severity.WARNED,
     "STAGING-ONE-NODE",
-    "A ReadWriteOnce claim is mounted on one node at a time.",
+    "A ReadWriteOnce PVC is mounted on one node at a time.",
     "Kubernetes, persistent volumes",
 )
 
@@ -235,5 +235,5 @@ def _one_node(spec: Json) -> Iterator[Finding]:
     claim: Json = (spec.get("staging") or {}).get("claim") or {}
     modes = claim.get("accessModes") or ["ReadWriteOnce"]
     if spec.get("replicas", 1) > 1 and modes == ["ReadWriteOnce"]:
-        message = f"{spec['replicas']} pods on one node only: ReadWriteMany lets several nodes mount the claim"
+        message = f"{spec['replicas']} pods on one node only: ReadWriteMany lets several nodes mount the PVC"
         yield ONE_NODE.broken("spec.staging.claim.accessModes", modes, message)

@@ -80,7 +80,7 @@ def test_programs_read_everything() -> None:
 def test_a_wrong_lever_is_said_first() -> None:
     """And the service serves plainly."""
     text = run("glm-4.5", "--uses", "min_p", "--uses", "structured_output", "--format", "yaml")
-    assert text.startswith("# Serve without speculation: the reasons are below.\n# Because clients send min_p")
+    assert text.startswith("# Recommendation: no speculation. The reasons are below.\n# Because clients send min_p")
     assert "speculation" not in yaml.safe_load(text)["spec"]
 
 
@@ -118,11 +118,11 @@ def test_an_image_of_ones_own_is_named_in_the_sis() -> None:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("blockchain",), "'blockchain' is no file and no family that is known"),
-        (("x" * 5000,), "is no file and no family"),
+        (("blockchain",), "'blockchain' is not a file or a known family"),
+        (("x" * 5000,), "is not a file or a known family"),
         (("llama-3", "--engine-version", "latest"), "no engine version"),
         (("llama-3", "--draft", "pvc://models/x"), "--draft needs --draft-kind"),
-        (("llama-3", "--draft-kind", "eagle3"), "--draft says where the draft lies"),
+        (("llama-3", "--draft-kind", "eagle3"), "--draft is the location of the draft"),
         (("llama-3", "--model-uri", "ftp://models/x"), "spec.model.uri"),
         (("llama-3", "--name", "UPPER"), "metadata.name"),
         (("llama-3", "--concurrency", "0"), "concurrency"),

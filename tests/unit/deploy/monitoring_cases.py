@@ -74,8 +74,8 @@ ABOUT_SERVICES = (
         alert="SpecdecAcceptanceLow",
         minutes=30,
         fires=_acceptance(0.45, "eagle3", 0.4),
-        summary="team-a/llama: the draft is hardly accepted",
-        description="team-a/llama accepts 45% of its drafted tokens: less than one expects of its method, "
+        summary="team-a/llama: acceptance is low",
+        description="team-a/llama accepts 45% of its drafted tokens: less than is usual for its method, "
         "for half an hour.",
         others={
             "it is as usual": _acceptance(0.6, "eagle3", 0.4),
@@ -90,8 +90,8 @@ ABOUT_SERVICES = (
         alert="SpecdecAcceptanceLow",
         minutes=30,
         fires=_acceptance(0.15, "ngram", 0.2),
-        summary="team-a/llama: the draft is hardly accepted",
-        description="team-a/llama accepts 15% of its drafted tokens: less than one expects of its method, "
+        summary="team-a/llama: acceptance is low",
+        description="team-a/llama accepts 15% of its drafted tokens: less than is usual for its method, "
         "for half an hour.",
         others={},
     ),
@@ -99,9 +99,9 @@ ABOUT_SERVICES = (
         alert="SpecdecAcceptanceTooHigh",
         minutes=60,
         fires={f"specdec_acceptance_rate{{{ON}}}": "1x70"},
-        summary="team-a/llama: the draft is always right",
+        summary="team-a/llama: every draft token is accepted",
         description="team-a/llama accepts 100% of its drafted tokens, for an hour: "
-        "the draft may be the target itself, or acceptance is pretended.",
+        "the draft may be the target itself, or acceptance is synthetic.",
         others={"a very good draft": {f"specdec_acceptance_rate{{{ON}}}": "0.97x70"}},
     ),
     Twice(
@@ -111,7 +111,7 @@ ABOUT_SERVICES = (
         fires={f'specdec_rolled_back{{{ON},reason="AcceptanceRateLow",to="Baseline"}}': "1x5"},
         labels=LLAMA | {"reason": "AcceptanceRateLow", "to": "Baseline"},
         summary="team-a/llama: speculation was rolled back",
-        description="team-a/llama was rolled back to Baseline for AcceptanceRateLow; it serves on.",
+        description="team-a/llama was rolled back to Baseline for AcceptanceRateLow; it keeps serving.",
         others={
             "the user asked for it": {f'specdec_rolled_back{{{ON},reason="Requested",to="Baseline"}}': "1x5"},
             "it was taken back": {f'specdec_rolled_back{{{ON},reason="TooSlow",to="Baseline"}}': "1 stale"},
@@ -122,7 +122,7 @@ ABOUT_SERVICES = (
         minutes=1,
         tight=False,
         fires={f"specdec_pod_failures{{{ON}}}": "1x5"},
-        summary="team-a/llama: engines end, or do not answer",
+        summary="team-a/llama: engines crash or do not answer",
         description="Pods of team-a/llama have failed 1 times within an hour since their rollout; "
         "at three the guard acts.",
         others={"none does": {f"specdec_pod_failures{{{ON}}}": "0x5"}},
@@ -131,16 +131,16 @@ ABOUT_SERVICES = (
         alert="SpecdecStalled",
         minutes=10,
         fires={f"specdec_stalled{{{ON}}}": "1x5 stale", f"specdec_stalled{{{OTHER_POD}}}": "_x5 1x10"},
-        summary="team-a/llama: somebody has to act",
+        summary="team-a/llama: stalled: action needed",
         description="team-a/llama has been Stalled for ten minutes: its spec is refused, "
-        "or not even plain pods come up.",
+        "or not even baseline pods come up.",
         others={"it goes on": {f"specdec_stalled{{{ON}}}": "1x8 0x10"}},
     ),
     Twice(
         alert="SpecdecNotDrafting",
         minutes=5,
         fires={f'{_VERDICT}"Fail",reason="NotDrafting"}}': "1x10"},
-        summary="team-a/llama: nothing is drafted",
+        summary="team-a/llama: no tokens are drafted",
         description="team-a/llama generates tokens and has drafted none for five minutes.",
         others={"it drafts badly": {f'{_VERDICT}"Fail",reason="AcceptanceRateLow"}}': "1x10"}},
     ),
@@ -151,9 +151,9 @@ ABOUT_SERVICES = (
             f'{_VERDICT}"Inconclusive",reason="NotSignificant"}}': "1x60 stale",
             f'{_VERDICT}"Inconclusive",reason="ScrapeFailed"}}': "_x60 1x80",
         },
-        summary="team-a/llama: two hours of traffic have proved nothing",
+        summary="team-a/llama: two hours of traffic without a verdict",
         description="The windows of team-a/llama have been inconclusive for two hours, now for ScrapeFailed: "
-        "nobody guards it.",
+        "it is unguarded.",
         others={
             "nobody asks it anything": {f'{_VERDICT}"Inconclusive",reason="NoTraffic"}}': "1x130"},
             "a window passed": {
@@ -174,7 +174,7 @@ ABOUT_SERVICES = (
         alert="SpecdecPodsWithoutMetrics",
         minutes=15,
         fires={f"specdec_pods_without_metrics{{{ON}}}": "2x20"},
-        summary="team-a/llama: pods do not tell their metrics",
+        summary="team-a/llama: pod metrics missing",
         description="2 pods of team-a/llama have not answered with metrics for a quarter of an hour.",
         others={"all answer": {f"specdec_pods_without_metrics{{{ON}}}": "2x10 0x10"}},
     ),
@@ -182,7 +182,7 @@ ABOUT_SERVICES = (
         alert="SpecdecSlowerThanPlain",
         minutes=15,
         fires={f"specdec_speedup_high{{{ON}}}": "0.87x20", f"specdec_speculating{{{ON}}}": "1x20"},
-        summary="team-a/llama: speculation slows it down",
+        summary="team-a/llama: slower than without speculation",
         description="team-a/llama is at most 0.87 times as fast as without speculation (95 %).",
         others={
             "it may be faster": {
@@ -200,15 +200,15 @@ ABOUT_SERVICES = (
         alert="SpecdecCollateral",
         minutes=5,
         fires={f"specdec_collateral{{{ON}}}": "2x10"},
-        summary="team-a/llama: speculation costs more than its speed shows",
-        description="Beside plain pods, 2 measures of team-a/llama are worse than guard.collateral allows.",
+        summary="team-a/llama: speculation costs more than guard.collateral allows",
+        description="Compared with baseline pods, 2 measures of team-a/llama are worse than guard.collateral allows.",
         others={"it was taken out": {f"specdec_collateral{{{ON}}}": "2x4 0x10"}},
     ),
     Twice(
         alert="SpecdecWouldAct",
         minutes=15,
         fires={f"specdec_would_act{{{ON}}}": "1x20"},
-        summary="team-a/llama: the guard would act and may not",
+        summary="team-a/llama: the guard would act, but may not",
         description="The guard of team-a/llama only observes, or is held, "
         "and has wanted to act for a quarter of an hour.",
         others={"it would not": {f"specdec_would_act{{{ON}}}": "0x20"}},

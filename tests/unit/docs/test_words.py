@@ -184,8 +184,8 @@ def test_the_numbers_of_the_readme_are_those_of_its_run() -> None:
     run = json.loads((ROOT / "docs" / "demo" / "demo.json").read_text(encoding="utf-8"))
     front = " ".join(read("README.md").split())
     assert f"{run['code']['speedup']} times as fast with its draft" in front
-    assert f"at {run['drift']['speedup']} of the plain speed" in front
+    assert f"at {run['drift']['speedup']} of the baseline speed" in front
     assert f"{run['decision']['seconds_from_onset']} s later the operator decides" in front
-    assert f"{run['serving_again_seconds']:.0f} s after that a plain pod serves" in front
-    assert f"no request of {run['requests']['ok']} failed" in front
+    assert f"{run['serving_again_seconds']:.0f} s after that a baseline pod serves" in front
+    assert f"No request of {run['requests']['ok']} failed" in front
     assert run["requests"]["failed"] == 0

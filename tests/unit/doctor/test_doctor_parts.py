@@ -157,4 +157,4 @@ def test_names_become_parts_of_urls_and_are_looked_at(option: str) -> None:
     """Before anything is asked."""
     done = CliRunner().invoke(application("doctor"), ["doctor", option, "../secrets"])
     assert done.exit_code == 2
-    assert "is no name" in done.output
+    assert "is not a name" in done.output

@@ -109,7 +109,7 @@ def test_what_nobody_tells_is_not_known_and_says_the_way_out() -> None:
     """A register that is no JSON, a label that is no number, a name that no table has."""
     broken = {"hami.io/node-nvidia-register": "GPU-1,10,24576:", "nvidia.com/gpu.memory": "much"}
     made = found(broken, {"nvidia.com/gpu.product": "NVIDIA-Z9"}, {"hami.io/node-nvidia-register": "[3, {}]"})
-    assert made == Device(source="unknown: no node that it may land on tells it; give spec.memory.device")
+    assert made == Device(source="unknown: no eligible node shows it; give spec.memory.device")
     forbidden = device_of({"engine": {"accelerator": "nvidia"}}, unread="nobody may look")
     assert forbidden.source == "unknown: nobody may look; give spec.memory.device"
 

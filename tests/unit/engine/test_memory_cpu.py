@@ -23,9 +23,7 @@ def test_the_cache_is_what_the_engine_is_told() -> None:
     made = on_cpu()
     assert (made.plain_kv_tokens, made.kv_tokens, made.kv_price) == (8192, 7943, "\u22123 % KV blocks")
     assert (made.utilization, made.lowered_by, made.fits) == (None, 0.0, True)
-    assert made.because == (
-        "as it is: on a CPU, the engine is told its KV cache (1 GiB), and heeds no gpu_memory_utilization"
-    )
+    assert made.because == ("as it is: on a CPU, the KV cache is fixed (1 GiB), and gpu_memory_utilization is ignored")
 
 
 def test_models_processes_and_cache_must_fit_the_container() -> None:

@@ -46,7 +46,7 @@ S3_MISSING = "RuntimeError: Failed to fetch model. No model found in s3://models
 @pytest.mark.parametrize(
     ("seen", "reason", "words"),
     [
-        (pod(pending='0/1 nodes: persistentvolumeclaim "nope" not found.'), "ClaimNotFound", "claim nope"),
+        (pod(pending='0/1 nodes: persistentvolumeclaim "nope" not found.'), "ClaimNotFound", "PVC nope"),
         (pod(pending="0/1 nodes: pod has unbound immediate PersistentVolumeClaims."), "ClaimNotBound", "no volume"),
         (pod(failed(S3_FORBIDDEN)), "Unauthorized", "(403)"),
         (pod(failed(S3_MISSING)), "NotFound", "s3://models/nope"),

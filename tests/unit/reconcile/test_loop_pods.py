@@ -37,7 +37,7 @@ async def test_a_draft_whose_volume_never_mounts_is_taken_out_with_its_volume() 
     await stage.turn()
     stage.roll_out(unscheduled='persistentvolumeclaim "missing" not found')
     await stage.until("Responding")
-    assert "claim missing is not in this namespace" in stage.cluster.status["message"]
+    assert "PVC missing is not in this namespace" in stage.cluster.status["message"]
     volumes = stage.cluster.child["spec"]["predictor"]["volumes"]
     assert [each["persistentVolumeClaim"]["claimName"] for each in volumes] == ["models"]
 

@@ -166,15 +166,15 @@ def test_reconciling_and_stalled_are_there_only_when_true(phase: Phase, rollout:
 @pytest.mark.parametrize(
     ("state", "message"),
     [
-        (make_state(), "the pods are asked to speculate as the spec says"),
+        (make_state(), "the pods speculate as requested in the spec"),
         (make_state(rollback=GONE), "acceptance 0.02"),
         (
             make_state(rollback=OF_GOOD),
-            "acceptance 0.02; serving ngram with 2 tokens, the last that was good, instead",
+            "acceptance 0.02; serving ngram with 2 tokens instead, the last good speculation",
         ),
         (
             make_state(rollback=make_rollback(good=make_good(block="edited"))),
-            "acceptance 0.02; the last good speculation cannot be read any more, so there is none",
+            "acceptance 0.02; the last good speculation can no longer be read, so none is served",
         ),
         (make_state(reduced=make_reduction()), "2 tokens per step: AcceptanceRateLow: acceptance 0.25 < 0.30"),
     ],

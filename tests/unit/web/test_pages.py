@@ -145,7 +145,7 @@ def test_the_links_of_a_page_below_another_lead_back() -> None:
         ("observing", "the guard would roll back, and is not free to. specdec rollback llama -n team-a"),
         ("held", "specdec release llama -n team-a"),
         ("stalled", "kubectl get events -n team-a --field-selector involvedObject.name=llama"),
-        ("older-operator", "Nothing: it runs as it is asked to."),
+        ("older-operator", "Nothing: it runs as requested."),
     ],
 )
 def test_what_to_do_next_is_said_with_its_command(case: str, said: str) -> None:

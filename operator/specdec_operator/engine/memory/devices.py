@@ -85,7 +85,7 @@ def device_of(spec: Json, nodes: tuple[Node, ...] = (), *, unread: str = "") -> 
     part = _part(asked, whole)
     found = min((each for each in (whole, part) if each is not None), key=_size, default=None)
     if found is None:
-        why = unread or "no node that it may land on tells it"
+        why = unread or "no eligible node shows it"
         return Device(source=f"unknown: {why}; give {FIELD}")
     kinds = len({_size(each) for each in on_nodes})
     return Device(

@@ -35,7 +35,7 @@ def on_cpu(told: int | None) -> str:
     """Why nothing is lowered on a CPU. told: bytes of KV cache that the engine is told."""
     if told is None:
         return "as it is: on a CPU, gpu_memory_utilization is a share of the container's memory limit"
-    return f"as it is: on a CPU, the engine is told its KV cache ({amount(told)}), and heeds no gpu_memory_utilization"
+    return f"as it is: on a CPU, the KV cache is fixed ({amount(told)}), and gpu_memory_utilization is ignored"
 
 
 def once_more(because: str, before: float | None, after: float | None) -> str:

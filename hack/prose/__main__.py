@@ -1,0 +1,41 @@
+"""`python -m hack.prose` checks every file of hack/prose/pages.txt; with names of files, these instead."""
+
+import pathlib
+import sys
+from typing import Final
+
+import yaml
+
+from hack.prose.check import Finding, Rules, in_messages, on_page, rules_of
+
+_HERE: Final = pathlib.Path(__file__).parent
+_ROOT: Final = _HERE.parents[1]
+
+
+def rules() -> Rules:
+    """The rules of hack/prose/rules.yaml."""
+    return rules_of(yaml.safe_load((_HERE / "rules.yaml").read_text(encoding="utf-8")))
+
+
+def held() -> list[str]:
+    """The files that are held to the rules, by their paths from the root."""
+    lines = (_HERE / "pages.txt").read_text(encoding="utf-8").splitlines()
+    return [line.strip() for line in lines if line.strip() and not line.startswith("#")]
+
+
+def check(path: str) -> list[Finding]:
+    """What a file of the repository breaks: a Markdown page, or the messages of a Python file."""
+    text = (_ROOT / path).read_text(encoding="utf-8")
+    return (in_messages if path.endswith(".py") else on_page)(text, rules())
+
+
+def main(paths: list[str]) -> int:
+    """Print each finding with its file and line. The exit code is 1 if there is one."""
+    found = [f"{path}:{each}" for path in paths for each in check(path)]
+    for line in found:
+        print(line, file=sys.stderr)
+    return int(bool(found))
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:] or held()))

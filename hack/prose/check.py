@@ -1,0 +1,101 @@
+"""What a text breaks of the rules of prose. Pure: text in, findings out."""
+
+import ast
+import itertools
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+_NO_PROSE: Final = re.compile(
+    r"^ *(?P<fence>`{3,})[^\n]*\n.*?^ *(?P=fence)|<!--.*?-->|`[^`\n]+`|(?<=\])\([^)\s]+\)|<[^>\n]+>|https?://\S+",
+    re.M | re.S,
+)
+"""Blocks, comments, code, targets of links, tags, addresses."""
+_PARAGRAPH: Final = re.compile(r"^\s*$|^(?=\s*(?:[-*]|\d+\.) |\||#)", re.M)
+"""Where a paragraph ends: at an empty line, and before an item, a row or a heading."""
+_SENTENCE: Final = re.compile(r"\S.*?(?:[.?!:;](?=\s)|$)", re.S)
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """One thing that is not written: how it is found, why not, and what is written in its place."""
+
+    find: re.Pattern[str]
+    why: str
+    use: str
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """All rules, and how many words a sentence may have."""
+
+    rules: tuple[Rule, ...]
+    most_words: int
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What is wrong on a line."""
+
+    line: int
+    found: str
+    why: str
+    use: str
+
+    def __str__(self) -> str:
+        return f'{self.line}: "{self.found}": {self.why}; use: {self.use}'
+
+
+def rules_of(data: Mapping[str, Any]) -> Rules:
+    """The rules of a file. Raises KeyError or re.error for data of another form than that of rules.yaml."""
+    made = (Rule(re.compile(each["find"], re.I | re.M), each["why"], each["use"]) for each in data["rules"])
+    return Rules(tuple(made), int(data["most_words"]))
+
+
+def on_page(text: str, rules: Rules) -> list[Finding]:
+    """Everything in a Markdown page that breaks a rule, by line."""
+    prose = _NO_PROSE.sub(lambda found: re.sub(r"[^\n]", " ", found[0][:-1]) + "¤", text)
+    found = []
+    for start, end in _paragraphs(prose):
+        line = text.count("\n", 0, start)
+        part = prose[start:end]
+        limit = 0 if part.lstrip().startswith("|") else rules.most_words
+        found += [replace(each, line=each.line + line) for each in _broken(part, rules.rules, limit)]
+    return sorted(found, key=lambda each: each.line)
+
+
+def in_messages(source: str, rules: Rules) -> list[Finding]:
+    """Everything in the strings of a Python file that breaks a rule. Docstrings and names are not looked at."""
+    tree = ast.parse(source)
+    bare = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    found = []
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in bare:
+            prose = re.sub(r"`[^`\n]+`", "¤", node.value)
+            found += [replace(each, line=node.lineno) for each in _broken(prose, rules.rules, rules.most_words)]
+    return sorted(found, key=lambda each: each.line)
+
+
+def _paragraphs(prose: str) -> Iterator[tuple[int, int]]:
+    marks = [0, *(each.start() for each in _PARAGRAPH.finditer(prose)), len(prose)]
+    for start, end in itertools.pairwise(marks):
+        if prose[start:end].strip():
+            yield start, end
+
+
+def _broken(prose: str, rules: tuple[Rule, ...], most_words: int) -> Iterator[Finding]:
+    """What is wrong with a paragraph. most_words: of a sentence; 0 for a row of a table, which is a list."""
+    flat = prose.replace("\n", " ")
+    for rule in rules:
+        for match in rule.find.finditer(flat):
+            yield Finding(_line(prose, match.start()), " ".join(match[0].split()), rule.why, rule.use)
+    for match in _SENTENCE.finditer(flat) if most_words else ():
+        words = match[0].split()
+        if len(words) > most_words:
+            head = " ".join(words[:6])
+            yield Finding(_line(prose, match.start()), head, f"a sentence of {len(words)} words", "two sentences")
+
+
+def _line(prose: str, at: int) -> int:
+    return prose.count("\n", 0, at) + 1
