@@ -36,6 +36,7 @@ class Case:
     packages: optional Python packages that are installed beside the engine, such as arctic_inference; specdec_runtime
         stands for what this release's images correct. None: not known.
     devices: how many the pod asks for; None: not known.
+    device_bytes, device_name: memory of one device, and what its driver calls it; None and empty: not known.
     """
 
     build: Build
@@ -46,6 +47,8 @@ class Case:
     env: Mapping[str, str] = field(default_factory=lambda: _NOTHING)
     packages: frozenset[str] | None = frozenset()
     devices: int | None = None
+    device_bytes: int | None = None
+    device_name: str = ""
 
     def size(self, flag: str, default: int = 1) -> int:
         """A flag that is a whole number; the default where it is 0, absent or something else."""

@@ -14,20 +14,26 @@ _CONFIG: Final = "args.additional_config.rejection_sampler_config"
 _SWITCHES: Final = ("enable_block_verify", "enable_entropy_verify")
 _KEYS: Final = (*_SWITCHES, "posterior_threshold", "posterior_alpha")
 _BLOCKING: Final = "ASCEND_LAUNCH_BLOCKING"
+_DEFAULT_GRAPHS: Final = "FULL_AND_PIECEWISE"
+"""As recorded of 0.23; a case without graphs says so."""
 
 
 def check(resolved: Resolved) -> Iterator[Finding]:
     """Limits first, then verification."""
     sampler = resolved.case.part("additional_config", "rejection_sampler_config")
-    if isinstance(sampler, Mapping) and sampler:
+    if sampler is not None and not isinstance(sampler, Mapping):
+        yield broken("ASC-SAMPLER-OBJECT", _CONFIG, sampler, f"write an object with {', '.join(_KEYS)}")
+    elif isinstance(sampler, Mapping) and sampler:
         yield broken("SAMPLER-ASCEND-ONLY", _CONFIG, sampler, "remove it, or serve on NPUs")
         yield broken("ASC-SAMPLER-SINCE", _CONFIG, sampler, "use 0.21 or later")
         yield from _sampler(sampler)
         yield from _verifies(sampler, resolved)
         if forced(resolved) is Runner.V2:
             yield broken("ASC-SAMPLER-RUNNER", _CONFIG, sampler, f"leave {VARIABLE} out, or this")
-    if resolved.case.env.get(_BLOCKING) == "1" and not resolved.case.switched("enforce_eager"):
+    if resolved.case.env.get(_BLOCKING) == "1" and _graphs(resolved) != "NONE":
         yield broken("ASC-BLOCKING", f"env.{_BLOCKING}", "1", f"remove {_BLOCKING}, or set enforceEager")
+    if resolved.case.build.flavor is Flavor.VLLM_ASCEND:
+        yield from _options(resolved)
     if resolved.case.build.flavor is Flavor.VLLM_ASCEND and resolved.speculates:
         yield from _limits(resolved)
         yield from _piped(resolved)
@@ -50,13 +56,33 @@ def _limits(resolved: Resolved) -> Iterator[Finding]:
         parallel = resolved.value("parallel_drafting", False) and resolved.method in ("eagle", "eagle3", "draft_model")
         if parallel and release < Version(0, 22, 1):
             yield at_key("ASC-PARALLEL", "parallel_drafting", True, "use vllm-ascend 0.22.1 or later")
-    mode = resolved.case.part("compilation_config", "cudagraph_mode")
-    full = isinstance(mode, str) and mode.upper().startswith("FULL")
-    if resolved.value("disable_padded_drafter_batch", False) and full:
-        yield at_key("ASC-UNPADDED", "disable_padded_drafter_batch", True, "remove it, or full graphs")
+    if resolved.value("disable_padded_drafter_batch", False) and _graphs(resolved).startswith("FULL"):
+        yield at_key(
+            "ASC-UNPADDED", "disable_padded_drafter_batch", True, "remove it, or set cudagraph_mode to PIECEWISE"
+        )
     for key in ("quantization", "attention_backend"):
         if resolved.value(key) is not None:
             yield at_key("ASC-IGNORED", key, resolved.value(key), f"{key} has no effect on NPUs")
+
+
+def _graphs(resolved: Resolved) -> str:
+    """The mode of graphs: what was asked for, else what the plug-in takes."""
+    mode = resolved.case.part("compilation_config", "cudagraph_mode")
+    if resolved.case.switched("enforce_eager"):
+        return "NONE"
+    return mode.upper() if isinstance(mode, str) else _DEFAULT_GRAPHS
+
+
+def _options(resolved: Resolved) -> Iterator[Finding]:
+    """The plug-in's own switches."""
+    xlite = resolved.case.part("additional_config", "xlite_graph_config")
+    if isinstance(xlite, Mapping) and xlite.get("enabled") and resolved.speculates and resolved.k not in (1, None):
+        message = f"{resolved.k} draft tokens: remove xlite_graph_config, or use 1"
+        yield at_flag("ASC-XLITE", "additional_config.xlite_graph_config", xlite, message)
+    latent = resolved.target is None or bool(resolved.target.text.get("kv_lora_rank"))
+    if resolved.case.part("additional_config", "enable_kv_nz") and not latent:
+        message = "remove it: the target has no multi-head latent attention"
+        yield at_flag("ASC-KV-NZ", "additional_config.enable_kv_nz", True, message)
 
 
 def _piped(resolved: Resolved) -> Iterator[Finding]:
@@ -88,7 +114,8 @@ def _number(rule: str, key: str, value: object, *, fits: bool) -> Iterator[Findi
 
 
 def _is_number(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
+    """As the plug-in asks: true is 1 to it, and false is 0."""
+    return isinstance(value, int | float)
 
 
 _LOSSY: Final = "answers differ from the target's own: compare them before you serve, or remove it"
