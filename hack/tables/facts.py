@@ -2,8 +2,8 @@
 
     PYTHON hack/tables/facts.py OUT.json
 
-Needs nothing of this repository but, beside torch_npu, the stand-in for CANN. Works without a device: VLLM_TARGET_DEVICE=cpu and nothing else is needed by CUDA's
-wheels. A part that a release does not have is left out, and said.
+Needs nothing of this repository but, beside torch_npu, the stand-in for CANN. Works without a device: CUDA's wheels
+need VLLM_TARGET_DEVICE=cpu and nothing else. A part that a release does not have is left out, and said.
 """
 
 import argparse
@@ -202,6 +202,9 @@ def main(out: str) -> None:
     if importlib.util.find_spec("torch_npu"):
         sys.path.insert(0, str(Path(__file__).parents[1] / "verdicts"))
         importlib.import_module("standin").cann(Path(sysconfig.get_path("purelib")))
+    platforms: Any = importlib.import_module("vllm.platforms")
+    if not platforms.current_platform.device_type:  # built without a device, as for NPUs
+        platforms._current_platform = found("vllm.platforms.cpu:CpuPlatform")()
     told: dict[str, Any] = {"version": found("vllm:__version__").partition("+")[0]}
     try:
         told["ascend"] = importlib.import_module("vllm_ascend._version").version

@@ -25,7 +25,9 @@ from typing import Any
 HOME = "/mnt"
 TARGET, DRAFT = f"{HOME}/target/model", f"{HOME}/draft/model"
 KEPT = ("id", "method_group", "target", "draft", "speculative_config", "engine_args", "arctic_stub", "env", "cli_extra",
-        "raw", "draft_path")  # fmt: skip
+        "raw", "draft_path", "argv")  # fmt: skip
+FILES = "files"
+"""Key of a kind with further files of its folder."""
 SECONDS, MEMORY = 120, 6 << 30
 CHARACTERS = 400
 ARTEFACTS = ("requires Triton", "No module named", "cannot import name", "libcuda", "Failed to infer device type")
@@ -53,13 +55,18 @@ def folders(line: dict[str, Any], kinds: dict[str, Any], home: Path) -> None:
         place.mkdir(parents=True)
         config = kinds.get(kind)
         if isinstance(config, dict):
-            (place / "config.json").write_text(json.dumps(config))
+            kept = {name: value for name, value in config.items() if name != FILES}
+            (place / "config.json").write_text(json.dumps(kept))
+            for name, text in config.get(FILES, {}).items():
+                (place / name).write_text(text)
         elif kind in ("d-badjson", "d-emptyjson"):
             (place / "config.json").write_text("{ not json" if kind == "d-badjson" else "")
 
 
 def argv(line: dict[str, Any]) -> list[str]:
-    """The command line of a case."""
+    """The command line of a case, unless it holds one."""
+    if "argv" in line:
+        return list(line["argv"])
     words = ["--model", TARGET]
     for name, value in (line.get("engine_args") or {}).items():
         flag = name.replace("_", "-")
