@@ -74,7 +74,9 @@ def kind(action: argparse.Action) -> str:
         return "bool"
     if action.nargs in ("*", "+"):
         return "list"
-    probes = (("int", "7", int), ("float", "0.5", float), ("json", '{"a": 1}', dict))
+    if not isinstance(read(action, "{}"), str):
+        return "json"
+    probes = (("int", "7", int), ("float", "0.5", float))
     return next((word for word, text, wanted in probes if type(read(action, text)) is wanted), "")
 
 

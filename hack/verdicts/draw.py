@@ -1,4 +1,4 @@
-"""Configurations at random: methods, keys, values, flags and models that somebody might put together, mistakes included.
+"""Configurations at random: methods, keys, values, flags and models that somebody might put together, mistakes too.
 
 The same seed draws the same cases. Most are nearly right, since a case with five mistakes says little of any of them.
 """
@@ -8,8 +8,10 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 DRAFT: Final = "/mnt/draft/model"
-TARGETS: Final = ("llama", "llama", "qwen2", "qwen3", "qwen3", "mistral", "mimo", "ds3-n1", "ds3-n2", "glm4moe", "gpt-oss",
-                  "qwen3-moe", "qwen3next", "llava", "qwen2.5-vl", "mamba", "llama-fp8", "gemma2")  # fmt: skip
+TARGETS: Final = (
+    *("llama", "llama", "qwen2", "qwen3", "qwen3", "mistral", "mimo", "ds3-n1", "ds3-n2", "glm4moe", "gpt-oss"),
+    *("qwen3-moe", "qwen3next", "llava", "qwen2.5-vl", "mamba", "llama-fp8", "gemma2"),
+)
 DRAFTS: Final[Mapping[str, tuple[str, ...]]] = {
     "draft_model": (
         "d-llama",

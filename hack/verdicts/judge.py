@@ -15,6 +15,8 @@ from specdec_operator.engine.version import Build, Flavor, Version
 TARGET_PATH: Final = "/mnt/target/model"
 DRAFT_PATH: Final = "/mnt/draft/model"
 
+_FILES: Final = frozenset(("config.json",))
+"""All that lies in a model's folder there."""
 _HOPPER: Final = ("NVIDIA H100 80GB HBM3", 80 << 30)
 """The device that recordings with `platform` cuda pretended."""
 
@@ -91,7 +93,7 @@ def _model(path: str, kind: str | None, kinds: Json) -> Model | None:
     config = kinds.get(kind) if kind is not None else None
     if isinstance(config, str):
         return Model(path=path, problem=config.strip("()"))
-    return Model(path=path, config=config) if isinstance(config, Mapping) else None
+    return Model(path=path, config=config, files=_FILES) if isinstance(config, Mapping) else None
 
 
 def _id(line: object) -> Any:

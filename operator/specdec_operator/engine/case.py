@@ -16,6 +16,7 @@ class Model:
     """What is known of a model folder without its weights.
 
     config: its config.json; None where it could not be read, and `problem` says why (`no config.json`, `not JSON`).
+    files: names of what lies in the folder; None: not known.
     tokenizer: any digest of the token ids; equal digests are equal tokenizers. Empty: not known.
     """
 
@@ -23,6 +24,7 @@ class Model:
     config: Json | None = None
     problem: str = ""
     tokenizer: str = ""
+    files: frozenset[str] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -110,6 +110,7 @@ SIDES: list[tuple[str, Case, Case]] = [
         npu(spec("ngram"), additional_config={"xlite_graph_config": {"enabled": True}}),
         npu(spec("ngram", 1), additional_config={"xlite_graph_config": {"enabled": True}}),
     ),
+    ("ASC-QUANT-CONFIG", npu(None, quantization="fp8"), npu(None, target="llama-fp8", quantization="fp8")),
     (
         "ASC-KV-NZ",
         npu(None, additional_config={"enable_kv_nz": True}),

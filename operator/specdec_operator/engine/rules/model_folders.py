@@ -84,7 +84,7 @@ def _drafting(resolved: Resolved) -> Iterator[Finding]:
         yield _arch(rule, "draft", draft, resolved)
     names = opened.architectures
     if any(in_release("architectures", "embedding_only", each, resolved.version) for each in names):
-        rule = "DRAFT-EMBEDDING" if resolved.at_least("0.25") else "DRAFT-EMBEDS"
+        rule = "DRAFT-EMBEDDING" if resolved.at_least("0.23") else "DRAFT-EMBEDS"
         yield broken(
             rule, "draft.architectures", list(names), f"{', '.join(names)} only embeds; use one that generates"
         )
@@ -126,6 +126,7 @@ def quantization(resolved: Resolved) -> Iterator[Finding]:
     flag = resolved.case.args.get("quantization")
     if isinstance(flag, str):
         yield from _fits("args.quantization", flag, resolved.target, resolved)
+        yield from _described(flag, resolved)
     elif resolved.target is not None and resolved.target.quantization in _CERTAIN:
         yield from _runs_on_npu("target.quantization_config", resolved.target.quantization, resolved)
     own = resolved.opened.quantization if resolved.opened is not None else ""
@@ -135,6 +136,22 @@ def quantization(resolved: Resolved) -> Iterator[Finding]:
         yield from _fits("speculative_config.quantization", wanted, resolved.draft, resolved)
     elif own and opened and not resolved.own and resolved.case.build.flavor is Flavor.VLLM_ASCEND:
         yield from _runs_on_npu("draft.quantization_config", own, resolved)
+
+
+def _described(flag: str, resolved: Resolved) -> Iterator[Finding]:
+    """On NPUs a quantisation that is named must be the checkpoint's own: nothing is quantised while it is loaded."""
+    target = resolved.target
+    if target is None or target.quantization or resolved.case.target is None:
+        return
+    files = resolved.case.target.files
+    lacks = flag == "ascend" and files is not None and not any(each.startswith(_MODELSLIM) for each in files)
+    if lacks or flag in ("fp8", "compressed-tensors"):
+        message = f"the target's folder describes no {flag} weights; leave it out, or use a checkpoint that has them"
+        yield broken("ASC-QUANT-CONFIG", "args.quantization", flag, message)
+
+
+_MODELSLIM: Final = "quant_model_description"
+"""What Ascend's own tool writes beside config.json."""
 
 
 def _fits(field: str, wanted: str, model: ModelConfig | None, resolved: Resolved) -> Iterator[Finding]:
