@@ -110,6 +110,11 @@ SIDES: list[tuple[str, Case, Case]] = [
         npu(spec("ngram"), additional_config={"xlite_graph_config": {"enabled": True}}),
         npu(spec("ngram", 1), additional_config={"xlite_graph_config": {"enabled": True}}),
     ),
+    (
+        "ASC-ROLE",
+        npu(None, additional_config={"layer_sharding": ["q_b_proj"]}),
+        npu(None, additional_config={"enable_balance_scheduling": True}),
+    ),
     ("ASC-QUANT-CONFIG", npu(None, quantization="fp8"), npu(None, target="llama-fp8", quantization="fp8")),
     (
         "ASC-KV-NZ",

@@ -1,6 +1,7 @@
 """vllm-ascend: its own limits, and its own verification."""
 
 from collections.abc import Iterator, Mapping
+from types import MappingProxyType
 from typing import Any, Final
 
 from specdec_engine.methods import NPU_MOST_TOKENS
@@ -14,6 +15,14 @@ _CONFIG: Final = "args.additional_config.rejection_sampler_config"
 _SWITCHES: Final = ("enable_block_verify", "enable_entropy_verify")
 _KEYS: Final = (*_SWITCHES, "posterior_threshold", "posterior_alpha")
 _BLOCKING: Final = "ASCEND_LAUNCH_BLOCKING"
+_SIDES: Final[Mapping[str, tuple[str | None, ...]]] = MappingProxyType(
+    {
+        "layer_sharding": ("kv_producer",),
+        "recompute_scheduler_enable": ("kv_consumer", "kv_producer"),
+        "enable_balance_scheduling": ("kv_both", None),
+    }
+)
+"""Switches by the roles that they work with; a prefill node only ignores recompute_scheduler_enable."""
 _DEFAULT_GRAPHS: Final = "FULL_AND_PIECEWISE"
 """As recorded of 0.23; a case without graphs says so."""
 
@@ -79,10 +88,24 @@ def _options(resolved: Resolved) -> Iterator[Finding]:
     if isinstance(xlite, Mapping) and xlite.get("enabled") and resolved.speculates and resolved.k not in (1, None):
         message = f"{resolved.k} draft tokens: remove xlite_graph_config, or use 1"
         yield at_flag("ASC-XLITE", "additional_config.xlite_graph_config", xlite, message)
+    if isinstance(xlite, Mapping) and xlite.get("enabled") and resolved.case.size("pipeline_parallel_size") > 1:
+        depth = resolved.case.size("pipeline_parallel_size")
+        yield at_flag("ASC-XLITE", "pipeline_parallel_size", depth, "remove xlite_graph_config, or the pipeline")
+    yield from _of_one_side(resolved)
     latent = resolved.target is None or bool(resolved.target.text.get("kv_lora_rank"))
     if resolved.case.part("additional_config", "enable_kv_nz") and not latent:
         message = "remove it: the target has no multi-head latent attention"
         yield at_flag("ASC-KV-NZ", "additional_config.enable_kv_nz", True, message)
+
+
+def _of_one_side(resolved: Resolved) -> Iterator[Finding]:
+    """Switches for prefill nodes, for decode nodes, and for nodes that do both."""
+    role = resolved.case.part("kv_transfer_config", "kv_role")
+    for key, fits in _SIDES.items():
+        value = resolved.case.part("additional_config", key)
+        if value and role not in fits:
+            wanted = " or ".join(each or "no kv_transfer_config" for each in fits)
+            yield at_flag("ASC-ROLE", f"additional_config.{key}", value, f"it wants {wanted}; remove it")
 
 
 def _piped(resolved: Resolved) -> Iterator[Finding]:
