@@ -232,6 +232,13 @@ def test_full_graphs_are_vllm_ascends_default(mode: str | None) -> None:
     assert "ASC-UNPADDED" not in broken(npu(unpadded, draft="d-eagle3", compilation_config={"cudagraph_mode": "NONE"}))
 
 
+def test_a_recurrent_target_has_nothing_to_spread_over_context_ranks() -> None:
+    """The engine divides by its number of heads, and falls over it; found by drawing."""
+    split = {"tensor_parallel_size": 2, "decode_context_parallel_size": 2}
+    assert "DCP-HEADS" in broken(newest(spec("ngram"), target="mamba", **split))
+    assert "DCP-HEADS" not in broken(newest(spec("ngram"), target="mamba", tensor_parallel_size=2))
+
+
 def test_vllm_ascend_runs_a_head_behind_a_pipeline() -> None:
     """Since 0.22.1, while vLLM itself refuses it up to 0.29."""
     assert "PP-DRAFT" not in broken(npu(EAGLE3, draft="d-eagle3", pipeline_parallel_size=2))

@@ -93,6 +93,9 @@ def _context_ranks(resolved: Resolved) -> Iterator[Finding]:
 def _decode_context(rule: str, model: ModelConfig, split: int, resolved: Resolved) -> Iterator[Finding]:
     ranks = resolved.case.size("decode_context_parallel_size")
     heads = model.kv_heads
+    if ranks > 1 and heads == 0 and rule == "DCP-HEADS":
+        message = f"{model.model_type} has no attention to spread over {ranks} context ranks; remove it"
+        yield at_flag(rule, "decode_context_parallel_size", ranks, message)
     if ranks <= 1 or not heads or model.text.get("kv_lora_rank"):
         return
     per_head = (model.heads or heads) // heads
