@@ -11,7 +11,7 @@ from tests.unit.engine.cases import KINDS, VERDICTS
 from specdec_operator.engine.check import RULES
 
 VERSIONS = ("0.11.2", "0.15.1", "0.20.2", "0.25.1", "0.32.0")
-FILES = sorted([*VERDICTS.glob("*.jsonl"), *VERDICTS.glob("*.jsonl.gz")])
+FILES = sorted([*VERDICTS.glob("vllm-*"), *VERDICTS.glob("drawn-*"), *VERDICTS.glob("n*.gz")])
 STRICTER = {rule.id for rule in RULES if rule.stricter}
 LEAST_AGREEMENT = 0.999
 
