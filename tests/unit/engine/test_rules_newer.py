@@ -121,6 +121,7 @@ SIDES: list[tuple[str, Case, Case]] = [
         npu(None, additional_config={"enable_kv_nz": True}),
         npu(None, target="ds3-n1", additional_config={"enable_kv_nz": True}),
     ),
+    ("DIFFUSION-BLIND", newest(spec("ngram"), target={**LLAMA, "canvas_length": 32}), newest(spec("ngram"))),
     (
         "EAGLE3-EARLY",
         case(EAGLE3, draft="d-eagle3", version="0.11.0"),
