@@ -9,6 +9,7 @@ process, so that no case changes the next one. Models are folders with a config.
 import argparse
 import contextlib
 import importlib
+import importlib.util
 import io
 import json
 import logging
@@ -208,12 +209,13 @@ def main(words: list[str]) -> None:
         "version": version,
         "platform": given.platform,
     }
+    installed = {"arctic_stub": True} if importlib.util.find_spec("arctic_inference") else {}
     with tempfile.TemporaryDirectory() as home, given.out.open("a") as out:
         stub = Path(home) / "stub" / "arctic_inference"
         stub.mkdir(parents=True)
         (stub / "__init__.py").touch()
         for line in lines:
-            kept = {name: line[name] for name in KEPT if name in line}
+            kept = {name: line[name] for name in KEPT if name in line} | installed
             out.write(json.dumps({**kept, **engine, **asked(line, kinds, Path(home))}) + "\n")
             out.flush()
 

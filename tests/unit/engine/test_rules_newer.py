@@ -90,6 +90,7 @@ SIDES: list[tuple[str, Case, Case]] = [
         newest(None, target="qwen3-moe", enable_eplb=True),
         newest(None, target="qwen3-moe", enable_eplb=True, enable_expert_parallel=True, tensor_parallel_size=2),
     ),
+    ("EPLB-DEVICE", npu(None, enable_eplb=True), newest(None, target="qwen3-moe", enable_eplb=True)),
     (
         "DBO-BACKEND",
         newest(None, target="qwen3-moe", enable_dbo=True),

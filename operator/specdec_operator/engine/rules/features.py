@@ -43,6 +43,8 @@ def _experts(resolved: Resolved) -> Iterator[Finding]:
     if case.switched("enable_eplb") and (not case.switched("enable_expert_parallel") or ranks == 1):
         message = "add --enable-expert-parallel, and spread over several devices; or remove it"
         yield at_flag("EPLB-EXPERTS", "enable_eplb", True, message)
+    if case.switched("enable_eplb"):
+        yield at_flag("EPLB-DEVICE", "enable_eplb", True, "remove it; vllm-ascend has an eplb_config of its own")
     backend = case.args.get("all2all_backend", "allgather_reducescatter")
     if (case.switched("enable_dbo") or case.size("ubatch_size") > 1) and backend not in _OVERLAPPING:
         message = f"name an --all2all-backend of {', '.join(_OVERLAPPING)}, or remove it"
