@@ -17,6 +17,7 @@ ABOUT: Final[Mapping[str, tuple[tuple[str, str], ...]]] = {
     "flags": (("flags", "flags/flags"),),
     "architectures": (
         *(("registered", "architectures/registered"), ("no_pipeline", "architectures/no_pipeline")),
+        ("no_adapters", "architectures/no_adapters"),
         *(("embedding_only", "architectures/embedding_only"), ("recurrent", "architectures/recurrent")),
         *(("multimodal", "architectures/multimodal"), ("gives_hidden_states", "architectures/gives_hidden_states")),
     ),

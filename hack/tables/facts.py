@@ -135,6 +135,7 @@ def values() -> dict[str, list[str]]:
 
 KINDS: dict[str, Callable[[Any], bool]] = {
     "no_pipeline": lambda info: not info.supports_pp,
+    "no_adapters": lambda info: not info.supports_lora,
     "embedding_only": lambda info: info.is_pooling_model and not info.is_text_generation_model,
     "recurrent": lambda info: info.has_inner_state or info.is_hybrid,
     "multimodal": lambda info: info.supports_multimodal,

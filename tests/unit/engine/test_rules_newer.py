@@ -90,6 +90,7 @@ SIDES: list[tuple[str, Case, Case]] = [
         newest(None, target="qwen3-moe", enable_eplb=True),
         newest(None, target="qwen3-moe", enable_eplb=True, enable_expert_parallel=True, tensor_parallel_size=2),
     ),
+    ("LORA-TARGET", newest(None, target="mamba", enable_lora=True), newest(None, enable_lora=True)),
     ("EPLB-DEVICE", npu(None, enable_eplb=True), newest(None, target="qwen3-moe", enable_eplb=True)),
     (
         "DBO-BACKEND",

@@ -27,6 +27,10 @@ def check(resolved: Resolved) -> Iterator[Finding]:
         if args.get(name) not in (None, 1):
             yield at_flag("PARTIAL-PREFILL", name, args[name], "remove it")
     yield from _experts(resolved)
+    targets = resolved.target.architectures if resolved.target is not None else ()
+    plain = [each for each in targets if in_release("architectures", "no_adapters", each, resolved.version)]
+    if plain and len(plain) == len(targets) and resolved.case.switched("enable_lora"):
+        yield at_flag("LORA-TARGET", "enable_lora", True, f"{', '.join(plain)} takes no adapters; serve it without")
     role = resolved.case.part("ec_transfer_config", "ec_role")
     if role == "ec_producer" and _text_only(resolved):
         yield at_flag("ENCODER-PRODUCER", "ec_transfer_config", role, "remove it: the target has no encoder")
