@@ -8,9 +8,9 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from tests.unit.engine.cases import KINDS, VERDICTS
-from tests.unit.engine.recorded import judge
 
 from hack.pages import filled
+from hack.verdicts.judge import judge
 
 Line = Mapping[str, Any]
 _SERIES: Final = ("vllm-[0-9]*.jsonl", "drawn-[0-9]*.jsonl")

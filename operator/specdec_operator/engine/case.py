@@ -16,6 +16,7 @@ class Model:
     """What is known of a model folder without its weights.
 
     config: its config.json; None where it could not be read, and `problem` says why (`no config.json`, `not JSON`).
+    files: names of what lies in the folder; None: not known.
     tokenizer: any digest of the token ids; equal digests are equal tokenizers. Empty: not known.
     """
 
@@ -23,6 +24,7 @@ class Model:
     config: Json | None = None
     problem: str = ""
     tokenizer: str = ""
+    files: frozenset[str] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,6 +39,7 @@ class Case:
         stands for what this release's images correct. None: not known.
     devices: how many the pod asks for; None: not known.
     other_devices: whether it asks for devices that tell no number, such as slices.
+    device_bytes, device_name: memory of one device, and what its driver calls it; None and empty: not known.
     """
 
     build: Build
@@ -48,6 +51,8 @@ class Case:
     packages: frozenset[str] | None = frozenset()
     devices: int | None = None
     other_devices: bool = False
+    device_bytes: int | None = None
+    device_name: str = ""
 
     def size(self, flag: str, default: int = 1) -> int:
         """A flag that is a whole number; the default where it is 0, absent or something else."""

@@ -9,12 +9,13 @@ from typing import Any, Final
 
 from specdec_engine.methods import PATH_METHODS, SUFFIX_TREE_DEPTH, WITHOUT_DRAFT, head_name
 from specdec_operator.engine.case import Case, Model
-from specdec_operator.engine.model_config import ModelConfig, as_drafter, drafts_itself, is_drafter, model_config
+from specdec_operator.engine.model_config import ModelConfig, as_drafter, drafts_itself, is_drafter, model_config, whole
 from specdec_operator.engine.speculative_config import Reading, read
 from specdec_operator.engine.tables import in_release, table
 from specdec_operator.engine.version import Version, holds
 
 _URLS: Final = ("http://", "https://", "file://")
+TRANSFORMERS_HEADS: Final = "TransformersForMTP"
 _HEADS: Final = ("eagle", "eagle3", "dflash")
 _DSPARK: Final = frozenset(("Qwen3DSparkModel", "Qwen3OmniDSparkModel", "Gemma4DSparkModel"))
 
@@ -138,6 +139,8 @@ def _with_draft(start: Resolved) -> Resolved:
     if opens is None and not own:
         opens = Model(path=given)
     draft = _opened(opens, start)
+    if own and draft is not None and start.word == "mtp":
+        draft = _by_transformers(draft, start)
     resolved = replace(start, opens=opens, own=own, opened=draft, draft=draft)
     resolved = replace(resolved, method=_method(resolved, opens.path if opens else ""))
     resolved = replace(resolved, draft=_headed(resolved))
@@ -158,6 +161,16 @@ def _opened(model: Model | None, start: Resolved) -> ModelConfig | None:
     return as_drafter(config, start.version)
 
 
+def _by_transformers(draft: ModelConfig, start: Resolved) -> ModelConfig:
+    """Since 0.33 heads of a model that runs through transformers are run by it, where the config counts them."""
+    layers = whole(draft.text, "num_mtp_layers")
+    named = (in_release("architectures", "registered", each, start.version) for each in draft.architectures)
+    behind = start.case.args.get("model_impl") == "transformers" or not any(each is not False for each in named)
+    if not start.at_least("0.33") or layers is None or not behind:
+        return draft
+    return replace(draft, architectures=(TRANSFORMERS_HEADS,), n_predict=layers)
+
+
 def _method(resolved: Resolved, path: str) -> str | None:
     """The method after the engine has looked at the draft's path and model type."""
     word, draft, lower = resolved.word, resolved.draft, path.lower()
@@ -175,7 +188,7 @@ def _method(resolved: Resolved, path: str) -> str | None:
 def _by_type(draft: ModelConfig, resolved: Resolved) -> str | None:
     if draft.model_type in ("medusa", "mlp_speculator"):
         return draft.model_type
-    if is_drafter(draft.model_type, resolved.version):
+    if is_drafter(draft.model_type, resolved.version) or TRANSFORMERS_HEADS in draft.architectures:
         return "mtp"
     if drafts_itself(draft, resolved.version) is None:
         return None
@@ -186,6 +199,7 @@ def _by_path(lower: str, resolved: Resolved) -> str:
     """The method that the draft's path, or one of its architectures, decides on; empty where neither does."""
     named = set(resolved.draft.architectures) if resolved.draft else set()
     spark = named & (_DSPARK if resolved.at_least("0.28") else {"Qwen3DSparkModel"})
+    spark |= named & {"MuseSparkDSparkModel"} if resolved.at_least("0.33") else set()
     spark |= named & {"DSparkDraftModel"} if _is_qwen_spark(resolved) else set()
     by_name = {"dflash": "MuseGlimmerAssistantModel" in named, "dspark": bool(spark)}
     methods = table("methods")["methods"]

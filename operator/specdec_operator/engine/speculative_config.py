@@ -76,7 +76,7 @@ def _value(field: Mapping[str, Any], value: object, version: Version) -> Any:
     if kind in coercion.READERS:
         read_value = coercion.READERS[kind](value)
         if "min" in field and read_value < field["min"]:
-            raise ValueError(f"a whole number of at least {field['min']}")
+            raise ValueError(f"{_wanted(field)} of at least {field['min']}")
         return read_value
     return _SPECIAL[kind](field, value, version)
 

@@ -15,6 +15,7 @@ from specdec_operator.engine.adapters import adapter_flags
 from specdec_operator.engine.case import Case, Json, Model
 from specdec_operator.engine.flags import FLAGS, option, refuse_owned, refuse_templates
 from specdec_operator.engine.graphs import graph_flags
+from specdec_operator.engine.memory.devices import device_of
 from specdec_operator.engine.pod_devices import devices_asked, other_devices
 from specdec_operator.engine.rule import Finding
 from specdec_operator.engine.version import PACKAGES, Build, Flavor, Version, build_of
@@ -128,8 +129,17 @@ def translate(
         packages=_packages(engine),
         devices=devices_asked(spec.get("resources") or {}),
         other_devices=other_devices(spec.get("resources") or {}),
+        device_bytes=_device_bytes(spec),
     )
     return EngineRequest(case=case, flags=flags, findings=line.findings)
+
+
+def _device_bytes(spec: Json) -> int | None:
+    """The memory of a device, where the spec alone tells it."""
+    try:
+        return device_of({**spec, "engine": {"accelerator": "nvidia", **(spec.get("engine") or {})}}).bytes
+    except Invalid:  # said where the memory is planned
+        return None
 
 
 def _refuse_doubled(flags: Json, extra: Json) -> None:

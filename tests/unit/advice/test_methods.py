@@ -142,7 +142,8 @@ def test_the_engines_rules_say_the_same(advice: MethodAdvice, version: str) -> N
     """What is told to people and what is refused are one truth, release by release."""
     spec = {"model": {"uri": "pvc://models/target"}, "speculation": plain(advice.example)}
     asked = translate(
-        spec | {"engine": {"accelerator": "nvidia", "version": version}}, draft_path="/mnt/draft/model"
+        spec | {"engine": {"accelerator": "nvidia", "version": version, "maxNumSeqs": 64}},
+        draft_path="/mnt/draft/model",
     ).case
     accepted = deployable(check(replace(asked, packages=frozenset({"arctic_inference"}))))
     assert runs_on(advice, asked.build) is accepted

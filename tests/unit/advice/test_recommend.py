@@ -241,7 +241,7 @@ def test_warnings_of_the_engine_come_along() -> None:
     question = asked(
         GLM | {"architectures": ["DeepseekV32ForCausalLM"], "model_type": "deepseek_v32"}, version="0.25.1"
     )
-    assert [each.source for each in candidate(question, "mtp").warnings] == ["rule MTP-EAGER"]
+    assert [each.source for each in candidate(question, "mtp").warnings] == ["rule K-REPEATS", "rule MTP-EAGER"]
 
 
 def test_the_price_in_memory_is_told() -> None:

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 import yaml
+from hack.verdicts.judge import case_of, judge
 from tests.unit.engine.cases import KINDS, VERDICTS
-from tests.unit.engine.recorded import case_of, judge
 from typer.testing import CliRunner
 
 from specdec_operator.cli.commands import application

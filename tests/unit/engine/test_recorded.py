@@ -4,10 +4,10 @@ import json
 from typing import Any
 
 import pytest
+from hack.verdicts.judge import judge
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.unit.engine.cases import KINDS
-from tests.unit.engine.recorded import judge
 
 from specdec_operator.engine.tables import table
 

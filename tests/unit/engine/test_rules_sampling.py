@@ -6,6 +6,7 @@ import pytest
 from tests.unit.engine import test_rules_asked as asked
 from tests.unit.engine import test_rules_limits as limits
 from tests.unit.engine import test_rules_models as models
+from tests.unit.engine import test_rules_newer as newer
 from tests.unit.engine.cases import CPU, NPU, broken, case, spec
 
 from specdec_operator.engine.case import Case
@@ -148,7 +149,12 @@ SIDES: list[tuple[str, Case, Case]] = [
             version="0.23.0",
             compilation_config={"cudagraph_mode": "FULL"},
         ),
-        case(spec("eagle3", disable_padded_drafter_batch=True), flavor=NPU, version="0.23.0"),
+        case(
+            spec("eagle3", disable_padded_drafter_batch=True),
+            flavor=NPU,
+            version="0.23.0",
+            compilation_config={"cudagraph_mode": "PIECEWISE"},
+        ),
     ),
     ("ASC-IGNORED", npu(spec("eagle3", quantization="fp8")), npu(spec("eagle3"))),
     (
@@ -195,7 +201,9 @@ def test_a_rule_finds_its_mistake_and_nothing_else(rule: str, mistake: Case, sou
 
 def test_every_rule_is_shown_on_both_sides() -> None:
     """A new rule comes with its mistake; the command line's own rules are shown in test_engine_argv."""
-    shown = {each[0] for module in (asked, limits, models) for each in module.SIDES} | {each[0] for each in SIDES}
+    shown = {each[0] for module in (asked, limits, models, newer) for each in module.SIDES} | {
+        each[0] for each in SIDES
+    }
     of_the_line = {
         "JSON-SYNTAX",
         "JSON-OBJECT",

@@ -1,6 +1,7 @@
 """vllm-ascend: its own limits, and its own verification."""
 
 from collections.abc import Iterator, Mapping
+from types import MappingProxyType
 from typing import Any, Final
 
 from specdec_engine.methods import NPU_MOST_TOKENS
@@ -14,12 +15,24 @@ _CONFIG: Final = "args.additional_config.rejection_sampler_config"
 _SWITCHES: Final = ("enable_block_verify", "enable_entropy_verify")
 _KEYS: Final = (*_SWITCHES, "posterior_threshold", "posterior_alpha")
 _BLOCKING: Final = "ASCEND_LAUNCH_BLOCKING"
+_SIDES: Final[Mapping[str, tuple[str | None, ...]]] = MappingProxyType(
+    {
+        "layer_sharding": ("kv_producer",),
+        "recompute_scheduler_enable": ("kv_consumer", "kv_producer"),
+        "enable_balance_scheduling": ("kv_both", None),
+    }
+)
+"""Switches by the roles that they work with; a prefill node only ignores recompute_scheduler_enable."""
+_DEFAULT_GRAPHS: Final = "FULL_AND_PIECEWISE"
+"""As recorded of 0.23; a case without graphs says so."""
 
 
 def check(resolved: Resolved) -> Iterator[Finding]:
     """Limits first, then verification."""
     sampler = resolved.case.part("additional_config", "rejection_sampler_config")
-    if isinstance(sampler, Mapping) and sampler:
+    if sampler is not None and not isinstance(sampler, Mapping):
+        yield broken("ASC-SAMPLER-OBJECT", _CONFIG, sampler, f"write an object with {', '.join(_KEYS)}")
+    elif isinstance(sampler, Mapping) and sampler:
         yield broken(
             "SAMPLER-ASCEND-ONLY",
             _CONFIG,
@@ -35,8 +48,10 @@ def check(resolved: Resolved) -> Iterator[Finding]:
             yield broken(
                 "ASC-SAMPLER-RUNNER", _CONFIG, sampler, f"with {VARIABLE}=1 nothing reads it; leave one of them out"
             )
-    if resolved.case.env.get(_BLOCKING) == "1" and not resolved.case.switched("enforce_eager"):
+    if resolved.case.env.get(_BLOCKING) == "1" and _graphs(resolved) != "NONE":
         yield broken("ASC-BLOCKING", f"env.{_BLOCKING}", "1", f"remove {_BLOCKING}, or set enforceEager")
+    if resolved.case.build.flavor is Flavor.VLLM_ASCEND:
+        yield from _options(resolved)
     if resolved.case.build.flavor is Flavor.VLLM_ASCEND and resolved.speculates:
         yield from _limits(resolved)
         yield from _piped(resolved)
@@ -59,13 +74,47 @@ def _limits(resolved: Resolved) -> Iterator[Finding]:
         parallel = resolved.value("parallel_drafting", False) and resolved.method in ("eagle", "eagle3", "draft_model")
         if parallel and release < Version(0, 22, 1):
             yield at_key("ASC-PARALLEL", "parallel_drafting", True, "use vllm-ascend 0.22.1 or later")
-    mode = resolved.case.part("compilation_config", "cudagraph_mode")
-    full = isinstance(mode, str) and mode.upper().startswith("FULL")
-    if resolved.value("disable_padded_drafter_batch", False) and full:
-        yield at_key("ASC-UNPADDED", "disable_padded_drafter_batch", True, "remove it, or full graphs")
+    if resolved.value("disable_padded_drafter_batch", False) and _graphs(resolved).startswith("FULL"):
+        yield at_key(
+            "ASC-UNPADDED", "disable_padded_drafter_batch", True, "remove it, or set cudagraph_mode to PIECEWISE"
+        )
     for key in ("quantization", "attention_backend"):
         if resolved.value(key) is not None:
             yield at_key("ASC-IGNORED", key, resolved.value(key), f"vllm-ascend ignores {key}; remove it")
+
+
+def _graphs(resolved: Resolved) -> str:
+    """The mode of graphs: what was asked for, else what the plug-in takes."""
+    mode = resolved.case.part("compilation_config", "cudagraph_mode")
+    if resolved.case.switched("enforce_eager"):
+        return "NONE"
+    return mode.upper() if isinstance(mode, str) else _DEFAULT_GRAPHS
+
+
+def _options(resolved: Resolved) -> Iterator[Finding]:
+    """The plug-in's own switches."""
+    xlite = resolved.case.part("additional_config", "xlite_graph_config")
+    if isinstance(xlite, Mapping) and xlite.get("enabled") and resolved.speculates and resolved.k not in (1, None):
+        message = f"{resolved.k} draft tokens: remove xlite_graph_config, or use 1"
+        yield at_flag("ASC-XLITE", "additional_config.xlite_graph_config", xlite, message)
+    if isinstance(xlite, Mapping) and xlite.get("enabled") and resolved.case.size("pipeline_parallel_size") > 1:
+        depth = resolved.case.size("pipeline_parallel_size")
+        yield at_flag("ASC-XLITE", "pipeline_parallel_size", depth, "remove xlite_graph_config, or the pipeline")
+    yield from _of_one_side(resolved)
+    latent = resolved.target is None or bool(resolved.target.text.get("kv_lora_rank"))
+    if resolved.case.part("additional_config", "enable_kv_nz") and not latent:
+        message = "remove it: the target has no multi-head latent attention"
+        yield at_flag("ASC-KV-NZ", "additional_config.enable_kv_nz", True, message)
+
+
+def _of_one_side(resolved: Resolved) -> Iterator[Finding]:
+    """Switches for prefill nodes, for decode nodes, and for nodes that do both."""
+    role = resolved.case.part("kv_transfer_config", "kv_role")
+    for key, fits in _SIDES.items():
+        value = resolved.case.part("additional_config", key)
+        if value and role not in fits:
+            wanted = " or ".join(each or "no kv_transfer_config" for each in fits)
+            yield at_flag("ASC-ROLE", f"additional_config.{key}", value, f"it wants {wanted}; remove it")
 
 
 def _piped(resolved: Resolved) -> Iterator[Finding]:
@@ -97,7 +146,8 @@ def _number(rule: str, key: str, value: object, *, fits: bool) -> Iterator[Findi
 
 
 def _is_number(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
+    """As the plug-in asks: true is 1 to it, and false is 0."""
+    return isinstance(value, int | float)
 
 
 _ALWAYS: Final = (

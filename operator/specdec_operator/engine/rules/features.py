@@ -8,6 +8,7 @@ from specdec_operator.engine.resolve import Resolved
 from specdec_operator.engine.rule import Finding, at_flag, broken
 from specdec_operator.engine.tables import in_release
 
+_OVERLAPPING: Final = ("deepep_low_latency", "deepep_high_throughput", "nixl_ep")
 _EAGLE_LIKE: Final = frozenset(("eagle", "eagle3", "mtp", "dflash", "dspark"))
 
 
@@ -25,11 +26,33 @@ def check(resolved: Resolved) -> Iterator[Finding]:
     for name in ("max_num_partial_prefills", "max_long_partial_prefills"):
         if args.get(name) not in (None, 1):
             yield at_flag("PARTIAL-PREFILL", name, args[name], "remove it")
+    yield from _experts(resolved)
+    targets = resolved.target.architectures if resolved.target is not None else ()
+    plain = [each for each in targets if in_release("architectures", "no_adapters", each, resolved.version)]
+    if plain and len(plain) == len(targets) and resolved.case.switched("enable_lora"):
+        yield at_flag("LORA-TARGET", "enable_lora", True, f"{', '.join(plain)} takes no adapters; serve it without")
     role = resolved.case.part("ec_transfer_config", "ec_role")
     if role == "ec_producer" and _text_only(resolved):
         yield at_flag("ENCODER-PRODUCER", "ec_transfer_config", role, "remove it: the target has no encoder")
     if speculates:
         yield from _with_speculation(resolved)
+
+
+def _experts(resolved: Resolved) -> Iterator[Finding]:
+    """What needs experts that are spread over ranks, and a backend that passes tokens between them."""
+    case = resolved.case
+    ranks = (
+        case.size("tensor_parallel_size") * case.size("data_parallel_size") * case.size("prefill_context_parallel_size")
+    )
+    if case.switched("enable_eplb") and (not case.switched("enable_expert_parallel") or ranks == 1):
+        message = "add --enable-expert-parallel, and spread over several devices; or remove it"
+        yield at_flag("EPLB-EXPERTS", "enable_eplb", True, message)
+    if case.switched("enable_eplb"):
+        yield at_flag("EPLB-DEVICE", "enable_eplb", True, "remove it; vllm-ascend has an eplb_config of its own")
+    backend = case.args.get("all2all_backend", "allgather_reducescatter")
+    if (case.switched("enable_dbo") or case.size("ubatch_size") > 1) and backend not in _OVERLAPPING:
+        message = f"name an --all2all-backend of {', '.join(_OVERLAPPING)}, or remove it"
+        yield at_flag("DBO-BACKEND", "enable_dbo", backend, message)
 
 
 def _with_speculation(resolved: Resolved) -> Iterator[Finding]:

@@ -72,6 +72,8 @@ def _valued(name: str, value: Any, resolved: Resolved) -> Iterator[Finding]:
         return
     if name == "attention_backend":
         yield from _backend(value, resolved)
+    if name == "compilation_config":
+        yield from _graphs(value.get("cudagraph_mode"), resolved)
     choices = table("flags")["values"]
     inside = value if isinstance(value, dict) else {}
     for path in (name, *(f"{name}.{key}" for key in inside)):
@@ -83,6 +85,13 @@ def _valued(name: str, value: Any, resolved: Resolved) -> Iterator[Finding]:
             yield at_flag(
                 "FLAG-VALUE", path, chosen, f"{path} is {shown(chosen)}; {resolved.case.build} takes {allowed}"
             )
+
+
+def _graphs(value: Any, resolved: Resolved) -> Iterator[Finding]:
+    """The mode of graphs, which is named without regard to case."""
+    if isinstance(value, str) and in_release("values", "cudagraph_mode", value.upper(), resolved.version) is False:
+        allowed = ", ".join(entries("values", "cudagraph_mode", resolved.version))
+        yield at_flag("FLAG-VALUE", "compilation_config.cudagraph_mode", value, f"cudagraph_mode takes {allowed}")
 
 
 def _backend(value: Any, resolved: Resolved) -> Iterator[Finding]:

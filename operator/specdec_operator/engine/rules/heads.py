@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from specdec_operator.engine.model_config import ModelConfig, as_drafter, assumes_heads, whole
-from specdec_operator.engine.resolve import Resolved
+from specdec_operator.engine.resolve import TRANSFORMERS_HEADS, Resolved
 from specdec_operator.engine.rule import Finding, at_key, broken
 from specdec_operator.engine.tables import in_release
 from specdec_operator.engine.version import holds
@@ -147,6 +147,12 @@ def mtp(resolved: Resolved) -> Iterator[Finding]:
 
 def _heads(draft: ModelConfig, resolved: Resolved) -> Iterator[Finding]:
     """Multi-token prediction: heads that are there, and belong to this target."""
+    if TRANSFORMERS_HEADS in draft.architectures:
+        if draft.text is not draft.config:
+            yield broken(
+                "MTP-TRANSFORMERS", "target.text_config", None, "leave the vision part out, or use another method"
+            )
+        return
     unsaid = draft.n_predict is None and not assumes_heads(draft.model_type)
     if draft.n_predict == 0 or unsaid:
         message = "the config does not say that the checkpoint has drafting heads; they were left out"

@@ -4,9 +4,10 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from specdec_engine.methods import SUFFIX_TREE_DEPTH, WITH_DRAFT, WITHOUT_DRAFT, plain_name
-from specdec_operator.engine.model_config import drafts_itself
+from specdec_operator.engine.model_config import ModelConfig, drafts_itself, whole
 from specdec_operator.engine.resolve import Resolved, is_dotted
 from specdec_operator.engine.rule import Finding, at_flag, at_key, broken, shown
+from specdec_operator.engine.rules.model_runner import XPRESS
 from specdec_operator.engine.speculative_config import takes
 
 _NEEDS_MODEL: Final = (*WITH_DRAFT, "mlp_speculator", "custom_class")
@@ -67,9 +68,33 @@ def _ran(resolved: Resolved) -> Iterator[Finding]:
     value = resolved.value("index_share_for_mtp_iteration")
     if value is not None and method not in ("mtp", None):
         yield at_key("INDEX-SHARE-METHOD", "index_share_for_mtp_iteration", value, f"remove it with {method}")
+    yield from _one_drafter(resolved, method)
+
+
+def _one_drafter(resolved: Resolved, method: str | None) -> Iterator[Finding]:
+    """Keys of a single drafter."""
+    value = resolved.value("draft_lm_head_quantization")
+    of_gemma = resolved.draft is not None and resolved.draft.model_type == "gemma4_mtp"
+    if value is not None and (method not in ("eagle", "eagle3", "mtp", None) or of_gemma):
+        yield at_key("LMHEAD-METHOD", "draft_lm_head_quantization", value, f"remove it with {method}")
+    value, drafts = resolved.value("xpress_topc"), resolved.draft
+    refined = drafts is not None and bool(XPRESS & set(drafts.architectures))
+    if value is not None and resolved.opens is not None and method is not None and not refined:
+        yield at_key("XPRESS-TOPC", "xpress_topc", value, f"remove it with {method}")
+    elif value is not None and drafts is not None and refined and value > (_vocabulary(drafts) or value):
+        message = f"{value} is above the draft's {_vocabulary(drafts)} tokens"
+        yield at_key("XPRESS-RANGE", "xpress_topc", value, message)
     value = resolved.value("dspark_draft_topk")
+    size = _vocabulary(drafts) if drafts is not None else None
+    if value is not None and method == "dspark" and size and not 1 <= value <= size:
+        yield at_key("TOPK-RANGE", "dspark_draft_topk", value, f"{value} does not lie between 1 and {size}")
     if value is not None and resolved.opens is not None and method not in ("dspark", None):
         yield at_key("TOPK-METHOD", "dspark_draft_topk", value, f"remove it with {method}")
+
+
+def _vocabulary(draft: ModelConfig) -> int | None:
+    """Tokens that a draft can draft: its own few, or its vocabulary."""
+    return whole(draft.config, "draft_vocab_size") or draft.vocab_size
 
 
 def _nothing(resolved: Resolved) -> Iterator[Finding]:
@@ -140,6 +165,7 @@ def _suffix(resolved: Resolved) -> Iterator[Finding]:
         yield at_key("SUFFIX-CONFIG", "draft_model_config", config, "remove it")
 
 
+_EXAMPLE: Final = "ExampleHiddenStatesConnector"
 _FIELD: Final = "speculative_config.draft_model_config"
 
 
@@ -159,6 +185,10 @@ def hidden_states(resolved: Resolved) -> Iterator[Finding]:
     if not isinstance(transfer, dict) or not transfer.get("kv_connector"):
         message = "add --kv-transfer-config with a connector that stores hidden states"
         yield at_flag("HIDDEN-CONNECTOR", "kv_transfer_config", transfer, message)
+    elif transfer["kv_connector"] == _EXAMPLE and resolved.case.args.get("enable_chunked_prefill") is not False:
+        yield at_flag(
+            "ASC-HIDDEN-CHUNKS", "enable_chunked_prefill", None, "add --no-enable-chunked-prefill to engine.args"
+        )
 
 
 def _layers(ids: object, resolved: Resolved) -> Iterator[Finding]:

@@ -37,14 +37,24 @@ def _openable(role: str, model: Model, resolved: Resolved, *, medusa: bool) -> I
         yield broken("MODEL-FOLDER", f"{role}.config", model.problem, f"the {role} at {model.path!r}: {model.problem}")
         return
     config = model_config(model)
-    if config is None or medusa or config.head or "auto_map" in config.config:
+    if config is None or medusa or config.head or _own_code(config, resolved):
         return
     if not config.model_type:
         if not _named_in_path(model.path, resolved):
             yield broken("MODEL-TYPE", f"{role}.model_type", None, f"the {role}'s config.json has no model_type")
     elif in_release("model_types", "known", config.model_type, resolved.version) is False:
         message = f"{resolved.case.build} does not know the {role}'s model type {config.model_type!r}"
-        yield broken("MODEL-TYPE", f"{role}.model_type", config.model_type, message)
+        field = f"{role}.model_type"
+        if "auto_map" in config.config:
+            message += ", and its folder brings the code for it: add --trust-remote-code where you trust its author"
+            yield broken("MODEL-CODE", field, config.model_type, message)
+        else:
+            yield broken("MODEL-TYPE", field, config.model_type, message)
+
+
+def _own_code(model: ModelConfig, resolved: Resolved) -> bool:
+    """Whether the model brings code of its own, and the engine may run it."""
+    return "auto_map" in model.config and resolved.case.switched("trust_remote_code")
 
 
 def _named_in_path(path: str, resolved: Resolved) -> bool:
@@ -56,7 +66,7 @@ def _named_in_path(path: str, resolved: Resolved) -> bool:
 def _served(resolved: Resolved) -> Iterator[Finding]:
     """The target's own architecture."""
     target = resolved.target
-    if target is None or not target.architectures or "auto_map" in target.config or not target.model_type:
+    if target is None or not target.architectures or _own_code(target, resolved) or not target.model_type:
         return
     if all(_missing(each, resolved) and not _adapted(each, resolved) for each in target.architectures):
         yield _arch("ARCH-UNKNOWN", "target", target, resolved)
@@ -65,7 +75,7 @@ def _served(resolved: Resolved) -> Iterator[Finding]:
 def _drafting(resolved: Resolved) -> Iterator[Finding]:
     """The draft's architecture as it is opened, and as the method renames it."""
     opened, draft = resolved.opened, resolved.draft
-    if opened is None or draft is None or not opened.architectures or "auto_map" in opened.config or opened.head:
+    if opened is None or draft is None or not opened.architectures or _own_code(opened, resolved) or opened.head:
         return
     if all(_missing(each, resolved) for each in opened.architectures):
         yield _arch("ARCH-UNKNOWN", "draft", opened, resolved)
@@ -74,7 +84,7 @@ def _drafting(resolved: Resolved) -> Iterator[Finding]:
         yield _arch(rule, "draft", draft, resolved)
     names = opened.architectures
     if any(in_release("architectures", "embedding_only", each, resolved.version) for each in names):
-        rule = "DRAFT-EMBEDDING" if resolved.at_least("0.25") else "DRAFT-EMBEDS"
+        rule = "DRAFT-EMBEDDING" if resolved.at_least("0.23") else "DRAFT-EMBEDS"
         yield broken(
             rule, "draft.architectures", list(names), f"{', '.join(names)} only embeds; use one that generates"
         )
@@ -116,12 +126,32 @@ def quantization(resolved: Resolved) -> Iterator[Finding]:
     flag = resolved.case.args.get("quantization")
     if isinstance(flag, str):
         yield from _fits("args.quantization", flag, resolved.target, resolved)
+        yield from _described(flag, resolved)
     elif resolved.target is not None and resolved.target.quantization in _CERTAIN:
         yield from _runs_on_npu("target.quantization_config", resolved.target.quantization, resolved)
+    own = resolved.opened.quantization if resolved.opened is not None else ""
     wanted = resolved.value("quantization")
     opened = resolved.opens is not None and resolved.word not in WITHOUT_DRAFT and resolved.method is not None
     if isinstance(wanted, str) and opened and not (resolved.own and not wanted):
         yield from _fits("speculative_config.quantization", wanted, resolved.draft, resolved)
+    elif own and opened and not resolved.own and resolved.case.build.flavor is Flavor.VLLM_ASCEND:
+        yield from _runs_on_npu("draft.quantization_config", own, resolved)
+
+
+def _described(flag: str, resolved: Resolved) -> Iterator[Finding]:
+    """On NPUs a quantisation that is named must be the checkpoint's own: nothing is quantised while it is loaded."""
+    target = resolved.target
+    if target is None or target.quantization or resolved.case.target is None:
+        return
+    files = resolved.case.target.files
+    lacks = flag == "ascend" and files is not None and not any(each.startswith(_MODELSLIM) for each in files)
+    if lacks or flag in ("fp8", "compressed-tensors"):
+        message = f"the target's folder describes no {flag} weights; leave it out, or use a checkpoint that has them"
+        yield broken("ASC-QUANT-CONFIG", "args.quantization", flag, message)
+
+
+_MODELSLIM: Final = "quant_model_description"
+"""What Ascend's own tool writes beside config.json."""
 
 
 def _fits(field: str, wanted: str, model: ModelConfig | None, resolved: Resolved) -> Iterator[Finding]:

@@ -9,6 +9,10 @@ from specdec_operator.engine.rule import Finding, at_key, broken
 from specdec_operator.engine.version import Flavor
 
 _CANDIDATES: Final = frozenset(("DFlash2DraftModel", "LiLiCorrDraftModel"))
+XPRESS: Final = frozenset(("DFlashQwen3XPressModel", "Qwen3XPressModel"))
+"""Drafts of dflash with a refiner behind them."""
+_PARSE: Final = frozenset(("ParseAuxMTPModel",))
+_STEP5: Final = frozenset(("Step5ForCausalLM", "Step5ForConditionalGeneration"))
 _NO_FULL_GRAPHS: Final = frozenset(("NONE", "PIECEWISE"))
 
 
@@ -53,6 +57,9 @@ def _older(resolved: Resolved) -> Iterator[Finding]:
     if resolved.value("enable_adaptive_verification", False):
         message = "remove it: this case gets the older runner"
         yield at_key("ADAPTIVE-RUNNER", "enable_adaptive_verification", True, message)
+    if (value := resolved.value("draft_lm_head_quantization")) is not None:
+        yield at_key("LMHEAD-RUNNER", "draft_lm_head_quantization", value, "remove it: this case gets the older runner")
+    yield from _newer_models(resolved)
     if resolved.method != "dflash" or resolved.draft is None:
         return
     layers = resolved.draft.config.get("layer_types") or []
@@ -65,6 +72,18 @@ def _older(resolved: Resolved) -> Iterator[Finding]:
         yield broken(
             "DFLASH-CANDIDATES", "draft.architectures", list(resolved.draft.architectures), "use a plain dflash draft"
         )
+
+
+def _newer_models(resolved: Resolved) -> Iterator[Finding]:
+    """Targets and drafts that the older runner cannot run."""
+    drafts = set(resolved.draft.architectures) if resolved.draft is not None else set()
+    if resolved.method == "dflash" and drafts & XPRESS:
+        yield broken("XPRESS-RUNNER", "draft.architectures", sorted(drafts & XPRESS), "leave the newer runner on")
+    if drafts & _PARSE:
+        yield broken("PARSE-RUNNER", "draft.architectures", sorted(drafts & _PARSE), "leave the newer runner on")
+    targets = set(resolved.target.architectures) if resolved.target is not None else set()
+    if targets & _STEP5:
+        yield broken("STEP5-RUNNER", "target.architectures", sorted(targets & _STEP5), "use a method it can run")
 
 
 def _adaptive(resolved: Resolved) -> Iterator[Finding]:

@@ -11,7 +11,7 @@ from specdec_operator.engine.pod_devices import MOST, SIZES, USUAL, devices_want
 from specdec_operator.engine.resolve import Resolved
 from specdec_operator.engine.rule import Finding, at_flag, at_key
 from specdec_operator.engine.tables import in_release
-from specdec_operator.engine.version import Flavor
+from specdec_operator.engine.version import Flavor, Version
 
 
 def check(resolved: Resolved) -> Iterator[Finding]:
@@ -100,6 +100,9 @@ def _context_ranks(resolved: Resolved) -> Iterator[Finding]:
 def _decode_context(rule: str, model: ModelConfig, split: int, resolved: Resolved) -> Iterator[Finding]:
     ranks = resolved.case.size("decode_context_parallel_size")
     heads = model.kv_heads
+    if ranks > 1 and heads == 0 and rule == "DCP-HEADS":
+        message = f"{model.model_type} has no attention to spread over {ranks} context ranks; remove it"
+        yield at_flag(rule, "decode_context_parallel_size", ranks, message)
     if ranks <= 1 or not heads or model.text.get("kv_lora_rank"):
         return
     per_head = (model.heads or heads) // heads
@@ -130,13 +133,19 @@ def _newer(resolved: Resolved) -> bool:
     return resolved.at_least("0.31") and runner(resolved) is not Runner.V1
 
 
+def _piped_on_npus(resolved: Resolved) -> bool:
+    """Whether vllm-ascend runs the head on its last stage: it does since 0.22.1, vLLM since 0.30."""
+    release = resolved.case.build.ascend
+    return release is not None and release >= Version(0, 22, 1) and resolved.method in ("eagle", "eagle3")
+
+
 def _pipeline(resolved: Resolved) -> Iterator[Finding]:
     depth = resolved.case.size("pipeline_parallel_size")
     if depth <= 1:
         return
     if resolved.method == "extract_hidden_states":
         yield at_flag("PP-HIDDEN", "pipeline_parallel_size", depth, "use tensor parallelism")
-    elif resolved.draft is not None and not resolved.at_least("0.30"):
+    elif resolved.draft is not None and not resolved.at_least("0.30") and not _piped_on_npus(resolved):
         yield from _piped("PP-DRAFT", resolved.draft.architectures, resolved)
     message = (
         f"speculation over {depth} pipeline stages has known faults: mtp was reported broken (vLLM issue "

@@ -7,7 +7,7 @@ from types import MappingProxyType
 from typing import Final
 
 from specdec_operator.engine.resolve import Resolved
-from specdec_operator.engine.rule import Finding, at_flag
+from specdec_operator.engine.rule import Finding, at_flag, broken
 
 _PLAIN_HTTP: Final = (
     "the startup probe and the guard speak plain HTTP inside the cluster; end TLS at the gateway, or in a mesh"
@@ -41,6 +41,12 @@ def check(resolved: Resolved) -> Iterator[Finding]:
             "up, and the guard could not judge them; remove it. --disable-uvicorn-access-log is what makes logs shorter"
         )
         yield at_flag("GUARD-BLIND", "disable_log_stats", True, message)
+    if resolved.speculates and resolved.target is not None and resolved.target.config.get("canvas_length") is not None:
+        message = (
+            "the target fills in whole canvases by itself, and its engine counts those (vllm:diffusion_…) in place of "
+            "drafts: nobody could judge the speculation; serve it plainly"
+        )
+        yield broken("DIFFUSION-BLIND", "target.canvas_length", resolved.target.config["canvas_length"], message)
     for name, why in _HIDES.items():
         if args.get(name) not in (None, False):
             yield at_flag("SERVER-HIDDEN", name, _shown(name, args[name]), why)

@@ -3,61 +3,39 @@
 from collections.abc import Iterator
 from typing import Final
 
-from specdec_operator.engine.case import Case
+from specdec_operator.engine.batches import batches
 from specdec_operator.engine.model_runner import Runner, runner
 from specdec_operator.engine.resolve import Resolved
 from specdec_operator.engine.rule import Finding, at_flag, broken
-from specdec_operator.engine.version import Flavor
 
-_CPU_TOKENS: Final = 2048
-_CPU_REQUESTS: Final = 128
-"""What the CPU engine fills in for each device; on others it depends on the device."""
 _TOKENS: Final = "args.max_num_batched_tokens"
 
 
 def batch_slots(resolved: Resolved) -> Iterator[Finding]:
-    """The plain scheduler's own limits, then those of speculation."""
-    tokens, requests, longest = _batch_tokens(resolved), _requests(resolved), resolved.context
-    chunked = resolved.case.args.get("enable_chunked_prefill") is not False
+    """The plain scheduler's own limits, then those of speculation.
+
+    What the engine fills in depends on the device: where that is not known, only what is so on all of them is found.
+    """
+    longest = resolved.context
     threshold = resolved.case.size("long_prefill_token_threshold", 0)
     if longest is not None and threshold > longest:
         message = f"{threshold} is above {longest} tokens"
         yield at_flag("PREFILL-THRESHOLD", "long_prefill_token_threshold", threshold, message)
-    if tokens is None:
-        return
+    found = [tuple(_limits(*each, resolved)) for each in batches(resolved)]
+    everywhere = set.intersection(*({each.rule.id for each in some} for some in found)) if found else set()
+    yield from (each for each in (found[0] if found else ()) if each.rule.id in everywhere)
+
+
+def _limits(tokens: int, requests: int | None, resolved: Resolved) -> Iterator[Finding]:
+    """Of one batch."""
+    longest = resolved.context
+    chunked = resolved.case.args.get("enable_chunked_prefill") is not False
     if not chunked and longest is not None and tokens < longest:
         yield broken("BATCH-CONTEXT", _TOKENS, tokens, f"{tokens} is below the longest prompt of {longest} tokens")
     if requests is not None and tokens < requests:
         yield broken("BATCH-REQUESTS", _TOKENS, tokens, f"{tokens} is below max_num_seqs {requests}")
     if resolved.speculates and resolved.k is not None and resolved.method:
         yield from _drafting(resolved.k, tokens, requests, resolved)
-
-
-def _batch_tokens(resolved: Resolved) -> int | None:
-    """max_num_batched_tokens; None where it depends on the device."""
-    case, longest = resolved.case, resolved.context
-    if given := case.size("max_num_batched_tokens", 0):
-        return given
-    if case.build.flavor is not Flavor.VLLM_CPU:
-        return None
-    tokens = _CPU_TOKENS * _devices(case)
-    if longest is None:
-        return tokens
-    if case.args.get("enable_chunked_prefill") is False:
-        tokens = max(tokens, longest)
-    return min(tokens, longest * case.size("max_num_seqs", _CPU_REQUESTS * _devices(case)))
-
-
-def _requests(resolved: Resolved) -> int | None:
-    """max_num_seqs; None where it depends on the device."""
-    case, tokens = resolved.case, _batch_tokens(resolved)
-    if given := case.size("max_num_seqs", 0):
-        return given
-    return min(_CPU_REQUESTS * _devices(case), tokens) if tokens and case.build.flavor is Flavor.VLLM_CPU else None
-
-
-def _devices(case: Case) -> int:
-    return case.size("tensor_parallel_size") * case.size("pipeline_parallel_size")
 
 
 def _drafting(k: int, tokens: int, requests: int | None, resolved: Resolved) -> Iterator[Finding]:
@@ -70,8 +48,13 @@ def _drafting(k: int, tokens: int, requests: int | None, resolved: Resolved) -> 
         elif tokens < 2 * every:
             message = f"{every} of {tokens} tokens of a batch go to drafts, which leaves {tokens - every} for prompts"
             yield broken("SLOTS-STARVED", _TOKENS, tokens, f"{message}; allow {2 * every}, or fewer requests")
+    each = max(each, _ahead(k, resolved))
     if tokens <= each:
         yield broken("SLOTS-ONE", _TOKENS, tokens, f"a request takes {each} slots; allow more tokens")
+    if resolved.method in ("dflash", "dspark") and requests is not None and tokens // max(1, each) < requests:
+        fit = tokens // max(1, each)
+        message = f"a draft pass of {each} tokens a request fits {fit} of {requests} requests, and no more are run"
+        yield broken("SLOTS-ACTIVE", _TOKENS, tokens, f"{message}; allow {each * requests} tokens, or fewer requests")
     if resolved.case.switched("enable_lora") and requests is not None and tokens < requests * (k + 1):
         yield broken("LORA-BATCH", _TOKENS, tokens, f"{requests} requests of {k + 1} tokens need {requests * (k + 1)}")
 
@@ -85,6 +68,20 @@ def _slots(k: int, resolved: Resolved) -> int:
     if not resolved.at_least("0.28"):
         return (k - 1 if parallel else 0) + model
     return (k if model or resolved.method == "dflash" else k - 1) if parallel else int(model)
+
+
+_ANCHORED: Final = frozenset(("eagle", "eagle3", "mtp", "draft_model", "dspark"))
+
+
+def _ahead(k: int, resolved: Resolved) -> int:
+    """Since 0.33: positions past the scheduled ones that the drafter of one request writes."""
+    if not resolved.at_least("0.33"):
+        return 0
+    config = resolved.draft.config if resolved.draft is not None else {}
+    fills = resolved.method == "dspark" and config.get("sample_from_anchor", True) is False
+    if resolved.method == "dflash" or fills:
+        return k + 1
+    return k if resolved.method in _ANCHORED else 0
 
 
 _FIELD: Final = "args.async_scheduling"

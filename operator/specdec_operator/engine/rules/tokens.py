@@ -11,6 +11,7 @@ from specdec_operator.engine.rule import Finding, broken
 from specdec_operator.engine.version import holds
 
 _TREE: Final = 20_000
+_ONE_STEP: Final = frozenset(("ParseAuxMTPModel",))
 _AT: Final = "speculative_config.num_speculative_tokens"
 
 
@@ -49,6 +50,8 @@ def _fits(k: int, resolved: Resolved) -> Iterator[Finding]:
         yield broken(
             "K-PREDICT", _AT, k, f"{k} is above the {n} tokens the draft predicts at once, and no multiple of {n}"
         )
+    if draft is not None and k != 1 and _ONE_STEP & set(draft.architectures):
+        yield broken("K-PARSE", _AT, k, "the head is trained for one step; use 1")
     if k > _TREE and resolved.opens is not None:
         yield broken("K-TREE", _AT, k, f"{k} tokens make a tree of {k * k // 2} entries; use at most {MOST_TOKENS}")
     size = resolved.draft.block_size if resolved.draft is not None else None
@@ -58,6 +61,12 @@ def _fits(k: int, resolved: Resolved) -> Iterator[Finding]:
 
 def _suits(k: int, resolved: Resolved) -> Iterator[Finding]:
     """What the engine accepts and cannot do."""
+    predicts = resolved.draft.n_predict if resolved.draft is not None else None
+    if resolved.method == "mtp" and predicts and k > predicts and k % predicts == 0:
+        message = (
+            f"the checkpoint's heads draft {predicts}; the same heads run {k // predicts} times, one after the other"
+        )
+        yield broken("K-REPEATS", _AT, k, f"{message}, and later tokens are accepted less: compare with {predicts}")
     if k > MOST_TOKENS:
         yield broken("K-128", _AT, k, f"{k} draft tokens are more than the engine's {MOST_TOKENS}")
     if resolved.method == "extract_hidden_states" and k != 1:

