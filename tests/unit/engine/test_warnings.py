@@ -3,14 +3,20 @@
 import re
 
 import pytest
-from tests.unit.engine import test_rules_asked, test_rules_limits, test_rules_models, test_rules_sampling
+from tests.unit.engine import (
+    test_rules_asked,
+    test_rules_limits,
+    test_rules_models,
+    test_rules_newer,
+    test_rules_sampling,
+)
 from tests.unit.engine.cases import broken
 
 from specdec_operator.engine.case import Case
 from specdec_operator.engine.check import RULES, check
 from specdec_operator.engine.rule import Finding, Severity
 
-SUITES = (test_rules_asked, test_rules_limits, test_rules_models, test_rules_sampling)
+SUITES = (test_rules_asked, test_rules_limits, test_rules_models, test_rules_newer, test_rules_sampling)
 BAD: dict[str, Case] = {rule: bad for suite in SUITES for rule, bad, _ in suite.SIDES}
 WARNED = sorted(each.id for each in RULES if each.severity is Severity.WARNED)
 WAY_OUT = re.compile(r"\b(use|set|remove|write|make|raise|allow|leave|see that|name|compare|measure)\b")
