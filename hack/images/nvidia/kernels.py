@@ -21,7 +21,7 @@ from typing import Final
 MODULE: Final = "sampling"
 PACKAGE: Final = "flashinfer_jit_cache"
 _NEEDED: Final = ("top_k_top_p_sampling_from_probs", "top_k_mask_logits", "chain_speculative_sampling")
-_SOURCE: Final = '''"""Kernels that were compiled when this image was built. FlashInfer looks for a package of this name."""
+_SOURCE: Final = '''"""Kernels that were compiled when this image was built. FlashInfer looks for this package."""
 
 from pathlib import Path
 from types import SimpleNamespace
