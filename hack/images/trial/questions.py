@@ -73,16 +73,25 @@ def _last(lines: list[str]) -> str:
 @contextmanager
 def opened(builder: tool.Tool, ref: str, folder: Path) -> Iterator[Image]:
     """An image for the length of a block; a folder of this machine is /trial in it."""
-    volumes = [f"--volume={content.ROOT / 'hack'}:{_SOURCE}/hack:ro", f"--volume={folder}:{_PLACE}"]
     if builder.kind is tool.Kind.BUILDAH:
         with tool.container("--pull-never", ref) as name:
-            user = f"--user={os.getuid()}:{os.getgid()}"
-            yield Image(
-                run=("buildah", "run", "--isolation=chroot", "--network=host", user, *volumes, name), folder=folder
-            )
+            yield running(name, folder)
         return
-    user = f"--user={os.getuid()}:{os.getgid()}"
-    yield Image(run=(builder.kind, "run", "--rm", "--entrypoint=", "--shm-size=1g", user, *volumes, ref), folder=folder)
+    yield Image(
+        run=(builder.kind, "run", "--rm", "--entrypoint=", "--shm-size=1g", *_options(folder), ref), folder=folder
+    )
+
+
+def running(container: str, folder: Path) -> Image:
+    """A working container of buildah's in the place of an image."""
+    run = ("buildah", "run", "--isolation=chroot", "--network=host", *_options(folder), container)
+    return Image(run=run, folder=folder)
+
+
+def _options(folder: Path) -> tuple[str, ...]:
+    """As the user who calls, so that what is written belongs to them."""
+    volumes = (f"--volume={content.ROOT / 'hack'}:{_SOURCE}/hack:ro", f"--volume={folder}:{_PLACE}")
+    return (f"--user={os.getuid()}:{os.getgid()}", *volumes)
 
 
 @dataclass(kw_only=True, slots=True)

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from hack.images import build, content
-from hack.images.trial import inside, models, pretended, questions, report, stubs
+from hack.images.trial import inside, left, models, pretended, questions, report, stubs
 
 from specdec_runtime import preflight
 from specdec_runtime.preflight.command import flags_of
@@ -141,13 +141,25 @@ def test_ascend_stands_on_debian_only_where_the_vendors_base_cannot_be_had() -> 
     assert named == {"ASCEND_BASE_IMAGE": "mirror/cann", "ASCEND_INDEX": "i"}
 
 
-@pytest.mark.parametrize("kind", report.KINDS)
-def test_what_is_on_the_page_is_of_every_sample_there_is(kind: str) -> None:
+@pytest.mark.parametrize("path", sorted(report.FOLDER.glob("*.json")), ids=lambda path: path.stem)
+def test_what_is_on_the_page_is_of_every_sample_there_is(path: Path) -> None:
     """A sample that was added since has not been asked: build the image again, or it is not on the page."""
-    found = json.loads((report.FOLDER / f"{kind}.json").read_text())
+    found, kind = json.loads(path.read_text()), path.stem
     assert {each["name"] for each in found["samples"]} == {path.stem for path in models.SAMPLES.glob(f"{kind}-*.yaml")}
     assert {each["question"] for each in found["questions"]} == set(questions.QUESTIONS)
     assert str(content.ROOT) not in json.dumps(found)
+
+
+def test_a_container_that_a_build_left_gets_what_the_target_would_have() -> None:
+    """Its variables are those of the Dockerfile, and what they take from the base is not there."""
+    text = (content.ROOT / "Dockerfile.runtime").read_text()
+    found = dict(left.environment("nvidia", text))
+    assert found["VLLM_CACHE_ROOT"] == "/tmp/cache/vllm"  # noqa: S108
+    assert {"CUDA_HOME", "PYTHONPATH", "HF_HUB_OFFLINE"} <= found.keys()
+    assert dict(left.environment("ascend", text))["PYTHONPATH"] == "/opt/specdec"
+    assert not any("$" in value for target in report.KINDS for _, value in left.environment(target, text))
+    with pytest.raises(KeyError, match="no target rocm"):
+        dict(left.environment("rocm", text))
 
 
 def test_a_trial_that_was_not_made_is_not_on_the_page(tmp_path: Path) -> None:
