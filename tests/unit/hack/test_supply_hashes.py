@@ -3,6 +3,7 @@
 import pathlib
 import re
 import subprocess
+import tomllib
 
 import pytest
 from hack.cluster.errors import ClusterError
@@ -48,6 +49,13 @@ marker = "platform_machine == 'x86_64'"
 wheels = [{ url = "https://x/intel-3-py3-none-any.whl", hashes = { sha256 = "33" } }]
 """
 NOTHING = re.compile("$^")
+
+
+def test_a_version_that_overrides_what_packages_ask_for_is_exact() -> None:
+    """uv replaces a pin by an override: a range would take whatever was released since, and no hash is known of it."""
+    settings = tomllib.loads((content.ROOT / "pyproject.toml").read_text())["tool"]["uv"]
+    for override in settings.get("override-dependencies", []):
+        assert re.fullmatch(r"[\w.-]+==[\w.]+", override), override
 
 
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
