@@ -25,7 +25,7 @@ def environment(target: str, text: str) -> Iterator[tuple[str, str]]:
     stage = re.search(rf"^FROM \S+ AS {target}\n(.*?)(?=^FROM |\Z)", text, re.MULTILINE | re.DOTALL)
     if stage is None:
         raise KeyError(f"Dockerfile.runtime has no target {target}")
-    for block in re.findall(r"^ENV (.*(?:\\\n.*)*)", stage[1], re.MULTILINE):
+    for block in re.findall(r"^ENV ((?:.*\\\n)*.*)", stage[1], re.MULTILINE):
         for name, value in re.findall(r"(\w+)=(\S+)", block):
             yield name, re.sub(r":?\$\{\w+\}:?", "", value)
 

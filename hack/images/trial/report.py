@@ -42,25 +42,16 @@ def trial(kind: str, say: Callable[[str], None]) -> Path:
     if container := os.environ.get("CONTAINER"):
         left.finish(container, kind)
         with _models(kind) as folder:
-            image = questions.running(container, folder)
-            parts = _parts(image)
-            built = {
-                "seconds": None,
-                "size": None,
-                "given": arguments(kind, os.environ, lambda _: False),
-                "parts": parts,
-            }
-            return _write(kind, built, asdict(questions.ask_all(image, kind)))
+            return _write(kind, {"seconds": None, "size": None, "given": {}}, questions.running(container, folder))
     builder, wanted = tool.choose(), build.product(kind)
     given = arguments(kind, os.environ, lambda ref: builder.has(ref) or builder.pulled(ref))
     there, started = builder.has(wanted.ref), time.monotonic()
     build.ensure(builder, wanted, say, given)
     seconds = None if there else round(time.monotonic() - started)
     say(f"{wanted.ref}: {builder.size(wanted.ref)}, {'built before' if there else f'built in {seconds} s'}")
+    built = {"seconds": seconds, "size": builder.size(wanted.ref), "given": given}
     with _models(kind) as folder, questions.opened(builder, wanted.ref, folder) as image:
-        answers, parts = questions.ask_all(image, kind), _parts(image)
-    built = {"seconds": seconds, "size": builder.size(wanted.ref), "given": given, "parts": parts}
-    path = _write(kind, built, asdict(answers))
+        path = _write(kind, built, image)
     if os.environ.get("KEEP") != "yes":
         shell.ask(builder.remove(wanted.ref), timeout=600)
     return path
@@ -84,13 +75,14 @@ def _parts(image: questions.Image) -> dict[str, str]:
     return {name: f"{size} MB" for size, name in (line.split("\t") for line in found["said"].splitlines())}
 
 
-def _write(kind: str, built: Mapping[str, Any], answers: Mapping[str, Any]) -> Path:
+def _write(kind: str, built: Mapping[str, Any], image: questions.Image) -> Path:
+    """Ask the image, and write the file."""
     machine = describe()
     found = {
         "image": images.accelerated(kind).rpartition("/")[2],
         "machine": f"{machine.cpu}, {machine.cores} cores, {machine.memory_gib} GiB",
-        "built": built,
-        **answers,
+        "built": {**built, "parts": _parts(image)},
+        **asdict(questions.ask_all(image, kind)),
     }
     FOLDER.mkdir(parents=True, exist_ok=True)
     path = FOLDER / f"{kind}.json"

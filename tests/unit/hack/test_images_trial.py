@@ -141,13 +141,14 @@ def test_ascend_stands_on_debian_only_where_the_vendors_base_cannot_be_had() -> 
     assert named == {"ASCEND_BASE_IMAGE": "mirror/cann", "ASCEND_INDEX": "i"}
 
 
-@pytest.mark.parametrize("path", sorted(report.FOLDER.glob("*.json")), ids=lambda path: path.stem)
-def test_what_is_on_the_page_is_of_every_sample_there_is(path: Path) -> None:
+def test_what_is_on_the_page_is_of_every_sample_there_is() -> None:
     """A sample that was added since has not been asked: build the image again, or it is not on the page."""
-    found, kind = json.loads(path.read_text()), path.stem
-    assert {each["name"] for each in found["samples"]} == {path.stem for path in models.SAMPLES.glob(f"{kind}-*.yaml")}
-    assert {each["question"] for each in found["questions"]} == set(questions.QUESTIONS)
-    assert str(content.ROOT) not in json.dumps(found)
+    for path in report.FOLDER.glob("*.json"):
+        found, kind = json.loads(path.read_text()), path.stem
+        samples = {each.stem for each in models.SAMPLES.glob(f"{kind}-*.yaml")}
+        assert {each["name"] for each in found["samples"]} == samples
+        assert {each["question"] for each in found["questions"]} == set(questions.QUESTIONS)
+        assert str(content.ROOT) not in json.dumps(found)
 
 
 def test_a_container_that_a_build_left_gets_what_the_target_would_have() -> None:
