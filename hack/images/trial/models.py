@@ -90,7 +90,9 @@ def write_tiny(folder: Path) -> None:
     folder.mkdir(parents=True)
     (folder / "config.json").write_text(json.dumps(TINY), encoding="utf-8")
     words = {f"t{number}": number for number in range(64)}
-    tokenizer = {"version": "1.0", "model": {"type": "WordLevel", "vocab": words, "unk_token": "t0"}}
+    empty = dict.fromkeys(("truncation", "padding", "normalizer", "pre_tokenizer", "post_processor", "decoder"))
+    model = {"type": "WordLevel", "vocab": words, "unk_token": "t0"}
+    tokenizer: dict[str, Any] = {"version": "1.0", **empty, "added_tokens": [], "model": model}
     (folder / "tokenizer.json").write_text(json.dumps(tokenizer), encoding="utf-8")
     (folder / "tokenizer_config.json").write_text('{"tokenizer_class": "PreTrainedTokenizerFast"}', encoding="utf-8")
     tensors.write(folder / tensors.FILE, {name: _tensor(shape) for name, shape in _shapes().items()})

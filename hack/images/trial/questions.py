@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -26,6 +27,7 @@ QUESTIONS: Final = {
     "plugins": ("python3", "-m", "hack.images.trial.inside", "plugin"),
     "serve": ("python3", "-m", "specdec_runtime", "serve", f"--model={_TINY}", "--max-model-len=128", "--port=18099"),
 }
+_BUILDAHS: Final = re.compile(r"^(Error: )?(exit status|subprocess exited|exiting with)|while running runtime")
 _MUST_REFUSE: Final = "serve"
 STAND_INS: Final = {
     "nvidia": {"LD_LIBRARY_PATH": f"{_PLACE}/standins"},
@@ -65,7 +67,8 @@ class Image:
 
 
 def _last(lines: list[str]) -> str:
-    """The cause of a failure: the last line that names an error, else the last line."""
+    """The cause of a failure: the last line that names an error, else the last line; buildah adds some of its own."""
+    lines = [line for line in lines if not _BUILDAHS.search(line)]
     errors = [line for line in lines if "Error" in line or "rror:" in line]
     return " ".join((errors or lines or [""])[-1].split())[:_MOST]
 

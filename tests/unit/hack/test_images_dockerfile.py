@@ -107,6 +107,17 @@ def test_kernels_are_compiled_by_what_the_image_keeps_and_shipped_without_what_t
     assert "LD_LIBRARY_PATH=/usr/local/nvidia/lib64:" in stage("nvidia")
 
 
+def test_linking_finds_the_drivers_names_where_no_loader_looks(tmp_path: Path) -> None:
+    """The linker leaves out a library that has none of the names that are asked for; the kernel would not load then."""
+    (pattern,) = re.findall(r"sed -nE '(s/[^']+)' /tmp/driver\.i", stage("nvidia-engine"))
+    (tmp_path / "driver.i").write_text(
+        "typedef int CUresult;\nCUresult cuInit(unsigned int Flags);\nint other(void);\n"
+    )
+    done = subprocess.run(["sed", "-nE", pattern, tmp_path / "driver.i"], capture_output=True, text=True, check=True)
+    assert done.stdout == "int cuInit(void) { return 100; }\n"
+    assert '-o "$cuda/lib/stubs/libcuda.so"' in stage("nvidia-engine")
+
+
 def test_what_was_compiled_is_found_for_its_architectures_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """FlashInfer 0.7.2 reads these names of a provider; on a GPU that is not named it compiles."""
     (tmp_path / "made.so").write_bytes(b"kernels")

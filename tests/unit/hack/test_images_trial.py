@@ -110,7 +110,7 @@ def image(tmp_path: Path, script: str) -> questions.Image:
 
 
 def test_what_failed_is_told_by_its_error_and_not_by_the_last_line(tmp_path: Path) -> None:
-    script = "print('RuntimeError: no device'); print('see above'); raise SystemExit(1)"
+    script = "print('RuntimeError: no device\\nsee above\\nError: exit status 1'); raise SystemExit(1)"
     found = image(tmp_path, script).ask(("serve",), {})
     assert (found["code"], found["words"]) == (1, "RuntimeError: no device")
 
