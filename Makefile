@@ -5,8 +5,8 @@ VENV := .venv
 RUN := $(VENV)/bin/python
 
 .DEFAULT_GOAL := help
-.PHONY: help venv fmt check lint type unit wire gitops test test-rest test-all verify generate golden cluster-up cluster-down cluster-status cluster-env bench bench-guard bench-engine bench-scale faults soak audit \
-        images sbom resolve models push-model demo kserve-render chart release-rehearsal docs plugin clean
+.PHONY: help venv fmt check lint type unit wire gitops test test-rest test-all verify generate golden cluster-up cluster-down cluster-status cluster-env bench bench-guard bench-engine bench-gpu bench-scale faults soak audit \
+        images image-nvidia image-ascend sbom resolve models push-model demo kserve-render chart release-rehearsal docs plugin clean
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 18
@@ -110,6 +110,12 @@ bench-engine: venv ## Every method on the real engine against the plain one, wri
 	$(RUN) -m hack.engine bench
 	@$(RUN) -m hack.reference
 
+bench-gpu: venv ## The same, methods and faults besides, on this machine's GPU, written to docs/engine.md (an hour)
+	SPECDEC_ACCELERATOR=nvidia $(RUN) -m hack.engine methods
+	SPECDEC_ACCELERATOR=nvidia $(RUN) -m hack.engine bench
+	SPECDEC_ACCELERATOR=nvidia $(RUN) -m hack.engine faults
+	@$(RUN) -m hack.reference
+
 cluster-up: venv ## A real local cluster: kind where Docker or podman is, else one real node
 	$(RUN) -m hack.cluster up
 
@@ -124,6 +130,14 @@ cluster-env: venv ## Lines for: eval "$$(make -s cluster-env)"
 
 images: venv ## Build the images and load them onto the local cluster
 	$(RUN) -m hack.images all
+
+image-nvidia: venv ## Build the image for GPUs and ask it what can be asked without one (40 GB of free disk; KEEP=yes: keep it)
+	$(RUN) -m hack.images trial nvidia
+	@$(RUN) -m hack.reference
+
+image-ascend: venv ## The same for NPUs, on a Debian where CANN's base image cannot be had
+	$(RUN) -m hack.images trial ascend
+	@$(RUN) -m hack.reference
 
 sbom: venv ## What the operator's and the runtime image are made of, in CycloneDX, checked and written to dist/sbom
 	$(RUN) -m hack.images sbom

@@ -21,6 +21,7 @@ from typer.testing import CliRunner
 from hack.command import generate, run
 from hack.engine.page import page as engine_page
 from hack.guard.page import markdown as figures_over_hours
+from hack.images.trial.report import page as images_page
 from hack.pages import filled, render
 from hack.pages.memory import page as memory_page
 from hack.pages.staging import page as staging_page
@@ -247,6 +248,7 @@ def pages() -> dict[pathlib.Path, str]:
     }
     parts = {
         _DOCS / "engine.md": engine_page,
+        _DOCS / "images.md": images_page,
         _DOCS / "guard.md": guard_page,
         _DOCS / "monitoring.md": monitoring_page,
         _DOCS / "versioning.md": versioning_page,

@@ -3,15 +3,17 @@ python -m hack.engine faults    every fault, and what catches it
 python -m hack.engine bench     every method against the plain engine, with 1, 4 and 8 clients
 python -m hack.engine image     size of the image, and seconds from its start to a proven server
 
-Each runs in the runtime image, minutes long, and writes docs/engine/NAME.json, which docs/engine.md is made of.
+Each runs in the runtime image, minutes long, and writes docs/engine/NAME.json, which docs/engine.md is made of. With
+SPECDEC_ACCELERATOR=nvidia the first three run on this machine's first GPU and write docs/engine/gpu-NAME.json:
+`make bench-gpu` is all of them.
 """
 
 import json
 from typing import Any
 
-from hack import images
+from hack.cluster.errors import ClusterError
 from hack.command import run
-from hack.engine import cases, page, runs
+from hack.engine import cases, page, place, runs
 from hack.engine.faults import ALL
 from hack.engine.faulty import SAID
 from hack.machine import describe
@@ -34,13 +36,13 @@ def bench() -> dict[str, Any]:
     """All groups of engines that were asked in turn, and which plain engine each method is held against."""
     groups = runs.bench()
     names = {name for rounds in groups for name in rounds[0]}
-    bases = {each.name: runs.base(each) for each in cases.METHODS if each.name in names}
+    bases = {each.name: runs.base(each) for each in cases.split()[0] if each.name in names}
     return {"groups": groups, "bases": bases, "clients": list(runs.CLIENTS)}
 
 
 def _machine() -> str:
-    found = describe()
-    return f"{found.cpu}, {found.cores} cores, {found.memory_gib} GiB"
+    found, device = describe(), place.chosen().device()
+    return f"{device + '; ' if device else ''}{found.cpu}, {found.cores} cores, {found.memory_gib} GiB"
 
 
 def main(words: list[str]) -> int:
@@ -54,9 +56,13 @@ def main(words: list[str]) -> int:
     if len(words) != 1 or words[0] not in known:
         print(__doc__)
         return 2
-    found = {"machine": _machine(), "image": images.refs().runtime.rpartition("/")[2], **known[words[0]]()}
+    if words == ["image"] and place.chosen().prefix:
+        raise ClusterError(f"image: it is about the cpu image; leave {place.ACCELERATOR} out")
+    found = {"machine": _machine(), "image": place.image_name(), **known[words[0]]()}
     page.FOLDER.mkdir(exist_ok=True)
-    (page.FOLDER / f"{words[0]}.json").write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+    (page.FOLDER / f"{place.chosen().prefix}{words[0]}.json").write_text(
+        json.dumps(found, indent=1) + "\n", encoding="utf-8"
+    )
     return 0
 
 

@@ -7,12 +7,13 @@ from typing import Any, Final
 
 import yaml
 
-from hack.engine import server
+from hack.engine import place, server
 from specdec_operator.cli.render import rendering
+from specdec_operator.errors import Invalid
 
 _Spec = Mapping[str, Any]
 _POD: Final = {"/mnt/target/model": "target", "/mnt/draft/model": "draft"}
-_ENGINE: Final = {"accelerator": "cpu", "maxModelLen": 1024, "enforceEager": True}
+_ENGINE: Final = {"maxModelLen": 1024}
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -26,11 +27,12 @@ class Method:
     drafts: bool = True
     engine: _Spec = field(default_factory=dict)
 
-    def spec(self, accelerator: str = "cpu") -> dict[str, Any]:
-        """Return a whole service for it."""
+    def spec(self, accelerator: str | None = None) -> dict[str, Any]:
+        """Return a whole service for it, on the place of this run unless another accelerator is named."""
+        where = place.chosen()
         body: dict[str, Any] = {
             "model": {"uri": "pvc://models/target"},
-            "engine": {**_ENGINE, **self.engine, "accelerator": accelerator},
+            "engine": {**_ENGINE, **where.engine, **self.engine, "accelerator": accelerator or where.accelerator},
         }
         if self.speculation:
             body["speculation"] = dict(self.speculation)
@@ -43,13 +45,13 @@ class Method:
             "spec": body,
         }
 
-    def flags(self, models: Path, accelerator: str = "cpu") -> list[str]:
+    def flags(self, models: Path, accelerator: str | None = None) -> list[str]:
         """Return vLLM's flags. Raises Invalid for what the operator refuses."""
         places = {"target": models / self.target, "draft": models / (self.draft or "")}
         manifest = rendering(self.spec(accelerator)).manifest
-        found = [*manifest["spec"]["predictor"]["model"]["args"], *server.SMALL]
-        for pod, place in _POD.items():
-            found = [each.replace(pod, str(places[place])) for each in found]
+        found = [*manifest["spec"]["predictor"]["model"]["args"], *server.SMALL, *place.chosen().flags]
+        for pod, role in _POD.items():
+            found = [each.replace(pod, str(places[role])) for each in found]
         return found
 
     def raw(self, models: Path) -> list[str]:
@@ -64,3 +66,18 @@ PLAIN: Final = Method(name="plain", drafts=False)
 _TABLE: Final = yaml.safe_load(Path(__file__).with_suffix(".yaml").read_text(encoding="utf-8"))
 METHODS: Final = tuple(Method(**each) for each in _TABLE["methods"])
 ELSEWHERE: Final = tuple(Method(**each) for each in _TABLE["elsewhere"])
+
+
+def starts(method: Method) -> bool:
+    """Whether the operator starts it on the place of this run: the images' engines are not of one version."""
+    try:
+        return bool(rendering(method.spec()).flags)
+    except Invalid:
+        return False
+
+
+def split() -> tuple[list[Method], list[Method]]:
+    """Return the methods that the operator starts on the place of this run, and those that it refuses there."""
+    known = (*METHODS, *ELSEWHERE)
+    started = [each for each in known if starts(each)]
+    return started, [each for each in known if each not in started]

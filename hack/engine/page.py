@@ -9,7 +9,7 @@ from typing import Any, Final
 from hack import images
 from hack.engine.faults import ALL, Layer
 from hack.images import tool
-from hack.pages import filled, share
+from hack.pages import block, filled, share
 
 FOLDER: Final = Path(__file__).parents[2] / "docs" / "engine"
 _Found = Mapping[str, Any]
@@ -22,7 +22,21 @@ def page(text: str, folder: Path = FOLDER) -> str:
     found["elsewhere"] = found["methods"]
     found["faults"] |= _caught(found["faults"]["runs"])
     found["bench"] |= _speeds(found["bench"])
+    found["gpu"] = {"tables": _on_gpu(folder)}
     return filled(text, "docs/engine.md", found)
+
+
+def _on_gpu(folder: Path) -> dict[str, str]:
+    """The same tables of the runs on a GPU that there are."""
+    made = {}
+    for name, more in {"methods": None, "faults": _caught, "bench": _speeds}.items():
+        if (folder / f"gpu-{name}.json").exists():
+            found = _kept(f"gpu-{name}", folder)
+            known = (
+                {"methods": {}, "faults": {}} if more is None else more(found["runs"] if name == "faults" else found)
+            )
+            made[name] = block("engine.md", name, {**found, **known})
+    return made
 
 
 def _caught(runs: _Found) -> dict[str, Any]:
@@ -58,7 +72,9 @@ def _costs(rounds: list[_Found]) -> Iterator[str]:
     yield share(_median(each["code"]["counters"]["acceptance"] or 0.0 for each in rounds) or None)
     yield f"{_median(each['tpot_ms'] for each in one):.2f} ms, {_median(each['ttft_ms'] for each in one):.1f} ms"
     yield f"{_median(each['ready_seconds'] for each in rounds):.0f} s"
-    yield f"{_median(each['memory'] for each in rounds) / 2**30:.2f} GiB"
+    memory = f"{_median(each['memory'] for each in rounds) / 2**30:.2f} GiB"
+    taken = [each["device_memory"] for each in rounds if "device_memory" in each]
+    yield f"{memory}, {_median(taken) / 2**30:.2f} GiB of the device" if taken else memory
 
 
 def image() -> dict[str, str]:

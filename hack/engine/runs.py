@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from hack.engine import cases
+from hack.engine import cases, place
 from hack.engine.faults import Fault
 from hack.models import store
 from specdec_operator.api.guard import Guard
@@ -29,12 +29,11 @@ them is taken hangs on how many positions a step has: a matter of rounding, not 
 def methods(names: Sequence[str] = ()) -> dict[str, Any]:
     """Run the methods, or the named ones, and the plain engines that they are held against."""
     models = store.ensure_all()
-    runs = [
-        each for method in cases.METHODS if not names or method.name in names for each in _with_base(method, models)
-    ]
+    started, refused = cases.split()
+    runs = [each for method in started if not names or method.name in names for each in _with_base(method, models)]
     elsewhere = [
         {"name": each.name, "flags": each.raw(models), "preflight": False}
-        for each in cases.ELSEWHERE
+        for each in refused
         if not names or each.name in names
     ]
     exact = [each | {"flags": [*each["flags"], _EXACT]} for each in runs]
@@ -46,7 +45,7 @@ def methods(names: Sequence[str] = ()) -> dict[str, Any]:
 def bench() -> list[list[dict[str, Any]]]:
     """Time the methods that draft, each in its plainest form, three at once beside the plain engine."""
     models = store.ensure_all()
-    timed = [each for each in cases.METHODS if each.drafts and each.name == each.speculation["method"]]
+    timed = [each for each in cases.split()[0] if each.drafts and each.name == each.speculation["method"]]
     groups = [timed[at : at + _SIDE_BY_SIDE] for at in range(0, len(timed), _SIDE_BY_SIDE)]
     runs = [_once([each for method in group for each in _with_base(method, models)]) for group in groups]
     work = {"models": str(models), "groups": runs, "rounds": _ROUNDS, "clients": list(CLIENTS)}
@@ -56,7 +55,7 @@ def bench() -> list[list[dict[str, Any]]]:
 
 def faults(asked: Iterable[Fault]) -> dict[str, Any]:
     """Run each fault; what nothing stopped is judged by the guard."""
-    models, by_name = store.ensure_all(), {each.what: each for each in asked}
+    models, by_name = store.ensure_all(), {each.what: each for each in asked if cases.starts(each.asked())}
     with tempfile.TemporaryDirectory(dir=models, prefix="faults-") as folder:
         scratch = Path(folder)
         scratch.chmod(0o755)
@@ -120,5 +119,5 @@ def _ask(module: str, models: Path, work: dict[str, Any]) -> Any:
     with tempfile.TemporaryDirectory(dir=models, prefix=".work-") as folder:
         asked, out = Path(folder) / "work.json", Path(folder) / "out.json"
         asked.write_text(json.dumps(work, indent=1), encoding="utf-8")
-        store.run(f"{module} in the runtime image", models, module, str(asked), str(out))
+        place.run(f"{module} in the runtime image", models, module, str(asked), str(out))
         return json.loads(out.read_text(encoding="utf-8"))

@@ -18,6 +18,7 @@ from typing import Any, Final
 
 from specdec_engine import metrics
 from specdec_runtime import family
+from specdec_runtime.preflight import device
 
 START_SECONDS: Final = 300
 SMALL: Final = ("--kv-cache-memory-bytes=67108864", "--distributed-executor-backend=uni")
@@ -41,6 +42,7 @@ def drafting(models: Path) -> dict[str, Any]:
 class Server:
     """A started engine. proof: what the startup probe said last; ready: seconds from start until it passed.
 
+    device_before: bytes that were taken on the smallest GPU when it was started, None without one.
     first: whether the engine is the first process of a PID namespace of its own, as it is in a container.
     """
 
@@ -53,6 +55,7 @@ class Server:
     proof: str = ""
     ready: float | None = None
     code: int | None = None
+    device_before: int | None = None
     notes: dict[str, Any] = field(default_factory=dict)
 
     def up(self, seconds: float = START_SECONDS, *, prove: bool = True) -> bool:
@@ -72,6 +75,8 @@ class Server:
             if done.returncode == 0:
                 self.ready = time.monotonic() - self.began
                 self.notes["prove_seconds"] = round(time.monotonic() - asked, 2)
+                if (taken := on_device()) is not None:
+                    self.notes["device_memory"] = taken - (self.device_before or 0)
                 return True
             time.sleep(0.5)
         return False
@@ -167,12 +172,26 @@ def started(
             process = subprocess.Popen(
                 command, env=environment, stdout=output, stderr=subprocess.STDOUT, start_new_session=True
             )
-        began = time.monotonic()
-        server = Server(port=port, process=process, log=log, began=began, environment=environment, first=first)
+        began, before = time.monotonic(), on_device()
+        server = Server(
+            port=port,
+            process=process,
+            log=log,
+            began=began,
+            environment=environment,
+            first=first,
+            device_before=before,
+        )
         try:
             yield server
         finally:
             server.end()
+
+
+def on_device() -> int | None:
+    """Return the bytes that are taken on the smallest GPU by anybody; None where there is none."""
+    found = device.nvidia()
+    return found.total - found.free if found else None
 
 
 def moved(before: str, after: str) -> dict[str, Any]:

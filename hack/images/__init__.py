@@ -18,6 +18,12 @@ class Refs:
     s3: str
 
 
+def accelerated(target: str) -> str:
+    """Return the name of the runtime image for GPUs or NPUs."""
+    digest = content.digest(content.ACCELERATED[target], more=content.distribution())
+    return f"localhost/specdec-runtime-{target}:{digest}"
+
+
 def refs() -> Refs:
     """Return the names without building anything."""
     return Refs(

@@ -8,6 +8,7 @@ import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
+from hack.cluster.errors import ClusterError
 from hack.images import content, tool
 
 ENGINE_PYTHON = "SPECDEC_ENGINE_PYTHON"
@@ -17,10 +18,11 @@ _NAMESPACES = ("--cap-add=CAP_SYS_ADMIN",)
 _QUIET_THREADS = {"OMP_WAIT_POLICY": "passive", "GOMP_SPINCOUNT": "0"}
 
 
-def run(module: Sequence[str], folder: Path, ref: str, *, namespaces: bool = False) -> int:
+def run(module: Sequence[str], folder: Path, ref: str, *, namespaces: bool = False, devices: bool = False) -> int:
     """Run `python -m MODULE...` with the repository importable and one folder writable; return its exit code.
 
-    namespaces: whether it may make some of its own, to be the first process of one.
+    namespaces: whether it may make some of its own, to be the first process of one. devices: whether it needs the
+    machine's GPUs, which buildah cannot give it: ClusterError.
     """
     python = os.environ.get(ENGINE_PYTHON)
     if python:
@@ -31,12 +33,20 @@ def run(module: Sequence[str], folder: Path, ref: str, *, namespaces: bool = Fal
     variables = {"PYTHONPATH": f"{_SOURCE}:/opt/specdec", **_QUIET_THREADS}
     words = [*(f"{name}={value}" for name, value in variables.items()), "python3", "-m", *module]
     builder = tool.choose()
+    if devices:
+        options.append(_gpus(builder))
     if builder.kind is tool.Kind.BUILDAH:
         with tool.container("--pull-never", ref) as name:
             command = ["buildah", "run", *options, "--isolation=chroot", name, "env", *words]
             return subprocess.run(command, check=False).returncode
     command = [builder.kind, "run", "--rm", *options, "--shm-size=1g", "--entrypoint=env", ref, *words]
     return subprocess.run(command, check=False).returncode
+
+
+def _gpus(builder: tool.Tool) -> str:
+    if builder.kind is tool.Kind.BUILDAH:
+        raise ClusterError("a run on GPUs needs docker or podman with NVIDIA's container toolkit: buildah gives none")
+    return "--gpus=all" if builder.kind is tool.Kind.DOCKER else "--device=nvidia.com/gpu=all"
 
 
 def _outside(python: str, module: Sequence[str]) -> int:

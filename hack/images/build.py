@@ -2,7 +2,7 @@
 
 import shutil
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,7 +14,7 @@ from hack.release import dockerfile
 
 # How many states of the tree stay in the store; their big layer is shared.
 _KEPT = 3
-_LABELLED = ("cpu",)
+_LABELLED = ("cpu", "nvidia", "ascend")
 _STORAGE = "hack/images/storage/Dockerfile"
 INITIALIZER = "localhost/storage-initializer:v0.20.0"
 """What the local KServe's ConfigMap calls its download container."""
@@ -43,19 +43,23 @@ def product(name: str) -> Product:
             return Product(ref=refs.operator, file="Dockerfile.operator")
         case "runtime":
             return Product(ref=refs.runtime, file="Dockerfile.runtime", target="cpu")
+        case "nvidia" | "ascend":
+            return Product(ref=images.accelerated(name), file="Dockerfile.runtime", target=name)
         case "initializer":
             return Product(ref=refs.initializer, file=_STORAGE, target="initializer", alias=INITIALIZER)
         case _:
             return Product(ref=refs.s3, file=_STORAGE, target="s3")
 
 
-def ensure(builder: tool.Tool, wanted: Product, say: Callable[[str], None]) -> bool:
-    """Build an image unless it is there already; tell whether it was built."""
+def ensure(
+    builder: tool.Tool, wanted: Product, say: Callable[[str], None], given: Mapping[str, str] | None = None
+) -> bool:
+    """Build an image unless it is there already; tell whether it was built. given: more arguments of the build."""
     if builder.has(wanted.ref):
         return False
     base = foundation(builder)
     say(f"building {wanted.ref} on {base}")
-    arguments = {"BASE_IMAGE": base} | (labels() if wanted.target in _LABELLED else {})
+    arguments = {"BASE_IMAGE": base} | (labels() if wanted.target in _LABELLED else {}) | dict(given or {})
     command = builder.build(wanted.file, wanted.target, wanted.ref, arguments)
     done = subprocess.run(command, cwd=content.ROOT, capture_output=True, text=True, check=False)
     if done.returncode != 0:

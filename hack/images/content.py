@@ -24,10 +24,18 @@ OPERATOR = Sources(
     files=("Dockerfile.operator", f"{_REQUIREMENTS}/operator.txt", "hack/images/engine/dist_info.py", *_SBOM),
     folders=("runtime/specdec_engine", "runtime/specdec_runtime", "runtime/injected", "operator/specdec_operator"),
 )
-RUNTIME = Sources(
-    files=("Dockerfile.runtime", f"{_REQUIREMENTS}/cpu.txt", f"{_REQUIREMENTS}/build.txt", *_SBOM),
-    folders=("runtime/specdec_engine", "runtime/specdec_runtime", "hack/images/cpu", "hack/images/engine"),
-)
+_ENGINE = ("runtime/specdec_engine", "runtime/specdec_runtime", "hack/images/engine")
+
+
+def _runtime(target: str, scripts: str) -> Sources:
+    """What a target of the runtime image is made of. scripts: the folder of what else runs in its build."""
+    files = ("Dockerfile.runtime", f"{_REQUIREMENTS}/{target}.txt", f"{_REQUIREMENTS}/build.txt", *_SBOM)
+    return Sources(files=files, folders=(*_ENGINE, f"hack/images/{scripts}"))
+
+
+RUNTIME = _runtime("cpu", "cpu")
+ACCELERATED = {"nvidia": _runtime("nvidia", "nvidia"), "ascend": _runtime("ascend", "cpu")}
+"""The targets that no test here builds."""
 _STORAGE = ("hack/images/storage/Dockerfile", f"{_REQUIREMENTS}/uv.txt")
 INITIALIZER = Sources(files=(*_STORAGE, "hack/images/storage/initializer.py", f"{_REQUIREMENTS}/storage.txt"))
 S3 = Sources(files=(*_STORAGE, "hack/s3/server.py", f"{_REQUIREMENTS}/s3.txt"))

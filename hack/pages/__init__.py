@@ -21,15 +21,20 @@ def filled(text: str, path: str, data: Mapping[str, Mapping[str, Any]]) -> str:
 
     Raises ValueError where the marks of a part are missing.
     """
-    template = _TEMPLATES.get_template(f"{pathlib.Path(path).name}.j2")
     for part, values in data.items():
         begin, end = (mark.format(part) for mark in _MARKS)
         if begin not in text or end not in text:
             raise ValueError(f"{path}: the marks {begin} and {end} are not both there: put them back")
         head, tail = text.index(begin) + len(begin), text.index(end)
-        made = "".join(template.blocks[part](template.new_context(dict(values))))
+        made = block(pathlib.Path(path).name, part, values)
         text = f"{text[:head]}\n{made}{text[tail:]}"
     return text
+
+
+def block(name: str, part: str, values: Mapping[str, Any]) -> str:
+    """One block of a page's template."""
+    template = _TEMPLATES.get_template(f"{name}.j2")
+    return "".join(template.blocks[part](template.new_context(dict(values))))
 
 
 def cell(value: object) -> str:

@@ -14,7 +14,10 @@ fi
 if [ -e /etc/ssl/certs/ca-certificates.crt ]; then
   export PIP_CERT=/etc/ssl/certs/ca-certificates.crt SSL_CERT_FILE=/etc/ssl/certs/ca-certificates.crt
 fi
-export UV_NO_CACHE=1 UV_LINK_MODE=copy
+# Hard links: what is unpacked is on the disk once.
+export UV_NO_CACHE=1 UV_LINK_MODE=hardlink
+# PyTorch is loaded by builds; torch-npu must not be with it, for its driver is on nodes alone.
+export TORCH_DEVICE_BACKEND_AUTOLOAD=0
 python3 -m venv "$here/uv"
 "$here/uv/bin/pip" install --quiet --disable-pip-version-check --require-hashes -r "$here/uv.txt"
 PATH="$here/uv/bin:$PATH"

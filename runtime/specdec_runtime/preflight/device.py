@@ -1,4 +1,4 @@
-"""Asks the NVIDIA driver or the kernel how much memory the engine may have. It decides nothing."""
+"""Asks the NVIDIA driver or the kernel what the engine may have: memory, and which CUDA. It decides nothing."""
 
 from __future__ import annotations
 
@@ -23,6 +23,14 @@ class Memory:
     free: int
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Driver:
+    """The node's NVIDIA driver: its own version, and the newest CUDA that it runs, as major and minor."""
+
+    version: str
+    cuda: tuple[int, int]
+
+
 class _NvmlMemory(ctypes.Structure):
     _fields_ = (("total", ctypes.c_ulonglong), ("free", ctypes.c_ulonglong), ("used", ctypes.c_ulonglong))
 
@@ -34,6 +42,27 @@ def nvidia(library: str = _NVML) -> Memory | None:
         return _smallest(nvml) if nvml.nvmlInit_v2() == 0 else None
     except (OSError, AttributeError):
         return None
+
+
+def driver(library: str = _NVML) -> Driver | None:
+    """Return what the NVIDIA driver says of itself; None where there is none, or it does not say."""
+    try:
+        nvml = ctypes.CDLL(library)
+        return _driver(nvml) if nvml.nvmlInit_v2() == 0 else None
+    except (OSError, AttributeError):
+        return None
+
+
+def _driver(nvml: ctypes.CDLL) -> Driver | None:
+    number, name = ctypes.c_int(), ctypes.create_string_buffer(80)
+    told = nvml.nvmlSystemGetCudaDriverVersion_v2(ctypes.byref(number)) == 0 and number.value > 0
+    named = nvml.nvmlSystemGetDriverVersion(name, len(name)) == 0
+    nvml.nvmlShutdown()
+    if not told:
+        return None
+    # 13000 is CUDA 13.0, 12080 is 12.8.
+    cuda = (number.value // 1000, number.value % 1000 // 10)
+    return Driver(version=name.value.decode(errors="replace") if named else "unknown", cuda=cuda)
 
 
 def _smallest(nvml: ctypes.CDLL) -> Memory | None:

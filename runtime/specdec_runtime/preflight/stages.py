@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import Final
 
 from specdec_runtime.preflight import (
+    check_driver,
     check_files,
     check_heads,
     check_layers,
@@ -24,7 +25,7 @@ from specdec_runtime.preflight.finding import Finding, Rule, Severity
 Check = Callable[[Case], Iterator[Finding]]
 
 STAGES: Final[tuple[tuple[Check, ...], ...]] = (
-    (check_files.folders,),
+    (check_driver.new_enough, check_files.folders),
     (check_files.configs, check_files.tokenizers, check_files.weights, check_speculators.target),
     (
         check_method.fits,
@@ -75,6 +76,7 @@ RULES: Final[tuple[Rule, ...]] = (
     *check_limits.RULES,
     *check_serving.RULES,
     *check_memory.RULES,
+    *check_driver.RULES,
 )
 
 

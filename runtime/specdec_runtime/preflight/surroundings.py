@@ -1,4 +1,4 @@
-"""What the models will run in: the engine that is installed here, its packages, and the memory.
+"""What the models will run in: the engine that is installed here, its packages, the memory, and the driver.
 
 Nothing of the engine is imported: that takes seconds.
 """
@@ -30,6 +30,10 @@ class Surroundings:
     packages: frozenset[str] | None = None
     """Which of PACKAGES can be imported; None outside an engine's image."""
     memory: device.Memory | None = None
+    driver: device.Driver | None = None
+    """The NVIDIA driver of the node."""
+    cuda: int | None = None
+    """The major version of CUDA that the engine's libraries are of."""
     cache: int | None = None
     """Bytes that a CPU engine takes for its KV cache."""
 
@@ -47,6 +51,8 @@ def here() -> Surroundings:
         accelerator=accelerator,
         packages=frozenset(name for name in PACKAGES if importlib.util.find_spec(name)),
         memory=_memory(accelerator),
+        driver=device.driver() if accelerator is Accelerator.NVIDIA else None,
+        cuda=_cuda() if accelerator is Accelerator.NVIDIA else None,
         cache=gibibytes(os.environ.get("VLLM_CPU_KVCACHE_SPACE", "")) if on_cpu else None,
     )
 
@@ -64,6 +70,15 @@ def _memory(accelerator: Accelerator) -> device.Memory | None:
             return device.host()
         case Accelerator.ASCEND:
             return None
+
+
+def _cuda() -> int | None:
+    """Return CUDA's major version by its runtime library, a package; of CUDA 12 it has that in its name."""
+    for name in ("nvidia-cuda-runtime", "nvidia-cuda-runtime-cu12"):
+        found = major_minor(_installed(name) or "")
+        if found is not None:
+            return found[0]
+    return None
 
 
 def _installed(name: str) -> str | None:

@@ -45,7 +45,7 @@ def test_a_byte_moved_between_files_changes_the_name(tree: Path) -> None:
 
 def test_every_source_of_the_images_is_there() -> None:
     """A file that was renamed would else silently stop to count."""
-    for sources in (content.OPERATOR, content.RUNTIME, content.INITIALIZER, content.S3):
+    for sources in (content.OPERATOR, content.RUNTIME, *content.ACCELERATED.values(), content.INITIALIZER, content.S3):
         assert all(path.is_file() for path in content.paths(sources))
         assert all((content.ROOT / folder).is_dir() for folder in sources.folders)
 

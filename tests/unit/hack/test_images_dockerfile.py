@@ -1,5 +1,6 @@
 """The Dockerfiles: what the linter says, and what all targets of the runtime image have in common."""
 
+import importlib
 import re
 import subprocess
 import sys
@@ -7,11 +8,22 @@ from pathlib import Path
 
 import pytest
 from hack.images import content
+from hack.images.nvidia import kernels
 
 DOCKERFILES = ("Dockerfile.runtime", "Dockerfile.operator")
 RUNTIME = (content.ROOT / "Dockerfile.runtime").read_text()
-TARGETS = ("cpu", "nvidia", "ascend")
+TARGETS = ("cpu", "nvidia", "ascend", "thin")
+BUILT = ("cpu", "nvidia", "ascend")
+"""The targets whose engine is installed here."""
 CACHES = ("XDG_CACHE_HOME", "TORCHINDUCTOR_CACHE_DIR", "TRITON_CACHE_DIR", "NUMBA_CACHE_DIR", "HOME")
+COMPILED = (
+    "FLASHINFER_WORKSPACE_BASE",
+    "HUMMING_CACHE_DIR",
+    "TILELANG_CACHE_DIR",
+    "TVM_FFI_CACHE_DIR",
+    "CUDA_CACHE_PATH",
+)
+"""What compiles for a GPU at run time, by the variable that says where it keeps what it made."""
 
 
 def stage(name: str) -> str:
@@ -66,10 +78,69 @@ def test_what_an_arbitrary_user_writes_is_below_tmp(target: str) -> None:
     assert values["VLLM_CACHE_ROOT"] == ("/opt/vllm-cache" if target == "cpu" else "/tmp/cache/vllm")  # noqa: S108
 
 
+@pytest.mark.parametrize("target", ["nvidia", "thin"])
+def test_one_folder_holds_all_that_is_compiled_for_a_gpu(target: str) -> None:
+    """A claim mounted at /tmp/cache keeps it over restarts; what stays under the home is compiled again each time."""
+    values = dict(re.findall(r"(\w+)=(/\S+)", stage(target)))
+    wanted = {*COMPILED, "VLLM_CACHE_ROOT", "TORCHINDUCTOR_CACHE_DIR", "TRITON_CACHE_DIR"}
+    assert {values[name].rpartition("/")[0] for name in wanted} == {"/tmp/cache"}  # noqa: S108
+    assert len({values[name] for name in wanted}) == len(wanted)
+
+
+def test_cudas_compiler_is_of_the_minor_release_of_its_headers() -> None:
+    """nvcc refuses headers of another one, and then no kernel of FlashInfer's can be made."""
+    text = (content.ROOT / "hack/images/requirements/nvidia.txt").read_text()
+    found = dict(
+        re.findall(r"^nvidia-(cuda-runtime|cuda-nvcc|cuda-crt|nvvm|cuda-cccl)==(\d+\.\d+)\.", text, re.MULTILINE)
+    )
+    assert len(found) == 5
+    assert set(found.values()) == {found["cuda-runtime"]}
+
+
+def test_kernels_are_compiled_by_what_the_image_keeps_and_shipped_without_what_they_were_made_of() -> None:
+    """The stage that compiles stands on the engine's own; the image takes one folder of it."""
+    assert "FROM nvidia-engine AS nvidia-kernels\n" in RUNTIME
+    copied = re.search(r"COPY --from=nvidia-kernels (\S+)", stage("nvidia"))
+    assert copied
+    assert copied[1].endswith(f"/{kernels.PACKAGE}/")
+    assert "/lib/stubs" not in stage("nvidia")
+    assert "LD_LIBRARY_PATH=/usr/local/nvidia/lib64:" in stage("nvidia")
+
+
+def test_linking_finds_the_drivers_names_where_no_loader_looks(tmp_path: Path) -> None:
+    """The linker leaves out a library that has none of the names that are asked for; the kernel would not load then."""
+    (pattern,) = re.findall(r"sed -nE '(s/[^']+)' /tmp/driver\.i", stage("nvidia-engine"))
+    (tmp_path / "driver.i").write_text(
+        "typedef int CUresult;\nCUresult cuInit(unsigned int Flags);\nint other(void);\n"
+    )
+    done = subprocess.run(["sed", "-nE", pattern, tmp_path / "driver.i"], capture_output=True, text=True, check=True)
+    assert done.stdout == "int cuInit(void) { return 100; }\n"
+    assert '-o "$cuda/lib/stubs/libcuda.so"' in stage("nvidia-engine")
+
+
+def test_what_was_compiled_is_found_for_its_architectures_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """FlashInfer 0.7.2 reads these names of a provider; on a GPU that is not named it compiles."""
+    (tmp_path / "made.so").write_bytes(b"kernels")
+    (tmp_path / "site").mkdir()
+    kernels.package(tmp_path / "made.so", "0.7.2.post1", kernels.names({(9, "0a"), (8, "0")}), tmp_path / "site")
+    monkeypatch.syspath_prepend(tmp_path / "site")
+    made = importlib.import_module(kernels.PACKAGE)
+    assert made.__version__.startswith("0.7.2.post1+")
+    (provider,) = made.get_jit_cache_providers()
+    assert (provider.cuda_architectures, provider.modules) == (["sm80", "sm90a"], ["sampling"])
+    assert (provider.jit_cache_dir / "sampling" / "sampling.so").read_bytes() == b"kernels"
+
+
+def test_no_build_loads_torch_npu() -> None:
+    """PyTorch loads it by itself, and it wants a driver that only nodes have: arctic-inference would not be built."""
+    script = (content.ROOT / "hack/images/engine/install.sh").read_text()
+    assert script.index("TORCH_DEVICE_BACKEND_AUTOLOAD=0") < script.index("uv pip install")
+
+
 def test_base_images_and_indexes_can_be_replaced_and_name_no_registry() -> None:
     """A mirror is named by whoever builds; a default with a host in it would be asked first."""
-    bases = dict(re.findall(r"^ARG (\w*BASE_IMAGE)=(\S+)", RUNTIME, re.MULTILINE))
-    assert bases.keys() == {"BASE_IMAGE", "ASCEND_BASE_IMAGE"}
+    bases = dict(re.findall(r"^ARG (\w*_IMAGE)=(\S+)", RUNTIME, re.MULTILINE))
+    assert bases.keys() == {"BASE_IMAGE", "ASCEND_BASE_IMAGE", "ENGINE_IMAGE"}
     assert not any("." in image.split("/")[0].split(":")[0] for image in bases.values())
     for engine in ("cpu-engine", "nvidia-engine", "ascend-engine"):
         assert 'ARG PACKAGE_INDEX=""\n' in stage(engine)
@@ -85,14 +156,14 @@ def test_the_versions_in_the_builds_are_those_of_the_requirements() -> None:
     assert "VLLM_VERSION_OVERRIDE=0.23.0" in (content.ROOT / "hack/images/engine/install.sh").read_text()
 
 
-@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("target", BUILT)
 def test_a_build_copies_only_what_it_may_send_and_what_its_name_counts(target: str) -> None:
     """A file that is absent fails the build; one that the image's name does not count does not renew it."""
-    copies = re.findall(r"^COPY (.*?)(?<!\\)\n", stage(f"{target}-engine"), re.MULTILINE | re.DOTALL)
+    text = stage(f"{target}-engine") + (stage("nvidia-kernels") if target == "nvidia" else "")
+    copies = re.findall(r"^COPY (.*?)(?<!\\)\n", text, re.MULTILINE | re.DOTALL)
     wanted = re.findall(r"hack/\S+", " ".join(copies))
     assert wanted
     for name in wanted:
         assert (content.ROOT / name).exists(), name
-    if target == "cpu":
-        counted = {path.relative_to(content.ROOT).as_posix() for path in content.paths(content.RUNTIME)}
-        assert set(wanted) <= counted
+    sources = content.RUNTIME if target == "cpu" else content.ACCELERATED[target]
+    assert set(wanted) <= {path.relative_to(content.ROOT).as_posix() for path in content.paths(sources)}

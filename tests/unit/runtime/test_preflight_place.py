@@ -2,9 +2,11 @@
 
 import importlib.util
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.unit.runtime import models
+from tests.unit.runtime.faults import driven
 from tests.unit.runtime.scenes import pair, read
 
 from specdec_engine.accelerators import Accelerator
@@ -108,6 +110,64 @@ def test_without_figures_nothing_is_known_of_the_memory(tmp_path: Path, text: st
 def test_without_a_driver_nothing_is_known_of_devices(library: str) -> None:
     """Also where a library of that name is not the driver's."""
     assert device.nvidia(library) is None
+
+
+class NvmlStandIn:
+    """What NVML's header says that two of its functions do; no driver was at hand to record."""
+
+    def __init__(self, number: int, name: bytes | None) -> None:
+        self._number, self._name = number, name
+
+    def nvmlSystemGetCudaDriverVersion_v2(self, found: Any) -> int:  # noqa: N802
+        found._obj.value = self._number
+        return 0 if self._number else 9
+
+    def nvmlSystemGetDriverVersion(self, name: Any, size: int) -> int:  # noqa: N802
+        assert size == 80
+        name.value = self._name or b""
+        return 0 if self._name else 9
+
+    def nvmlShutdown(self) -> int:  # noqa: N802
+        return 0
+
+
+@pytest.mark.parametrize(
+    ("number", "name", "found"),
+    [
+        (13000, b"580.65.06", device.Driver(version="580.65.06", cuda=(13, 0))),
+        (12080, None, device.Driver(version="unknown", cuda=(12, 8))),
+        (0, b"580.65.06", None),
+    ],
+)
+def test_a_driver_says_which_cuda_it_runs(number: int, name: bytes | None, found: device.Driver | None) -> None:
+    """One that does not say refuses nothing."""
+    assert device._driver(NvmlStandIn(number, name)) == found  # type: ignore[arg-type]
+    assert device.driver("libc.so.6") is None
+
+
+@pytest.mark.parametrize(
+    ("installed_as", "version", "major"),
+    [
+        ("nvidia-cuda-runtime", "13.0.96", 13),
+        ("nvidia-cuda-runtime-cu12", "12.8.90", 12),
+        ("something-else", "1.0", None),
+    ],
+)
+def test_the_cuda_of_the_engine_is_that_of_its_runtime_library(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, installed_as: str, version: str, major: int | None
+) -> None:
+    """PyTorch's own word for it would need PyTorch to be imported."""
+    installed(tmp_path, "vllm", version="0.33.0")
+    monkeypatch.syspath_prepend(installed(tmp_path, installed_as, version=version))
+    assert surroundings.here().cuda == major
+
+
+@pytest.mark.parametrize(("driver", "cuda"), [((13, 0), 13), ((13, 5), 12), ((12, 2), 12), ((12, 8), None)])
+def test_a_driver_that_is_new_enough_or_not_known_to_be_older_is_let_through(
+    tmp_path: Path, driver: tuple[int, int], cuda: int | None
+) -> None:
+    """Within a major version any driver runs any CUDA."""
+    assert preflight.inspect(pair()(tmp_path), driven(driver, cuda)) == ()
 
 
 def test_on_a_laptop_checks_of_versions_and_places_are_left_out(tmp_path: Path) -> None:

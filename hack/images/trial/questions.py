@@ -1,0 +1,161 @@
+"""Asks an image for GPUs or NPUs all that it can answer without one, and keeps what it said."""
+
+import json
+import os
+import re
+import subprocess
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+from hack.images import content, tool
+from hack.images.trial import models
+
+_PLACE: Final = "/trial"
+_SOURCE: Final = "/src"
+_TINY: Final = f"{_PLACE}/tiny"
+_LAST_WORDS: Final = "last-words.json"
+_SECONDS: Final = 1800
+_MOST: Final = 700
+# In the order of a start. Each is answered as the image is, and again with stand-ins where it could not be.
+QUESTIONS: Final = {
+    "vllm serve --help": ("vllm", "serve", "--help"),
+    "preflight of a tiny model": ("python3", "-m", "specdec_runtime", "preflight", _TINY),
+    "plugins": ("python3", "-m", "hack.images.trial.inside", "plugin"),
+    "serve": ("python3", "-m", "specdec_runtime", "serve", f"--model={_TINY}", "--max-model-len=128", "--port=18099"),
+}
+_BUILDAHS: Final = re.compile(r"^(Error: )?(exit status|subprocess exited|exiting with)|while running runtime")
+_MUST_REFUSE: Final = "serve"
+STAND_INS: Final = {
+    "nvidia": {"LD_LIBRARY_PATH": f"{_PLACE}/standins"},
+    "ascend": {
+        "LD_LIBRARY_PATH": f"{_PLACE}/standins",
+        "TORCH_DEVICE_BACKEND_AUTOLOAD": "0",
+        "ASCEND_HOME_PATH": f"{_PLACE}/cann",
+        "ASCEND_TOOLKIT_HOME": f"{_PLACE}/cann",
+        "ASCEND_OPP_PATH": f"{_PLACE}/cann/opp",
+    },
+}
+_QUIET: Final = {
+    "PYTHONPATH": f"{_SOURCE}:/opt/specdec",
+    "OMP_NUM_THREADS": "1",
+    "TOKENIZERS_PARALLELISM": "false",
+    "VLLM_LOGGING_LEVEL": "WARNING",
+    "HUMMING_DISABLE_PARALLEL_BUILD": "1",
+}
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Image:
+    """An image, and how a command is run in it: the words before the command's own variables."""
+
+    run: tuple[str, ...]
+    folder: Path
+
+    def ask(self, words: Sequence[str], more: Mapping[str, str]) -> dict[str, Any]:
+        """Run one command; return its exit code, its seconds and its last words."""
+        variables = {**_QUIET, "TERMINATION_LOG": f"{_PLACE}/{_LAST_WORDS}", **more}
+        command = [*self.run, "env", *(f"{name}={value}" for name, value in variables.items()), *words]
+        started = time.monotonic()
+        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=_SECONDS)
+        lines = [line for line in (done.stdout + "\n" + done.stderr).splitlines() if line.strip()]
+        found = {"code": done.returncode, "seconds": round(time.monotonic() - started, 1), "said": done.stdout}
+        return found | {"words": _last(lines) if done.returncode else ""}
+
+
+def _last(lines: list[str]) -> str:
+    """The cause of a failure: the last line that names an error, else the last line; buildah adds some of its own."""
+    lines = [line for line in lines if not _BUILDAHS.search(line)]
+    errors = [line for line in lines if "Error" in line or "rror:" in line]
+    return " ".join((errors or lines or [""])[-1].split())[:_MOST]
+
+
+@contextmanager
+def opened(builder: tool.Tool, ref: str, folder: Path) -> Iterator[Image]:
+    """An image for the length of a block; a folder of this machine is /trial in it."""
+    if builder.kind is tool.Kind.BUILDAH:
+        with tool.container("--pull-never", ref) as name:
+            yield running(name, folder)
+        return
+    yield Image(
+        run=(builder.kind, "run", "--rm", "--entrypoint=", "--shm-size=1g", *_options(folder), ref), folder=folder
+    )
+
+
+def running(container: str, folder: Path) -> Image:
+    """A working container of buildah's in the place of an image."""
+    run = ("buildah", "run", "--isolation=chroot", "--network=host", *_options(folder), container)
+    return Image(run=run, folder=folder)
+
+
+def _options(folder: Path) -> tuple[str, ...]:
+    """As the user who calls, so that what is written belongs to them."""
+    volumes = (f"--volume={content.ROOT / 'hack'}:{_SOURCE}/hack:ro", f"--volume={folder}:{_PLACE}")
+    return (f"--user={os.getuid()}:{os.getgid()}", *volumes)
+
+
+@dataclass(kw_only=True, slots=True)
+class Answers:
+    """What an image said. questions: by question, one answer or two; samples: each sample's configuration."""
+
+    questions: list[dict[str, Any]] = field(default_factory=list)
+    samples: list[dict[str, Any]] = field(default_factory=list)
+    warm: float = 0.0
+    functions: str = ""
+
+
+def ask_all(image: Image, kind: str) -> Answers:
+    """Ask everything."""
+    answers = Answers()
+    for name, words in QUESTIONS.items():
+        plain = _answer(image, name, words, {})
+        answers.questions.append({"question": name, "with": "the image as it is", **plain})
+        if not _as_hoped(name, plain) or kind == "ascend":
+            _stand_ins(image, kind, answers)
+            again = _answer(image, name, words, STAND_INS[kind])
+            answers.questions.append({"question": name, "with": "stand-ins", **again})
+    _stand_ins(image, kind, answers)
+    _configure(image, kind, answers)
+    return answers
+
+
+def _as_hoped(name: str, answer: Mapping[str, Any]) -> bool:
+    return bool(answer["code"]) is (name == _MUST_REFUSE)
+
+
+def _answer(image: Image, name: str, words: Sequence[str], more: Mapping[str, str]) -> dict[str, Any]:
+    last = image.folder / _LAST_WORDS
+    last.unlink(missing_ok=True)
+    found = image.ask(words, more)
+    said = found.pop("said")
+    if name == "plugins" and not found["code"]:
+        found["words"] = json.dumps(json.loads(said.splitlines()[-1])["answer"])
+    if name == _MUST_REFUSE and last.exists():
+        found["refusal"] = json.loads(last.read_text(encoding="utf-8"))
+    return found
+
+
+def _stand_ins(image: Image, kind: str, answers: Answers) -> None:
+    """Compile the stand-ins inside the image, once: both images keep a compiler."""
+    if answers.functions:
+        return
+    for part in ("opp", "compiler", "runtime", "python/site-packages"):
+        (image.folder / "cann" / part).mkdir(parents=True, exist_ok=True)
+    found = image.ask(("python3", "-m", "hack.images.trial.stubs", kind, f"{_PLACE}/standins"), {})
+    answers.functions = found["said"].strip() or found["words"]
+
+
+def _configure(image: Image, kind: str, answers: Answers) -> None:
+    """Have the engine configure every sample on the pretended device."""
+    cases = [sample.at(_PLACE) for sample in models.samples(kind)]
+    (image.folder / "cases.json").write_text(json.dumps(cases), encoding="utf-8")
+    words = ("python3", "-m", "hack.images.trial.inside", "configure", kind, f"{_PLACE}/cases.json")
+    found = image.ask(words, STAND_INS[kind])
+    answers.warm = found["seconds"]
+    if found["code"]:
+        answers.samples = [{"name": case["name"], "ok": False, "error": found["words"]} for case in cases]
+    else:
+        answers.samples = json.loads(found["said"].splitlines()[-1])["answer"]
