@@ -18,9 +18,9 @@ OTHER = DRAFT | {"draft": {"uri": "pvc://models/draft-other-vocab"}}
 
 
 @pytest.fixture(scope="session")
-async def stock(cluster: object) -> str:
+def stock(cluster: object) -> str:
     """The image's name."""
-    return await asyncio.to_thread(foreign.image)
+    return foreign.image()
 
 
 @pytest.fixture

@@ -51,11 +51,13 @@ wheels = [{ url = "https://x/intel-3-py3-none-any.whl", hashes = { sha256 = "33"
 NOTHING = re.compile("$^")
 
 
-def test_a_version_that_overrides_what_packages_ask_for_is_exact() -> None:
-    """uv replaces a pin by an override: a range would take whatever was released since, and no hash is known of it."""
+@pytest.mark.parametrize("kind", ["override-dependencies", "constraint-dependencies"])
+def test_what_uv_holds_packages_to_is_one_version(kind: str) -> None:
+    """uv replaces a pin by an override, and asks a pin of a constraint wherever hashes are required."""
     settings = tomllib.loads((content.ROOT / "pyproject.toml").read_text())["tool"]["uv"]
-    for override in settings.get("override-dependencies", []):
-        assert re.fullmatch(r"[\w.-]+==[\w.]+", override), override
+    assert settings[kind]
+    for each in settings[kind]:
+        assert re.fullmatch(r"[\w.-]+==[\w.]+", each), each
 
 
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
