@@ -97,7 +97,7 @@ LONG = (
         "scaling",
         "tests/node/test_scaling.py",
         7,
-        "load scales a service from one pod to three and back; a rollback keeps three",
+        "a service goes from one pod to three and back under load; a rollback keeps three",
     ),
     _node("plain pods", "tests/node/test_arms.py", 9, "speed is judged beside plain pods, and with one pod"),
     _node("methods", "tests/node/test_methods.py", 12, "each method answers as the plain engine does"),

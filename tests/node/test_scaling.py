@@ -61,7 +61,7 @@ async def scale(service: Service, number: int, seconds: float = 300.0) -> None:
     await service.until(f"{number} pods", there, seconds)
 
 
-async def test_a_service_is_scaled_by_load_and_rolled_back_at_three_pods(service: Service) -> None:
+async def test_a_service_is_scaled_under_load_and_rolled_back_at_three_pods(service: Service) -> None:
     """From one to three and back to one, with a verdict on what serves; a rollback at three leaves three."""
     await service.apply(DRAFT, PARTS, **GUARD)
     await service.phase("Watching", seconds=300)
