@@ -4,8 +4,9 @@ speculation, or none.
 
 import hashlib
 import json
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from specdec_operator import names
 from specdec_operator.api.canonical import canonical
@@ -139,19 +140,13 @@ def plan(
     """
     if (guest := spec.guest) is not None:
         raise Invalid(guest.field, guest.name, f"{guest} is guarded and not served: nothing is rendered for it")
-    extra, seen = spec.engine.args or [], seen or Seen()
+    seen, cluster = seen or Seen(), kserve or KServe()
     speculation = effective_speculation(spec, state)
     of_state = spec.model_copy(update={"speculation": speculation or spec.speculation})
     written = of_state.model_dump(mode="json", by_alias=True, exclude_none=True)
     layout = lay_out(written, name=name, kserve=kserve, draft=speculation is not None)
-    cluster = kserve or KServe()
-    instrument = instrumented(
-        written["engine"],
-        runtimes=cluster.names,
-        operator_image=cluster.operator_image,
-        prepared=seen.prepared,
-    )
     refuse_taken(written, name=name, layout=layout)
+    instrument = _instrument(written, cluster, seen)
     request = translate(written, draft_path=layout.draft or DRAFT_PATH, synthetic=synthetic, target=target, draft=draft)
     findings = (*layout.findings, *of_instrument(written["engine"], instrument))
     if speculation is not None or spec.speculation is None:
@@ -165,7 +160,7 @@ def plan(
         within(request, memory),
         served=(*_served(spec, name), *_modules(spec, layout)),
         target_path=layout.target,
-        extra=extra,
+        extra=spec.engine.args or [],
     )
     return Plan(
         spec=spec,
@@ -173,13 +168,27 @@ def plan(
         speculation=speculation,
         tokens=(request.case.speculation or {}).get("num_speculative_tokens", 0),
         args=args,
-        warnings=(*(each for each in findings if each.rule.severity is Severity.WARNED), *told),
-        refused=tuple(each for each in findings if each.rule.severity is Severity.REFUSED),
+        warnings=(*_of(Severity.WARNED, findings), *told),
+        refused=_of(Severity.REFUSED, findings),
         layout=layout,
         memory=memory,
         instrument=instrument,
         operator_image=cluster.operator_image,
     )
+
+
+def _instrument(written: Mapping[str, Any], cluster: KServe, seen: Seen) -> Instrumented:
+    """How specdec_runtime comes into the pods of this spec, in this cluster."""
+    return instrumented(
+        written["engine"],
+        runtimes=cluster.names,
+        operator_image=cluster.operator_image,
+        prepared=seen.prepared,
+    )
+
+
+def _of(severity: Severity, findings: Sequence[Finding]) -> tuple[Finding, ...]:
+    return tuple(each for each in findings if each.rule.severity is severity)
 
 
 def refuse(planned: Plan) -> None:
