@@ -90,7 +90,7 @@ async def test_a_deployment_of_a_stranger_is_not_touched(world: World, operator:
     async def told() -> bool:
         conditions = (await world.status())["conditions"]
         found = next((each["message"] for each in conditions if each["type"] == "ComparingWithPlain"), "")
-        return ARM in found and "0 of 1 plain pods" in found
+        return ARM in found and "0 of 1 baseline pods" in found
 
     await world.until("a word about the stranger", told)
     live = await world.api.get(DEPLOYMENT, world.namespace, ARM)
