@@ -1,9 +1,11 @@
 """What pods tell of their models, and the KV cache that was planned with it, against what the engine really has."""
 
+import pathlib
 from typing import Any
 
 import pytest
 from hack.engine import cases
+from hack.models import store
 
 from tests.node.service import ENGINE, Service
 from tests.wire.api import POD
@@ -12,6 +14,12 @@ pytestmark = pytest.mark.node
 PAIRS = [each for each in cases.METHODS if each.name in ("draft_model", "eagle", "eagle3", "dflash", "medusa")]
 CLOSE = 5
 """Percent by which tokens may differ from the plan."""
+
+
+@pytest.fixture(scope="session")
+def model_folder() -> pathlib.Path:
+    """The tiny models with the heads beside: four of the five pairs have one, and nothing else may have trained them."""
+    return store.ensure_all()
 
 
 def parts(method: cases.Method) -> dict[str, Any]:
