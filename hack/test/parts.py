@@ -91,7 +91,7 @@ LONG = (
     ),
     _node("memory", "tests/node/test_memory.py", 5, "a pair that does not fit its memory limit ends up drafting"),
     _node(
-        "planned cache", "tests/node/test_planned_cache.py", 6, "the KV cache is as large as planned, for five pairs"
+        "planned cache", "tests/node/test_planned_cache.py", 10, "the KV cache is as large as planned, for five pairs"
     ),
     _node(
         "scaling",

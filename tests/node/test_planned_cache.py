@@ -18,7 +18,7 @@ CLOSE = 5
 
 @pytest.fixture(scope="session")
 def model_folder() -> pathlib.Path:
-    """The tiny models with the heads beside: four of the five pairs have one, and nothing else may have trained them."""
+    """The tiny models with the heads: four of the five pairs have one, and no other test may have trained them."""
     return store.ensure_all()
 
 
