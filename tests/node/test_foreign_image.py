@@ -9,7 +9,7 @@ from tests.node import client, foreign
 from tests.node.asking import Client
 from tests.node.film import Film
 from tests.node.service import ENGINE, Service, Traffic
-from tests.node.theirs import RUNTIME, runtime
+from tests.node.theirs import ENV, RUNTIME, runtime
 from tests.wire.api import POD, Object
 
 _STARTS = 400.0
@@ -29,7 +29,8 @@ async def platform(service: Service, stock: str) -> AsyncIterator[str]:
     body = runtime(service.name)
     container = body["spec"]["containers"][0]
     del container["readinessProbe"]
-    container |= {"image": stock, "args": ["--port=8080"]}
+    variables = [{"name": name, "value": value} for name, value in ENV.items()]
+    container |= {"image": stock, "args": ["--port=8080"], "env": variables}
     await service.api.apply(RUNTIME, service.namespace, body, "somebody")
     yield f"{service.name}-vllm"
     await service.remove()
