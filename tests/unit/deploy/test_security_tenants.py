@@ -46,9 +46,10 @@ OF_POD = {
     "labels",
     "annotations",
 }
+OF_SCALING = {"minReplicas", "maxReplicas", "scaleMetric", "scaleTarget", "scaleMetricType", "autoScaling"}
+"""Words of KServe's that make pods more or fewer, and none that says what they are."""
 OF_PREDICTOR = {
-    "minReplicas",
-    "maxReplicas",
+    *OF_SCALING,
     "deploymentStrategy",
     "model",
     "volumes",
@@ -106,6 +107,7 @@ def test_no_spec_makes_an_object_of_another_namespace_or_a_privilege(spec: Any) 
         predictor = made.manifest["spec"]["predictor"]
         check_metadata(made.manifest["metadata"], NAME)
         assert predictor.keys() <= OF_PREDICTOR | OF_POD
+        assert predictor.get("autoScaling", {}).keys() <= {"metrics", "behavior"}
         assert predictor["model"].keys() <= OF_CONTAINER
         check_brought(predictor)
         check_rights(predictor.get("securityContext", {}))
