@@ -52,13 +52,15 @@ def _quick() -> list[Result]:
     if why := why_none():
         return [run.part_of_tests(CORE), *(Result(name=each.name, proves=each.proves, lost=why) for each in QUICK)]
     node = Node()
+    making = threading.Thread(target=node.make)
+    making.start()
     try:
-        making = threading.Thread(target=node.make)
-        making.start()
         core = run.part_of_tests(CORE)
         making.join()
-        return [core, *node.made, *(node.tests(each) for each in QUICK)]
+        stories = [node.tests(each) for each in QUICK]  # before `made` is read: the operator is installed between them
+        return [core, *node.made, *stories]
     finally:
+        making.join()  # a cluster that is still coming up cannot be taken down
         node.leave()
 
 

@@ -44,8 +44,8 @@ class Node:
     def tests(self, part: Part, seconds: float | None = None) -> Result:
         """One part, once the cluster is as it needs it."""
         if not self._as(part.needs):
-            lost = "not run: what it needs could not be made"
-            return Result(name=part.name, proves=part.proves, lost=lost)
+            lost = "FAILED: not run, since what it needs could not be made"
+            return Result(name=part.name, proves=part.proves, failed=1, lost=lost)
         return run.part_of_tests(part, seconds)
 
     def leave(self) -> None:

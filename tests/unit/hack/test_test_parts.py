@@ -6,6 +6,7 @@ import time
 
 import pytest
 from hack.test import budget, run
+from hack.test.node import Node
 from hack.test.parts import CORE, LONG, QUICK, REST, STORIES, UPGRADE, Part
 
 ROOT = run.ROOT
@@ -81,6 +82,13 @@ def test_a_run_that_pytest_calls_failed_has_failed_though_no_test_did() -> None:
     assert run.counted(CORE, 1.0, report, 0).failed == 0
     assert run.counted(CORE, 1.0, report, 0).passed == 2
     assert run.counted(CORE, 1.0, report, 3).failed == 1
+
+
+def test_a_part_whose_node_could_not_be_made_has_failed() -> None:
+    """A run without its stories must not look like one that passed."""
+    node = Node()
+    node.made.append(run.Result(name="images", failed=1, lost="FAILED"))
+    assert all(node.tests(part).failed == 1 for part in QUICK)
 
 
 def test_what_takes_too_long_is_ended_with_all_that_it_started(tmp_path: pathlib.Path) -> None:
