@@ -7,6 +7,7 @@ import pytest
 from hack.cluster import kubectl
 from hack.models import wide
 
+from specdec_operator.engine.quantity import parse_quantity
 from tests.node.service import ENGINE, Service, Traffic
 from tests.node.test_full_cluster import events
 from tests.wire.api import POD
@@ -47,6 +48,23 @@ async def peak(service: Service) -> int:
     return int(answer.out) // MIB
 
 
+async def _plain(service: Service, limit: int | None = None) -> None:
+    """Serves without speculation at this limit.
+
+    It waits for the pod and not for the phase RollingOut: where the limit is what it was, no pod is replaced.
+    """
+    wanted = parts(limit)
+    await service.apply(None, wanted)
+    memory = parse_quantity(wanted["resources"]["limits"]["memory"])
+
+    async def there() -> bool:
+        pods = await service.api.items(POD, service.namespace)
+        limits = [each["spec"]["containers"][0]["resources"]["limits"]["memory"] for each in pods]
+        return [*map(parse_quantity, limits)] == [memory] and (await service.status()).get("phase") == "Serving"
+
+    await service.until(f"plain at {memory} bytes", there, 180)
+
+
 async def _drafts(service: Service) -> None:
     """Asks until it drafts. A pod that came up may be killed under the first requests, which ends them: that is a step,
     too.
@@ -79,16 +97,10 @@ async def test_a_pair_that_does_not_fit_its_limit_ends_up_drafting_by_itself(
     service: Service, draft: dict[str, Any]
 ) -> None:
     """Plain is measured first, and then served at the limit that the pair does not fit."""
-    await service.apply(None, parts())
-    await service.phase("Serving")
-    first = await peak(service) + SPARE
-    await service.apply(None, parts(first))
-    await service.phase("RollingOut")
-    await service.phase("Serving")
+    await _plain(service)
+    await _plain(service, await peak(service) + SPARE)
     limit = await peak(service) + SPARE  # the first start reads files that count until somebody wants their place
-    await service.apply(None, parts(limit))
-    await service.phase("RollingOut")
-    await service.phase("Serving")
+    await _plain(service, limit)
     print(f"plain took at most {limit - SPARE} MiB of {limit}, and {await peak(service)} MiB at the limit")
     await service.apply(draft, parts(limit), acceptanceRate={"min": 0.0})
     status = await service.phase("Responding", seconds=300)
