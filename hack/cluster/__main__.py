@@ -1,4 +1,4 @@
-"""The command line: `python -m hack.cluster up | down | status | env | kubectl … | kserve-render FILE`."""
+"""The command line: `python -m hack.cluster up | down | status | metrics | env | kubectl … | kserve-render FILE`."""
 
 import pathlib
 import subprocess
@@ -9,7 +9,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from hack.cluster import kserve, kubectl, lifecycle, paths, status
+from hack.cluster import kserve, kubectl, lifecycle, metrics, paths, status
 from hack.cluster.errors import ClusterError
 from hack.cluster.record import Driver
 
@@ -51,6 +51,20 @@ def show_status() -> None:
     if layout.kubeconfig.exists():
         say(f"API server {status.address(layout)}, kubeconfig {layout.kubeconfig}, logs {layout.log}")
     raise typer.Exit(0 if status.healthy(parts) else 1)
+
+
+@app.command("metrics")
+def switch_metrics(
+    on: Annotated[bool, typer.Option("--on/--off", help="Start it, or stop it and remove its API.")] = True,
+) -> None:
+    """Start metrics-server on the single node: `kubectl top` and HorizontalPodAutoscalers need it."""
+    server = metrics.Server(layout=paths.layout(), say=say)
+    if on:
+        server.start()
+        say("metrics-server answers: `kubectl top pods` works")
+    else:
+        server.stop()
+        say("metrics-server is stopped")
 
 
 @app.command()

@@ -64,6 +64,12 @@ CONTAINERD = Module(
     },
     flags=versions.linker_flags(versions.CONTAINERD_STAMPS),
 )
+METRICS = Module(
+    root=_HERE / "go-metrics",
+    packages={"metrics-server": "sigs.k8s.io/metrics-server/cmd/metrics-server"},
+    flags=versions.linker_flags(versions.METRICS_SERVER_STAMPS),
+)
+"""Built when it is asked for, and no part of what every cluster runs."""
 _MODULES = {name: module for module in (KUBERNETES, CONTAINERD) for name in module.packages}
 PROGRAMS = tuple(_MODULES)
 

@@ -12,6 +12,7 @@ from hack.cluster.paths import Layout
 from hack.cluster.pki import NODE_NAME
 
 API_PORT = 6443
+METRICS_PORT = 4443
 PAUSE_IMAGE = "localhost/specdec-pause:1"
 CNI_PLUGINS = pathlib.Path("/usr/lib/cni")
 _HERE = pathlib.Path(__file__).parent
@@ -56,4 +57,5 @@ def _filled(value: Any, places: Mapping[str, str]) -> Any:
 def _places(layout: Layout) -> dict[str, str]:
     names = ("name", "run", "pki", "conf", "images", "socket", "inner_kubeconfig")
     network = {"node": netns.NODE, "pods": netns.PODS, "services": netns.SERVICES, "api_port": str(API_PORT)}
+    network["metrics_port"] = str(METRICS_PORT)
     return {name: str(getattr(layout, name)) for name in names} | network | {"node_name": NODE_NAME}

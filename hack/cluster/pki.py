@@ -15,6 +15,10 @@ NODE_NAME = "specdec-node"
 # file name -> (subject, extensions)
 CERTIFICATES = {
     "server": ("/CN=kube-apiserver", {"subjectAltName": _SERVER, "extendedKeyUsage": "serverAuth"}),
+    "metrics-server": (
+        "/CN=metrics-server",
+        {"subjectAltName": "DNS:metrics-server.kube-system.svc", "extendedKeyUsage": "serverAuth"},
+    ),
     "admin": ("/O=system:masters/CN=admin", {"extendedKeyUsage": "clientAuth"}),
     "node": (
         f"/O=system:nodes/CN=system:node:{NODE_NAME}",
@@ -24,6 +28,10 @@ CERTIFICATES = {
         },
     ),
 }
+FRONT_PROXY = ("/CN=front-proxy", {"extendedKeyUsage": "clientAuth"})
+"""What the API server shows to the servers of further APIs. It has an authority of its own: whoever holds a certificate
+of that authority may speak for any user.
+"""
 # Python 3.13 checks certificates strictly: these may be left out nowhere.
 _LEAF = {
     "basicConstraints": "critical,CA:FALSE",
@@ -36,12 +44,14 @@ _EC = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"]
 
 
 def create(folder: pathlib.Path) -> None:
-    """Make the authority, the three certificates signed by it, and the key pair for service accounts."""
+    """Make both authorities, the certificates that they sign, and the key pair for service accounts."""
     folder.mkdir(parents=True, exist_ok=True)
     folder.chmod(0o700)
     self_signed(folder, "ca", "/CN=specdec-cluster")
     for name, (subject, extensions) in CERTIFICATES.items():
         _signed(folder, name, subject, extensions)
+    self_signed(folder, "front-proxy-ca", "/CN=specdec-front-proxy")
+    _signed(folder, "front-proxy", *FRONT_PROXY, authority="front-proxy-ca")
     key = str(folder / "accounts.key")
     shell.run(["openssl", "ecparam", "-name", "prime256v1", "-genkey", "-noout", "-out", key])
     shell.run(["openssl", "ec", "-in", key, "-pubout", "-out", str(folder / "accounts.pub")])
@@ -54,13 +64,15 @@ def self_signed(folder: pathlib.Path, name: str, subject: str, *, names: str | N
     shell.run([*argv, "-keyout", str(folder / f"{name}.key"), "-out", str(folder / f"{name}.crt")])
 
 
-def _signed(folder: pathlib.Path, name: str, subject: str, extensions: dict[str, str]) -> None:
+def _signed(
+    folder: pathlib.Path, name: str, subject: str, extensions: dict[str, str], *, authority: str = "ca"
+) -> None:
     key, request, certificate = (folder / f"{name}.{suffix}" for suffix in ("key", "csr", "crt"))
     extension_file = folder / f"{name}.ext"
     extension_file.write_text("".join(f"{field}={value}\n" for field, value in (_LEAF | extensions).items()))
     shell.run(["openssl", "req", "-new", *_EC, "-subj", subject, "-keyout", str(key), "-out", str(request)])
-    authority = ["-CA", str(folder / "ca.crt"), "-CAkey", str(folder / "ca.key"), "-CAcreateserial"]
-    signing = ["openssl", "x509", "-req", "-in", str(request), *authority, "-days", "3650"]
+    by = ["-CA", str(folder / f"{authority}.crt"), "-CAkey", str(folder / f"{authority}.key"), "-CAcreateserial"]
+    signing = ["openssl", "x509", "-req", "-in", str(request), *by, "-days", "3650"]
     shell.run([*signing, "-out", str(certificate), "-extfile", str(extension_file)])
 
 

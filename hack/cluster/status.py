@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 import yaml
 
-from hack.cluster import containers, kserve, kubectl, process, record, single, versions
+from hack.cluster import containers, kserve, kubectl, metrics, process, record, single, versions
 from hack.cluster.paths import Layout
 from hack.cluster.pki import NODE_NAME
 from hack.cluster.record import Driver, Flavour
@@ -59,6 +59,8 @@ def _single(layout: Layout, known: record.Record) -> list[Part]:
     if known.kserve is not Flavour.NONE:
         running = process.recall(layout.processes, kserve.PROCESS)
         parts.append(_row(layout, f"KServe ({known.kserve})", running, note=known.kserve_detail))
+    if metering := process.recall(layout.processes, metrics.PROCESS):
+        parts.append(_row(layout, metrics.PROCESS, metering, version=versions.METRICS_SERVER))
     return parts
 
 

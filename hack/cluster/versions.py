@@ -5,6 +5,7 @@ from collections.abc import Mapping
 KUBERNETES = "1.34.4"
 ETCD = "3.6.4"
 CONTAINERD = "2.2.3"  # 2.2.8 needs Go 1.25, 2.3 needs Go 1.26
+METRICS_SERVER = "0.8.0"  # 0.9 needs Go 1.26
 GO_MINIMUM = (1, 24)
 
 # The kind path only.
@@ -22,6 +23,7 @@ KUBERNETES_STAMPS = {
     "k8s.io/client-go/pkg/version.gitVersion": f"v{KUBERNETES}",
 }
 CONTAINERD_STAMPS = {"github.com/containerd/containerd/v2/version.Version": CONTAINERD}
+METRICS_SERVER_STAMPS = {"sigs.k8s.io/metrics-server/pkg/version.gitVersion": f"v{METRICS_SERVER}"}
 
 
 def linker_flags(stamps: Mapping[str, str]) -> str:

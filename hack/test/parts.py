@@ -96,8 +96,8 @@ LONG = (
     _node(
         "scaling",
         "tests/node/test_scaling.py",
-        7,
-        "a service goes from one pod to three and back under load; a rollback keeps three",
+        8,
+        "the real HPA takes a service from one pod to three and back by its load; a rollback keeps three",
     ),
     _node("plain pods", "tests/node/test_arms.py", 9, "speed is judged beside plain pods, and with one pod"),
     _node("methods", "tests/node/test_methods.py", 12, "each method answers as the plain engine does"),

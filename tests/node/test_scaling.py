@@ -1,12 +1,14 @@
-"""A service that is scaled on real parts: real engines, real Deployments, a rollback at three pods.
-
-The node has no metrics API, so KServe's HorizontalPodAutoscaler has nothing to count by there. The scaler is this test,
-in the place of somebody else's (class external): it asks for three pods while clients ask, and for one when they have
-gone. Which HPA KServe makes is in tests/wire/test_scaling.py.
+"""A service that is scaled by its load, on real parts: engines, Deployments, KServe's HorizontalPodAutoscaler, the
+controller of Kubernetes that acts on it, and metrics-server. A rollback at three pods leaves three.
 """
 
 import asyncio
+import pathlib
+from collections.abc import Iterator
 from typing import Any
+
+import pytest
+from hack.cluster import metrics, paths
 
 from tests.node.service import Crowd, Service
 from tests.node.test_arms import ready
@@ -14,9 +16,13 @@ from tests.node.test_guard import DRAFT
 from tests.wire.api import DEPLOYMENT, Object
 
 PARTS: Object = {
-    "autoscaling": {"autoscalerClass": "external"},
+    "autoscaling": {"minReplicas": 1, "maxReplicas": 3, "scaleMetric": "cpu", "scaleTarget": 100},
+    "resources": {"requests": {"cpu": "250m"}},
     "rollout": {"strategy": "Replace", "deadline": "10m"},
 }
+"""An engine that three clients keep busy takes a whole core, four times what it requests. Three engines on two cores
+take more than they request, each. One that nobody asks takes next to nothing.
+"""
 GUARD: dict[str, Any] = {"acceptanceRate": {"min": 0.4}, "baseline": "None", "window": "10s"}
 
 
@@ -50,23 +56,34 @@ async def deployment(service: Service) -> Object:
     return found
 
 
-async def scale(service: Service, number: int, seconds: float = 300.0) -> None:
-    """What a scaler writes; waits until as many pods, and no more, are ready."""
-    name = f"{service.name}-predictor"
-    await service.api.merge(DEPLOYMENT, service.namespace, name, {"spec": {"replicas": number}}, "scale")
+async def pods(service: Service, number: int, seconds: float = 240.0) -> None:
+    """Waits until the autoscaler asks for as many pods, and as many are ready."""
 
     async def there() -> bool:
-        return len(await ready(service, plain=False)) == number
+        asked = (await deployment(service))["spec"]["replicas"]
+        return asked == len(await ready(service, plain=False)) == number
 
     await service.until(f"{number} pods", there, seconds)
 
 
-async def test_a_service_is_scaled_under_load_and_rolled_back_at_three_pods(service: Service) -> None:
-    """From one to three and back to one, with a verdict on what serves; a rollback at three leaves three."""
+@pytest.fixture(scope="module")
+def usage(cluster: pathlib.Path) -> Iterator[None]:
+    """metrics-server, by which autoscalers count."""
+    server = metrics.Server(layout=paths.layout(), say=print)
+    server.start()
+    try:
+        yield
+    finally:
+        server.stop()
+
+
+@pytest.mark.usefixtures("usage")
+async def test_load_scales_a_service_to_three_and_back_and_it_is_rolled_back_at_three(service: Service) -> None:
+    """With a verdict on each number of pods; nobody but the autoscaler writes a number."""
     await service.apply(DRAFT, PARTS, **GUARD)
     await service.phase("Watching", seconds=300)
     async with Crowd(service, "code", 3, max_tokens=24):
-        await scale(service, 3)
+        await pods(service, 3)
 
         async def measured() -> Object | None:
             status = await service.status()
@@ -76,27 +93,22 @@ async def test_a_service_is_scaled_under_load_and_rolled_back_at_three_pods(serv
 
         status = await service.until("a good window of three pods", measured, 180)
         print("three pods:", status["scaling"])
-        assert (status["replicas"], status["readyReplicas"]) == (3, 3)
-        assert status["phase"] == "Watching"
-    await scale(service, 1)
+        assert (status["replicas"], status["readyReplicas"], status["phase"]) == (3, 3, "Watching")
+    await pods(service, 1)
     await service.verdict("Pass", "code", 120)
-    await scale(service, 3)
-    async with Count(service) as count:
-        async with Crowd(service, "drift", 3, max_tokens=24):
-            status = await service.phase("Responding", seconds=180)
-            print("decided:", status["guard"]["rollback"]["message"])
+    async with Crowd(service, "code", 3, max_tokens=24):
+        await pods(service, 3)
+    async with Count(service) as count, Crowd(service, "drift", 3, max_tokens=24):
+        status = await service.phase("Responding", seconds=180)
+        print("decided:", status["guard"]["rollback"]["message"])
         await service.phase("RolledBack", seconds=420)
-        await service.until("three plain pods", lambda: _three(service), 240)
+        await pods(service, 3)
     assert count.seen == {3}
+    await pods(service, 1)
 
     async def told() -> bool:
-        return (await service.status())["readyReplicas"] == 3
+        return (await service.status())["readyReplicas"] == 1
 
-    await service.until("three in the status", told, 30)
-    assert (await service.status())["guard"]["rollbacks"] == 1
-    await scale(service, 1)
-    assert (await service.status())["phase"] == "RolledBack"
-
-
-async def _three(service: Service) -> bool:
-    return len(await ready(service, plain=False)) == 3
+    await service.until("one in the status", told, 30)
+    status = await service.status()
+    assert (status["guard"]["rollbacks"], status["phase"]) == (1, "RolledBack")

@@ -1,5 +1,6 @@
 """hack.cluster: what each program is told, and that what one is told agrees with what another is."""
 
+import base64
 import ipaddress
 import pathlib
 import shutil
@@ -9,7 +10,7 @@ from typing import Any
 
 import pytest
 import yaml
-from hack.cluster import binaries, netns, node, pki, record, shell, single, versions
+from hack.cluster import binaries, metrics, netns, node, pki, record, shell, single, versions
 from hack.cluster.errors import ClusterError
 from hack.cluster.paths import Layout, cache, layout
 from hack.cluster.record import Driver, Flavour, Record
@@ -69,6 +70,24 @@ def test_api_server_and_kubelet_agree_on_image_volumes() -> None:
     """With the gate on one side only, a pod's volume is dropped, or never mounted."""
     assert flags(node.command("kube-apiserver", LAYOUT, PROGRAMS))["feature-gates"] == "ImageVolume=true"
     assert node.configuration("kubelet", LAYOUT)["featureGates"] == {"ImageVolume": True}
+
+
+def test_metrics_server_answers_under_the_name_and_the_port_by_which_it_is_asked() -> None:
+    service, slices, api = (each.get("spec", each) for each in metrics.objects(b"PEM"))
+    told = flags(node.command("metrics-server", LAYOUT, {"metrics-server": pathlib.Path("/bin/metrics-server")}))
+    name = f"{api['service']['name']}.{api['service']['namespace']}.svc"
+    assert pki.CERTIFICATES["metrics-server"][1]["subjectAltName"] == f"DNS:{name}"
+    assert slices["metadata"]["labels"] == {"kubernetes.io/service-name": api["service"]["name"]}
+    assert slices["endpoints"][0]["addresses"] == [told["bind-address"]]
+    assert told["secure-port"] == str(slices["ports"][0]["port"]) == str(service["ports"][0]["targetPort"])
+    assert base64.b64decode(api["caBundle"]) == b"PEM"
+
+
+def test_further_apis_trust_the_front_proxy_and_nobody_whom_the_api_server_trusts() -> None:
+    """With one authority for both, each client certificate of the cluster could speak for any user."""
+    told = flags(node.command("kube-apiserver", LAYOUT, PROGRAMS))
+    assert told["requestheader-client-ca-file"] != told["client-ca-file"]
+    assert pki.FRONT_PROXY[0] == f"/CN={told['requestheader-allowed-names']}"
 
 
 @pytest.mark.parametrize(("filesystem", "snapshotter"), [("ext4", "overlayfs"), ("overlay", "native")])
