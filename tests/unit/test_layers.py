@@ -95,7 +95,7 @@ DOORS = {
         "app/handlers.py",
         "app/inventory.py",
         "app/services.py",
-        "cli/demo.py",
+        "cli/demo_show.py",
         "leadership/lease.py",
         "leadership/shards.py",
         "measure/run.py",

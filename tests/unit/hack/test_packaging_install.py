@@ -129,4 +129,4 @@ def test_without_the_extra_the_command_says_what_is_missing(dist: pathlib.Path, 
     assert run(home / "bin" / "specdec", "validate", _SAMPLE).returncode == 0
     said = run(home / "bin" / "specdec", "status")
     assert said.returncode == 1
-    assert "pip install 'specdec-operator[cli]'" in said.stderr
+    assert "install the extra `cli`, in a checkout by pip install '.[cli]'" in said.stderr
