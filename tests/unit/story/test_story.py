@@ -79,11 +79,17 @@ def test_the_traffic_changes_where_it_did() -> None:
 
 
 def test_a_pod_starts_as_fast_as_in_the_run_of_the_demo() -> None:
-    """A speculating pod until it is watched, less its warm-up; a baseline pod from the decision on."""
+    """A speculating pod until it is watched, less its warm-up; a baseline pod from the decision on.
+
+    After another run of `make demo`: its numbers, its day and its commit belong into story.yaml.
+    """
     run = json.loads((ROOT / "docs" / "demo" / "demo.json").read_text())
-    starts = story().starts
+    starts, source = story().starts, story().sources[1]
     up = run["steps"]["the same with speculation comes up"] - float(run["windows"]["warmup"].removesuffix("s"))
     assert starts == {"speculating": pytest.approx(up), "plain": run["serving_again_seconds"]}
+    machine = run["machine"]
+    assert source.when == run["decision"]["at"][:10]
+    assert f"{machine['cores']} cores, {machine['memory_gib']} GiB, {machine['cpu']}, {run['kserve']}" in source.where
 
 
 def test_the_phases_of_the_story() -> None:
