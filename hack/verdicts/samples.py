@@ -20,8 +20,20 @@ def cases(accelerator: str) -> Iterator[dict[str, Any]]:
     """One for each sample on an accelerator. Raises Invalid for a sample that the operator itself refuses."""
     for path in sorted(SAMPLES.glob("*.yaml")):
         for document in yaml.safe_load_all(path.read_text(encoding="utf-8")):
-            if document and document.get("kind") == _KIND and document["spec"]["engine"]["accelerator"] == accelerator:
+            if document and document.get("kind") == _KIND and _accelerator(document) == accelerator:
                 yield case(path.stem, document)
+
+
+def _accelerator(document: dict[str, Any]) -> str | None:
+    """What the engine of a sample runs on; None: the sample guards what somebody else starts."""
+    found: str | None = document["spec"].get("engine", {}).get("accelerator")
+    return found
+
+
+def question(case: dict[str, Any]) -> str:
+    """What the engine is asked by a case: another name of the service is no other question."""
+    argv = [each for each in case["argv"] if not each.startswith("--served-model-name=")]
+    return json.dumps([case["target"], case["draft"], argv])
 
 
 def case(name: str, document: dict[str, Any]) -> dict[str, Any]:

@@ -1,6 +1,9 @@
 """manifests/ and the chart have one source: nothing is stale, and each overlay is the chart with some values."""
 
 import functools
+import pathlib
+import re
+import shutil
 from collections.abc import Mapping
 from typing import Any
 
@@ -45,3 +48,27 @@ def test_the_namespace_lets_no_pod_in_that_may_more_than_it_needs() -> None:
     """The Pod Security Standard `restricted` is enforced by the API server."""
     (namespace,) = (each for each in built("default") if each["kind"] == "Namespace")
     assert namespace["metadata"]["labels"]["pod-security.kubernetes.io/enforce"] == "restricted"
+
+
+def test_the_overlay_of_the_install_page_names_its_registry_everywhere(tmp_path: pathlib.Path) -> None:
+    """As it is written there, beside the folders of a checkout: no pod of the operator or of NVIDIA lacks it."""
+    page = (manifests.FOLDER.parent / "docs" / "install.md").read_text()
+    (overlay,) = (each for each in re.findall(r"```yaml\n(.*?)```", page, re.DOTALL) if "kind: Kustomization" in each)
+    for name in ("manifests", "crds"):
+        shutil.copytree(manifests.FOLDER.parent / name, tmp_path / name)
+    (tmp_path / "overlay").mkdir()
+    (tmp_path / "overlay" / "kustomization.yaml").write_text(overlay)
+    kubectl = binaries.ensure("kubectl")["kubectl"]
+    text = shell.run([str(kubectl), "kustomize", str(tmp_path / "overlay")])
+    objects = [each for each in yaml.safe_load_all(text) if each]
+    (operator,) = (each for each in objects if each["kind"] == "Deployment")
+    (container,) = operator["spec"]["template"]["spec"]["containers"]
+    runtimes = {each["metadata"]["name"]: each["spec"]["containers"] for each in objects if "Runtime" in each["kind"]}
+    (nvidia,) = next(each for name, each in runtimes.items() if name.startswith("specdec-nvidia-"))
+    told = next(each["value"] for each in container["env"] if each["name"] == "SPECDEC_IMAGE")
+    registry = "registry.example/team"
+    version = container["image"].rpartition(":")[2]
+    assert (container["image"], told) == (f"{registry}/specdec-operator:{version}",) * 2
+    assert nvidia["image"] == f"{registry}/specdec-runtime:nvidia-{version}"
+    (before,) = (each for each in built("default") if each["kind"] == "Deployment")
+    assert len(container["env"]) == len(before["spec"]["template"]["spec"]["containers"][0]["env"])

@@ -27,6 +27,7 @@ COMMANDS: Final[Mapping[str, str]] = MappingProxyType(
         "measure": "measure:measure",
         "preflight": "preflight:preflight",
         "replay": "replay:replay",
+        "demo": "demo:demo",
         "doctor": "doctor:doctor",
         "status": "status:status",
         "watch": "status:watch",

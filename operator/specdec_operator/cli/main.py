@@ -29,7 +29,8 @@ def _run(argv: list[str]) -> int:
 
         app = application(argv[0] if argv else "")
     except ModuleNotFoundError as error:
-        sys.stderr.write(f"specdec: {error.name} is missing; pip install 'specdec-operator[cli]'\n")
+        fix = "install the extra `cli`, in a checkout by pip install '.[cli]'"
+        sys.stderr.write(f"specdec: {error.name} is missing: {fix}\n")
         return 1
     app()
     return 0

@@ -20,11 +20,12 @@ from specdec_runtime.preflight.command import flags_of
 from specdec_runtime.preflight.surroundings import Surroundings
 
 FINE, REFUSED = 0, 1
+_FOLDER: Final = "preflight reads the folder of a downloaded model, with its config.json"
 _STYLES: Final = {Severity.REFUSE: "bold red", Severity.WARN: "yellow", Severity.NOTE: "dim"}
 
 
-Target = Annotated[Path, typer.Argument(help="Folder of the target model.", exists=True, file_okay=False)]
-Draft = Annotated[Path | None, typer.Argument(help="Folder of the draft model or head.", exists=True, file_okay=False)]
+Target = Annotated[Path, typer.Argument(help="Folder of the target model, downloaded.")]
+Draft = Annotated[Path | None, typer.Argument(help="Folder of the draft model or head, downloaded.")]
 Method = Annotated[str | None, typer.Option(help="Speculative method. Default: draft_model where a draft is given.")]
 Tokens = Annotated[int | None, typer.Option(min=1, help="Tokens drafted at once, K.")]
 Length = Annotated[int | None, typer.Option("--max-model-len", min=1, help="Context that the server is started with.")]
@@ -51,6 +52,9 @@ def preflight(  # noqa: PLR0913 - one parameter is one option of the command lin
 
     Exit codes: 0 nothing is refused, 1 something is, 2 the command or the service could not be read.
     """
+    for each in (target, draft):
+        if each is not None and not each.is_dir():
+            raise stop(f"{each}: no such folder; {_FOLDER}")
     given = (method, tokens, max_model_len, vllm, accelerator)
     if service is not None and any(each is not None for each in given):
         raise stop("--service says method, tokens, context, engine and accelerator; leave the other options out")

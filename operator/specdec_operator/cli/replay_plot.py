@@ -26,7 +26,8 @@ def draw(played: Played, file: pathlib.Path) -> None:
     try:
         from matplotlib.figure import Figure  # noqa: PLC0415 - nobody else needs it, and it takes a second to load
     except ImportError as error:
-        raise Invalid("--plot", str(file), "matplotlib is needed: pip install 'specdec-operator[plot]'") from error
+        fix = "matplotlib is needed: install the extra `plot`, in a checkout by pip install '.[plot]'"
+        raise Invalid("--plot", str(file), fix) from error
     panels = [_acceptance, _speed]
     panels += [_evidence] if any(each.judged.findings for each in played.decisions) else []
     figure = Figure(figsize=(9, 2.4 * len(panels) + 0.6), layout="constrained")

@@ -81,11 +81,15 @@ def _read(file: str) -> tuple[str, str]:
     """The text, or why there is none."""
     try:
         if file == _STDIN:
+            if sys.stdin.isatty():
+                sys.stderr.write("reading a service from the terminal: end it with Ctrl-D, or give FILE\n")
             data = sys.stdin.buffer.read(MOST_BYTES + 1)
         else:
             with open(file, "rb") as opened:
                 data = opened.read(MOST_BYTES + 1)
         return data.decode(), ""
+    except IsADirectoryError:
+        return "", f" a folder: give its files, such as {file.rstrip('/')}/*.yaml"
     except OSError as error:
         return "", f" {error.strerror or error}"
     except UnicodeDecodeError as error:

@@ -35,16 +35,25 @@ def check(snapshot: Snapshot) -> Iterator[Finding]:
 def _one(operator: Operator, command: str) -> Iterator[Finding]:
     about = operator.about
     if not operator.available:
-        fix = f"kubectl -n {operator.namespace} describe pods -l app.kubernetes.io/name=specdec-operator"
-        yield finding("OperatorNotReady", about, f"no pod of {about} is available, of {operator.replicas}", fix)
+        yield _not_ready(operator)
     theirs, ours = major_minor(operator.tag), major_minor(command)
     if theirs is not None and theirs != ours:
         what = f"the operator's image is {operator.image}, this command is {command}"
-        fix = f"pip install 'specdec-operator[cli]=={operator.tag.lstrip('v')}'"
+        fix = f"pip install '.[cli]' in a checkout of release {operator.tag.lstrip('v')}"
         yield finding("OperatorOtherRelease", about, what, fix)
     if operator.replicas > 1 and operator.lease is None:
         what = f"{about} has {operator.replicas} pods and elects no leader"
         yield finding("TwoOperators", about, what, f"{_scale(operator, 1)}, or set SPECDEC_LEADER_LEASE")
+
+
+def _not_ready(operator: Operator) -> Finding:
+    """Why, where the Deployment tells: an image without a registry is the first mistake of an installation."""
+    what = f"no pod of {operator.about} is available, of {operator.replicas}"
+    fix = f"kubectl -n {operator.namespace} describe pods -l app.kubernetes.io/name=specdec-operator"
+    if "/" not in operator.image:
+        what = f"{what}; its image {operator.image} names no registry"
+        fix = f"set yours: helm upgrade --set registry=..., or an overlay (docs/install.md); then {fix}"
+    return finding("OperatorNotReady", operator.about, what, fix)
 
 
 def _several(running: tuple[Operator, ...]) -> Iterator[Finding]:

@@ -141,8 +141,11 @@ class Requests:
 async def user_requests(
     kubeconfig: str | None, context: str | None, timeout: float
 ) -> tuple[Requests, KubeConfigLoader]:
-    """As a user. None: as KUBECONFIG or ~/.kube/config says, in its current context. Raises Unavailable."""
-    places = kubeconfig or config.KUBE_CONFIG_DEFAULT_LOCATION
+    """As a user. None: as KUBECONFIG says, or ~/.kube/config where it is empty, in its current context.
+
+    Raises Unavailable.
+    """
+    places = kubeconfig or config.KUBE_CONFIG_DEFAULT_LOCATION or str(Path.home() / ".kube" / "config")
     if not any(Path(each).expanduser().is_file() for each in places.split(ENV_KUBECONFIG_PATH_SEPARATOR) if each):
         raise Unavailable("NoKubeconfig", f"there is no kubeconfig at {places}: set KUBECONFIG, or use --kubeconfig")
     settings = client.Configuration(connection_pool_maxsize=0)  # no limit

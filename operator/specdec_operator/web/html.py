@@ -4,6 +4,7 @@ Signs that cannot be seen become spaces: those that turn the direction of writin
 Also the frame around every page, and the small parts that pages share. Pure.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from html import escape
@@ -68,29 +69,42 @@ class Frame:
 
 def page(frame: Frame, title: str, *parts: Child) -> str:
     """A whole page."""
-    head = el(
+    head = (
+        el("link", rel="icon", type="image/svg+xml", href=f"{frame.root}icon.svg"),
+        el("link", rel="stylesheet", href=f"{frame.root}style.css"),
+        el("script", src=f"{frame.root}refresh.js", defer=True),
+    )
+    foot = (
+        el("span", f"As the operator saw it at {frame.now:%Y-%m-%d %H:%M:%S} UTC", id="made"),
+        el("a", "JSON", href=f"{frame.root}api/v1/services"),
+        el("span", "Read-only; without a login of its own"),
+    )
+    return _document(title, head, el("a", "specdec", class_="brand", href=frame.root), parts, foot)
+
+
+def page_in_one_file(title: str, style: str, foot: Child, *parts: Child) -> str:
+    """A whole page that needs no server and no other file. style: the style sheet, of this package."""
+    return _document(title, (el("style", Html(style)),), el("span", "specdec", class_="brand"), parts, (foot,))
+
+
+def _document(title: str, head: Sequence[Child], brand: Html, parts: Sequence[Child], foot: Sequence[Child]) -> str:
+    """head: what links the style. foot: what the footer shows."""
+    top = el(
         "head",
         el("meta", charset="utf-8"),
         el("meta", name="viewport", content="width=device-width, initial-scale=1"),
         el("meta", name="color-scheme", content="light dark"),
         el("title", f"{title} · specdec"),
-        el("link", rel="icon", type="image/svg+xml", href=f"{frame.root}icon.svg"),
-        el("link", rel="stylesheet", href=f"{frame.root}style.css"),
-        el("script", src=f"{frame.root}refresh.js", defer=True),
+        *head,
     )
     body = el(
         "body",
         el("a", "Skip to the content", class_="skip", href="#content"),
-        el("header", el("a", "specdec", class_="brand", href=frame.root), el("span", "speculative decoding, guarded")),
+        el("header", brand, el("span", "speculative decoding, guarded")),
         el("main", *parts, id="content", tabindex="-1"),
-        el(
-            "footer",
-            el("span", f"As the operator saw it at {frame.now:%Y-%m-%d %H:%M:%S} UTC", id="made"),
-            el("a", "JSON", href=f"{frame.root}api/v1/services"),
-            el("span", "Read-only; without a login of its own"),
-        ),
+        el("footer", *foot),
     )
-    return f"<!doctype html>\n{el('html', head, body, lang='en')}\n"
+    return f"<!doctype html>\n{el('html', top, body, lang='en')}\n"
 
 
 def badge(text: str, tone: str) -> Html:

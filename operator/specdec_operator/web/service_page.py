@@ -26,8 +26,13 @@ _DOWNLOAD: Final = ("state", "attempt", "bytes", "uri")
 
 def service_page(seen: Service, frame: Frame) -> str:
     """Everything that is known about one service."""
-    service, now = Untrusted(seen.body), frame.now
-    title = "/".join(service.of("metadata", each).text for each in ("namespace", "name"))
+    top = el("nav", el("a", "All services", href=frame.root), class_="crumbs", aria_label="Breadcrumb")
+    return page(frame, _title(Untrusted(seen.body)), top, service_view(seen, frame.now))
+
+
+def service_view(seen: Service, now: datetime) -> Html:
+    """The same without the frame of a page."""
+    service = Untrusted(seen.body)
     fewer = _fewer_tokens(service)
     cards = [
         card("Asked for and served", _facts(service, now)),
@@ -40,8 +45,11 @@ def service_page(seen: Service, frame: Frame) -> str:
         _conditions(service, now),
         _downloads(service),
     ]
-    top = el("nav", el("a", "All services", href=frame.root), class_="crumbs", aria_label="Breadcrumb")
-    return page(frame, title, top, _head(service, title, now), _next(service, now), el("div", *cards, class_="cards"))
+    return join(_head(service, _title(service), now), _next(service, now), el("div", *cards, class_="cards"))
+
+
+def _title(service: Untrusted) -> str:
+    return "/".join(service.of("metadata", each).text for each in ("namespace", "name"))
 
 
 def _head(service: Untrusted, title: str, now: datetime) -> Html:

@@ -2,7 +2,10 @@
 
 import asyncio
 import json
+import os
 import pathlib
+import subprocess
+import sys
 from typing import Any
 
 import pytest
@@ -13,6 +16,7 @@ from specdec_operator.cli.connect import Where, services
 from specdec_operator.errors import Unavailable
 from specdec_operator.kube import request
 
+ROOT = pathlib.Path(__file__).parents[3]
 WORDS = "storage is (re)initializing"
 
 
@@ -72,3 +76,16 @@ async def test_other_refusals_are_told_at_once(status: int, tmp_path: pathlib.Pa
     with pytest.raises(Unavailable, match=r"storage is \(re\)initializing"):
         await all_services(server, tmp_path)
     assert server.asked == 1
+
+
+@pytest.mark.parametrize("kubeconfig", [None, ""])
+def test_an_empty_kubeconfig_is_none(kubeconfig: str | None, tmp_path: pathlib.Path) -> None:
+    """As kubectl has it: then ~/.kube/config is meant, and the message names it."""
+    settings = {key: value for key, value in os.environ.items() if key != "KUBECONFIG"} | {"HOME": str(tmp_path)}
+    settings |= {} if kubeconfig is None else {"KUBECONFIG": kubeconfig}
+    settings["PYTHONPATH"] = os.pathsep.join(str(ROOT / each) for each in ("operator", "runtime"))
+    command = [sys.executable, "-m", "specdec_operator.cli.main", "status"]
+    done = subprocess.run(command, env=settings, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (1, "")
+    place = tmp_path / ".kube" / "config"
+    assert done.stderr == f"error: there is no kubeconfig at {place}: set KUBECONFIG, or use --kubeconfig\n"

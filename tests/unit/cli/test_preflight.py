@@ -112,3 +112,10 @@ def test_a_service_and_the_command_line_name_the_same_folders(target: str, draft
     code, out = run(target, draft, "--service", file, "--tokens", "3")
     assert code == 2
     assert "leave the other options out" in out
+
+
+def test_a_model_of_the_hub_is_no_folder() -> None:
+    """Somebody who names it as elsewhere is told what is read here."""
+    code, out = run("Qwen/Qwen3-8B")
+    rule = "preflight reads the folder of a downloaded model, with its config.json"
+    assert (code, out) == (2, f"error: Qwen/Qwen3-8B: no such folder; {rule}\n")

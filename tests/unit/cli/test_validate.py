@@ -133,3 +133,24 @@ def test_what_is_no_version_of_kserve_is_said(files: pathlib.Path) -> None:
     with pytest.raises(SystemExit) as ended:
         validate.main(["--kserve", "latest", str(files / "good.yaml")])
     assert ended.value.code == validate.UNREADABLE
+
+
+def test_a_folder_is_answered_with_how_to_name_its_files(
+    files: pathlib.Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The shell writes them out."""
+    assert validate.main([f"{files}/"]) == 2
+    assert f"{files}/: a folder: give its files, such as {files}/*.yaml (unreadable)" in capsys.readouterr().out
+
+
+def test_a_terminal_is_told_of_it(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """Without a file the command would seem to hang; a pipe is read in silence."""
+
+    class Terminal(io.TextIOWrapper):
+        def isatty(self) -> bool:
+            return True
+
+    for stdin, told in ((Terminal(io.BytesIO(b"")), True), (io.TextIOWrapper(io.BytesIO(b"")), False)):
+        monkeypatch.setattr(sys, "stdin", stdin)
+        assert validate.main([]) == 0
+        assert ("end it with Ctrl-D, or give FILE" in capsys.readouterr().err) is told

@@ -19,6 +19,10 @@ OTHERS: Final = {
     "production-pod.yaml",
     "lora-adapters.yaml",
     "stock-vllm.yaml",
+    "qwen3-8b.yaml",
+    "modelcar.yaml",
+    "pvc.yaml",
+    "existing-service.yaml",
 } | {
     *(f"private-{each}.yaml" for each in ("bucket", "hub", "hub-once")),
     *(f"autoscaling-{each}.yaml" for each in ("hpa", "keda")),
@@ -69,6 +73,35 @@ def test_a_sample_says_what_to_expect_and_names_a_revision(path: pathlib.Path) -
     assert text.startswith("# ")
     for uri in re.findall(r"uri: (hf://\S+)", text):
         assert re.fullmatch(r"hf://[\w.-]+/[\w.-]+:[\w.-]+", uri), uri
+
+
+@pytest.mark.parametrize("name", sorted(OTHERS))
+def test_a_sample_to_start_from_has_a_head_that_can_be_read_at_a_glance(name: str) -> None:
+    """Two lines or a few more: what it is, and what it needs."""
+    lines = (FOLDER / name).read_text().splitlines()
+    head = next(at for at, line in enumerate(lines) if not line.startswith("# "))
+    assert 2 <= head <= 4
+    assert lines[head].startswith("apiVersion: ")
+
+
+@pytest.mark.parametrize("path", sorted(FOLDER.glob("*.yaml")), ids=lambda each: str(each.stem))
+def test_no_rule_refuses_a_sample(path: pathlib.Path) -> None:
+    """Also of those that are no pair."""
+    assert refusals(path.read_text()) == []
+
+
+def test_the_first_sample_is_the_readmes() -> None:
+    """Word for word, so that nobody has to copy it from the page."""
+    (block,) = re.findall(r"```yaml\n(.*?)```", (FOLDER.parents[1] / "README.md").read_text(), re.DOTALL)
+    lines = (FOLDER / "qwen3-8b.yaml").read_text().splitlines(keepends=True)
+    assert "".join(line for line in lines if not line.startswith("#")) == block
+
+
+def test_the_index_names_every_sample_to_start_from() -> None:
+    """In docs/start.md, each with a link; those of `make demo` are on the demo's page."""
+    linked = re.findall(r"\(\.\./manifests/samples/([\w.-]+)\)", (FOLDER.parents[1] / "docs" / "start.md").read_text())
+    assert OTHERS - {"demo-plain.yaml", "demo-speculative.yaml"} <= {*linked}
+    assert [name for name in linked if not (FOLDER / name).exists()] == []
 
 
 def test_every_sample_is_known() -> None:

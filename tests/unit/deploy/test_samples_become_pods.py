@@ -17,7 +17,9 @@ ROOT = pathlib.Path(__file__).parents[3]
 NOT_STOOD_IN = {"autoscaling-keda"}
 """KServe makes a ScaledObject of it, of which there is no recording: the stand-in refuses the class by name."""
 ALL_SAMPLES = sorted((ROOT / "manifests" / "samples").glob("*.yaml"))
-SAMPLES = [each for each in ALL_SAMPLES if each.stem not in NOT_STOOD_IN]
+GUARDED = {"existing-service"}
+"""The operator renders nothing for it."""
+SAMPLES = [each for each in ALL_SAMPLES if each.stem not in NOT_STOOD_IN | GUARDED]
 OF_MODEL = ("args", "volumeMounts", "env")
 """Lists of the engine's container, each item of which has to arrive."""
 OF_POD = ("topologySpreadConstraints", "tolerations", "imagePullSecrets", "schedulerName", "serviceAccountName")
@@ -66,6 +68,14 @@ def test_the_samples_have_what_is_asked_for() -> None:
     for part in ("topologySpreadConstraints", "schedulerName", "serviceAccountName", "securityContext", "volumes"):
         assert any(part in each for each in parts), part
     assert any("--lora-modules" in each["model"]["args"] for each in parts)
+
+
+@pytest.mark.parametrize("name", sorted(GUARDED))
+def test_what_is_only_guarded_becomes_no_pod(name: str) -> None:
+    """Its pods are there already."""
+    result = CliRunner().invoke(application(), ["render", str(ROOT / "manifests" / "samples" / f"{name}.yaml")])
+    assert result.exit_code == 1
+    assert "is guarded and not served: nothing is rendered for it" in result.output
 
 
 @pytest.mark.parametrize("name", sorted(NOT_STOOD_IN))

@@ -4,6 +4,8 @@ from typing import Any
 
 from tests.unit.doctor.snapshots import BROKEN, DENIED, MISSING, NVIDIA, Change, Raw, deployment, lease, node, service
 
+from specdec_operator import __version__
+
 
 def put(*path: str | int, to: Any) -> Change:
     """A change of one place."""
@@ -129,9 +131,14 @@ CASES: list[tuple[str, Change, tuple[str, ...]]] = [
     ("CRDDiffers", lambda raw: schema(raw)["properties"]["replicas"].update(maximum=2), ("spec.replicas",)),
     ("OperatorMissing", put("operators", "items", to=[]), ("no operator runs", "kubectl apply -k")),
     ("OperatorNotReady", put(*_OPERATOR, "status", to={}), ("kubectl -n specdec-system describe pods",)),
+    (
+        "OperatorNotReady",
+        both(put(*_OPERATOR, "status", to={}), put(*_CONTAINER, "image", to=f"specdec-operator:{__version__}")),
+        (f"its image specdec-operator:{__version__} names no registry", "--set registry="),
+    ),
     ("TwoOperators", put("operators", "items", to=[deployment(), deployment("other")]), ("other/specdec-operator",)),
     ("TwoOperators", without_lease, ("2 pods", "--replicas=1")),
-    ("OperatorOtherRelease", put(*_CONTAINER, "image", to="reg.io:5000/specdec-operator:v9.1.0"), ("==9.1.0",)),
+    ("OperatorOtherRelease", put(*_CONTAINER, "image", to="reg.io:5000/specdec-operator:v9.1.0"), ("release 9.1.0",)),
     ("NamespaceNotWatched", set_env("SPECDEC_NAMESPACES", "other"), ("no operator watches namespace team",)),
     ("NoLeader", put("leases", "items", to=[]), ("specdec-system/leader is not there",)),
     ("NoLeader", put("leases", "items", 0, "spec", "renewTime", to="2026-11-20T11:59:00Z"), ("90 s ago", "lasts 15 s")),

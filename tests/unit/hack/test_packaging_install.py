@@ -102,6 +102,14 @@ def test_the_installed_command_looks_for_a_cluster_and_explains(
     assert run(installed / "specdec", "explain", "eagle3").returncode == 0
 
 
+def test_the_installed_command_has_the_recordings_of_its_demo(installed: pathlib.Path, tmp_path: pathlib.Path) -> None:
+    """In a pipe it prints the whole story, and the page has its style."""
+    told = run(installed / "specdec", "demo", "--page", tmp_path / "story.html")
+    assert (told.returncode, told.stderr) == (0, "")
+    assert "Responding" in told.stdout
+    assert "--card:" in (tmp_path / "story.html").read_text()
+
+
 def test_uv_installs_it_as_a_tool(dist: pathlib.Path, tmp_path: pathlib.Path) -> None:
     """With both programs on PATH."""
     places = {"UV_TOOL_DIR": str(tmp_path / "tools"), "UV_TOOL_BIN_DIR": str(tmp_path / "bin")}
@@ -121,4 +129,4 @@ def test_without_the_extra_the_command_says_what_is_missing(dist: pathlib.Path, 
     assert run(home / "bin" / "specdec", "validate", _SAMPLE).returncode == 0
     said = run(home / "bin" / "specdec", "status")
     assert said.returncode == 1
-    assert "pip install 'specdec-operator[cli]'" in said.stderr
+    assert "install the extra `cli`, in a checkout by pip install '.[cli]'" in said.stderr
