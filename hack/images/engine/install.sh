@@ -1,13 +1,15 @@
 #!/bin/sh
 # Installs one engine into /opt/engine, as the requirements beside this file say.
 #
-#   sh install.sh ENGINE          cpu, nvidia or ascend
+#   sh install.sh ENGINE [cuda|rest]          ENGINE: cpu, nvidia or ascend
 #
+# cuda: PyTorch and the packages of CUDA alone; rest: what is left then. Without this word: everything.
 # PACKAGE_INDEX: a mirror of PyPI. TORCH_INDEX, TORCH_VERSION and TORCH_HASHES: another build of PyTorch than PyPI's.
 # Packages that PyPI has as source only are built last, because their builds load PyTorch.
 set -eu
 here=$(dirname "$0")
 engine=$1
+step=${2:-}
 if [ -n "${PACKAGE_INDEX:-}" ]; then
   export PIP_INDEX_URL="$PACKAGE_INDEX" UV_DEFAULT_INDEX="$PACKAGE_INDEX"
 fi
@@ -21,7 +23,7 @@ export TORCH_DEVICE_BACKEND_AUTOLOAD=0
 python3 -m venv "$here/uv"
 "$here/uv/bin/pip" install --quiet --disable-pip-version-check --require-hashes -r "$here/uv.txt"
 PATH="$here/uv/bin:$PATH"
-uv venv --quiet --python "$(command -v python3)" /opt/engine
+[ -e /opt/engine ] || uv venv --quiet --python "$(command -v python3)" /opt/engine
 
 case $engine in
   ascend) built='^(arctic-inference|vllm)==' ;;
@@ -30,7 +32,14 @@ esac
 # An entry is a line with a package and, indented, the lines of its hashes.
 awk -v built="$built" '/^[^ ]/ { here = $0 ~ built } !here' "$here/$engine.txt" > "$here/wheels.txt"
 awk -v built="$built" '/^[^ ]/ { here = $0 ~ built } here' "$here/$engine.txt" > "$here/built.txt"
+if [ -n "$step" ]; then
+  cuda='^(torch|triton|nvidia-|cuda-)'
+  awk -v cuda="$cuda" -v step="$step" '/^[^ ]/ { here = ($0 ~ cuda) == (step == "cuda") } here' \
+    "$here/wheels.txt" > "$here/step.txt"
+  mv "$here/step.txt" "$here/wheels.txt"
+fi
 uv pip install --quiet --require-hashes --python /opt/engine --no-deps -r "$here/wheels.txt"
+if [ "$step" = cuda ]; then exit; fi
 if [ -n "${TORCH_INDEX:-}" ]; then
   sh "$here/indexed.sh" "torch==$TORCH_VERSION" "$TORCH_INDEX" "${TORCH_HASHES:-}"
 fi

@@ -1,5 +1,6 @@
 """The Dockerfiles: what the linter says, and what all targets of the runtime image have in common."""
 
+import fnmatch
 import importlib
 import re
 import subprocess
@@ -55,6 +56,20 @@ def test_the_linter_would_say_so(tmp_path: Path) -> None:
     done = hadolint(tmp_path / "Dockerfile")
     assert done.returncode == 1
     assert {"DL3006", "DL3003"} <= set(re.findall(r"DL\d+", done.stdout))
+
+
+@pytest.mark.parametrize("name", [*DOCKERFILES, "hack/images/storage/Dockerfile"])
+def test_a_build_is_sent_every_file_that_it_copies(name: str) -> None:
+    """.dockerignore sends what it names, and a build finds out late: that of the GPU's image after half an hour."""
+    sent = re.findall(r"^!(\S+)", (content.ROOT / ".dockerignore").read_text(), re.MULTILINE)
+    text = (content.ROOT / name).read_text().replace("\\\n", " ")
+    copied = [
+        source for words in re.findall(r"^COPY (?!--from)(.*)$", text, re.MULTILINE) for source in words.split()[:-1]
+    ]
+    assert copied
+    for source in copied:
+        assert (content.ROOT / source).exists()
+        assert any(fnmatch.fnmatch(source, each) or source.startswith(f"{each}/") for each in sent), source
 
 
 @pytest.mark.parametrize("target", TARGETS)
