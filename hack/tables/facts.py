@@ -13,7 +13,6 @@ import inspect
 import json
 import os
 import sys
-import sysconfig
 import typing
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -203,8 +202,8 @@ PARTS = (flags, speculation, values, architectures, model_types, batches)
 def main(out: str) -> None:
     """Ask for every part, and write what was said."""
     if importlib.util.find_spec("torch_npu"):
-        sys.path.insert(0, str(Path(__file__).parents[1] / "verdicts"))
-        importlib.import_module("standin").cann(Path(sysconfig.get_path("purelib")))
+        sys.path.append(str(Path(__file__).parents[2]))
+        importlib.import_module("hack.verdicts.standin").load("cann")
     platforms: Any = importlib.import_module("vllm.platforms")
     if not platforms.current_platform.device_type:  # built without a device, as for NPUs
         platforms._current_platform = found("vllm.platforms.cpu:CpuPlatform")()

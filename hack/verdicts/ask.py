@@ -2,7 +2,7 @@
 
     PYTHON -m hack.verdicts.ask --platform cpu|cuda|npu --models KINDS.json --out OUT.jsonl IN.jsonl
 
-Runs in that engine's interpreter and needs nothing else of this repository. Each case is asked in a fork of a warm
+Runs in that engine's interpreter and needs no package of this repository's. Each case is asked in a fork of a warm
 process, so that no case changes the next one. Models are folders with a config.json and nothing else.
 """
 
@@ -199,8 +199,8 @@ def main(words: list[str]) -> None:
     parser.add_argument("file", type=Path)
     given = parser.parse_args(words)
     kinds = json.loads(given.models.read_text())
-    sys.path.insert(0, str(Path(__file__).parent))
-    importlib.import_module("pretend").pretend(given.platform)
+    sys.path.append(str(Path(__file__).parents[2]))
+    importlib.import_module("hack.verdicts.pretend").pretend(given.platform)
     version = warm(kinds)
     done = {json.loads(each)["id"] for each in given.out.read_text().splitlines()} if given.out.exists() else set()
     lines = [each for each in map(json.loads, given.file.read_text().splitlines()) if each["id"] not in done]

@@ -6,9 +6,9 @@ libraries of CANN, for which `standin.py` makes some that do nothing. cpu: nothi
 
 import importlib
 import os
-import sysconfig
-from pathlib import Path
 from typing import Any
+
+from hack.verdicts import standin
 
 DEVICES = 8
 H100, H100_GIB, H100_UNITS = "NVIDIA H100 80GB HBM3", 80, 132
@@ -92,7 +92,7 @@ class Driver:
 
 def cuda() -> None:
     """torch, Triton, and the platform of vLLM that asks no driver."""
-    importlib.import_module("standin").cuda(Path(sysconfig.get_path("purelib")))
+    standin.load("cuda")
     torch = importlib.import_module("torch")
     told = Properties(H100, H100_GIB, H100_UNITS)
     answers: dict[str, Any] = {
@@ -145,7 +145,7 @@ def hopper(base: Any, capability: Any) -> Any:
 def npu() -> None:
     """The real torch_npu and the real platform of vllm-ascend, with answers of a device in place of a driver's."""
     os.environ["TORCH_DEVICE_BACKEND_AUTOLOAD"] = "0"
-    importlib.import_module("standin").cann(Path(sysconfig.get_path("purelib")))
+    standin.load("cann")
     torch, torch_npu = importlib.import_module("torch"), importlib.import_module("torch_npu")
     told = Properties(ASCEND, ASCEND_GIB, 24)
     answers: dict[str, Any] = {

@@ -1,74 +1,120 @@
-"""Libraries of a driver that is not there, so that what is linked with it can be loaded: each call of theirs fails.
+"""Libraries that only a node with a device has: NVIDIA's driver, or Huawei's CANN. Every call to them fails.
 
-What is to be in them is read out of those who ask for it, by `nm`. They are loaded before anybody needs them: the
-loader then takes them for the real ones, by their names.
+They let an engine's own libraries be loaded where no device is. Their functions are those that the engine's libraries
+ask for, by `nm`. Nothing of this is ever part of an image.
+
+    python3 -m hack.verdicts.standin cuda|cann FOLDER        (needs gcc and binutils)
 """
 
 import ctypes
 import re
 import subprocess
+import sys
+import sysconfig
 import tempfile
 from collections.abc import Iterable
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
-CUDA = re.compile(r"cu[A-Z]\w+")
-CUDA_FAILS = 100
-CANN = re.compile(r"(acl|Acl|Hccl|hccl|aml|rt[A-Z]|[Pp]rof|[Mm]sprof|mstx|tdt|ge[A-Z])\w*")
-CANN_FAILS = 507_899
-CANN_LIBRARIES = (
-    "libhccl",
-    "libascendcl",
-    "libacl_op_compiler",
-    "libge_runner",
-    "libgraph",
-    "libacl_tdt_channel",
-    "libatb",
-)
-CANN_FINE = frozenset(("aclInit", "aclFinalize", "aclrtSetDevice"))
-CANN_TEXTS = {
-    "aclrtGetSocName": "Ascend910B1",
-    "aclGetRecentErrMsg": "",
-    "HcclGetErrorString": "",
-    "aclrtGetRecentErrMsg": "",
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Missing:
+    """What a node has and this machine has not. asking: libraries of the engine that take names from it.
+
+    fails: what each function returns, but for those that must not fail (`works`) or return text (`texts`). always:
+    functions that are looked up by their names at run time.
+    """
+
+    libraries: tuple[str, ...]
+    asking: tuple[str, ...]
+    names: str
+    fails: int
+    works: frozenset[str] = frozenset()
+    texts: tuple[tuple[str, str], ...] = ()
+    always: frozenset[str] = frozenset()
+
+
+MISSING: Final = {
+    "cuda": Missing(
+        libraries=("libcuda.so.1",),
+        asking=("vllm/**/*.so", "torch/lib/*.so", "triton/_C/*.so"),
+        names=r"cu[A-Z]\w+",
+        fails=100,  # CUDA_ERROR_NO_DEVICE
+        always=frozenset({"cuInit"}),
+    ),
+    "cann": Missing(
+        libraries=(
+            "libhccl.so",
+            "libascendcl.so",
+            "libacl_op_compiler.so",
+            "libge_runner.so",
+            "libgraph.so",
+            "libacl_tdt_channel.so",
+            "libatb.so",
+        ),
+        asking=("torch_npu/lib/*.so", "torch_npu/_C*.so"),
+        names=r"(acl|Acl|Hccl|hccl|aml|rt[A-Z]|[Pp]rof|[Mm]sprof|mstx|tdt|ge[A-Z])\w*",
+        fails=507_899,  # ACL_ERROR_RT_DRV_INTERNAL_ERROR
+        works=frozenset({"aclInit", "aclFinalize", "aclrtSetDevice"}),
+        texts=(
+            ("aclrtGetSocName", "Ascend910B1"),
+            ("aclGetRecentErrMsg", ""),
+            ("aclrtGetRecentErrMsg", ""),
+            ("HcclGetErrorString", ""),
+        ),
+    ),
 }
 
 
-def missing(libraries: Iterable[Path], pattern: re.Pattern[str]) -> set[str]:
-    """The names of functions that libraries ask for and do not have."""
-    said = (
-        subprocess.run(["nm", "-D", "--undefined-only", str(each)], capture_output=True, text=True, check=False).stdout
-        for each in libraries
-    )
-    names = {line.split()[-1].partition("@")[0] for text in said for line in text.splitlines() if line.strip()}
-    return {name for name in names if pattern.fullmatch(name)}
+def wanted(lines: Iterable[str], missing: Missing) -> set[str]:
+    """The functions that the libraries have to have: those that `nm -D --undefined-only` lists, and `always`."""
+    pattern = re.compile(missing.names)
+    found = (line.split()[-1].partition("@")[0] for line in lines if line.strip())
+    return {name for name in found if pattern.fullmatch(name)} | missing.always
 
 
-def load(sonames: Iterable[str], source: str) -> None:
-    """Build a library under each name, and load it for everybody."""
-    folder = Path(tempfile.mkdtemp())
+def source(names: set[str], missing: Missing) -> str:
+    """The C of a library with these functions."""
+    texts = dict(missing.texts)
+    lines = []
+    for name in sorted(names):
+        if name in texts:
+            lines.append(f'const char *{name}(void) {{ return "{texts[name]}"; }}')
+        else:
+            lines.append(f"int {name}(void) {{ return {0 if name in missing.works else missing.fails}; }}")
+    return "\n".join(lines) + "\n"
+
+
+def build(missing: Missing, packages: Path, folder: Path) -> int:
+    """Compile the libraries into a folder; returns how many functions each has.
+
+    packages: the engine's site-packages.
+    """
+    asking = sorted({path for pattern in missing.asking for path in packages.glob(pattern)})
+    names = wanted([line for path in asking for line in _undefined(path)], missing)
+    folder.mkdir(parents=True, exist_ok=True)
     code = folder / "standin.c"
-    code.write_text(source)
-    for name in sonames:
-        made = folder / name
-        command = ["gcc", "-shared", "-fPIC", "-w", f"-Wl,-soname,{name}", "-o", str(made), str(code)]
-        subprocess.run(command, check=True)
-        ctypes.CDLL(str(made), mode=ctypes.RTLD_GLOBAL)
+    code.write_text(source(names, missing), encoding="utf-8")
+    for library in missing.libraries:
+        options = ["-shared", "-fPIC", "-w", f"-Wl,-soname,{library}", "-o", str(folder / library)]
+        subprocess.run(["gcc", *options, str(code)], check=True)
+    return len(names)
 
 
-def failing(names: Iterable[str], code: int, fine: Iterable[str] = ()) -> str:
-    """Functions that return an error's number, or 0."""
-    return "".join(f"int {name}(void){{return {0 if name in fine else code};}}\n" for name in sorted(names))
+def load(name: str) -> None:
+    """Build and load the libraries for everybody in this process: the loader takes them for the real ones by name."""
+    missing, folder = MISSING[name], Path(tempfile.mkdtemp())
+    build(missing, Path(sysconfig.get_path("purelib")), folder)
+    for library in missing.libraries:
+        ctypes.CDLL(str(folder / library), mode=ctypes.RTLD_GLOBAL)
 
 
-def cuda(packages: Path) -> None:
-    """libcuda for vLLM's own libraries and PyTorch's."""
-    asking = [*packages.glob("vllm/*.so"), *packages.glob("torch/lib/*.so"), *packages.glob("triton/_C/*.so")]
-    load(["libcuda.so.1"], failing({*missing(asking, CUDA), "cuInit"}, CUDA_FAILS))
+def _undefined(path: Path) -> list[str]:
+    done = subprocess.run(["nm", "-D", "--undefined-only", path], capture_output=True, text=True, check=False)
+    return done.stdout.splitlines()
 
 
-def cann(packages: Path) -> None:
-    """CANN's libraries for torch_npu."""
-    asking = [*packages.glob("torch_npu/lib/*.so"), *packages.glob("torch_npu/_C*.so")]
-    names = missing(asking, CANN) - CANN_TEXTS.keys()
-    texts = "".join(f'const char *{name}(void){{return "{text}";}}\n' for name, text in CANN_TEXTS.items())
-    load([f"{name}.so" for name in CANN_LIBRARIES], texts + failing(names, CANN_FAILS, CANN_FINE))
+if __name__ == "__main__":
+    count = build(MISSING[sys.argv[1]], Path(sysconfig.get_path("purelib")), Path(sys.argv[2]))
+    print(f"{count} functions")

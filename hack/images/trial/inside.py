@@ -15,12 +15,13 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from hack.images.trial import pretended
+from hack.verdicts.pretend import pretend
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 _MOST: Final = 600
+_PLATFORM: Final = {"nvidia": "cuda", "ascend": "npu"}
 _GROUP: Final = "vllm.general_plugins"
 
 
@@ -34,7 +35,7 @@ def plugin() -> dict[str, Any]:
 
 def configure(kind: str, cases: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Have the engine make its whole configuration of each command line, on a pretended device."""
-    pretended.DEVICE[kind]()
+    pretend(_PLATFORM[kind])
     # Which class of a model can do what is asked in a process of its own; that one would see no device.
     registry: Any = importlib.import_module("vllm.model_executor.models.registry")
     registry._run_in_subprocess = lambda function: function()

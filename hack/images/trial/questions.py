@@ -39,6 +39,8 @@ STAND_INS: Final = {
         "ASCEND_OPP_PATH": f"{_PLACE}/cann/opp",
     },
 }
+_MISSING: Final = {"nvidia": "cuda", "ascend": "cann"}
+"""What stands in for the device's libraries."""
 _QUIET: Final = {
     "PYTHONPATH": f"{_SOURCE}:/opt/specdec",
     "OMP_NUM_THREADS": "1",
@@ -144,7 +146,7 @@ def _stand_ins(image: Image, kind: str, answers: Answers) -> None:
         return
     for part in ("opp", "compiler", "runtime", "python/site-packages"):
         (image.folder / "cann" / part).mkdir(parents=True, exist_ok=True)
-    found = image.ask(("python3", "-m", "hack.images.trial.stubs", kind, f"{_PLACE}/standins"), {})
+    found = image.ask(("python3", "-m", "hack.verdicts.standin", _MISSING[kind], f"{_PLACE}/standins"), {})
     answers.functions = found["said"].strip() or found["words"]
 
 

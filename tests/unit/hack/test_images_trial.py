@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 from hack.images import build, content
-from hack.images.trial import inside, left, models, pretended, questions, report, stubs
+from hack.images.trial import inside, left, models, questions, report
+from hack.verdicts import pretend, standin
 
 from specdec_runtime import preflight
 from specdec_runtime.preflight.command import flags_of
@@ -45,15 +46,15 @@ def test_stand_ins_have_the_names_that_are_missing_and_no_others() -> None:
         "",
         "  U curandX",
     ]
-    assert stubs.wanted(lines, stubs.MISSING["nvidia"]) == {"cuInit"}
+    assert standin.wanted(lines, standin.MISSING["cuda"]) == {"cuInit"}
     lines = ["  U aclrtSetDevice", "  U HcclAllReduce", "  U aten_add", "  U aclrtGetSocName"]
-    assert stubs.wanted(lines, stubs.MISSING["ascend"]) == {"aclrtSetDevice", "HcclAllReduce", "aclrtGetSocName"}
+    assert standin.wanted(lines, standin.MISSING["cann"]) == {"aclrtSetDevice", "HcclAllReduce", "aclrtGetSocName"}
 
 
 def test_stand_ins_fail_unless_loading_would_end_with_them(tmp_path: Path) -> None:
     """Compiled and called: an answer that is taken for a device's would hide that there is none."""
     names = {"aclrtSetDevice", "HcclAllReduce", "aclrtGetSocName"}
-    (tmp_path / "a.c").write_text(stubs.source(names, stubs.MISSING["ascend"]))
+    (tmp_path / "a.c").write_text(standin.source(names, standin.MISSING["cann"]))
     subprocess.run(["gcc", "-shared", "-fPIC", "-o", tmp_path / "a.so", tmp_path / "a.c"], check=True)
     ask = (
         "import ctypes, sys; a = ctypes.CDLL(sys.argv[1]); a.aclrtGetSocName.restype = ctypes.c_char_p;"
@@ -71,8 +72,8 @@ def test_the_pretended_gpu_answers_what_an_h100_would() -> None:
         def device_count(cls) -> int:
             raise AssertionError("a driver is asked")
 
-    made: Any = pretended.platform(Base, (9, 0))()
-    assert made.device_count() == pretended.DEVICES
+    made: Any = pretend.hopper(Base, (9, 0))()
+    assert made.device_count() == pretend.DEVICES
     assert made.get_device_capability() == (9, 0)
     assert [made.has_device_capability(each) for each in (80, 90, 100, (9, 0), (10, 0))] == [
         True,
