@@ -5,6 +5,7 @@ BASE_URL: where the files will lie, such as https://HOST/PATH/releases/download/
 """
 
 import pathlib
+import shutil
 import sys
 
 from hack.command import run
@@ -21,6 +22,7 @@ def main(argv: list[str]) -> int:
         case ["plugin", base, *names] if "://" in base and {*names} <= {*known}:
             print(plugin(base, tuple(known[each] for each in names) or PLATFORMS, _DIST))
         case ["files", base] if "://" in base:
+            shutil.rmtree(files.FOLDER, ignore_errors=True)
             print(*files.build(files.FOLDER, base, print), sep="\n")
         case _:
             print(f"{__doc__}\nplatforms: {', '.join(known)}", file=sys.stderr)

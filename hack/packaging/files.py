@@ -30,9 +30,7 @@ def build(
 ) -> list[pathlib.Path]:
     """Write every file into an empty folder. base: the address that the files will have. Raises ClusterError."""
     folder.mkdir(parents=True, exist_ok=True)
-    backend = [f"--build-constraints={plugin.ROOT}/hack/images/requirements/backend.txt", "--require-hashes"]
-    shell.run([plugin.uv(), "build", "--quiet", *backend, f"--out-dir={folder}", str(plugin.ROOT)], timeout=_SECONDS)
-    (folder / ".gitignore").unlink(missing_ok=True)  # of uv
+    plugin.packages(folder)
     say("built     wheel and source archive")
     plugin.plugin(base, tuple(platforms), folder)
     say(f"built     {len(platforms)} archives of the kubectl plugin, and krew's manifest")

@@ -30,6 +30,8 @@ _COMMON = "common"
 _PROGRAM_MODE = 0o755
 _FILE_MODE = 0o644
 TEMPLATE: Final = ROOT / "packaging" / "krew" / "specdec.yaml"
+BACKEND: Final = (f"--build-constraints={ROOT}/hack/images/requirements/backend.txt", "--require-hashes")
+"""What builds the wheel writes it."""
 PYTHONS: Final = ("3.11", "3.12", "3.13", "3.14")
 
 
@@ -102,10 +104,15 @@ def plugin(base: str, wanted: tuple[Platform, ...], target: pathlib.Path) -> pat
 
 def wheel(folder: pathlib.Path) -> pathlib.Path:
     """Build the project's wheel into a folder."""
-    backend = [f"--build-constraints={ROOT}/hack/images/requirements/backend.txt", "--require-hashes"]
-    shell.run([uv(), "build", "--quiet", "--wheel", *backend, f"--out-dir={folder}", str(ROOT)], timeout=_SECONDS)
+    packages(folder, "--wheel")
     (made,) = folder.glob("*.whl")
     return made
+
+
+def packages(folder: pathlib.Path, *words: str) -> None:
+    """Build the project's wheel and source archive into a folder. words: for one of them only."""
+    shell.run([uv(), "build", "--quiet", *words, *BACKEND, f"--out-dir={folder}", str(ROOT)], timeout=_SECONDS)
+    (folder / ".gitignore").unlink(missing_ok=True)  # of uv
 
 
 def requirements(folder: pathlib.Path) -> pathlib.Path:
