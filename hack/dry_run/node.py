@@ -4,16 +4,18 @@ release's files, nothing from the checkout. Then it waits until the sample draft
 Only what the stranger's cluster would have is made here: the cluster with its KServe, and a PVC with models.
 """
 
+import itertools
 import json
 import pathlib
 import tarfile
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
 from hack.cluster import containers, kubectl, lifecycle, paths, record, shell, volumes
 from hack.cluster.errors import ClusterError
+from hack.dry_run import clients
 from hack.helm import chart
 from hack.models import store
 from hack.release.pushed import Pushed
@@ -39,6 +41,18 @@ def up(say: Callable[[str], None]) -> pathlib.Path:
     if kubectl.get(kubectl.config(), "crd", _CRD):
         raise ClusterError("the local cluster has this project's CRD already: `make cluster-down`, then try again")
     return paths.layout().namespace
+
+
+def drafting(status: Mapping[str, Any]) -> str | None:
+    """Return the message of the condition once the draft is used and a window has passed; None until then."""
+    for each in status.get("conditions", []):
+        if (each["type"], each["status"], each["reason"]) == _DRAFTING and _passed(status):
+            return str(each["message"])
+    return None
+
+
+def _passed(status: Mapping[str, Any]) -> bool:
+    return bool(status.get("guard", {}).get("verdict") == "Pass")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,8 +82,8 @@ class Stranger:
         self.say(f"applied   {_SAMPLE} of {samples.name}")
         self._kubectl("wait", f"sis/{_NAME}", _IN, "--for=condition=Ready", f"--timeout={_SECONDS}s")
         self._say_pulled(_NAMESPACE, images["cpu"])
-        condition = self._traffic(json.loads((models / "prompts.json").read_text(encoding="utf-8"))[_PROMPTS])
-        self.say(f"drafts    {'/'.join(_DRAFTING)}: {condition['message']}")
+        message = self._traffic(json.loads((models / "prompts.json").read_text(encoding="utf-8"))[_PROMPTS])
+        self.say(f"drafts    {'/'.join(_DRAFTING)}: {message}")
         print(self._kubectl("get", f"sis/{_NAME}", _IN).rstrip(), flush=True)
 
     def leaves(self, registry: str) -> None:
@@ -79,31 +93,32 @@ class Stranger:
         shell.ask(self._words([self.helm, f"--kubeconfig={kubectl.config()}", "uninstall", chart.RELEASE, *_UNINSTALL]))
         for words in (("crd", _CRD), _RUNTIMES, ("namespace", chart.NAMESPACE, _NAMESPACE)):
             ask("delete", *words, "--ignore-not-found", "--timeout=120s")
-        ask("delete", f"pv/{volumes.volume_name(store.folder(), _NAMESPACE)}", "--ignore-not-found", "--timeout=60s")
+        ask(
+            "delete",
+            f"pv/{volumes.volume_name(store.folder().resolve(), _NAMESPACE)}",
+            "--ignore-not-found",
+            "--timeout=60s",
+        )
         layout = paths.layout()
         if names := [each for each in containers.image_names(layout) if each.startswith(f"{registry}/")]:
             shell.ask(containers.client(layout, "images", "rm", *names))
         self.say("removed   release, sample, and the images that the node pulled")
 
-    def _traffic(self, prompts: Iterable[str]) -> Mapping[str, Any]:
-        """Ask for completions until the guard sees a draft that is used; return its condition."""
-        asked, until = list(prompts), time.monotonic() + _SECONDS
-        path = f"/api/v1/namespaces/{_NAMESPACE}/services/http:{_NAME}-predictor:80/proxy/v1/completions"
-        body = self.folder / "completion.json"
-        number, conditions = 0, []
-        while time.monotonic() < until:
-            prompt = asked[number % len(asked)]
-            body.write_text(json.dumps({"model": _NAME, "prompt": prompt, "max_tokens": 96, "temperature": 0}))
-            self._ask("create", f"--raw={path}", f"--filename={body}")
-            number += 1
-            found = kubectl.get(kubectl.config(), f"sis/{_NAME}", _IN) or {}
-            conditions = found.get("status", {}).get("conditions", [])
-            for each in conditions:
-                if (each["type"], each["status"], each["reason"]) == _DRAFTING:
+    def _traffic(self, prompts: Sequence[str]) -> str:
+        """Ask for completions until the draft is used and a window passes; return the message of the condition."""
+        forward = ("port-forward", f"deployment/{_NAME}-predictor", _IN, ":8080")
+        status: Mapping[str, Any] = {}
+        until = time.monotonic() + _SECONDS
+        with clients.forwarded(self._words(kubectl.command(kubectl.config(), *forward))) as address:
+            for number, prompt in enumerate(itertools.cycle(prompts), start=1):
+                clients.complete(address, _NAME, prompt)
+                status = (kubectl.get(kubectl.config(), f"sis/{_NAME}", _IN) or {}).get("status", {})
+                if (message := drafting(status)) is not None:
                     self.say(f"asked     {number} completions")
-                    return dict(each)
-        told = {each["type"]: f"{each['status']} {each['reason']}: {each.get('message', '')}" for each in conditions}
-        raise ClusterError(f"{_NAME} does not draft within {_SECONDS} s and {number} completions: {told}")
+                    return message
+                if time.monotonic() > until:
+                    break
+        raise ClusterError(f"{_NAME} does not draft within {_SECONDS} s and {number} completions: {status}")
 
     def _say_pulled(self, namespace: str, image: Pushed) -> None:
         """The node must have pulled this image by its digest: it ran no other, and imported none."""

@@ -6,6 +6,7 @@ import pathlib
 from collections.abc import Sequence
 
 import pytest
+from hack.dry_run.node import drafting
 from hack.release import dockerfile, index, plan, pushed
 from hack.release.pushed import Pushed, Refused
 from hack.release.ship import Release
@@ -125,3 +126,12 @@ def test_an_index_needs_the_image_of_every_processor(tmp_path: pathlib.Path) -> 
         Release(run=RUN, images=tmp_path, join=written).ship_index("cpu", ("amd64", "arm64"))
     with pytest.raises(Refused, match=r"cpu\.txt is absent"):
         pushed.read_one(tmp_path, "cpu")
+
+
+def test_a_sample_drafts_once_its_draft_is_used_and_a_window_passed() -> None:
+    """Ready alone, or a window without tokens, is no proof."""
+    used = {"type": "SpeculationActive", "status": "True", "reason": "Drafting", "message": "counted"}
+    assert drafting({}) is None
+    assert drafting({"conditions": [used], "guard": {"verdict": "Inconclusive"}}) is None
+    assert drafting({"conditions": [used | {"reason": "Waiting"}], "guard": {"verdict": "Pass"}}) is None
+    assert drafting({"conditions": [used], "guard": {"verdict": "Pass"}}) == "counted"
