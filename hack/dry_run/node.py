@@ -99,9 +99,7 @@ class Stranger:
             "--ignore-not-found",
             "--timeout=60s",
         )
-        layout = paths.layout()
-        if names := [each for each in containers.image_names(layout) if each.startswith(f"{registry}/")]:
-            shell.ask(containers.client(layout, "images", "rm", *names))
+        containers.forget(paths.layout(), registry)
         self.say("removed   release, sample, and the images that the node pulled")
 
     def _traffic(self, prompts: Sequence[str]) -> str:
