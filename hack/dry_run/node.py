@@ -66,10 +66,10 @@ class Stranger:
     def installs(self, made: Pushed, images: Mapping[str, Pushed]) -> None:
         """Install the chart from the registry, and check that the node pulled the operator's image from there."""
         where = f"oci://{made.registry}/{made.repository}"
-        command = ("install", chart.RELEASE, where, f"--version={made.tag}", f"--namespace={chart.NAMESPACE}")
-        self.say(f"$ helm {' '.join(command)} --create-namespace --wait")
-        more = ("--create-namespace", "--wait", f"--timeout={_SECONDS}s", "--plain-http")
-        self._run([self.helm, f"--kubeconfig={kubectl.config()}", *command, *more])
+        waits = ("--create-namespace", "--wait", f"--timeout={_SECONDS}s", "--plain-http")
+        command = ("install", chart.RELEASE, where, f"--version={made.tag}", f"--namespace={chart.NAMESPACE}", *waits)
+        self.say(f"$ helm {' '.join(command)}")
+        self._run([self.helm, f"--kubeconfig={kubectl.config()}", *command])
         self._say_pulled(chart.NAMESPACE, images["operator"])
 
     def runs(self, samples: pathlib.Path, images: Mapping[str, Pushed]) -> None:
