@@ -14,8 +14,9 @@ from hack.cluster import paths, shell
 from hack.cluster.errors import ClusterError
 from hack.command import run
 from hack.docs import versions
-from hack.dry_run import node, parts, programs, refusals
+from hack.dry_run import node, parts, programs
 from hack.dry_run.keys import Key
+from hack.dry_run.refusals import Refusals
 from hack.dry_run.registry import join, registry
 from hack.helm import chart as helm
 from hack.images import content, tool
@@ -122,7 +123,8 @@ def tell(folder: pathlib.Path, host: str, found: dict[str, pathlib.Path], *, rea
     print(planned.notes(), flush=True)
     if real:
         install(release, made, folder / "files" / files.SAMPLES, folder / "stranger")
-    refusals.check(key, release, made, next(each for each in built if each.suffix == ".whl"), folder, say)
+    wheel = next(each for each in built if each.suffix == ".whl")
+    Refusals(key=key, release=release, folder=folder, say=say).check(made, wheel)
 
 
 def main(words: list[str]) -> int:
