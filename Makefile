@@ -6,7 +6,7 @@ RUN := $(VENV)/bin/python
 
 .DEFAULT_GOAL := help
 .PHONY: help venv fmt check lint type unit wire gitops test test-rest test-all verify generate golden cluster-up cluster-down cluster-status cluster-env bench bench-guard bench-engine bench-gpu bench-scale faults soak audit \
-        images image-nvidia image-ascend sbom resolve models push-model demo kserve-render chart release-rehearsal docs plugin clean
+        images image-nvidia image-ascend sbom resolve models push-model demo kserve-render chart release-dry-run release-files docs plugin clean
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 18
@@ -160,11 +160,14 @@ kserve-render: venv ## What the KServe stand-in makes of FILE=isvc.yaml
 chart: venv ## The chart with the real Helm: what it renders, and its life cycle on the local cluster (minutes)
 	$(RUN) -m pytest -q tests/chart
 
-release-rehearsal: venv ## A release on this machine: real registry, cosign, Helm (Go >= 1.26; CPU=yes: the runtime image too)
-	@$(RUN) -m hack.rehearsal $(if $(filter yes,$(CPU)),--cpu)
+release-dry-run: venv ## A release on this machine, installed from its registry on the local cluster (Go >= 1.26; NODE=no: not installed)
+	@$(RUN) -m hack.dry_run $(if $(filter no,$(NODE)),--no-node)
 
 docs: venv ## The documentation's site, into dist/site; one warning fails it
 	NO_MKDOCS_2_WARNING=1 $(RUN) -m mkdocs build --quiet --strict
+
+release-files: venv ## Every file of a release's page, into dist/files; BASE=URL of the folder that they will lie in
+	@$(RUN) -m hack.packaging files "$(BASE)"
 
 plugin: venv ## The kubectl plugin for krew, into dist/krew; BASE=URL of the folder that its archives will lie in
 	@$(RUN) -m hack.packaging plugin "$(BASE)" $(PLATFORMS)

@@ -30,6 +30,23 @@ def image_names(layout: Layout) -> list[str]:
     return shell.run(client(layout, "images", "ls", "-q")).split()
 
 
+def forget(layout: Layout, registry: str) -> None:
+    """Remove every image of a registry; its layers go with the last name that has them."""
+    rows = shell.run(client(layout, "images", "ls")).splitlines()[1:]
+    if gone := images_of(registry, rows):
+        shell.run(client(layout, "images", "rm", "--sync", *gone))
+
+
+def images_of(registry: str, rows: Sequence[str]) -> list[str]:
+    """Return the names of a registry's images in the rows of `ctr images ls`: name, type, digest, ...
+
+    The kubelet's part of containerd names the content of each image by its ID too, which would keep the layers.
+    """
+    listed = [row.split()[:3] for row in rows]
+    ours = {digest for name, _, digest in listed if name.startswith(f"{registry}/")}
+    return [name for name, _, digest in listed if digest in ours and name.startswith((f"{registry}/", "sha256:"))]
+
+
 def purge(layout: Layout) -> int:
     """Forget every container and pod, and return how many there were; images stay."""
     found = _listed(layout, "containers", "ls", "-q")

@@ -24,12 +24,14 @@ from hack.cluster import shell
 from specdec_operator import __version__
 
 PLUGIN = "kubectl-specdec"
-_ROOT = pathlib.Path(__file__).parents[2]
+ROOT: Final = pathlib.Path(__file__).parents[2]
 _SECONDS = 600.0
 _COMMON = "common"
 _PROGRAM_MODE = 0o755
 _FILE_MODE = 0o644
-TEMPLATE: Final = _ROOT / "packaging" / "krew" / "specdec.yaml"
+TEMPLATE: Final = ROOT / "packaging" / "krew" / "specdec.yaml"
+BACKEND: Final = (f"--build-constraints={ROOT}/hack/images/requirements/backend.txt", "--require-hashes")
+"""What builds the wheel writes it."""
 PYTHONS: Final = ("3.11", "3.12", "3.13", "3.14")
 
 
@@ -102,17 +104,22 @@ def plugin(base: str, wanted: tuple[Platform, ...], target: pathlib.Path) -> pat
 
 def wheel(folder: pathlib.Path) -> pathlib.Path:
     """Build the project's wheel into a folder."""
-    backend = [f"--build-constraints={_ROOT}/hack/images/requirements/backend.txt", "--require-hashes"]
-    shell.run([_uv(), "build", "--quiet", "--wheel", *backend, f"--out-dir={folder}", str(_ROOT)], timeout=_SECONDS)
+    packages(folder, "--wheel")
     (made,) = folder.glob("*.whl")
     return made
+
+
+def packages(folder: pathlib.Path, *words: str) -> None:
+    """Build the project's wheel and source archive into a folder. words: for one of them only."""
+    shell.run([uv(), "build", "--quiet", *words, *BACKEND, f"--out-dir={folder}", str(ROOT)], timeout=_SECONDS)
+    (folder / ".gitignore").unlink(missing_ok=True)  # of uv
 
 
 def requirements(folder: pathlib.Path) -> pathlib.Path:
     """Write what the command needs besides, as uv.lock pins it, with its hashes."""
     target = folder / "requirements.txt"
     wanted = ["--frozen", "--no-dev", "--extra=cli", "--no-emit-project", f"--output-file={target}"]
-    shell.run([_uv(), "export", "--quiet", f"--project={_ROOT}", *wanted], timeout=_SECONDS)
+    shell.run([uv(), "export", "--quiet", f"--project={ROOT}", *wanted], timeout=_SECONDS)
     return target
 
 
@@ -122,8 +129,8 @@ def pack(platform: Platform, project: pathlib.Path, pins: pathlib.Path, folder: 
         _install(platform, python, project, pins, folder / f"py{python}")
     _share([folder / f"py{each}" for each in PYTHONS], folder / _COMMON)
     shutil.copy(pathlib.Path(__file__).with_name("launcher.py"), folder / PLUGIN)
-    shutil.copy(_ROOT / "packaging" / "kubectl_complete-specdec", folder)
-    shutil.copy(_ROOT / "LICENSE", folder)
+    shutil.copy(ROOT / "packaging" / "kubectl_complete-specdec", folder)
+    shutil.copy(ROOT / "LICENSE", folder)
     return _packed(folder)
 
 
@@ -132,7 +139,8 @@ def digest(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()
 
 
-def _uv() -> str:
+def uv() -> str:
+    """Return the path of uv in this environment."""
     return str(pathlib.Path(sys.executable).with_name("uv"))
 
 
@@ -140,7 +148,7 @@ def _install(platform: Platform, python: str, project: pathlib.Path, pins: pathl
     where = [f"--target={target}", f"--python-version={python}", f"--python-platform={platform.target}"]
     how = ["--quiet", "--no-deps", "--only-binary=:all:", "--link-mode=copy", f"--python={sys.executable}"]
     for what in (["--require-hashes", f"--requirement={pins}"], [str(project)]):
-        shell.run([_uv(), "pip", "install", *how, *where, *what], timeout=_SECONDS)
+        shell.run([uv(), "pip", "install", *how, *where, *what], timeout=_SECONDS)
     shutil.rmtree(target / "bin", ignore_errors=True)  # programs that begin with this machine's own Python
     (target / ".lock").unlink(missing_ok=True)
 

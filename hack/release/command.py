@@ -11,3 +11,12 @@ def run(*words: str) -> str:
     if done.returncode != 0:
         raise Refused(f"`{' '.join(words)}` ended with code {done.returncode}: {done.stdout.strip()[-1000:]}")
     return done.stdout
+
+
+def output(*words: str) -> bytes:
+    """Return the bytes of a program's standard output. Raises Refused with its last words where it failed."""
+    done = subprocess.run(words, capture_output=True, check=False)
+    if done.returncode != 0:
+        told = done.stderr.decode(errors="replace").strip()[-1000:]
+        raise Refused(f"`{' '.join(words)}` ended with code {done.returncode}: {told}")
+    return done.stdout

@@ -47,6 +47,11 @@ def images(target: str, version: str, root: pathlib.Path = ROOT) -> tuple[str, .
     return f"{name}-{pinned[1]}-{version}", f"{name}-{version}"
 
 
+def image(target: str, arch: str, version: str, root: pathlib.Path = ROOT) -> str:
+    """Return the name of a target's image for one processor. Raises KeyError for a target that is none."""
+    return f"{images(target, version, root)[-1]}-{arch}"
+
+
 def notes(tag: str, root: pathlib.Path = ROOT) -> str:
     """The changelog's section of a tag, without its heading; empty where there is none."""
     text = (root / "CHANGELOG.md").read_text(encoding="utf-8")

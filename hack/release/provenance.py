@@ -45,14 +45,22 @@ def of_workflow(environment: Mapping[str, str]) -> Run:
     )
 
 
-def of_image(run: Run, target: str, given: Mapping[str, str], root: pathlib.Path = dockerfile.ROOT) -> Predicate:
-    """Of one image: Dockerfile, target, build arguments, bases by digest, the files that pin what it installs."""
+def of_image(
+    run: Run, target: str, arch: str, given: Mapping[str, str], root: pathlib.Path = dockerfile.ROOT
+) -> Predicate:
+    """Of one image: Dockerfile, target, processor, arguments, bases by digest, the files that pin what it installs."""
     arguments = {name: value for name, value in given.items() if value}
     if faults := dockerfile.faults(target, arguments, root):
         raise Refused("\n".join(faults))
     stands = [_base(each) for each in dockerfile.bases(target, arguments, root)]
-    asked = {"dockerfile": dockerfile.FILES[target], "target": target, "arguments": arguments}
-    return _predicate(run, "image", asked, [*stands, *_files(dockerfile.files(target, root), root)])
+    asked = {"dockerfile": dockerfile.FILES[target], "target": target, "platform": f"linux/{arch}"}
+    made_of = [*stands, *_files(dockerfile.files(target, root), root)]
+    return _predicate(run, "image", asked | {"arguments": arguments}, made_of)
+
+
+def of_index(run: Run, target: str, parts: Iterable[Pushed]) -> Predicate:
+    """Of the one name of a target: the images for each processor, whose own provenance says what they are made of."""
+    return _predicate(run, "index", {"target": target}, [each.dependency for each in parts])
 
 
 def of_chart(run: Run, images: Mapping[str, Pushed], root: pathlib.Path = dockerfile.ROOT) -> Predicate:

@@ -1,15 +1,16 @@
-"""The images of a release as a registry has them: one file TARGET.txt each, with NAME:TAG@DIGEST."""
+"""The images of a release as a registry has them, with NAME:TAG@DIGEST in a file each.
+
+TARGET.ARCH.txt is the image for one processor, TARGET.txt the index of all of them.
+"""
 
 import pathlib
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
 from hack.release import dockerfile
 
-OPTIONAL: Final = frozenset({"ascend"})
-"""What a release may go without: its base image and compiler are not everybody's to have."""
 _NAME: Final = re.compile(
     r"(?P<registry>\S+)/(?P<repository>[^/:@\s]+):(?P<tag>[\w.-]+)@(?P<digest>sha256:[0-9a-f]{64})"
 )
@@ -69,10 +70,14 @@ def read_one(folder: pathlib.Path, target: str) -> Pushed:
         raise Refused(f"{file} is absent: push the image, and write NAME:TAG@DIGEST there") from error
 
 
-def read(folder: pathlib.Path) -> dict[str, Pushed]:
-    """Return what was pushed, by target. Raises Refused where an image is missing, or two registries are named."""
-    found = {target: read_one(folder, target) for target in dockerfile.FILES if (folder / f"{target}.txt").exists()}
-    missing = [target for target in dockerfile.FILES if target not in found and target not in OPTIONAL]
+def read(folder: pathlib.Path, without: Collection[str] = ()) -> dict[str, Pushed]:
+    """Return what was pushed, by target. without: the targets that this release leaves out.
+
+    Raises Refused where an image is missing, or two registries are named.
+    """
+    wanted = [target for target in dockerfile.FILES if target not in without]
+    found = {target: read_one(folder, target) for target in wanted if (folder / f"{target}.txt").exists()}
+    missing = [target for target in wanted if target not in found]
     if missing:
         raise Refused(f"{folder}: no {'.txt, no '.join(missing)}.txt: the chart names these images; push them first")
     registries = sorted({each.registry for each in found.values()})

@@ -38,6 +38,14 @@ def test_make_targets_of_workflows_exist(file: pathlib.Path) -> None:
     assert set(re.findall(r"\bmake ([a-z-]+)", file.read_text())) <= targets
 
 
+def test_each_variable_of_a_release_is_on_the_page_for_who_makes_one() -> None:
+    """A fork needs none of them, and finds all of them."""
+    workflow, page = ((ROOT / name).read_text() for name in (".github/workflows/release.yaml", "docs/install.md"))
+    named = set(re.findall(r"(?:vars|secrets)\.(\w+)", workflow))
+    assert named
+    assert {each for each in named if f"`{each}`" not in page} == set()
+
+
 def tree(folder: pathlib.Path, *, version: str = "1.2.3", chart: str = "1.2.3", section: str = "1.2.3") -> pathlib.Path:
     """A repository with what a release is checked by."""
     (folder / "charts" / "specdec-operator").mkdir(parents=True)

@@ -23,6 +23,20 @@ MOUNTINFO = """\
 """
 
 
+def test_the_images_of_a_registry_are_forgotten_by_name_and_by_id() -> None:
+    """Another image of the same name elsewhere stays, and so does the name that others have for the same content."""
+    kind = "application/vnd.oci.image.index.v1+json"
+    rows = [
+        f"127.0.0.1:5000/team/a:1@sha256:aa {kind} sha256:aa 9 MiB linux/amd64 -",
+        f"localhost/a:1 {kind} sha256:aa 9 MiB linux/amd64 -",
+        f"localhost/b:1 {kind} sha256:bb 9 MiB linux/amd64 -",
+        f"sha256:01 {kind} sha256:aa 9 MiB linux/amd64 -",
+        f"sha256:02 {kind} sha256:bb 9 MiB linux/amd64 -",
+    ]
+    assert containers.images_of("127.0.0.1:5000", rows) == ["127.0.0.1:5000/team/a:1@sha256:aa", "sha256:01"]
+    assert containers.images_of("127.0.0.1:50", rows) == []
+
+
 def test_mounts_are_undone_deepest_first_and_neighbours_stay() -> None:
     assert teardown.mounts(pathlib.Path("/c/run"), MOUNTINFO) == [
         pathlib.Path("/c/run/kubelet/pods/a/with space"),

@@ -8,6 +8,7 @@ import tomllib
 import pytest
 from hack.cluster.errors import ClusterError
 from hack.images import build, content, hashed, locked
+from hack.packaging import plugin
 from hack.release import dockerfile
 
 FILES = sorted(locked.FOLDER.glob("*.txt"))
@@ -87,12 +88,14 @@ def test_no_install_goes_without_hashes() -> None:
     }
 
 
-def test_the_workflow_builds_the_wheel_with_a_locked_backend() -> None:
-    """What builds the wheel writes it."""
-    text = (content.ROOT / ".github" / "workflows" / "release.yaml").read_text()
-    builds = re.findall(r"uv build [^\n]*", text)
-    assert builds
-    assert all("--build-constraints hack/images/requirements/backend.txt --require-hashes" in each for each in builds)
+def test_the_wheel_is_built_with_a_locked_backend() -> None:
+    """At one place, which the workflow uses as well: what builds the wheel writes it."""
+    files = [*(content.ROOT / ".github" / "workflows").glob("*.yaml"), *(content.ROOT / "hack").rglob("*.py")]
+    builds = re.findall(r"^.*(?:uv build |uv\(\), \"build\").*$", "\n".join(each.read_text() for each in files), re.M)
+    assert len(builds) == 1
+    assert "*BACKEND" in builds[0]
+    requirements = content.ROOT / "hack" / "images" / "requirements" / "backend.txt"
+    assert (f"--build-constraints={requirements}", "--require-hashes") == plugin.BACKEND
 
 
 def test_uv_has_one_version() -> None:

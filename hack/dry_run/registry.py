@@ -1,4 +1,9 @@
-"""A real registry on loopback for the length of a block, and what somebody who may write to it can do."""
+"""A real registry on loopback for the length of a block, and what somebody who may write to it can do.
+
+The node's containerd has a loopback of its own, in the cluster's network namespace. With a namespace the registry runs
+in there, and the cluster's forwarder gives it the same port on the machine's loopback: it has one name on both sides.
+containerd takes loopback for a registry without TLS.
+"""
 
 import dataclasses
 import hashlib
@@ -7,14 +12,15 @@ import os
 import pathlib
 import re
 import subprocess
+import sys
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager, nullcontext
 from typing import Any, Final
 
-from hack.cluster import shell
+from hack.cluster import forward, netns, shell
 from hack.cluster.errors import ClusterError
 from hack.images import tool
 from hack.release.pushed import Pushed
@@ -22,32 +28,51 @@ from hack.release.pushed import Pushed
 _SECONDS: Final = 60.0
 _PUSH_SECONDS: Final = 900.0
 _MANIFEST: Final = "application/vnd.oci.image.manifest.v1+json"
-_ACCEPTED: Final = f"{_MANIFEST}, application/vnd.docker.distribution.manifest.v2+json"
+_INDEX: Final = "application/vnd.oci.image.index.v1+json"
+_ACCEPTED: Final = f"{_MANIFEST}, {_INDEX}, application/vnd.docker.distribution.manifest.v2+json"
 _CONFIGURATION: Final = """\
 version: 0.1
 log: {{level: info, accesslog: {{disabled: true}}}}
 storage: {{filesystem: {{rootdirectory: {folder}}}}}
-http: {{addr: "127.0.0.1:0"}}
+http: {{addr: "127.0.0.1:{port}"}}
 """
 
 
 @contextmanager
-def registry(program: pathlib.Path, folder: pathlib.Path) -> Iterator[str]:
+def registry(program: pathlib.Path, folder: pathlib.Path, namespace: pathlib.Path | None = None) -> Iterator[str]:
     """Run a registry that keeps everything below a folder; give its address. Raises ClusterError with its words."""
-    configuration, log = folder / "registry.yaml", folder / "registry.log"
-    configuration.write_text(_CONFIGURATION.format(folder=folder / "registry"), encoding="utf-8")
+    with forward.listen(0) if namespace else nullcontext() as outside, ExitStack() as running:
+        port = outside.getsockname()[1] if outside else 0
+        configuration, log = folder / "registry.yaml", folder / "registry.log"
+        configuration.write_text(_CONFIGURATION.format(folder=folder / "registry", port=port), encoding="utf-8")
+        command = [str(program), "serve", str(configuration)]
+        served = running.enter_context(_program(_inside(namespace, command), log))
+        address = _address(served, log)
+        if outside:
+            carry = [sys.executable, "-I", str(forward.__file__), f"--fd={outside.fileno()}", f"--to={address}"]
+            running.enter_context(_program(_inside(namespace, carry), folder / "forward.log", outside.fileno()))
+        yield address
+
+
+def _inside(namespace: pathlib.Path | None, command: list[str]) -> list[str]:
+    return netns.entered(namespace, command) if namespace else command
+
+
+@contextmanager
+def _program(command: list[str], log: pathlib.Path, *descriptors: int) -> Iterator[subprocess.Popen[bytes]]:
+    """Run a program for the length of a block."""
     quiet = os.environ | {"OTEL_TRACES_EXPORTER": "none"}
     with log.open("w") as words:
-        running = subprocess.Popen([program, "serve", configuration], stdout=words, stderr=words, env=quiet)
+        running = subprocess.Popen(command, stdout=words, stderr=words, env=quiet, pass_fds=descriptors)
     try:
-        yield _address(running, log)
+        yield running
     finally:
         running.terminate()
         running.wait()
 
 
 def _address(running: subprocess.Popen[bytes], log: pathlib.Path) -> str:
-    """The kernel chooses the port, and the registry tells it."""
+    """The kernel chooses the port where none is given, and the registry tells it."""
     until = time.monotonic() + _SECONDS
     while time.monotonic() < until and running.poll() is None:
         if found := re.search(r"listening on (127\.0\.0\.1:\d+)", log.read_text(encoding="utf-8")):
@@ -72,10 +97,32 @@ def push(builder: tool.Tool, ref: str, place: str, name: str) -> Pushed:
     return Pushed(registry=place, repository=repository, tag=tag, digest=digest)
 
 
+def join(wanted: Sequence[str], parts: Sequence[Pushed]) -> bytes:
+    """Write an index of these images under these names, as docker's buildx does in the workflow."""
+    entries = [_entry(each) for each in parts]
+    index = json.dumps({"schemaVersion": 2, "mediaType": _INDEX, "manifests": entries}, indent=2).encode()
+    for name in wanted:
+        place, _, full = name.rpartition("/")
+        repository, _, tag = full.partition(":")
+        _ask("PUT", f"{_api(place, repository)}/manifests/{tag}", index, _INDEX)
+    return _ask("GET", f"{_api(place, repository)}/manifests/{tag}")
+
+
+def _entry(image: Pushed) -> dict[str, Any]:
+    """An image as an index names it: for which processor it is, is in its own configuration."""
+    api = _api(image.registry, image.repository)
+    content = _ask("GET", f"{api}/manifests/{image.digest}")
+    manifest = json.loads(content)
+    config = json.loads(_ask("GET", f"{api}/blobs/{manifest['config']['digest']}"))
+    platform = {name: config[name] for name in ("architecture", "os")}
+    return {"mediaType": manifest["mediaType"], "size": len(content), "digest": image.digest, "platform": platform}
+
+
 def start_something_else(image: Pushed) -> Pushed:
     """Let the tag of an image name one that starts another program, as whoever may write to the registry can."""
     api = _api(image.registry, image.repository)
-    manifest = json.loads(_ask("GET", f"{api}/manifests/{image.tag}"))
+    index = json.loads(_ask("GET", f"{api}/manifests/{image.digest}"))
+    manifest = json.loads(_ask("GET", f"{api}/manifests/{index['manifests'][0]['digest']}"))
     config = json.loads(_ask("GET", f"{api}/blobs/{manifest['config']['digest']}"))
     config["config"]["Entrypoint"] = ["/bin/sh", "-c", "something else"]
     blob = json.dumps(config).encode()

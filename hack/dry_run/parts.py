@@ -1,13 +1,14 @@
-"""The images of a rehearsal: the real ones that this machine can build, and stand-ins in the place of the others."""
+"""The images of a dry run: the real ones that this machine can build, and stand-ins in the place of the others."""
 
 import json
 import pathlib
+import platform
 import subprocess
 from collections.abc import Callable
 
 from hack.cluster import shell
+from hack.dry_run import registry
 from hack.images import build, content, sbom, tool
-from hack.rehearsal import registry
 from hack.release import names
 from hack.release.pushed import Pushed
 
@@ -30,31 +31,41 @@ def arguments(builder: tool.Tool) -> dict[str, str]:
     return {"BASE_IMAGE": base, **build.labels()}
 
 
+def here() -> str:
+    """Return the processor of this machine, as images name it."""
+    return {"x86_64": "amd64", "aarch64": "arm64"}.get(platform.machine(), platform.machine())
+
+
 def push(
-    builder: tool.Tool, target: str, place: str, folder: pathlib.Path, *, real: bool, say: Callable[[str], None]
+    builder: tool.Tool, target: str, arch: str, place: str, folder: pathlib.Path, say: Callable[[str], None] | None
 ) -> Pushed:
-    """Push a target's image, and write its name and bills of materials into a folder, as the workflow does."""
+    """Push an image, and write its name and bills of materials into a folder, as the workflow does.
+
+    say: hears of the build of the real image; None: an image of one file is pushed in its place.
+    """
     folder.mkdir(exist_ok=True)
-    if real:
+    name = f"{target}.{arch}"
+    if say:
         product = build.product(_PRODUCTS[target])
         build.ensure(builder, product, say)
         ref = product.ref
-        sbom.take(builder, target, ref, folder)
+        sbom.take(builder, name, ref, folder)
     else:
-        ref = _stand_in(builder, target, folder)
-        (folder / f"{target}.stand-in.cdx.json").write_text(json.dumps(_BILL), encoding="utf-8")
-    image = registry.push(builder, ref, place, names.images(target, content.version())[-1])
-    if not real:
+        ref = _stand_in(builder, target, arch, folder)
+        (folder / f"{name}.stand-in.cdx.json").write_text(json.dumps(_BILL), encoding="utf-8")
+    image = registry.push(builder, ref, place, names.image(target, arch, content.version()))
+    if not say:
         shell.run(builder.remove(ref))
-    (folder / f"{target}.txt").write_text(f"{image.tagged}@{image.digest}\n", encoding="utf-8")
+    (folder / f"{name}.txt").write_text(f"{image.tagged}@{image.digest}\n", encoding="utf-8")
     return image
 
 
-def _stand_in(builder: tool.Tool, target: str, folder: pathlib.Path) -> str:
+def _stand_in(builder: tool.Tool, target: str, arch: str, folder: pathlib.Path) -> str:
     """An image of one file, which does not run."""
-    ref = f"localhost/specdec-stand-in:{target}"
+    ref = f"localhost/specdec-stand-in:{target}-{arch}"
     file = folder / "Dockerfile"
     file.write_text(f"FROM scratch\nLABEL target={target}\nCOPY pyproject.toml /\n", encoding="utf-8")
     command = builder.build(str(file), None, ref, {})
+    command.insert(-1, f"--platform=linux/{arch}")
     subprocess.run(command, cwd=content.ROOT, check=True, capture_output=True)
     return ref

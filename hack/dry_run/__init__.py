@@ -1,4 +1,6 @@
-"""A release made on this machine: its own functions, with a registry on loopback and a key that is thrown away."""
+"""A release made on this machine: its own functions, with a registry on loopback and a key that is thrown away, and an
+installation of it on the local cluster.
+"""
 
 import pathlib
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""A key of cosign's for one rehearsal, and the checks that a user makes with its public half.
+"""A key of cosign's for one dry run, and the checks that a user makes with its public half.
 
 A real release has no key: its workflow's identity signs, and a public log has an entry. Neither is within reach here:
 the files `signing.json` and `trust.json` name no service, so that none is asked.

@@ -1,5 +1,5 @@
 // What signs a release and the registry that keeps it, built from the public module proxy and pinned by go.sum.
-module specdec.io/hack/rehearsal
+module specdec.io/hack/release-dry-run
 
 go 1.26.0
 
