@@ -131,7 +131,7 @@ cluster-env: venv ## Lines for: eval "$$(make -s cluster-env)"
 images: venv ## Build the images and load them onto the local cluster
 	$(RUN) -m hack.images all
 
-image-nvidia: venv ## Build the image for GPUs and ask it what can be asked without one (40 GB of free disk; KEEP=yes: keep it)
+image-nvidia: venv ## Build the image for GPUs and ask it what can be asked without one (30 GB of free disk; KEEP=yes: keep it)
 	$(RUN) -m hack.images trial nvidia
 	@$(RUN) -m hack.reference
 

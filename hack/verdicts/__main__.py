@@ -26,7 +26,6 @@ _ALL: Final = 10**6
 _ASKS: Final = Path(__file__).parent / "ask.py"
 _DATA: Final = Path(__file__).parents[2] / "tests" / "data" / "verdicts"
 KINDS: Final = _DATA / "kinds.json"
-SAMPLE_KINDS: Final = _DATA / "sample-kinds.json"
 ACCELERATORS: Final = {"cpu": "cpu", "cuda": "nvidia", "npu": "ascend"}
 
 
@@ -92,7 +91,7 @@ def _samples(words: list[str]) -> int:
     with tempfile.TemporaryDirectory() as folder:
         cases = Path(folder) / "cases.jsonl"
         samples.written(ACCELERATORS[asked.platform], cases)
-        ask(asked.python, asked.platform, cases, asked.out, SAMPLE_KINDS)
+        ask(asked.python, asked.platform, cases, asked.out, samples.KINDS)
     return 0
 
 

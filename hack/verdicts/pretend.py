@@ -6,6 +6,7 @@ libraries of CANN, for which `standin.py` makes some that do nothing. cpu: nothi
 
 import importlib
 import os
+import sys
 from typing import Any
 
 from hack.verdicts import standin
@@ -159,3 +160,9 @@ def npu() -> None:
     for name, answer in answers.items():
         setattr(torch.npu, name, constant(answer))
     torch_npu.npu.get_soc_version = constant(ASCEND_CODE)
+
+
+if __name__ == "__main__":  # PLATFORM WORDS…: the engine's own command, such as `cuda serve --help`
+    pretend(sys.argv[1])
+    sys.argv[:2] = ["vllm"]
+    importlib.import_module("vllm.entrypoints.cli.main").main()

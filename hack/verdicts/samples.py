@@ -10,6 +10,10 @@ import yaml
 from specdec_operator.cli.render import rendering
 from specdec_operator.errors import Invalid
 
+PREFIX: Final = "sample-"
+"""What the id of a case begins with."""
+KINDS: Final = Path(__file__).parents[2] / "tests" / "data" / "verdicts" / "sample-kinds.json"
+"""The configurations of the models that samples name."""
 SAMPLES: Final = Path(__file__).parents[2] / "manifests" / "samples"
 _OF_POD: Final = "--chat-template="
 """Names a file of the pod's own volumes, which is not here."""
@@ -46,7 +50,7 @@ def case(name: str, document: dict[str, Any]) -> dict[str, Any]:
     draft = (spec.get("speculation") or {}).get("draft") or {}
     suffix = (spec.get("speculation") or {}).get("method") == "suffix"
     return {
-        "id": f"sample-{name}",
+        "id": f"{PREFIX}{name}",
         "target": model(spec["model"]["uri"]),
         "draft": model(draft["uri"]) if draft else None,
         "argv": [each for each in args if not each.startswith(_OF_POD)],

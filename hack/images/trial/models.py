@@ -1,20 +1,12 @@
-"""Model folders for the questions: configurations of the models that samples name, and one tiny model that is whole."""
+"""The tiny model of the questions: whole, with weights and a tokenizer."""
 
 import json
 import math
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-import yaml
-
-from hack.images import content
 from hack.models import tensors
-from specdec_operator.cli.render import rendering
 
-SAMPLES: Final = content.ROOT / "manifests" / "samples"
-_SIZES: Final = content.ROOT / "hack" / "pages" / "memory_pairs.yaml"
-_POD: Final = {"/mnt/target/model": "target", "/mnt/draft/model": "draft"}
 _VALUE: Final = b"\xa4\x3c\xa4\xbc"
 """0.02 and -0.02 in bfloat16."""
 TINY: Final = {
@@ -31,58 +23,6 @@ TINY: Final = {
     "tie_word_embeddings": True,
     "dtype": "bfloat16",
 }
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Sample:
-    """A service of manifests/samples: its name, and vLLM's flags with {folder} in place of the pod's."""
-
-    name: str
-    flags: tuple[str, ...]
-    models: dict[str, str]
-    """target and draft by their published names."""
-
-    def at(self, folder: str) -> dict[str, Any]:
-        """Return what is asked inside the image, where the models' folders are below this one."""
-        return {"name": self.name, "flags": [each.replace("{folder}", f"{folder}/{self.name}") for each in self.flags]}
-
-
-def samples(kind: str) -> list[Sample]:
-    """Return every sample of an accelerator as the operator renders it."""
-    return [_sample(path) for path in sorted(SAMPLES.glob(f"{kind}-*.yaml"))]
-
-
-def _sample(path: Path) -> Sample:
-    body = yaml.safe_load(path.read_text(encoding="utf-8"))
-    flags = list(rendering(body).manifest["spec"]["predictor"]["model"]["args"])
-    for pod, role in _POD.items():
-        flags = [each.replace(pod, f"{{folder}}/{role}") for each in flags]
-    spec = body["spec"]
-    named = {"target": spec["model"], "draft": spec.get("speculation", {}).get("draft")}
-    models = {role: each["uri"].removeprefix("hf://").rpartition(":")[0] for role, each in named.items() if each}
-    return Sample(name=path.stem, flags=tuple(flags), models=models)
-
-
-def config_of(name: str) -> dict[str, Any]:
-    """Return the configuration of a published model. Raises KeyError for one that models.yaml does not have."""
-    known = yaml.safe_load((Path(__file__).parent / "models.yaml").read_text(encoding="utf-8"))
-    if name in known["heads"]:
-        head: dict[str, Any] = known["heads"][name]
-        return head
-    kind, sizes = known["targets"][name]
-    return {**known["kinds"][kind], **yaml.safe_load(_SIZES.read_text(encoding="utf-8"))["models"][sizes]}
-
-
-def write(kind: str, folder: Path) -> list[Sample]:
-    """Write the configurations of all samples of an accelerator below a folder; return the samples."""
-    found = samples(kind)
-    for sample in found:
-        for role, name in sample.models.items():
-            place = folder / sample.name / role
-            place.mkdir(parents=True)
-            (place / "config.json").write_text(json.dumps(config_of(name)), encoding="utf-8")
-    write_tiny(folder / "tiny")
-    return found
 
 
 def write_tiny(folder: Path) -> None:

@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shutil
 import subprocess
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -12,7 +13,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from hack.images import content, tool
-from hack.images.trial import models
+from hack.verdicts import samples
 
 _PLACE: Final = "/trial"
 _SOURCE: Final = "/src"
@@ -21,10 +22,11 @@ _LAST_WORDS: Final = "last-words.json"
 _SECONDS: Final = 1800
 _MOST: Final = 700
 # In the order of a start. Each is answered as the image is, and again with stand-ins where it could not be.
+_HELP: Final = "vllm serve --help"
 QUESTIONS: Final = {
-    "vllm serve --help": ("vllm", "serve", "--help"),
+    _HELP: ("vllm", "serve", "--help"),
     "preflight of a tiny model": ("python3", "-m", "specdec_runtime", "preflight", _TINY),
-    "plugins": ("python3", "-m", "hack.images.trial.inside", "plugin"),
+    "plugins": ("python3", "-m", "hack.images.trial.inside"),
     "serve": ("python3", "-m", "specdec_runtime", "serve", f"--model={_TINY}", "--max-model-len=128", "--port=18099"),
 }
 _BUILDAHS: Final = re.compile(r"^(Error: )?(exit status|subprocess exited|exiting with)|while running runtime")
@@ -41,6 +43,8 @@ STAND_INS: Final = {
 }
 _MISSING: Final = {"nvidia": "cuda", "ascend": "cann"}
 """What stands in for the device's libraries."""
+_PLATFORM: Final = {"nvidia": "cuda", "ascend": "npu"}
+"""What the verdicts' harness calls the pretended device."""
 _QUIET: Final = {
     "PYTHONPATH": f"{_SOURCE}:/opt/specdec",
     "OMP_NUM_THREADS": "1",
@@ -120,6 +124,9 @@ def ask_all(image: Image, kind: str) -> Answers:
             again = _answer(image, name, words, STAND_INS[kind])
             answers.questions.append({"question": name, "with": "stand-ins", **again})
     _stand_ins(image, kind, answers)
+    if kind == "nvidia":  # vLLM prints no help where it finds no device
+        words = ("python3", "-m", "hack.verdicts.pretend", _PLATFORM[kind], *QUESTIONS[_HELP][1:])
+        answers.questions.append({"question": _HELP, "with": "a pretended device", **_answer(image, _HELP, words, {})})
     _configure(image, kind, answers)
     return answers
 
@@ -134,7 +141,7 @@ def _answer(image: Image, name: str, words: Sequence[str], more: Mapping[str, st
     found = image.ask(words, more)
     said = found.pop("said")
     if name == "plugins" and not found["code"]:
-        found["words"] = json.dumps(json.loads(said.splitlines()[-1])["answer"])
+        found["words"] = said.splitlines()[-1]
     if name == _MUST_REFUSE and last.exists():
         found["refusal"] = json.loads(last.read_text(encoding="utf-8"))
     return found
@@ -151,13 +158,24 @@ def _stand_ins(image: Image, kind: str, answers: Answers) -> None:
 
 
 def _configure(image: Image, kind: str, answers: Answers) -> None:
-    """Have the engine configure every sample on the pretended device."""
-    cases = [sample.at(_PLACE) for sample in models.samples(kind)]
-    (image.folder / "cases.json").write_text(json.dumps(cases), encoding="utf-8")
-    words = ("python3", "-m", "hack.images.trial.inside", "configure", kind, f"{_PLACE}/cases.json")
+    """Have the engine configure every sample on a pretended device, by the harness of the verdicts."""
+    cases, out = image.folder / "cases.jsonl", image.folder / "verdicts.jsonl"
+    samples.written(kind, cases)
+    shutil.copy(samples.KINDS, image.folder / "kinds.json")
+    given = [f"--{name}={_PLACE}/{file}" for name, file in (("models", "kinds.json"), ("out", out.name))]
+    words = ("python3", "-m", "hack.verdicts.ask", f"--platform={_PLATFORM[kind]}", *given, f"{_PLACE}/{cases.name}")
     found = image.ask(words, STAND_INS[kind])
     answers.warm = found["seconds"]
-    if found["code"]:
-        answers.samples = [{"name": case["name"], "ok": False, "error": found["words"]} for case in cases]
-    else:
-        answers.samples = json.loads(found["said"].splitlines()[-1])["answer"]
+    lines = out.read_text(encoding="utf-8").splitlines() if out.exists() else []
+    said = {each["id"]: each for each in map(json.loads, lines)}
+    for case in map(json.loads, cases.read_text(encoding="utf-8").splitlines()):
+        answers.samples.append(sample(case["id"], said.get(case["id"]), found["words"]))
+
+
+def sample(case: str, said: Mapping[str, Any] | None, otherwise: str) -> dict[str, Any]:
+    """A row of the page. said: the engine's verdict. otherwise: why there is none."""
+    name = case.removeprefix(samples.PREFIX)
+    if said is None or not said["ok"]:
+        return {"name": name, "ok": False, "error": otherwise if said is None else " ".join(said["error"].split())}
+    settled = said["resolved"]
+    return {"name": name, "ok": True, "method": settled.get("method"), "tokens": settled.get("num_speculative_tokens")}

@@ -13,7 +13,7 @@ from typing import Any, Final
 from hack import images
 from hack.cluster import paths, shell
 from hack.images import build, content, tool
-from hack.images.trial import left, models, questions
+from hack.images.trial import models, questions
 from hack.machine import describe
 from hack.pages import filled
 from hack.release import dockerfile
@@ -35,14 +35,7 @@ def arguments(kind: str, environment: Mapping[str, str], pulled: Callable[[str],
 
 
 def trial(kind: str, say: Callable[[str], None]) -> Path:
-    """Build one image, ask it, write what it said, and remove it: it has gigabytes. KEEP=yes keeps it.
-
-    CONTAINER=name: a container that a build left is asked instead (left.py).
-    """
-    if container := os.environ.get("CONTAINER"):
-        left.finish(container, kind)
-        with _models(kind) as folder:
-            return _write(kind, {"seconds": None, "size": None, "given": {}}, questions.running(container, folder))
+    """Build one image, ask it, write what it said, and remove it: it has gigabytes. KEEP=yes keeps it."""
     builder, wanted = tool.choose(), build.product(kind)
     given = arguments(kind, os.environ, lambda ref: builder.has(ref) or builder.pulled(ref))
     there, started = builder.has(wanted.ref), time.monotonic()
@@ -50,20 +43,30 @@ def trial(kind: str, say: Callable[[str], None]) -> Path:
     seconds = None if there else round(time.monotonic() - started)
     say(f"{wanted.ref}: {builder.size(wanted.ref)}, {'built before' if there else f'built in {seconds} s'}")
     built = {"seconds": seconds, "size": builder.size(wanted.ref), "given": given}
-    with _models(kind) as folder, questions.opened(builder, wanted.ref, folder) as image:
+    if there and (before := _before(kind, wanted.ref)):
+        built = before
+    with _folder() as folder, questions.opened(builder, wanted.ref, folder) as image:
         path = _write(kind, built, image)
     if os.environ.get("KEEP") != "yes":
         shell.ask(builder.remove(wanted.ref), timeout=600)
     return path
 
 
+def _before(kind: str, ref: str) -> dict[str, Any]:
+    """What the last report says of the same image's build, if it is only asked again; empty for another image."""
+    path = FOLDER / f"{kind}.json"
+    found = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+    same = found.get("image") == ref.rpartition("/")[2]
+    return {name: value for name, value in found["built"].items() if name != "parts"} if same else {}
+
+
 @contextmanager
-def _models(kind: str) -> Iterator[Path]:
-    """A folder with the models of all samples, for the length of a block; any user may read it, as a pod's volumes."""
+def _folder() -> Iterator[Path]:
+    """A folder with the tiny model, for the length of a block; any user may read it, as a pod's volumes."""
     paths.cache().mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=paths.cache(), prefix="trial-") as name:
         folder = Path(name)
-        models.write(kind, folder)
+        models.write_tiny(folder / "tiny")
         folder.chmod(0o755)
         yield folder
 

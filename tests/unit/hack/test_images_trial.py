@@ -1,8 +1,6 @@
 """hack.images.trial: what an image is asked where no device is, and what stands in for a device."""
 
 import json
-import os
-import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -10,25 +8,38 @@ from typing import Any
 
 import pytest
 from hack.images import build, content
-from hack.images.trial import inside, left, models, questions, report
-from hack.verdicts import pretend, standin
+from hack.images.trial import models, questions, report
+from hack.verdicts import pretend, samples, standin
 
 from specdec_runtime import preflight
 from specdec_runtime.preflight.command import flags_of
 
 
 @pytest.mark.parametrize("kind", report.KINDS)
-def test_every_sample_of_an_accelerator_is_asked_with_the_operators_own_flags(kind: str, tmp_path: Path) -> None:
-    """A sample whose model has no configuration here would be left out in silence: it is a KeyError instead."""
-    found = models.write(kind, tmp_path)
-    assert {each.name for each in found} == {path.stem for path in models.SAMPLES.glob(f"{kind}-*.yaml")}
-    for sample in found:
-        asked = sample.at(str(tmp_path))
-        named = [word.partition("=")[2] for word in asked["flags"] if word.startswith("--model=")]
-        assert [Path(name) for name in named] == [tmp_path / sample.name / "target"]
-        assert json.loads((Path(named[0]) / "config.json").read_text())["architectures"]
-        assert not any("/mnt/target" in word or "/mnt/draft" in word for word in asked["flags"])
-        assert ("draft" in sample.models) == any(f"{sample.name}/draft" in word for word in asked["flags"])
+def test_the_models_of_every_sample_have_a_configuration(kind: str) -> None:
+    """The harness would ask for a model without one, and the engine would refuse it for that."""
+    known = json.loads(samples.KINDS.read_text())
+    named = {each[role] for each in samples.cases(kind) for role in ("target", "draft")} - {None}
+    assert len(named) > 3
+    assert named <= known.keys()
+
+
+def test_a_row_says_what_the_engine_settled_on_or_why_it_did_not() -> None:
+    settled = {"ok": True, "resolved": {"method": "mtp", "num_speculative_tokens": 1, "engine": {}}}
+    assert questions.sample("sample-a", settled, "") == {"name": "a", "ok": True, "method": "mtp", "tokens": 1}
+    assert questions.sample("sample-a", {"ok": False, "error": "no\n way"}, "")["error"] == "no way"
+    assert questions.sample("sample-a", None, "killed") == {"name": "a", "ok": False, "error": "killed"}
+
+
+def test_an_image_that_is_asked_again_keeps_what_its_build_took(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(report, "FOLDER", tmp_path)
+    built = {"seconds": 5, "size": "1 GB", "given": {}}
+    (tmp_path / "nvidia.json").write_text(json.dumps({"image": "r:1", "built": {**built, "parts": {}}}))
+    assert report._before("nvidia", "localhost/r:1") == built
+    assert report._before("nvidia", "localhost/r:2") == {}
+    assert report._before("ascend", "localhost/r:1") == {}
 
 
 def test_nothing_stands_against_the_tiny_model(tmp_path: Path) -> None:
@@ -84,27 +95,6 @@ def test_the_pretended_gpu_answers_what_an_h100_would() -> None:
     ]
 
 
-def test_one_answer_leaves_nothing_for_the_next() -> None:
-    """Engine configuration sets variables and caches; each is asked in a process of its own."""
-    kept: list[int] = []
-
-    def ask(number: int) -> dict[str, Any]:
-        kept.append(number)
-        if number == 2:
-            raise ValueError("two  is\nrefused")
-        return {"seen": list(kept)}
-
-    assert inside._apart(lambda: ask(1)) == {"ok": True, "seen": [1]}
-    assert inside._apart(lambda: ask(2)) == {"ok": False, "error": "ValueError: two is refused"}
-    assert inside._apart(lambda: sys.exit(3))["error"] == "SystemExit: 3"
-    assert kept == []
-
-
-def test_a_process_that_dies_is_an_answer() -> None:
-    found = inside._apart(lambda: os.kill(os.getpid(), signal.SIGKILL))  # type: ignore[arg-type, return-value]
-    assert found == {"ok": False, "error": "the process ended without an answer"}
-
-
 def image(tmp_path: Path, script: str) -> questions.Image:
     """An "image" whose commands this machine runs: words are passed to a script in place of a container."""
     return questions.Image(run=(sys.executable, "-c", script), folder=tmp_path)
@@ -146,22 +136,10 @@ def test_what_is_on_the_page_is_of_every_sample_there_is() -> None:
     """A sample that was added since has not been asked: build the image again, or it is not on the page."""
     for path in report.FOLDER.glob("*.json"):
         found, kind = json.loads(path.read_text()), path.stem
-        samples = {each.stem for each in models.SAMPLES.glob(f"{kind}-*.yaml")}
-        assert {each["name"] for each in found["samples"]} == samples
+        asked = {each["id"].removeprefix(samples.PREFIX) for each in samples.cases(kind)}
+        assert {each["name"] for each in found["samples"]} == asked
         assert {each["question"] for each in found["questions"]} == set(questions.QUESTIONS)
         assert str(content.ROOT) not in json.dumps(found)
-
-
-def test_a_container_that_a_build_left_gets_what_the_target_would_have() -> None:
-    """Its variables are those of the Dockerfile, and what they take from the base is not there."""
-    text = (content.ROOT / "Dockerfile.runtime").read_text()
-    found = dict(left.environment("nvidia", text))
-    assert found["VLLM_CACHE_ROOT"] == "/tmp/cache/vllm"  # noqa: S108
-    assert {"CUDA_HOME", "PYTHONPATH", "HF_HUB_OFFLINE"} <= found.keys()
-    assert dict(left.environment("ascend", text))["PYTHONPATH"] == "/opt/specdec"
-    assert not any("$" in value for target in report.KINDS for _, value in left.environment(target, text))
-    with pytest.raises(KeyError, match="no target rocm"):
-        dict(left.environment("rocm", text))
 
 
 def test_a_trial_that_was_not_made_is_not_on_the_page(tmp_path: Path) -> None:
