@@ -79,7 +79,9 @@ async def test_what_is_forbidden_is_told_with_verb_and_resource(
     somebody = await _as_somebody(world.api, world.namespace, kubeconfig, tmp_path / "kubeconfig", *verbs)
     said = await somebody(*words)
     assert (said.code, said.out) == (1, "")
-    assert said.err.startswith(f"error: you may not {verb} speculativeinferenceservices.serving.specdec.io in ")
+    assert said.err.startswith(
+        f"error: you have no permission to {verb} speculativeinferenceservices.serving.specdec.io in "
+    )
     assert f"verbs [{verb}]" in said.err
     assert f"system:serviceaccount:{world.namespace}:somebody" in said.err
 

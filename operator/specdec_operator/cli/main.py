@@ -29,7 +29,7 @@ def _run(argv: list[str]) -> int:
 
         app = application(argv[0] if argv else "")
     except ModuleNotFoundError as error:
-        sys.stderr.write(f"specdec: {error.name} is missing; pip install 'specdec-operator[cli]'\n")
+        sys.stderr.write(f"specdec: {error.name} is not installed; run pip install 'specdec-operator[cli]'\n")
         return 1
     app()
     return 0

@@ -81,13 +81,17 @@ def page(frame: Frame, title: str, *parts: Child) -> str:
     body = el(
         "body",
         el("a", "Skip to the content", class_="skip", href="#content"),
-        el("header", el("a", "specdec", class_="brand", href=frame.root), el("span", "speculative decoding, guarded")),
+        el(
+            "header",
+            el("a", "specdec", class_="brand", href=frame.root),
+            el("span", ("speculative decoding with a guard")),
+        ),
         el("main", *parts, id="content", tabindex="-1"),
         el(
             "footer",
             el("span", f"As the operator saw it at {frame.now:%Y-%m-%d %H:%M:%S} UTC", id="made"),
             el("a", "JSON", href=f"{frame.root}api/v1/services"),
-            el("span", "Read-only; without a login of its own"),
+            el("span", "Read-only; no login of its own"),
         ),
     )
     return f"<!doctype html>\n{el('html', head, body, lang='en')}\n"
