@@ -39,7 +39,7 @@ async def test_an_accelerator_that_the_cluster_lacks_is_said(service: Service) -
     await service.apply(NGRAM, {"engine": {"accelerator": "nvidia"}})
     ready = await service.condition("Ready", "Unschedulable")
     assert "Insufficient nvidia.com/gpu" in ready["message"]
-    assert "device plugin must offer it" in ready["message"]
+    assert "device plugin must advertise it" in ready["message"]
     assert "spec.engine.accelerator" in ready["message"]
 
 
