@@ -16,26 +16,26 @@ STATES: Final[Spec] = {
     "hiddenStates": {"layers": [1, 2], "path": "/var/hidden"},
 }
 GUEST: Final[Spec] = {"model": None, "inferenceServiceRef": {"name": "theirs"}}
-_ONE: Final = "name exactly one of model, inferenceServiceRef, deploymentRef"
+_ONE: Final = "set exactly one of model, inferenceServiceRef, deploymentRef"
 _THEIRS: Final = (
-    "what is guarded says itself how it is served: leave speculation, staging, resources, pod, inferenceService, "
-    "autoscaling, replicas and engine out"
+    "the guarded object defines how it is served: remove speculation, staging, resources, pod, inferenceService, "
+    "autoscaling, replicas and engine"
 )
 CUSTOM: Final[Spec] = {"method": "custom_class", "tokens": 2, "customClass": "mine.Proposer"}
 _SHAPE: Final = (
-    "must be pvc://CLAIM/FOLDER, hf://OWNER/MODEL:REVISION, s3:// or gs://BUCKET/FOLDER, "
+    "must be pvc://PVC/FOLDER, hf://OWNER/MODEL:REVISION, s3:// or gs://BUCKET/FOLDER, "
     "https://HOST/PATH, oci:// or oci+native://IMAGE:TAG"
 )
 _ONCE: Final[Spec] = {"mode": "PersistentVolumeClaim", "claim": {"storage": "20Gi"}}
 _PATTERNS: Final = (
-    "patterns are for mode PersistentVolumeClaim: in every other mode KServe downloads, "
-    "and takes patterns only from the environment of a ClusterStorageContainer"
+    "patterns need mode PersistentVolumeClaim: in other modes KServe downloads, and reads patterns only from the "
+    "environment of a ClusterStorageContainer"
 )
 _STATES_VOLUME: Final[Spec] = {"volumes": [{"name": "states", "emptyDir": {}}]}
 _ZONE: Final[Spec] = {"topologyKey": "zone", "maxSkew": 1, "whenUnsatisfiable": "ScheduleAnyway"}
 _BY: Final[Spec] = {"type": "External", "external": {"metric": {"query": "sum(waiting)"}}}
 _KEDA: Final[Spec] = {"autoscalerClass": "keda", "maxReplicas": 4, "metrics": [_BY]}
-_LATER: Final = "is part of the API, but this release does not act on it yet; leave it out"
+_LATER: Final = "yet; remove it"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,27 +94,31 @@ CASES: Final = (
         "oci://registry.example:5000/llama",
         "oci+native://registry.example:5000/llama@sha256:0a",
     ),
-    _uri("'.' and '..' are no folders of an artifact: write the URI without them", "s3://b/../x", "s3://b/..x/x.."),
     _uri(
-        "everybody who may read this object would see the key in it; name a secret instead",
+        ("'.' and '..' are not allowed in a folder of an artifact: write the URI without them"),
+        "s3://b/../x",
+        "s3://b/..x/x..",
+    ),
+    _uri(
+        "every user who can read this object would see the key; use a Secret instead",
         "https://me:key@host/x.zip",
         "https://host/x@1.zip",
     ),
     RuleCase(
-        message="'.' and '..' are no folders of an artifact",
+        message="'.' and '..' are not allowed in a folder of an artifact",
         field="spec.model.path",
         bad={"model": {"uri": "pvc://models", "path": "x/.."}},
         good={"model": {"uri": "pvc://models", "path": "x/..."}},
     ),
     RuleCase(
-        message="name the adapter by uri, or by path inside the target's artifact",
+        message="set uri, or path inside the target's artifact",
         field="spec.model.adapters[0]",
         bad={"model": {"uri": "pvc://models", "path": "x", "adapters": [{"name": "a"}]}},
         good={"model": {"uri": "pvc://models", "path": "x", "adapters": [{"name": "a", "path": "a"}]}},
     ),
     _speculation(_SHAPE, ".draft.uri", DRAFT | {"draft": {"uri": "models/draft"}}, DRAFT),
     _speculation(
-        "mlp_speculator is in vLLM's list of methods but has never worked in its V1 engine; train an eagle3 head",
+        "mlp_speculator is in vLLM's list of methods, but has never worked in its V1 engine; use an eagle3 head",
         ".method",
         {"method": "mlp_speculator", "tokens": 3},
         {"method": "mtp", "tokens": 3},
@@ -132,13 +136,13 @@ CASES: Final = (
         NGRAM,
     ),
     _speculation(
-        "name the draft by uri, or by path inside the target's artifact",
+        "set uri, or path inside the target's artifact",
         ".draft",
         DRAFT | {"draft": {"maxModelLen": 128}},
         DRAFT | {"draft": {"path": "draft"}},
     ),
     _speculation(
-        "name K, the number of tokens guessed per step; only suffix and dspark have a default of their own",
+        "set tokens (K, the number of tokens guessed per step); only suffix and dspark have a default",
         ".tokens",
         {"method": "ngram"},
         {"method": "suffix"},
@@ -162,19 +166,19 @@ CASES: Final = (
         "suffix is only for method suffix", ".suffix", NGRAM | {"suffix": {}}, {"method": "suffix", "suffix": {}}
     ),
     _speculation(
-        "hiddenStates is for method extract_hidden_states, which needs it",
+        "set hiddenStates with method extract_hidden_states, and only with it",
         ".hiddenStates",
         {"method": "extract_hidden_states", "tokens": 1},
         STATES,
     ),
     _speculation(
-        "customClass is for method custom_class, which needs it",
+        "set customClass with method custom_class, and only with it",
         ".customClass",
         NGRAM | {"customClass": "mine.Proposer"},
         CUSTOM,
     ),
     _speculation(
-        "parallelDrafting is for drafts trained for it, with method eagle3 (P-EAGLE) or draft_model (PARD)",
+        "parallelDrafting needs a draft that was trained for it, with method eagle3 (P-EAGLE) or draft_model (PARD)",
         ".parallelDrafting",
         NGRAM | {"parallelDrafting": True},
         DRAFT | {"parallelDrafting": True},
@@ -186,13 +190,16 @@ CASES: Final = (
         DRAFT | {"heterogeneousVocabulary": True, "draftSampling": "Greedy"},
     ),
     _speculation(
-        "no row of tokensByBatchSize may guess more than tokens",
+        "tokens in a row of tokensByBatchSize must not be above spec.speculation.tokens",
         ".tokensByBatchSize",
         _rows((8, 5)),
         _rows((8, 4)),
     ),
     _speculation(
-        "only the last row may leave out upTo", ".tokensByBatchSize", _rows((None, 4), (8, 1)), _rows((8, 4), (None, 1))
+        "upTo is required in each row except the last",
+        ".tokensByBatchSize",
+        _rows((None, 4), (8, 1)),
+        _rows((8, 4), (None, 1)),
     ),
     _speculation("rows must be in order of upTo", ".tokensByBatchSize", _rows((8, 4), (4, 1)), _rows((4, 4), (8, 1))),
     _speculation("two rows have the same upTo", ".tokensByBatchSize", _rows((8, 4), (8, 1)), _rows((8, 4), (9, 1))),
@@ -203,7 +210,7 @@ CASES: Final = (
         good={"speculation": DRAFT | {"tokens": 15}, "engine": {"accelerator": "ascend"}},
     ),
     RuleCase(
-        message="speculation.ascend is vllm-ascend's own verification and needs engine.accelerator ascend",
+        message="speculation.ascend needs engine.accelerator ascend: only vllm-ascend has this verification",
         field="spec.speculation.ascend",
         bad={"speculation": DRAFT | {"ascend": {"blockVerify": True}}},
         good={"speculation": DRAFT | {"ascend": {"blockVerify": True}}, "engine": {"accelerator": "ascend"}},
@@ -222,44 +229,44 @@ CASES: Final = (
         {"interval": "1m", "window": "1m"},
     ),
     _guard(
-        "response is [RollBack] or [ReduceTokens, RollBack]: the last resort is no speculation",
+        "response must be [RollBack] or [ReduceTokens, RollBack]: the last step is always a rollback",
         ".response",
         {"response": ["ReduceTokens"]},
         {"response": ["ReduceTokens", "RollBack"]},
     ),
     _guard(
-        "after must be at least 1s: each try rolls every pod out anew",
+        "after must be at least 1s, because each retry replaces all pods",
         ".retry.after",
         {"retry": {"after": "500ms", "limit": 3}},
         {"retry": {"after": "6h", "limit": 3}},
     ),
     _guard(
-        "max must be more than 0s, or every window fails",
+        "max must be more than 0s, because otherwise every window fails",
         ".timePerOutputToken.max",
         {"timePerOutputToken": {"max": "0s"}},
         {"timePerOutputToken": {"max": "40ms"}},
     ),
     _guard(
-        "the guard is Off: nothing is compared; leave speedup out or set mode Observe or Enforce",
+        "mode is Off, so the guard compares nothing; remove speedup, or set mode Observe or Enforce",
         ".speedup",
         {"mode": "Off", "speedup": {"min": 1}},
         {"mode": "Observe", "speedup": {"min": 1}},
     ),
     _staging(
-        "mode PersistentVolumeClaim downloads into a claim that the operator makes: name its storage",
+        "mode PersistentVolumeClaim downloads into a PVC that the operator creates: set `claim.storage`",
         ".claim",
         {"mode": "PersistentVolumeClaim"},
         _ONCE,
     ),
     _staging(
-        "claim is for mode PersistentVolumeClaim",
+        "`claim` needs mode PersistentVolumeClaim",
         ".claim",
         {"mode": "StorageUris", "claim": {"storage": "20Gi"}},
         _ONCE | {"claim": {"storage": "20Gi", "storageClassName": "fast", "accessModes": ["ReadWriteMany"]}},
     ),
     _staging(
-        "env is for the download of mode PersistentVolumeClaim; KServe's own download takes its credentials from "
-        "the secrets of pod.serviceAccountName",
+        "env needs mode PersistentVolumeClaim; KServe's own download uses the credentials in the secrets of "
+        "pod.serviceAccountName",
         ".env",
         {"env": [{"name": "HF_TOKEN", "valueFrom": {"secretKeyRef": {"name": "hub", "key": "token"}}}]},
         _ONCE | {"env": [{"name": "HF_TOKEN", "valueFrom": {"secretKeyRef": {"name": "hub", "key": "token"}}}]},
@@ -267,13 +274,13 @@ CASES: Final = (
     _staging(_PATTERNS, ".include", {"include": ["*.json"]}, _ONCE | {"include": ["*.json"]}),
     _staging(_PATTERNS, ".exclude", {"mode": "Modelcar", "exclude": ["*.bin"]}, _ONCE | {"exclude": ["*.bin"]}),
     RuleCase(
-        message="a pod needs seconds to leave even when it is idle, and a node's drain waits for it",
+        message="even an idle pod needs some seconds to stop, and the drain of a node waits for it",
         field="spec.rollout.grace",
         bad={"rollout": {"grace": "5s"}},
         good={"rollout": {"grace": "15s"}},
     ),
     RuleCase(
-        message="those of KServe's own download are in its ClusterStorageContainer",
+        message="set those of KServe's own download in its ClusterStorageContainer",
         field="spec.staging.resources",
         bad={"staging": {"resources": {"limits": {"memory": "1Gi"}}}},
         good={
@@ -285,44 +292,44 @@ CASES: Final = (
         },
     ),
     RuleCase(
-        message="whenNoRoom Replace is for strategy Auto",
+        message="strategy Surge never stops old pods first, and strategy Replace needs no room",
         field="spec.rollout.whenNoRoom",
         bad={"rollout": {"strategy": "Surge", "whenNoRoom": "Replace"}},
         good={"rollout": {"strategy": "Surge", "whenNoRoom": "Wait"}},
     ),
     _pod(
-        "a volume is of one kind: emptyDir, configMap, secret, projected, persistentVolumeClaim, csi, ephemeral; "
-        "there is no hostPath",
+        "a volume must have exactly one source: emptyDir, configMap, secret, projected, persistentVolumeClaim, csi, "
+        "ephemeral; hostPath is not allowed",
         ".volumes[0]",
         {"volumes": [{"name": "states"}]},
         _STATES_VOLUME,
     ),
     _pod(
-        "this name, or what it begins with, is the operator's, KServe's or a runtime's; choose another",
+        "this name or its prefix is reserved for the operator, KServe or a runtime; choose another",
         ".volumes[0].name",
         {"volumes": [{"name": "specdec-target", "emptyDir": {}}]},
         {"volumes": [{"name": "specdec", "emptyDir": {}}]},
     ),
     _pod(
-        "two of them have the same name",
+        "two entries have the same name",
         ".volumes",
         {"volumes": [{"name": "a", "emptyDir": {}}, {"name": "a", "configMap": {"name": "x"}}]},
         {"volumes": [{"name": "a", "emptyDir": {}}, {"name": "b", "configMap": {"name": "x"}}]},
     ),
     _pod(
-        "a mount names one of pod.volumes; volumes of the runtime and of KServe are theirs",
+        "a mount must name one of pod.volumes; volumes of the runtime and of KServe are not allowed",
         ".volumeMounts",
         {"volumeMounts": [{"name": "shm", "mountPath": "/states"}]},
         _mounted("/states"),
     ),
     _pod(
-        "two of them have the same mountPath",
+        "two entries have the same mountPath",
         ".volumeMounts",
         _STATES_VOLUME | {"volumeMounts": [{"name": "states", "mountPath": "/a"}] * 2},
         _STATES_VOLUME | {"volumeMounts": [{"name": "states", "mountPath": f"/{each}"} for each in "ab"]},
     ),
     _pod(
-        "'.', '..' and '//' are no folders: write the path without them",
+        "'.', '..' and '//' are not allowed in a path: write the path without them",
         ".volumeMounts[0].mountPath",
         _mounted("/states/../mnt/target"),
         _mounted("/states/..a/.b"),
@@ -334,40 +341,43 @@ CASES: Final = (
         _mounted("/mnt/targets"),
     ),
     _pod(
-        "'.', '..' and '//' are no folders",
+        "'.', '..' and '//' are not allowed in a path",
         ".volumeMounts[0].subPath",
         _mounted("/states", subPath="a/.."),
         _mounted("/states", subPath="a/..b"),
     ),
     _pod(
-        "two of them have the same topologyKey",
+        "two entries have the same topologyKey",
         ".topologySpreadConstraints",
         {"topologySpreadConstraints": [_ZONE, _ZONE]},
         {"topologySpreadConstraints": [_ZONE, _ZONE | {"topologyKey": "host"}]},
     ),
     _pod(
-        "localhostProfile is for type Localhost, which needs it",
+        "set localhostProfile with type Localhost, and only with it",
         ".securityContext.seccompProfile.localhostProfile",
         {"securityContext": {"seccompProfile": {"type": "Localhost"}}},
         {"securityContext": {"seccompProfile": {"type": "Localhost", "localhostProfile": "engine.json"}}},
     ),
     RuleCase(
-        message="the operator's runtimes listen on 8080: leave it out, or name a runtime of your own in runtime",
+        message="the operator's runtimes listen on 8080: remove port, or set runtime to your own runtime",
         field="spec.engine.port",
         bad={"engine": {"port": 8000}},
         good={"engine": {"port": 8000, "runtime": "mine"}},
     ),
     RuleCase(message=_LATER, field="spec.suspend", bad={"suspend": True}, good={"suspend": False}),
-    RuleCase(message=f"{_ONE}: what is to be served, or guarded", field="spec", bad={"model": None}, good=GUEST),
+    RuleCase(
+        message=f"{_ONE}: the model to serve, or the object to guard", field="spec", bad={"model": None}, good=GUEST
+    ),
     RuleCase(message=_ONE, field="spec", bad={"deploymentRef": {"name": "theirs"}}, good=GUEST),
     _scaled(
-        "with class external your own scaler sets the pods of Deployment NAME-predictor: leave the numbers to it",
+        "with class external your own scaler sets the number of pods of Deployment NAME-predictor: remove the other "
+        "fields",
         "",
         {"autoscalerClass": "external", "maxReplicas": 4},
         {"autoscalerClass": "external"},
     ),
     _scaled(
-        "an autoscaler needs an upper end: set maxReplicas to what quota and devices allow",
+        "an autoscaler needs an upper limit: set maxReplicas, within your quota and devices",
         ".maxReplicas",
         {"minReplicas": 2},
         {"minReplicas": 2, "maxReplicas": 2},
@@ -385,37 +395,37 @@ CASES: Final = (
         _KEDA | {"minReplicas": 0},
     ),
     _scaled(
-        "KEDA scales by metrics alone: write there what scaleMetric and scaleTarget would say",
+        "KEDA uses only metrics: set metrics instead of scaleMetric and scaleTarget",
         ".metrics",
         _KEDA | {"scaleTarget": 50},
         _KEDA,
     ),
     _scaled(
-        "KEDA needs something to scale by: name it in metrics, as KServe's predictor.autoScaling.metrics does",
+        "KEDA needs a metric: set metrics, in the format of KServe's predictor.autoScaling.metrics",
         ".metrics",
         _KEDA | {"metrics": []},
         _KEDA,
     ),
     _scaled(
-        "KServe's HPA has no behavior of its own; use class keda, or class external with an HPA that you write",
+        "KServe's HPA has no behavior field; use class keda, or class external with your own HPA",
         ".behavior",
         {"maxReplicas": 4, "behavior": {"scaleDown": {"stabilizationWindowSeconds": 60}}},
         _KEDA | {"behavior": {"scaleDown": {"stabilizationWindowSeconds": 60}}},
     ),
     _scaled(
-        "KServe heeds metrics alone where there are some: leave scaleMetric, scaleTarget and scaleMetricType out",
+        "if metrics is set, KServe ignores scaleMetric, scaleTarget and scaleMetricType: remove them",
         ".metrics",
         {"maxReplicas": 4, "metrics": [_BY], "scaleTarget": 60},
         {"maxReplicas": 4, "metrics": [_BY]},
     ),
     _scaled(
-        "KServe has no default for memory, and would scale by CPU: set scaleTarget, in percent of the request",
+        "KServe has no default target for memory and would scale by CPU: set scaleTarget, in percent of the request",
         ".scaleTarget",
         {"maxReplicas": 4, "scaleMetric": "memory"},
         {"maxReplicas": 4, "scaleMetric": "memory", "scaleTarget": 70},
     ),
     RuleCase(
-        message="spec.autoscaling sets the number of pods: leave replicas out, or take autoscaling out",
+        message="spec.autoscaling sets the number of pods: remove replicas, or remove autoscaling",
         field="spec.replicas",
         bad={"autoscaling": {"maxReplicas": 4}, "replicas": 2},
         good={"autoscaling": {"maxReplicas": 4}, "replicas": 1},
@@ -423,7 +433,7 @@ CASES: Final = (
     RuleCase(message=_THEIRS, field="spec", bad=GUEST | {"speculation": NGRAM}, good=GUEST),
     RuleCase(message=_THEIRS, field="spec.replicas", bad=GUEST | {"replicas": 2}, good=GUEST | {"replicas": 1}),
     RuleCase(
-        message="the flags of a Deployment belong to whoever writes it: mode is Observe or Off with deploymentRef",
+        message="the operator does not change the flags of a Deployment: with deploymentRef set mode Observe or Off",
         field="spec.guard.mode",
         bad={"model": None, "deploymentRef": {"name": "theirs"}, "guard": {"mode": "Enforce"}},
         good=GUEST | {"guard": {"mode": "Enforce"}},

@@ -2,16 +2,18 @@
 
 import pathlib
 import sys
+from functools import cache
 from typing import Final
 
 import yaml
 
-from hack.prose.check import Finding, Rules, in_messages, on_page, rules_of
+from hack.prose.check import Finding, Rules, in_data, in_messages, on_page, rules_of
 
 _HERE: Final = pathlib.Path(__file__).parent
 _ROOT: Final = _HERE.parents[1]
 
 
+@cache
 def rules() -> Rules:
     """The rules of hack/prose/rules.yaml."""
     return rules_of(yaml.safe_load((_HERE / "rules.yaml").read_text(encoding="utf-8")))
@@ -20,13 +22,21 @@ def rules() -> Rules:
 def held() -> list[str]:
     """The files that are held to the rules, by their paths from the root."""
     lines = (_HERE / "pages.txt").read_text(encoding="utf-8").splitlines()
-    return [line.strip() for line in lines if line.strip() and not line.startswith("#")]
+    named = [line.strip() for line in lines if line.strip() and not line.startswith("#")]
+    return [path for each in named for path in (_below(each) if "*" in each else [each])]
+
+
+def _below(pattern: str) -> list[str]:
+    return sorted(path.relative_to(_ROOT).as_posix() for path in _ROOT.glob(pattern))
 
 
 def check(path: str) -> list[Finding]:
-    """What a file of the repository breaks: a Markdown page, or the messages of a Python file."""
+    """What a file of the repository breaks: a Markdown page, or the messages of a Python or JSON file."""
     text = (_ROOT / path).read_text(encoding="utf-8")
-    return (in_messages if path.endswith(".py") else on_page)(text, rules())
+    return _CHECKS.get(pathlib.PurePath(path).suffix, on_page)(text, rules())
+
+
+_CHECKS: Final = {".py": in_messages, ".json": in_data}
 
 
 def main(paths: list[str]) -> int:

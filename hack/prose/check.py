@@ -2,8 +2,9 @@
 
 import ast
 import itertools
+import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -15,6 +16,8 @@ _NO_PROSE: Final = re.compile(
 _PARAGRAPH: Final = re.compile(r"^\s*$|^(?=\s*(?:[-*]|\d+\.) |\||#)", re.M)
 """Where a paragraph ends: at an empty line, and before an item, a row or a heading."""
 _SENTENCE: Final = re.compile(r"\S.*?(?:[.?!:;](?=\s)|$)", re.S)
+_NO_MESSAGE: Final = re.compile(r"\A\S*\Z|\bself\.|\bhas\(|\(\?[P:=!<]")
+"""Strings of code that no user reads: single words such as keys, validation rules in CEL, regular expressions."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,10 +31,11 @@ class Rule:
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """All rules, and how many words a sentence may have."""
+    """All rules, those for messages alone, and how many words a sentence may have."""
 
     rules: tuple[Rule, ...]
     most_words: int
+    messages: tuple[Rule, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,8 +53,11 @@ class Finding:
 
 def rules_of(data: Mapping[str, Any]) -> Rules:
     """The rules of a file. Raises KeyError or re.error for data of another form than that of rules.yaml."""
-    made = (Rule(re.compile(each["find"], re.I | re.M), each["why"], each["use"]) for each in data["rules"])
-    return Rules(tuple(made), int(data["most_words"]))
+    return Rules(_rules(data["rules"]), int(data["most_words"]), _rules(data.get("messages") or ()))
+
+
+def _rules(rows: Iterable[Mapping[str, str]]) -> tuple[Rule, ...]:
+    return tuple(Rule(re.compile(each["find"], re.I | re.M), each["why"], each["use"]) for each in rows)
 
 
 def on_page(text: str, rules: Rules) -> list[Finding]:
@@ -66,15 +73,38 @@ def on_page(text: str, rules: Rules) -> list[Finding]:
 
 
 def in_messages(source: str, rules: Rules) -> list[Finding]:
-    """Everything in the strings of a Python file that breaks a rule. Docstrings and names are not looked at."""
+    """Everything in the strings of a Python file that breaks a rule. Docstrings, keys and names are not checked."""
     tree = ast.parse(source)
     bare = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
     found = []
     for node in ast.walk(tree):
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in bare:
-            prose = re.sub(r"`[^`\n]+`", "¤", node.value)
-            found += [replace(each, line=node.lineno) for each in _broken(prose, rules.rules, rules.most_words)]
+            found += [replace(each, line=node.lineno) for each in _in_text(node.value, rules)]
     return sorted(found, key=lambda each: each.line)
+
+
+def in_data(source: str, rules: Rules) -> list[Finding]:
+    """Everything in the strings of a JSON file that breaks a rule; keys of objects are not checked."""
+    found = []
+    for text in _strings(json.loads(source)):
+        line = _line(source, max(0, source.find(json.dumps(text, ensure_ascii=False))))
+        found += [replace(each, line=line) for each in _in_text(text, rules)]
+    return sorted(found, key=lambda each: each.line)
+
+
+def _strings(data: object) -> Iterator[str]:
+    inner = data.values() if isinstance(data, dict) else data if isinstance(data, list) else ()
+    if isinstance(data, str):
+        yield data
+    for each in inner:
+        yield from _strings(each)
+
+
+def _in_text(text: str, rules: Rules) -> Iterator[Finding]:
+    """What is wrong with one string of a program."""
+    if not _NO_MESSAGE.search(text):
+        prose = re.sub(r"`[^`\n]+`", "¤", text)
+        yield from _broken(prose, (*rules.rules, *rules.messages), rules.most_words)
 
 
 def _paragraphs(prose: str) -> Iterator[tuple[int, int]]:

@@ -58,7 +58,7 @@ def read_settings(environ: Mapping[str, str] = os.environ) -> Settings:
         values[each.name] = reader(environ[variable], f"{variable}={environ[variable]!r}", each.default)
     settings = Settings(**values)
     if settings.shards > 1 and not settings.leader_lease:
-        rule = "each shard has a Lease; set SPECDEC_LEADER_LEASE=namespace/name as well"
+        rule = "each shard needs a Lease; also set SPECDEC_LEADER_LEASE=namespace/name"
         raise OperatorError("InvalidSettings", f"SPECDEC_SHARDS={settings.shards}: {rule}")
     return settings
 
@@ -87,7 +87,7 @@ def _runtimes(text: str, setting: str, _: object) -> tuple[tuple[str, str], ...]
     named = tuple(part.partition("=")[::2] for part in _list(text))
     known = [each.value for each in Accelerator]
     if any(accelerator not in known or not name for accelerator, name in named):
-        rule = f"write accelerator=name with commas between, with the accelerators {', '.join(known)}"
+        rule = f"write accelerator=name pairs, separated by commas; the accelerators are {', '.join(known)}"
         raise OperatorError("InvalidSettings", f"{setting}: {rule}")
     return named
 

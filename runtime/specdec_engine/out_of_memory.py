@@ -19,8 +19,8 @@ _WORDS: Final = re.compile(
     r"|is less than requested memory for kv",  # vLLM on CPUs, before it makes its cache
     re.IGNORECASE,
 )
-_GUESS: Final = re.compile(r"as one does that is killed or out of memory")
-"""The runtime's own words where it does not know why a process ended."""
+_GUESS: Final = re.compile(r"it was killed or ran out of memory|as one does that is killed or out of memory")
+"""The runtime's own message if it does not know why a process ended; the second is that of releases up to this one."""
 
 
 def ran_out(words: str) -> bool:

@@ -32,7 +32,7 @@ def probe(arguments: Sequence[str]) -> int:
     """Say whether the server on this host generates and speculates."""
     parser = argparse.ArgumentParser(prog="specdec_runtime prove")
     parser.add_argument("--port", type=int, default=flags.DEFAULT_PORT)
-    parser.add_argument("--timeout", type=float, default=8.0, help="seconds for everything together")
+    parser.add_argument("--timeout", type=float, default=8.0, help="timeout of the whole proof, in seconds")
     given = parser.parse_args(arguments)
     proof = prove.prove(given.port, given.timeout, launch.plan_path(), os.environ.get("VLLM_API_KEY"))
     print(proof.sentence)
@@ -43,7 +43,7 @@ def empty(arguments: Sequence[str]) -> int:
     """Wait until the server on this host has answered all that it was asked."""
     parser = argparse.ArgumentParser(prog="specdec_runtime drain")
     parser.add_argument("--port", type=int, default=flags.DEFAULT_PORT)
-    parser.add_argument("--timeout", type=float, default=50.0, help="seconds to wait at most")
+    parser.add_argument("--timeout", type=float, default=50.0, help="maximum wait, in seconds")
     given = parser.parse_args(arguments)
     print(drain.drain(given.port, given.timeout))
     return 0

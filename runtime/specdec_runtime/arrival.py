@@ -47,8 +47,8 @@ def _there(path: Path) -> bool:
     except PermissionError as error:
         where = path.readlink() if path.is_symlink() else path
         message = (
-            f"{path} leads to {where}, which this user may not enter: "
-            "a Modelcar lends its files by way of /proc, which the kernel allows to the same user only; "
-            "set uidModelcar in KServe's inferenceservice-config, or give the image the user that the engine runs as"
+            f"{path} links to {where}, which this user has no permission to read: a Modelcar shares its files through "
+            "/proc, and the kernel allows that only for the same user; set uidModelcar in KServe's "
+            "inferenceservice-config, or set the image's user to the engine's user"
         )
         raise RefusedError(Refusal(reason="ModelcarClosed", field=str(path), message=message)) from error

@@ -34,11 +34,11 @@ def drain(
         try:
             page = Server(port=port, deadline=time.monotonic() + left).get("/metrics")
         except NotAnsweredError as error:
-            return f"nothing to wait for: {error}"
+            return f"nothing to drain: {error}"
         if not _requests(page) and not clients(port):
             return f"drained in {time.monotonic() - started:.1f} s"
         time.sleep(_LOOK)
-    return f"clients were still there after {seconds:.0f} s"
+    return f"clients were still connected after {seconds:.0f} s"
 
 
 def _say_so() -> None:
@@ -46,7 +46,7 @@ def _say_so() -> None:
     try:
         leaving.mark().touch()
     except OSError as error:
-        print(f"specdec: {leaving.mark()} cannot be written, clients keep their connections: {error}", flush=True)
+        print(f"specdec: {leaving.mark()} cannot be written, so clients keep their connections: {error}", flush=True)
 
 
 def _requests(page: str) -> float:

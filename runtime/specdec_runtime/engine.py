@@ -75,8 +75,8 @@ def start_failed(error: BaseException) -> Refusal:
 
 def died() -> Refusal:
     """Say why the engine died while it served."""
-    cause = witness.cause() or "one of its processes ended without a word, as one does that is killed or out of memory"
-    return _ended("EngineDied", f"the engine died while it served: {cause}")
+    cause = witness.cause() or "one of its processes ended without a log line: it was killed or ran out of memory"
+    return _ended("EngineDied", f"the engine died while serving: {cause}")
 
 
 def _ended(reason: str, message: str) -> Refusal:

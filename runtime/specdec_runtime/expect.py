@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 _OWN_WAYS = {
-    "custom_class": "custom_class drafts when its own code says so",
-    "extract_hidden_states": "extract_hidden_states reads the target's states and need not draft",
+    "custom_class": "custom_class decides in its own code when to draft",
+    "extract_hidden_states": "extract_hidden_states reads the target's states and does not have to draft",
 }
 
 
@@ -45,7 +45,7 @@ def _excuse(method: str, note: Mapping[str, object]) -> str | None:
     if method in LOOKUPS:
         return f"{method} found no match in the probe's prompt"
     if _idle_when_alone(note.get("schedule")):
-        return "the schedule of tokens by batch size drafts none for a request that is alone"
+        return "the schedule of tokens by batch size drafts no tokens for a single request"
     return _OWN_WAYS.get(method)
 
 

@@ -78,7 +78,7 @@ def leave(case: Case | None) -> None:
         else:
             path().unlink(missing_ok=True)
     except (OSError, RecursionError) as error:
-        print(f"specdec: {path()} cannot be written, the operator will plan without it: {error}", flush=True)
+        print(f"specdec: {path()} cannot be written, so the operator plans without it: {error}", flush=True)
 
 
 class Facts:

@@ -76,8 +76,8 @@ def read(arguments: Sequence[str]) -> Flags:
         raise _refused(
             "NoFlags",
             "args",
-            f"the arguments begin with {arguments[0][:80]!r}, which is no flag of vLLM's server: another program "
-            "was to read them, such as a shell; with a runtime of your own set spec.engine.instrument: None",
+            f"the arguments begin with {arguments[0][:80]!r}, which is not a flag of vLLM's server; they are probably "
+            "for another program, such as a shell; with your own runtime set spec.engine.instrument: None",
         )
     values = _collect(arguments)
     model = values.get("model")
@@ -85,8 +85,7 @@ def read(arguments: Sequence[str]) -> Flags:
         raise _refused(
             "ModelNotNamed",
             "--model",
-            "no --model among the flags: the server needs the folder of the target model; "
-            "set --model=/mnt/target/model",
+            "the flags have no --model: the server needs the folder of the target model; set --model=/mnt/target/model",
         )
     return Flags(
         model=model,
@@ -177,7 +176,7 @@ def _number(name: str, values: Mapping[str, str]) -> int | None:
         return None
     if not text.isdecimal():
         raise _refused(
-            "FlagInvalid", f"--{name}", f"--{name} is {text!r}: it must be a whole number; correct it or leave it out"
+            "FlagInvalid", f"--{name}", f"--{name} is {text!r}: it must be a whole number; correct it or remove it"
         )
     return int(text)
 

@@ -85,7 +85,7 @@ def start(flags: Flags, arguments: Sequence[str]) -> None:
     try:
         write_plan(note, plan_path())
     except OSError as error:
-        print(f"specdec: {plan_path()} cannot be written, prove will go by the metrics: {error}", flush=True)
+        print(f"specdec: {plan_path()} cannot be written, so the startup proof uses the metrics: {error}", flush=True)
     print(f"specdec: start {json.dumps(note)}", flush=True)
     stop.keep_for_later()
     words = command(arguments)

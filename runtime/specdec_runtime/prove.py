@@ -71,8 +71,8 @@ def _generate(server: Server, expected: Expected) -> str:
     before = metrics.total(server.get("/metrics"), metrics.DRAFTS)
     if before is None and expected.method is not None:
         raise NotAnsweredError(
-            f"{expected.method} is configured but /metrics has no {metrics.DRAFTS}: "
-            "speculation is off, or --disable-log-stats hides it"
+            f"{expected.method} is configured, but /metrics has no {metrics.DRAFTS}: speculation is off, or "
+            "--disable-log-stats is set"
         )
     refused = [refusal for name in _GENERATIONS if (refusal := _complete(server, model, name))]
     answered = [name for name in _GENERATIONS if not refused or name != _OPTIONAL]
@@ -86,7 +86,7 @@ def _served_model(server: Server) -> str:
     try:
         return str(json.loads(server.get("/v1/models"))["data"][0]["id"])
     except (ValueError, KeyError, IndexError, TypeError) as error:
-        raise NotAnsweredError("/v1/models names no served model") from error
+        raise NotAnsweredError("/v1/models lists no served model") from error
 
 
 def _complete(server: Server, model: str, name: str) -> str | None:
@@ -96,7 +96,7 @@ def _complete(server: Server, model: str, name: str) -> str | None:
         answer = server.post("/v1/completions", body)
     except NotAnsweredError as error:
         if name == _OPTIONAL and error.status == 400:
-            return f"{name} generation is not served here: {error}"
+            return f"{name} generation is not supported by this server: {error}"
         raise NotAnsweredError(f"{name} generation: {error}") from error
     if not answer.get("choices"):
         raise NotAnsweredError(f"{name} generation: /v1/completions answered without a choice")
@@ -114,9 +114,9 @@ def _drafted(server: Server, before: float, expected: Expected) -> str:
     if drafts:
         return f"{drafts:.0f} drafts were verified"
     if expected.excuse:
-        return f"nothing was drafted: {expected.excuse}"
+        return f"no tokens were drafted: {expected.excuse}"
     raise NotAnsweredError(
-        f"speculation is configured but {metrics.DRAFTS} did not move over {len(_GENERATIONS)} generations"
+        f"speculation is configured, but {metrics.DRAFTS} did not increase over {len(_GENERATIONS)} generations"
     )
 
 
@@ -125,4 +125,4 @@ def _still_there(server: Server) -> None:
     try:
         server.get("/health")
     except NotAnsweredError as error:
-        raise NotAnsweredError(f"every generation was answered, and then the engine died: {error}") from error
+        raise NotAnsweredError(f"all generations were answered, and then the engine died: {error}") from error

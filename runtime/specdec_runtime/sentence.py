@@ -38,4 +38,4 @@ def _refused_flags(error: SystemExit) -> str:
     for frame, _ in traceback.walk_tb(error.__traceback__):
         if frame.f_code.co_name == "error" and isinstance(message := frame.f_locals.get("message"), str):
             return tidy(message)
-    return f"it ended itself with code {error.code}; its log says why"
+    return f"the engine exited with code {error.code}; its log has the reason"

@@ -109,7 +109,7 @@ async def test_pictures_and_tables_say_what_they_are(browser: Browser, base: str
             assert await tables.nth(number).locator("caption").count() == 1
             assert await tables.nth(number).get_by_role("columnheader").count() >= 4
         heads = await look.page.get_by_role("heading", level=2).all_inner_texts()
-        assert heads[:3] == ["What to do next", "Asked for and served", "Verdict"]
+        assert heads[:3] == ["What to do next", "Requested and served", "Verdict"]
 
 
 async def test_a_printed_page_leaves_out_what_cannot_be_used_on_paper(browser: Browser, base: str) -> None:

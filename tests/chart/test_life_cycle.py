@@ -103,8 +103,8 @@ async def test_an_upgrade_brings_the_newer_crd_and_a_rollback_the_older(
     assert environment(installed.kubeconfig)["SPECDEC_LOG_LEVEL"] == "DEBUG"
     said = await asyncio.to_thread(installed.test, "--logs")
     assert said.code == 0, said
-    assert "the operator has seen it and made its InferenceService, which is Ready" in said.out
-    assert "it is deleted again" in said.out
+    assert "the operator has handled it and created its InferenceService, which is Ready" in said.out
+    assert "the sample is deleted again" in said.out
 
     await asyncio.to_thread(installed.rollback, first)
     assert environment(installed.kubeconfig)["SPECDEC_LOG_LEVEL"] == "INFO"
@@ -140,7 +140,7 @@ async def test_a_test_that_cannot_pass_says_why(service: Service, installed: Rel
     said = await asyncio.to_thread(installed.test)
     assert said.code != 0
     log = kubectl.ask(installed.kubeconfig, "logs", "specdec-operator-test", f"--namespace={chart.NAMESPACE}").out
-    assert "error: after 15 s: it is not Ready yet: " in log
+    assert "error: after 15 s: the sample is not Ready yet: " in log
     assert await service.api.items(SIS, service.namespace) == []
 
 

@@ -39,7 +39,7 @@ FIRST: Final = replace(PROGRESSING, serving=0, message="0 of 1 pods of revision 
 """The first pods of a service: nothing answers yet."""
 GONE: Final = view(Progress.PROGRESSING, "RollingOut", message="0 of 1 pods of revision r1 are ready", serving=0)
 """Pods that served and do not now."""
-BY_USER: Final = make_rollback("Requested", message="asked for by annotation specdec.io/rollback=x")
+BY_USER: Final = make_rollback("Requested", message="requested by annotation specdec.io/rollback=x")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

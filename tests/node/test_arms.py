@@ -87,7 +87,7 @@ async def test_a_slow_draft_is_taken_out_beside_a_plain_pod(service: Service, fi
         await asking.stop()
     print(status["guard"]["rollback"]["message"], tally)
     assert status["guard"]["rollback"]["reason"] == "SlowerThanPlain"
-    assert "beside plain pods" in status["guard"]["rollback"]["message"]
+    assert "compared with baseline pods" in status["guard"]["rollback"]["message"]
     assert tally["failed"] == 0, tally["faults"]
     assert tally["fresh"] >= 200
 
@@ -103,7 +103,7 @@ async def test_a_draft_that_pays_stays_when_prompts_become_four_times_as_long(se
         await service.phase("Watching", seconds=400)
     async with Crowd(service, "code", 3, times=4, max_tokens=12):
         condition = await service.condition("ComparingWithPlain", "NotMeasured", 180)
-        assert "other traffic" in condition["message"]
+        assert "different traffic" in condition["message"]
         await service.until("a plain pod", lambda: ready(service, plain=True), 240)
 
         async def acquitted() -> bool:

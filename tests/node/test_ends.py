@@ -34,7 +34,7 @@ def test_a_stop_during_the_start_waits_for_nothing(ends: dict[str, Any]) -> None
 
 @pytest.mark.parametrize(
     ("end", "cause"),
-    [("kill", "ended without a word"), ("crash", "Error: ")],
+    [("kill", "ended without a log line"), ("crash", "Error: ")],
 )
 def test_a_dead_engine_is_told_from_a_stop(ends: dict[str, Any], end: str, cause: str) -> None:
     """By the exit code and by one line of JSON with the cause; vLLM's own code is 0 for all three."""

@@ -57,7 +57,11 @@ async def test_both_sides_are_measured_and_everything_is_put_back(
         word for word in context["speculating"]["command"] if word.startswith("--speculative-config=")
     ]
     assert not [each for each in found["notes"] if "differ" in each or "Other clients" in each]
-    assert (tmp_path / "measure.md").read_text().startswith(f"# {service.namespace}/{NAME}: speculation against plain")
+    assert (
+        (tmp_path / "measure.md")
+        .read_text()
+        .startswith(f"# {service.namespace}/{NAME}: speculation compared with the baseline")
+    )
     assert [each["metadata"]["name"] for each in await service.api.items(SIS, service.namespace)] == [NAME]
     assert (await service.status())["serving"]["speculating"] is True
     await service.phase("Watching")

@@ -26,7 +26,7 @@ async def test_metrics_behind_a_network_policy_are_said_and_are_no_reason_to_rol
         async with Traffic(service, "code"):
             said: Object = await service.condition("GuardPassing", "ScrapeFailed", 60)
         assert said["status"] == "Unknown"
-        assert "no answer within 5 s; a NetworkPolicy that does not let the operator in does this" in said["message"]
+        assert "no answer within 5 s; a NetworkPolicy may block the operator" in said["message"]
         status = await service.status()
         assert status["phase"] == "Watching"
         assert status["guard"]["failures"] == 0
@@ -39,7 +39,7 @@ async def test_an_accelerator_that_the_cluster_lacks_is_said(service: Service) -
     await service.apply(NGRAM, {"engine": {"accelerator": "nvidia"}})
     ready = await service.condition("Ready", "Unschedulable")
     assert "Insufficient nvidia.com/gpu" in ready["message"]
-    assert "device plugin must offer it" in ready["message"]
+    assert "device plugin must advertise it" in ready["message"]
     assert "spec.engine.accelerator" in ready["message"]
 
 

@@ -139,7 +139,7 @@ def patched(body: Body, changes: Sequence[Body]) -> Body:
             holder = holder[int(step)] if isinstance(holder, list) else holder[step]
         match each["op"]:
             case "test" if holder[last] != each["value"]:
-                raise Invalid(each["path"], holder[last], "the API server refused it: a test in the patch failed")
+                raise Invalid(each["path"], holder[last], "the API server rejected it: a test in the patch failed")
             case "add" | "replace":
                 holder[last] = each["value"]
             case "remove":

@@ -126,7 +126,7 @@ async def test_a_wait_without_an_operator_ends(world: World, specdec: Command) -
     await report(world, WATCHING)
     said = await specdec("rollback", NAME, "--wait", "--timeout", "2s")
     assert said.code == 1
-    assert "the operator has not seen it within" in said.err
+    assert "the operator has not handled the request within" in said.err
     assert await _annotation(world, "rollback")
 
 
@@ -136,7 +136,7 @@ async def test_what_would_come_to_nothing_sets_nothing(world: World, specdec: Co
     await report(world, WATCHING)
     said = await specdec("retry", NAME)
     assert said.code == 1
-    assert "nothing was rolled back or reduced" in said.err
+    assert "the guard has not rolled back or reduced anything" in said.err
     assert await _annotation(world, "retry") is None
 
 

@@ -79,7 +79,9 @@ async def test_what_is_forbidden_is_told_with_verb_and_resource(
     somebody = await _as_somebody(world.api, world.namespace, kubeconfig, tmp_path / "kubeconfig", *verbs)
     said = await somebody(*words)
     assert (said.code, said.out) == (1, "")
-    assert said.err.startswith(f"error: you may not {verb} speculativeinferenceservices.serving.specdec.io in ")
+    assert said.err.startswith(
+        f"error: you have no permission to {verb} speculativeinferenceservices.serving.specdec.io in "
+    )
     assert f"verbs [{verb}]" in said.err
     assert f"system:serviceaccount:{world.namespace}:somebody" in said.err
 
@@ -98,7 +100,7 @@ async def test_a_token_that_is_not_taken_and_a_cluster_without_the_crd_are_told_
 ) -> None:
     """Each has its own way out. The second is played by a path at which the API server knows nothing."""
     stranger = Command(_changed(kubeconfig, tmp_path / "1", token="nobody's"), world.namespace)  # noqa: S106
-    assert "does not know you; log in again" in (await stranger("status", NAME)).err
+    assert "does not accept your credentials; log in again" in (await stranger("status", NAME)).err
     bare = Command(_changed(kubeconfig, tmp_path / "2", path="/nothing/here"), world.namespace)
     said = await bare("status", NAME)
     assert said.code == 1

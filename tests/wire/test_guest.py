@@ -162,11 +162,11 @@ async def test_what_was_taken_out_comes_back_when_its_guard_is_deleted(
 @pytest.mark.parametrize(
     ("more", "words"),
     [
-        ({"model": {"uri": "pvc://models/target"}}, "name exactly one of"),
-        ({"deploymentRef": {"name": THEIRS}}, "name exactly one of"),
-        ({"speculation": {"method": "ngram", "tokens": 4}}, "says itself how it is served"),
-        ({"engine": {"version": "0.32.0"}}, "says itself how it is served"),
-        ({"replicas": 3}, "says itself how it is served"),
+        ({"model": {"uri": "pvc://models/target"}}, "set exactly one of"),
+        ({"deploymentRef": {"name": THEIRS}}, "set exactly one of"),
+        ({"speculation": {"method": "ngram", "tokens": 4}}, "the guarded object defines how it is served"),
+        ({"engine": {"version": "0.32.0"}}, "the guarded object defines how it is served"),
+        ({"replicas": 3}, "the guarded object defines how it is served"),
     ],
 )
 async def test_what_a_guest_cannot_be_asked_for_is_refused_by_the_api_server(

@@ -38,7 +38,7 @@ async def test_a_draft_that_is_slower_beside_plain_pods_goes(world: World, opera
     assert arm["spec"]["template"]["metadata"]["labels"]["app"] == "x"
     status = await world.phase("Responding")
     assert status["guard"]["rollback"]["reason"] == "SlowerThanPlain"
-    assert "beside plain pods over" in status["guard"]["rollback"]["message"]
+    assert "compared with baseline pods over" in status["guard"]["rollback"]["message"]
     child = await world.child(speculative=False)
     assert not await gone(world), "it serves on until the others do"
     await world.roll_out(child, EngineStandIn(tokens_per_second=TOKENS, speculative=False))

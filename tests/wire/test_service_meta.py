@@ -60,5 +60,5 @@ async def test_what_the_operator_decides_is_refused_with_the_way_out(world: Worl
     status = await world.condition("Stalled", "True")
     (stalled,) = (each for each in status["conditions"] if each["type"] == "Stalled")
     assert f"spec.inferenceService.annotations[{mode}]" in stalled["message"]
-    assert "spec.autoscaling.autoscalerClass says who sets the number of pods" in stalled["message"]
+    assert "spec.autoscaling.autoscalerClass sets it" in stalled["message"]
     assert await world.api.get(ISVC, world.namespace, NAME) is None

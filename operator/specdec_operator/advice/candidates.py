@@ -120,5 +120,7 @@ def _why(made: Candidate) -> Iterator[Fact]:
     """What the expectation rests on."""
     advice = METHODS[made.method]
     if advice.needs is Needs.INSIDE:
-        yield Fact("its heads were trained with the target, and need no second checkpoint", "the target's config.json")
+        yield Fact(
+            ("its heads were trained with the target, so no second checkpoint is needed"), "the target's config.json"
+        )
     yield from advice.speedup_notes

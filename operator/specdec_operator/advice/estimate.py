@@ -50,22 +50,24 @@ def to_find(request: Request, advice: MethodAdvice) -> tuple[Fact, ...]:
     """Drafts that are known for the family, or what to look for; empty where none is known of."""
     family, method = request.family, advice.method
     if family is None:
-        return (Fact("look for one whose model card names this very target", "Hugging Face hub"),)
+        return (Fact("search for one whose model card names exactly this target", "Hugging Face hub"),)
     named = tuple(
-        Fact(f"{each.name} is one for {each.target}", f"https://huggingface.co/{each.name}")
+        Fact(f"for example, {each.name} is for {each.target}", f"https://huggingface.co/{each.name}")
         for each in family.known
         if each.method == method
     )
     if named or method not in family.trained:
         return named
-    return (Fact(f"{method} drafts exist for {family.name}: their cards name the exact target", "Hugging Face hub"),)
+    return (
+        Fact((f"{method} drafts exist for {family.name}; their model cards name the exact target"), "Hugging Face hub"),
+    )
 
 
 WORTH: Final = 1.05
 """A cautious speed-up below this is not worth a draft, a longer start and another thing that can break."""
 UNDER_LOAD: Final = Fact(
-    "Gains shrink with the load: by half from 9 requests at once, by three quarters from 32, where losses of a third "
-    "were seen.",
+    "The gain falls with the load: by half from 9 concurrent requests, and by three quarters from 32. Losses of a "
+    "third were measured at 32.",
     "llm-d PR 2074 (27, 13, 0 % at 1, 4, 8 requests a second); vLLM PR 36847 (3.5 at 1, 1.6 at 32); "
     "vLLM blog 2024 (1.4 to 1.8 times slower at high load)",
 )
@@ -89,7 +91,7 @@ def price(case: Case) -> str:
     if draft is None or target.weights is None or draft.weights is None or not draft.weights.total:
         return ""
     own, beside = draft.weights.total / _GIB, target.weights.total / _GIB
-    weights = f"about {own:.2f} GiB of weights beside the target's {beside:.2f}"
+    weights = f"about {own:.2f} GiB of weights, in addition to the target's {beside:.2f}"
     if target.cache is None or draft.cache is None or not target.cache.per_token:
         return weights
     return f"{weights}, and {draft.cache.per_token / target.cache.per_token:.0%} more cache for each token"

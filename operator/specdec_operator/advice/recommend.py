@@ -20,9 +20,9 @@ from specdec_operator.errors import Invalid
 _BETTER: Final = 0.1
 _ELSEWHERE: Final = MappingProxyType(
     {
-        "ascend": "The figures are from GPUs. On NPUs users report acceptance that falls to nothing "
-        "(vllm-ascend issues 9290, 9871, 10495, 12521): leave the guard on.",
-        "cpu": "The figures are from GPUs; on processors this project has measured tiny models only.",
+        "ascend": "The figures are from GPUs. On NPUs users report acceptance that falls to zero (vllm-ascend issues "
+        "9290, 9871, 10495, 12521): keep the guard enabled.",
+        "cpu": "The figures are from GPUs; on CPUs this project measured only tiny models.",
     }
 )
 _ALONE: Final = 2
@@ -83,8 +83,8 @@ def _headline(
     count = "" if choice.tokens is None else f" with K {choice.tokens}"
     if choice.by_load:
         return (
-            f"Use {choice.method}{count} while the service is quiet: {choice.speedup} times as fast with up to 8 "
-            f"requests at once. With {requests} it is slower, so K falls as more requests run."
+            f"Use {choice.method}{count} at low load: {choice.speedup} times as fast with up to 8 requests at once. "
+            f"With {requests} it is slower, so K falls as more requests run."
         )
     return f"Use {choice.method}{count}: expect {choice.speedup} times as fast with {requests}."
 
@@ -106,8 +106,8 @@ def _steps(request: Request, choice: Candidate | None, methods: tuple[Candidate,
         steps.append(note)
     alarm = METHODS[choice.method].alarm
     steps.append(
-        f"Measure with your own traffic: the bands are others' figures. The guard ends speculation below {alarm} "
-        "accepted; more accepted is not yet faster."
+        "Measure with your own traffic: the ranges are published figures of other setups. The guard ends speculation "
+        f"if acceptance is below {alarm}. Acceptance above it does not prove a speedup."
     )
     return steps
 

@@ -13,7 +13,7 @@ from specdec_operator.api.types import Free, FreeList, Part, rule, rules
 
 _MOST: Final = 1000
 _Count = Annotated[int, Field(ge=1, le=_MOST)]
-MESSAGE: Final = "spec.autoscaling sets the number of pods: leave replicas out, or take autoscaling out"
+MESSAGE: Final = "spec.autoscaling sets the number of pods: remove replicas, or remove autoscaling"
 _BY_RESOURCE: Final = ("scaleMetric", "scaleTarget", "scaleMetricType")
 
 
@@ -50,7 +50,10 @@ def _external_says_nothing() -> JsonDict:
     """Another scaler has its own numbers; one here would be written for nobody."""
     said = ("minReplicas", "maxReplicas", *_BY_RESOURCE, "metrics", "behavior")
     none = " && ".join(f"!has(self.{each})" for each in said)
-    message = "with class external your own scaler sets the pods of Deployment NAME-predictor: leave the numbers to it"
+    message = (
+        "with class external your own scaler sets the number of pods of Deployment NAME-predictor: remove the other "
+        "fields"
+    )
     return rule(f"self.autoscalerClass != 'external' || ({none})", message)
 
 
@@ -61,7 +64,7 @@ class Autoscaling(Part):
         _external_says_nothing(),
         rule(
             "self.autoscalerClass == 'external' || has(self.maxReplicas)",
-            "an autoscaler needs an upper end: set maxReplicas to what quota and devices allow",
+            "an autoscaler needs an upper limit: set maxReplicas, within your quota and devices",
             ".maxReplicas",
         ),
         rule(
@@ -76,55 +79,58 @@ class Autoscaling(Part):
         ),
         rule(
             _keda(" && ".join(f"!has(self.{each})" for each in _BY_RESOURCE)),
-            "KEDA scales by metrics alone: write there what scaleMetric and scaleTarget would say",
+            "KEDA uses only metrics: set metrics instead of scaleMetric and scaleTarget",
             ".metrics",
         ),
         rule(
             _keda("(has(self.metrics) && self.metrics.size() > 0)"),
-            "KEDA needs something to scale by: name it in metrics, as KServe's predictor.autoScaling.metrics does",
+            "KEDA needs a metric: set metrics, in the format of KServe's predictor.autoScaling.metrics",
             ".metrics",
         ),
         rule(
             _hpa("!has(self.behavior)"),
-            "KServe's HPA has no behavior of its own; use class keda, or class external with an HPA that you write",
+            "KServe's HPA has no behavior field; use class keda, or class external with your own HPA",
             ".behavior",
         ),
         rule(
             _hpa("!has(self.metrics) || (" + " && ".join(f"!has(self.{each})" for each in _BY_RESOURCE) + ")"),
-            "KServe heeds metrics alone where there are some: leave scaleMetric, scaleTarget and scaleMetricType out",
+            "if metrics is set, KServe ignores scaleMetric, scaleTarget and scaleMetricType: remove them",
             ".metrics",
         ),
         rule(
             _hpa("!has(self.scaleMetric) || self.scaleMetric != 'memory' || has(self.scaleTarget)"),
-            "KServe has no default for memory, and would scale by CPU: set scaleTarget, in percent of the request",
+            "KServe has no default target for memory and would scale by CPU: set scaleTarget, in percent of the "
+            "request",
             ".scaleTarget",
         ),
     )
 
     autoscaler_class: ScalerClass = Field(
         ScalerClass.HPA,
-        description="hpa: KServe makes a HorizontalPodAutoscaler, by CPU or memory. keda: KServe makes a ScaledObject, "
-        "by metrics; KEDA must be installed. external: your own scaler sets the number of pods of Deployment "
-        "NAME-predictor, and nobody else touches it. Another class replaces the pods.",
+        description="hpa: KServe creates a HorizontalPodAutoscaler for CPU or memory. keda: KServe creates a "
+        "ScaledObject for metrics; KEDA must be installed. external: only your own scaler sets the number "
+        "of pods of Deployment NAME-predictor. A change of the class replaces the pods.",
     )
     min_replicas: Annotated[int, Field(ge=0, le=_MOST)] | None = Field(
-        None, description="Fewest pods; 0, scaling to zero, with keda alone. Default: 1."
+        None, description="Minimum number of pods. 0 (scaling to zero) works only with keda. Default: 1."
     )
-    max_replicas: _Count | None = Field(None, description="Most pods. During a rollout there are more for a while.")
+    max_replicas: _Count | None = Field(None, description="Maximum number of pods. A rollout temporarily exceeds it.")
     scale_metric: ScaleMetric | None = Field(None, description="For hpa. Default: cpu.")
     scale_target: Annotated[int, Field(ge=1, le=100)] | None = Field(
         None,
-        description="For hpa: mean use of the pods, in percent of what their containers request. Default: 80 for cpu.",
+        description=(
+            "For hpa: mean use of the pods, in percent of the requests of their containers. Default: 80 for cpu."
+        ),
     )
-    scale_metric_type: ScaleMetricType | None = Field(None, description="For hpa: Utilization, which is the default.")
+    scale_metric_type: ScaleMetricType | None = Field(None, description="For hpa: Utilization. Default: Utilization.")
     metrics: FreeList | None = Field(
         None,
-        description="What is scaled by, passed on as predictor.autoScaling.metrics: Resource for hpa; Resource, "
+        description="The metrics to scale by, passed on as predictor.autoScaling.metrics: Resource for hpa; Resource, "
         "External (a query to Prometheus or Graphite) or PodMetric (OpenTelemetry) for keda.",
     )
     behavior: Free | None = Field(
         None,
-        description="For keda, passed on as predictor.autoScaling.behavior; KServe heeds the stabilization windows.",
+        description="For keda, passed on as predictor.autoScaling.behavior; KServe uses the stabilization windows.",
     )
 
     @property

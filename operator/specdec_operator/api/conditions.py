@@ -18,13 +18,13 @@ class ConditionType(StrEnum):
         return each
 
     READY = "Ready", "True", "pods answer requests"
-    RECONCILING = "Reconciling", "False", "pods are being brought up or replaced"
+    RECONCILING = "Reconciling", "False", "pods are being started or replaced"
     STALLED = "Stalled", "False", "blocked until the user changes something"
     ENFORCING = "Enforcing", "True", "the guard may take speculation out of the guarded InferenceService"
     REPLACING = "Replacing", "False", "old pods stop before new ones start: there is no room for both"
     CONTESTED = "Contested", "False", "other clients change the InferenceService repeatedly"
     HELD = "Held", "False", "annotation specdec.io/hold keeps the guard from changing anything"
-    ARTIFACTS_STAGED = "ArtifactsStaged", "True", "target and draft are where the engine looks for them"
+    ARTIFACTS_STAGED = "ArtifactsStaged", "True", "target and draft are available to the engine"
     ROLLED_BACK = "RolledBack", "False", "the guard took out the requested speculation"
     SPECULATION_ACTIVE = "SpeculationActive", "True", "draft tokens are counted while tokens are generated"
     GUARD_PASSING = "GuardPassing", "True", "the newest judged window passed"

@@ -32,19 +32,19 @@ class Control(Part):
 class MaxRatio(Part):
     """With speculation / plain."""
 
-    max_ratio: Annotated[float, Field(gt=0, le=100)] = Field(description="Above this, it is reported.")
+    max_ratio: Annotated[float, Field(gt=0, le=100)] = Field(description="Values above this are reported.")
 
 
 class MaxDrop(Part):
     """Plain less with speculation."""
 
-    max_drop: Annotated[float, Field(ge=0, le=1)] = Field(description="Above this, it is reported.")
+    max_drop: Annotated[float, Field(ge=0, le=1)] = Field(description="Values above this are reported.")
 
 
 class MinRatio(Part):
     """With speculation / plain."""
 
-    min_ratio: Annotated[float, Field(gt=0, le=100)] = Field(description="Below this, it is reported.")
+    min_ratio: Annotated[float, Field(gt=0, le=100)] = Field(description="Values below this are reported.")
 
 
 class CollateralResponse(StrEnum):
@@ -59,9 +59,9 @@ class Collateral(Part):
 
     time_to_first_token: MaxRatio | None = Field(None, description="Mean time to the first token of an answer.")
     queue_time: MaxRatio | None = Field(None, description="Mean time of a request in the queue.")
-    preemptions: MaxRatio | None = Field(None, description="Preemptions a request.")
+    preemptions: MaxRatio | None = Field(None, description="Preemptions per request.")
     prefix_hit_rate: MaxDrop | None = Field(None, description="Share of prompt tokens found in the prefix cache.")
-    throughput: MinRatio | None = Field(None, description="Output tokens a second and pod.")
+    throughput: MinRatio | None = Field(None, description="Output tokens per second and pod.")
     response: CollateralResponse = Field(
         CollateralResponse.WARN,
         description="Warn reports it in status, Events and metrics; RollBack also takes speculation out.",

@@ -26,23 +26,23 @@ _SCALE: Final = {
 
 _NAME_RULE = "self.metadata.name.size() <= 53 && self.metadata.name.matches('^[a-z]([-a-z0-9]*[a-z0-9])?$')"
 _NAME_MESSAGE = (
-    "metadata.name must be at most 53 characters of a-z, 0-9 and '-', beginning with a letter: "
-    "KServe makes a Service NAME-predictor of it, and a Service's name ends at 63"
+    "metadata.name must be at most 53 characters of a-z, 0-9 and '-', beginning with a letter: KServe creates a "
+    "Service NAME-predictor, and a Service name has at most 63 characters"
 )
 _COLUMNS = (
-    ("Ready", "string", '.status.conditions[?(@.type=="Ready")].status', 0, "Whether requests are answered."),
+    ("Ready", "string", '.status.conditions[?(@.type=="Ready")].status', 0, "Whether the service answers requests."),
     ("Phase", "string", ".status.phase", 0, "The guard's state."),
     ("Method", "string", ".status.serving.method", 0, "Method in use."),
-    ("K", "integer", ".status.serving.tokens", 0, "Tokens guessed per step; 0 when plain."),
-    ("Accept", "number", ".status.acceptance.rate", 0, "Accepted draft tokens / drafted tokens, last measured window."),
-    ("Speedup", "number", ".status.performance.speedup", 0, "Against the plain service at the same load."),
-    ("Pods", "integer", ".status.readyReplicas", 1, "Pods that are ready, plain ones beside left out."),
-    ("Reason", "string", ".status.reason", 1, "Why, in one word."),
+    ("K", "integer", ".status.serving.tokens", 0, "K: tokens guessed per step; 0 without speculation."),
+    ("Accept", "number", ".status.acceptance.rate", 0, "Accepted / drafted tokens in the last measured window."),
+    ("Speedup", "number", ".status.performance.speedup", 0, "Compared with the baseline at the same load."),
+    ("Pods", "integer", ".status.readyReplicas", 1, "Ready pods, without baseline pods."),
+    ("Reason", "string", ".status.reason", 1, "Reason, in one word."),
     ("AccLen", "number", ".status.acceptance.length", 1, "Tokens that one step of the target yields."),
     ("Rollbacks", "integer", ".status.guard.rollbacks", 1, "Rollbacks so far."),
-    ("Target", "string", ".spec.model.uri", 1, "Where the target model lies."),
-    ("Draft", "string", ".spec.speculation.draft.uri", 1, "Where the draft model lies."),
-    ("URL", "string", ".status.serving.url", 1, "Where clients reach it."),
+    ("Target", "string", ".spec.model.uri", 1, "Location of the target model."),
+    ("Draft", "string", ".spec.speculation.draft.uri", 1, "Location of the draft model."),
+    ("URL", "string", ".status.serving.url", 1, "URL for clients."),
     ("Age", "date", ".metadata.creationTimestamp", 0, "Age."),
 )
 
@@ -83,7 +83,10 @@ def openapi() -> Schema:
     status = Status.model_json_schema(by_alias=True, mode="serialization")
     return {
         "type": "object",
-        "description": "Serves a model with speculative decoding, watches it, and takes it out when it does not pay.",
+        "description": (
+            "Serves a model with speculative decoding, measures it, and removes speculation if the service is slower "
+            "with it."
+        ),
         "required": ["spec"],
         "x-kubernetes-validations": [rule(_NAME_RULE, _NAME_MESSAGE)],
         "properties": {

@@ -26,7 +26,7 @@ class Baseline(StrEnum):
 
 
 class Response(StrEnum):
-    """What is tried when windows fail."""
+    """The steps of the guard when windows fail."""
 
     REDUCE_TOKENS = "ReduceTokens"
     ROLL_BACK = "RollBack"
@@ -63,7 +63,7 @@ class AcceptanceLength(Part):
 
 
 class Speedup(Part):
-    """Plain time per output token / that with speculation, at the same load."""
+    """Baseline time per output token / that with speculation, at the same load."""
 
     min: Annotated[float, Field(gt=0, le=100)] = Field(description="Below this, a window fails.")
 
@@ -78,10 +78,12 @@ class Retry(Part):
     """How often speculation is tried again after a rollback, without being asked."""
 
     after: Duration = Field(
-        "6h", validate_default=True, description="Time from the rollback to the next try; doubled after each."
+        "6h",
+        validate_default=True,
+        description=("Time from the rollback to the next retry. It doubles after each retry."),
     )
     limit: Annotated[int, Field(ge=0, le=100)] = Field(
-        3, description="Tries until the user is asked; 0: none. A day that goes well renews them."
+        3, description="Number of automatic retries; 0: none. After one day without a rollback the count starts again."
     )
 
 
@@ -89,16 +91,20 @@ class Prometheus(Part):
     """A Prometheus server that scrapes the pods."""
 
     url: Annotated[str, Field(max_length=512, pattern=r"^https?://[^\s/@?#]+(/[^\s@?#]*)?$")] = Field(
-        description="Its address, such as http://prometheus.monitoring:9090; what follows it, /api/v1/query, is added."
+        description="URL of the server, such as http://prometheus.monitoring:9090. The operator appends /api/v1/query."
     )
-    pod_label: Label = Field("pod", description="Label that names the pod.")
-    namespace_label: Label = Field("namespace", description="Label that names the pod's namespace.")
+    pod_label: Label = Field("pod", description="Label with the name of the pod.")
+    namespace_label: Label = Field("namespace", description="Label with the namespace of the pod.")
 
 
 class Source(Part):
     """Where the pods' metrics are read."""
 
-    prometheus: Prometheus = Field(description="A server that scrapes the pods, where they cannot be reached directly.")
+    prometheus: Prometheus = Field(
+        description=(
+            "A Prometheus server that scrapes the pods, for clusters in which the operator cannot reach them directly."
+        )
+    )
 
 
 def _of_the_reader(schema: JsonDict) -> None:
@@ -107,82 +113,88 @@ def _of_the_reader(schema: JsonDict) -> None:
 
 
 class Guard(Part):
-    """When speculation is taken out. A window with too little evidence never counts against it."""
+    """When the guard takes speculation out. A window with too little evidence never counts against speculation."""
 
     model_config = rules(
         rule("duration(self.interval) >= duration('1s')", "interval must be at least 1s", ".interval"),
         rule("duration(self.window) >= duration(self.interval)", "window must be at least one interval", ".window"),
         rule(
             "!has(self.response) || self.response == ['RollBack'] || self.response == ['ReduceTokens', 'RollBack']",
-            "response is [RollBack] or [ReduceTokens, RollBack]: the last resort is no speculation",
+            "response must be [RollBack] or [ReduceTokens, RollBack]: the last step is always a rollback",
             ".response",
         ),
         rule(
             "!has(self.retry) || !has(self.retry.after) || duration(self.retry.after) >= duration('1s')",
-            "after must be at least 1s: each try rolls every pod out anew",
+            "after must be at least 1s, because each retry replaces all pods",
             ".retry.after",
         ),
         rule(
             "!has(self.timePerOutputToken) || duration(self.timePerOutputToken.max) > duration('0s')",
-            "max must be more than 0s, or every window fails",
+            "max must be more than 0s, because otherwise every window fails",
             ".timePerOutputToken.max",
         ),
         rule(
             "!has(self.speedup) || !has(self.mode) || self.mode != 'Off'",
-            "the guard is Off: nothing is compared; leave speedup out or set mode Observe or Enforce",
+            "mode is Off, so the guard compares nothing; remove speedup, or set mode Observe or Enforce",
             ".speedup",
         ),
     )
 
     mode: GuardMode = Field(
         GuardMode.ENFORCE,
-        description="Enforce acts; Observe only says what it would have done; Off does not look. Default: Enforce; "
-        "Observe where something is guarded that is there already.",
+        description="Enforce: the guard acts. Observe: the guard only reports what it would do. Off: the guard judges "
+        "nothing. Default: Enforce; Observe if the service guards an existing InferenceService or "
+        "Deployment.",
         json_schema_extra=_of_the_reader,
     )
-    interval: Duration = Field("15s", validate_default=True, description="Time between two looks at the pods' metrics.")
+    interval: Duration = Field("15s", validate_default=True, description="Time between two reads of the pods' metrics.")
     window: Duration = Field("2m", validate_default=True, description="Length of one window. Windows do not overlap.")
-    warmup: Duration = Field("1m", validate_default=True, description="Time after a rollout that is not judged.")
+    warmup: Duration = Field(
+        "1m", validate_default=True, description=("Time after a rollout during which the guard judges nothing.")
+    )
     failure_limit: Annotated[int, Field(ge=1, le=100)] = Field(
         3,
-        description="Failing windows in a row that end speculation: slower than plain, nothing drafted, or acceptance "
-        "below 0.6 of its minimum.",
+        description="Number of failing windows in a row that end speculation: slower than the baseline, nothing "
+        "drafted, or acceptance below 0.6 of its minimum.",
     )
     regret_budget: Annotated[float, Field(gt=0, le=1000)] = Field(
         2.0,
-        description="Acceptance that may be lost before speculation ends, in points below its minimum x hours: 2 are "
-        "20 points for 6 minutes, or 10 for 13.",
+        description="Acceptance that may be lost before speculation ends, in points below its minimum x hours. 2 "
+        "means 20 points for 6 minutes, or 10 points for 13 minutes.",
     )
     min_draft_tokens: Annotated[int, Field(ge=1)] = Field(
-        1000, description="Fewer drafted tokens in a window prove nothing."
+        1000, description="A window with fewer drafted tokens is inconclusive."
     )
     acceptance_rate: AcceptanceRate | None = Field(
-        None, description="Default: by method, shown in status.guard.thresholds."
+        None, description="Default: depends on the method, see status.guard.thresholds."
     )
     acceptance_length: AcceptanceLength | None = None
     speedup: Speedup | None = None
     time_per_output_token: TimePerOutputToken | None = None
     baseline: Baseline | None = Field(
         None,
-        description="MeasureFirst serves plainly first, for ten windows at most, and remembers its speed by load; None "
-        "does not. Default: MeasureFirst where speedup or timePerOutputToken is asked for.",
+        description="MeasureFirst: the service first runs without speculation for at most ten windows, to measure the "
+        "baseline speed by load. None: no such measurement. Default: MeasureFirst if speedup or "
+        "timePerOutputToken is set.",
     )
-    control: Control | None = Field(None, description="Default: OnDoubt where speed is asked for.")
-    collateral: Collateral | None = Field(None, description="Default: nothing is asked for.")
+    control: Control | None = Field(None, description="Default: OnDoubt if speedup is set.")
+    collateral: Collateral | None = Field(None, description="Default: no limit.")
     response: Annotated[list[Response], Field(min_length=1, max_length=2)] | None = Field(
-        None, description="What is tried, in this order. Default: RollBack."
+        None, description="The steps that the guard takes, in this order. Default: RollBack."
     )
     roll_back_to: RollBackTo | None = Field(
         None,
-        description="LastGood: the last other speculation that passed a window, none where there is none; "
-        "Baseline: none. Default: LastGood.",
+        description="LastGood: the last other speculation that passed a window, or the baseline if there is none. "
+        "Baseline: no speculation. Default: LastGood.",
     )
-    retry: Retry | None = Field(None, description="Default: after 6h, 3 times. What you rolled back is never retried.")
-    source: Source | None = Field(None, description="Default: the pods themselves.")
+    retry: Retry | None = Field(
+        None, description=("Default: after 6h, 3 times. A rollback that you requested is never retried.")
+    )
+    source: Source | None = Field(None, description="Default: read from the pods directly.")
     health: Health | None = Field(
         None,
-        description="Degraded: a rolled back service has Stalled=True, which GitOps tools take for a failure, though "
-        "it answers. Default: Healthy.",
+        description="Degraded: a rolled back service has Stalled=True, and GitOps tools show a failure although it "
+        "answers requests. Default: Healthy.",
     )
 
     @property

@@ -14,7 +14,7 @@ from specdec_operator.names import KSERVE_GROUP
 ONE_OF: Final = ("model", "inferenceServiceRef", "deploymentRef")
 """What a service is about: exactly one of them."""
 _IN_PYTHON: Final = ("inference_service_ref", "deployment_ref")
-_WORDS: Final = f"name exactly one of {', '.join(ONE_OF)}"
+_WORDS: Final = f"set exactly one of {', '.join(ONE_OF)}"
 _SERVED: Final = ("speculation", "staging", "resources", "pod", "inferenceService", "autoscaling")
 """Parts that say how something is served. What is there already says that itself."""
 
@@ -60,15 +60,18 @@ def rules_of_guests() -> tuple[JsonDict, ...]:
     both = " || ".join(f"(has(self.{one}) && has(self.{other}))" for one, other in pairs)
     optional = [f"engine.{field.alias}" for field in Engine.model_fields.values() if field.default is None]
     named = " || ".join(f"has(self.{each})" for each in (*_SERVED, *optional))
-    serves = f"what is guarded says itself how it is served: leave {', '.join(_SERVED)}, replicas and engine out"
+    serves = f"the guarded object defines how it is served: remove {', '.join(_SERVED)}, replicas and engine"
     return (
-        rule(" || ".join(f"has(self.{each})" for each in ONE_OF), f"{_WORDS}: what is to be served, or guarded"),
+        rule(
+            " || ".join(f"has(self.{each})" for each in ONE_OF),
+            (f"{_WORDS}: the model to serve, or the object to guard"),
+        ),
         rule(f"!({both})", _WORDS),
         rule(f"has(self.model) || !({named})", serves),
         rule("has(self.model) || self.replicas == 1", serves, ".replicas"),
         rule(
             "!has(self.deploymentRef) || !has(self.guard.mode) || self.guard.mode != 'Enforce'",
-            "the flags of a Deployment belong to whoever writes it: mode is Observe or Off with deploymentRef",
+            "the operator does not change the flags of a Deployment: with deploymentRef set mode Observe or Off",
             ".guard.mode",
         ),
     )
@@ -96,13 +99,16 @@ class GuestRefs(Part):
 
     inference_service_ref: Ref | None = Field(
         None,
-        description="An InferenceService of this namespace that is there already, with vLLM in its pods: it is watched "
-        "and judged. Nothing is written to it, but for its speculative flag, with guard.mode Enforce and its owner's "
-        "annotation specdec.io/enforce=true.",
+        description="An existing InferenceService of this namespace whose pods run vLLM. The guard reads and judges "
+        "it. The operator changes only its speculative flag, and only with guard.mode Enforce and its "
+        "owner's annotation specdec.io/enforce=true.",
     )
     deployment_ref: Ref | None = Field(
         None,
-        description="A Deployment of this namespace with vLLM in its pods: watched and judged, nothing more.",
+        description=(
+            "An existing Deployment of this namespace whose pods run vLLM. The guard reads and judges it, and the "
+            "operator changes nothing."
+        ),
     )
 
     _with_mode = model_validator(mode="before")(with_mode)

@@ -9,29 +9,33 @@ from specdec_operator.api.types import Folder, Name, Part, Quantity, Uri, rule, 
 
 
 class Draft(Part):
-    """The model or head that guesses. Without `uri` it lies in the target's artifact, under `path`.
+    """The model or head that guesses. Without `uri` it is in the target's artifact, under `path`.
 
-    With neither, for mtp and dspark, it is in the target's own weights.
+    Without both, for mtp and dspark, it is in the target's own weights.
     """
 
     uri: Uri | None = Field(
-        None, description="Where the draft lies, as model.uri. Absent: in the target's artifact, under path."
+        None,
+        description=("Location of the draft, in the form of model.uri. Absent: in the target's artifact, under path."),
     )
-    path: Folder | None = Field(None, description="Folder inside the artifact that holds the draft's config.json.")
+    path: Folder | None = Field(None, description="Folder inside the artifact with the draft's config.json.")
     tensor_parallel_size: Annotated[int, Field(ge=1, le=1024)] | None = Field(
-        None, description="Devices the draft is split over: 1 or the target's. Default: the target's."
+        None,
+        description=(
+            "Number of devices over which the draft is split: 1 or the target's number. Default: the target's number."
+        ),
     )
     quantization: Annotated[str, Field(max_length=64)] | None = Field(
-        None, description="Quantization method of the draft's weights. Default: what its config.json says."
+        None, description="Quantization method of the draft's weights. Default: from its config.json."
     )
     max_model_len: Annotated[int, Field(ge=1)] | None = Field(
-        None, description="Longest sequence for which the draft guesses, in tokens."
+        None, description="Maximum sequence length for which the draft guesses, in tokens."
     )
-    size: Quantity | None = Field(None, description="Bytes of the draft's weights, such as 2Gi, for the memory plan.")
+    size: Quantity | None = Field(None, description="Size of the draft's weights, such as 2Gi, for the memory plan.")
 
 
 class Ngram(Part):
-    """How many of the last tokens are looked up in the text so far."""
+    """The number of last tokens that the method searches for in the text so far."""
 
     model_config = rules(rule("self.lookupMin <= self.lookupMax", "lookupMin must be <= lookupMax", ".lookupMin"))
 
@@ -40,19 +44,20 @@ class Ngram(Part):
 
 
 class Suffix(Part):
-    """Look-up in suffix trees of the text so far and of earlier answers."""
+    """Settings of the suffix trees of the text so far and of earlier answers."""
 
     max_tree_depth: Annotated[int, Field(ge=1, le=MOST_TOKENS)] = Field(
-        SUFFIX_TREE_DEPTH, description="Longest match plus guess, in tokens; also K where tokens is left out."
+        SUFFIX_TREE_DEPTH,
+        description=("Maximum length of match plus guess, in tokens. It is also K if tokens is not set."),
     )
     max_cached_requests: Annotated[int, Field(ge=0, le=10_000_000)] = Field(
-        10_000, description="Earlier answers that are remembered, in requests; 0 remembers none."
+        10_000, description="Number of requests whose answers are cached; 0: no cache."
     )
     max_spec_factor: Annotated[float, Field(ge=0, le=1024)] = Field(
-        1.0, description="Tokens guessed per matched token, at most."
+        1.0, description="Maximum number of guessed tokens per matched token."
     )
     min_token_prob: Annotated[float, Field(ge=0, le=1)] = Field(
-        0.1, description="Share of earlier texts that must have gone on with a token for it to be guessed."
+        0.1, description="Minimum share of earlier texts that continued with a token. Tokens below it are not guessed."
     )
 
 
@@ -60,16 +65,16 @@ class BatchStep(Part):
     """One row of tokensByBatchSize."""
 
     up_to: Annotated[int, Field(ge=1, le=65_536)] | None = Field(
-        None, description="Largest number of running requests that this row is for. The last row may leave it out."
+        None, description="Largest number of running requests for this row. Optional in the last row."
     )
-    tokens: Annotated[int, Field(ge=0, le=MOST_TOKENS)] = Field(description="K for this load; 0 guesses nothing.")
+    tokens: Annotated[int, Field(ge=0, le=MOST_TOKENS)] = Field(description="K for this load; 0: no guesses.")
 
 
 class HiddenStates(Part):
-    """What extract_hidden_states writes, and where: training data for a draft, no speed-up."""
+    """The output of extract_hidden_states: training data for a draft. It gives no speedup."""
 
     layers: Annotated[list[Annotated[int, Field(ge=0, le=1024)]], Field(min_length=1, max_length=64)] = Field(
-        description="Layers of the target whose hidden states are written."
+        description="Layers of the target whose hidden states the engine writes."
     )
     connector: Name = Field("ExampleHiddenStatesConnector", description="KV connector that writes them.")
     path: Annotated[str, Field(max_length=512, pattern="^/")] = Field(
@@ -81,10 +86,11 @@ class AscendRejection(Part):
     """vllm-ascend's own verification. Both ways are lossy: answers differ from the target's own distribution."""
 
     block_verify: bool = Field(False, description="Accept the longest prefix by joint probability. Lossy on NPUs.")
-    entropy_verify: bool = Field(False, description="Accept more where the target itself is unsure. Lossy.")
+    entropy_verify: bool = Field(False, description="Accept more guesses if the target itself is uncertain. Lossy.")
     posterior_threshold: Annotated[float, Field(gt=0, le=1)] = Field(
-        0.95, description="Cap of the acceptance test of entropyVerify; only 1 with posteriorAlpha 0 is lossless."
+        0.95,
+        description=("Upper limit in the acceptance test of entropyVerify. Only 1 with posteriorAlpha 0 is lossless."),
     )
     posterior_alpha: Annotated[float, Field(ge=0)] = Field(
-        0.4, description="Weight of the entropy in entropyVerify; larger accepts more."
+        0.4, description="Weight of the entropy in entropyVerify. A larger weight accepts more."
     )

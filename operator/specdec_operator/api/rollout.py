@@ -35,58 +35,58 @@ class WhenNoRoom(StrEnum):
 
 
 class Rollout(Part):
-    """How a change reaches the pods, and how pods leave. All but grace leaves pods that run as they are."""
+    """How pods are replaced and stopped. A change of these fields does not replace running pods, except grace."""
 
     model_config = rules(
         rule(
             "!has(self.whenNoRoom) || self.whenNoRoom != 'Replace' || self.strategy == 'Auto'",
-            "strategy Surge gives up no pod for a change of yours, and Replace needs no room: "
-            "whenNoRoom Replace is for strategy Auto",
+            "whenNoRoom Replace works only with strategy Auto: strategy Surge never stops old pods first, and "
+            "strategy Replace needs no room",
             ".whenNoRoom",
         ),
         rule(
             f"duration(self.grace) >= duration('{LEAST_GRACE}s') && duration(self.grace) <= duration('{MOST_GRACE}s')",
-            f"grace is from {LEAST_GRACE}s to {MOST_GRACE // 60}m: a pod needs seconds to leave even when it is idle, "
-            "and a node's drain waits for it",
+            f"grace must be {LEAST_GRACE}s to {MOST_GRACE // 60}m: even an idle pod needs some seconds to stop, and "
+            "the drain of a node waits for it",
             ".grace",
         ),
     )
 
     strategy: Strategy = Field(
         Strategy.AUTO,
-        description="Surge starts new pods beside the old ones and needs room for both; Replace stops the old ones "
-        "first, one at a time where there are several; Auto surges, and where there is no room whenNoRoom decides. "
-        "When the guard takes speculation out and there is no room, old pods go first, whatever is written here.",
+        description="Surge: new pods start before old ones stop, which needs room for both. Replace: old pods stop "
+        "first, one at a time if there are several. Auto: like Surge; without room, whenNoRoom decides. "
+        "If the guard takes speculation out and there is no room, old pods always stop first.",
     )
     when_no_room: WhenNoRoom = Field(
         WhenNoRoom.WAIT,
-        description="Where a change of yours finds no room (a quota, a full node, a scheduling gate) beside the old "
-        "pods. Wait: they serve on until there is room. Replace: they are given up for the new ones, one at a time "
-        "where there are several; a service of one pod does not answer until the new one is up.",
+        description="What to do if a change of yours finds no room for new pods (a quota, a full node, a scheduling "
+        "gate). Wait: the old pods keep serving until there is room. Replace: old pods stop first, one at "
+        "a time if there are several; a service with one pod does not answer until the new one is ready.",
     )
     no_room_after: Duration = Field(
-        "1m", validate_default=True, description="How long there must be no room before old pods are given up."
+        "1m", validate_default=True, description="How long the lack of room must last before old pods are stopped."
     )
     max_surge: Annotated[str, Field(pattern="^([1-9][0-9]?|100)%$")] = Field(
         "25%",
-        description="Pods that are started beside the old ones at once, in percent of replicas, at least one pod.",
+        description="Number of additional pods during a rollout, in percent of replicas, at least one pod.",
     )
     deadline: Duration = Field(
         "30m",
         validate_default=True,
-        description="Longest time without a further pod that is ready, before a rollout counts as failed.",
+        description="Maximum time without another ready pod before a rollout counts as failed.",
     )
     grace: Duration = Field(
         "60s",
         validate_default=True,
-        description="Longest time from the decision to stop a pod to its end by force; until ten seconds before that "
-        "it goes on with what it was asked. Longer answers are cut. Another value renews the pods.",
+        description="Maximum time from the decision to stop a pod until it is killed. The pod finishes its requests "
+        "until ten seconds before the end. Longer answers are cut. A changed value replaces the pods.",
     )
     disruption_budget: DisruptionBudget = Field(
         DisruptionBudget.AUTO,
-        description="Auto: with several replicas a PodDisruptionBudget NAME-specdec lets one pod at a time be evicted, "
-        "as for the drain of a node. None: there is none; for those who make one of their own, for Kubernetes evicts "
-        "no pod that two of them name.",
+        description="Auto: with several replicas, PodDisruptionBudget NAME-specdec allows one eviction at a time, for "
+        "example during the drain of a node. None: no PodDisruptionBudget. Use None if you create your "
+        "own, because Kubernetes does not evict a pod that two of them select.",
     )
 
     @property

@@ -15,30 +15,30 @@ _User = Annotated[int, Field(ge=1, le=_MOST_ID)]
 _Group = Annotated[int, Field(ge=0, le=_MOST_ID)]
 _Yes = Annotated[Literal[True], WithJsonSchema({"type": "boolean", "enum": [True]})]
 _No = Annotated[Literal[False], WithJsonSchema({"type": "boolean", "enum": [False]})]
-_USER: Final = "User that runs the processes, by its number; root has none here. Default: the image's."
+_USER: Final = "Numeric user id of the processes; root is not allowed. Default: the user of the image."
 
 
 class SeccompType(StrEnum):
-    """Which system calls the kernel lets through."""
+    """The allowed system calls."""
 
     RUNTIME_DEFAULT = "RuntimeDefault"
     LOCALHOST = "Localhost"
 
 
 class SeccompProfile(Part):
-    """Which system calls the kernel lets through."""
+    """The allowed system calls."""
 
     model_config = rules(
         rule(
             "(self.type == 'Localhost') == has(self.localhostProfile)",
-            "localhostProfile is for type Localhost, which needs it",
+            "set localhostProfile with type Localhost, and only with it",
             ".localhostProfile",
         )
     )
 
-    type: SeccompType = Field(description="RuntimeDefault, or Localhost: a file of the node.")
+    type: SeccompType = Field(description="RuntimeDefault, or Localhost for a profile file on the node.")
     localhost_profile: Annotated[str, Field(max_length=512)] | None = Field(
-        None, description="That file, below the kubelet's folder of profiles."
+        None, description="Path of the profile file in the kubelet's profile folder."
     )
 
 
@@ -53,17 +53,22 @@ class PodSecurity(Part):
     """As whom the pods run, within Pod Security's level `restricted`."""
 
     run_as_user: _User | None = Field(None, description=_USER)
-    run_as_group: _Group | None = Field(None, description="Group of the processes. Default: the image's.")
+    run_as_group: _Group | None = Field(
+        None, description=("Numeric group id of the processes. Default: the group of the image.")
+    )
     run_as_non_root: _Yes | None = Field(None, description="True: the kubelet starts no container as root.")
-    fs_group: _Group | None = Field(None, description="Group that the files of the volumes are given to.")
+    fs_group: _Group | None = Field(None, description="Group that owns the files of the volumes.")
     fs_group_change_policy: GroupChange | None = Field(
         None,
-        description="OnRootMismatch gives files to fsGroup only where the folder is not its own yet: large models.",
+        description=(
+            "OnRootMismatch changes the group of files only if the folder does not belong to fsGroup yet. Use it for "
+            "large models."
+        ),
     )
     supplemental_groups: Annotated[list[_Group], Field(max_length=32)] | None = Field(
-        None, description="Further groups of the processes."
+        None, description="Additional group ids of the processes."
     )
-    seccomp_profile: SeccompProfile | None = Field(None, description="Which system calls the kernel lets through.")
+    seccomp_profile: SeccompProfile | None = Field(None, description="Which system calls are allowed.")
 
 
 class Capabilities(Part):
@@ -72,20 +77,23 @@ class Capabilities(Part):
     drop: Annotated[
         list[Annotated[Literal["ALL"], WithJsonSchema({"type": "string", "enum": ["ALL"]})]],
         Field(min_length=1, max_length=1),
-    ] = Field(description="[ALL]: all of them are given up.")
+    ] = Field(description="[ALL]: drop all capabilities.")
 
 
 class ContainerSecurity(Part):
     """As whom the engine's container runs, within Pod Security's level `restricted`."""
 
     run_as_user: _User | None = Field(None, description=_USER)
-    run_as_group: _Group | None = Field(None, description="Group of the processes. Default: the image's.")
+    run_as_group: _Group | None = Field(
+        None, description=("Numeric group id of the processes. Default: the group of the image.")
+    )
     run_as_non_root: _Yes | None = Field(None, description="True: the kubelet does not start it as root.")
     read_only_root_filesystem: bool | None = Field(
-        None, description="True: the image's files cannot be changed. Engines write caches: mount an emptyDir for them."
+        None,
+        description=("True: the root file system is read-only. Engines write caches, so mount an emptyDir for them."),
     )
     allow_privilege_escalation: _No | None = Field(
-        None, description="False: no process gets more rights than its parent."
+        None, description="False: no process gets more privileges than its parent."
     )
-    capabilities: Capabilities | None = Field(None, description="Rights of root that are given up.")
-    seccomp_profile: SeccompProfile | None = Field(None, description="Which system calls the kernel lets through.")
+    capabilities: Capabilities | None = Field(None, description="Capabilities of the container.")
+    seccomp_profile: SeccompProfile | None = Field(None, description="Which system calls are allowed.")

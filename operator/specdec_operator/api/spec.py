@@ -34,15 +34,15 @@ from specdec_operator.api.types import (
 )
 
 _PATTERNS = (
-    "patterns are for mode PersistentVolumeClaim: in every other mode KServe downloads, "
-    "and takes patterns only from the environment of a ClusterStorageContainer"
+    "patterns need mode PersistentVolumeClaim: in other modes KServe downloads, and reads patterns only from the "
+    "environment of a ClusterStorageContainer"
 )
 _FOR_CLAIMS = {
-    "claim": "claim is for mode PersistentVolumeClaim",
-    "env": "env is for the download of mode PersistentVolumeClaim; KServe's own download takes its credentials from "
-    "the secrets of pod.serviceAccountName",
-    "resources": "resources are for the download of mode PersistentVolumeClaim; those of KServe's own download are in "
-    "its ClusterStorageContainer",
+    "claim": "`claim` needs mode PersistentVolumeClaim",
+    "env": "env needs mode PersistentVolumeClaim; KServe's own download uses the credentials in the secrets of "
+    "pod.serviceAccountName",
+    "resources": "resources need mode PersistentVolumeClaim; set those of KServe's own download in its "
+    "ClusterStorageContainer",
     **dict.fromkeys(("include", "exclude"), _PATTERNS),
 }
 """Fields of staging for one mode only, and what to say in the others."""
@@ -59,7 +59,7 @@ class StagingMode(StrEnum):
 
 
 class AccessMode(StrEnum):
-    """How many nodes mount a claim at once. Pods only read, but a download writes."""
+    """How many nodes can mount a PVC at the same time. Pods only read, but a download writes."""
 
     READ_WRITE_ONCE = "ReadWriteOnce"
     READ_WRITE_MANY = "ReadWriteMany"
@@ -69,13 +69,16 @@ class StagingClaim(Part):
     """The claim NAME-models that the operator makes for downloads."""
 
     storage: Quantity = Field(
-        description="Bytes of the claim, such as 200Gi: both models, and during a change of revision the old one too."
+        description=(
+            "Size of the PVC, such as 200Gi. It must hold both models, and during a change of revision also the old "
+            "one."
+        )
     )
     storage_class_name: Name | None = Field(None, description="Storage class. Default: the cluster's default class.")
     access_modes: Annotated[list[AccessMode], Field(min_length=1, max_length=2)] = Field(
         [AccessMode.READ_WRITE_ONCE],
-        description="ReadWriteOnce: all pods on one node, which any storage class can. Pods on several nodes need "
-        "ReadWriteMany.",
+        description="ReadWriteOnce: all pods run on one node; every storage class supports it. Pods on several nodes "
+        "need ReadWriteMany.",
         json_schema_extra={"default": [AccessMode.READ_WRITE_ONCE.value]},
     )
 
@@ -86,7 +89,7 @@ class Staging(Part):
     model_config = rules(
         rule(
             "self.mode != 'PersistentVolumeClaim' || has(self.claim)",
-            "mode PersistentVolumeClaim downloads into a claim that the operator makes: name its storage",
+            "mode PersistentVolumeClaim downloads into a PVC that the operator creates: set `claim.storage`",
             ".claim",
         ),
         *(
@@ -97,10 +100,11 @@ class Staging(Part):
 
     mode: StagingMode = Field(
         StagingMode.AUTO,
-        description="Auto: what the URIs ask for. StorageUris (hf, s3, gs, https) and Modelcar (oci): the same, "
-        "and other URIs are refused. PersistentVolumeClaim: downloads are made once, into a claim of the operator's.",
+        description="Auto: depends on the URIs. StorageUris (hf, s3, gs, https) and Modelcar (oci): the same, and "
+        "other URIs are rejected. PersistentVolumeClaim: a Job downloads each artifact once, into a PVC "
+        "that the operator creates.",
     )
-    claim: StagingClaim | None = Field(None, description="That claim, for mode PersistentVolumeClaim.")
+    claim: StagingClaim | None = Field(None, description="The PVC of mode PersistentVolumeClaim.")
     env: Annotated[list[Free], Field(max_length=64)] | None = Field(
         None,
         description="Environment of the download, for mode PersistentVolumeClaim: credentials such as HF_TOKEN, "
@@ -109,7 +113,7 @@ class Staging(Part):
     resources: Free | None = Field(
         None,
         description="Container resources (requests, limits) of the download, for mode PersistentVolumeClaim. Default: "
-        "requests of 100m CPU and 256Mi memory, a limit of 2Gi memory. What is named here replaces all of them.",
+        "requests of 100m CPU and 256Mi memory, a limit of 2Gi memory. If set, it replaces all defaults.",
     )
     include: Annotated[list[_Pattern], Field(min_length=1, max_length=32)] | None = Field(
         None,
@@ -135,15 +139,18 @@ _ServedName = Annotated[str, Field(min_length=1, max_length=256, pattern=r"^[A-Z
 class Adapter(Part):
     """A LoRA adapter of the target."""
 
-    model_config = rules(
-        rule("has(self.uri) || has(self.path)", "name the adapter by uri, or by path inside the target's artifact")
-    )
+    model_config = rules(rule("has(self.uri) || has(self.path)", "set uri, or path inside the target's artifact"))
 
-    name: _ServedName = Field(description="Model name by which clients ask for the adapter.")
-    uri: Uri | None = Field(None, description="Where it lies, as model.uri. Default: in the target's own artifact.")
-    path: Folder | None = Field(None, description="Folder inside the artifact that holds adapter_config.json.")
+    name: _ServedName = Field(description="Model name that clients send to use the adapter.")
+    uri: Uri | None = Field(
+        None, description=("Location of the adapter, in the form of model.uri. Default: in the target's artifact.")
+    )
+    path: Folder | None = Field(None, description="Folder inside the artifact with adapter_config.json.")
     rank: Annotated[int, Field(ge=1, le=512)] | None = Field(
-        None, description="Its rank (r in adapter_config.json), where it is more than the engine's default of 16."
+        None,
+        description=(
+            "Rank of the adapter (r in adapter_config.json). Required if it is above the engine's default of 16."
+        ),
     )
 
 
@@ -151,19 +158,19 @@ class Model(Part):
     """The model that answers."""
 
     uri: Uri = Field(
-        description="Where the target model lies: pvc://CLAIM/FOLDER (a claim of this namespace), "
+        description="Location of the target model: pvc://PVC/FOLDER (a PVC of this namespace), "
         "hf://OWNER/MODEL:REVISION, s3:// or gs://BUCKET/FOLDER, https://HOST/PATH (an archive, git or an "
         "Azure blob folder), oci://IMAGE:TAG (a Modelcar) or oci+native://IMAGE:TAG (an image volume)."
     )
-    path: Folder | None = Field(None, description="Folder inside the artifact that holds config.json.")
+    path: Folder | None = Field(None, description="Folder inside the artifact with config.json.")
     name: Annotated[str, Field(max_length=256)] | None = Field(
         None, description="Model name that clients send. Default: the name of this object."
     )
     aliases: Annotated[list[_ServedName], Field(max_length=32)] | None = Field(
-        None, description="Further names that clients may send. Answers and metrics carry model.name."
+        None, description="Additional model names that clients may send. Answers and metrics have model.name."
     )
     adapters: Annotated[list[Adapter], Field(max_length=32, json_schema_extra=each_once("name"))] | None = Field(
-        None, description="LoRA adapters, each served under a name of its own. The draft guesses for all of them."
+        None, description="LoRA adapters, each served under its own name. The draft guesses for all of them."
     )
 
 
@@ -174,12 +181,15 @@ class InferenceServiceMeta(Part):
         None, description="Labels of the InferenceService, such as networking.kserve.io/visibility."
     )
     annotations: Annotations | None = Field(
-        None, description="Annotations of the InferenceService, such as a platform's for its gateway or its console."
+        None,
+        description=(
+            "Annotations of the InferenceService, such as those that a platform reads for its gateway or console."
+        ),
     )
 
 
 class Spec(GuestRefs):
-    """What the user wants served."""
+    """The requested service."""
 
     model_config = rules(
         rule(
@@ -190,7 +200,7 @@ class Spec(GuestRefs):
         ),
         rule(
             "!has(self.speculation) || !has(self.speculation.ascend) || self.engine.accelerator == 'ascend'",
-            "speculation.ascend is vllm-ascend's own verification and needs engine.accelerator ascend",
+            "speculation.ascend needs engine.accelerator ascend: only vllm-ascend has this verification",
             ".speculation.ascend",
         ),
         rule("!has(self.suspend) || !self.suspend", LATER.format("suspend"), ".suspend"),
@@ -198,34 +208,42 @@ class Spec(GuestRefs):
         *rules_of_scaling(),
     )
 
-    model: Model | None = Field(None, description="The model that answers. Absent only beside a reference.")
-    speculation: Speculation | None = Field(None, description="Absent: plain serving, and nothing to guard.")
+    model: Model | None = Field(
+        None, description=("The target: the model that answers. Absent only with a reference to a guest.")
+    )
+    speculation: Speculation | None = Field(
+        None, description=("Absent: the service runs without speculation, and the guard does nothing.")
+    )
     engine: Engine = Field(default_factory=Engine, json_schema_extra={"default": {}})
     memory: Memory = Field(default_factory=Memory, json_schema_extra={"default": {}})
     staging: Staging | None = None
     resources: Free | None = Field(
         None,
-        description="Container resources (requests, limits) of the engine. GPUs or NPUs are added, as many as the "
-        "engine is spread over, unless a resource with a domain is named here.",
+        description="Container resources (requests, limits) of the engine. The operator adds the GPUs or NPUs that "
+        "the engine needs, unless this field has a resource with a domain.",
     )
     replicas: Annotated[int, Field(ge=1, le=1000)] = Field(
         1, description="Number of pods; `kubectl scale` sets it too."
     )
-    autoscaling: Autoscaling | None = Field(None, description="An autoscaler sets the number of pods, not replicas.")
+    autoscaling: Autoscaling | None = Field(
+        None, description=("An autoscaler sets the number of pods, instead of replicas.")
+    )
     pod: Pod | None = None
     inference_service: InferenceServiceMeta | None = Field(
         None,
-        description="Labels and annotations of the InferenceService, which platforms read. A change replaces pods.",
+        description=(
+            "Labels and annotations of the InferenceService, for platforms that read them. A change replaces the pods."
+        ),
     )
     rollout: Rollout = Field(default_factory=Rollout, json_schema_extra={"default": {}})
     guard: Guard = Field(default_factory=Guard, json_schema_extra={"default": {}})
     deletion_policy: DeletionPolicy = Field(
         DeletionPolicy.DELETE,
-        description="What becomes of the InferenceService and the claim NAME-models when this object is deleted. "
-        "Delete: they go, and the pods with them. Orphan: they stay, and the pods go on answering with nobody to guard "
-        "them; status.owned names what stays. Changing it makes no new pods.",
+        description="What happens to the InferenceService and the PVC NAME-models when this object is deleted. "
+        "Delete: they are deleted with the pods. Orphan: they stay, and the pods keep serving without a "
+        "guard; status.owned lists them. A change does not replace the pods.",
     )
-    suspend: bool = Field(False, description="True: leave what runs as it is, and judge nothing.")
+    suspend: bool = Field(False, description="True: the operator changes nothing, and the guard judges nothing.")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

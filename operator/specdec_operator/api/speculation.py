@@ -70,7 +70,7 @@ class Speculation(Part):
     model_config = rules(
         rule(
             "self.method != 'mlp_speculator'",
-            "mlp_speculator is in vLLM's list of methods but has never worked in its V1 engine; train an eagle3 head",
+            "mlp_speculator is in vLLM's list of methods, but has never worked in its V1 engine; use an eagle3 head",
             ".method",
         ),
         rule(
@@ -86,12 +86,12 @@ class Speculation(Part):
         rule(
             "!has(self.draft) || has(self.draft.uri) || has(self.draft.path) "
             "|| self.method.endsWith('mtp') || self.method == 'dspark'",
-            "name the draft by uri, or by path inside the target's artifact",
+            "set uri, or path inside the target's artifact",
             ".draft",
         ),
         rule(
             "has(self.tokens) || self.method in ['suffix', 'dspark']",
-            "name K, the number of tokens guessed per step; only suffix and dspark have a default of their own",
+            "set tokens (K, the number of tokens guessed per step); only suffix and dspark have a default",
             ".tokens",
         ),
         rule(
@@ -103,17 +103,18 @@ class Speculation(Part):
         rule("self.method == 'suffix' || !has(self.suffix)", "suffix is only for method suffix", ".suffix"),
         rule(
             "(self.method == 'extract_hidden_states') == has(self.hiddenStates)",
-            "hiddenStates is for method extract_hidden_states, which needs it",
+            "set hiddenStates with method extract_hidden_states, and only with it",
             ".hiddenStates",
         ),
         rule(
             "(self.method == 'custom_class') == has(self.customClass)",
-            "customClass is for method custom_class, which needs it",
+            "set customClass with method custom_class, and only with it",
             ".customClass",
         ),
         rule(
             "!self.parallelDrafting || self.method in ['draft_model', 'eagle', 'eagle3', 'dflash', 'dspark']",
-            "parallelDrafting is for drafts trained for it, with method eagle3 (P-EAGLE) or draft_model (PARD)",
+            "parallelDrafting needs a draft that was trained for it, with method eagle3 (P-EAGLE) or draft_model "
+            "(PARD)",
             ".parallelDrafting",
         ),
         rule(
@@ -125,14 +126,14 @@ class Speculation(Part):
         rule(
             "!has(self.tokensByBatchSize) || !has(self.tokens) "
             "|| self.tokensByBatchSize.all(row, row.tokens <= self.tokens)",
-            "no row of tokensByBatchSize may guess more than tokens",
+            "tokens in a row of tokensByBatchSize must not be above spec.speculation.tokens",
             ".tokensByBatchSize",
         ),
     )
 
     method: MethodWord = Field(
-        description="How the next tokens are guessed; `specdec explain METHOD` says what each one needs and gives. "
-        "Words that end in _mtp are deprecated names of mtp."
+        description="How the next tokens are guessed. `specdec explain METHOD` shows the needs and the expected gain "
+        "of each method. Names that end in _mtp are deprecated names of mtp."
     )
     tokens: Annotated[int, Field(ge=1, le=MOST_TOKENS)] | None = Field(
         None, description="K: tokens guessed per step. Only suffix and dspark have a default."
@@ -148,7 +149,7 @@ class Speculation(Part):
                     "x-kubernetes-validations": [
                         rule(
                             "self.all(row, has(row.upTo) || row == self[self.size() - 1])",
-                            "only the last row may leave out upTo",
+                            "upTo is required in each row except the last",
                         ),
                         rule(
                             "self.filter(row, has(row.upTo)).map(row, row.upTo).isSorted()",
@@ -164,26 +165,31 @@ class Speculation(Part):
             ),
         ]
         | None
-    ) = Field(None, description="K by load: fewer guesses when many requests run.")
+    ) = Field(None, description="K by load, to guess fewer tokens while many requests run.")
     ngram: Ngram | None = None
     suffix: Suffix | None = None
     draft_sampling: DraftSampling | None = Field(
-        None, description="How the draft chooses: Greedy, or Probabilistic (more accepted at temperature > 0)."
+        None,
+        description=("How the draft selects tokens: Greedy, or Probabilistic (higher acceptance at temperature > 0)."),
     )
     rejection: Rejection | None = Field(
         None, description="How guesses are verified. Default: the engine's, which is lossless."
     )
     ascend: AscendRejection | None = None
     parallel_drafting: bool = Field(
-        False, description="The draft guesses all K tokens at once; only for drafts trained for it."
+        False, description="The draft guesses all K tokens in one pass. Only for drafts that were trained for it."
     )
     heterogeneous_vocabulary: bool = Field(
-        False, description="Draft and target have different vocabularies; only shared tokens are guessed."
+        False, description="Draft and target have different vocabularies. The draft guesses shared tokens only."
     )
     hidden_states: HiddenStates | None = None
     custom_class: Annotated[str, Field(max_length=512, pattern=r"^[A-Za-z_]\w*(\.[A-Za-z_]\w*)+$")] | None = Field(
         None, description="Python class of your own proposer, as package.module.Class."
     )
     options: Free | None = Field(
-        None, description="Further keys of vLLM's --speculative-config by its own names, checked against the version."
+        None,
+        description=(
+            "Additional keys of vLLM's --speculative-config, in vLLM's spelling. They are checked against the engine "
+            "version."
+        ),
     )

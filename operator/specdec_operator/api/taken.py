@@ -18,14 +18,14 @@ _DOWNLOADED: Final = tuple(f"{scheme}://" for scheme in REMOTE)
 _INTERNAL: Final = f"internal.{names.KSERVE_GROUP}/"
 _DECIDED: Final[Mapping[str, str]] = MappingProxyType(
     {
-        f"{names.KSERVE_GROUP}/deploymentMode": "services are served in KServe's mode Standard only; leave it out",
-        f"{names.KSERVE_GROUP}/autoscalerClass": "spec.autoscaling.autoscalerClass says who sets the number of pods; "
-        "leave it out",
+        f"{names.KSERVE_GROUP}/deploymentMode": "services run only in KServe's mode Standard; remove it",
+        f"{names.KSERVE_GROUP}/autoscalerClass": "spec.autoscaling.autoscalerClass sets it; remove it",
         f"{names.KSERVE_GROUP}/stop": "KServe would delete the pods, and the guard would wait for them; to stop the "
-        "service delete it",
-        f"{names.KSERVE_GROUP}/enable-prometheus-scraping": "KServe would name a port for scraping that no pod "
-        "has; the pods are annotated already (prometheus.io/port: 8080), leave it out",
-        f"{names.KSERVE_GROUP}/inferenceservice": "KServe puts this label on the pods itself; leave it out",
+        "service, delete it",
+        f"{names.KSERVE_GROUP}/enable-prometheus-scraping": "KServe would set a scrape port that no pod has, and the "
+        "pods already have the annotation (prometheus.io/port: "
+        "8080); remove it",
+        f"{names.KSERVE_GROUP}/inferenceservice": "KServe sets this label on the pods itself; remove it",
     }
 )
 """Labels and annotations of an InferenceService, and what to do instead."""
@@ -49,26 +49,28 @@ def _refuse_names(model: Json, name: str) -> None:
     first, aliases = model.get("name") or name, model.get("aliases") or []
     every = [first, *aliases, *(each["name"] for each in model.get("adapters") or ())]
     if twice := next((each for each in every if every.count(each) > 1), None):
-        rule = "clients ask for model.name, aliases and adapters by these; no two may be alike"
+        rule = "model.name, aliases and adapter names must be unique, because clients select models by them"
         raise Invalid("spec.model", twice, rule)
     if aliases and first.startswith("-"):
-        raise Invalid("spec.model.name", first, "a name before others must not begin with '-'; choose another")
+        raise Invalid(
+            "spec.model.name",
+            first,
+            ("if model.aliases or adapters follow, a name must not begin with '-'; choose another"),
+        )
 
 
 def _refuse_own(field: str, what: str, written: Json | None) -> None:
     """By its labels the operator tells its objects, pods and downloads apart."""
     for key, value in (written or {}).items():
         if key.startswith(f"{names.GROUP}/"):
-            raise Invalid(f"{field}[{key}]", value, f"{what} of {names.GROUP} are the operator's own; leave it out")
+            raise Invalid(f"{field}[{key}]", value, f"{what} of {names.GROUP} are reserved for the operator; remove it")
 
 
 def _refuse_kserves(field: str, written: Json | None) -> None:
     """What KServe reads there and the operator decides, or what KServe itself writes there."""
     for key, value in (written or {}).items():
         if key.startswith(_INTERNAL):
-            raise Invalid(
-                f"{field}[{key}]", value, "KServe writes these itself, and reads them as its own; leave it out"
-            )
+            raise Invalid(f"{field}[{key}]", value, "KServe writes and reads these itself; remove it")
         if key in _DECIDED:
             raise Invalid(f"{field}[{key}]", value, _DECIDED[key])
 
@@ -78,7 +80,7 @@ def _refuse_claim(pod: Json, name: str) -> None:
     for index, volume in enumerate(pod.get("volumes") or ()):
         claim = (volume.get("persistentVolumeClaim") or {}).get("claimName")
         if claim == claim_name(name):
-            rule = "the operator makes this claim for its downloads, and mounts it itself; name one of your own"
+            rule = "the operator creates this PVC for its downloads and mounts it itself; use another PVC"
             raise Invalid(f"spec.pod.volumes[{index}].persistentVolumeClaim.claimName", claim, rule)
 
 
@@ -89,5 +91,8 @@ def _refuse_below_downloads(pod: Json, layout: Layout) -> None:
     for index, mount in enumerate(pod.get("volumeMounts") or ()):
         path = mount.get("mountPath", "")
         if parent and f"{path}/".startswith(f"{parent}/"):
-            rule = f"KServe mounts its downloads at {parent}, read-only, and nothing below; choose another place"
+            rule = (
+                f"KServe mounts its downloads at {parent}, read-only, so nothing can be mounted below it; choose "
+                "another path"
+            )
             raise Invalid(f"spec.pod.volumeMounts[{index}].mountPath", path, f"{rule}, such as /states")

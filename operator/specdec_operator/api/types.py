@@ -27,7 +27,7 @@ def rules(*given: JsonDict) -> ConfigDict:
 def each_once(field: str) -> JsonDict:
     """The rule of a list in which no two have the same."""
     unique = f"self.all(a, self.exists_one(b, b.{field} == a.{field}))"
-    return {"x-kubernetes-validations": [rule(unique, f"two of them have the same {field}")]}
+    return {"x-kubernetes-validations": [rule(unique, f"two entries have the same {field}")]}
 
 
 class Part(BaseModel):
@@ -44,7 +44,7 @@ Free = Annotated[
 """An object of Kubernetes' own, or of the engine's, that is passed on as it is. No schema bounds what is inside."""
 FreeList = Annotated[list[Free], Field(max_length=MOST_PARTS)]
 
-_DOWN_ONLY = "'.' and '..' are no folders of an artifact"
+_DOWN_ONLY = "'.' and '..' are not allowed in a folder of an artifact"
 
 Folder = Annotated[
     str,
@@ -73,7 +73,7 @@ Uri = Annotated[
                 rule("!self.matches('/[.][.]?(/|$)')", f"{_DOWN_ONLY}: write the URI without them"),
                 rule(
                     f"!self.matches('^({'|'.join(schemes.REMOTE)})://([^/]*@|[^?#]*[?#])')",
-                    "everybody who may read this object would see the key in it; name a secret instead",
+                    "every user who can read this object would see the key; use a Secret instead",
                 ),
             ]
         },
@@ -84,7 +84,7 @@ Uri = Annotated[
 Quantity = Annotated[str, Field(max_length=32, pattern=f"^{MEMORY}$")]
 """Bytes as Kubernetes writes them: 80Gi."""
 
-LATER = "{} is part of the API, but this release does not act on it yet; leave it out"
+LATER = "this release does not support {} yet; remove it"
 """Why a field is refused whose behaviour is still to come."""
 
 Duration = Annotated[

@@ -161,7 +161,7 @@ class Inventory:
             try:
                 return {kind: await self._list_kind(kind) for kind in _PATHS}
             except Unavailable as error:
-                _LOG.warning("what there is cannot be listed: %s", error.message)
+                _LOG.warning("cannot list the existing objects: %s", error.message)
                 await asyncio.sleep(_RELIST)
 
     async def _list_kind(self, kind: str) -> _Listing:

@@ -120,7 +120,7 @@ async def _watch(
         await asyncio.wait({watching, *waiting}, return_when=asyncio.FIRST_COMPLETED)
         if watching.done():
             # kopf ends where a watch or a list is answered with an error for long: nothing of ours is lost by that.
-            _LOG.warning("the watches are begun anew: %s", watching.exception())
+            _LOG.warning("the watches restart: %s", watching.exception())
             await asyncio.wait(waiting, timeout=pause, return_when=asyncio.FIRST_COMPLETED)
     finally:
         beside = (watching, listing, *waiting)
@@ -145,7 +145,7 @@ async def _keep_listed(app: App, again: asyncio.Event, pause: float) -> None:
         app.stores.listed = True
         await app.inventory.keep()
     except Exception:
-        _LOG.exception("what there is cannot be compared with what the watches told of")
+        _LOG.exception("cannot compare the existing objects with those of the watches")
         await asyncio.sleep(pause)
         again.set()
 
@@ -166,7 +166,7 @@ async def _bring_back(settings: Settings, cluster: Cluster, app: App) -> None:
         try:
             whole = await bring_back_left(cluster, settings.namespaces, is_left)
         except OperatorError as error:
-            _LOG.warning("what was taken out cannot be looked for: %s", error.message)
+            _LOG.warning("cannot search for removed speculation of guests: %s", error.message)
             whole = False
         if not whole:
             await asyncio.sleep(_LONGEST_PAUSE)

@@ -53,12 +53,15 @@ def pointless(act: Act, service: Untrusted) -> str:
     """Why there is nothing to do; empty where there is."""
     guards = service.of("spec", "inferenceServiceRef").there  # whose own flags ask for it
     if not guards and not service.of("spec", "speculation").there:
-        return "it asks for no speculation: there is nothing to roll back or to try again"
+        return "the service requests no speculation, so there is nothing to roll back or to retry"
     guard = service.of("status", "guard")
     if act is Act.RETRY and guard.there and not guard.of("rollback").there and not guard.of("reduced").there:
         phase = guard.of("state").text
-        way_out = ": change what the message complains of" if phase == Phase.STALLED else ""
-        return f"nothing was rolled back or reduced, so there is nothing to try again; it is {phase or 'new'}{way_out}"
+        way_out = ": fix the problem that its message names" if phase == Phase.STALLED else ""
+        return (
+            "the guard has not rolled back or reduced anything, so there is nothing to retry; the service is "
+            f"{phase or 'new'}{way_out}"
+        )
     return ""
 
 
@@ -70,7 +73,7 @@ def taken_note(act: Act, service: Untrusted, value: str) -> bool:
 def ended(act: Act, service: Untrusted, value: str) -> Outcome | None:
     """How the act ended; None while it goes on."""
     if service.of("metadata", "annotations", _ANNOTATIONS[act]).value != value:
-        another = "another request replaced this one: the annotation has another value"
+        another = "a newer request replaced this one: the annotation has another value"
         return Outcome(good=False, message=another)
     if not taken_note(act, service, value):
         return None
@@ -80,15 +83,15 @@ def ended(act: Act, service: Untrusted, value: str) -> Outcome | None:
     if phase == Phase.STALLED:
         return Outcome(good=False, message=told)
     if act is Act.RETRY and (guard.of("rollback").there or guard.of("reduced").there):
-        return Outcome(good=False, message=f"taken back again, {told}")
+        return Outcome(good=False, message=f"the guard took speculation out again, {told}")
     if phase not in (Phase.WATCHING, Phase.SERVING) and (act is Act.RETRY or phase != Phase.ROLLED_BACK):
         return None
     speculates = act is Act.ROLLBACK and status.of("serving", "speculating").flag
-    return Outcome(good=not speculates, message=f"it speculates again, {told}" if speculates else told)
+    return Outcome(good=not speculates, message=f"the service speculates again, {told}" if speculates else told)
 
 
-Reason = Annotated[str, typer.Option(help="Why, in a few words; it is kept with the decision and shown in the status.")]
-Wait = Annotated[bool, typer.Option("--wait", help="Wait until it is done; 1 where it comes to something else.")]
+Reason = Annotated[str, typer.Option(help="The reason, in a short text. The status shows it with the decision.")]
+Wait = Annotated[bool, typer.Option("--wait", help="Wait until it is done. The exit code is 1 if it ends differently.")]
 Timeout = Annotated[str, typer.Option(metavar="DURATION", help="Longest wait, such as 10m.")]
 
 
@@ -111,7 +114,7 @@ def _command(act: Act, purpose: str) -> Callable[..., None]:
 
 
 rollback: Final = _command(Act.ROLLBACK, "Take speculation out now, until `specdec retry` or another spec.speculation.")
-retry: Final = _command(Act.RETRY, "Try again the speculation that the spec asks for, after a rollback or a reduction.")
+retry: Final = _command(Act.RETRY, "Retry the speculation that the spec requests, after a rollback or a reduction.")
 
 
 def hold(
@@ -144,10 +147,10 @@ async def _act(act: Act, where: Where, name: str, reason: str, timeout: float | 
             raise Unavailable("NothingToDo", f"{name}: {why_not}")
         value = nonce(_now(), reason)
         service = Untrusted(await client.annotate(name, _ANNOTATIONS[act], value))
-        plain = "speculation is taken out, by spec.rollout. It stays out until "
+        plain = "the operator takes speculation out, as spec.rollout defines. It stays out until "
         plain += f"`specdec retry {name}` or another spec.speculation."
-        again = f"{requested(service)} is tried again: rolled out, warmed up and judged like a new one. "
-        again += "The present pods serve until the new ones are ready."
+        again = f"the operator retries {requested(service)}: rollout, warmup and windows are those of a new one. "
+        again += "The current pods serve until the new ones are ready."
         typer.echo(f"{name}: {plain if act is Act.ROLLBACK else again}")
         if timeout is None:
             typer.echo(f"Follow it: specdec watch {name} -n {client.namespace}")
@@ -166,9 +169,11 @@ async def _awaited(act: Act, client: Services, name: str, value: str, timeout: f
             return 0 if end.good else 1
         waited, summary = clock() - begun, line_without_time(service, datetime.now(UTC))
         if waited > min(_NOTICED, timeout) and not taken_note(act, service, value):
-            raise Unavailable("NoOperator", f"the operator has not seen it within {waited:.0f} s. {NO_OPERATOR}")
+            raise Unavailable(
+                "NoOperator", (f"the operator has not handled the request within {waited:.0f} s. {NO_OPERATOR}")
+            )
         if waited > timeout:
-            raise Unavailable("TimedOut", f"{name}: not done in {waited:.0f} s, it goes on: {summary}")
+            raise Unavailable("TimedOut", f"{name}: not done in {waited:.0f} s, and still in progress: {summary}")
         if summary != last:
             typer.echo(summary, err=True)
             last = summary

@@ -39,7 +39,7 @@ COMMANDS: Final[Mapping[str, str]] = MappingProxyType(
     }
 )
 """Name of each command -> module and function, in the order in which help lists them."""
-_HELP: Final = "Speculative decoding on Kubernetes: what runs, what would run, and why."
+_HELP: Final = "Speculative decoding on Kubernetes: show, check and control services."
 
 
 def application(first: str = "") -> typer.Typer:
@@ -89,7 +89,7 @@ Shell = StrEnum("Shell", ["BASH", "ZSH", "FISH"])
 """Shells with a script."""
 
 
-def completion(shell: Annotated[Shell, typer.Argument(help="The shell that is to complete.")]) -> None:
+def completion(shell: Annotated[Shell, typer.Argument(help="The shell to complete for.")]) -> None:
     """Print the script that completes commands and options: `source <(specdec completion bash)`."""
     for name in _NAMES:
         variable = f"_{name.replace('-', '_').upper()}_COMPLETE"

@@ -28,17 +28,20 @@ _MOST_NAMES: Final = 20
 def checked(word: str | None) -> str | None:
     """A name as Kubernetes takes it: it becomes a part of a URL."""
     if word is not None and not _WORD.fullmatch(word):
-        raise typer.BadParameter(f"{word!r} is not a name: use a-z, 0-9, '-' and '.'")
+        raise typer.BadParameter(f"{word!r} is not a valid name: use a-z, 0-9, '-' and '.'")
     return word
 
 
 Name = Annotated[str, typer.Argument(metavar="NAME", help="Name of the service.", callback=checked)]
 AnyName = Annotated[
     str | None,
-    typer.Argument(metavar="NAME", help="Name of the service; without it, all are listed.", callback=checked),
+    typer.Argument(metavar="NAME", help="Name of the service. Default: list all services.", callback=checked),
 ]
 Namespace = Annotated[
-    str | None, typer.Option("-n", "--namespace", help="Its namespace. Default: the context's.", callback=checked)
+    str | None,
+    typer.Option(
+        "-n", "--namespace", help=("Namespace of the service. Default: that of the context."), callback=checked
+    ),
 ]
 Context = Annotated[str | None, typer.Option(help="Context in the kubeconfig. Default: the current one.")]
 Kubeconfig = Annotated[str | None, typer.Option(help="Default: KUBECONFIG, or ~/.kube/config.")]
@@ -92,26 +95,26 @@ class Services:
             raise self._in_words(error, verb, place) from error
 
     def _in_words(self, error: "ApiError", verb: str, place: str) -> Unavailable:
-        server, answer = self._cluster.server, f"The API server answers: {error.answer}"
+        server, answer = self._cluster.server, f"The API server's answer: {error.answer}"
         match error.status:
             case 0:
                 return Unavailable(error.reason, f"{server}: {error.answer}")
             case 404:
-                missing = f"{server} does not know {_KIND}: the CRD is not installed there"
-                return Unavailable("NoCRD", f"{missing}; kubectl apply -f crds/, or look at --context")
+                missing = f"{server} has no {_KIND}: its CRD is not installed"
+                return Unavailable("NoCRD", f"{missing}; run kubectl apply -f crds/, or check --context")
             case 403:
                 message = (
-                    f"you may not {verb} {_KIND} {place}; an administrator can allow it, by a Role with "
+                    f"you have no permission to {verb} {_KIND} {place}; an administrator can grant it with a Role with "
                     f"apiGroups [{names.GROUP}], resources [{names.PLURAL}], verbs [{verb}]. {answer}"
                 )
                 return Unavailable("Forbidden", message)
             case 401:
-                return Unavailable("Unauthorized", f"{server} does not know you; log in again. {answer}")
+                return Unavailable("Unauthorized", f"{server} does not accept your credentials; log in again. {answer}")
         return Unavailable("ApiError", f"{server}: HTTP {error.status}: {error.answer}")
 
     async def _no_such(self, name: str) -> str:
         """What there is instead. Where that may not be read, only that there is none."""
-        missing = f"there is no service {name} in namespace {self.namespace}"
+        missing = f"namespace {self.namespace} has no service {name}"
         try:
             here = _named(await self.all(everywhere=False))
             others = [] if here else _named(await self.all(everywhere=True), with_namespace=True)
@@ -120,10 +123,10 @@ class Services:
                 return missing
             raise
         if not here and not others:
-            return f"{missing}, and this cluster has no services"
+            return f"{missing}, and the cluster has no services"
         near = difflib.get_close_matches(name, here, n=1)
         there = f"; did you mean {near[0]}?" if near else ";"
-        return f"{missing}{there} there are: {listed(sorted(here or others), _MOST_NAMES)}"
+        return f"{missing}{there} it has: {listed(sorted(here or others), _MOST_NAMES)}"
 
 
 def _named(listed: Body, *, with_namespace: bool = False) -> list[str]:

@@ -28,13 +28,14 @@ _STYLES: Final = {"fine": "green", Severity.FIX: "bold red", Severity.LOOK: "yel
 
 Place = Annotated[
     str | None,
-    typer.Option("-n", "--namespace", help="Look at the services of this namespace. Default: all.", callback=checked),
+    typer.Option("-n", "--namespace", help="Check the services of this namespace. Default: all.", callback=checked),
 ]
-Only = Annotated[str | None, typer.Option("--service", help="Look at the services of this name.", callback=checked)]
+Only = Annotated[str | None, typer.Option("--service", help="Check the services of this name.", callback=checked)]
 Home = Annotated[
     str | None,
     typer.Option(
-        help="Namespace of the operator. Default: it is looked for, last in specdec-system.", callback=checked
+        help=("Namespace of the operator. Default: the command searches all namespaces, and then specdec-system."),
+        callback=checked,
     ),
 ]
 
@@ -115,7 +116,7 @@ def _verdict(examined: Examined) -> str:
     look = sum(each.kind.severity is Severity.LOOK for each in examined.findings)
     dark = sum(each.kind.severity is Severity.UNKNOWN for each in examined.findings)
     fix = f"{examined.to_fix} to fix" if examined.to_fix else "nothing to fix"
-    return f"{fix}, {look} to look at, {dark} not known"
+    return f"{fix}, {look} to check, {dark} unknown"
 
 
 def _seen(snapshot: Snapshot) -> list[tuple[str, str]]:

@@ -18,8 +18,8 @@ from specdec_operator.cli.input import as_json, as_yaml, say, stop
 
 Form = StrEnum("Form", ["TEXT", "JSON", "YAML"])
 """How the answer is shown."""
-Word = Annotated[str | None, typer.Argument(metavar="METHOD", help="The method; without one, all are listed.")]
-Shown = Annotated[Form, typer.Option("--format", help="For people, or for programs.")]
+Word = Annotated[str | None, typer.Argument(metavar="METHOD", help="The method. Default: list all methods.")]
+Shown = Annotated[Form, typer.Option("--format", help="Output for people, or for programs.")]
 
 
 def explain(method: Word = None, form: Shown = Form.TEXT) -> None:
@@ -35,7 +35,7 @@ def explain(method: Word = None, form: Shown = Form.TEXT) -> None:
 def _unknown(method: str) -> str:
     near = difflib.get_close_matches(method.lower(), WORDS, n=1, cutoff=0.5)
     hint = f"did you mean {near[0]}? " if near else ""
-    return f"{method!r} is no method; {hint}known are {', '.join(METHODS)}"
+    return f"{method!r} is not a method; {hint}the methods are {', '.join(METHODS)}"
 
 
 def _show(advice: MethodAdvice | list[MethodAdvice], form: Form, text: RenderableType) -> None:
@@ -79,7 +79,7 @@ def rows(advice: MethodAdvice) -> Iterator[tuple[str, Text]]:
     yield "runs on", Text("\n".join(map(str, advice.releases)) or "no engine")
     yield "K", _lines([advice.tokens_note], _tokens(advice))
     known = advice.acceptance is not None and advice.alarm is not None
-    band = f"{advice.acceptance} of the guesses; below {advice.alarm:.2f} the guard steps in" if known else ""
+    band = f"{advice.acceptance} of the draft tokens; below {advice.alarm:.2f} the guard acts" if known else ""
     yield "acceptance", _lines([advice.acceptance_note], band)
     if advice.speedup:
         yield "speed-up", _lines(advice.speedup_notes, _speedup(advice))

@@ -12,11 +12,12 @@ from specdec_operator.validation.check import completed
 
 _FIELDS: Final = MappingProxyType({"inferenceservice": "inferenceServiceRef", "deployment": "deploymentRef"})
 _SHORT: Final = MappingProxyType({"isvc": "inferenceservice", "deploy": "deployment"})
-_KINDS: Final = "isvc/NAME, for an InferenceService, or deploy/NAME, for a Deployment with vLLM in its pods"
+_KINDS: Final = "isvc/NAME for an InferenceService, or deploy/NAME for a Deployment whose pods run vLLM"
 
 What = Annotated[str, typer.Argument(metavar="KIND/NAME", help=f"{_KINDS}.")]
 Called = Annotated[
-    str | None, typer.Option("--name", help="Name of the guard. Default: that of what it guards.", callback=checked)
+    str | None,
+    typer.Option("--name", help=("Name of the guard. Default: the name of the guarded object."), callback=checked),
 ]
 
 
@@ -31,7 +32,7 @@ def guarding(what: str, namespace: str | None = None, name: str | None = None) -
     word = kind.lower().partition(".")[0]  # kubectl also takes inferenceservice.serving.kserve.io
     field = _FIELDS.get(_SHORT.get(word, word.removesuffix("s")))
     if field is None or not guest:
-        raise typer.BadParameter(f"{what!r} is neither: write {_KINDS}", param_hint="KIND/NAME")
+        raise typer.BadParameter(f"{what!r} is not isvc/NAME or deploy/NAME: write {_KINDS}", param_hint="KIND/NAME")
     place = {"namespace": namespace} if namespace else {}
     body = {
         "apiVersion": names.API_VERSION,

@@ -29,11 +29,13 @@ _LIVE: Final = re.compile(
 )
 _FILE: Final = re.compile(r".*\.(ya?ml|json)", re.IGNORECASE)
 _WORDS: Final = (
-    "A file with InferenceServices; isvc/NAME, for one of the cluster; or, after `--`, vLLM's flags, with or without "
+    "A file with InferenceServices; isvc/NAME for one in the cluster; or, after `--`, vLLM's flags, with or without "
     "`vllm serve MODEL` before them."
 )
-_NOTHING: Final = "give a file, isvc/NAME, vLLM's flags after `--`, or --speculative-config"
-_ALL_ITSELF: Final = "an InferenceService already has these: remove the flags and --speculative-config"
+_NOTHING: Final = "pass a file, isvc/NAME, vLLM's flags after `--`, or --speculative-config"
+_ALL_ITSELF: Final = (
+    "an InferenceService already has flags and a speculative configuration: remove them from the command line"
+)
 Words = Annotated[list[str] | None, typer.Argument(metavar="[FILE|isvc/NAME|-- FLAGS]", help=_WORDS)]
 File = Annotated[str | None, typer.Option("--file", "-f", help="InferenceServices in YAML or JSON; -: standard input.")]
 
@@ -42,19 +44,29 @@ def import_(  # noqa: PLR0913 - one parameter is one option of the command line
     words: Words = None,
     *,
     file: File = None,
-    config: Annotated[str | None, typer.Option("--speculative-config", help="The JSON alone.")] = None,
-    accelerator: Annotated[Accelerator | None, typer.Option(help="Default: from devices, image and variables.")] = None,
+    config: Annotated[
+        str | None, typer.Option("--speculative-config", help=("Only this JSON, without other flags."))
+    ] = None,
+    accelerator: Annotated[
+        Accelerator | None, typer.Option(help=("Default: detected from devices, image and variables."))
+    ] = None,
     version: Annotated[str | None, typer.Option(help="Engine version, such as 0.25.1.")] = None,
-    name: Annotated[str | None, typer.Option(help="Name of the service. Default: the same.")] = None,
-    model_uri: Annotated[str | None, typer.Option(help="Where the target lies. Default: as is read.")] = None,
-    draft_uri: Annotated[str | None, typer.Option(help="Where the draft lies. Default: as is read.")] = None,
+    name: Annotated[
+        str | None, typer.Option(help=("Name of the service. Default: the name of the InferenceService."))
+    ] = None,
+    model_uri: Annotated[
+        str | None, typer.Option(help=("Location of the target. Default: the location found in the input."))
+    ] = None,
+    draft_uri: Annotated[
+        str | None, typer.Option(help=("Location of the draft. Default: the location found in the input."))
+    ] = None,
     namespace: Namespace = None,
     context: Context = None,
     kubeconfig: Kubeconfig = None,
 ) -> None:
-    """Turn InferenceServices, vLLM flags or a speculative configuration into services that ask for the same.
+    """Convert InferenceServices, vLLM flags or a speculative configuration to services.
 
-    What a service cannot say is listed above it as NOT CARRIED OVER, and the exit code is 3.
+    Settings without an equivalent are listed above the service as NOT CARRIED OVER. The exit code is then 3.
     """
     options = _Options(accelerator=accelerator, version=version, name=name, model=model_uri, draft=draft_uri)
     given = list(words or ())
@@ -73,7 +85,7 @@ def import_(  # noqa: PLR0913 - one parameter is one option of the command line
         raise stop(_NOTHING)
     command = line(given) if given else Command(words=())
     if given and not command.program and not any(each.startswith("-") for each in command.words):
-        raise stop(f"{' '.join(given)!r} is neither a file nor isvc/NAME, and no command line of vLLM: {_NOTHING}")
+        raise stop(f"{' '.join(given)!r} is not a file, isvc/NAME, or a vLLM command line: {_NOTHING}")
     parts = from_words(command)
     parts.namespace = namespace
     raise typer.Exit(_show([("a command line", options.service(parts, config))]))
@@ -123,10 +135,10 @@ def _of_file(file: str, options: _Options, namespace: str | None) -> list[tuple[
     if not services:
         kinds = sorted({str(each.get("kind")) for each in found if isinstance(each, dict)})
         raise stop(
-            f"{file} holds no InferenceService of {names.KSERVE_GROUP}" + (f", but {', '.join(kinds)}" * bool(kinds))
+            f"{file} has no InferenceService of {names.KSERVE_GROUP}" + (f", but {', '.join(kinds)}" * bool(kinds))
         )
     for other in (each for body in found for each in _others(body)):
-        typer.echo(f"left alone: {other}: it is no InferenceService", err=True)
+        typer.echo(f"ignored: {other}: it is not an InferenceService", err=True)
     return [_one(each, options, namespace) for each in services]
 
 
@@ -177,8 +189,8 @@ async def _from_cluster(
 
 def _in_words(cluster: "KubeClient", error: Any, namespace: str, name: str) -> Unavailable:
     if error.status == 404:
-        see = f"`kubectl get inferenceservices -n {namespace}` says what there is"
-        return Unavailable("NoSuchService", f"there is no InferenceService {name} in namespace {namespace}: {see}")
+        see = f"`kubectl get inferenceservices -n {namespace}` lists them"
+        return Unavailable("NoSuchService", f"namespace {namespace} has no InferenceService {name}: {see}")
     return Unavailable("ApiError", f"{cluster.server}: HTTP {error.status}: {error.answer}")
 
 
@@ -196,6 +208,8 @@ def _show(every: list[tuple[str, Imported]]) -> int:
         typer.echo(("" if first else "---\n") + text(made, origin), nl=False)
         first = False
         if made.lost:
-            typer.echo(f"{origin}: {len(made.lost)} settings are not carried over; they are listed above it", err=True)
+            typer.echo(
+                (f"{origin}: {len(made.lost)} settings are not carried over; see the list above the service"), err=True
+            )
             code = code or NOT_ALL
     return code

@@ -22,7 +22,7 @@ _ENDLESS: Final = 100_000
 
 Form = StrEnum("Form", ["TEXT", "JSON"])
 """How an answer is shown: for people, or for programs."""
-Shown = Annotated[Form, typer.Option("--output", "-o", help="For people, or for programs.")]
+Shown = Annotated[Form, typer.Option("--output", "-o", help="Output for people, or for programs.")]
 
 
 def as_json(value: object) -> str:
@@ -69,7 +69,7 @@ def one_service(file: str, kserve: KServe | None = None) -> tuple[dict[str, Any]
     except (OSError, UnicodeDecodeError) as error:
         raise stop(f"{file}: {error}") from error
     if len(services) != 1:
-        raise stop(f"{file}: {len(services)} SpeculativeInferenceServices; one is rendered at a time")
+        raise stop(f"{file}: {len(services)} SpeculativeInferenceServices; the command renders only one")
     problems = check_document(services[0], kserve)
     if any(each.severity is Severity.REFUSED for each in problems):
         typer.echo(text([Report(file=file, problems=problems, services=1)]), err=True, nl=False)

@@ -29,8 +29,8 @@ def _run(argv: list[str]) -> int:
 
         app = application(argv[0] if argv else "")
     except ModuleNotFoundError as error:
-        fix = "install the extra `cli`, in a checkout by pip install '.[cli]'"
-        sys.stderr.write(f"specdec: {error.name} is missing: {fix}\n")
+        fix = "install the extra `cli`; in a checkout, run pip install '.[cli]'"
+        sys.stderr.write(f"specdec: {error.name} is not installed: {fix}\n")
         return 1
     app()
     return 0

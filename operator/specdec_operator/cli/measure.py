@@ -26,14 +26,16 @@ _BUILT_IN: Final = ("code", "chat")
 _WIDTH_IN_A_FILE: Final = 110
 
 Name = Annotated[str, typer.Argument(help="The service to measure.", callback=checked)]
-Source = Annotated[str, typer.Option("--prompts", metavar="code|chat|FILE.jsonl", help="What is asked.")]
-Concurrencies = Annotated[str, typer.Option("--concurrency", help="Requests at once, one measurement for each.")]
-Repeats = Annotated[int, typer.Option(min=5, help="Times that each side is asked all prompts.")]
-MaxTokens = Annotated[int, typer.Option("--max-tokens", min=2, help="Longest answer, in tokens.")]
-InPlace = Annotated[
-    bool, typer.Option("--in-place", help="No twin: speculation stops in the service itself for the plain half.")
+Source = Annotated[str, typer.Option("--prompts", metavar="code|chat|FILE.jsonl", help="The prompts to send.")]
+Concurrencies = Annotated[
+    str, typer.Option("--concurrency", help=("Numbers of concurrent requests, one measurement each."))
 ]
-Room = Annotated[str, typer.Option(help="How long the twin may wait for a node with room, such as 10m.")]
+Repeats = Annotated[int, typer.Option(min=5, help="How often each side gets all prompts.")]
+MaxTokens = Annotated[int, typer.Option("--max-tokens", min=2, help="Maximum length of an answer, in tokens.")]
+InPlace = Annotated[
+    bool, typer.Option("--in-place", help="Make no twin: the service itself runs as baseline for the second half.")
+]
+Room = Annotated[str, typer.Option(help="Longest wait of the twin for a node with room, such as 10m.")]
 Output = Annotated[Path | None, typer.Option(help="Folder of measure.md and measure.json. Default: a new one.")]
 
 
@@ -77,7 +79,7 @@ def _measured(job: Job, kubeconfig: str | None) -> "Measurement":
     except OperatorError as error:
         raise stop(error.message, 1) from error
     except (KeyboardInterrupt, asyncio.CancelledError):
-        raise stop("stopped; nothing is reported", INTERRUPTED) from None
+        raise stop("stopped; there is no report", INTERRUPTED) from None
 
 
 async def _until_stopped(work: Coroutine[Any, Any, "Measurement"]) -> "Measurement":
@@ -113,7 +115,7 @@ def _prompts(source: str, *, most: int) -> tuple[Prompt, ...]:
     except Invalid as error:
         raise stop(f"--prompts {error.message}") from error
     if len(prompts) < most:
-        rule = f"{len(prompts)} prompts cannot keep {most} requests going at once; give more, or lower --concurrency"
+        rule = f"{len(prompts)} prompts are too few for {most} concurrent requests; pass more, or lower --concurrency"
         raise stop(f"--prompts {source}: {rule}")
     return prompts
 

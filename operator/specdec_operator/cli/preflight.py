@@ -26,13 +26,13 @@ _STYLES: Final = {Severity.REFUSE: "bold red", Severity.WARN: "yellow", Severity
 
 Target = Annotated[Path, typer.Argument(help="Folder of the target model, downloaded.")]
 Draft = Annotated[Path | None, typer.Argument(help="Folder of the draft model or head, downloaded.")]
-Method = Annotated[str | None, typer.Option(help="Speculative method. Default: draft_model where a draft is given.")]
-Tokens = Annotated[int | None, typer.Option(min=1, help="Tokens drafted at once, K.")]
-Length = Annotated[int | None, typer.Option("--max-model-len", min=1, help="Context that the server is started with.")]
+Method = Annotated[str | None, typer.Option(help="Speculative method. Default: draft_model with a draft.")]
+Tokens = Annotated[int | None, typer.Option(min=1, help="K: tokens drafted per step.")]
+Length = Annotated[int | None, typer.Option("--max-model-len", min=1, help="Maximum context length of the server.")]
 Engine = Annotated[str | None, typer.Option("--vllm", metavar="VERSION", help="Version of vLLM, such as 0.33.0.")]
-On = Annotated[Accelerator | None, typer.Option(help="What the engine runs on.")]
+On = Annotated[Accelerator | None, typer.Option(help="The hardware of the engine.")]
 Service = Annotated[
-    str | None, typer.Option(metavar="FILE", help="File with one service: its flags, engine and accelerator are taken.")
+    str | None, typer.Option(metavar="FILE", help="File with one service, for flags, engine and accelerator.")
 ]
 
 
@@ -57,7 +57,7 @@ def preflight(  # noqa: PLR0913 - one parameter is one option of the command lin
             raise stop(f"{each}: no such folder; {_FOLDER}")
     given = (method, tokens, max_model_len, vllm, accelerator)
     if service is not None and any(each is not None for each in given):
-        raise stop("--service says method, tokens, context, engine and accelerator; leave the other options out")
+        raise stop("--service already sets method, tokens, context, engine and accelerator; remove the other options")
     if service is not None:
         arguments, around = _of_service(service, target, draft)
     else:
@@ -88,7 +88,9 @@ def _of_service(file: str, target: Path, draft: Path | None) -> tuple[flags.Flag
     speculation = dict(arguments.speculation or {})
     if (arguments.draft is None) != (draft is None):
         named = "no draft" if arguments.draft is None else "a draft"
-        raise stop(f"{file} asks for {named}: the command line must name as many folders; correct one of the two")
+        raise stop(
+            f"{file} needs {named}: the command line must have the same number of folders; correct one of the two"
+        )
     if draft is not None:
         speculation["model"] = str(draft.absolute())
     engine = body["spec"].get("engine", {})
@@ -100,12 +102,12 @@ def _of_service(file: str, target: Path, draft: Path | None) -> tuple[flags.Flag
 
 def _text(findings: tuple[Finding, ...], arguments: flags.Flags) -> None:
     if findings:
-        table = Table("severity", "finding, and where", "what and why", show_lines=True)
+        table = Table("severity", "finding and field", "problem and reason", show_lines=True)
         for each in findings:
             severity = Text(each.severity.value, style=_STYLES[each.severity])
             where = Text(f"{each.id}\n{each.field}", overflow="fold")
             table.add_row(severity, where, Text(each.sentence, overflow="fold"))
         say(table)
     refused = sum(each.severity is Severity.REFUSE for each in findings)
-    verdict = f"refused: {refused} of {len(findings)} findings" if refused else "nothing stands against a start"
+    verdict = f"{refused} of {len(findings)} findings prevent a start" if refused else "no problem found"
     typer.echo(f"{arguments.method or 'no speculation'}: {verdict}")

@@ -75,7 +75,7 @@ def _of_choice(choice: Candidate) -> Iterator[str]:
     for each in choice.reasons:
         yield f"{choice.method}: {each.says.rstrip('.')} [{each.source}]."
     for each in choice.warnings:
-        yield f"Mind: {each.says} [{each.source}]."
+        yield f"Note: {each.says} [{each.source}]."
     if choice.price:
         yield f"Memory: {choice.price}."
 
@@ -93,24 +93,30 @@ def _text(recommendation: Recommendation) -> None:
 
 
 Target = Annotated[str, typer.Argument(help="The target's config.json or its folder, or a family such as llama-3.")]
-Work = Annotated[Workload, typer.Option(help="What the requests are about.")]
-Busy = Annotated[int, typer.Option(min=1, help="Requests that one pod answers at once at its busy times.")]
-On = Annotated[Accelerator, typer.Option(help="What the engine runs on.")]
+Work = Annotated[Workload, typer.Option(help="The kind of requests.")]
+Busy = Annotated[int, typer.Option(min=1, help="Concurrent requests per pod at busy times.")]
+On = Annotated[Accelerator, typer.Option(help="The hardware of the engine.")]
 Version = Annotated[str | None, typer.Option(help="Engine version in your image. Default: this release's image.")]
-Devices = Annotated[int, typer.Option("--tensor-parallel", min=1, max=4096, help="Devices of one copy.")]
-ModelUri = Annotated[str | None, typer.Option(help="Where the target lies: a URI as spec.model.uri takes it.")]
-DraftUri = Annotated[str | None, typer.Option("--draft", help="Where a draft lies that you have: such a URI.")]
-DraftKind = Annotated[Kind | None, typer.Option(help="Kind of the draft; its config.json also has it.")]
+Devices = Annotated[int, typer.Option("--tensor-parallel", min=1, max=4096, help="Devices per engine.")]
+ModelUri = Annotated[str | None, typer.Option(help="Location of the target: a URI as in spec.model.uri.")]
+DraftUri = Annotated[
+    str | None, typer.Option("--draft", help=("Location of a draft that you have: a URI as in spec.model.uri."))
+]
+DraftKind = Annotated[Kind | None, typer.Option(help="Kind of the draft. Default: from its config.json.")]
 DraftConfig = Annotated[str | None, typer.Option(help="The draft's config.json or its folder.")]
-Prompt = Annotated[int | None, typer.Option(min=1, help="Tokens of a usual prompt.")]
-Answer = Annotated[int | None, typer.Option(min=1, help="Tokens of a usual answer.")]
-Warmth = Annotated[float, typer.Option(min=0, max=10, help="Temperature that clients ask for mostly.")]
-Uses = Annotated[list[Use] | None, typer.Option("--uses", help="Features that requests use; may be repeated.")]
-Packages = Annotated[list[str] | None, typer.Option("--package", help="Python package in the image: arctic-inference.")]
+Prompt = Annotated[int | None, typer.Option(min=1, help="Tokens of a typical prompt.")]
+Answer = Annotated[int | None, typer.Option(min=1, help="Tokens of a typical answer.")]
+Warmth = Annotated[float, typer.Option(min=0, max=10, help="Usual temperature of the requests.")]
+Uses = Annotated[
+    list[Use] | None, typer.Option("--uses", help=("Features that requests use. Repeat the option for several."))
+]
+Packages = Annotated[
+    list[str] | None, typer.Option("--package", help=("An additional Python package in the image: arctic-inference."))
+]
 Image = Annotated[str | None, typer.Option(help="Image of the engine. Default: that of this release.")]
-Name = Annotated[str | None, typer.Option(help="Name of the service. Default: made of TARGET.")]
+Name = Annotated[str | None, typer.Option(help="Name of the service. Default: derived from TARGET.")]
 Shown = Annotated[
-    Form, typer.Option("--format", help="yaml is the manifest, for `kubectl apply -f -`; json is everything.")
+    Form, typer.Option("--format", help="yaml: the manifest, for `kubectl apply -f -`; json: the complete result.")
 ]
 
 
@@ -179,7 +185,7 @@ def _target(word: str, place: Path | None) -> tuple[Json | None, Family | None]:
     if family := family_named(word):
         return None, family
     families = ", ".join(each.name for each in FAMILIES)
-    raise stop(f"{word!r} is not a file or a known family; give the target's config.json, or one of {families}")
+    raise stop(f"{word!r} is not a file or a known family; pass the target's config.json, or one of {families}")
 
 
 def _draft(uri: str | None, kind: Kind | None, place: str | None) -> Draft | None:

@@ -69,9 +69,12 @@ def rendering(
 
 File = Annotated[str, typer.Argument(help="File with one SpeculativeInferenceService; -: standard input.")]
 Config = Annotated[str | None, typer.Option(help="config.json of the model, or its folder, for rules and memory.")]
-Plain = Annotated[bool, typer.Option("--plain", help="Render what is served after a rollback.")]
+Plain = Annotated[bool, typer.Option("--plain", help="Render the baseline that is served after a rollback.")]
 Version = Annotated[
-    str | None, typer.Option("--kserve", help="The cluster's KServe, such as 0.20: refuses what it cannot bring.")
+    str | None,
+    typer.Option(
+        "--kserve", help=("The cluster's KServe version, such as 0.20. Artifacts that it cannot provide are rejected.")
+    ),
 ]
 
 
@@ -107,7 +110,7 @@ def _memory(memory: MemoryPlan) -> list[Any]:
     sentences = "memory: " + "; ".join(dict.fromkeys(filter(None, (memory.because, memory.kv_price, memory.reason))))
     if not memory.terms:
         return [sentences]
-    table = Table("memory of one device", "size", "in the budget", "how it is known")
+    table = Table("memory of one device", "size", "in the budget", "source")
     for term in memory.terms:
         source = "estimate: " if term.estimated and not term.source.startswith("estimate") else ""
         table.add_row(term.name, amount(term.bytes), "yes" if term.counted else "no", f"{source}{term.source}")

@@ -26,17 +26,22 @@ from specdec_operator.replay.play import Decision, Played, learn, play, read_rec
 
 def replay(
     trace: Annotated[pathlib.Path, typer.Argument(exists=True, dir_okay=False, metavar="TRACE.jsonl[.gz]")],
-    guard: Annotated[pathlib.Path | None, typer.Option(exists=True, dir_okay=False, help="YAML with `guard:`.")] = None,
+    guard: Annotated[
+        pathlib.Path | None, typer.Option(exists=True, dir_okay=False, help=("YAML file with `guard:`."))
+    ] = None,
     baseline: Annotated[
         pathlib.Path | None,
-        typer.Option(exists=True, dir_okay=False, help="A recording of the baseline (no speculation), for its speed."),
+        typer.Option(
+            exists=True, dir_okay=False, help=("A recording of the baseline (no speculation), for the baseline speed.")
+        ),
     ] = None,
     method: Annotated[
-        str, typer.Option(help="Method of the recorded service: its default thresholds.")
+        str, typer.Option(help="Method of the recorded service, for its default thresholds.")
     ] = "draft_model",
     as_json: Annotated[bool, typer.Option("--json", help="JSON instead of a table.")] = False,
     plot: Annotated[
-        pathlib.Path | None, typer.Option(dir_okay=False, metavar="FILE.png|.svg", help="Draw it into a file, too.")
+        pathlib.Path | None,
+        typer.Option(dir_okay=False, metavar="FILE.png|.svg", help=("Also draw a plot into this file.")),
     ] = None,
 ) -> None:
     """Play a recording of /metrics through the guard: each window, its verdict, and what would have been done."""
@@ -73,7 +78,7 @@ def _guard(file: pathlib.Path | None) -> Guard:
         raise Invalid(str(file), data, "write `guard:` with the fields of spec.guard below it")
     fields = {field.alias or name for name, field in Guard.model_fields.items()}
     for name in part.keys() - fields:
-        rule = f"no such field; there are {', '.join(sorted(fields))}"
+        rule = f"not a field; the fields are {', '.join(sorted(fields))}"
         raise Invalid(f"{file}: guard.{name}", part[name], rule)
     try:
         return Guard.model_validate(part)
@@ -107,6 +112,8 @@ _KINDS: Final = MappingProxyType(
     {Action.ROLL_BACK: "rollback", Action.RESTART_POD: "restart-pod", Action.REDUCE_TOKENS: "reduce-tokens"}
 )
 _WARN: Final = "Warn"
+_ACQUITTED: Final = "acquitted"
+"""The comparison ended, and speculation stays; a word of the output, like a reason."""
 
 
 def _act(each: Decision) -> str | None:
@@ -140,15 +147,16 @@ def _show(played: Played) -> None:
             if found.measure in each.collateral:
                 typer.echo(f"{each.at:.0f} s: collateral: {collateral_text(found)}")
         if each.acquitted:
-            typer.echo(f"{each.at:.0f} s: acquitted: {each.judged.verdict.message}")
+            typer.echo(f"{each.at:.0f} s: {_ACQUITTED}: {each.judged.verdict.message}")
         if action := _action(each):
             typer.echo(f"{each.at:.0f} s: {action}: {each.judged.verdict.message}")
     if not played.decisions:
         needs = f"a window of {played.guard.window:.0f} s after a warmup of {played.guard.warmup:.0f} s"
         typer.echo(
-            f"nothing is judged: the recording has no room for {needs}; record longer, or give --guard shorter ones"
+            f"no window was judged: the recording is shorter than {needs}; record longer, or set shorter ones with "
+            "--guard"
         )
-    typer.echo(f"in the end: {played.phase.value}, serving {played.serving}")
+    typer.echo(f"final state: {played.phase.value}, serving {played.serving}")
 
 
 def _row(each: Decision, *, beside: bool) -> tuple[str, ...]:

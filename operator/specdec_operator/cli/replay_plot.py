@@ -22,7 +22,7 @@ def draw(played: Played, file: pathlib.Path) -> None:
     if file.suffix not in _KINDS:
         raise Invalid("--plot", file.name, f"a file that ends in {', '.join(_KINDS)}")
     if not played.decisions:
-        raise Invalid("--plot", str(file), "the recording has no whole window: there is nothing to draw")
+        raise Invalid("--plot", str(file), "the recording has no complete window, so there is nothing to draw")
     try:
         from matplotlib.figure import Figure  # noqa: PLC0415 - nobody else needs it, and it takes a second to load
     except ImportError as error:
@@ -75,8 +75,8 @@ def _speed(axes: "Axes", played: Played) -> None:
     axes.plot(at, [each.speedup for _, each in known if each], color=_BLUE, marker=".", label="speedup")
     low, high = [each.low for _, each in known if each], [each.high for _, each in known if each]
     axes.fill_between(at, low, high, color=_BLUE, alpha=0.2, label="95 % interval")
-    axes.axhline(played.thresholds.speedup or 1.0, color=_GREY, linestyle="--", label="asked for")
-    axes.set(ylabel="plain time / ours")
+    axes.axhline(played.thresholds.speedup or 1.0, color=_GREY, linestyle="--", label="limit")
+    axes.set(ylabel="baseline time / speculating time")
 
 
 def _evidence(axes: "Axes", played: Played) -> None:
@@ -92,5 +92,5 @@ def _evidence(axes: "Axes", played: Played) -> None:
         axes.plot(
             [at for at, _ in scores], [score for _, score in scores], color=colour, marker=".", label=measure.value
         )
-    axes.axhline(BOUND, color=_GREY, linestyle="--", label="convicts")
+    axes.axhline(BOUND, color=_GREY, linestyle="--", label="limit")
     axes.set(ylabel="evidence, standard errors", ylim=(-BOUND - 0.5, None))

@@ -35,7 +35,7 @@ from specdec_operator.display.untrusted import Untrusted
 from specdec_operator.errors import Unavailable
 
 Everywhere = Annotated[bool, typer.Option("-A", "--all-namespaces", help="List the services of all namespaces.")]
-AsJson = Annotated[bool, typer.Option("--json", help="The object as the API server keeps it, for programs.")]
+AsJson = Annotated[bool, typer.Option("--json", help="The object as the API server stores it, for programs.")]
 
 
 def status(
@@ -49,7 +49,7 @@ def status(
 ) -> None:
     """Show what a service does and why: verdict, acceptance, what fewer tokens would do, speed, history."""
     if name is not None and everywhere:
-        raise typer.BadParameter("one service has one namespace: NAME and -A exclude each other")
+        raise typer.BadParameter("NAME and -A exclude each other, because a service has one namespace")
     where = Where(namespace=namespace, context=context, kubeconfig=kubeconfig)
     done(_one(where, name, as_json) if name is not None else _all(where, everywhere, as_json))
 
@@ -84,7 +84,7 @@ def orphan(body: Body, now: datetime) -> int:
     if not orphaned(service, now):
         return 0
     made = service.of("metadata", "creationTimestamp").time or now
-    typer.echo(f"error: no operator has looked at it in {span((now - made).total_seconds())}. {NO_OPERATOR}", err=True)
+    typer.echo(f"error: no operator has handled it in {span((now - made).total_seconds())}. {NO_OPERATOR}", err=True)
     return 1
 
 
@@ -144,7 +144,7 @@ async def _looks(client: Services, name: str, first: Body) -> AsyncIterator[tupl
         except Unavailable as error:
             if error.reason != _PASSES:
                 raise
-            trouble = f"{error.message}; trying again"
+            trouble = f"{error.message}; retrying"
 
 
 async def _live(looks: AsyncIterator[tuple[Body, str]]) -> None:

@@ -22,7 +22,7 @@ Row = tuple[str, str | Text]
 TOLD_IN_ROWS: Final = ("Ready", "RolledBack", "GuardPassing", "SpeculationActive", "Held")
 """Conditions that have a row of their own under another heading."""
 _BEFORE_VERDICT: Final = (
-    *("asked for", "served", "ready", "url", "rolled back", "reduced", "lowered", "would", "comparing"),
+    *("requested", "served", "ready", "url", "rolled back", "reduced", "lowered", "would", "comparing"),
 )
 _AFTER_VERDICT: Final = (
     *("costs", "failures", "regret", "guard", "held", "rollbacks", "restarts", "last good"),
@@ -117,7 +117,7 @@ def _thresholds(status: Untrusted, glyphs: Glyphs) -> Iterator[RenderableType]:
         table.add_row(row.name.lower(), Text(measured, style=style), row.limit(glyphs.least, glyphs.most), note)
     if table.row_count:
         window = numbers.window_size(status.of("acceptance"))
-        yield _titled(f"Measured and wanted{f' (acceptance: last measured window, {window})' if window else ''}", table)
+        yield _titled(f"Measured and limits{f' (acceptance: last measured window, {window})' if window else ''}", table)
 
 
 def _positions(status: Untrusted, glyphs: Glyphs) -> Iterator[RenderableType]:
@@ -140,7 +140,7 @@ def _fewer_tokens(service: Untrusted) -> Iterator[RenderableType]:
     message = service.of("status", "guard", "recommendation", "message").text
     advice = [Text(f"recommended: {message}")] if message else []
     if table.row_count:
-        yield _titled("Fewer tokens per step, by the same window (speedup: an estimate)", Group(table, *advice))
+        yield _titled("Fewer tokens per step, estimated from the same window", Group(table, *advice))
     elif advice:
         yield Group(Text(), *advice)
 
@@ -148,7 +148,7 @@ def _fewer_tokens(service: Untrusted) -> Iterator[RenderableType]:
 def _speeds(status: Untrusted, glyphs: Glyphs) -> Iterator[RenderableType]:
     """The plain service by load, and the last window at its own."""
     performance = status.of("performance")
-    table = _table("load", "plain ms per token", "plain tokens/s", "requests", "now ms")
+    table = _table("load", "baseline ms per token", "baseline tokens/s", "requests", "now ms")
     for row in numbers.loads(status, performance, glyphs.about):
         table.add_row(*row)
     parts: list[RenderableType] = [table] if table.row_count else []
@@ -157,7 +157,7 @@ def _speeds(status: Untrusted, glyphs: Glyphs) -> Iterator[RenderableType]:
         compared = f"; speedup {speedup:.2f}{f' ({between})' if between else ''}" if speedup is not None else ""
         parts.append(Text(f"now {numbers.speed(performance)}{compared}"))
     if parts:
-        yield _titled("Speed against the plain service (load: running requests per pod)", Group(*parts))
+        yield _titled("Speed compared with the baseline (load: running requests per pod)", Group(*parts))
 
 
 def _beside(status: Untrusted) -> Iterator[RenderableType]:
@@ -167,7 +167,7 @@ def _beside(status: Untrusted) -> Iterator[RenderableType]:
         cells = (row.measure, row.value, row.interval, row.limit, row.evidence, row.windows)
         table.add_row(*cells, style="red" if row.convicts else None)
     if table.row_count:
-        yield _titled("Beside plain pods, in the same minutes (evidence: standard errors past the limit)", table)
+        yield _titled("Compared with baseline pods, at the same time (evidence: standard errors past the limit)", table)
 
 
 def _history(status: Untrusted, now: datetime, glyphs: Glyphs) -> Iterator[RenderableType]:

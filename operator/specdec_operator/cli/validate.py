@@ -24,16 +24,18 @@ def parser() -> argparse.ArgumentParser:
     """The arguments of `specdec validate`."""
     made = argparse.ArgumentParser(
         prog="specdec validate",
-        description="Judges SpeculativeInferenceServices as the API server and the engine would.",
-        epilog="Exit codes: 0 nothing is refused, 1 something is, 2 something could not be read.",
+        description="Checks SpeculativeInferenceServices with the rules of the API server and the engine.",
+        epilog="Exit codes: 0 no error, 1 at least one error, 2 a file could not be read.",
     )
     made.add_argument(
-        "files", nargs="*", default=[_STDIN], metavar="FILE", help="YAML files; - or none: standard input"
+        "files", nargs="*", default=[_STDIN], metavar="FILE", help="YAML files; - or no file: standard input"
     )
-    made.add_argument("--format", choices=tuple(FORMATS), default="text", help="how to say it (default: text)")
-    made.add_argument("--strict", action="store_true", help="warnings count as refusals")
-    made.add_argument("--kserve", metavar="VERSION", help="the cluster's KServe, such as 0.20: what it cannot bring")
-    made.add_argument("--notes", action="store_true", help="also show notes, which never refuse anything")
+    made.add_argument("--format", choices=tuple(FORMATS), default="text", help="output format (default: text)")
+    made.add_argument("--strict", action="store_true", help="treat warnings as errors")
+    made.add_argument(
+        "--kserve", metavar="VERSION", help=("the cluster's KServe version, such as 0.20, to check what it can provide")
+    )
+    made.add_argument("--notes", action="store_true", help="also show notes, which never cause an error")
     return made
 
 
@@ -93,7 +95,7 @@ def _read(file: str) -> tuple[str, str]:
     except OSError as error:
         return "", f" {error.strerror or error}"
     except UnicodeDecodeError as error:
-        return "", f" no text: byte {error.start} is not UTF-8"
+        return "", f" not text: byte {error.start} is not UTF-8"
 
 
 def _without_notes(given: Report) -> Report:

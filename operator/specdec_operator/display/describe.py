@@ -12,9 +12,7 @@ from specdec_operator.display.untrusted import Untrusted
 _PATIENCE: Final = timedelta(seconds=30)
 """A running operator writes a first status within this time."""
 
-NO_OPERATOR: Final = (
-    "Is specdec-operator running, and does it watch this namespace? See: kubectl get pods -n specdec-system"
-)
+NO_OPERATOR: Final = "Check that specdec-operator runs and watches this namespace: kubectl get pods -n specdec-system"
 """The way out where no operator answers."""
 
 
@@ -145,10 +143,10 @@ def not_observed(service: Untrusted) -> str:
     generation = service.of("metadata", "generation").whole
     observed = service.of("status", "observedGeneration").whole
     if not is_observed(service):
-        return "the operator has not looked at it yet"
+        return "the operator has not handled it yet"
     if generation is None or observed is None or observed >= generation:
         return ""
-    return f"the operator has not looked at generation {generation} yet; this is about generation {observed}"
+    return f"the operator has not handled generation {generation} yet; this is the status of generation {observed}"
 
 
 def held_since(service: Untrusted, now: datetime) -> str:
@@ -170,7 +168,7 @@ def line_without_time(service: Untrusted, now: datetime) -> str:
     """What `line` says; equal while nothing has changed."""
     status = service.of("status")
     if not status.there:
-        return "no status: the operator has not looked at it yet"
+        return "no status: the operator has not handled it yet"
     guard, serving = status.of("guard"), status.of("serving")
     rate, speedup = status.of("acceptance", "rate").number, status.of("performance", "speedup").number
     values = {

@@ -20,7 +20,7 @@ def _identity(service: Untrusted) -> Iterator[tuple[str, str]]:
     utilization = memory.of("utilization").number
     share = f"utilization {utilization:.2f}" if utilization is not None else ""
     yield "model", service.of("spec", "model", "uri").text
-    yield "asked for", requested(service)
+    yield "requested", requested(service)
     yield "served", serving(service)
     yield "ready", _ready(status)
     yield "pods", _pods(service)
@@ -35,7 +35,7 @@ def _identity(service: Untrusted) -> Iterator[tuple[str, str]]:
 def _device(memory: Untrusted) -> str:
     """How much one device holds, and who says so."""
     size, used, source = memory.of("device").number, memory.of("deviceUsed").number, memory.of("deviceSource").text
-    taken = f"at most {used / 1024**3:.1f} GiB taken" if used else ""
+    taken = f"at most {used / 1024**3:.1f} GiB used" if used else ""
     return joined(", ", f"{size / 1024**3:.1f} GiB" if size else "", taken, source)
 
 
@@ -43,16 +43,16 @@ def _kv_cache(memory: Untrusted) -> str:
     """What the caches really hold; with both known, what speculation costs of it."""
     ours, plain = (memory.of(name).number for name in ("kvTokensMeasured", "kvTokensPlainMeasured"))
     if ours is None:
-        return "" if plain is None else f"{plain:,.0f} tokens, plain"
+        return "" if plain is None else f"{plain:,.0f} tokens without speculation"
     if not plain:
         return f"{ours:,.0f} tokens"
-    return f"{ours:,.0f} tokens, {plain:,.0f} plain: {100 * (ours - plain) / plain:+.0f} %"
+    return f"{ours:,.0f} tokens, {plain:,.0f} without speculation: {100 * (ours - plain) / plain:+.0f} %"
 
 
 def _kv_beside_plan(memory: Untrusted) -> str:
     """How far that is from the plan, and how much of it was in use."""
     off, used = memory.of("kvTokensDifferencePercent").number, memory.of("kvUsedMost").number
-    beside = "" if off is None else f"{off:+.0f} % of what was planned" if off else "as planned"
+    beside = "" if off is None else f"{off:+.0f} % compared with the plan" if off else "as planned"
     return joined(", ", beside, "" if used is None else f"at most {100 * used:.0f} % in use")
 
 
@@ -94,7 +94,10 @@ def _decisions(service: Untrusted, now: datetime) -> Iterator[tuple[str, str]]:
     yield "failures", _failures(service, guard)
     yield "regret", _regret(service, guard)
     mode = service.of("spec", "guard", "mode").text
-    yield "guard", {"Observe": "Observe: it changes nothing", "Off": "Off: nothing is judged"}.get(mode, "")
+    yield (
+        "guard",
+        {"Observe": "Observe: the guard changes nothing", "Off": ("Off: the guard judges nothing")}.get(mode, ""),
+    )
     yield "held", held(service, now)
 
 
@@ -110,16 +113,16 @@ def _failures(service: Untrusted, guard: Untrusted) -> str:
 
 
 def _comparing(guard: Untrusted, now: datetime) -> str:
-    """Plain pods beside, or a plain while instead."""
+    """Plain pods in addition, or a plain while instead."""
     control, trial = guard.of("control"), guard.of("rollback", "trial")
     if trial.there:
-        return f"provisional: plain is measured, {trial.of('seen').whole or 0} windows so far"
+        return f"provisional: the baseline is measured, {trial.of('seen').whole or 0} windows so far"
     if not control.there:
         return ""
     up, windows = control.of("up"), len(guard.of("pairs").items)
     stand = f"up {ago(up, now)}, {windows} windows so far" if up.time else "not up yet"
-    instead = "instead of speculating ones" if control.of("replaces").flag else "beside"
-    return joined("; ", f"with {control.of('replicas').text} plain pods {instead}, {stand}", because(control, now))
+    instead = "instead of speculating pods" if control.of("replaces").flag else "in addition"
+    return joined("; ", f"with {control.of('replicas').text} baseline pods {instead}, {stand}", because(control, now))
 
 
 def _regret(service: Untrusted, guard: Untrusted) -> str:
@@ -132,11 +135,11 @@ def _remembered(service: Untrusted, now: datetime) -> Iterator[tuple[str, str]]:
     """What the guard remembers: rollbacks, tries, restarts, what was good."""
     guard = service.of("status", "guard")
     rollbacks, retries, following = guard.of("rollbacks").whole, guard.of("retries").whole, guard.of("nextRetry")
-    tries = [f"{rollbacks} so far" if rollbacks else "", f"{retries} tried again" if retries else ""]
+    tries = [f"{rollbacks} so far" if rollbacks else "", f"{retries} retried" if retries else ""]
     upcoming = f"next try {ago(following, now)}, at {following.text}" if following.time else ""
     yield "rollbacks", joined("; ", *tries, upcoming)
     count, restarting = guard.of("restarts").whole, ", ".join(guard.of("restarting").texts)
-    restarts = f"{count} so far, of pods far below the others" if count else ""
+    restarts = f"{count} so far, of pods far below the other pods" if count else ""
     yield "restarts", joined("; ", restarts, f"now: {restarting}" if restarting else "")
     good = (
         f"{known_good(each)}, first {ago(each.of('at'), now) or 'at a time unknown'}"

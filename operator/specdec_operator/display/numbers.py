@@ -46,13 +46,13 @@ class Threshold:
         return ("below" if self.least else "above") if self.missed else ""
 
     def limit(self, least: str, most: str) -> str:
-        """What is asked for, with the signs for at least and at most; empty where nothing is."""
+        """What is requested, with the signs for at least and at most; empty where nothing is."""
         sign = least if self.least else most
         return "" if self.wanted.number is None else f"{sign} {number(self.wanted, self.digits)}"
 
 
 def thresholds(status: Untrusted) -> tuple[Threshold, ...]:
-    """What the last measured window showed beside what is asked of it; only what is measured or asked for."""
+    """What the last measured window showed beside what is asked of it; only what is measured or requested."""
     wanted, acceptance = status.of("guard", "thresholds"), status.of("acceptance")
     performance, time = status.of("performance"), "timePerOutputTokenMs"
     rows = (
@@ -107,7 +107,7 @@ def _between(row: Untrusted) -> str:
 def _marks(tokens: int | None, service: Untrusted) -> tuple[str, ...]:
     places = {
         "in use": ("status", "serving", "tokens"),
-        "asked for": ("spec", "speculation", "tokens"),
+        "requested": ("spec", "speculation", "tokens"),
         "recommended": ("status", "guard", "recommendation", "tokens"),
     }
     return tuple(mark for mark, place in places.items() if tokens == service.of(*place).whole)

@@ -70,15 +70,15 @@ def _lacking(refused: list[Grant], account: str) -> Finding:
     place = f"-n {namespace}" if namespace else "-A"
     fix = (
         "apply the operator's ClusterRoles and bindings again (manifests/operator/rbac.yaml, or the Helm chart); "
-        f"kubectl auth can-i {refused[0].verb} {target} {place} --as={account} tells when it is done"
+        f"kubectl auth can-i {refused[0].verb} {target} {place} --as={account} checks it"
     )
     return finding("NotAllowed", account, what, fix)
 
 
 def _unknown(grants: tuple[Grant, ...], account: str) -> Finding:
     open_ones = sum(each.allowed is None for each in grants)
-    what = f"{open_ones} of {len(grants)} permissions of {account} could not be asked for"
-    fix = "ask whoever administers the cluster for verbs [create] on subjectaccessreviews.authorization.k8s.io"
+    what = f"{open_ones} of {len(grants)} permissions of {account} could not be checked"
+    fix = "ask a cluster administrator for verbs [create] on subjectaccessreviews.authorization.k8s.io"
     return finding("PermissionsUnknown", account, what, fix)
 
 

@@ -20,7 +20,7 @@ def check(snapshot: Snapshot) -> Iterator[Finding]:
     """Everything about our CRD."""
     name = f"{names.PLURAL}.{names.GROUP}"
     if snapshot.own_crd.missing:
-        yield finding("CRDMissing", "", f"the CRD {name} is not there", APPLY)
+        yield finding("CRDMissing", "", f"the CRD {name} does not exist", APPLY)
     if not snapshot.own_crd.there:
         return
     versions = snapshot.own_crd.body.of("spec", "versions").items
@@ -41,9 +41,9 @@ def _compared(schema: Untrusted) -> Iterator[Finding]:
         yield finding("CRDOlder", "", f"the CRD lacks {listed(lacking, _MOST)}", APPLY)
     elif more:
         fix = "use the specdec of the operator's release"
-        yield finding("CRDNewer", "", f"the CRD has {listed(more, _MOST)} besides", fix)
+        yield finding("CRDNewer", "", f"the CRD has additional fields: {listed(more, _MOST)}", fix)
     elif changed := [path for path, part in here.items() if part != there[path]]:
-        yield finding("CRDDiffers", "", f"the CRD says something else about {listed(changed, _MOST)}", APPLY)
+        yield finding("CRDDiffers", "", f"the CRD defines {listed(changed, _MOST)} differently", APPLY)
 
 
 @cache

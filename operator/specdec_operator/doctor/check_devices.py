@@ -10,8 +10,8 @@ from specdec_operator.engine.quantity import quantity
 
 _ARCH: Final = "kubernetes.io/arch"
 _PLUGINS: Final = {
-    "nvidia.com": "install NVIDIA's device plugin or GPU operator, and look whether its pods run on the GPU nodes",
-    "huawei.com": "install Huawei's Ascend device plugin, and look whether its pods run on the NPU nodes",
+    "nvidia.com": "install NVIDIA's device plugin or GPU operator, and check that its pods run on the GPU nodes",
+    "huawei.com": "install Huawei's Ascend device plugin, and check that its pods run on the NPU nodes",
 }
 
 
@@ -27,7 +27,7 @@ def check(snapshot: Snapshot) -> Iterator[Finding]:
         here = usable(every, service)
         if not here:
             what = (
-                f"{len(every)} of {len(snapshot.nodes.items)} nodes are ready, none of them is one for {service.about}"
+                f"{len(every)} of {len(snapshot.nodes.items)} nodes are ready, and none of them matches {service.about}"
             )
             fix = "kubectl get nodes --show-labels, and correct spec.pod.nodeSelector or the nodes"
             yield finding("NoNode", service.about, what, fix)
@@ -37,8 +37,8 @@ def check(snapshot: Snapshot) -> Iterator[Finding]:
             yield from _device(service, name, number, here)
             broken |= {(each.name, name) for each in here if each.has.get(name, 0) > each.free.get(name, 0) > 0}
     for node, name in sorted(broken):
-        fix = f"kubectl describe node {node}, and look at the log of the device plugin there"
-        yield finding("DevicesUnhealthy", node, f"node {node} has more {name} than it offers", fix)
+        fix = f"run kubectl describe node {node}, and read the log of its device plugin"
+        yield finding("DevicesUnhealthy", node, f"node {node} advertises fewer {name} than it has", fix)
 
 
 def _wanted(service: Service, snapshot: Snapshot) -> dict[str, float]:
@@ -57,14 +57,18 @@ def _device(service: Service, name: str, number: float, here: tuple[Node, ...]) 
     domain = name.partition("/")[0]
     if most == 0:
         others = sorted({other for each in here for other, free in each.free.items() if free and "/" in other})
-        offered = f"; they offer {', '.join(others)}" if others else ""
-        what = f"service {service.about} asks for {number:.0f} {name}, which none of {len(here)} nodes offers{offered}"
+        offered = f"; they advertise {', '.join(others)}" if others else ""
+        what = (
+            f"service {service.about} requests {number:.0f} {name}, and none of {len(here)} nodes advertises "
+            f"it{offered}"
+        )
         fix = _PLUGINS.get(domain, f"install the device plugin of {domain}")
-        slices = f", or name what is offered in spec.resources.limits (such as {others[0]})" if others else ""
+        slices = f", or set an advertised resource in spec.resources.limits (such as {others[0]})" if others else ""
         yield finding("NoDevice", service.about, what, fix + slices)
     elif most < number:
         what = (
-            f"service {service.about} asks for {number:.0f} {name} in one pod, and no node offers more than {most:.0f}"
+            f"service {service.about} requests {number:.0f} {name} in one pod, and no node advertises more than "
+            f"{most:.0f}"
         )
         fix = "lower spec.engine.tensorParallelSize, pipelineParallelSize or dataParallelSize, or add a larger node"
         yield finding("TooFewDevices", service.about, what, fix)
@@ -76,5 +80,5 @@ def _architectures(service: Service, here: tuple[Node, ...]) -> Iterator[Finding
         fix = f"add a node of {' or '.join(BUILT)}"
         yield finding("ArchitectureUnknown", service.about, f"{nodes_are} {', '.join(there)}", fix)
     elif len(there) > 1:
-        fix = f"set spec.pod.nodeSelector {_ARCH} to the one that your image is built for, unless it is built for both"
+        fix = f"set spec.pod.nodeSelector {_ARCH} to the architecture of your image, unless the image supports both"
         yield finding("ArchitecturesMixed", service.about, f"{nodes_are} {' and '.join(there)}", fix)

@@ -47,7 +47,7 @@ def _served(crd: Untrusted) -> Iterator[Finding]:
     if crd.there and not any(each.of("name").text == "v1beta1" and each.of("served").flag for each in versions):
         have = ", ".join(each.of("name").text for each in versions if each.of("served").flag) or "no version"
         what = f"the CRD of InferenceServices serves {have}"
-        yield finding("KServeNotServed", "", what, f"{INSTALL}, {_RUN} or near it")
+        yield finding("KServeNotServed", "", what, f"{INSTALL}, {_RUN} or a close version")
 
 
 def _version(there: KServe) -> Iterator[Finding]:
@@ -58,18 +58,18 @@ def _version(there: KServe) -> Iterator[Finding]:
         yield finding("KServeOld", "", this, f"upgrade KServe to {_RUN}, or at least to {shown(OLDEST_KSERVE)}")
         return
     if there.version > NEWEST:
-        yield finding("KServeNew", "", this, "look whether a newer specdec-operator knows it")
+        yield finding("KServeNew", "", this, "check whether a newer specdec-operator supports it")
     for need in dict.fromkeys(each.need for each in GAPS):
         if lack := gap(need, there.version):
             what = f"{need.value}: KServe {shown(there.version)} {lack.says}"
-            yield finding("KServeGap", "", what, f"where services ask for it: {lack.has}")
+            yield finding("KServeGap", "", what, f"for services that need it: {lack.has}")
 
 
 def _controller(snapshot: Snapshot) -> Iterator[Finding]:
     namespace, answer = _home(snapshot), snapshot.controller
     about = f"{namespace}/kserve-controller-manager"
     if answer.missing:
-        fix = f"{INSTALL}; where it is in another namespace, set SPECDEC_KSERVE_NAMESPACE of the operator to it"
+        fix = f"{INSTALL}; if KServe is in another namespace, set SPECDEC_KSERVE_NAMESPACE of the operator"
         what = f"namespace {namespace} has no Deployment kserve-controller-manager"
         yield finding("KServeControllerMissing", about, what, fix)
     elif answer.there and not answer.body.of("status", "availableReplicas").whole:
@@ -85,7 +85,9 @@ def _config(snapshot: Snapshot) -> Iterator[Finding]:
         yield finding("KServeConfigMissing", about, what, INSTALL)
     mode = _mode(answer.body.of("data", "deploy").text)
     if mode not in ("", "Standard", "RawDeployment"):
-        fix = "set deploy.defaultDeploymentMode to Standard in that ConfigMap unless Knative is meant to be there"
+        fix = (
+            "set deploy.defaultDeploymentMode to Standard in that ConfigMap unless the cluster uses Knative on purpose"
+        )
         yield finding("KServeMode", about, f"KServe's default deployment mode is {mode}", fix)
 
 

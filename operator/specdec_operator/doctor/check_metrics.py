@@ -52,7 +52,7 @@ def check(snapshot: Snapshot) -> Iterator[Finding]:
 def _unread(service: Service) -> Iterator[Finding]:
     passing = service.condition("GuardPassing")
     if passing.of("status").text == "Unknown" and passing.of("reason").text == Reason.SCRAPE_FAILED.value:
-        what = f"service {service.about} says: {passing.of('message').text}"
+        what = f"service {service.about} reports: {passing.of('message').text}"
         fix = f"kubectl -n {service.namespace} get networkpolicies,pods -l {OWNER_LABEL}={service.name} -o wide"
         yield finding("MetricsUnread", service.about, what, fix)
 
@@ -60,8 +60,8 @@ def _unread(service: Service) -> Iterator[Finding]:
 def _blocked(service: Service, space: Space, home: Home, operator: Operator) -> Iterator[Finding]:
     scraper = _endpoint(home, operator.labels)
     let_in = (
-        f"add a NetworkPolicy to {space.name} that lets namespace {home.name} (kubernetes.io/metadata.name) in on TCP "
-        f"port {ENGINE_PORT}, or read a Prometheus instead (spec.guard.source.prometheus)"
+        f"add a NetworkPolicy to {space.name} that admits namespace {home.name} (kubernetes.io/metadata.name) on TCP "
+        f"port {ENGINE_PORT}, or read from Prometheus instead (spec.guard.source.prometheus)"
     )
     let_out = f"allow egress to port {ENGINE_PORT} of {space.name}"
     for pod in _pods(service, space):
@@ -103,7 +103,7 @@ def _names(pod: Untrusted) -> dict[str, int]:
 def _finding(service: Service, passage: Passage, policies: tuple[Untrusted, ...], place: str, fix: str) -> Finding:
     named = ", ".join(each.of("metadata", "name").text for each in policies)
     kind, verb = ("MetricsMayBeBlocked", "may block") if passage is Passage.MAYBE else ("MetricsBlocked", "block")
-    what = f"NetworkPolicies of {place} ({named}) {verb} the way from the operator to the pods of {service.about}"
+    what = f"NetworkPolicies of {place} ({named}) {verb} traffic from the operator to the pods of {service.about}"
     return finding(kind, service.about, what, fix)
 
 

@@ -32,13 +32,16 @@ def _claims(service: Service, space: Space, snapshot: Snapshot) -> Iterator[Find
     there = {each.of("metadata", "name").text: each for each in space.claims.items}
     for name in service.claims:
         if name not in there:
-            near = f"; there are {', '.join(sorted(there)[:5])}" if there else ""
-            what = f"service {service.about} names claim {name}, which its namespace has not{near}"
-            yield finding("ClaimMissing", service.about, what, "make the claim, or correct the pvc:// URI")
+            near = f"; it has {', '.join(sorted(there)[:5])}" if there else ""
+            what = f"service {service.about} names PVC {name}, which does not exist in its namespace{near}"
+            yield finding("ClaimMissing", service.about, what, "create the PVC, or correct the pvc:// URI")
     for name in (*service.claims, service.own_claim):
         if name in there and there[name].of("status", "phase").text != "Bound" and not _waits(there[name], snapshot):
-            what = f"claim {space.name}/{name} of service {service.name} is {_phase(there[name])}"
-            fix = f"kubectl -n {space.name} describe pvc {name}; give it a storage class that provisions, or a volume"
+            what = f"PVC {space.name}/{name} of service {service.name} is {_phase(there[name])}"
+            fix = (
+                f"kubectl -n {space.name} describe pvc {name}; set a storage class that provisions volumes, "
+                "or create a volume"
+            )
             yield finding("ClaimUnbound", f"{space.name}/{name}", what, fix)
 
 

@@ -23,7 +23,9 @@ def check(snapshot: Snapshot) -> Iterator[Finding]:
         if snapshot.operators.complete:
             fix = "kubectl apply -k manifests/default, or install the Helm chart"
             place = snapshot.operators.query.place
-            yield finding("OperatorMissing", "", "no operator runs" + (f" in namespace {place}" if place else ""), fix)
+            yield finding(
+                "OperatorMissing", "", ("no operator runs") + (f" in namespace {place}" if place else ""), fix
+            )
         return
     for each in running:
         yield from _one(each, snapshot.command)
@@ -42,7 +44,7 @@ def _one(operator: Operator, command: str) -> Iterator[Finding]:
         fix = f"pip install '.[cli]' in a checkout of release {operator.tag.lstrip('v')}"
         yield finding("OperatorOtherRelease", about, what, fix)
     if operator.replicas > 1 and operator.lease is None:
-        what = f"{about} has {operator.replicas} pods and elects no leader"
+        what = f"{about} has {operator.replicas} pods without leader election"
         yield finding("TwoOperators", about, what, f"{_scale(operator, 1)}, or set SPECDEC_LEADER_LEASE")
 
 
@@ -92,24 +94,27 @@ def _election(snapshot: Snapshot, running: tuple[Operator, ...]) -> Iterator[Fin
     known = {each for other in running for each in other.leases}
     alike = [each for each in there if re.fullmatch(rf"{re.escape(name)}(-\d+)?", each) and each not in known]
     if held := [each for each in alike if not _free(each, there[each], snapshot)]:
-        what = f"{operator.about} has SPECDEC_SHARDS={operator.shards}, and somebody holds the Lease {', '.join(held)}"
+        what = (
+            f"{operator.about} has SPECDEC_SHARDS={operator.shards}, and another replica holds the Lease "
+            f"{', '.join(held)}"
+        )
         yield finding("ShardsDiffer", operator.about, what, _restart(operator))
 
 
 def _unheld(operator: Operator, free: Mapping[str, str]) -> Finding:
     about = "/".join(operator.lease or ())
-    logs = f"kubectl -n {operator.namespace} logs deployment/{operator.name} says why"
+    logs = f"kubectl -n {operator.namespace} logs deployment/{operator.name} shows the reason"
     if operator.shards == 1:
         return finding("NoLeader", about, free[about.partition("/")[2]], logs)
     replicas = f"{operator.available} of {operator.replicas} replicas are available for {operator.shards} shards"
     if len(free) == operator.shards:
-        return finding("NoLeader", about, f"nobody holds a shard ({next(iter(free.values()))}); {replicas}", logs)
+        return finding("NoLeader", about, f"no replica holds a shard ({next(iter(free.values()))}); {replicas}", logs)
     fix = (
-        f"{_scale(operator, operator.shards)} gives each shard a replica"
+        f"{_scale(operator, operator.shards)} adds a replica for each shard"
         if operator.replicas < operator.shards
         else logs
     )
-    return finding("ShardsFree", about, f"nobody holds {', '.join(free)}; {replicas}", fix)
+    return finding("ShardsFree", about, f"no replica holds {', '.join(free)}; {replicas}", fix)
 
 
 def _restart(operator: Operator) -> str:
@@ -123,12 +128,12 @@ def _scale(operator: Operator, replicas: int) -> str:
 def _free(name: str, lease: Untrusted | None, snapshot: Snapshot) -> str:
     """Why nobody has a Lease; empty where somebody has."""
     if lease is None:
-        return f"the Lease {name} is not there"
+        return f"the Lease {name} does not exist"
     spec = lease.of("spec")
     renewed, lasts = spec.of("renewTime").time, spec.of("leaseDurationSeconds").number or _GRACE
     if not spec.of("holderIdentity").text or renewed is None:
-        return "nobody holds the Lease"
+        return "the Lease has no holder"
     late = snapshot.now - renewed
     if late <= timedelta(seconds=lasts):
         return ""
-    return f"the holder renewed the Lease {late.total_seconds():.0f} s ago, and it lasts {lasts:.0f} s"
+    return f"the holder renewed the Lease {late.total_seconds():.0f} s ago, and a renewal is valid for {lasts:.0f} s"

@@ -11,7 +11,7 @@ from specdec_operator.doctor.objects import Service, engine_of, operators, our_r
 from specdec_operator.doctor.snapshot import Answer, Snapshot
 from specdec_operator.observe.pods import ENGINE_CONTAINER
 
-APPLY: Final = "kubectl apply -k manifests/runtimes, or switch the chart's runtimes on"
+APPLY: Final = "kubectl apply -k manifests/runtimes, or enable the chart's runtimes"
 _SOON: Final = timedelta(seconds=60)
 """In which a running operator has looked at a new service."""
 _BUSY: Final = frozenset({"Staging", "Downloading"})
@@ -29,10 +29,10 @@ def check(snapshot: Snapshot) -> Iterator[Finding]:
     watched = [name for each in operators(snapshot.operators) for name in each.namespaces or ("",)]
     ours = tuple(dict.fromkeys(name for each in watched or ("",) for name in _ours(each, snapshot)))
     if not readable and snapshot.services.complete and _is_known(snapshot.runtimes) and not names & {*ours}:
-        yield finding("NoRuntimes", "", f"none of {', '.join(ours)} is there", APPLY)
+        yield finding("NoRuntimes", "", f"none of {', '.join(ours)} exists", APPLY)
     for service in every:
         if service.spec is None:
-            what = f"the spec of service {service.about} is not one that this command knows"
+            what = f"this command cannot read the spec of service {service.about}"
             yield finding("ServiceUnreadable", service.about, what, "use the specdec of the operator's release")
         yield from _observed(service, snapshot)
         yield from _conditions(service)
@@ -56,7 +56,7 @@ def _runtime(service: Service, snapshot: Snapshot) -> Iterator[Finding]:
     kind, option = ("servingruntime", f" -n {place}") if place else ("clusterservingruntime", "")
     edit = f"kubectl edit {kind} {service.runtime}{option}"
     if runtime.of("spec", "disabled").flag:
-        what = f"runtime {service.runtime} of service {service.about} is switched off"
+        what = f"runtime {service.runtime} of service {service.about} is disabled"
         yield finding("RuntimeDisabled", service.runtime, what, f"{edit}: remove spec.disabled")
     if not image:
         what = f"runtime {service.runtime} of service {service.about} has no image in {ENGINE_CONTAINER}"
@@ -70,9 +70,9 @@ def _runtime(service: Service, snapshot: Snapshot) -> Iterator[Finding]:
 def _missing(service: Service, snapshot: Snapshot) -> Iterator[Finding]:
     here = [each.runtimes for each in snapshot.spaces if each.name == service.namespace]
     if _is_known(snapshot.runtimes) and all(each.complete for each in here):
-        what = f"service {service.about} has the runtime {service.runtime}, which is not there"
+        what = f"service {service.about} uses runtime {service.runtime}, which does not exist"
         ours = service.runtime in _ours(service.namespace, snapshot)
-        fix = APPLY if ours else "make that runtime, or correct spec.engine.runtime"
+        fix = APPLY if ours else "create that runtime, or correct spec.engine.runtime"
         yield finding("RuntimeMissing", service.runtime, what, fix)
 
 
@@ -81,8 +81,8 @@ def _observed(service: Service, snapshot: Snapshot) -> Iterator[Finding]:
     made, observed = meta.of("creationTimestamp").time, status.of("observedGeneration").whole
     if not status.there or (observed or 0) < 0:
         if made is None or snapshot.now - made > _SOON:
-            fix = "look at the operator's log; SPECDEC_NAMESPACES may leave its namespace out"
-            yield finding("ServiceUnseen", service.about, f"no operator has looked at service {service.about}", fix)
+            fix = "read the operator's log; SPECDEC_NAMESPACES may exclude its namespace"
+            yield finding("ServiceUnseen", service.about, f"no operator has handled service {service.about}", fix)
     elif observed is not None and observed < (meta.of("generation").whole or 0):
         what = f"service {service.about} is at generation {meta.of('generation').text}, its status at {observed}"
         yield finding("ServiceBehind", service.about, what, f"wait, then {_status(service)}")
@@ -92,7 +92,7 @@ def _conditions(service: Service) -> Iterator[Finding]:
     stalled, rolled_back = service.condition("Stalled"), service.condition("RolledBack")
     staged = service.condition("ArtifactsStaged")
     if stalled.of("status").text == "True":
-        fix = f"correct what it names; {_status(service)}"
+        fix = f"fix the problem in its message; {_status(service)}"
         yield finding("ServiceStalled", service.about, _says(service, stalled), fix)
     if rolled_back.of("status").text == "True":
         fix = f"{_status(service)}, then specdec retry {service.name} -n {service.namespace}"

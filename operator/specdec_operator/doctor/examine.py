@@ -65,8 +65,8 @@ def _unread(snapshot: Snapshot) -> Iterator[Finding]:
     for answers in alike.values():
         yield _finding(answers)
     if snapshot.more_spaces:
-        what = f"{snapshot.more_spaces} namespaces of services were not looked at"
-        yield finding("NotAllRead", "", what, "specdec doctor -n NAMESPACE looks at one", area=Area.NAMESPACES)
+        what = f"{snapshot.more_spaces} namespaces with services were not checked"
+        yield finding("NotAllRead", "", what, "specdec doctor -n NAMESPACE checks one", area=Area.NAMESPACES)
 
 
 def _finding(answers: list[Answer]) -> Finding:
@@ -74,12 +74,12 @@ def _finding(answers: list[Answer]) -> Finding:
     places = sorted({each.query.place for each in answers if each.query.place})
     things = query.resource + (f" in {listed(places, 3)}" if places else "")
     if not first.unread:
-        kind, what = "NotAllRead", f"only the first {len(first.items)} {things} were looked at"
-        fix = "specdec doctor -n NAMESPACE looks at less"
+        kind, what = "NotAllRead", f"only the first {len(first.items)} {things} were checked"
+        fix = "specdec doctor -n NAMESPACE checks fewer"
     elif first.forbidden:
-        kind, what = "NotReadable", f"you may not {query.verb} {things}"
-        fix = f"ask whoever administers the cluster for verbs [{query.verb}] on {things}"
+        kind, what = "NotReadable", f"you have no permission to {query.verb} {things}"
+        fix = f"ask a cluster administrator for verbs [{query.verb}] on {things}"
     else:
         kind, what = "NotAnswered", f"{things} could not be read ({first.unread})"
-        fix = "run specdec doctor again, or look at the API server"
+        fix = "run specdec doctor again, or check the API server"
     return finding(kind, query.resource, what, fix, area=query.serves[0])

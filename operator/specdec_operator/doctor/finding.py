@@ -37,7 +37,7 @@ class Area(StrEnum):
     RUNTIMES = "runtimes"
     DEVICES = "devices"
     METRICS = "reaching the metrics"
-    NAMESPACES = "namespaces and claims"
+    NAMESPACES = "namespaces and PVCs"
     SERVICES = "services"
 
 
@@ -105,5 +105,5 @@ def finding(kind: str, about: str, what: str, fix: str, *, area: Area | None = N
     """An occurrence of a kind. Raises ValueError for one that can be found in any area, where `area` does not say."""
     found = KINDS[kind]
     if (place := area or found.area) is None:
-        raise ValueError(f"{kind} can be found in any area: say in which")
+        raise ValueError(f"{kind} can be found in any area: set the area")
     return Finding(kind=found, area=place, about=about, what=what, fix=fix)

@@ -82,7 +82,7 @@ def _refused(query: Query, error: ApiError, server: str) -> Answer:
     if not error.status:
         raise Unavailable(error.reason, f"{server}: {error.answer}") from error
     if error.status == _UNKNOWN_USER:
-        words = f"{server} does not know you; log in again. The API server says: {error.answer}"
+        words = f"{server} does not accept your credentials; log in again. The API server's answer: {error.answer}"
         raise Unavailable("Unauthorized", words) from error
     if error.status == _MISSING:
         return Answer(query=query, missing=True)

@@ -45,38 +45,40 @@ class Grant:
 
 
 _SEE: Final = ("list", "watch")
-_KSERVE_UNSEEN: Final = "it does not see which KServe there is"
-_OCI_UNKNOWN: Final = "it does not know how KServe serves oci://"
-_URIS_UNKNOWN: Final = "it does not know whether KServe downloads several URIs"
-_NO_LEADER: Final = "no leader is elected, and nobody acts"
+_KSERVE_UNSEEN: Final = "it does not detect the KServe version"
+_OCI_UNKNOWN: Final = "it does not detect how KServe serves oci://"
+_URIS_UNKNOWN: Final = "it does not detect whether KServe downloads several URIs"
+_NO_LEADER: Final = "no replica becomes leader, and no service is reconciled"
 _CRDS: Final = ("apiextensions.k8s.io", "customresourcedefinitions")
 _LEASES: Final = ("coordination.k8s.io", "leases")
 NEEDS: Final = (
-    Need(GROUP, PLURAL, (*_SEE, "patch"), "it sees no service"),
-    Need(GROUP, f"{PLURAL}/status", ("patch",), "no status is written"),
-    Need(GROUP, f"{PLURAL}/finalizers", ("update",), "it can own no InferenceService"),
-    Need(KSERVE_GROUP, "inferenceservices", ("get", *_SEE, "create", "patch"), "no InferenceService is made"),
-    Need("apps", "deployments", _SEE, "no rollout is followed"),
-    Need("apps", "deployments", ("get", "create", "patch", "delete"), "no plain pods are made to compare with"),
-    Need("", "pods", _SEE, "no pod is measured"),
-    Need("", "pods/eviction", ("create",), "no pod is restarted"),
+    Need(GROUP, PLURAL, (*_SEE, "patch"), "it cannot read services"),
+    Need(GROUP, f"{PLURAL}/status", ("patch",), "it cannot write the status"),
+    Need(GROUP, f"{PLURAL}/finalizers", ("update",), "it cannot own an InferenceService"),
+    Need(KSERVE_GROUP, "inferenceservices", ("get", *_SEE, "create", "patch"), "it cannot create InferenceServices"),
+    Need("apps", "deployments", _SEE, "it cannot follow rollouts"),
+    Need("apps", "deployments", ("get", "create", "patch", "delete"), "it cannot create baseline pods"),
+    Need("", "pods", _SEE, "it cannot measure pods"),
+    Need("", "pods/eviction", ("create",), "it cannot restart pods"),
     Need(
         "policy",
         "poddisruptionbudgets",
         ("get", "create", "patch", "delete"),
         "the drain of a node may take all pods of a service at once",
     ),
-    Need("", "events", ("create", "list"), "it says nothing in Events"),
-    Need("", "pods/log", ("get",), "no progress of downloads is shown"),
-    Need("batch", "jobs", _SEE, "downloads are not followed"),
+    Need("", "events", ("create", "list"), "it cannot send Events"),
+    Need("", "pods/log", ("get",), "it cannot show the progress of downloads"),
+    Need("batch", "jobs", _SEE, "it cannot follow downloads"),
     Need("", "namespaces", _SEE, "it cannot watch all namespaces", Reach.CLUSTER),
     Need(*_CRDS, ("get", *_SEE), _KSERVE_UNSEEN, Reach.CLUSTER),
     Need("", "configmaps", ("get",), _OCI_UNKNOWN, Reach.KSERVE, name="inferenceservice-config"),
     Need("apps", "deployments", ("get",), _KSERVE_UNSEEN, Reach.KSERVE, name="kserve-controller-manager"),
     Need(KSERVE_GROUP, "clusterstoragecontainers", ("list",), _URIS_UNKNOWN, Reach.CLUSTER),
-    Need("", "nodes", ("list",), "it does not see how much memory the nodes' devices have", Reach.CLUSTER),
-    Need("", "persistentvolumeclaims", ("get", "create", "patch"), "no claim for downloads is made", downloads=True),
-    Need("batch", "jobs", ("get", "create", "patch", "delete"), "nothing is downloaded into claims", downloads=True),
+    Need("", "nodes", ("list",), "it does not know the memory size of the nodes' devices", Reach.CLUSTER),
+    Need(
+        "", "persistentvolumeclaims", ("get", "create", "patch"), "it cannot create PVCs for downloads", downloads=True
+    ),
+    Need("batch", "jobs", ("get", "create", "patch", "delete"), "it cannot run downloads into PVCs", downloads=True),
     Need(*_LEASES, ("create",), _NO_LEADER, Reach.OWN, leading=True),
     Need(*_LEASES, ("get", "update"), _NO_LEADER, Reach.LEASE, leading=True),
 )

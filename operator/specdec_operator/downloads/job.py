@@ -158,7 +158,7 @@ def _env(staging: Json) -> list[Json]:
     env: dict[str, Json] = {name: {"name": name, "value": value} for name, value in _ENV.items()}
     for index, each in enumerate(staging.get("env") or ()):
         if not isinstance(each.get("name"), str) or not each["name"]:
-            raise Invalid(f"spec.staging.env[{index}]", each, "a variable has a name")
+            raise Invalid(f"spec.staging.env[{index}]", each, "a variable must have a name")
         env[each["name"]] = each
     for name, field in _PATTERNS.items():
         if staging.get(field):

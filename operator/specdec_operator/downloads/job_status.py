@@ -61,7 +61,7 @@ class DownloadProgress:
 def job_view(body: Json | None, pods: Iterable[Json] = ()) -> JobView:
     """A Job as the API server gives it, None for one that is not there, with the pods of its service."""
     if body is None:
-        return JobView(stand=JobState.MISSING, reason="Waiting", message="its turn has not come")
+        return JobView(stand=JobState.MISSING, reason="Waiting", message="waiting for its turn")
     meta, status = body["metadata"], body.get("status", {})
     conditions = {each["type"]: each for each in status.get("conditions", ()) if each.get("status") == "True"}
     uid = meta.get("uid")
@@ -117,9 +117,9 @@ def progress(log: str) -> DownloadProgress | None:
 
 def _stand(conditions: Mapping[str, Json], pods: list[PodView], *, deleting: bool) -> tuple[JobState, str, str]:
     if deleting:
-        return JobState.RUNNING, "Starting", "the Job before is being removed"
+        return JobState.RUNNING, "Starting", "the previous Job is being removed"
     if "Complete" in conditions:
-        return JobState.DONE, "Downloaded", "the artifact is in the claim"
+        return JobState.DONE, "Downloaded", "the artifact is in the PVC"
     if "Failed" in conditions:
         words = conditions["Failed"].get("message") or conditions["Failed"].get("reason", "")
         return JobState.FAILED, *(_failure(pods) or ("DownloadFailed", f"the Job failed: {words[:MOST_WORDS]}"))
@@ -144,8 +144,8 @@ def _course(pods: list[PodView]) -> tuple[str, str]:
         if pod.pending:
             return "Unschedulable", f"pod {pod.name} is not scheduled: {pod.pending[:MOST_WORDS]}"
         if any(each.running for each in pod.helpers):
-            return "Downloading", f"pod {pod.name} is at work"
-    return "Starting", "the Job's pod does not run yet"
+            return "Downloading", f"pod {pod.name} is downloading"
+    return "Starting", "the Job's pod is not running yet"
 
 
 _ATTEMPTS: Final = 3
@@ -166,7 +166,7 @@ class DownloadStatus:
 
     @property
     def done(self) -> bool:
-        """Whether the artifact is in the claim."""
+        """Whether the artifact is in the PVC."""
         return self.view.stand is JobState.DONE
 
     @property

@@ -19,7 +19,7 @@ def adapter_flags(model: Json, written: Json) -> Iterator[tuple[str, Any]]:
     if not adapters:
         return
     if "lora_modules" in written:
-        rule = "the operator renders this flag from spec.model.adapters; name all adapters there"
+        rule = "the operator renders this flag from spec.model.adapters; list all adapters there"
         raise Invalid("spec.engine.args", option("lora_modules"), rule)
     yield "enable_lora", True
     if len(adapters) > 1 and "max_loras" not in written:

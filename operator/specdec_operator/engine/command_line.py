@@ -85,7 +85,7 @@ def _flag(head: str, tail: str | None, rest: list[str], version: Version) -> Fla
     )
     wanted = kind(name)
     if wanted == "bool" or off:
-        fault = "no value: it is a switch" if tail is not None else ""
+        fault = "no value, because it is a switch" if tail is not None else ""
         return replace(flag, value=not off, fault=fault)
     if wanted == "list":
         return replace(flag, value=[tail] if tail is not None else list(_following(rest)))
@@ -194,9 +194,9 @@ def _speculation(text: Any, findings: list[Finding]) -> Json | None:
     try:
         value = json.loads(text, object_pairs_hook=lambda pairs: _object(pairs, twice))
     except (ValueError, RecursionError) as error:
-        findings.append(broken("JSON-SYNTAX", _FIELD, text, f"--speculative-config is no JSON: {error}"))
+        findings.append(broken("JSON-SYNTAX", _FIELD, text, f"--speculative-config is not JSON: {error}"))
         return None
-    findings += (at_key("JSON-TWICE", key, None, f"{key} is written twice") for key in twice)
+    findings += (at_key("JSON-TWICE", key, None, f"{key} is duplicated") for key in twice)
     if value is None:
         findings.append(broken("JSON-OFF", _FIELD, text, "write a JSON object, or remove the flag"))
     elif not isinstance(value, dict):
@@ -218,11 +218,11 @@ def _with_spec_flags(speculation: Json | None, args: dict[str, Any], findings: l
     for name, key in given:
         flag, value = option(name), args.pop(name)
         findings.append(
-            at_flag("SPEC-FLAGS-SINCE", name, value, f"write {key} in --speculative-config instead of {flag}")
+            at_flag("SPEC-FLAGS-SINCE", name, value, f"set {key} in --speculative-config instead of {flag}")
         )
         if key in merged:
             findings.append(
-                at_flag("SPEC-FLAGS-BOTH", name, value, f"{flag} and {key} in --speculative-config: keep one")
+                at_flag("SPEC-FLAGS-BOTH", name, value, f"{flag} and {key} in --speculative-config: keep only one")
             )
         merged[key] = value
     return merged if given or speculation is not None else None

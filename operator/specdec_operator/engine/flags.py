@@ -69,7 +69,7 @@ def refuse_templates(spec: Mapping[str, Any]) -> None:
     for part in _OF_CONTAINER:
         for path, text in _texts(spec.get(part), f"spec.{part}"):
             if _TEMPLATE in text:
-                raise Invalid(path, text, "KServe expands {{ }} as a template; write it without")
+                raise Invalid(path, text, "KServe expands {{ }} as a template; remove it")
 
 
 def _objection(arg: str, before: str | None) -> str:
@@ -78,22 +78,22 @@ def _objection(arg: str, before: str | None) -> str:
     if not arg.startswith("-"):
         return _objection_to_value(arg, before)
     if "$(" in flag:
-        return "Kubernetes would put the name of a flag together; write it out"
+        return "Kubernetes would expand this to the name of a flag; write the flag without variables"
     name = flag.partition(".")[0]
     name = name.replace("_", "-") if name.startswith("--") else name
     if name in _spellings():
         return "the operator renders this flag from the spec; use its field"
     if not _is_flag(name) and (short := next((each for each in _spellings() if each.startswith(name)), "")):
-        return f"the engine takes it for {short}, which the operator renders from the spec; write names out"
+        return f"the engine reads it as {short}, which the operator renders from the spec; use full names"
     return ""
 
 
 def _objection_to_value(arg: str, before: str | None) -> str:
     """Of a word that is no flag: it must be the value of the one before, and nothing that becomes a flag."""
     if before is None or (before.startswith("-") and ("=" in before or _is_switch(before))):
-        return "this is no flag, and no value of one; write --flag=value"
+        return "this is not a flag and not a value; write --flag=value"
     if "$(" in arg:
-        return "Kubernetes puts a value in, which may be a flag; write --flag=$(NAME)"
+        return "Kubernetes inserts a value, which could be a flag; write --flag=$(NAME)"
     return ""
 
 

@@ -18,10 +18,10 @@ IMAGE_NAME: Final = "specdec-runtime"
 _RUNTIME: Final = re.compile(r"specdec-(cpu|nvidia|ascend)(-[0-9a-f]{8})?")
 """Names of the runtimes that this project installs."""
 _LACKS: Final = (
-    "pods start without preflight, count as up by /health alone, stop without draining, and do not tell why an engine "
-    "ended; the guard goes by /metrics"
+    "pods start without preflight, are ready when /health answers, stop without draining, and do not report why an "
+    "engine ended; the guard reads /metrics"
 )
-_OF_RUNTIME: Final = "its command, port and probes are not known"
+_OF_RUNTIME: Final = "its command, port and probes are unknown"
 
 
 class Instrument(StrEnum):
@@ -42,15 +42,20 @@ def _rule(severity: Severity, name: str, says: str) -> Rule:
 
 
 INJECTED: Final = _rule(
-    Severity.NOTED, "IMAGE-INJECTED", "What an image lacks is copied into its pods from the operator's image."
+    Severity.NOTED,
+    "IMAGE-INJECTED",
+    ("If an image lacks specdec_runtime, an init container copies it from the operator's image."),
 )
 ASKED: Final = _rule(
-    Severity.NOTED, "IMAGE-NOT-INSTRUMENTED", "A service may go without preflight, proof, drain and reports of ends."
+    Severity.NOTED,
+    "IMAGE-NOT-INSTRUMENTED",
+    ("A service may run without preflight, startup proof, drain and exit reports."),
 )
 FOREIGN: Final = _rule(
     Severity.WARNED,
     "RUNTIME-NOT-INSTRUMENTED",
-    "Nothing is brought into the pods of a runtime that is not this project's: what it starts is not known.",
+    "The operator adds nothing to the pods of a runtime that is not this project's, because it does not know what the "
+    "runtime starts.",
 )
 
 
@@ -84,7 +89,9 @@ def instrumented(
     how, reason, message = _decided(asked, image=foreign_image and not foreign_runtime, runtime=bare)
     if how is Instrument.INJECT and not operator_image:
         how, reason = Instrument.NONE, "OperatorImageUnknown"
-        message = f"the operator does not know its own image (SPECDEC_IMAGE), so nothing can be injected: {_LACKS}"
+        message = (
+            f"the operator does not know its own image (SPECDEC_IMAGE), so it cannot inject specdec_runtime: {_LACKS}"
+        )
     return Instrumented(
         how=how,
         reason=reason,
@@ -99,15 +106,23 @@ def _decided(asked: Instrument, *, image: bool, runtime: bool) -> tuple[Instrume
     else's, without specdec_runtime."""
     match asked:
         case Instrument.IMAGE:
-            return asked, "InImage", "the image has specdec_runtime, as spec.engine.instrument says"
+            return asked, "InImage", "spec.engine.instrument states that the image has specdec_runtime"
         case Instrument.INJECT:
-            return asked, "Injected", "an init container brings specdec_runtime, as spec.engine.instrument asks for"
+            return asked, "Injected", "an init container brings specdec_runtime, as requested in spec.engine.instrument"
         case Instrument.NONE:
-            return asked, "AsRequested", f"as spec.engine.instrument asks for, {_LACKS}"
+            return asked, "AsRequested", f"as requested in spec.engine.instrument, {_LACKS}"
     if runtime:
-        return Instrument.NONE, "ForeignRuntime", f"spec.engine.runtime is somebody else's, {_OF_RUNTIME}: {_LACKS}"
+        return (
+            Instrument.NONE,
+            "ForeignRuntime",
+            (f"spec.engine.runtime is not one of this project's runtimes, {_OF_RUNTIME}: {_LACKS}"),
+        )
     if image:
-        return Instrument.INJECT, "Injected", "spec.engine.image is somebody else's: an init container brings it"
+        return (
+            Instrument.INJECT,
+            "Injected",
+            ("spec.engine.image is not this project's image: an init container brings specdec_runtime"),
+        )
     return Instrument.IMAGE, "", ""
 
 
@@ -121,7 +136,9 @@ def findings(engine: Json, found: Instrumented) -> Iterator[Finding]:
     foreign = "image" if found.foreign_image else "runtime" if found.foreign_runtime else "instrument"
     place, value = f"spec.engine.{foreign}", engine.get(foreign)
     if found.how is Instrument.INJECT:
-        yield INJECTED.broken(place, value, f"{found.message}; its image must be pulled by the pods as well")
+        yield INJECTED.broken(
+            place, value, (f"{found.message}; the pods must be able to pull the operator's image as well")
+        )
     elif found.how is Instrument.NONE and found.reason == "AsRequested":
         yield ASKED.broken(place, value, found.message)
     elif found.how is Instrument.NONE:

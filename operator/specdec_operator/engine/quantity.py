@@ -37,12 +37,12 @@ def parse_quantity(text: str) -> int:
     Raises ValueError for anything else, and for nothing (0).
     """
     if not (match := _MEMORY.fullmatch(text)):
-        raise ValueError(f"{text!r} is no amount of memory; write bytes with a unit, such as 80Gi, 512Mi or 2G")
+        raise ValueError(f"{text!r} is not an amount of memory; write bytes with a unit, such as 80Gi, 512Mi or 2G")
     whole, fraction, unit = match.groups()
     scale: int = 10 ** len(fraction or "")
     amount = -(-int(whole + (fraction or "")) * _UNITS[unit or ""] // scale)
     if amount == 0:
-        raise ValueError(f"{text!r} is no memory at all; write more than 0")
+        raise ValueError(f"{text!r} is 0 bytes; write more than 0")
     return amount
 
 
@@ -54,7 +54,7 @@ def parse_duration(text: object) -> float:
     if isinstance(text, float):
         return text  # a default that was parsed already
     if not isinstance(text, str) or not re.fullmatch(DURATION_PATTERN, text):
-        raise ValueError(f"{text!r} is no duration; write a number with its unit, such as 15s, 2m or 1h30m")
+        raise ValueError(f"{text!r} is not a duration; write a number with its unit, such as 15s, 2m or 1h30m")
     return sum(float(number) * _UNIT_SECONDS[unit] for number, unit in _PART.findall(text))
 
 

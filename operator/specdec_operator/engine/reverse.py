@@ -102,7 +102,7 @@ def reverse(case: Case, *, draft: Json) -> ReversedSpec:
         why_not += _unreadable(case)
         speculation |= side
     elif side:
-        why_not.append("additional_config: the spec says it with the speculation only")
+        why_not.append("additional_config: the spec has a field for it only with speculation")
     args = [flag_text(name, case.args[name]) for name in sorted(_flags_without_field(case.args, side))]
     engine = _engine(case) | ({"args": args} if args else {})
     return ReversedSpec(speculation=speculation, engine=engine, why_not=tuple(why_not))
@@ -110,7 +110,7 @@ def reverse(case: Case, *, draft: Json) -> ReversedSpec:
 
 def _unreadable(case: Case) -> Iterator[str]:
     reading = read(case.speculation or {}, case.build.vllm)
-    yield from (f"{key}: this version does not know it" for key in reading.unknown)
+    yield from (f"{key}: this engine version does not have it" for key in reading.unknown)
     yield from (f"{each.key}: {each.value!r} is not {each.wanted}" for each in reading.misread)
 
 
@@ -133,7 +133,7 @@ def _engine(case: Case) -> dict[str, Any]:
 def _speculation(config: Json, draft: Json, why_not: list[str]) -> dict[str, Any]:
     method = config["method"]
     if not method:
-        why_not.append("method: the engine would guess it from the draft, which is not known here")
+        why_not.append("method: missing; the engine would derive it from the draft, which is unknown here")
     spec: dict[str, Any] = {"method": method}
     for path, key in CONFIG:
         if key in config and key != "model":
@@ -158,7 +158,7 @@ def _words(config: Json, spec: dict[str, Any], why_not: list[str]) -> None:
         if word in names:
             spec[field] = names[word]
         else:
-            why_not.append(f"{key}: {word!r} has no word in the API")
+            why_not.append(f"{key}: {word!r} has no equivalent in the API")
 
 
 def _schedule(config: Json, spec: dict[str, Any], why_not: list[str]) -> None:

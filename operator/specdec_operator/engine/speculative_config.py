@@ -89,7 +89,7 @@ def _enum(field: Mapping[str, Any], value: object, version: Version) -> Any:
     allowed = [cell_words(cell) for start, cell in field["values"].items() if holds(version, start)]
     if allowed and value in allowed[-1]:
         return value
-    raise ValueError(f"one of {', '.join(allowed[-1])}" if allowed else "a value of another version")
+    raise ValueError(f"one of {', '.join(allowed[-1])}" if allowed else "not a value that another version has")
 
 
 def _method(_: Mapping[str, Any], value: object, version: Version) -> Any:

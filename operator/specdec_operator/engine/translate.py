@@ -157,7 +157,7 @@ def _packages(engine: Json) -> frozenset[str] | None:
 def _refuse_synthetic(config: Json) -> None:
     """Raises Invalid where the engine is to pretend that guesses are accepted."""
     if config.get("rejection_sample_method") == "synthetic":
-        rule = f'answers would be garbage; for a test, annotate the service with {SYNTHETIC_ANNOTATION}: "true"'
+        rule = f'the answers would not be valid; for a test, annotate the service with {SYNTHETIC_ANNOTATION}: "true"'
         raise Invalid("spec.speculation.rejection", "Synthetic", rule)
 
 
@@ -231,7 +231,7 @@ def _schedule(rows: list[Json], most: int) -> list[list[int]]:
 def _options(options: Json) -> dict[str, Any]:
     for key, value in options.items():
         if key in _OPTION_FIELDS:
-            raise Invalid(f"spec.speculation.options.{key}", value, f"this key has a field: {_OPTION_FIELDS[key]}")
+            raise Invalid(f"spec.speculation.options.{key}", value, f"use the field of this key: {_OPTION_FIELDS[key]}")
     return dict(options)
 
 

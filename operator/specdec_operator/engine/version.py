@@ -33,7 +33,7 @@ class Version:
     def parse(cls, text: str) -> Self:
         """`0.32.0`, `0.32`, `v0.23.0rc1` -> Version. Raises ValueError for anything else."""
         if not (match := _TEXT.fullmatch(text)):
-            raise ValueError(f"{text!r} is no engine version; write it as 0.32.0")
+            raise ValueError(f"{text!r} is not an engine version; write it as 0.32.0")
         major, minor, patch = match.groups()
         return cls(int(major), int(minor), int(patch or 0))
 

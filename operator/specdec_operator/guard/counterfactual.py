@@ -166,7 +166,7 @@ def advise(rows: tuple[Fewer, ...], verdict: Verdict, fewer: int | None, more: A
         case Outcome.FAIL if verdict.pods:
             return None  # the pod is to blame
         case Outcome.FAIL if fewer is not None:
-            return Advice(tokens=fewer, message=f"{_text(by_tokens[fewer])}: that would have passed")
+            return Advice(tokens=fewer, message=f"{_text(by_tokens[fewer])}: this would have passed")
         case Outcome.FAIL:
             return Advice(tokens=0, message=f"serve without speculation: {verdict.message}")
         case Outcome.PASS:
@@ -180,13 +180,13 @@ def _faster(rows: tuple[Fewer, ...]) -> Advice | None:
     best = max(rows, key=lambda row: row.speedup or 0.0, default=None)
     if now is None or best is None or (best.speedup or 0.0) < WORTH * now:
         return None
-    return Advice(tokens=best.tokens, message=f"{_text(best)}: that would be faster than {rows[-1].tokens}")
+    return Advice(tokens=best.tokens, message=f"{_text(best)}: this would be faster than {rows[-1].tokens} tokens")
 
 
 def _text(row: Fewer) -> str:
-    speed = f", speedup {row.speedup:.2f} by estimate" if row.speedup is not None else ""
+    speed = f", estimated speedup {row.speedup:.2f}" if row.speedup is not None else ""
     rate = f"{row.rate:.2f}" if row.rate_high is None else f"{row.rate:.2f} to {row.rate_high:.2f}"
-    return f"with {row.tokens} tokens: acceptance {rate}, {row.length:.2f} tokens a step of the target{speed}"
+    return f"with {row.tokens} tokens: acceptance {rate}, {row.length:.2f} tokens per step{speed}"
 
 
 def most_that_pass(rows: Iterable[Fewer], below: int) -> int | None:

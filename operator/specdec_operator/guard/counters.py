@@ -114,14 +114,14 @@ def read_counters(page: str) -> Counters:
     vLLM's counters, each of them once.
     """
     if not page.endswith("\n"):
-        raise ValueError("it ends in the middle of a line")
+        raise ValueError("the page ends in the middle of a line")
     kept = [line for line in page.splitlines() if line.startswith(_KEPT)]
     if max(map(len, kept), default=0) > _LONGEST_LINE or sum(map(len, kept)) > _MOST_KEPT:
         raise ValueError(f"a line of more than {_LONGEST_LINE} characters, or more than {_MOST_KEPT} in all")
     families = text_string_to_metric_families("\n".join((*kept, "")))
     samples = [(each.name, each.labels, each.value) for family in families for each in family.samples]
     if len({(name, *sorted(labels.items())) for name, labels, _ in samples}) < len(samples):
-        raise ValueError("a series is there twice")
+        raise ValueError("the page has a series twice")
     return replace(counters_of(samples), kv_cache=read_kv_cache(page))
 
 
@@ -133,7 +133,7 @@ def counters_of(samples: Iterable[Sample]) -> Counters:
     positions: defaultdict[int, float] = defaultdict(float)
     for name, labels, value in samples:
         if not (isfinite(value) and 0 <= value <= _MOST):
-            raise ValueError(f"{name} is {value}: it is a number from 0 to {_MOST:.0e}")
+            raise ValueError(f"{name} is {value}; it must be a number from 0 to {_MOST:.0e}")
         if name == metrics.ACCEPTED_PER_POSITION:
             positions[_position(labels)] += value
         elif name == _STARTED:
@@ -173,10 +173,10 @@ def _side(totals: Mapping[str, float]) -> Side:
 def _is_speculative(totals: Mapping[str, float]) -> bool:
     """Whether there are counters of speculation. Raises ValueError where some of an engine's counters are missing."""
     if metrics.GENERATED not in totals:
-        raise ValueError(f"there is no {metrics.GENERATED}")
+        raise ValueError(f"the page has no {metrics.GENERATED}")
     speculates = _TOGETHER & totals.keys()
     if speculates and speculates != _TOGETHER:
-        raise ValueError(f"there is no {min(_TOGETHER - speculates)}, but {min(speculates)}")
+        raise ValueError(f"the page has {min(speculates)}, but not {min(_TOGETHER - speculates)}")
     return bool(speculates)
 
 
@@ -194,7 +194,7 @@ def _timed(totals: Mapping[str, float]) -> tuple[float, float, float]:
 def _position(labels: Mapping[str, str]) -> int:
     position = int(labels.get("position", "-1"))
     if not 0 <= position < MOST_TOKENS:
-        raise ValueError(f"position={labels.get('position')!r}: a draft position is 0 to {MOST_TOKENS - 1}")
+        raise ValueError(f"position={labels.get('position')!r}: a draft position must be 0 to {MOST_TOKENS - 1}")
     return position
 
 

@@ -106,7 +106,7 @@ def plain_pods_are_always_wanted(state: State, observation: Observation, now: fl
 
 def keep_plain_pods(state: State, observation: Observation, now: float) -> State:
     """The baseline pods are created, and stay."""
-    message = "guard.control asks for plain pods all the time"
+    message = "guard.control.mode is Always"
     return replace(
         state, control=Control(replicas=observation.policy.plain_pods, reason=ALWAYS, message=message, at=now)
     )
@@ -199,7 +199,9 @@ def serve_plain_for_a_while(state: State, observation: Observation, now: float) 
     known = tuple(each for each in observation.recent if each.known)
     rollback = Rollback(
         reason=reason,
-        message=f"{message}; provisional: plain is measured on the same traffic, and the faster one stays",
+        message=(
+            f"{message}; provisional: the baseline is measured on the same traffic, and the faster of the two stays"
+        ),
         at=now,
         trial=Trial(speculating=known, least=observation.least_speedup),
     )
@@ -236,8 +238,8 @@ def stay_plain(state: State, observation: Observation, now: float) -> State:
     rollback = state.rollback
     if rollback is None or rollback.trial is None:
         return state
-    differs = f"the traffic became another ({traffic_differs(rollback.trial)}), so nothing can be compared"
-    words = {Outcome.UNLIKE: differs, Outcome.QUIET: "too little traffic to measure plain"}
+    differs = f"the traffic changed ({traffic_differs(rollback.trial)}), so the two cannot be compared"
+    words = {Outcome.UNLIKE: differs, Outcome.QUIET: "too little traffic to measure the baseline"}
     found = words.get(_outcome(state)) or trial_text(rollback.trial)
     return replace(state, rollback=_settled(rollback, found), doubted=now, armless=True)
 

@@ -45,7 +45,7 @@ def judge_case(case: Case) -> Verdict:
 def _plain(evidence: Evidence) -> Verdict:
     seconds = evidence.token_time.times.mean
     took = "no request ended" if seconds is None else f"{1000 * seconds:.1f} ms per output token"
-    message = f"plain: {took} over {evidence.seconds:.0f} s, {evidence.generation_tokens:.0f} tokens"
+    message = f"baseline: {took} over {evidence.seconds:.0f} s, {evidence.generation_tokens:.0f} tokens"
     return unsure(Reason.PLAIN, message)
 
 
@@ -190,5 +190,7 @@ def _settled(verdict: Verdict, run: FailingRun, pool: Evidence, thresholds: Thre
     if width is not None and row.mean + width < least:
         return verdict
     bound = "unknown" if width is None else f"{row.mean + width:.2f}"
-    message = f"{verdict.message}; the traffic comes in bursts, more windows are needed (their bound {bound})"
+    message = (
+        f"{verdict.message}; the traffic comes in bursts, so more windows are needed (bound over all windows {bound})"
+    )
     return replace(verdict, message=message, settled=False)

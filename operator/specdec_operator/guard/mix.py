@@ -8,7 +8,7 @@ from math import exp, log, sqrt
 from typing import Final
 
 _MOST: Final = log(1.25)
-"""By how much tokens a prompt and an answer may differ. Simulated (an 8B on an H100), prompts or answers of twice the
+"""By how much tokens per prompt and an answer may differ. Simulated (an 8B on an H100), prompts or answers of twice the
 length move a time per output token by a fifth, so these by 6 to 8 %; twice as much would hide a draft that is slower
 than plain by a sixth."""
 _MOST_HITS: Final = 0.05
@@ -60,12 +60,12 @@ def differing(now: Mix, then: Mix) -> str:
     """What differs by more than is allowed and chance explains, with numbers; empty where nothing does."""
     if now.answers <= 0 or then.answers <= 0:
         return ""
-    prompts = differing_lengths("a prompt", (now.prompt_tokens, now.answers), (then.prompt_tokens, then.answers))
+    prompts = differing_lengths("per prompt", (now.prompt_tokens, now.answers), (then.prompt_tokens, then.answers))
     rate, before = now.hit_rate, then.hit_rate
     if prompts or rate is None or before is None:
         return prompts
     most = _MOST_HITS + _BY_CHANCE * 0.5 * sqrt(1 / now.answers + 1 / then.answers)
-    text = f"{rate:.2f} of the prompt tokens in the prefix cache, {before:.2f} then"
+    text = f"{rate:.2f} of the prompt tokens in the prefix cache now, {before:.2f} at that time"
     return text if abs(rate - before) > most else ""
 
 
@@ -76,4 +76,4 @@ def differing_lengths(of: str, now: tuple[float, float], then: tuple[float, floa
     most = _MOST + _BY_CHANCE * sqrt(1 / now[1] + 1 / then[1])
     after, before = now[0] / now[1], then[0] / then[1]
     factor = exp(abs(log(after / before)))
-    return f"{after:.0f} tokens {of}, {before:.0f} then" if log(factor) > most else ""
+    return f"{after:.0f} tokens {of} now, {before:.0f} at that time" if log(factor) > most else ""

@@ -58,6 +58,6 @@ def _last(evidence: Evidence) -> tuple[float, float]:
 def _text(tokens: int, larger: int, last: float, length: float, speedup: float | None) -> str:
     faster = f", speedup {speedup:.2f}" if speedup is not None else ""
     return (
-        f"position {tokens} is accepted in {last:.2f} of the drafts: with {larger} tokens {length:.2f} tokens a step "
-        f"of the target{faster} by estimate; this is not done by itself"
+        f"position {tokens} is accepted in {last:.2f} of the drafts; estimate with {larger} tokens: {length:.2f} "
+        f"tokens per step{faster}; the guard does not raise K by itself"
     )

@@ -57,7 +57,7 @@ def _failure_of(pod: PodView, now: float) -> PodFailure | None:
     engine = pod.engine
     if engine.running and engine.started and not engine.ready and pod.ready_since is not None:
         seconds = now - pod.ready_since
-        words = f"not ready for {seconds:.0f} s, though its engine runs"
+        words = f"not ready for {seconds:.0f} s, although its engine runs"
         late = seconds >= NOT_READY_SECONDS
         return _failure(pod, PodFault.NOT_READY, words, now) if late else None
     if not engine.ends or engine.exit_code is None or engine.exit_code in _STOPPED:
@@ -122,5 +122,5 @@ def summary(failures: tuple[PodFailure, ...]) -> tuple[str, str]:
     reasons = {each.reason for each in failures}
     reason = last.reason if len(reasons) == 1 else PodFault.CRASHED.value
     pods = len({each.pod for each in failures})
-    message = f"{len(failures)} failures of {pods} pods within an hour, the last of pod {last.pod}: {last.message}"
+    message = f"{len(failures)} failures of {pods} pods within an hour, the last in pod {last.pod}: {last.message}"
     return reason, message

@@ -56,7 +56,9 @@ def skewed(pods: Pods, together: Verdict, thresholds: Thresholds) -> Verdict | N
     if not blamed:
         return None
     worst = pods.verdicts[blamed[0]]
-    message = f"{blamed[0]} fails: {worst.message}; others pass: {', '.join(pods.others)}, acceptance {good or 0.0:.2f}"
+    message = (
+        f"{blamed[0]} fails: {worst.message}; other pods pass: {', '.join(pods.others)}, acceptance {good or 0.0:.2f}"
+    )
     found = Verdict(outcome=Outcome.FAIL, reason=Reason.POD_SKEW, message=message, pods=blamed)
     return replace(found, together=together.outcome)
 

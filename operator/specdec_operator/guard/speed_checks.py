@@ -27,7 +27,7 @@ def measurable(case: Case) -> bool:
 def speedup_text(comparison: Comparison) -> str:
     """How fast it was against plain."""
     interval = f"95 % interval {comparison.low:.2f} to {comparison.high:.2f}"
-    times = f"{1000 * comparison.seconds:.1f} ms per output token, plain {1000 * comparison.plain:.1f} ms"
+    times = f"{1000 * comparison.seconds:.1f} ms per output token, baseline {1000 * comparison.plain:.1f} ms"
     return f"speedup {comparison.speedup:.2f} ({interval}; {times})"
 
 
@@ -44,7 +44,7 @@ def slower_beside(case: Case) -> Verdict | None:
 
 def score_text(found: Finding) -> str:
     """The running evidence and its bound."""
-    return f"beside plain pods over {found.windows} windows (evidence {found.score:.1f} of {BOUND})"
+    return f"compared with baseline pods over {found.windows} windows (evidence {found.score:.1f} of {BOUND})"
 
 
 def slower(case: Case) -> Verdict | None:
@@ -73,17 +73,17 @@ def too_slow(case: Case) -> Verdict | None:
         return None
     message = f"{1000 * times.mean:.1f} ms per output token > {1000 * most:.1f} ms (± {1000 * width:.1f} ms)"
     if comparison is None and not case.thresholds.plain:
-        unknown = "without the plain service's time at this load it cannot be told whether speculation is what is slow"
+        unknown = "the baseline's time at this load is unknown, so the cause of the slowness is unknown"
         return unsure(Reason.NOT_MEASURED, f"{message}; {_other_traffic(case) or unknown}{over(case.evidence)}")
     if comparison is not None and comparison.speedup > 1:
-        plain = f"plain took {1000 * comparison.plain:.1f} ms at this load, so speculation is not what is slow"
+        plain = f"the baseline took {1000 * comparison.plain:.1f} ms at this load, so speculation is not the cause"
         return unsure(Reason.PLAIN_IS_SLOWER, f"{message}; {plain}{over(case.evidence)}")
     return failed(Reason.TOO_SLOW, message + over(case.evidence))
 
 
 def collateral_text(found: Finding) -> str:
     """What speculation costs besides."""
-    kind = "less" if found.measure is Measure.HIT_RATE else "times plain's"
+    kind = "less" if found.measure is Measure.HIT_RATE else "times the baseline's"
     interval = f"95 % interval {found.low:.2f} to {found.high:.2f}"
     return f"{found.measure.value} {found.value:.2f} {kind} ({interval}), limit {found.limit:.2f}, {score_text(found)}"
 
@@ -110,10 +110,10 @@ def not_compared(case: Case) -> Verdict | None:
         return None
     ended = case.evidence.token_time.requests
     if comparison is None and ended < FEWEST_REQUESTS:
-        message = f"{ended:.0f} requests ended, {FEWEST_REQUESTS} are needed to compare their speed"
+        message = f"{ended:.0f} requests ended; a speed comparison needs {FEWEST_REQUESTS}"
         return unsure(Reason.FEW_REQUESTS, message + over(case.evidence))
     if comparison is None and case.pairs:
-        message = f"{case.pairs} windows beside plain pods, {FEWEST_PAIRS} are needed to compare their speed"
+        message = f"{case.pairs} windows compared with baseline pods; a speed comparison needs {FEWEST_PAIRS}"
         return unsure(Reason.NOT_MEASURED, message + over(case.evidence))
     if comparison is None:
         return _unknown_load(case)
@@ -127,8 +127,8 @@ def not_compared(case: Case) -> Verdict | None:
 def _other_traffic(case: Case) -> str:
     """In what the traffic differs from that with which plain was measured, and what would tell all the same."""
     differs = unlike(case.thresholds.baseline, case.evidence.token_times)
-    ways = "plain pods beside would tell (guard.control), or plain measured anew (specdec rollback, later retry)"
-    return f"plain was measured with other traffic: {differs}; {ways}" if differs else ""
+    ways = "compare with baseline pods (guard.control), or measure the baseline again (specdec rollback, later retry)"
+    return f"the baseline was measured with different traffic: {differs}; {ways}" if differs else ""
 
 
 def _unknown_load(case: Case) -> Verdict:
@@ -138,6 +138,6 @@ def _unknown_load(case: Case) -> Verdict:
     seen = sorted(load for load, each in case.evidence.token_times.items() if each.requests)
     known = [each.load for each in case.thresholds.baseline if each.known]
     loads, measured = (", ".join(map(str, each)) or "none" for each in (seen, known))
-    message = f"no plain time per output token at this load: seen at {loads} running requests, known at {measured}"
+    message = f"no baseline time per output token at this load: seen at {loads} running requests, known at {measured}"
     beyond = bool(known) and bool(seen) and min(seen) > max(known)
     return unsure(Reason.BEYOND_BASELINE if beyond else Reason.NOT_MEASURED, message + over(case.evidence))

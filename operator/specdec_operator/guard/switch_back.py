@@ -23,7 +23,7 @@ _MOST_WINDOWS: Final = 15
 """Windows that are waited for: without traffic, plain is never known."""
 _MOST_REQUESTS: Final = log(1.5)
 _MOST_TOKENS: Final = log(1.25)
-"""By how much requests a second, and tokens a prompt and an answer, may differ: in simulated traffic these move the
+"""By how much requests per second, and tokens per prompt and an answer, may differ: in simulated traffic these move the
 time per output token by a few percent."""
 _LEAST_SCATTER: Final = 0.02
 _ALIKE: Final = 1.5
@@ -127,9 +127,9 @@ def _token_time(windows: Sequence[Traffic]) -> float:
 def differs(trial: Trial) -> str:
     """What of the traffic became another, with numbers; empty where nothing did."""
     for name, most, values in (
-        ("requests a second", _MOST_REQUESTS, [_mean(side, "answers", "seconds") for side in _sides(trial)]),
-        ("tokens a prompt", _MOST_TOKENS, [_mean(side, "prompt_tokens", "answers") for side in _sides(trial)]),
-        ("tokens an answer", _MOST_TOKENS, [_mean(side, "tokens", "requests") for side in _sides(trial)]),
+        ("requests per second", _MOST_REQUESTS, [_mean(side, "answers", "seconds") for side in _sides(trial)]),
+        ("tokens per prompt", _MOST_TOKENS, [_mean(side, "prompt_tokens", "answers") for side in _sides(trial)]),
+        ("tokens per answer", _MOST_TOKENS, [_mean(side, "tokens", "requests") for side in _sides(trial)]),
     ):
         before, after = values
         if before and after and abs(log(after / before)) > most:
@@ -153,7 +153,7 @@ def trial_text(trial: Trial) -> str:
     plain, ours = 1000 * _token_time(trial.plain), 1000 * _token_time(trial.speculating)
     low, high = interval_of(trial)
     return (
-        f"plain took {plain:.1f} ms per output token over {len(trial.plain)} windows, speculation {ours:.1f} ms over "
-        f"{len(trial.speculating)} before: speedup {speedup_of(trial):.2f} (95 % interval {low:.2f} to {high:.2f}), "
-        f"{trial.least:.2f} is asked for"
+        f"the baseline took {plain:.1f} ms per output token over {len(trial.plain)} windows, speculation took "
+        f"{ours:.1f} ms over {len(trial.speculating)} windows before: speedup {speedup_of(trial):.2f} (95 % interval "
+        f"{low:.2f} to {high:.2f}), required {trial.least:.2f}"
     )

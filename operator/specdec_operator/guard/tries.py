@@ -12,7 +12,7 @@ from specdec_operator.guard.state import Observation, Phase, Rollback, State
 from specdec_operator.guard.triggers import no_pods_can_be_made
 from specdec_operator.guard.user_intent import BY_REQUEST
 
-_TRIED: Final = "; tried again without room for it: "
+_TRIED: Final = "; the retry found no room: "
 
 
 def retry_at(state: State, policy: Policy) -> float | None:

@@ -80,7 +80,7 @@ def _rolled_back(state: State, intent: UserIntent, now: float) -> State:
     handled = replace(state, handled_rollback=intent.rollback)
     if not intent.speculating:
         return handled
-    message = f"asked for by annotation specdec.io/rollback={intent.rollback}"
+    message = f"requested by annotation specdec.io/rollback={intent.rollback}"
     rollback = Rollback(reason=BY_REQUEST, message=message, at=now)
     if state.plain and not state.measuring:  # it is plain already; but now it is so by the user's will
         return replace(handled, rollback=rollback)

@@ -82,7 +82,7 @@ def not_drafting(case: Case) -> Verdict | None:
     if evidence.draft_tokens > 0 or not expected or evidence.decode_tokens < thresholds.min_draft_tokens:
         return None
     if not evidence.speculative and not thresholds.direct:
-        message = "there are no speculation counters: does the scrape job of the Prometheus server drop them?"
+        message = "no speculation counters; check whether the scrape job of the Prometheus server drops them"
         return unsure(Reason.SCRAPE_FAILED, message)
     what = "drafted none" if evidence.speculative else "has no speculation counters"
     message = f"the engine decoded {evidence.decode_tokens:.0f} tokens and {what}{over(evidence)}"
@@ -122,10 +122,10 @@ def unread(case: Case) -> Verdict | None:
     """
     evidence = case.evidence
     if not evidence.pods and not evidence.unread:
-        message = f"no pod was there to be read in {evidence.seconds:.0f} s"
+        message = f"no pod existed to read metrics from in {evidence.seconds:.0f} s"
         return unsure(Reason.NO_TRAFFIC, message)
     if evidence.unread:
-        return unsure(Reason.SCRAPE_FAILED, f"{evidence.unread} pods never answered in {evidence.seconds:.0f} s")
+        return unsure(Reason.SCRAPE_FAILED, f"{evidence.unread} pods returned no metrics in {evidence.seconds:.0f} s")
     if evidence.longest_gap > case.thresholds.longest_gap:
         message = f"no metrics for {evidence.longest_gap:.0f} s of {evidence.seconds:.0f} s"
         return unsure(Reason.SCRAPE_FAILED, message)
@@ -133,8 +133,8 @@ def unread(case: Case) -> Verdict | None:
 
 
 def restarted(case: Case) -> Verdict | None:
-    """**Inconclusive** (Restarted): an engine restarted inside the window."""
-    return unsure(Reason.RESTARTED, "an engine restarted inside the window") if case.evidence.restarted else None
+    """**Inconclusive** (Restarted): an engine restarted during the window."""
+    return unsure(Reason.RESTARTED, "an engine restarted during the window") if case.evidence.restarted else None
 
 
 def implausible(case: Case) -> Verdict | None:
@@ -159,7 +159,10 @@ def few_tokens(case: Case) -> Verdict | None:
     evidence, least = case.evidence, case.thresholds.min_draft_tokens
     if evidence.draft_tokens >= least:
         return None
-    return unsure(Reason.FEW_TOKENS, f"{evidence.draft_tokens:.0f} drafted tokens, {least} are needed{over(evidence)}")
+    return unsure(
+        Reason.FEW_TOKENS,
+        (f"{evidence.draft_tokens:.0f} drafted tokens, fewer than the {least} needed{over(evidence)}"),
+    )
 
 
 def not_significant(case: Case) -> Verdict | None:
@@ -172,7 +175,7 @@ def not_significant(case: Case) -> Verdict | None:
     )
     if not low_rate and not low_length:
         return None
-    message = f"acceptance {rate or 0:.2f}, {length or 1:.2f} tokens per step: too little to rule out chance"
+    message = f"acceptance {rate or 0:.2f}, {length or 1:.2f} tokens per step: too few drafts to rule out chance"
     return unsure(Reason.NOT_SIGNIFICANT, message + over(evidence))
 
 
@@ -183,4 +186,7 @@ def rarely_drafts(case: Case) -> Verdict | None:
     rarely = rarely_drafted_text(case)
     if case.comparison is not None or not rarely:
         return None
-    return unsure(Reason.RARELY_DRAFTS, f"acceptance says little here{rarely}; no baseline{over(case.evidence)}")
+    return unsure(
+        Reason.RARELY_DRAFTS,
+        (f"acceptance alone is not enough evidence{rarely}, and there is no baseline speed{over(case.evidence)}"),
+    )

@@ -29,7 +29,8 @@ def enforcement(live: Mapping[str, Any], *, uid: str, asked: bool) -> Enforcemen
     name, place, taken = live["metadata"]["name"], place_of(live), taken_out(live)
     if taken is not None and taken.uid != uid:
         words = (
-            f"{TAKEN_OUT_ANNOTATION} is of service {taken.service} (uid {taken.uid}), which is gone or brings it back"
+            f"{TAKEN_OUT_ANNOTATION} is of service {taken.service} (uid {taken.uid}), which is deleted or restores the "
+            "flag"
         )
         return Enforcement(reason="TakenOutByAnother", message=words)
     if taken is not None and place is not None:
@@ -44,12 +45,14 @@ def enforcement(live: Mapping[str, Any], *, uid: str, asked: bool) -> Enforcemen
 def _stands(live: Mapping[str, Any], name: str, place: Place | None) -> Enforcement:
     """Nothing of it is out."""
     if not is_allowed(live):
-        words = f"the owner has not allowed it, so the guard only observes: {_LEAVE.format(name)}"
+        words = f"the owner has not allowed changes, so the guard only observes; to allow them: {_LEAVE.format(name)}"
         return Enforcement(reason="NotAllowed", message=words)
     if place is None:
         words = f"the flags of InferenceService {name} request no speculation, so the guard has nothing to remove"
         return Enforcement(reason="NotItsFlags", message=f"{words}; the guard does not change flags of its runtime")
-    return Enforcement(may=True, place=place, reason="Allowed", message=f"it may be taken out of {place.path}")
+    return Enforcement(
+        may=True, place=place, reason="Allowed", message=(f"the guard may remove the flag from {place.path}")
+    )
 
 
 def _out(live: Mapping[str, Any], name: str, taken: TakenOut, *, asked: bool) -> Enforcement:
@@ -59,6 +62,9 @@ def _out(live: Mapping[str, Any], name: str, taken: TakenOut, *, asked: bool) ->
         words = f"the flags at {taken.path} have changed since, so the guard does not restore them; they were: {flags}"
         return Enforcement(taken=taken, reason="ChangedSince", message=words)
     if not is_allowed(live):
-        words = f"speculation is out, and the owner no longer allows changes: {_LEAVE.format(name)} allows its return"
-        return Enforcement(taken=taken, reason="NotAllowed", message=f"{words}; it was: {flags}")
-    return Enforcement(may=asked, taken=taken, reason="TakenOut", message=f"taken out of {taken.path}: {flags}")
+        words = (
+            "speculation was removed, and the owner no longer allows changes; to allow its return: "
+            f"{_LEAVE.format(name)}"
+        )
+        return Enforcement(taken=taken, reason="NotAllowed", message=f"{words}; the flags were: {flags}")
+    return Enforcement(may=asked, taken=taken, reason="TakenOut", message=f"removed from {taken.path}: {flags}")

@@ -16,8 +16,8 @@ GUEST_TAKEN: Final = "GuestTaken"
 def is_missing(ref: GuestRef, namespace: str) -> Invalid:
     """There is nothing of that name."""
     kind = "inferenceservices" if ref.kind is GuestKind.INFERENCE_SERVICE else "deployments"
-    see = f"`kubectl get {kind} -n {namespace}` says what there is"
-    rule = f"there is no {ref} in namespace {namespace}, or the operator may not read it: {see}; it is looked for again"
+    see = f"`kubectl get {kind} -n {namespace}` lists them"
+    rule = f"namespace {namespace} has no {ref}, or the operator may not read it: {see}; the operator keeps checking"
     return Invalid(ref.field, ref.name, rule, reason=GUEST_MISSING)
 
 
@@ -32,7 +32,7 @@ def served_by_a_service(ref: GuestRef, live: Body, mine: str) -> Invalid | None:
     owner = controller.name if controller and controller.kind == KIND else (meta.get("labels") or {}).get(OWNER_LABEL)
     if owner is None:
         return None
-    rule = f"{ref} is served by {KIND} {owner}, which guards it: set spec.guard there, and delete this one"
+    rule = f"{KIND} {owner} serves and guards {ref}: set spec.guard there, and delete this service"
     return Invalid(ref.field, ref.name, rule, reason=GUEST_TAKEN)
 
 
@@ -44,7 +44,7 @@ def claimed_by_another(ref: GuestRef, body: Body, services: Iterable[Body]) -> I
             return None
         if _names(each, ref):
             older, name = each["metadata"]["name"], body["metadata"]["name"]
-            rule = f"{KIND} {older} guards {ref} already, and {name} came later: delete one of the two"
+            rule = f"{KIND} {older} already guards {ref}, and {name} is newer: delete one of the two"
             return Invalid(ref.field, ref.name, rule, reason=GUEST_TAKEN)
     return None
 

@@ -19,7 +19,7 @@ _GONE_SECONDS: Final = 120.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Order:
-    """What to apply, and how long to wait for it. ready: wait until it serves. wait: seconds."""
+    """What to apply, and how long to wait for it. ready: wait until the sample serves. wait: seconds."""
 
     namespace: str
     name: str
@@ -31,10 +31,13 @@ class Order:
 def missing(service: dict[str, Any] | None, child: dict[str, Any] | None, *, ready: bool) -> str:
     """What is not there yet, in words; empty where nothing is missing. Raises Unavailable where it never will be."""
     if service is None:
-        raise Unavailable("Gone", "the sample was deleted by somebody else")
+        raise Unavailable("Gone", "another client deleted the sample")
     status = service.get("status") or {}
     if status.get("observedGeneration") != service["metadata"]["generation"]:
-        return "the operator has not looked at the sample yet: is its pod Ready, and does it watch this namespace?"
+        return (
+            "the operator has not handled the sample yet: check that its pod is Ready and that it watches this "
+            "namespace"
+        )
     conditions = {each["type"]: each for each in status.get("conditions", [])}
     state = "; ".join(
         f"{name}={each['status']} ({each['reason']}) {each['message']}" for name, each in conditions.items()
@@ -43,9 +46,9 @@ def missing(service: dict[str, Any] | None, child: dict[str, Any] | None, *, rea
         raise Unavailable("Stalled", f"the sample cannot run: {state}")
     owners = (child or {}).get("metadata", {}).get("ownerReferences", [])
     if not any(each["uid"] == service["metadata"]["uid"] for each in owners):
-        return f"there is no InferenceService of it yet: {state}"
+        return f"its InferenceService does not exist yet: {state}"
     if ready and conditions.get("Ready", {}).get("status") != "True":
-        return f"it is not Ready yet: {state}"
+        return f"the sample is not Ready yet: {state}"
     return ""
 
 
@@ -66,10 +69,13 @@ async def run(order: Order) -> None:
         try:
             if still := await _until(lacking, order.wait):
                 raise Unavailable("TooSlow", f"after {order.wait:.0f} s: {still}")
-            _say("the operator has seen it and made its InferenceService" + (", which is Ready" if order.ready else ""))
+            _say(
+                ("the operator has handled it and created its InferenceService")
+                + (", which is Ready" if order.ready else "")
+            )
         finally:
             await remove(client, path)
-        _say("it is deleted again")
+        _say("the sample is deleted again")
 
 
 async def remove(client: KubeClient, path: str) -> None:
@@ -81,12 +87,12 @@ async def remove(client: KubeClient, path: str) -> None:
         return "" if service is None else f"finalizers {service['metadata'].get('finalizers', [])}"
 
     if still := await _until(left, _GONE_SECONDS):
-        raise Unavailable("StillThere", f"{path}: not gone {_GONE_SECONDS:.0f} s after its deletion: {still}")
+        raise Unavailable("StillThere", f"{path}: still exists {_GONE_SECONDS:.0f} s after its deletion: {still}")
 
 
 async def _until(probe: Callable[[], Awaitable[str]], seconds: float) -> str:
     """Asks again and again until the probe says nothing; returns what it said last, empty where it is done."""
-    state = "nothing was asked"
+    state = "nothing was checked"
     try:
         async with asyncio.timeout(seconds):
             while state := await probe():
@@ -102,7 +108,7 @@ def read(argv: Sequence[str]) -> Order:
     parser.add_argument("--namespace", required=True)
     parser.add_argument("--name", required=True)
     parser.add_argument("--spec", required=True, type=json.loads, help="the sample's spec, as JSON")
-    parser.add_argument("--ready", action="store_true", help="wait until it serves")
+    parser.add_argument("--ready", action="store_true", help="wait until the sample serves")
     parser.add_argument("--wait", type=float, default=120.0)
     return Order(**vars(parser.parse_args(argv)))
 

@@ -18,7 +18,7 @@ _ENDS: Final = re.compile(r"&&|\|\|?|;|&|[0-9]?>>?.*|<.*")
 """A word of a shell behind which another command or a file begins."""
 _GIVEN: Final = re.compile(r"\$\((\w+)\)")
 _SHELLS: Final = re.compile(r"\$\{?(\w+)(?::?-([^}]*))?\}?")
-_OWN_SCRIPT: Final = "put it into the image or into an init container of the runtime"
+_OWN_SCRIPT: Final = "move it to the image or to an init container of the runtime"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,7 +87,7 @@ def _before(words: Sequence[str], field: str) -> tuple[list[tuple[str, str]], li
             rest.append(word)
     if not rest:
         return env, []
-    why = f"`{' '.join(rest)}` is done before vLLM starts"
+    why = f"`{' '.join(rest)}` runs before vLLM starts"
     return env, [Lost(field=field, why=why, way_out=_OWN_SCRIPT)]
 
 
@@ -104,8 +104,8 @@ def _with_values(
         if all(each is not None for each in filled):
             yield from (each for each in filled if each is not None)
             continue
-        why = f"`{' '.join(several)}` names a variable whose value is not in the manifest"
-        lost.append(Lost(field=field, why=why, way_out="write the flag with its value into spec.engine.args"))
+        why = f"`{' '.join(several)}` uses a variable whose value is not in the manifest"
+        lost.append(Lost(field=field, why=why, way_out="add the flag with its value to spec.engine.args"))
 
 
 def _filled(word: str, known: Mapping[str, str], *, script: bool) -> str | None:

@@ -78,7 +78,7 @@ def read(body: Mapping[str, Any]) -> Parts:
     name, namespace = whole.take(str, "metadata", "name"), whole.take(str, "metadata", "namespace")
     parts = Parts(name=name, namespace=namespace, command=command, lost=list(command.lost))
     if place is None:
-        parts.why_not.append("spec.predictor: it has neither model nor containers, so nothing tells the engine")
+        parts.why_not.append("spec.predictor: it has no model and no containers, so the engine is unknown")
         return parts
     _meta(whole, parts)
     _container(whole, place, parts)
@@ -115,19 +115,23 @@ def _meta(whole: Manifest, parts: Parts) -> None:
     for key, value in (whole.take(dict, "metadata", "annotations") or {}).items():
         where = f"metadata.annotations[{key}]"
         if key == TAKEN_OUT_ANNOTATION:
-            why = "a guard has taken its speculation out at the moment"
-            parts.lost.append(Lost(field=where, why=why, way_out="delete the guard, which brings it back, then import"))
+            why = "a guard has currently removed its speculation"
+            parts.lost.append(
+                Lost(field=where, why=why, way_out=("delete the guard, which restores it, and then import"))
+            )
         elif key == ENFORCE_ANNOTATION:
-            parts.replaced.append(Replaced(field=where, by="the service's own guard has leave: see spec.guard.mode"))
+            parts.replaced.append(
+                Replaced(field=where, by=("the service's own guard may always act: see spec.guard.mode"))
+            )
         elif key.startswith(_TOOLS):
-            parts.replaced.append(Replaced(field=where, by="the tool that applies the service writes its own"))
+            parts.replaced.append(Replaced(field=where, by="the tool that applies the service writes its own value"))
         elif (key == _MODE and value in _STANDARD) or (key == _SCALER and value in _SCALERS):
             parts.scaler = value if key == _SCALER else parts.scaler
-            parts.replaced.append(Replaced(field=where, by="the operator writes it itself"))
+            parts.replaced.append(Replaced(field=where, by="the operator writes it"))
         elif key in (_MODE, _SCALER) or key.startswith("autoscaling.knative.dev/"):
             parts.knative = parts.knative or key != _SCALER
             why = f"{value}: a service runs in Standard mode, and KServe's hpa, keda or your own scaler scales it"
-            way_out = "set spec.autoscaling, or spec.replicas to what the load needs"
+            way_out = "set spec.autoscaling, or set spec.replicas for the expected load"
             parts.lost.append(Lost(field=where, why=why, way_out=way_out))
         else:
             kept[key] = str(value)
@@ -177,7 +181,7 @@ def _shared_memory(volumes: list[dict[str, Any]], mounts: list[dict[str, Any]], 
             parts.replaced.append(Replaced(field=told, by="the operator mounts shared memory of this size"))
         else:
             why = "shared memory without a limit; the operator's runtime has 1Gi"
-            way_out = "set spec.pod.sharedMemory where the engine needs more"
+            way_out = "set spec.pod.sharedMemory if the engine needs more"
             parts.lost.append(Lost(field=f"spec.predictor.volumes ({each['name']})", why=why, way_out=way_out))
     return {each.get("name") for each in volumes if each.get("name") in there and "emptyDir" in each}
 

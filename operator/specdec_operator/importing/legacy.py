@@ -22,12 +22,12 @@ _KEYS: Final = MappingProxyType(
 """vLLM 0.8 and older, vllm/engine/arg_utils.py: flag -> key of --speculative-config."""
 _ENDED: Final = MappingProxyType(
     {
-        "speculative_disable_by_batch_size": "write rows with tokens 0 into spec.speculation.tokensByBatchSize",
-        "speculative_disable_mqa_scorer": "leave it out: engines from 0.11 on have no such scorer",
+        "speculative_disable_by_batch_size": "add rows with tokens 0 to spec.speculation.tokensByBatchSize",
+        "speculative_disable_mqa_scorer": "remove it: engines since 0.11 have no such scorer",
         "spec_decoding_acceptance_method": "see spec.speculation.rejection",
         "typical_acceptance_sampler_posterior_threshold": "see spec.speculation.rejection",
         "typical_acceptance_sampler_posterior_alpha": "see spec.speculation.rejection",
-        "disable_logprobs_during_spec_decoding": "leave it out: engines from 0.11 on return them",
+        "disable_logprobs_during_spec_decoding": "remove it: engines since 0.11 return them",
     }
 )
 _SERVER: Final = frozenset(
@@ -45,8 +45,8 @@ _HEADS: Final = (("eagle3", "eagle3"), ("eagle", "eagle"), ("medusa", "medusa"))
 def without_a_file(args: dict[str, Any], lost: list[Lost]) -> None:
     """Takes --config out: the file is in the pod, and whatever it says is not known here."""
     if (file := args.pop("config", None)) is not None:
-        why = "a file with flags, which is in the pod: nothing in it is read here"
-        way_out = "write its flags behind the command line and import again, or guard the service as it is"
+        why = "a file with flags inside the pod, which this command cannot read"
+        way_out = "add its flags to the command line and import again, or guard the existing service"
         lost.append(Lost(field=f"--config={file}", why=why, way_out=way_out))
 
 
@@ -54,7 +54,7 @@ def with_todays_speculation(speculation: Json | None, args: dict[str, Any], lost
     """The configuration with what old flags said; they are taken out of `args`. Flags that ended are told."""
     for name in sorted(_ENDED.keys() & args.keys()):
         args.pop(name)
-        lost.append(Lost(field=option(name), why="engines from 0.11 on have no such flag", way_out=_ENDED[name]))
+        lost.append(Lost(field=option(name), why="engines since 0.11 do not have this flag", way_out=_ENDED[name]))
     given = {key: args.pop(flag) for flag, key in _KEYS.items() if flag in args}
     named = (speculation or {}).get("model") == _NGRAM
     if not given and not named:
@@ -83,8 +83,8 @@ def of_kserves_server(args: dict[str, Any], lost: list[Lost]) -> tuple[str | Non
         args.setdefault("max_model_len", _number(args.pop("max_length")))
     for name in sorted(_SERVER & args.keys()):
         value = args.pop(name)
-        why = "a flag of KServe's own server; here vLLM's server answers"
-        lost.append(Lost(field=f"{option(name)}={value}", why=why, way_out="leave it out"))
+        why = "a flag of KServe's own server, and the operator's runtime uses vLLM's server"
+        lost.append(Lost(field=f"{option(name)}={value}", why=why, way_out="remove it"))
     model = args.pop("model_id", None) or args.pop("model_dir", None)
     name = args.pop("model_name", None)
     return (None if name is None else str(name)), (None if model is None else str(model))

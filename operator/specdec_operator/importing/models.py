@@ -13,7 +13,7 @@ from specdec_operator.importing.places import DOWNLOADED, Found, find, is_inside
 
 _TARGET: Final = "pvc://models/target"
 _DRAFT: Final = "pvc://models/draft"
-_HUB: Final = "comes from Hugging Face or the mirror in HF_ENDPOINT"
+_HUB: Final = "is downloaded from Hugging Face or the mirror in HF_ENDPOINT"
 
 
 @dataclass(slots=True, kw_only=True)
@@ -55,16 +55,16 @@ def _target(made: Models, args: dict[str, Any], parts: Parts, written: str | Non
         return
     found = find(written or DOWNLOADED, parts.folders, None if revision is None else str(revision))
     if found is None:
-        why = f"{written} lies in no artifact of it" if written else "no model is named"
-        why += f"; {_TARGET} stands in its place"
-        made.lost.append(Lost(field="--model", why=why, way_out="write where the model lies into spec.model.uri"))
+        why = f"{written} is not inside an artifact of the InferenceService" if written else "the input names no model"
+        why += f"; {_TARGET} is a placeholder"
+        made.lost.append(Lost(field="--model", why=why, way_out="set spec.model.uri to the location of the model"))
         made.target = {"uri": _TARGET}
         return
     _use(made, found, "model")
     made.target = found.said
     if found.hub:
         made.lost += [
-            Lost(field="storageUri", why=f"{each.uri} is not what --model names", way_out="leave it out")
+            Lost(field="storageUri", why=f"--model names another model than {each.uri}", way_out="remove it")
             for each in parts.folders
             if each.mount == DOWNLOADED and not each.volume
         ]
@@ -73,7 +73,9 @@ def _target(made: Models, args: dict[str, Any], parts: Parts, written: str | Non
 def _use(made: Models, found: Found, role: str) -> None:
     made.used.append(found)
     if found.hub:
-        made.notes.append(f"the {role} {found.uri} {_HUB} whenever a pod starts; docs/private-models.md has other ways")
+        made.notes.append(
+            f"the {role} {found.uri} {_HUB} at each start of a pod; docs/private-models.md lists other ways"
+        )
 
 
 def _beside_target(made: Models, found: Found) -> dict[str, Any]:
@@ -105,8 +107,8 @@ def _draft(made: Models, parts: Parts, given: str | None) -> None:
     revision = config.get("revision")
     found = find(text, parts.folders, None if revision is None else str(revision))
     if found is None:
-        why = f"{text} lies in no artifact of it; {_DRAFT} stands in its place"
-        way_out = "write where the draft lies into spec.speculation.draft.uri"
+        why = f"{text} is not inside an artifact of the InferenceService; {_DRAFT} is a placeholder"
+        way_out = "set spec.speculation.draft.uri to the location of the draft"
         made.lost.append(Lost(field="--speculative-config (model)", why=why, way_out=way_out))
         made.draft = {"uri": _DRAFT}
         return
@@ -126,8 +128,8 @@ def _adapters(made: Models, args: dict[str, Any], parts: Parts) -> None:
         name, path = _module(str(each))
         found = find(path, parts.folders)
         if found is None:
-            why = f"{path} lies in no artifact of it"
-            way_out = "write it into spec.model.adapters"
+            why = f"{path} is not inside an artifact of the InferenceService"
+            way_out = "add it to spec.model.adapters"
             made.lost.append(Lost(field=f"--lora-modules {each}", why=why, way_out=way_out))
             continue
         _use(made, found, "adapter")
@@ -156,14 +158,14 @@ def _unused(made: Models, args: dict[str, Any], parts: Parts) -> None:
     used = [each.folder for each in made.used if each.folder is not None]
     for folder in parts.folders:
         if folder not in used and not folder.volume and made.target.get("uri") != folder.uri:
-            way_out = "name it as draft or adapter, or mount it by spec.pod.volumes"
-            lost = Lost(field=f"storageUri {folder.uri}", why=f"nothing names {folder.mount}", way_out=way_out)
+            way_out = "name it as draft or adapter, or mount it with spec.pod.volumes"
+            lost = Lost(field=f"storageUri {folder.uri}", why=f"no flag uses {folder.mount}", way_out=way_out)
             if not any(folder.uri in each.why for each in made.lost):
                 made.lost.append(lost)
     for name, value in list(args.items()):
         if isinstance(value, str) and any(is_inside(value, each) for each in used):
-            why = "that folder of an artifact is mounted elsewhere by the operator"
-            way_out = f"put the file into a ConfigMap or a claim, mount it by spec.pod.volumes, and set {option(name)}"
+            why = "the operator mounts this folder of the artifact at another path"
+            way_out = f"put the file into a ConfigMap or a PVC, mount it with spec.pod.volumes, and set {option(name)}"
             made.lost.append(Lost(field=f"{option(name)}={value}", why=why, way_out=way_out))
             del args[name]
     made.volumes = frozenset(each.volume for each in used if each.volume)

@@ -21,8 +21,10 @@ def accelerator_of(parts: Parts) -> tuple[Accelerator, str]:
         if any(each.startswith(prefix) for each in asked):
             return accelerator, ""
     if other := next((each for each in asked if each.startswith(_OTHERS)), None):
-        way_out = f"guard it where it is: `specdec guard isvc/{parts.name}`"
-        return Accelerator.NVIDIA, f"resources: {other}: there are runtimes for NVIDIA, Ascend and CPUs: {way_out}"
+        way_out = f"guard the existing InferenceService: `specdec guard isvc/{parts.name}`"
+        return Accelerator.NVIDIA, (
+            f"resources: {other}: the operator has runtimes for NVIDIA, Ascend and CPUs only: {way_out}"
+        )
     env = [each.get("name") for each in parts.spec.get("engine", {}).get("env", ()) if isinstance(each, dict)]
     if _CPU in env or "cpu" in parts.image:
         return Accelerator.CPU, ""
@@ -35,12 +37,16 @@ def without_foreign_parts(parts: Parts) -> Iterator[Lost]:
     env = [each for each in engine.get("env", ()) if not (isinstance(each, dict) and each.get("name") == _PATH)]
     if len(env) != len(engine.get("env", ())):
         parts.spec["engine"] = {**engine, "env": env} if env else {k: v for k, v in engine.items() if k != "env"}
-        why = "it would replace the runtime's own, and KServe 0.18 and newer refuse it"
+        why = "it would replace the runtime's own value, and KServe 0.18 and newer reject it"
         yield Lost(field=f"env {_PATH}", why=why, way_out="install your packages in the image")
     if isinstance(resources, dict) and resources.get("claims"):
         parts.spec["resources"] = {name: each for name, each in resources.items() if name != "claims"}
-        way_out = "ask for devices by spec.resources.limits"
-        yield Lost(field="resources.claims", why="a service has no resourceClaims that they name", way_out=way_out)
+        way_out = "request devices with spec.resources.limits"
+        yield Lost(
+            field="resources.claims",
+            why=("a service has no field for the resourceClaims that they name"),
+            way_out=way_out,
+        )
 
 
 def _asked(resources: dict[str, Any]) -> Iterator[str]:

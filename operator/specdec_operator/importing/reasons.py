@@ -8,46 +8,47 @@ from specdec_operator.importing.manifest import Lost, Manifest
 RENDERED: Final = MappingProxyType(
     {
         "ports": "the operator's runtime listens on 8080, behind the same Service",
-        "name": "KServe's name of the container",
+        "name": "KServe sets the container name",
         "command": "the operator's runtime starts vLLM; its flags are carried over",
         "modelFormat": "the operator chooses it together with the runtime",
-        "protocolVersion": "OpenAI's, as vLLM speaks it",
-        "imagePullPolicy": "that of the operator's runtime",
-        "terminationMessagePolicy": "the operator's: the last lines of a failed start",
+        "protocolVersion": "vLLM serves the OpenAI protocol",
+        "imagePullPolicy": "the operator's runtime sets it",
+        "terminationMessagePolicy": "the operator sets it to the last lines of a failed start",
     }
 )
 _WHY: Final = MappingProxyType(
     {
         "image": (
-            "the operator serves with its own runtime, which holds the engine and what proves and drains it",
-            "to keep this image set spec.engine.image, and what it lacks is brought into its pods (docs/own-image.md)",
+            "the operator serves with its own runtime, which has the engine, the startup proof and the drain",
+            "to keep this image set spec.engine.image; the operator adds the missing parts to its pods "
+            "(docs/own-image.md)",
         ),
         "runtime": (
             "the operator serves with its own runtime",
-            "to keep this one set spec.engine.runtime (docs/own-image.md), or use `specdec guard isvc/NAME`",
+            "to keep this runtime set spec.engine.runtime (docs/own-image.md), or use `specdec guard isvc/NAME`",
         ),
-        "readinessProbe": ("the operator's own asks /health", "see spec.engine.startTimeout"),
-        "livenessProbe": ("the runtime ends with an engine that died, and the kubelet starts it anew", "leave it out"),
-        "startupProbe": ("the operator's own waits for a first answer", "see spec.engine.startTimeout"),
-        "lifecycle": ("the operator's own hook drains a pod that is to stop", "see spec.rollout.grace"),
+        "readinessProbe": ("the operator's own probe reads /health", "see spec.engine.startTimeout"),
+        "livenessProbe": ("the container ends when its engine dies, and the kubelet restarts it", "remove it"),
+        "startupProbe": ("the operator's own probe waits for a first answer", "see spec.engine.startTimeout"),
+        "lifecycle": ("the operator's own hook drains a pod before it stops", "see spec.rollout.grace"),
         "storage": (
-            "a key of the Secret storage-config is known to KServe alone",
-            "write the URI into spec.model.uri, and a service account with the credentials into spec.pod",
+            "only KServe can resolve a key of the Secret storage-config",
+            "set spec.model.uri to the URI, and set a service account with the credentials in spec.pod",
         ),
-        "deploymentStrategy": ("the operator renders its own", "see spec.rollout.strategy"),
-        "canaryTrafficPercent": ("a service has one revision at a time", "split traffic in front of two services"),
-        "transformer": ("a service is one predictor", "keep it as an InferenceService of its own"),
-        "explainer": ("a service is one predictor", "keep it as an InferenceService of its own"),
-        "initContainers": ("a service has the engine's container alone", "put it into a runtime of yours"),
-        "containers": ("a service has the engine's container alone", "put it into a runtime of yours"),
-        "envFrom": ("engine.env names each variable", "write them into spec.engine.env with valueFrom"),
+        "deploymentStrategy": ("the operator renders its own strategy", "see spec.rollout.strategy"),
+        "canaryTrafficPercent": ("a service has one revision at a time", "split the traffic in front of two services"),
+        "transformer": ("a service has a predictor only", "keep it as a separate InferenceService"),
+        "explainer": ("a service has a predictor only", "keep it as a separate InferenceService"),
+        "initContainers": ("a service has the engine's container only", "add it to your own runtime"),
+        "containers": ("a service has the engine's container only", "add it to your own runtime"),
+        "envFrom": ("engine.env lists each variable", "add them to spec.engine.env with valueFrom"),
     }
 )
 """Why a field is not carried, and the way out, by its name."""
-_UNKNOWN: Final = ("it has no place in a service", "see docs/api.md, or use `specdec guard isvc/NAME`")
+_UNKNOWN: Final = ("a service has no field for it", "see docs/api.md, or use `specdec guard isvc/NAME`")
 _WORKERS: Final = (
     "spec.predictor.workerSpec: this engine runs over several pods, and a service has one pod for each replica; guard "
-    "it where it is: `specdec guard isvc/NAME`"
+    "the existing InferenceService: `specdec guard isvc/NAME`"
 )
 
 

@@ -11,7 +11,7 @@ from specdec_operator.importing.manifest import Lost, Manifest, Replaced
 _PREDICTOR: Final = ("spec", "predictor")
 _NUMBERS: Final = ("minReplicas", "maxReplicas", "scaleMetric", "scaleTarget", "scaleMetricType", "autoScaling")
 _RESOURCES: Final = ("cpu", "memory")
-_SET: Final = "set spec.autoscaling, or spec.replicas to what the load needs"
+_SET: Final = "set spec.autoscaling, or set spec.replicas for the expected load"
 
 
 class Parts(Protocol):
@@ -53,7 +53,7 @@ def _fixed(whole: Manifest, parts: Parts, first: int) -> None:
     if first > 1:
         parts.carry(first, "replicas", "spec.predictor.minReplicas")
     whole.take(int, *_PREDICTOR, "minReplicas")
-    _replace(whole, parts, f"nothing scales there: it has {max(first, 1)} pods")
+    _replace(whole, parts, f"nothing scales it: it has {max(first, 1)} pods")
 
 
 def _carry(whole: Manifest, parts: Parts, scaler: str, least: int, most: int) -> None:
@@ -67,7 +67,7 @@ def _carry(whole: Manifest, parts: Parts, scaler: str, least: int, most: int) ->
         _by_resource(whole, parts)
     if scaler == "keda" and (behavior := whole.take(dict, *_PREDICTOR, "autoScaling", "behavior")):
         parts.carry(behavior, "autoscaling.behavior", "spec.predictor.autoScaling.behavior")
-    by = "KServe heeds metrics alone" if metrics else f"KServe's {scaler} does not heed it"
+    by = "KServe uses only metrics" if metrics else f"KServe's {scaler} ignores it"
     _replace(whole, parts, by)
 
 
@@ -95,7 +95,7 @@ def _knative(whole: Manifest, parts: Parts, first: int) -> None:
     if first > 1:
         parts.carry(first, "replicas", "spec.predictor.minReplicas")
         whole.take(int, *_PREDICTOR, "minReplicas")
-    why = "Knative scales by it, and a service runs in Standard mode"
+    why = "only Knative uses it, and a service runs in Standard mode"
     for name in _NUMBERS:
         value = whole.take(object, *_PREDICTOR, name)
         if value is not None and not (name == "minReplicas" and value == 1):

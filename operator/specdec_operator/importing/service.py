@@ -134,7 +134,7 @@ def _read(parts: Parts, wanted: Wanted) -> _Reading:
         flag = each.field.removeprefix("args.").partition(".")[0]
         if each.rule.severity is Severity.REFUSED and each.field.startswith("args.") and flag in args:
             kept.pop(flag, None)
-            way_out = f"leave it out, or write it otherwise (rule {each.rule.id})"
+            way_out = f"remove it, or change it (rule {each.rule.id})"
             lost.append(Lost(field=f"{option(flag)}={args[flag]}", why=each.message, way_out=way_out))
     reading.case = replace(case, args=kept)
     reading.findings += [*line.findings, *check(reading.case)]
@@ -163,7 +163,7 @@ def _whole(spec: Body, parts: Parts, models: Models) -> Body:
         made[key] = {**made[key], **value} if isinstance(made.get(key), dict) else value
     pod = made.get("pod")
     parts.replaced += [
-        Replaced(field=f"spec.predictor.volumes ({name}) and its mount", by="the operator mounts the claim as a model")
+        Replaced(field=f"spec.predictor.volumes ({name}) and its mount", by="the operator mounts the PVC as a model")
         for name in sorted(models.volumes)
     ]
     if pod and models.volumes:
@@ -180,8 +180,8 @@ def _keep_lowered(spec: Body, args: Json, notes: list[str]) -> None:
         return
     spec["memory"] = {**spec.get("memory", {}), "draftReserve": "None"}
     notes.append(
-        f"--gpu-memory-utilization={share} is served as it is (memory.draftReserve None); without both lines the "
-        "operator lowers the engine's own share for the draft"
+        f"--gpu-memory-utilization={share} is used unchanged (memory.draftReserve None); remove both lines to make the "
+        "operator lower the engine's share for the draft"
     )
 
 
@@ -210,12 +210,15 @@ def _unsaid(back: Case, case: Case) -> Iterator[str]:
     (config, flags), (asked, wanted) = _meaning(back), _meaning(case)
     for name in sorted({*flags, *wanted}):
         if flags.get(name) != wanted.get(name):
-            yield f"{option(name)}={wanted.get(name)}: not in the spec: remove it, or guard the service as it is"
+            yield (
+                f"{option(name)}={wanted.get(name)}: the spec has no equivalent: remove it, or guard the existing "
+                "service"
+            )
     if config != asked:
         mine, theirs = config or {}, asked or {}
         keys = [key for key in sorted({*mine, *theirs}) if mine.get(key) != theirs.get(key)]
         gone = ", ".join(keys)
-        yield f"--speculative-config: the spec has no equivalent for {gone}: remove it, or guard the service as it is"
+        yield f"--speculative-config: the spec has no equivalent for {gone}: remove it, or guard the existing service"
 
 
 def _meaning(case: Case) -> tuple[Json | None, Json]:

@@ -37,7 +37,7 @@ def trimmed(body: Body, sources: Mapping[str, str]) -> tuple[Body, tuple[Lost, .
         if told is None or not _remove(body, path):
             return body, tuple(lost), tuple(f"{each.path}: {each.message}" for each in refused)
         lost.append(told)
-    return body, tuple(lost), ("spec: more than a hundred of its parts would be refused",)
+    return body, tuple(lost), ("spec: more than a hundred of its fields would be rejected",)
 
 
 def _problems(body: Body) -> tuple[Problem, ...]:
@@ -58,7 +58,7 @@ def _what(body: Body, problem: Problem, sources: Mapping[str, str]) -> tuple[str
         path_told = _source(path, sources)
     part = problem.path.rpartition(".")[2]
     why = problem.message if "[" in part else f"{part} {problem.message}"
-    return path, Lost(field=path_told, why=why, way_out="write it otherwise into the service, or leave it out")
+    return path, Lost(field=path_told, why=why, way_out="change it in the service, or remove it")
 
 
 def _source(path: str, sources: Mapping[str, str]) -> str:

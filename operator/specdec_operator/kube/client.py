@@ -233,7 +233,7 @@ class ApiServer:
 
     def _refuse(self, namespace: str) -> None:
         if not self._may_write(namespace):
-            raise Unavailable("NotLeading", "another replica may lead by now: nothing is written")
+            raise Unavailable("NotLeading", "another replica may be the leader now, so nothing is written")
 
 
 def version_of(body: Mapping[str, Any]) -> int:

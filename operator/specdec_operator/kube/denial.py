@@ -18,8 +18,9 @@ _QUOTA: Final = re.compile(r"exceeded quota:|status unknown for quota")
 _RIGHTS: Final = re.compile(r" cannot [a-z]+ resource ")
 _OF_DOWNLOADS: Final = re.compile(r' resource "(?:persistentvolumeclaims|jobs)" ')
 _DOWNLOADS: Final = (
-    "downloads into a claim need a right that is not granted by default: `kubectl apply -k manifests/downloads`, or "
-    "rbac.downloads=true of the Helm chart; or leave staging.mode out, and every pod downloads for itself"
+    "downloads into a PVC need a permission that is not granted by default: run `kubectl apply -k "
+    "manifests/downloads`, or set rbac.downloads=true in the Helm chart; or remove staging.mode, and each pod "
+    "downloads its own copy"
 )
 _ENDING: Final = re.compile(r"is being terminated")
 _ADMISSION: Final = re.compile(
@@ -41,18 +42,20 @@ def denial(answer: str, what: str, *, final: bool) -> OperatorError:
     missing in the cluster, it is Unavailable.
     """
     if _ENDING.search(answer):
-        return Unavailable("NamespaceTerminating", f"{answer}: nothing can be made in it any more")
+        return Unavailable("NamespaceTerminating", f"{answer}: no object can be created in it any more")
     if _QUOTA.search(answer):
-        way_out = f"raise the ResourceQuota, or free what it counts; it is tried again every {QUOTA_PAUSE:.0f} s"
+        way_out = (
+            f"raise the ResourceQuota, or free resources that it counts; the operator retries every {QUOTA_PAUSE:.0f} s"
+        )
         return _refused(answer, what, QUOTA_EXCEEDED, way_out, final=final)
     if _ADMISSION.search(answer):
-        way_out = "change that policy, or the service; it is tried again every five minutes"
+        way_out = "change that policy, or the service; the operator retries every five minutes"
         return _refused(answer, what, "AdmissionRefused", way_out, final=final)
     if _RIGHTS.search(answer):
         rights = (
             _DOWNLOADS
             if _OF_DOWNLOADS.search(answer)
-            else "grant it (manifests/operator/rbac.yaml, or the Helm chart's)"
+            else "grant the permission (manifests/operator/rbac.yaml, or the Helm chart)"
         )
         return Unavailable("Forbidden", f"{answer}: {rights}", after=_RIGHTS_PAUSE)
     return Unavailable("Forbidden", f"{what}: {answer}", after=_RIGHTS_PAUSE)

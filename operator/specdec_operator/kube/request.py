@@ -30,8 +30,8 @@ _PAUSE: Final = 0.5
 _LINE_BYTES: Final = 2**20
 _MOST_WORDS: Final = 1000
 _NO_KSERVE: Final = (
-    "this cluster does not know InferenceServices: install KServe, its CRDs and its controller; "
-    "this service goes on by itself once they are there"
+    "this cluster has no CRD of InferenceServices: install KServe, its CRDs and its controller; this service continues "
+    "by itself after that"
 )
 
 
@@ -54,7 +54,7 @@ async def own_settings() -> client.Configuration:
         try:
             await config.load_kube_config(client_configuration=settings)
         except config.ConfigException as error:
-            raise Unavailable("NoKubeconfig", f"no service account and no kubeconfig: {error}") from error
+            raise Unavailable("NoKubeconfig", f"found no service account and no kubeconfig: {error}") from error
     return settings
 
 
@@ -147,7 +147,7 @@ async def user_requests(
     """
     places = kubeconfig or config.KUBE_CONFIG_DEFAULT_LOCATION or str(Path.home() / ".kube" / "config")
     if not any(Path(each).expanduser().is_file() for each in places.split(ENV_KUBECONFIG_PATH_SEPARATOR) if each):
-        raise Unavailable("NoKubeconfig", f"there is no kubeconfig at {places}: set KUBECONFIG, or use --kubeconfig")
+        raise Unavailable("NoKubeconfig", f"no kubeconfig exists at {places}: set KUBECONFIG, or use --kubeconfig")
     settings = client.Configuration(connection_pool_maxsize=0)  # no limit
     try:
         loader = await config.load_kube_config(places, context, settings, persist_config=False)
@@ -155,16 +155,16 @@ async def user_requests(
     except (config.ConfigException, yaml.YAMLError, OSError, ValueError) as error:
         raise Unavailable("NoKubeconfig", f"the kubeconfig {places} cannot be used: {_in_a_line(error)}") from error
     except (TypeError, LookupError, AttributeError) as error:  # the loader takes any YAML for a kubeconfig
-        raise Unavailable("NoKubeconfig", f"the kubeconfig {places} cannot be used: it is none") from error
+        raise Unavailable("NoKubeconfig", f"{places} is not a kubeconfig") from error
 
 
 def _object(text: bytes) -> Manifest:
     try:
         answer = json.loads(text)
     except ValueError as error:
-        raise aiohttp.ClientPayloadError(f"no JSON: {_in_a_line(error)}") from error
+        raise aiohttp.ClientPayloadError(f"not JSON: {_in_a_line(error)}") from error
     if not isinstance(answer, dict):
-        raise aiohttp.ClientPayloadError("no JSON object")
+        raise aiohttp.ClientPayloadError("not a JSON object")
     return answer
 
 
@@ -215,11 +215,11 @@ def _translation(error: ApiError, path: str, body: Mapping[str, Any]) -> Excepti
         case 400 | 403 | 422 if error.status == 403 or is_of_admission(error.answer):
             return denial(error.answer, what, final=body.get("kind") in _MADE_OF_A_SPEC)
         case 400 | 422 if "metadata.uid:" not in error.answer:  # else another object has this name by now
-            return Invalid(what, error.status, f"the API server refused it: {error.answer}")
+            return Invalid(what, error.status, f"the API server rejected it: {error.answer}")
         case 404 if "/inferenceservices/" in path:
             return Unavailable("KServeMissing", _NO_KSERVE)
         case 404:
-            return Unavailable("NotFound", f"{path} is gone")
+            return Unavailable("NotFound", f"{path} does not exist any more")
     # 500: several budgets name the pod, and none of them is asked
     budgets = path.endswith("/eviction") and error.status in (429, 500)
     reason = "NotEvicted" if budgets else "ApiServerRefused"

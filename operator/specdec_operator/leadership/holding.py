@@ -120,6 +120,6 @@ async def _hold(api: client.ApiClient, holder: Holder, tell: Tell, over: asyncio
 
 def _end(holder: Holder) -> NoReturn:
     """Ends the process from this thread, whatever the others are about."""
-    _LOG.critical("%s is lost: this replica ends and stands by anew", holder.name)
+    _LOG.critical("%s is lost: this replica exits and becomes a standby again", holder.name)
     logging.shutdown()
     os._exit(LOST)

@@ -106,7 +106,7 @@ class Lease(LeaseLock):
             lease.spec.holder_identity = None
             await _bounded(self.api_instance.replace_namespaced_lease(self.name, self.namespace, lease))
         except ApiException as error:
-            _LOG.warning("lease %s/%s was not given back: %s", self.namespace, self.name, error.reason)
+            _LOG.warning("lease %s/%s was not released: %s", self.namespace, self.name, error.reason)
 
     async def _renewed_by(self, request: Awaitable[bool]) -> bool:
         begun = self._clock()

@@ -59,10 +59,10 @@ class Stream:
     def answer(self) -> Answer:
         """The whole answer. Raises Unanswered where the stream broke off."""
         if not self._ended or self._first is None:
-            raise Unanswered("StreamBroken", f"the answer broke off after {len(self._texts)} pieces")
+            raise Unanswered("StreamBroken", f"the answer ended early, after {len(self._texts)} chunks")
         if "completion_tokens" not in self._usage:
             raise Unanswered(
-                "NoUsage", "the answer has no usage: the engine does not know stream_options.include_usage"
+                "NoUsage", "the answer has no usage: the engine does not support stream_options.include_usage"
             )
         return Answer(
             text="".join(self._texts),
@@ -89,7 +89,7 @@ def _event(text: bytes) -> Mapping[str, Any]:
     except ValueError:
         event = None
     if not isinstance(event, dict):
-        raise Unanswered("StreamBroken", f"a piece of the answer is no JSON object: {text[:_MOST_WORDS]!r}")
+        raise Unanswered("StreamBroken", f"a chunk of the answer is not a JSON object: {text[:_MOST_WORDS]!r}")
     if "error" in event:
-        raise Unanswered("EngineError", f"the engine says: {str(event['error'])[:_MOST_WORDS]}")
+        raise Unanswered("EngineError", f"the engine reports: {str(event['error'])[:_MOST_WORDS]}")
     return event

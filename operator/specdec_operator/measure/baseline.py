@@ -37,7 +37,7 @@ def twin_of(service: Object) -> Object:
     """
     meta, spec = service["metadata"], service["spec"]
     if not spec.get("speculation"):
-        message = f"service {meta['name']} asks for no speculation: there is nothing to compare"
+        message = f"service {meta['name']} requests no speculation, so there is nothing to compare"
         raise Unmeasurable("NoSpeculation", message)
     others = {key: value for key, value in spec.items() if key not in ("speculation", "autoscaling")}
     if spec.get("autoscaling"):
@@ -59,8 +59,8 @@ def check_left_behind(twin: Object, name: str) -> None:
     meta = twin["metadata"]
     if meta.get("annotations", {}).get(MEASURED_ANNOTATION) != name:
         message = (
-            f"service {meta['name']} is there already, and no measurement of {name} made it (it lacks the annotation "
-            f"{MEASURED_ANNOTATION}: {name}): it is left alone. Rename it, or measure with --in-place"
+            f"service {meta['name']} already exists, and no measurement of {name} created it (it lacks the annotation "
+            f"{MEASURED_ANNOTATION}: {name}): it is not changed. Rename it, or measure with --in-place"
         )
         raise Unmeasurable("NameTaken", message)
 
@@ -80,11 +80,11 @@ async def baseline_beside(client: KubeClient, service: Object, say: Say, *, room
     await _until_gone(client, pods, labelSelector=f"{names.OWNER_LABEL}={twin.name}")  # they hold the room for new ones
     try:
         await client.create(names.services_path(namespace), manifest)
-        say(f"{twin.name}: made, as {name} without speculation and guard")
+        say(f"{twin.name}: created as {name} without speculation and guard")
         await twin.until_ready(say, seconds=patience(service), room=room)
         yield twin
     finally:
-        say(f"{twin.name}: it is removed")
+        say(f"{twin.name}: removed")
         await _removed(client, twin, of=name)
 
 
@@ -99,12 +99,12 @@ async def baseline_in_place(client: KubeClient, service: Object, say: Say) -> As
     nonce = f"measure-{time.time_ns()}"
     try:
         await client.merge(plain.path, {"metadata": {"annotations": {names.ROLLBACK_ANNOTATION: nonce}}})
-        say(f"{name}: asked to serve plain ({names.ROLLBACK_ANNOTATION}: {nonce})")
+        say(f"{name}: requested to run as baseline ({names.ROLLBACK_ANNOTATION}: {nonce})")
         await plain.until_ready(say, seconds=seconds, room=seconds)
         yield plain
     finally:
         await client.merge(plain.path, {"metadata": {"annotations": {names.RETRY_ANNOTATION: nonce}}})
-        say(f"{name}: asked to speculate again ({names.RETRY_ANNOTATION}: {nonce})")
+        say(f"{name}: requested to speculate again ({names.RETRY_ANNOTATION}: {nonce})")
         again = Service(client, namespace, name, speculating=True)
         await _handled(again, nonce)
         await again.until_ready(say, seconds=seconds, room=seconds)
@@ -116,7 +116,7 @@ async def _handled(service: Service, nonce: str) -> None:
     deadline = time.monotonic() + _MARGIN
     while (await service.body()).get("status", {}).get("guard", {}).get("handledRetry") != nonce:
         if time.monotonic() > deadline:
-            message = f"{service.name}: the operator does not take {names.RETRY_ANNOTATION} up; see whether it runs"
+            message = f"{service.name}: the operator does not handle {names.RETRY_ANNOTATION}; check whether it runs"
             raise Unmeasurable("NoOperator", message)
         await asyncio.sleep(_PAUSE)
 
@@ -134,6 +134,6 @@ async def _until_gone(client: KubeClient, path: str, **query: str) -> None:
     deadline = time.monotonic() + _REMOVAL
     while (body := await client.find(path, **query)) is not None and body.get("items") != []:
         if time.monotonic() > deadline:
-            message = f"{path} is to be deleted and is not gone after {_REMOVAL:.0f} s; see what keeps it there"
+            message = f"{path} still exists {_REMOVAL:.0f} s after its deletion; check its finalizers"
             raise Unmeasurable("NotGone", message)
         await asyncio.sleep(_PAUSE)

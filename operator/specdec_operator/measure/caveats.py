@@ -14,9 +14,9 @@ def caveats(measurement: Measurement) -> Iterator[str]:
     """All remarks, the weightiest first."""
     if measurement.order.in_place:
         yield (
-            "Measured in place: first all repeats with speculation, then all repeats plain, on other pods. The two "
-            "sides were not interleaved, so what changed in between (neighbours, clocks, other clients) is in the "
-            "ratios and not in their intervals."
+            "Measured in place: first all repeats with speculation, then all repeats of the baseline, on other pods. "
+            "The two sides were not interleaved, so changes in between (neighbours, clocks, other clients) affect the "
+            "ratios, but not their intervals."
         )
     for each in measurement.context.other_differences:
         yield f"The two sides differ by more than speculation: {each}."
@@ -27,32 +27,32 @@ def caveats(measurement: Measurement) -> Iterator[str]:
         yield from _about(level)
     if measurement.context.method == "suffix":
         yield (
-            "Suffix decoding remembers earlier answers, and here the same prompts come again and again: acceptance and "
-            "speed of traffic that does not repeat itself are lower."
+            "Suffix decoding reuses earlier answers, and this measurement repeats the same prompts: acceptance and "
+            "speed are lower for traffic without repetition."
         )
     for each in measurement.redone:
-        yield f"Thrown away and done again: {each}."
+        yield f"Discarded and repeated: {each}."
     yield (
-        "Requests went through the API server's proxy. Its own time is in the times of both sides alike, so it draws "
-        "their ratios towards 1."
+        "Requests went through the API server's proxy. Its time is part of the times of both sides, so it moves their "
+        "ratios towards 1."
     )
     yield (
-        "Every repeat asks the same prompts: with prefix caching, times to the first token are those of prompts that "
-        "the engine has seen, on both sides."
+        "Every repeat sends the same prompts: with prefix caching, the times to first token on both sides are those "
+        "of cached prompts."
     )
 
 
 def _hardware(measurement: Measurement) -> Iterator[str]:
     speculating, plain = measurement.context.speculating, measurement.context.plain
     if set(map(str, speculating.nodes)) != set(map(str, plain.nodes)):
-        yield "The two sides ran on different hardware: the ratios are of two machines as much as of speculation."
+        yield "The two sides ran on different hardware, so the ratios also contain the difference of the machines."
     elif not measurement.order.in_place and speculating.node_names & plain.node_names:
         yield (
-            "Both sides had pods on one node. Only one of them was asked at a time, but they share what the node does "
-            "not divide, such as main memory and its bandwidth."
+            "Both sides had pods on one node. Only one of them got requests at a time, but they share resources of "
+            "the node, such as main memory and its bandwidth."
         )
     if speculating.pods != plain.pods:
-        yield f"{speculating.pods} pods with speculation against {plain.pods} plain."
+        yield f"{speculating.pods} pods with speculation, {plain.pods} without."
 
 
 def _other_clients(measurement: Measurement, side: Side) -> Iterator[str]:
@@ -60,20 +60,20 @@ def _other_clients(measurement: Measurement, side: Side) -> Iterator[str]:
     ours, all_of_them = sum(each.tokens for each in repeats), sum(each.drafting.generated for each in repeats)
     if all_of_them > ours * (1 + _STRANGERS):
         yield (
-            f"Other clients asked the {side} side as well: its engines generated {all_of_them:.0f} tokens meanwhile, "
-            f"{ours} of them for this measurement."
+            f"Other clients also sent requests to the {side} side: its engines generated {all_of_them:.0f} tokens "
+            f"during the measurement, {ours} of them for it."
         )
 
 
 def _about(level: Level) -> Iterator[str]:
     at_once, equal, again = f"With {level.concurrency} at once", level.equal, level.plain_again
     if not level.speculating.drafting.drafted:
-        yield f"{at_once} the engine drafted nothing: both sides were plain."
+        yield f"{at_once} the engine drafted nothing, so both sides ran without speculation."
     if level.plain.drafting.drafted:
-        yield f"{at_once} the plain side drafted tokens: it is not plain."
+        yield f"{at_once} the baseline side drafted tokens, so it is not a baseline."
     if equal.same < equal.of:
         yield (
-            f"{at_once} {equal.same} of {equal.of} greedy answers are the same on both sides. The plain side repeats "
-            f"itself in {again.same} of {again.of}: what is missing there too is rounding that depends on the batch, "
-            "not speculation."
+            f"{at_once} {equal.same} of {equal.of} greedy answers are the same on both sides. The baseline side "
+            f"repeats itself in {again.same} of {again.of}: differences there come from rounding that depends on the "
+            "batch, not from speculation."
         )

@@ -37,7 +37,7 @@ def differences(speculating: Sequence[str], plain: Sequence[str]) -> tuple[str, 
     left, right = _flags(speculating), _flags(plain)
     names = dict.fromkeys((*left, *right))
     return tuple(
-        f"{name}: {_shown(left, name)} with speculation, {_shown(right, name)} plain"
+        f"{name}: {_shown(left, name)} with speculation, {_shown(right, name)} without"
         for name in names
         if name != _SPECULATION and left.get(name) != right.get(name)
     )
@@ -51,7 +51,7 @@ def environment(env: Sequence[dict[str, object]]) -> tuple[str, ...]:
 def _value(variable: dict[str, object]) -> str:
     if "valueFrom" in variable:
         return "(from elsewhere)"
-    return "(not told)" if _SECRET.search(str(variable["name"])) else str(variable.get("value", ""))
+    return "(hidden)" if _SECRET.search(str(variable["name"])) else str(variable.get("value", ""))
 
 
 def _flags(words: Sequence[str]) -> dict[str, tuple[str, ...]]:

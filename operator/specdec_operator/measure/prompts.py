@@ -34,7 +34,7 @@ def parse(text: str, source: str) -> tuple[Prompt, ...]:
     """The prompts in a text of JSON Lines. Raises Invalid with the source, the line's number and the rule."""
     lines = [(number, line) for number, line in enumerate(text.splitlines(), 1) if line.strip()]
     if not lines:
-        raise Invalid(source, text[:_SHOWN], "has no prompt; write one JSON object a line")
+        raise Invalid(source, text[:_SHOWN], "has no prompt; write one JSON object per line")
     return tuple(_prompt(line, f"{source}:{number}") for number, line in lines)
 
 
@@ -48,18 +48,18 @@ def _prompt(line: str, where: str) -> Prompt:
     try:
         row = json.loads(line)
     except ValueError as error:
-        raise Invalid(where, shown, f"is no JSON ({error}); each line is one object") from error
+        raise Invalid(where, shown, f"is not JSON ({error}); each line must be one object") from error
     if not isinstance(row, dict) or len(row.keys() & _KEYS) != 1:
         raise Invalid(where, shown, 'must be {"prompt": "..."} or {"messages": [...]}')
     if others := sorted(row.keys() - _KEYS):
-        rule = f"has {', '.join(others)} besides; all requests are sent alike, so a line says only what is asked"
+        rule = f"also has {', '.join(others)}; all requests have the same settings, so a line must have only the prompt"
         raise Invalid(where, shown, rule)
     return _of_text(row["prompt"], where) if "prompt" in row else _of_messages(row["messages"], where)
 
 
 def _of_text(text: object, where: str) -> Prompt:
     if not isinstance(text, str) or not text:
-        raise Invalid(f"{where} prompt", text, "must be a text that is not empty")
+        raise Invalid(f"{where} prompt", text, "must be text that is not empty")
     return Prompt(text=text)
 
 

@@ -16,21 +16,21 @@ from specdec_operator.measure.table import conclusion, rows
 
 _VERSION: Final = 1
 """Of the document's shape."""
-_HEAD: Final = "| requests at once | figure | speculating | plain | speed-up |\n|---:|---|---:|---:|---:|"
+_HEAD: Final = "| requests at once | figure | speculating | baseline | speed-up |\n|---:|---|---:|---:|---:|"
 
 
 def markdown(measurement: Measurement) -> str:
     """The whole page."""
     context, levels = measurement.context, measurement.levels
     parts = [
-        f"# {context.namespace}/{context.name}: speculation against plain",
+        f"# {context.namespace}/{context.name}: speculation compared with the baseline",
         "\n".join(conclusion(each) + "  " for each in levels),
         "## Figures",
         "\n".join([_HEAD, *(f"| {each.concurrency} | {' | '.join(row)} |" for each in levels for row in rows(each))]),
         _legend(measurement),
         "## Acceptance by position",
         _positions(levels),
-        "## Before you believe them",
+        "## Limits of these results",
         _list(caveats(measurement)),
         "## How it was measured",
         _list(_rules(measurement)),
@@ -46,12 +46,12 @@ def markdown(measurement: Measurement) -> str:
 def _legend(measurement: Measurement) -> str:
     confidence = min(each.tokens_per_second.confidence for each in measurement.levels)
     return (
-        f"Figures are medians over {measurement.order.repeats} repeats, with their quartiles. A speed-up is the median "
-        "of the ratios of repeats with the same number (plain / speculating for times, speculating / plain for "
-        "tokens/s: above 1 speculation is faster); its interval covers the true median with "
-        f"{100 * confidence:.0f} % confidence whatever the distribution. *Not resolved*: the interval has 1 in it. "
-        "Acceptance is accepted / drafted tokens by the engine's own counters. Answers are compared as text; the "
-        "column *plain* is the plain side against its own next repeat."
+        f"Figures are medians over {measurement.order.repeats} repeats, with their quartiles. A speed-up is the "
+        "median of the ratios of repeats with the same number (baseline / speculating for times, speculating / "
+        "baseline for tokens/s: above 1 speculation is faster); its interval covers the true median with "
+        f"{100 * confidence:.0f} % confidence for any distribution. *Not resolved*: the interval includes 1. "
+        "Acceptance is accepted / drafted tokens from the engine's counters. Answers are compared as text; the column "
+        "*baseline* compares the baseline side with its own next repeat."
     )
 
 
@@ -71,16 +71,16 @@ def _positions(levels: Sequence[Level]) -> str:
 
 def _rules(measurement: Measurement) -> Iterator[str]:
     order = measurement.order
-    yield f"{order.prompts} prompts ({order.source}, digest {order.digest}), the same in the same order for both sides."
-    yield f"Every request: `{json.dumps(sampling(order.max_tokens))}`. Greedy, and seed {SEED} besides."
+    yield f"{order.prompts} prompts ({order.source}, digest {order.digest}), in the same order for both sides."
+    yield f"Every request: `{json.dumps(sampling(order.max_tokens))}`. Greedy, with seed {SEED}."
     yield (
-        f"{WARM_UPS} requests that count for nothing before a side's first repeat at each concurrency, then "
-        f"{order.repeats} repeats; a repeat is all prompts once."
+        f"{WARM_UPS} warm-up requests before a side's first repeat at each concurrency, then {order.repeats} repeats; "
+        "a repeat is all prompts once."
     )
     if order.in_place:
-        yield "All repeats with speculation first, then all repeats plain."
+        yield "All repeats with speculation first, then all repeats of the baseline."
     else:
-        yield "The sides by turns, repeat by repeat: speculating, plain; plain, speculating; and so on."
+        yield "The sides alternate, repeat by repeat: speculating, baseline; baseline, speculating; and so on."
     yield (
         "Time to first token: from sending a request to its first token. Time per output token: (last - first) / "
         "(tokens - 1). Both are medians over the prompts of a repeat. tokens/s: all completion tokens of a repeat by "
@@ -94,7 +94,7 @@ def _facts(measurement: Measurement) -> Iterator[tuple[str, str]]:
     yield "model", context.model
     yield "draft", context.draft
     yield "method", f"{context.method}, K {context.tokens}"
-    yield "guard", f"mode {context.guard_mode} on the speculating side, Off on the plain side"
+    yield "guard", f"mode {context.guard_mode} on the speculating side, Off on the baseline side"
     yield "KServe", context.kserve
     sides = (("speculating", context.speculating), ("plain", context.plain))
     for name, read in (("engine", _engine), ("pods", _pods), ("hardware", _hardware)):
@@ -103,11 +103,11 @@ def _facts(measurement: Measurement) -> Iterator[tuple[str, str]]:
             yield name, one
         else:
             yield f"{name}, speculating", one
-            yield f"{name}, plain", other
+            yield f"{name}, baseline", other
 
 
 def _engine(side: Running) -> str:
-    return f"vLLM {side.engine_version}, image {side.image} ({side.image_id or 'the node does not tell its digest'})"
+    return f"vLLM {side.engine_version}, image {side.image} ({side.image_id or 'digest unknown'})"
 
 
 def _pods(side: Running) -> str:
@@ -120,8 +120,8 @@ def _hardware(side: Running) -> str:
 
 def _node(node: Node) -> str:
     if not node.readable:
-        return "unknown: nodes may not be read with this kubeconfig"
-    labels = _inline(node.labels) or "no label tells what kind of machine or processor it is"
+        return "unknown: this kubeconfig has no permission to read nodes"
+    labels = _inline(node.labels) or "no label shows the machine or processor type"
     return f"capacity {_inline(node.capacity)}; {labels}; {_inline(node.system)}"
 
 

@@ -103,7 +103,7 @@ async def _once(turn: Round, service: Service, prompts: Sequence[Prompt], max_to
     await service.check_unchanged()
     drafted = drafting(before, await service.counters())
     if drafted is None:
-        raise Unanswered("Restarted", "an engine restarted, or a pod came or went")
+        raise Unanswered("Restarted", "an engine restarted, or the set of pods changed")
     return Repeat(turn=turn, seconds=seconds, answers=answers, drafting=drafted)
 
 

@@ -48,14 +48,16 @@ def view(service: Object, *, speculating: bool) -> View:
     phase, reason = status.get("phase", "not seen yet"), status.get("reason", "")
     message = f"{phase}: {reason}: {status.get('message', '')}" if reason else str(phase)
     if status.get("observedGeneration") != service["metadata"].get("generation"):
-        return View(state=TwinState.WAITING, message="the operator has not seen it yet")
+        return View(state=TwinState.WAITING, message="the operator has not handled it yet")
     if phase == Phase.STALLED or (speculating and phase in _TAKEN_OUT):
         return View(state=TwinState.FAILED, message=message)
     plain = not speculating and phase == Phase.ROLLED_BACK
     if (phase in _SETTLED or plain) and status.get("serving", {}).get("speculating") is speculating:
         return View(state=TwinState.READY, message=message)
     if plain:
-        return View(state=TwinState.FAILED, message=f"{message}; it still speculates: guard.rollBackTo is LastGood")
+        return View(
+            state=TwinState.FAILED, message=(f"{message}; it still speculates, because guard.rollBackTo is LastGood")
+        )
     return View(state=TwinState.NO_ROOM if reason == "Unschedulable" else TwinState.WAITING, message=message)
 
 
@@ -85,7 +87,7 @@ class Service:
         """The service."""
         body = await self._client.find(self.path)
         if body is None:
-            raise Unmeasurable("NoSuchService", f"there is no service {self.name} in namespace {self._namespace}")
+            raise Unmeasurable("NoSuchService", f"namespace {self._namespace} has no service {self.name}")
         return body
 
     async def until_ready(self, say: Say, *, seconds: float, room: float) -> None:
@@ -109,23 +111,23 @@ class Service:
         """Raises where waiting is over. waited: seconds beyond the longest wait."""
         wanted = "speculates" if self.speculating else "serves plain"
         if now.state is TwinState.FAILED:
-            message = f"{self.name} is not what can be measured as one that {wanted}: {now.message}"
+            message = f"{self.name} cannot be measured as a service that {wanted}: {now.message}"
             raise Unmeasurable("NotServing", message)
         if crowded > room:
             message = (
-                f"{self.name} has found no room for {crowded:.0f} s: {now.message}. Make room, wait longer (--room), "
-                "or measure the service in its own place, which stops speculation for that time: --in-place"
+                f"{self.name} found no room for {crowded:.0f} s: {now.message}. Make room, wait longer (--room), or "
+                "measure in place with --in-place, which stops speculation of the service for that time"
             )
             raise Unmeasurable("NoRoom", message)
         if waited > 0:
-            raise Unmeasurable("TimedOut", f"{self.name} has not come to the point where it {wanted}: {now.message}")
+            raise Unmeasurable("TimedOut", f"{self.name} did not reach the state in which it {wanted}: {now.message}")
 
     async def check_unchanged(self) -> None:
         """Raises where it is not what it was when it became ready, with what became of it."""
         body = await self.body()
         now = view(body, speculating=self.speculating)
         if now.state is not TwinState.READY or _revision(body) != self._revision:
-            raise Unmeasurable("Changed", f"{self.name} changed while it was measured: {now.message}")
+            raise Unmeasurable("Changed", f"{self.name} changed during the measurement: {now.message}")
 
     async def pods(self) -> tuple[Object, ...]:
         """The pods that serve it."""

@@ -38,7 +38,7 @@ def quantile(values: Sequence[float], share: float) -> float:
     Raises ValueError for no values.
     """
     if not values:
-        raise ValueError("no values: a quantile needs one")
+        raise ValueError("a quantile needs at least one value")
     ordered = sorted(values)
     place = share * (len(ordered) - 1)
     below = int(place)

@@ -56,7 +56,7 @@ def rows(level: Level) -> Iterator[tuple[str, str, str, str]]:
     for name, field, digits, scale in _FIGURES:
         one, other = (_shown(getattr(side, field), digits, scale) for side in (level.speculating, level.plain))
         yield name, one, other, _times(getattr(level, field)) if hasattr(level, field) else ""
-    yield "answers equal to plain's", _equal(level.equal), _equal(level.plain_again), ""
+    yield "answers equal to the baseline's", _equal(level.equal), _equal(level.plain_again), ""
 
 
 def render(measurement: Measurement) -> RenderableType:

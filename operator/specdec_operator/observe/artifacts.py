@@ -49,8 +49,8 @@ def artifacts_status(
         return ArtifactsStatus(status="False", reason="MountFailed", message=words)
     busy = next((each for pod in pods for each in pod.helpers if each.running), None)
     if busy is not None:
-        return ArtifactsStatus(status="False", reason="Staging", message=f"container {busy.name} is at work")
-    message = "no pod has come so far that its artifacts matter"
+        return ArtifactsStatus(status="False", reason="Staging", message=f"container {busy.name} is running")
+    message = "no pod has started to mount or download its artifacts yet"
     return ArtifactsStatus(status="Unknown", reason="NotStarted", message=message)
 
 
@@ -106,9 +106,9 @@ def _helper_trouble(pod: str, helper: ContainerView) -> tuple[str, str] | None:
     if helper.running or not helper.exit_code:
         return None
     if helper.ended == "OOMKilled":
-        return "OutOfMemory", f"pod {pod}: container {helper.name} was killed for its memory limit"
+        return "OutOfMemory", f"pod {pod}: container {helper.name} was killed because it reached its memory limit"
     lines = [line.strip() for line in helper.message.splitlines() if line.strip()]  # the last one is no traceback's
-    said = lines[-1][-MOST_WORDS:] if lines else f"exit code {helper.exit_code}, without a word"
+    said = lines[-1][-MOST_WORDS:] if lines else f"exit code {helper.exit_code}, without a log line"
     return meaning(helper.message), f"pod {pod}, container {helper.name}: {said}"
 
 
@@ -120,8 +120,9 @@ def _dropped(layout: Layout, deployment: DeploymentView) -> ArtifactsStatus | No
     if not missing:
         return None
     message = (
-        f"the Deployment has no mount for {', '.join(missing)}: KServe or the API server left it out without a word; "
-        "an image volume needs Kubernetes' feature gate ImageVolume, storageUris a KServe that knows the scheme"
+        f"the Deployment has no mount for {', '.join(missing)}: KServe or the API server dropped it without an error; "
+        "an image volume needs the Kubernetes feature gate ImageVolume, and storageUris need a KServe that supports "
+        "the scheme"
     )
     return ArtifactsStatus(status="False", reason="Dropped", message=message)
 

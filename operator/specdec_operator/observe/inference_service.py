@@ -32,7 +32,7 @@ def kserve_error(child: Mapping[str, Any]) -> KServeError | None:
         return None
     reason, words = str(failure["reason"]), str(failure.get("message", ""))[:_MOST_WORDS]
     runtime = str(child.get("spec", {}).get("predictor", {}).get("model", {}).get("runtime", ""))
-    return KServeError(reason=reason, message=f"KServe says {reason} ({words}): {_way_out(reason, runtime)}")
+    return KServeError(reason=reason, message=f"KServe reports {reason} ({words}): {_way_out(reason, runtime)}")
 
 
 def _way_out(reason: str, runtime: str) -> str:
@@ -41,13 +41,13 @@ def _way_out(reason: str, runtime: str) -> str:
         case "RuntimeNotRecognized":
             return (
                 f"there is no ServingRuntime or ClusterServingRuntime {runtime}: kubectl apply -k manifests/runtimes, "
-                f"or switch it on in the Helm chart (runtimes), {another}"
+                f"enable it in the Helm chart (runtimes), {another}"
             )
         case "RuntimeDisabled":
             return f"runtime {runtime} is disabled: remove spec.disabled from it, {another}"
         case "NoSupportingRuntime":
             lacks = f"runtime {runtime} does not serve model format huggingface version 1"
-            return f"{lacks}: see its spec.supportedModelFormats, {another}"
+            return f"{lacks}: add it to its spec.supportedModelFormats, {another}"
         case _:
             return f"see runtime {runtime}, and `kubectl describe inferenceservice`"
 

@@ -36,7 +36,7 @@ def find_obstacle(deployment: DeploymentView | None, pods: tuple[PodView, ...]) 
     """The first one in the way of these pods, all of one revision, and of this Deployment of it; None: none."""
     if deployment is not None and deployment.refused is not None:
         quota = bool(_QUOTA.search(deployment.refused))
-        words = f"the cluster refuses a pod: {deployment.refused[:MOST_WORDS]}"
+        words = f"the cluster rejects a pod: {deployment.refused[:MOST_WORDS]}"
         reason = "QuotaExceeded" if quota else "PodRefused"
         return Obstacle(reason=reason, words=words, since=deployment.refused_since, frees=quota)
     for pod in pods:
@@ -58,5 +58,5 @@ def pending_words(pending: str) -> str:
     words = pending[:MOST_WORDS]
     if not (found := _DEVICE.search(pending)):
         return words
-    offer = f"no node has {found['name']} to spare: its device plugin must offer it (`kubectl describe nodes`)"
-    return f"{words}; {offer}, or else spec.engine.accelerator is not what this cluster has"
+    offer = f"no node has a free {found['name']}: its device plugin must advertise it (`kubectl describe nodes`)"
+    return f"{words}; {offer}, or spec.engine.accelerator does not match the devices of this cluster"

@@ -17,8 +17,8 @@ NAME_TAKEN: Final = "NameTaken"
 LOOK_AGAIN: Final = 30.0
 """Seconds after which a name that is taken is looked at again."""
 _MOST_WRITERS: Final = 3
-_RULE: Final = "it is not of this service, and what is not is never changed"
-_WAIT: Final = f"this service goes on by itself within {LOOK_AGAIN:.0f} s once the name is free"
+_RULE: Final = "it does not belong to this service, and the operator never changes objects of others"
+_WAIT: Final = f"this service continues within {LOOK_AGAIN:.0f} s after the name is free"
 
 
 class Standing(StrEnum):
@@ -115,15 +115,20 @@ def whose(look: Look) -> str:
         return f"controlled by {look.controller.kind} {look.controller.name} (uid {look.controller.uid}){ends}"
     entries = meta.get("managedFields") or ()
     writers = sorted({str(each.get("manager", "")) for each in entries if not each.get("subresource")} - {""})
-    return f"controlled by nobody, written by {', '.join(writers[:_MOST_WRITERS]) or 'somebody'}{ends}"
+    return f"without a controller, written by {', '.join(writers[:_MOST_WRITERS]) or 'an unknown client'}{ends}"
 
 
 def _way_out(kind: str, name: str, look: Look) -> str:
     away = f"delete or rename {kind} {name}, or give this service another name"
     if kind == "Job":
-        return f"delete Job {name}, or give this service another name; a Job is never taken over"
+        return f"delete Job {name}, or give this service another name; the operator never takes over a Job"
     if look.controller is None:
-        return f'{away}, or annotate this service with {ADOPT_ANNOTATION}="true" to let it take over what is there'
+        return (
+            f'{away}, or annotate this service with {ADOPT_ANNOTATION}="true" to let it take over the existing {kind}'
+        )
     if look.controller.kind == KIND and look.controller.name == name.removesuffix("-models"):
-        return f"its owner is a service of this name that was deleted, and Kubernetes removes it soon; or {away}"
-    return f"{away}; what another controller owns is not taken over, not even by annotation {ADOPT_ANNOTATION}"
+        return f"its owner is a deleted service of this name, and Kubernetes removes it soon; otherwise {away}"
+    return (
+        f"{away}; the operator does not take over objects of another controller, and annotation {ADOPT_ANNOTATION} "
+        "does not change this"
+    )

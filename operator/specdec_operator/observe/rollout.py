@@ -73,7 +73,7 @@ def view_rollout(
         return _without_deployment(waited, deadline, serving)
     current = pods_of(revision, pods)
     if deployment.revision == revision and least is not None and asleep(deployment):
-        return _view(Progress.PROGRESSING, "ScaledToZero", "the autoscaler asks for no pod now", serving)
+        return _view(Progress.PROGRESSING, "ScaledToZero", "the autoscaler currently requests 0 pods", serving)
     if deployment.revision == revision and _complete(deployment, least):
         message = f"{deployment.available} pods serve revision {revision}"
         return _view(Progress.COMPLETE, "RolloutComplete", message, serving)
@@ -105,7 +105,7 @@ def _on_its_way(
         message = f"{ready} of {deployment.replicas} pods of revision {revision} are ready{trouble}"
         crowded = not coming and any(pod.revision != revision and not pod.deleting for pod in pods)
         return replace(_view(Progress.PROGRESSING, reason, message, serving), obstacle=obstacle, crowded=crowded)
-    message = f"no pod became ready for {waited:.0f} s, {deadline:.0f} s is the deadline{trouble}"
+    message = f"no pod became ready for {waited:.0f} s; the deadline is {deadline:.0f} s{trouble}"
     if obstacle is None or coming:
         return _view(Progress.FAILED, "DeadlineExceeded", message, serving)
     return replace(_view(Progress.BLOCKED, reason, message, serving), obstacle=obstacle)
@@ -118,9 +118,9 @@ def waiting_rollout(words: str, pods: tuple[PodView, ...]) -> RolloutView:
 
 def _without_deployment(waited: float, deadline: float, serving: int) -> RolloutView:
     if waited <= deadline:
-        return _view(Progress.PROGRESSING, "DeploymentMissing", "KServe has not made the Deployment yet", serving)
-    see = "see whether it runs, and what `kubectl describe isvc` says"
-    message = f"KServe has made no Deployment in {waited:.0f} s: {see}"
+        return _view(Progress.PROGRESSING, "DeploymentMissing", "KServe has not created the Deployment yet", serving)
+    see = "check whether the KServe controller runs, and see `kubectl describe isvc`"
+    message = f"KServe has not created the Deployment after {waited:.0f} s: {see}"
     return _view(Progress.BLOCKED, "DeploymentMissing", message, serving)
 
 
@@ -176,7 +176,7 @@ def refusal_words(message: str) -> str:
     said = spoken(message)
     if said.keys() >= {"reason", "message"}:
         return f"{said['reason']}: {said['message']}"[:MOST_WORDS]
-    return message.strip()[:MOST_WORDS] or "the preflight refused to start and left no words"
+    return message.strip()[:MOST_WORDS] or "the preflight rejected the start without a message"
 
 
 def _trouble(pods: tuple[PodView, ...]) -> tuple[str, str]:

@@ -22,8 +22,8 @@ _UNSEEN: Final = 10.0
 """Seconds that the watch may need to show a Deployment that was just made."""
 _TRY_AGAIN: Final = 30.0
 _WAY_OUT: Final = (
-    "the right to get, create, patch and delete Deployments is what a plain arm needs (chart: rbac.control); "
-    "guard.control.mode Never does without"
+    "baseline pods need permission to get, create, patch and delete Deployments (chart: rbac.control); "
+    "guard.control.mode Never needs none"
 )
 
 
@@ -59,7 +59,11 @@ async def keep_arm(
 async def _make(cluster: Cluster, key: Key, decision: Decision, number: int) -> None:
     live = await cluster.find(_named(key, predictor_name(key[1])))
     if live is None:
-        raise Invalid("Deployment", predictor_name(key[1]), "it is gone: the plain arm is made from it")
+        raise Invalid(
+            "Deployment",
+            predictor_name(key[1]),
+            ("it does not exist, and the operator creates the baseline pods from it"),
+        )
     speculating = decision.desired.rendered.manifest["spec"]["predictor"]
     manifest = render_arm(live, speculating, _plain_predictor(decision), decision.sis.owner, number)
     await write_own(cluster, manifest, Claimant(uid=decision.sis.owner.uid))

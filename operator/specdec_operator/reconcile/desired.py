@@ -187,14 +187,14 @@ def _download(sis: Sis, download: Download, observed: Observed, memory: Download
     body, made = observed.objects.jobs.get(name), memory.jobs.get(name)
     uid = body["metadata"].get("uid") if body else None
     if made is not None and uid != made.uid and now - made.at < _UNSEEN:
-        view = JobView(stand=JobState.RUNNING, attempt=1, reason="Starting", message="its Job was just made")
+        view = JobView(stand=JobState.RUNNING, attempt=1, reason="Starting", message="the Job was created a moment ago")
         return DownloadStatus(download=download, view=view)
     annotations = body["metadata"].get("annotations", {}) if body else {}
     view = job_view(body, observed.objects.stagers)
     if body is None and memory.denied is not None:
         view = replace(view, reason=memory.denied.reason, message=memory.denied.message)
     if view.stand is JobState.DONE and memory.claim_uid and annotations.get(CLAIM_ANNOTATION) != memory.claim_uid:
-        gone = "it was brought into a claim that is gone"
+        gone = "the artifact was downloaded into a PVC that no longer exists"
         view = JobView(stand=JobState.FAILED, reason="ClaimReplaced", message=gone)
     failed, log = annotations.get(FAILED_ANNOTATION, ""), observed.logs.get(name, "")
     return DownloadStatus(download=download, view=view, failed=failed, progress=progress(log))
@@ -207,6 +207,6 @@ def download_image(kserve: KServe) -> str:
     raise Invalid(
         "spec.staging.mode",
         "PersistentVolumeClaim",
-        "no image for the download is known: KServe's ConfigMap inferenceservice-config (storageInitializer.image) "
-        "cannot be read; give the operator SPECDEC_STORAGE_INITIALIZER",
+        "the download image is unknown: KServe's ConfigMap inferenceservice-config (storageInitializer.image) cannot "
+        "be read; set SPECDEC_STORAGE_INITIALIZER of the operator",
     )

@@ -10,7 +10,7 @@ from specdec_operator.reconcile.cluster_info import ClusterInfo
 from specdec_operator.reconcile.memory import Memory
 from specdec_operator.reconcile.sis import Parsed, Sis
 
-_FORBIDDEN: Final = "the operator may not list nodes (chart: rbac.nodes)"
+_FORBIDDEN: Final = "the operator has no permission to list nodes (chart: rbac.nodes)"
 
 
 async def find_device(around: ClusterInfo, parsed: Parsed, memory: Memory, body: Mapping[str, Any]) -> Device | None:

@@ -63,7 +63,7 @@ async def _keep(cluster: Cluster, sis: Sis, wanted: dict[str, object] | None) ->
         return inf, ""
     if look.standing in (Standing.LOOSE, Standing.HELD):
         way_out = "delete it, or set rollout.disruptionBudget: None"
-        return _LOOK_AGAIN, f"there is another PodDisruptionBudget {meta['name']}: {way_out}"
+        return _LOOK_AGAIN, f"another PodDisruptionBudget {meta['name']} already exists: {way_out}"
     if look.live is None or not is_as(look.live, wanted):
         await write_own(cluster, wanted, claimant, look)
     return _LOOK_AGAIN, ""

@@ -34,13 +34,13 @@ from specdec_operator.staging.layout import Layout
 
 NOTHING_TO_GUARD: Final = "NothingToGuard"
 _EXAMPLE: Final = '--speculative-config={"method":"ngram","num_speculative_tokens":4,"prompt_lookup_max":4}'
-_BROUGHT: Final = ArtifactsStatus(status="True", reason="Guest", message="whoever wrote the pods brings the models")
+_BROUGHT: Final = ArtifactsStatus(status="True", reason="Guest", message="the owner of the guest provides the models")
 
 
 def as_guest(sis: Sis, guest: Guest | None, memory: Memory) -> Sis:
     """The service with what its guest's flags ask for. Raises Invalid where nothing can be told of the guest."""
     if guest is None or guest.ref != sis.spec.guest:
-        rule = "the newest spec asks for something else, and only that is looked at"
+        rule = "the newest spec names another guest, and the operator reads only that one"
         raise Invalid("spec", str(sis.spec.guest), rule)
     if guest.trouble is not None:
         raise guest.trouble
@@ -185,4 +185,4 @@ def _nothing(guest: Guest) -> str:
         "spec.predictor (model or container)" if kind else f"container {guest.engine.container}" if guest.engine else ""
     )
     lines = f"to speculate, add to the args of {place} of {guest.ref}: {_EXAMPLE}"
-    return f"the flags of {guest.ref} ask for no speculation, so there is nothing to guard; {lines}"
+    return f"the flags of {guest.ref} do not request speculation, so there is nothing to guard; {lines}"

@@ -36,7 +36,7 @@ async def keep_guest(
     try:
         await cluster.patch(names.inference_service(key[0], guest.ref.name), changes)
     except Invalid as error:
-        _LOG.info("service=%s/%s %s is looked at again: %s", *key, guest.ref, error.message)
+        _LOG.info("service=%s/%s %s is checked again: %s", *key, guest.ref, error.message)
         return replace(memory, due=now + _SOON)
     return replace(memory, unsent=(*memory.unsent, told), due=now + _SOON)
 
@@ -48,7 +48,7 @@ def _changes(decision: Decision) -> tuple[Patch, Event]:
     nothing: Patch = []
     if guest is not None and allowed.may and place is not None and decision.state.plain:
         words = list(guest.engine.speculative) if guest.engine else []
-        told = Event(warning=True, reason="TakenOut", message=f"taken out of {guest.ref}: {' '.join(words)}")
+        told = Event(warning=True, reason="TakenOut", message=f"removed from {guest.ref}: {' '.join(words)}")
         record = TakenOut(
             service=owner.name,
             uid=owner.uid,
@@ -59,9 +59,7 @@ def _changes(decision: Decision) -> tuple[Patch, Event]:
         )
         return take_out(place, record), told
     if guest is not None and taken is not None and not decision.state.plain and is_allowed(guest.live):
-        told = Event(
-            warning=False, reason="BroughtBack", message=f"brought back to {guest.ref}: {' '.join(taken.words)}"
-        )
+        told = Event(warning=False, reason="BroughtBack", message=f"restored in {guest.ref}: {' '.join(taken.words)}")
         return bring_back(guest.live, taken) or nothing, told
     return nothing, Event(warning=False, reason="", message="")
 
@@ -89,11 +87,11 @@ async def _bring_back(cluster: Cluster, meta: dict[str, Any], is_left: Callable[
             return True
         changes = bring_back(live, taken) if is_allowed(live) else None
         if changes is None:  # it is its owner's by now
-            _LOG.warning("%s/%s stays without: %s", meta["namespace"], meta["name"], " ".join(taken.words))
+            _LOG.warning("%s/%s stays without speculation: %s", meta["namespace"], meta["name"], " ".join(taken.words))
             return True
         await cluster.patch(named, changes)
     except OperatorError as error:
-        _LOG.warning("%s/%s is not brought back yet: %s", meta["namespace"], meta["name"], error.message)
+        _LOG.warning("%s/%s is not restored yet: %s", meta["namespace"], meta["name"], error.message)
         return False
-    _LOG.info("%s/%s: service %s is gone, and its flag is back", meta["namespace"], meta["name"], taken.service)
+    _LOG.info("%s/%s: service %s was deleted, and the flag is restored", meta["namespace"], meta["name"], taken.service)
     return True

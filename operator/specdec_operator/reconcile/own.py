@@ -95,7 +95,7 @@ def adoption(kind: str, name: str, look: Look, claimant: Claimant) -> Event | No
     if not is_adopted(kind, look, claimant):
         return None
     return Event(
-        warning=False, reason="Adopted", message=f"{kind} {name} ({whose(look)}, uid {look.uid}) is taken over"
+        warning=False, reason="Adopted", message=f"{kind} {name} ({whose(look)}, uid {look.uid}) was taken over"
     )
 
 

@@ -168,7 +168,7 @@ class WorkQueue:
         try:
             result = await self._reconcile(key, woken)
         except Exception:
-            _LOG.exception("service=%s/%s a reconcile had a fault", *key)
+            _LOG.exception("service=%s/%s a reconcile failed with a bug", *key)
         finally:
             del self._running[key]
             self._after(key, entry, result)

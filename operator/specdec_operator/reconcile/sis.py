@@ -121,8 +121,8 @@ def _refuse_large(body: Mapping[str, Any]) -> None:
     """Raises Invalid for a service whose spec was too large to be kept."""
     if size := body.get(TOO_LARGE):
         where = "{namespace}/{name}".format_map(body["metadata"])
-        way_out = "look for what is large in pod, engine.env, engine.args and speculation.options, and take it out"
-        rule = f"the spec of {where} has so many bytes as JSON, and this operator reads {MOST_SPEC_BYTES} at most"
+        way_out = "remove large values from pod, engine.env, engine.args and speculation.options"
+        rule = f"the spec of {where} has this many bytes as JSON, and the operator reads at most {MOST_SPEC_BYTES}"
         raise Invalid("spec", size, f"{rule}: {way_out}", reason="SpecTooLarge")
 
 

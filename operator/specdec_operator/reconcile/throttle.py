@@ -88,8 +88,8 @@ class Throttle:
     def _why(self, key: Key) -> str:
         waiting = len({*self._urgent, *self._ordinary, key})
         return (
-            f"waits for its turn: {len(self._begun)} rollouts that the operator began are under way, "
-            f"{self._most} may be (SPECDEC_ROLLOUTS), {waiting} wait"
+            f"waiting for its turn: the operator's rollouts in progress are {len(self._begun)}, the limit is "
+            f"{self._most} (SPECDEC_ROLLOUTS), {waiting} services wait"
         )
 
     def _next(self, urgent: dict[Key, None], ordinary: dict[Key, None]) -> tuple[Key, ...]:

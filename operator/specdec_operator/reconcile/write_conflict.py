@@ -33,8 +33,8 @@ class WriteConflict:
         if self.times < _TOLD:
             return ""
         return (
-            f"{self.by or 'somebody'} changes the InferenceService again and again: it is put back, each time later; "
-            "let only one of the two write it"
+            f"{self.by or 'another client'} changes the InferenceService repeatedly; the operator restores it, each "
+            "time after a longer wait; let only one of the two write it"
         )
 
     def so_far(self, now: float) -> "WriteConflict":

@@ -32,13 +32,13 @@ def render_arm(
     Raises Invalid where KServe made something else of the flags than they were.
     """
     if uri := speculating["model"].get("storageUri") or plain["model"].get("storageUri"):
-        rule = "this KServe brings it into its own pods only; bring it in a claim, or set guard.control.mode Never"
+        rule = "this KServe downloads it for its own pods only; put it into a PVC, or set guard.control.mode Never"
         raise Invalid("spec.model.uri", uri, rule)
     template = deepcopy(live["spec"]["template"])
     pod, meta = template["spec"], template.get("metadata", {})
     engine = next((each for each in pod["containers"] if each["name"] == ENGINE_CONTAINER), None)
     if engine is None:
-        raise Invalid("Deployment", arm_name(owner.name), f"KServe's has no container {ENGINE_CONTAINER}")
+        raise Invalid("Deployment", arm_name(owner.name), f"KServe's Deployment has no container {ENGINE_CONTAINER}")
     engine["args"] = _with_flags(engine.get("args") or [], speculating["model"]["args"], plain["model"]["args"])
     mounts = _names(speculating["model"].get("volumeMounts"), plain["model"].get("volumeMounts"))
     engine["volumeMounts"] = [each for each in engine.get("volumeMounts") or [] if each["name"] not in mounts]
@@ -71,7 +71,7 @@ def _with_flags(args: list[str], ours: list[str], others: list[str]) -> list[str
     for start in range(len(args) - size + 1):
         if args[start : start + size] == ours:
             return [*args[:start], *others, *args[start + size :]]
-    rule = "KServe has not passed on the flags as they were asked for: another webhook or runtime changes them"
+    rule = "KServe did not pass on the requested flags unchanged: another webhook or runtime changes them"
     raise Invalid("Deployment", " ".join(args)[:100], rule)
 
 

@@ -139,7 +139,7 @@ def plan(
     While the service runs plain the draft is not staged either: its volume may be what kept the pods down.
     """
     if (guest := spec.guest) is not None:
-        raise Invalid(guest.field, guest.name, f"{guest} is guarded and not served: nothing is rendered for it")
+        raise Invalid(guest.field, guest.name, f"{guest} is guarded, not served, so there is nothing to render")
     seen, cluster = seen or Seen(), kserve or KServe()
     speculation = effective_speculation(spec, state)
     of_state = spec.model_copy(update={"speculation": speculation or spec.speculation})

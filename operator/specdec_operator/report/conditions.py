@@ -70,7 +70,7 @@ ABOUT_SPECULATION: Final = frozenset(
     {ConditionType.ROLLED_BACK, ConditionType.SPECULATION_ACTIVE, ConditionType.GUARD_PASSING}
 )
 """Conditions that begin anew with another speculation; the others are about the service."""
-NO_ROOM: Final = "there is no room for a new pod next to the old ones: these stop first"
+NO_ROOM: Final = "there is no room for a new pod next to the old ones, so the old ones stop first"
 _MOVING: Final = frozenset({Phase.ROLLING_OUT, Phase.RESPONDING, Phase.MEASURING_BASELINE})
 
 
@@ -167,7 +167,7 @@ def _comparing(found: Findings) -> Wanted | None:
 def _instead(found: Findings, good: KnownGood) -> str:
     speculation = found.plan.speculation
     if speculation is None:
-        return "the last good speculation can no longer be read, so none is served"
+        return "the last good speculation can no longer be read, so the service runs without speculation"
     return f"serving {speculation.method.value} with {good.tokens} tokens instead, the last good speculation"
 
 

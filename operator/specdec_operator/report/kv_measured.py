@@ -18,7 +18,7 @@ _LONG: Final = 3600.0
 """Seconds of watching before it is said that much is left: a quiet minute proves nothing."""
 _ROUNDING: Final = 0.0051
 _ALL_TAKEN: Final = 0.98
-_MORE_ROOM: Final = "give spec.memory.draftReserve a share, such as 8%, or on a CPU a higher memory limit"
+_MORE_ROOM: Final = "set spec.memory.draftReserve to a share such as 8%; on a CPU raise the memory limit"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,7 +82,7 @@ def _headroom(found: Findings, taken: int | None) -> tuple[str, ...]:
     if not device or taken is None or taken < _ALL_TAKEN * device:
         return ()
     left = amount(max(0, device - taken))
-    return (f"nearly all of the device is taken, {left} of {amount(device)} are left; {_MORE_ROOM}",)
+    return (f"the device's memory is nearly full, {left} of {amount(device)} are free; {_MORE_ROOM}",)
 
 
 def _present(found: Findings) -> KvCache:
@@ -127,18 +127,18 @@ def _recommended(
     asked, said = found.plan.memory.utilization, []
     if utilization is not None and asked is not None and abs(utilization - asked) > _ROUNDING:
         said.append(
-            f"the engine says that it was given {utilization:g} of the device, {asked:g} was asked for: "
-            "an argument of the runtime or of spec.engine.args overrides it"
+            f"the engine reports a memory share of {utilization:g}, and the operator requested {asked:g}: an argument "
+            "of the runtime or of spec.engine.args overrides it"
         )
     if requests is not None and requests < 2:
         ways = "lower spec.engine.maxModelLen, or take a smaller draft or an 8-bit KV cache"
-        said.append(f"little is left: the KV cache holds {requests:g} requests of the greatest length; {ways}")
+        said.append(f"the KV cache is nearly too small: it holds {requests:g} requests of the maximum length; {ways}")
     elif used is not None and used >= _FULL:
         ways = "add replicas or devices, lower spec.engine.maxNumSeqs, or take a smaller draft"
-        said.append(f"little is left: {100 * used:.0f} % of the KV cache was in use; {ways}")
+        said.append(f"the KV cache is nearly full: {100 * used:.0f} % was in use; {ways}")
     elif used and used <= _LITTLE_USED and _watched_long(found, now):
-        ways = "a larger draft, longer requests or more of them at once fit"
-        said.append(f"much is left: at most {100 * used:.0f} % of the KV cache was in use; {ways}")
+        ways = "a larger draft, longer requests or more concurrent requests fit"
+        said.append(f"the KV cache is mostly free: at most {100 * used:.0f} % was in use; {ways}")
     return tuple(said)
 
 

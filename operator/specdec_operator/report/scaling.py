@@ -20,8 +20,8 @@ _A_PART: Final = 0.02
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Yield:
-    """What pods generated in a window. pods: their mean number. plain: of one plain pod, None where it is not known;
-    speedup, low, high: what that follows from, 1 for plain pods themselves.
+    """What pods generated in a window. pods: their mean number. plain: of one baseline pod, None where it is not known;
+    speedup, low, high: what that follows from, 1 for baseline pods themselves.
     """
 
     tokens_per_second: float
@@ -32,7 +32,7 @@ class Yield:
 
     @property
     def plain(self) -> float | None:
-        """Tokens a second of one plain pod with as many requests at once."""
+        """Tokens a second of one baseline pod with as many requests at once."""
         return self.tokens_per_second / self.speedup if self.speedup else None
 
     @property
@@ -84,7 +84,7 @@ def needed(status: Mapping[str, Any]) -> tuple[Any, Any]:
 
 
 def selector_of(name: str) -> str:
-    """The pods that serve what is asked for: neither downloads nor plain pods beside."""
+    """The pods that serve what is asked for: neither downloads nor baseline pods beside."""
     return f"{OWNER_LABEL}={name},!{STAGING_LABEL},!{ARM_LABEL}"
 
 
@@ -106,15 +106,18 @@ def _scaling(found: Findings, before: Mapping[str, Any]) -> Scaling | None:
 
 
 def _words(seen: Yield, *, plain: bool) -> str:
-    kind = "plain pod" if plain else "speculating pod"
+    kind = "baseline pod" if plain else "speculating pod"
     first = f"{_pods(seen.needed, kind)}, each {seen.tokens_per_second:.0f} tokens/s"
     if plain:
         return f"{first}; with speculation: not measured now"
     if seen.plain is None or seen.low is None or seen.high is None or seen.plain_needed is None:
-        return f"{first}; plain: not known at this load"
+        return f"{first}; baseline: unknown at this load"
     least, most = _whole(seen.pods * seen.low), _whole(seen.pods * seen.high)
     between = f" ({least} to {most})" if least != most else ""
-    return f"{first}; plain ones, each {seen.plain:.0f} tokens/s, would be {seen.plain_needed}{between}"
+    return (
+        f"{first}; without speculation {seen.plain_needed}{between} pods would be needed, each {seen.plain:.0f} "
+        "tokens/s"
+    )
 
 
 def _pods(number: int, kind: str) -> str:

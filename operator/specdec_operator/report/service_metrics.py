@@ -35,7 +35,7 @@ from specdec_operator.report.service_numbers import (
 _OF_STANDING: Final = len(fields(StateMetrics)) - 1 + len(Phase)
 _OF_FINDING: Final = {
     "beside_score": "Standard errors on the wrong side of the limit, compared with baseline pods; a result needs 4.5.",
-    "beside_value": "What both arms show: plain / speculating time per output token, else speculating / plain.",
+    "beside_value": "Ratio of both arms: baseline / speculating time per output token, else speculating / baseline.",
 }
 _OF_WINDOW: Final = len(fields(WindowMetrics)) - 2 + MOST_POSITIONS + len(_OF_FINDING) * len(Measure)
 MOST_SERIES: Final = 2 + _OF_STANDING + _OF_WINDOW + len(fields(MemoryMetrics))
@@ -81,7 +81,7 @@ class ServiceCollector(Collector):
         """One family after the other, as the registry asks for them, from a thread of its own."""
         shown = dict(self.shown)
         stalled = "1 while the user must act: condition Stalled."
-        proved = "When a window closed last that proved something."
+        proved = "Time at which the last window with enough evidence closed."
         yield Family("stalled", stalled, ((key, (), each.stalled) for key, each in shown.items()))
         yield Family("evidence_timestamp_seconds", proved, _some((key, each.evidence) for key, each in shown.items()))
         yield from _about_states([(key, each.standing) for key, each in shown.items() if each.standing])
@@ -121,13 +121,16 @@ def forget(key: Key) -> None:
 def _about_states(states: list[tuple[Key, StateMetrics]]) -> Iterator[Family]:
     for name, meaning in numbers(StateMetrics).items():
         yield Family(name, meaning, _some((key, getattr(state, name)) for key, state in states))
-    why, info = "1 while something other than the request is served.", "1, with the request as labels."
+    why, info = (
+        ("1 while the service serves something other than the requested speculation."),
+        "1, with the requested method and tokens as labels.",
+    )
     rolled_back = ((key, state.rolled_back, 1.0) for key, state in states if state.rolled_back)
     yield Family("rolled_back", why, rolled_back, ("reason", "to"))
     services = ((key, state.service_info, 1.0) for key, state in states)
     yield Family("service_info", info, services, ("method", "accelerator", "mode"))
     phases = ((key, (each.value,), each is state.phase) for key, state in states for each in Phase)
-    yield Family("phase", "1 for the guard's present phase, 0 for the others.", phases, ("phase",))
+    yield Family("phase", "1 for the guard's current phase, 0 for the others.", phases, ("phase",))
 
 
 def _about_windows(windows: list[tuple[Key, WindowMetrics]]) -> Iterator[Family]:

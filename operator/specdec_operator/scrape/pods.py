@@ -87,7 +87,7 @@ class PodMetrics(BoundedReader):
     async def _read_one(self, namespace: str, pod: str, url: str) -> Counters | Unread:
         now = asyncio.get_running_loop().time()
         if (silence := waits(self._silences, url, now)) is not None:
-            again = f"{silence.times} times in a row; it is asked again in {silence.until - now:.0f} s"
+            again = f"{silence.times} times in a row; the operator reads it again in {silence.until - now:.0f} s"
             return Unread(f"pod {pod}, {url}: {self._no_answer()}; {again}")
         try:
             counters = read_counters((await self.page(namespace, url)).decode())
@@ -111,7 +111,7 @@ class PodMetrics(BoundedReader):
         self._silences[url] = grown(self._silences.get(url), self.timeout, now)
 
     def _no_answer(self) -> str:
-        way_out = "a NetworkPolicy that does not let the operator in does this"
+        way_out = "a NetworkPolicy may block the operator"
         return f"no answer within {self.timeout:g} s; {way_out}"
 
     def _words(self, kind: metrics.Failure, error: Exception) -> str:
@@ -120,6 +120,6 @@ class PodMetrics(BoundedReader):
             case metrics.Failure.TIMEOUT:
                 return self._no_answer()
             case metrics.Failure.CONNECTION:
-                return f"{message}; the engine does not listen there, or a NetworkPolicy or a mesh refuses the operator"
+                return f"{message}; the engine does not listen there, or a NetworkPolicy or a mesh blocks the operator"
             case metrics.Failure.UNREADABLE:
-                return f"this is no page of an engine's metrics: {message}"
+                return f"this is not a metrics page of an engine: {message}"

@@ -83,9 +83,11 @@ def allowed(url: str, urls: Sequence[str]) -> str:
     """Why this server may not be asked; empty where it may. An empty list allows none, EVERY in it every server."""
     if EVERY in urls or url.rstrip("/") in {each.rstrip("/") for each in urls}:
         return ""
-    asks = f"{', '.join(urls)} only: write one of these, or have it" if urls else "no Prometheus server: have this one"
+    asks = (
+        (f"{', '.join(urls)} only: use one of these, or add the URL") if urls else "no Prometheus server: add the URL"
+    )
     return (
-        f"guard.source.prometheus.url is {url!r}, and this operator asks {asks} added to its "
+        f"guard.source.prometheus.url is {url!r}, and this operator reads from {asks} to the operator's "
         "SPECDEC_PROMETHEUS_URLS (in the Helm chart: prometheusUrls)"
     )
 

@@ -39,11 +39,11 @@ def refuse_address(address: str, *, local: bool) -> None:
     try:
         parsed = _plain(address)
     except ValueError as error:
-        raise Unavailable("NoAddress", f"{address!r} is no address") from error
+        raise Unavailable("NoAddress", f"{address!r} is not an IP address") from error
     if parsed.is_loopback and local:
         return
     if parsed.is_loopback or parsed.is_link_local or parsed.is_multicast or parsed.is_unspecified:
-        raise Unavailable("NoAddress", f"{address} is no address that a pod can have; it is not asked")
+        raise Unavailable("NoAddress", f"{address} cannot be the address of a pod; the operator does not read it")
 
 
 def _plain(address: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address:
@@ -73,7 +73,7 @@ class MetricsSource:
         server = guard.source.prometheus
         readings = await self._prometheus.read(server, namespace, pods, since=since)
         seconds = f"{_OLDEST * guard.interval:g} s"
-        stale = f"{server.url} has no sample of it of the last {seconds}; it must scrape the engines"
+        stale = f"{server.url} has no sample of this pod from the last {seconds}; it must scrape the engines"
         return {pod: reading or Unread(f"pod {pod}: {stale}") for pod, reading in readings.items()}
 
     async def facts(self, namespace: str, address: str, *, port: int = ENGINE_PORT) -> bytes | None:

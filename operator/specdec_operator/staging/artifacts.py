@@ -17,10 +17,10 @@ _DRAFT: Final = "spec.speculation.draft"
 class DeliveryMode(StrEnum):
     """How an artifact comes into the pods."""
 
-    CLAIM = "mounted from the user's claim"
-    JOB = "downloaded once by a Job, mounted from the operator's claim"
+    CLAIM = "mounted from the user's PVC"
+    JOB = "downloaded once by a Job, mounted from the operator's PVC"
     DOWNLOAD = "downloaded into each pod by KServe"
-    MODELCAR = "brought as an image by KServe"
+    MODELCAR = "mounted as an image by KServe"
     IMAGE_VOLUME = "mounted as an image by the kubelet"
 
 
@@ -44,7 +44,7 @@ _MODES: Final[Mapping[str, tuple[frozenset[Kind], str]]] = {
     "Auto": (frozenset(Kind), ""),
     "StorageUris": (frozenset({Kind.REMOTE}), ""),
     "Modelcar": (IMAGES, ""),
-    JOB_MODE: (frozenset(Kind) - IMAGES, ": nodes keep images themselves"),
+    JOB_MODE: (frozenset(Kind) - IMAGES, ", because nodes cache images themselves"),
 }
 """What each mode brings, and why no more."""
 
@@ -77,8 +77,8 @@ def claim_name(service: str) -> str:
 def _way(place: Source, mode: str) -> DeliveryMode:
     kinds, why = _MODES[mode]
     if place.kind not in kinds:
-        brings = f"spec.staging.mode {mode} brings {of_kinds(kinds)}{why}"
-        rule = f"{brings}; leave the mode out, or bring this model so too"
+        brings = f"spec.staging.mode {mode} supports {of_kinds(kinds)} only{why}"
+        rule = f"{brings}; remove the mode, or use such a URI for this model too"
         raise Invalid(f"{place.field}.uri", place.uri, rule)
     return DeliveryMode.JOB if mode == JOB_MODE and place.kind is Kind.REMOTE else _WAYS[place.kind]
 
@@ -87,7 +87,7 @@ def _beside(role: str, field: str, named: Json, target: Artifact, mode: str) -> 
     """A draft or an adapter."""
     place = source(field, named.get("uri") or target.source.uri, named.get("path"))
     if place.model == target.source.model:
-        rule = f"this is the target's own folder; name the {role.partition('-')[0]}'s"
+        rule = f"this is the target's own folder; set the folder of the {role.partition('-')[0]}"
         raise Invalid(field, named.get("uri") or named.get("path"), rule)
     way = _way(place, mode)
     inside = way is target.way and place.uri == target.source.uri
@@ -99,8 +99,8 @@ def _check_claim(artifacts: list[Artifact], staging: Json, name: str) -> None:
     if all(each.way is not DeliveryMode.JOB for each in artifacts):
         return
     if not staging.get("claim"):
-        raise Invalid("spec.staging.claim", None, f"mode {JOB_MODE} downloads into a claim; name its storage")
+        raise Invalid("spec.staging.claim", None, f"mode {JOB_MODE} downloads into a PVC; set its storage size")
     for each in artifacts:
         if each.way is DeliveryMode.CLAIM and each.source.place == claim_name(name):
-            rule = f"the operator makes the claim {claim_name(name)} for its downloads; name yours otherwise"
+            rule = f"the operator uses the PVC name {claim_name(name)} for its downloads; rename your PVC"
             raise Invalid(f"{each.source.field}.uri", each.source.uri, rule)

@@ -31,7 +31,7 @@ class Supported:
 def _version(text: str) -> MajorMinor:
     found = major_minor(text)
     if found is None:
-        raise ValueError(f"{_FILE}: {text!r} is no version; write it as 1.29")
+        raise ValueError(f"{_FILE}: {text!r} is not a version; write it as 1.29")
     return found
 
 

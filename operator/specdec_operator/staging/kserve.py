@@ -52,8 +52,8 @@ class Need(StrEnum):
 
     DOWNLOAD = "downloads into each pod (storageUris)"
     MODELCAR = "oci:// in storageUris"
-    MIXED = "oci:// beside another artifact in storageUris"
-    FETCHED = "downloads beside an oci:// that is fetched (ociModelMode fetch)"
+    MIXED = "oci:// together with another artifact in storageUris"
+    FETCHED = "downloads together with an oci:// that is fetched (ociModelMode fetch)"
     IMAGE_VOLUME = "image volumes (oci+native://)"
     GIT = "git repositories (https://….git)"
     PATTERNS = "staging.include and staging.exclude"
@@ -82,34 +82,40 @@ IMAGE_VOLUMES_ON_SINCE: Final[Version] = (1, 35)
 
 _NO_FIELD: Final = "has no storageUris: the field is dropped without an error"
 GAPS: Final = (
-    Gap(need=Need.DOWNLOAD, since=None, until=(0, 15), says=_NO_FIELD, has="KServe 0.18 has them"),
+    Gap(need=Need.DOWNLOAD, since=None, until=(0, 15), says=_NO_FIELD, has="KServe 0.18 has the field"),
     Gap(
         need=Need.DOWNLOAD,
         since=(0, 16),
         until=(0, 16),
-        says="makes a Deployment whose download has no volume, and the API server refuses it (KServe issue 4819)",
-        has="KServe 0.18 downloads",
+        says="creates a Deployment whose download has no volume, and the API server rejects it (KServe issue 4819)",
+        has="KServe 0.18 works",
     ),
-    Gap(need=Need.MODELCAR, since=None, until=(0, 15), says=_NO_FIELD, has="KServe 0.19 takes one image, 0.20 several"),
+    Gap(
+        need=Need.MODELCAR,
+        since=None,
+        until=(0, 15),
+        says=_NO_FIELD,
+        has=("KServe 0.19 supports one image, 0.20 several"),
+    ),
     Gap(
         need=Need.MODELCAR,
         since=(0, 16),
         until=(0, 18),
-        says="brings no images by storageUris: the pods start without the model, or try to download it as a file",
-        has="KServe 0.19 takes one image, 0.20 several",
+        says="supports no images in storageUris: the pods start without the model, or try to download it as a file",
+        has="KServe 0.19 supports one image, 0.20 several",
     ),
     Gap(
         need=Need.MIXED,
         since=(0, 19),
         until=(0, 19),
-        says="mounts the first image and leaves out every other artifact of storageUris without an error",
+        says="mounts the first image and drops the other artifacts of storageUris without an error",
         has="KServe 0.20 mounts them all",
     ),
     Gap(
         need=Need.FETCHED,
         since=(0, 21),
         until=None,
-        says="downloads nothing else next to an image that it fetches, without an error",
+        says="fetches the image and drops the other downloads without an error",
         has="set ociModelMode to modelcar in the ConfigMap inferenceservice-config",
     ),
     Gap(
@@ -117,21 +123,21 @@ GAPS: Final = (
         since=None,
         until=(0, 14),
         says="has no image volumes in its CRD: the volume is dropped without an error",
-        has="KServe 0.15 has them",
+        has="KServe 0.15 has image volumes",
     ),
     Gap(
         need=Need.GIT,
         since=None,
         until=(0, 16),
-        says="takes a git repository for a file to download",
+        says="treats a git repository as a file to download",
         has="the storage-initializer of KServe 0.17 clones it",
     ),
     Gap(
         need=Need.PATTERNS,
         since=None,
         until=(0, 16),
-        says="has a storage-initializer that knows no patterns: every file would be downloaded",
-        has="that of KServe 0.17 knows them",
+        says="has a storage-initializer without patterns: it would download every file",
+        has="the storage-initializer of KServe 0.17 has patterns",
     ),
 )
 """Read from KServe's releases: CRD, storage_initializer_injector.go and the package kserve-storage of each tag."""
@@ -144,7 +150,7 @@ WAYS_OUT: Final[Mapping[Need, str]] = MappingProxyType(
         Need.FETCHED: "or put one of them in a PVC (pvc://)",
         Need.IMAGE_VOLUME: "or put the model in a PVC (pvc://), which does not depend on KServe",
         Need.GIT: "or put the model in an archive or in a PVC (pvc://)",
-        Need.PATTERNS: "or leave them out and have all of it",
+        Need.PATTERNS: "or remove the patterns and download all files",
     }
 )
 """What to change about the spec instead."""
@@ -169,5 +175,5 @@ def assumed_kserve(version: str | None) -> KServe | None:
         return None
     parsed = major_minor(version)
     if parsed is None:
-        raise ValueError(f"--kserve {version}: no version; write one such as 0.20")
+        raise ValueError(f"--kserve {version}: not a version; write one such as 0.20")
     return KServe(version=parsed, seen=f"--kserve {version}")

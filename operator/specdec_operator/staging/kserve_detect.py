@@ -64,24 +64,24 @@ def kserve_of(evidence: KServeEvidence) -> KServe:
 
 def _version(sighted: KServeEvidence) -> tuple[Version | None, str]:
     if (configured := major_minor(sighted.told)) is not None:
-        return configured, f"the operator's settings say {sighted.told}"
+        return configured, f"the operator's settings set it to {sighted.told}"
     image, tag = _image(sighted.controller)
     running, span = major_minor(tag), _span(sighted.crd)
     if running is None:
         return (span[1] if span and span[1] != _NEWEST else span[0]) if span else None, _by_crd(span)
     if span is not None and span[1] < running:
-        older = f"but its CRD is that of {shown(span[1])} or older: apply the newer CRD"
+        older = f"but its CRD is of {shown(span[1])} or older: apply the newer CRD"
         return span[1], f"the controller is {image}, {older}"
     return running, f"the controller is {image}"
 
 
 def _by_crd(span: tuple[Version, Version] | None) -> str:
     if span is None:
-        return "neither the controller's image nor the CRD tells"
+        return "the version is unknown: the controller's image and the CRD do not have it"
     first, last = span
     if last == _NEWEST:
-        return f"the CRD is that of {shown(first)} or newer"
-    return f"the CRD is that of {shown(last)}" + (" or older" if first < last else "")
+        return f"the CRD is of {shown(first)} or newer"
+    return f"the CRD is of {shown(last)}" + (" or older" if first < last else "")
 
 
 def _image(controller: Json | None) -> tuple[str, str]:

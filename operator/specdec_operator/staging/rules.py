@@ -33,7 +33,8 @@ def _rule(severity: Severity, name: str, says: str, source: str) -> Rule:
 LACKS: Final = _rule(
     Severity.REFUSED,
     "KSERVE-LACKS",
-    "Nothing is rendered that the cluster's version of KServe leaves out, mostly without an error.",
+    "The cluster's version of KServe must support every rendered field. KServe drops unknown fields, usually without "
+    "an error.",
     _INJECTOR,
 )
 ONE_DOWNLOAD: Final = _rule(
@@ -45,25 +46,25 @@ ONE_DOWNLOAD: Final = _rule(
 MAYBE_ONE: Final = _rule(
     Severity.WARNED,
     "KSERVE-MULTI-DOWNLOAD-UNKNOWN",
-    "KServe 0.17 ships a ClusterStorageContainer that refuses storageUris, and this one could not be read.",
+    "KServe 0.17 ships a ClusterStorageContainer that rejects storageUris, and the operator could not read this one.",
     _INJECTOR,
 )
 OCI_OFF: Final = _rule(
     Severity.REFUSED,
     "KSERVE-OCI-OFF",
-    "oci:// needs KServe's ConfigMap to switch it on.",
+    "oci:// must be enabled in KServe's ConfigMap.",
     "KServe, pkg/types/config.go",
 )
 NEWER: Final = _rule(
     Severity.WARNED,
     "KSERVE-NEWER",
-    "A KServe newer than this release knows may bring artifacts otherwise.",
+    "A KServe version newer than this release may provide artifacts differently.",
     "KServe's releases may break with a minor version",
 )
 NO_IMAGES: Final = _rule(
     Severity.REFUSED,
     "KUBERNETES-IMAGE-VOLUME",
-    "A folder of an image is mounted by Kubernetes 1.33 and newer.",
+    "Kubernetes 1.33 and newer can mount a folder of an image.",
     _VOLUMES,
 )
 MAYBE_IMAGES: Final = _rule(
@@ -75,22 +76,25 @@ MAYBE_IMAGES: Final = _rule(
 ONE_ACCOUNT: Final = _rule(
     Severity.NOTED,
     "STAGING-ONE-ACCOUNT",
-    "Target and draft are downloaded with one set of credentials, even where two accounts own them.",
+    "Target and draft are downloaded with the same credentials, even if two accounts own them.",
     "KServe, pkg/credentials",
 )
 MOVES: Final = _rule(
-    Severity.NOTED, "STAGING-MOVES", "A download without a revision is whatever lies there when it is made.", _STORAGE
+    Severity.NOTED,
+    "STAGING-MOVES",
+    ("A download without a revision gets the version that is current at that time."),
+    _STORAGE,
 )
 ONE_FILE: Final = _rule(
     Severity.WARNED,
     "STAGING-ONE-FILE",
-    "https:// brings a folder only as an archive, a git repository or an Azure blob prefix.",
+    "https:// supports a folder only as an archive, a git repository or an Azure blob prefix.",
     _STORAGE,
 )
 ONE_NODE: Final = _rule(
     Severity.WARNED,
     "STAGING-ONE-NODE",
-    "A ReadWriteOnce PVC is mounted on one node at a time.",
+    "A ReadWriteOnce PVC can be mounted on one node at a time.",
     "Kubernetes, persistent volumes",
 )
 
@@ -168,14 +172,14 @@ def _configured(artifacts: tuple[Artifact, ...], kserve: KServe, single: Artifac
     setting, way_out = "set supportsMultiModelDownload: true in it", _way_out(Need.DOWNLOAD, artifacts)
     for each in artifacts:
         if each.way is DeliveryMode.DOWNLOAD and each is not single and kserve.multi_download is False:
-            only = "the cluster's ClusterStorageContainer takes one download only"
+            only = "the cluster's ClusterStorageContainer supports only one download"
             yield _about(each, ONE_DOWNLOAD, f"{only}: {setting}, as KServe 0.18 ships it, {way_out}")
         if each.way is DeliveryMode.DOWNLOAD and kserve.multi_download is None and kserve.version == (0, 17):
-            ships = "KServe 0.17 ships a ClusterStorageContainer that refuses storageUris"
+            ships = "KServe 0.17 ships a ClusterStorageContainer that rejects storageUris"
             yield _about(each, MAYBE_ONE, f"{ships}: {setting}, {way_out}")
         if each.way is DeliveryMode.MODELCAR and kserve.oci_mode == "":
             message = (
-                "KServe's ConfigMap inferenceservice-config switches oci:// off: set enableModelcar: true in its "
+                "KServe's ConfigMap inferenceservice-config disables oci://: set enableModelcar: true in its "
                 f"storageInitializer, {WAYS_OUT[Need.MODELCAR]}"
             )
             yield _about(each, OCI_OFF, message)
@@ -185,8 +189,11 @@ def _images(artifacts: Iterable[Artifact], kserve: KServe) -> Iterator[Finding]:
     version = kserve.kubernetes
     if version is None or version >= IMAGE_VOLUMES_ON_SINCE:
         return
-    too_old = f"Kubernetes {shown(version)} mounts no folder of an image, {shown(IMAGE_VOLUMES_SINCE)} does"
-    gated = f"Kubernetes {shown(version)} drops this volume unless its feature gate ImageVolume is on, as from 1.35"
+    too_old = f"Kubernetes {shown(version)} cannot mount a folder of an image, {shown(IMAGE_VOLUMES_SINCE)} can"
+    gated = (
+        f"Kubernetes {shown(version)} drops this volume unless its feature gate ImageVolume is on; since 1.35 the gate "
+        "is on by default"
+    )
     for each in artifacts:
         if each.way is DeliveryMode.IMAGE_VOLUME or (each.way is DeliveryMode.MODELCAR and kserve.oci_mode == "native"):
             if version < IMAGE_VOLUMES_SINCE:
@@ -198,8 +205,8 @@ def _images(artifacts: Iterable[Artifact], kserve: KServe) -> Iterator[Finding]:
 def _newer(kserve: KServe) -> Iterator[Finding]:
     if kserve.version is not None and kserve.version > NEWEST:
         message = (
-            f"KServe {shown(kserve.version)} is newer than {shown(NEWEST)}, the newest that this release knows: "
-            "see in ArtifactsStaged whether everything was mounted"
+            f"KServe {shown(kserve.version)} is newer than {shown(NEWEST)}, the newest that this release was tested "
+            "with: check condition ArtifactsStaged for missing mounts"
         )
         yield NEWER.broken("spec.model.uri", shown(kserve.version), message)
 
@@ -210,10 +217,10 @@ def hints(spec: Json, artifacts: tuple[Artifact, ...]) -> Iterator[Finding]:
     yield from _accounts(downloaded)
     for each in downloaded:
         if each.source.scheme == "hf" and ":" not in each.source.uri.removeprefix("hf://"):
-            way = "once" if each.way is DeliveryMode.JOB else "whenever a pod starts"
-            yield _about(each, MOVES, f"names no revision: {way}, the newest is downloaded; add :REVISION")
+            way = "once" if each.way is DeliveryMode.JOB else "at each start of a pod"
+            yield _about(each, MOVES, f"has no revision, so the newest is downloaded {way}; add :REVISION")
         if each.source.scheme == "https" and not _is_folder(each):
-            yield _about(each, ONE_FILE, f"{ONE_FILE.says} This brings one file, which alone is hardly a model")
+            yield _about(each, ONE_FILE, f"{ONE_FILE.says} This URI is one file, and one file is usually not a model")
     if any(each.way is DeliveryMode.JOB for each in artifacts):
         yield from _one_node(spec)
 
@@ -222,7 +229,7 @@ def _accounts(artifacts: list[Artifact]) -> Iterator[Finding]:
     for each in artifacts[1:]:
         first, other = artifacts[0].source, each.source
         if first.scheme == other.scheme and first.place != other.place and (account := BY_NAME[other.scheme].account):
-            message = f"{first.scheme}://{first.place} and {other.scheme}://{other.place} are read with {account}"
+            message = f"{first.scheme}://{first.place} and {other.scheme}://{other.place} are both read with {account}"
             yield _about(each, ONE_ACCOUNT, message)
 
 
@@ -235,5 +242,5 @@ def _one_node(spec: Json) -> Iterator[Finding]:
     claim: Json = (spec.get("staging") or {}).get("claim") or {}
     modes = claim.get("accessModes") or ["ReadWriteOnce"]
     if spec.get("replicas", 1) > 1 and modes == ["ReadWriteOnce"]:
-        message = f"{spec['replicas']} pods on one node only: ReadWriteMany lets several nodes mount the PVC"
+        message = f"{spec['replicas']} pods must run on one node; with ReadWriteMany several nodes can mount the PVC"
         yield ONE_NODE.broken("spec.staging.claim.accessModes", modes, message)

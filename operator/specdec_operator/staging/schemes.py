@@ -15,7 +15,7 @@ class Kind(StrEnum):
     """What an artifact is."""
 
     REMOTE = "a download"
-    CLAIM = "a claim"
+    CLAIM = "a PVC"
     MODELCAR = "a Modelcar"
     IMAGE_VOLUME = "an image volume"
 
@@ -35,27 +35,27 @@ class Scheme:
 
 
 SCHEMES: Final = (
-    Scheme(name="pvc", kind=Kind.CLAIM, pattern="[^/].*", shape="CLAIM/FOLDER"),
+    Scheme(name="pvc", kind=Kind.CLAIM, pattern="[^/].*", shape="PVC/FOLDER"),
     Scheme(
         name="hf",
         kind=Kind.REMOTE,
         pattern="[^/:]+/[^/:]+(:[^/:]+)?",
         shape="OWNER/MODEL:REVISION",
-        account="one token (HF_TOKEN), which must be let into both",
+        account="one token (HF_TOKEN), which needs access to both",
     ),
     Scheme(
         name="s3",
         kind=Kind.REMOTE,
         pattern="[^/]+/.+",
         shape="BUCKET/FOLDER",
-        account="one endpoint and one pair of keys, which must open both",
+        account="one endpoint and one pair of keys, which need access to both",
     ),
     Scheme(
         name="gs",
         kind=Kind.REMOTE,
         pattern="[^/]+/.+",
         shape="BUCKET/FOLDER",
-        account="one service account key, which must open both",
+        account="one service account key, which needs access to both",
     ),
     Scheme(name="https", kind=Kind.REMOTE, pattern="[^/]+/.+", shape="HOST/PATH"),
     Scheme(name="oci", kind=Kind.MODELCAR, pattern=".+", shape="IMAGE:TAG"),
@@ -107,13 +107,17 @@ _COPY: Final = f"copy the model to one of {SERVED}"
 _AZURE: Final = "write https://ACCOUNT.blob.core.windows.net/CONTAINER/FOLDER"
 UNSERVED: Final[Mapping[str, str]] = MappingProxyType(
     {
-        "http": "whoever is on the line could change the weights; use https://",
-        "file": "a pod has no files before it starts; put the model into a claim (pvc://) or an image (oci://)",
-        "hostpath": "pods may move to another node; put the model into a claim (pvc://) or an image (oci://)",
-        **dict.fromkeys(("hdfs", "webhdfs"), f"KServe could download it, this operator never tried; {_COPY}"),
-        **dict.fromkeys(("modelscope", "ms"), f"only KServe 0.21 downloads it, and nobody tried; {_COPY}"),
-        "oci+modelcar": "write oci://: whether it is a Modelcar says KServe's ConfigMap",
-        "oci+fetch": "write oci://: whether it is fetched says KServe's ConfigMap (ociModelMode)",
+        "http": "the connection is not encrypted, so the weights could be changed in transit; use https://",
+        "file": "a new pod has no such file; put the model into a PVC (pvc://) or an image (oci://)",
+        "hostpath": "pods may move to another node; put the model into a PVC (pvc://) or an image (oci://)",
+        **dict.fromkeys(
+            ("hdfs", "webhdfs"), (f"KServe supports it, but it was never tested with this operator; {_COPY}")
+        ),
+        **dict.fromkeys(
+            ("modelscope", "ms"), (f"only KServe 0.21 supports it, and it was never tested with this operator; {_COPY}")
+        ),
+        "oci+modelcar": "write oci://; KServe's ConfigMap decides whether it is a Modelcar",
+        "oci+fetch": "write oci://; KServe's ConfigMap (ociModelMode) decides whether it is fetched",
         "docker": "write oci://IMAGE:TAG",
         "huggingface": "write hf://OWNER/MODEL",
         **dict.fromkeys(("s3a", "s3n"), "write s3://BUCKET/FOLDER"),

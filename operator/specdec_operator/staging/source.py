@@ -63,12 +63,12 @@ def source(field: str, uri: str, path: str | None) -> Source:
     where = f"{field}.uri"
     scheme, rest = _split(where, uri)
     if scheme in REMOTE and re.match(_KEY, rest):
-        rule = "everybody who may read this object would see the key in it; name a secret instead"
+        rule = "every user who can read this object would see the key; use a Secret instead"
         raise Invalid(where, _without_keys(uri), rule)
     if len(uri) > MOST_URI:
-        raise Invalid(where, f"{uri[:60]}…", f"a URI has at most {MOST_URI} characters, this one {len(uri)}")
+        raise Invalid(where, f"{uri[:60]}…", f"a URI has at most {MOST_URI} characters, and this one has {len(uri)}")
     if strange := re.search(_STRANGE, rest):
-        rule = f"{strange[0]!r} cannot stand in a URI; letters, digits and ._~%+=,:@/- can"
+        rule = f"{strange[0]!r} is not allowed in a URI; allowed are letters, digits and ._~%+=,:@/-"
         raise Invalid(where, uri, rule)
     place, folder = READERS[scheme](where, uri, rest)
     inside = "/".join(_parts(f"{field}.path", path, path)) if path else ""
@@ -100,12 +100,12 @@ def _split(field: str, uri: str) -> tuple[str, str]:
     """The scheme and the rest."""
     match = re.fullmatch(_SCHEME, uri)
     if match is None:
-        raise Invalid(field, uri, f"no scheme says where it lies; {SERVED} do")
+        raise Invalid(field, uri, f"the URI has no scheme; use {SERVED}")
     scheme, slashes, rest = match[1], match[2], match[3]
     if scheme in READERS and slashes:
         return scheme, rest
     lower = scheme.lower()
-    way_out = f"write {lower}://" if lower in READERS else UNSERVED.get(lower, f"not served; {SERVED} are")
+    way_out = f"write {lower}://" if lower in READERS else UNSERVED.get(lower, f"scheme not supported; use {SERVED}")
     raise Invalid(field, _without_keys(uri), way_out)
 
 
@@ -119,28 +119,30 @@ def _parts(field: str, value: str, folder: str) -> tuple[str, ...]:
     """The parts of a folder; one slash at the end is nothing."""
     parts = folder.removesuffix("/").split("/")
     if len(folder) > MOST_FOLDER:
-        rule = f"a folder has at most {MOST_FOLDER} characters, this one {len(folder)}"
+        rule = f"a folder has at most {MOST_FOLDER} characters, and this one has {len(folder)}"
         raise Invalid(field, f"{value[:60]}…", rule)
     for part in parts:
         if part in ("", ".", ".."):
-            raise Invalid(field, value, "a folder goes down only, without empty parts, '.' and '..'")
+            raise Invalid(field, value, "a folder must not have empty parts, '.' or '..'")
         if len(part.encode()) > MOST_PART:
-            rule = f"no folder has a name of {len(part.encode())} bytes; file systems take {MOST_PART}"
+            rule = f"a folder name has at most {MOST_PART} bytes, and this one has {len(part.encode())}"
             raise Invalid(field, f"{value[:60]}…", rule)
     if strange := re.search(_STRANGE, folder):
-        raise Invalid(field, value, f"{strange[0]!r} cannot stand in a folder's name here; rename it")
+        raise Invalid(field, value, f"{strange[0]!r} is not allowed in a folder name; rename the folder")
     return tuple(parts)
 
 
 def _claim(field: str, uri: str, rest: str) -> tuple[str, str]:
     claim, slash, folder = rest.partition("/")
     if not claim:
-        raise Invalid(field, uri, "name the claim: pvc://CLAIM or pvc://CLAIM/FOLDER")
+        raise Invalid(field, uri, "name the PVC: pvc://PVC or pvc://PVC/FOLDER")
     if ":" in claim or "@" in claim:
-        rule = "a claim is always one of this object's own namespace: pods mount no other; write pvc://CLAIM/FOLDER"
+        rule = (
+            "the PVC must be in this object's own namespace, because pods cannot mount others; write pvc://PVC/FOLDER"
+        )
         raise Invalid(field, uri, rule)
     if len(claim) > 253 or not re.fullmatch(_CLAIM, claim):
-        rule = "a claim's name has lower-case letters, digits, '-' and '.', at most 253 characters"
+        rule = "a PVC name has lower-case letters, digits, '-' and '.', and at most 253 characters"
         raise Invalid(field, uri if len(uri) <= 300 else f"{uri[:60]}…", rule)
     return claim, joined(*_parts(field, uri, folder)) if slash and folder else ""
 
@@ -151,7 +153,7 @@ def _hub(field: str, uri: str, rest: str) -> tuple[str, str]:
         return match["owner"], ""
     rule = "write hf://OWNER/MODEL or hf://OWNER/MODEL:REVISION"
     if rest.count("/") > 1 and re.match(_HUB, rest):
-        rule += f"; a folder of it goes into {field.removesuffix('uri')}path, a branch with '/' is named by its commit"
+        rule += f"; set a folder in {field.removesuffix('uri')}path, and name a branch with '/' by its commit"
     raise Invalid(field, uri, rule)
 
 
@@ -159,18 +161,20 @@ def _bucket(field: str, uri: str, rest: str) -> tuple[str, str]:
     bucket, _, folder = rest.partition("/")
     scheme = uri.partition(":")[0]
     if not re.fullmatch(_BUCKET, bucket):
-        raise Invalid(field, uri, f"write {scheme}://BUCKET/FOLDER; a bucket's name has letters, digits, '-', '_', '.'")
+        raise Invalid(
+            field, uri, (f"write {scheme}://BUCKET/FOLDER; a bucket name has letters, digits, '-', '_' and '.'")
+        )
     if not folder:
-        raise Invalid(field, uri, f"name the model's folder, {scheme}://{bucket}/FOLDER: all of a bucket is no model")
+        raise Invalid(field, uri, f"name the model's folder, {scheme}://{bucket}/FOLDER: a whole bucket is not a model")
     return bucket, joined(*_parts(field, uri, folder))
 
 
 def _web(field: str, uri: str, rest: str) -> tuple[str, str]:
     host, _, folder = rest.partition("/")
     if not re.fullmatch(_HOST, host) or not folder:
-        raise Invalid(field, uri, "write https://HOST/PATH, of an archive, a git repository or an Azure blob folder")
+        raise Invalid(field, uri, "write https://HOST/PATH of an archive, a git repository or an Azure blob folder")
     if host.lower() in ("huggingface.co", "hf.co"):
-        raise Invalid(field, uri, "a page of the hub is no model; write hf://OWNER/MODEL")
+        raise Invalid(field, uri, "a web page of the hub is not a model; write hf://OWNER/MODEL")
     return host.lower(), joined(*_parts(field, uri, folder))
 
 
@@ -184,9 +188,9 @@ def _image(field: str, uri: str, rest: str) -> tuple[str, str]:
     if not re.fullmatch(_REPOSITORY, name):
         lower = "an image's repository is lower-case"
         is_lower = re.fullmatch(_REPOSITORY, name.lower())
-        raise Invalid(field, uri, lower if is_lower else "no name of an image; write oci://REGISTRY/REPOSITORY:TAG")
+        raise Invalid(field, uri, lower if is_lower else "not an image name; write oci://REGISTRY/REPOSITORY:TAG")
     if tag is None and digest is None:
-        raise Invalid(field, uri, "name a tag or a digest: without one the pods of a service may get different models")
+        raise Invalid(field, uri, "add a tag or a digest: without one, the pods of a service may get different models")
     if (tag and not re.fullmatch(_TAG, tag)) or (digest and not re.fullmatch(_DIGEST, digest)):
         raise Invalid(field, uri, "a tag has at most 128 letters, digits, '_', '.', '-'; a digest is @sha256:HEX")
     return rest, ""

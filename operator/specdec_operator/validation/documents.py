@@ -69,7 +69,7 @@ class _Builder:
     def _count(self, event: Any, more: int) -> None:
         self.nodes += more
         if self.nodes > _MOST_NODES:
-            raise Unreadable(_line(event), f"more than {_MOST_NODES} values in one document, aliases counted")
+            raise Unreadable(_line(event), f"more than {_MOST_NODES} values in one document, including aliases")
 
     def _alias(self, event: Any) -> Any:
         if event.anchor not in self.anchors:  # unknown, or inside itself
@@ -89,7 +89,7 @@ class _Builder:
         while not isinstance(event := next(self.events), yaml.MappingEndEvent):
             key = self._key(event)
             if key in mapping:
-                raise Unreadable(_line(event), f"the key {key!r} is there twice")
+                raise Unreadable(_line(event), f"the key {key!r} is duplicated")
             inner = f"{path}.{key}" if path else key
             self.lines[inner] = _line(event)
             mapping[key] = self.node(next(self.events), inner, depth + 1)
@@ -99,7 +99,7 @@ class _Builder:
         if not isinstance(event, yaml.ScalarEvent):
             raise Unreadable(_line(event), "a key must be plain text")
         if self._tag(event) == _MERGE:
-            raise Unreadable(_line(event), "merge keys (<<) are not taken by every Kubernetes tool; write it out")
+            raise Unreadable(_line(event), "some Kubernetes tools do not accept merge keys (<<); write the values out")
         return str(event.value)
 
     def _tag(self, event: Any) -> str:
@@ -126,7 +126,7 @@ def documents(text: str) -> Iterator[Document]:
     try:
         size = len(text.encode())
     except UnicodeEncodeError as error:  # bytes of standard input that are no text
-        raise Unreadable(text.count("\n", 0, error.start) + 1, "no UTF-8 text") from error
+        raise Unreadable(text.count("\n", 0, error.start) + 1, "not UTF-8 text") from error
     if size > MOST_BYTES:
         raise Unreadable(1, f"longer than {MOST_BYTES // 2**20} MiB")
     resolver = yaml.SafeLoader("")
@@ -150,4 +150,4 @@ def _line(event: Any) -> int:
 def _unreadable(error: yaml.YAMLError) -> Unreadable:
     mark = getattr(error, "problem_mark", None)
     problem = getattr(error, "problem", None) or getattr(error, "reason", None) or str(error).splitlines()[0]
-    return Unreadable(mark.line + 1 if mark else 1, f"no YAML: {problem}")
+    return Unreadable(mark.line + 1 if mark else 1, f"not YAML: {problem}")

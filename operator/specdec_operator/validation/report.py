@@ -61,8 +61,8 @@ def _summary(reports: Sequence[Report]) -> str:
         parts.append(f"{torn} of {len(reports)} files could not be read")
     number = sum(each.services for each in reports)
     services = f"{number} SpeculativeInferenceService{'' if number == 1 else 's'}"
-    rest = f" ({others} objects of other kinds not judged)" if others else ""
-    return f"{services}: {', '.join(parts) or 'nothing to say'}{rest}"
+    rest = f" ({others} objects of other kinds not checked)" if others else ""
+    return f"{services}: {', '.join(parts) or 'no problems'}{rest}"
 
 
 def as_json(reports: Sequence[Report]) -> str:

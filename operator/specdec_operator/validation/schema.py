@@ -113,7 +113,7 @@ def _object(value: Any, schema: Schema, path: str) -> Iterator[Problem]:
         elif isinstance(rest, Mapping):
             yield from problems(part, rest, inner)
         elif parts and not schema.get("x-kubernetes-preserve-unknown-fields"):
-            yield _problem(inner, "UNKNOWN", part, f"is no field here; known are {', '.join(parts)}")
+            yield _problem(inner, "UNKNOWN", part, f"is not a field here; the fields are {', '.join(parts)}")
 
 
 def _array(value: Any, schema: Schema, path: str) -> Iterator[Problem]:

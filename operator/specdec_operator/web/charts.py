@@ -95,7 +95,7 @@ def speed(measured: Speed) -> Html:
     low, high = measured.low, measured.high
     between = f", 95 % interval {low:.2f} to {high:.2f}" if low is not None and high is not None else ""
     return _picture(
-        f"Speed against the plain service: {measured.speedup:.2f} times{between}",
+        f"Speed compared with the baseline: {measured.speedup:.2f} times{between}",
         96,
         *_ticks(scale),
         _line(scale.x(1.0), 18, scale.x(1.0), 66, "plain"),

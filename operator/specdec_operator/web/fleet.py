@@ -30,7 +30,7 @@ class Concern(IntEnum):
 
     BROKEN = 0, "broken", "bad"
     """It does not serve, or somebody has to act."""
-    OUT = 1, "not as asked", "warn"
+    OUT = 1, "not as requested", "warn"
     """It serves, but not the speculation that was asked for."""
     FAILING = 2, "failing", "warn"
     """The newest window speaks against it."""

@@ -143,16 +143,16 @@ def _rate(row: Row) -> list[Child]:
         None if mark is None else el("line", class_="level wanted", x1=mark, y1=-1, x2=mark, y2=9),
     ]
     bar = el("svg", *drawn, class_="spark", viewBox="-1 -1 62 10", aria_hidden="true")
-    threshold = None if row.wanted is None else el("span", f" of {row.wanted:.2f} wanted", class_="unseen")
+    threshold = None if row.wanted is None else el("span", f", limit {row.wanted:.2f}", class_="unseen")
     return [f"{row.rate:.2f}", join(threshold, bar)]
 
 
 def _nothing(rows: Sequence[Row]) -> Html:
     if rows:
-        return el("p", "No service is in this namespace and phase.", class_="empty")
+        return el("p", "This namespace has no service in this phase.", class_="empty")
     return el(
         "p",
-        "No SpeculativeInferenceService has been seen yet in the namespaces that this operator watches. Make one: ",
+        "The namespaces that this operator watches have no SpeculativeInferenceService yet. Create one: ",
         el("code", "kubectl apply -f service.yaml"),
         class_="empty",
     )

@@ -77,7 +77,7 @@ def page(frame: Frame, title: str, *parts: Child) -> str:
     foot = (
         el("span", f"As the operator saw it at {frame.now:%Y-%m-%d %H:%M:%S} UTC", id="made"),
         el("a", "JSON", href=f"{frame.root}api/v1/services"),
-        el("span", "Read-only; without a login of its own"),
+        el("span", "Read-only; no login of its own"),
     )
     return _document(title, head, el("a", "specdec", class_="brand", href=frame.root), parts, foot)
 
@@ -100,7 +100,7 @@ def _document(title: str, head: Sequence[Child], brand: Html, parts: Sequence[Ch
     body = el(
         "body",
         el("a", "Skip to the content", class_="skip", href="#content"),
-        el("header", brand, el("span", "speculative decoding, guarded")),
+        el("header", brand, el("span", "speculative decoding with a guard")),
         el("main", *parts, id="content", tabindex="-1"),
         el("footer", *foot),
     )

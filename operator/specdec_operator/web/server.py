@@ -80,9 +80,7 @@ _HEADERS: Final = {
     "X-Content-Type-Options": "nosniff",
     "X-Frame-Options": "DENY",
 }
-_NOTHING: Final = (
-    "There is nothing here. Deleted services, and namespaces that this operator does not watch, are not shown."
-)
+_NOTHING: Final = "Page not found. Deleted services, and namespaces that this operator does not watch, are not shown."
 _READING: Final = ("GET", "HEAD")
 _Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
@@ -110,7 +108,7 @@ class WebServer:
         try:
             await web.TCPSite(self._runner, address, port).start()
         except OSError as error:
-            message = "SPECDEC_WEB_ADDRESS=%s SPECDEC_WEB_PORT=%s: %s: there is no web page until a free port is named"
+            message = "SPECDEC_WEB_ADDRESS=%s SPECDEC_WEB_PORT=%s: %s: the web page is not served; set a free port"
             _LOG.error(message, address, port, error)
 
     async def stop(self) -> None:
@@ -140,10 +138,10 @@ class WebServer:
     async def _guarded(self, request: web.Request, handler: _Handler) -> web.StreamResponse:
         """Only reading, and only for those who call this server by a name of its own."""
         if request.method not in _READING:
-            message = f"{request.method}: this page only shows: use GET"
+            message = f"{request.method}: this page is read-only: use GET"
             return _refused(HTTPStatus.METHOD_NOT_ALLOWED, message, Allow="GET, HEAD")
         if not is_known(request.headers.get("Host", ""), self._names):
-            message = "this server is not known by the name in the Host header: use localhost, or set SPECDEC_WEB_HOSTS"
+            message = "the Host header has another name than this server: use localhost, or set SPECDEC_WEB_HOSTS"
             return _refused(HTTPStatus.FORBIDDEN, message)
         try:
             return await handler(request)

@@ -11,7 +11,7 @@ from specdec_operator.web import charts
 from specdec_operator.web.charts import Speed, Stretch
 from specdec_operator.web.html import Child, Html, badge, card, el, join, row, table, when
 
-PAST: Final = "Measured while it speculated; it runs plain now."
+PAST: Final = "Measured with speculation; the service now runs without it."
 
 
 def speculates(service: Untrusted) -> bool:
@@ -47,7 +47,7 @@ def _beside(service: Untrusted) -> Child:
         row(each.measure, each.value, each.interval, each.limit, badge(each.evidence, _judged(each)), each.windows)
         for each in found
     ]
-    return table("Beside plain pods, in the same minutes", heads, rows) if rows else None
+    return table("Compared with baseline pods, at the same time", heads, rows) if rows else None
 
 
 def _judged(each: numbers.Beside) -> str:
@@ -60,10 +60,10 @@ def speed(service: Untrusted) -> Html:
     compared = performance.of("speedup").number is not None
     past = compared and not speculates(service)
     rows = numbers.loads(service.of("status"), Untrusted() if past else performance)
-    heads = ("Load", "Plain ms per token", "Plain tokens/s", "Now ms")
-    caption = "The plain service by load: running requests per pod"
+    heads = ("Load", "Baseline ms per token", "Plain tokens/s", "Now ms")
+    caption = "The baseline by load: running requests per pod"
     return card(
-        "Speed against the plain service",
+        "Speed compared with the baseline",
         *_speedup(service, performance),
         _beside(service),
         el("p", f"Last measured: {numbers.speed(performance)}", class_="soft") if performance.there else None,
@@ -75,7 +75,11 @@ def speed(service: Untrusted) -> Html:
 def _speedup(service: Untrusted, performance: Untrusted) -> Iterator[Child]:
     speedup = performance.of("speedup").number
     if speedup is None:
-        why = "the plain service's speed at this load is not known" if speculates(service) else "the service runs plain"
+        why = (
+            "the baseline speed at this load is unknown"
+            if speculates(service)
+            else ("the service runs without speculation")
+        )
         yield el("p", f"Not compared: {why}.", class_="empty")
         return
     low, high = performance.of("speedupLow").number, performance.of("speedupHigh").number
@@ -89,7 +93,7 @@ def decisions(service: Untrusted, now: datetime) -> Html:
     """The guard's states on a time line, and in words, the newest first."""
     rows = numbers.history(service.of("status"))
     if not rows:
-        return card("Decisions", el("p", "The guard has decided nothing yet.", class_="empty"), wide=True)
+        return card("Decisions", el("p", "The guard has made no decision yet.", class_="empty"), wide=True)
     timed = [each for each in rows if each.at.time]
     parts: list[Child] = [_band(timed, now)] if timed else []
     return card("Decisions", *parts, el("ol", *(_row(each, now) for each in rows), class_="turns"), wide=True)

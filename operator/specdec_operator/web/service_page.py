@@ -17,7 +17,7 @@ from specdec_operator.web.store import Service
 
 _HEADS: Final = {"url": "Address"}
 _FACTS: Final = (
-    *("model", "asked for", "served", "guard", "held", "rolled back", "reduced", "lowered", "would"),
+    *("model", "requested", "served", "guard", "held", "rolled back", "reduced", "lowered", "would"),
     *("comparing", "costs", "regret", "rollbacks", "restarts", "last good", "url", "engine"),
     *("memory", "device", "KV cache", "KServe"),
 )
@@ -35,7 +35,7 @@ def service_view(seen: Service, now: datetime) -> Html:
     service = Untrusted(seen.body)
     fewer = _fewer_tokens(service)
     cards = [
-        card("Asked for and served", _facts(service, now)),
+        card("Requested and served", _facts(service, now)),
         card("Verdict", *_verdict(service, now)),
         charts.acceptance(service),
         charts.speed(service),
@@ -101,7 +101,7 @@ def _verdict(service: Untrusted, now: datetime) -> Iterator[Child]:
         row(each.name, numbers.number(each.measured, each.digits), each.limit("≥", "≤"), _warning(each.note))
         for each in numbers.thresholds(service.of("status"))
     ]
-    yield table("Measured and wanted", ("Number", "Measured", "Wanted", ""), rows) if rows else None
+    yield table("Measured and limits", ("Number", "Measured", "Wanted", ""), rows) if rows else None
     if service.of("status", "acceptance").there and not charts.speculates(service):
         yield el("p", charts.PAST, class_="soft")
 
@@ -116,7 +116,7 @@ def _fewer_tokens(service: Untrusted) -> Child:
     message = service.of("status", "guard", "recommendation", "message").text
     heads = ("K", "Rate", "Length", "Speedup (estimate)", "")
     advice = el("p", f"Recommended: {message}") if message else None
-    shown = table("Fewer tokens per step, by the same window", heads, rows)
+    shown = table("Fewer tokens per step, estimated from the same window", heads, rows)
     return card("Fewer tokens per step", shown, advice) if rows else None
 
 
@@ -132,7 +132,7 @@ def _pods(seen: Service, now: datetime, *, wide: bool) -> Html:
     judged = service.of("status", "guard", "judged")
     age = el("p", "Newest judged window closed ", when(judged, now), ".", class_="soft") if judged.time else None
     if not seen.pods:
-        return card("Pods", el("p", "The operator has seen none.", class_="empty"), age, wide=wide)
+        return card("Pods", el("p", "The operator has found no pod.", class_="empty"), age, wide=wide)
     wanted = service.of("status", "serving", "revision").text
     rows = [_pod(each, wanted, now) for each in sorted(seen.pods, key=lambda each: each.name)]
     return card("Pods", table("Pods", ("Pod", "State", "Revision", "Ended"), rows), age, wide=wide)

@@ -98,12 +98,12 @@ def _document(path: Path) -> tuple[Config | None, str | None]:
         raw = path.read_bytes()
         document = json.loads(raw.decode("utf-8"))
     except FileNotFoundError:
-        return None, f"{path} is not there"
+        return None, f"{path} does not exist"
     except (OSError, ValueError, RecursionError) as error:
-        why = "is a pointer of Git LFS, not the file" if _pointer(path) else f"cannot be read as JSON ({error})"
+        why = "is a Git LFS pointer, not the file" if _pointer(path) else f"cannot be read as JSON ({error})"
         return None, f"{path} {why}"
     if not isinstance(document, dict):
-        return None, f"{path} holds a JSON {type(document).__name__}, not an object"
+        return None, f"{path} has a JSON {type(document).__name__}, not an object"
     return Config(document=document), None
 
 

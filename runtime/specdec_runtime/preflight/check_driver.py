@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 OLD: Final = Rule(
     id="DriverTooOld",
     severity=Severity.REFUSE,
-    when="inside the image, on NVIDIA; the driver says which CUDA it runs",
-    says="The driver runs the major version of CUDA that the engine has: CUDA 13 needs R580 or newer, CUDA 12 R525.",
+    when="inside the image, on NVIDIA; the driver reports its CUDA version",
+    says="The driver supports the major version of the engine's CUDA: CUDA 13 needs R580 or newer, CUDA 12 needs R525.",
     without="`The NVIDIA driver on your system is too old`, after PyTorch was loaded.",
     source="NVIDIA's table of minor version compatibility; not run",
 )
@@ -30,9 +30,9 @@ def new_enough(case: Case) -> Iterator[Finding]:
     if driver is None or cuda is None or driver.cuda[0] >= cuda:
         return
     oldest = _OLDEST.get(cuda, f"a driver for CUDA {cuda}")
-    has = f"the node's NVIDIA driver {driver.version} runs CUDA up to {driver.cuda[0]}.{driver.cuda[1]}"
+    has = f"the node's NVIDIA driver {driver.version} supports CUDA up to {driver.cuda[0]}.{driver.cuda[1]}"
     yield OLD.found(
         "--model",
         f"{has} and the engine has CUDA {cuda}: it must be {oldest} or newer; update the node's driver, choose nodes "
-        "with a newer one (pod.nodeSelector), or name an image for an older CUDA (engine.image)",
+        "with a newer one (pod.nodeSelector), or use an image for an older CUDA (engine.image)",
     )

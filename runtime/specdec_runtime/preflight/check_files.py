@@ -15,7 +15,7 @@ MISSING: Final = Rule(
     id="*Missing",
     severity=Severity.REFUSE,
     when="a path is given",
-    says="The folder is there.",
+    says="The folder exists.",
     without="`Invalid repository ID or local directory specified` after 7 s.",
     source="run, 0.32",
 )
@@ -23,8 +23,8 @@ UNREADABLE: Final = Rule(
     id="*Unreadable",
     severity=Severity.REFUSE,
     when="a path is given",
-    says="It is a folder, and the engine's user may read it.",
-    without="As above, or a PermissionError from the middle of loading.",
+    says="It is a folder, and the engine's user can read it.",
+    without="As above, or a PermissionError during loading.",
     source="not run",
 )
 CONFIG: Final = Rule(
@@ -38,16 +38,16 @@ CONFIG: Final = Rule(
 TOKENIZER: Final = Rule(
     id="*TokenizerInvalid",
     severity=Severity.REFUSE,
-    when="there is a tokenizer.json or vocab.json",
-    says="It holds a vocabulary.",
-    without="A traceback of tokenizers for the target; the draft's is never read, so nothing is said.",
+    when="the folder has a tokenizer.json or vocab.json",
+    says="It has a vocabulary.",
+    without="A traceback of tokenizers for the target. The engine never reads the draft's, so it reports nothing.",
     source="config/speculative.py, 0.32; not run",
 )
 NO_TOKENIZER: Final = Rule(
     id="TargetTokenizerMissing",
     severity=Severity.REFUSE,
-    when="neither --tokenizer nor --skip-tokenizer-init is given",
-    says="The target's folder holds a tokenizer.",
+    when="--tokenizer and --skip-tokenizer-init are not set",
+    says="The target's folder has a tokenizer.",
     without="A traceback of transformers.",
     source="not run",
 )
@@ -55,7 +55,7 @@ BROKEN: Final = Rule(
     id="*WeightsBroken",
     severity=Severity.REFUSE,
     when="weights are safetensors",
-    says="Every file of the index is there and holds what its header announces, without gap or overlap.",
+    says="Every file of the index exists, and its content matches its header, without gap or overlap.",
     without="`SafetensorError` after 21 s; for large models after minutes of loading.",
     source="run, 0.32",
 )
@@ -63,7 +63,7 @@ NO_WEIGHTS: Final = Rule(
     id="*WeightsMissing",
     severity=Severity.REFUSE,
     when="--load-format is not dummy",
-    says="There are weights.",
+    says="The folder has weights.",
     without="`Cannot find any model weights` after 22 s.",
     source="run, 0.32",
 )
@@ -71,7 +71,7 @@ NOT_CHECKED: Final = Rule(
     id="WeightsNotChecked",
     severity=Severity.WARN,
     when="weights are *.bin, *.pt, *.pth or *.gguf",
-    says="Weights are safetensors: others are not looked into.",
+    says="Weights are safetensors: other formats are not checked.",
     without="-",
     source="-",
 )
@@ -84,15 +84,15 @@ def folders(case: Case) -> Iterator[Finding]:
         if not each.exists:
             yield MISSING.found(
                 each.field,
-                f"{each.path} does not exist: the {each.role.lower()} model must lie there; "
-                "check the path inside the artifact and that the volume holds it",
+                f"{each.path} does not exist: the {each.role.lower()} model must be there; check the path inside the "
+                "artifact, and that the volume has it",
                 each.role,
             )
         elif not each.readable:
             yield UNREADABLE.found(
                 each.field,
-                f"{each.path} is not a folder that this user can read: vLLM needs a folder of files; "
-                "mount the folder itself and let group or others read it",
+                f"{each.path} is not a folder that this user can read: vLLM needs a folder of files; mount the folder "
+                "itself, with read permission for group or others",
                 each.role,
             )
 
@@ -114,14 +114,14 @@ def tokenizers(case: Case) -> Iterator[Finding]:
         if each.tokenizer_trouble:
             yield TOKENIZER.found(
                 each.field,
-                f"{each.tokenizer_trouble}: it must be the file that the tokenizers library writes; copy it again",
+                f"{each.tokenizer_trouble}: it must be a file of the tokenizers library; copy it again",
                 each.role,
             )
     if case.target.readable and not case.target.tokenizer_files and not case.flags.tokenizer_elsewhere:
         yield NO_TOKENIZER.found(
             case.target.field,
-            f"{case.target.path} holds no tokenizer (tokenizer.json, tokenizer.model, vocab.json, ...): "
-            "vLLM takes the tokenizer from the target's folder; copy it there",
+            f"{case.target.path} has no tokenizer (tokenizer.json, tokenizer.model, vocab.json, ...): vLLM takes the "
+            "tokenizer from the target's folder; copy it there",
         )
 
 
@@ -130,18 +130,18 @@ def weights(case: Case) -> Iterator[Finding]:
     for each in case.artifacts if case.load_weights else ():
         if each.weights_trouble:
             yield BROKEN.found(
-                each.field, f"{each.path}: {each.weights_trouble}; fetch the weights of this model again", each.role
+                each.field, f"{each.path}: {each.weights_trouble}; download the weights of this model again", each.role
             )
         elif each.tensors is None and not each.other_weights:
             yield NO_WEIGHTS.found(
                 each.field,
-                f"{each.path} holds no weights (*.safetensors, *.bin, *.pt, *.gguf): "
-                "vLLM loads them from there; copy them, or start with --load-format=dummy on purpose",
+                f"{each.path} has no weights (*.safetensors, *.bin, *.pt, *.gguf): vLLM loads them from there; copy "
+                "them, or set --load-format=dummy if this is intended",
                 each.role,
             )
         elif each.tensors is None:
             yield NOT_CHECKED.found(
                 each.field,
-                f"{each.path} holds weights in a format that is not safetensors: "
-                "their completeness was not checked; convert them to have it checked",
+                f"{each.path} has weights in a format that is not safetensors: their completeness was not checked; "
+                "convert them to safetensors for the check",
             )

@@ -18,23 +18,23 @@ VOCABULARY: Final = Rule(
     id="HeadVocabularyMismatch",
     severity=Severity.REFUSE,
     when="eagle, eagle3, dflash, dspark, medusa",
-    says="vocab_size is the target's; the head's own lm_head has as many rows as its config says.",
-    without="A shape error while it loads, or drafts of tokens that the target does not have.",
+    says="vocab_size equals the target's, and the head's own lm_head has the number of rows in its config.",
+    without="A shape error during loading, or drafts of tokens that the target does not have.",
     source="model_executor/models/llama_eagle3.py and medusa.py, 0.32",
 )
 MAP: Final = Rule(
     id="DraftVocabularyMapMissing",
     severity=Severity.REFUSE,
     when="eagle3, dflash, dspark with a draft_vocab_size other than the target's vocab_size",
-    says="A tensor d2t of draft_vocab_size entries says which token each is.",
-    without="Nothing: the map stays zero, and the drafts are the wrong tokens.",
+    says="A tensor d2t with draft_vocab_size entries maps each drafted id to a token of the target.",
+    without="No error: the map stays zero, and the drafts are wrong tokens.",
     source="model_executor/models/llama_eagle3.py, 0.32",
 )
 WIDTH: Final = Rule(
     id="HeadWidthMismatch",
     severity=Severity.REFUSE,
     when="eagle, eagle3, dflash, medusa",
-    says="It takes hidden states as wide as the target's, of as many layers as it names: fc.weight is [h, 2h] for "
+    says="Its input has the target's hidden size, for the number of layers that it names: fc.weight is [h, 2h] for "
     "eagle and [h, layers x target hidden_size] for eagle3 and dflash.",
     without="`Tried to load weights of size ...` after 21 s, or a healthy start and death at the first request.",
     source="run, 0.32",
@@ -43,12 +43,12 @@ HEADS: Final = Rule(
     id="MedusaHeadsTooFew",
     severity=Severity.REFUSE,
     when="medusa",
-    says="There is a head for each of the K tokens.",
+    says="The draft has a head for each of the K tokens.",
     without="`Following weights were not initialized from checkpoint` after 20 s.",
     source="run, 0.32",
 )
 RULES: Final = (VOCABULARY, MAP, WIDTH, HEADS)
-_WAY_OUT: Final = "choose the head that was trained for this target"
+_WAY_OUT: Final = "use the head that was trained for this target"
 
 
 def vocabularies(case: Case) -> Iterator[Finding]:
@@ -63,8 +63,8 @@ def vocabularies(case: Case) -> Iterator[Finding]:
     if actual is not None and actual != wanted:
         yield VOCABULARY.found(
             head.field,
-            f"{head.path}/config.json has vocab_size {actual}, the target has {wanted}: a head drafts the target's "
-            f"own tokens; {_WAY_OUT}",
+            f"{head.path}/config.json has vocab_size {actual}, but the target has {wanted}: a head must draft the "
+            f"target's own tokens; {_WAY_OUT}",
         )
         return
     own = head.number("draft_vocab_size") or head.number("truncated_vocab_size") or wanted
@@ -83,8 +83,8 @@ def _medusa_rows(head: Artifact, wanted: int) -> Iterator[Finding]:
     if wrong and "token_map" not in (head.tensors or {}):
         yield VOCABULARY.found(
             head.field,
-            f"{head.path}: {wrong[0]} has {tables[wrong[0]].shape[0]} rows, the target's vocab_size is {wanted}: every "
-            f"head drafts the target's own tokens; {_WAY_OUT}",
+            f"{head.path}: {wrong[0]} has {tables[wrong[0]].shape[0]} rows, but the target's vocab_size is {wanted}: "
+            f"every head must draft the target's own tokens; {_WAY_OUT}",
         )
 
 
@@ -93,19 +93,20 @@ def _lm_head(head: Artifact, own: int) -> Iterator[Finding]:
     if table is not None and table.dtype in PLAIN and table.shape[:1] != (own,):
         yield VOCABULARY.found(
             head.field,
-            f"{head.path}: lm_head.weight has {table.shape[0] if table.shape else 0} rows, config.json says {own} "
-            "(draft_vocab_size, else vocab_size): weights and config are of different heads; copy both from one",
+            f"{head.path}: lm_head.weight has {table.shape[0] if table.shape else 0} rows, but config.json has {own} "
+            "(draft_vocab_size, else vocab_size): weights and config are from different heads; copy both from the "
+            "same head",
         )
 
 
 def _map(head: Artifact, own: int, wanted: int) -> Iterator[Finding]:
     table = head.tensor("d2t") or head.tensor("draft_id_to_target_id")
     if table is None or table.shape != (own,):
-        actual = f"d2t is {list(table.shape)}" if table else "there is no tensor d2t"
+        actual = f"d2t is {list(table.shape)}" if table else "the tensor d2t is missing"
         yield MAP.found(
             head.field,
-            f"{head.path}: draft_vocab_size is {own}, the target's vocab_size {wanted}, and {actual}: d2t must say for "
-            f"each of the {own} drafted ids which of the target's tokens it is; copy the whole checkpoint of the head",
+            f"{head.path}: draft_vocab_size is {own}, the target's vocab_size is {wanted}, and {actual}: d2t must map "
+            f"each of the {own} drafted ids to a token of the target; copy the complete checkpoint of the head",
         )
 
 
@@ -120,8 +121,8 @@ def widths(case: Case) -> Iterator[Finding]:
     if declared is not None and declared != wanted:
         yield WIDTH.found(
             head.field,
-            f"{head.path}/config.json was made for hidden states of {declared} numbers (target_hidden_size, else "
-            f"hidden_size), the target's have {wanted}: a head fits one width only; {_WAY_OUT}",
+            f"{head.path}/config.json has a hidden size of {declared} (target_hidden_size, else hidden_size), but the "
+            f"target has {wanted}: a head works with one hidden size only; {_WAY_OUT}",
         )
         return
     yield from _fc(case, head, wanted)
@@ -136,7 +137,7 @@ def _fc(case: Case, head: Artifact, hidden: int) -> Iterator[Finding]:
         what = "the embedding and the last hidden state" if case.method == "eagle" else f"{parts} layers of the target"
         yield WIDTH.found(
             head.field,
-            f"{head.path}: fc.weight is {list(fc.shape)}, the target's hidden_size is {hidden}: it must take "
+            f"{head.path}: fc.weight is {list(fc.shape)}, but the target's hidden_size is {hidden}: its input must be "
             f"{parts} x {hidden} = {parts * hidden} numbers ({what}); {_WAY_OUT}",
         )
 
@@ -152,6 +153,6 @@ def medusa_heads(case: Case) -> Iterator[Finding]:
     if heads is not None and case.tokens > heads:
         yield HEADS.found(
             "--speculative-config num_speculative_tokens",
-            f"num_speculative_tokens is {case.tokens}, {head.path} has {heads} heads: medusa drafts one token with "
-            f"each head; set num_speculative_tokens to {heads} or less",
+            f"num_speculative_tokens is {case.tokens}, but {head.path} has {heads} heads: medusa drafts one token "
+            f"with each head; set num_speculative_tokens to {heads} or less",
         )

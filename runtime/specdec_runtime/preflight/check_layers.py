@@ -19,15 +19,15 @@ RANGE: Final = Rule(
     severity=Severity.REFUSE,
     when="eagle3, dflash whose config names layers (eagle_aux_hidden_state_layer_ids, target_layer_ids)",
     says="Each is a layer of the target.",
-    without="A healthy start; the first request kills the engine, because a hidden state is missing.",
+    without="A successful start; the first request stops the engine, because a hidden state is missing.",
     source="v1/worker/gpu_model_runner.py, 0.32",
 )
 COLLAPSE: Final = Rule(
     id="AuxLayersCollapse",
     severity=Severity.REFUSE,
     when="eagle3, dflash",
-    says="The layers are different ones; a head that names none takes 2, n/2 and n-3 of n.",
-    without="A healthy start; the first request kills the engine: `shape '[-1, 768]' is invalid for input of size "
+    says="The layers differ from each other; a head that names none uses layers 2, n/2 and n-3 of n.",
+    without="A successful start; the first request stops the engine: `shape '[-1, 768]' is invalid for input of size "
     "2048`.",
     source="run, 0.32",
 )
@@ -35,8 +35,8 @@ PARALLEL: Final = Rule(
     id="ParallelDraftingUntrained",
     severity=Severity.REFUSE,
     when="parallel_drafting, dflash",
-    says="config.json names the token of a masked place (mask_token_id, pard_token, ptd_token_id), and an EAGLE-3 head "
-    "holds the tensor mask_hidden.",
+    says="config.json has the mask token (mask_token_id, pard_token, ptd_token_id), and an EAGLE-3 head has the "
+    "tensor mask_hidden.",
     without="`For parallel drafting, the draft model config must have ...` or `mask_hidden not found` after 20 s.",
     source="v1/spec_decode/llm_base_proposer.py, 0.32",
 )
@@ -44,8 +44,8 @@ BLOCK: Final = Rule(
     id="DraftBlockShort",
     severity=Severity.WARN,
     when="dflash with a block_size",
-    says="K is at most block_size - 1, the width that the head was trained for.",
-    without="It drafts what it was not trained for, and the last tokens are hardly ever accepted.",
+    says="K is at most block_size - 1, the width for which the head was trained.",
+    without="It drafts more tokens than it was trained for, and the last ones are almost never accepted.",
     source="v1/worker/gpu/spec_decode/dflash/speculator.py, 0.32; not run",
 )
 RULES: Final = (RANGE, COLLAPSE, PARALLEL, BLOCK)
@@ -65,15 +65,15 @@ def aux(case: Case) -> Iterator[Finding]:
     if ids is not None and astray:
         yield RANGE.found(
             head.field,
-            f"{head.path}/config.json names the layers {list(ids)}, the target has {depth}: layer {astray[0]} is not "
-            "there; choose the head that was trained for this target",
+            f"{head.path}/config.json names the layers {list(ids)}, but the target has {depth} layers: layer "
+            f"{astray[0]} does not exist; use the head that was trained for this target",
         )
     elif len({each for each in taken if 0 <= each <= depth}) < len(taken):
         yield COLLAPSE.found(head.field, _collapsed(head, ids, taken, depth))
 
 
 def _collapsed(head: Artifact, ids: tuple[int, ...] | None, taken: tuple[int, ...], depth: int) -> str:
-    how = "names" if ids else "names no layers, so that vLLM takes"
+    how = "names" if ids else "names no layers, so vLLM uses"
     return (
         f"{head.path}/config.json {how} {list(taken)} of the target's {depth}: they must be {len(taken)} different "
         'layers; set "eagle_aux_hidden_state_layer_ids" in it to those that it was trained with'
@@ -89,14 +89,14 @@ def parallel(case: Case) -> Iterator[Finding]:
     if all(place.number(key) is None for place in places for key in _MASKS):
         yield PARALLEL.found(
             draft.field,
-            f"{draft.path}/config.json names no token of a masked place ({', '.join(_MASKS)}): all tokens at once can "
-            'only draft what was trained to; leave "parallel_drafting" out, or choose such a draft',
+            f"{draft.path}/config.json has no mask token ({', '.join(_MASKS)}): only a draft that was trained for it "
+            'can draft all tokens in one pass; remove "parallel_drafting", or use such a draft',
         )
     elif case.method == "eagle3" and case.load_weights and draft.tensors is not None and _no_mask(draft):
         yield PARALLEL.found(
             draft.field,
-            f"{draft.path} holds no tensor mask_hidden: an EAGLE-3 head that drafts all tokens at once needs it; "
-            'leave "parallel_drafting" out, or choose such a head (P-EAGLE)',
+            f"{draft.path} has no tensor mask_hidden: an EAGLE-3 head that drafts all tokens in one pass needs it; "
+            'remove "parallel_drafting", or use such a head (P-EAGLE)',
         )
 
 
@@ -113,6 +113,6 @@ def block(case: Case) -> Iterator[Finding]:
     if size is not None and case.tokens > size - 1:
         yield BLOCK.found(
             "--speculative-config num_speculative_tokens",
-            f"num_speculative_tokens is {case.tokens}, {head.path} was trained for blocks of {size}: it drafts up to "
-            f"{size - 1} tokens well; set num_speculative_tokens to {size - 1} or less",
+            f"num_speculative_tokens is {case.tokens}, but {head.path} was trained for blocks of {size}: it drafts up "
+            f"to {size - 1} tokens well; set num_speculative_tokens to {size - 1} or less",
         )

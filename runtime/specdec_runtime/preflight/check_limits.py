@@ -16,33 +16,38 @@ if TYPE_CHECKING:
 CONTEXT: Final = Rule(
     id="DraftContextShort",
     severity=Severity.WARN,
-    when="max_position_embeddings and --max-model-len are given; not eagle with vLLM 0.27 and later: they raise it",
-    says="The draft reaches as far as the target is served.",
-    without="Nothing: beyond that position drafts are computed, counted and never accepted.",
+    when=(
+        "max_position_embeddings and --max-model-len are set; not checked for eagle with vLLM 0.27 and later, which "
+        "raises the limit"
+    ),
+    says="The draft supports the served context length.",
+    without="No error: beyond that position drafts are computed and counted, but never accepted.",
     source="run, 0.32",
 )
 DTYPE: Final = Rule(
     id="DraftTypeOther",
     severity=Severity.WARN,
-    when="both config.json name a dtype, and --dtype is auto",
-    says="The draft's weights are of the target's type.",
-    without="The engine casts the draft to the target's type while it loads.",
+    when="both config.json have a dtype, and --dtype is auto",
+    says="The draft's weights have the target's type.",
+    without="The engine converts the draft to the target's type during loading.",
     source="config/speculative.py, 0.32",
 )
 QUANTIZATION: Final = Rule(
     id="DraftQuantizationContradicted",
     severity=Severity.WARN,
     when='"quantization" in --speculative-config, and a quantization_config in the draft',
-    says="Both name the same method.",
-    without="`Quantization method specified in the model config ... does not match`, or a kernel of its own choice.",
+    says="Both have the same method.",
+    without=(
+        "`Quantization method specified in the model config ... does not match`, or the engine uses another kernel."
+    ),
     source="config/model.py, 0.32",
 )
 NPU_TOKENS: Final = Rule(
     id="NpuTokensTooMany",
     severity=Severity.REFUSE,
-    when="Ascend; suffix drafts up to suffix_decoding_max_tree_depth tokens, 24 unless K says otherwise",
-    says="K is at most 15: the attention operator takes 1 + K <= 16 tokens of a request.",
-    without="Dies in the operator at the first request that drafts so many.",
+    when="Ascend; suffix drafts up to suffix_decoding_max_tree_depth tokens, by default 24 or K",
+    says="K is at most 15: the attention operator supports 1 + K <= 16 tokens per request.",
+    without="The engine fails in this operator at the first request that drafts more.",
     source="vllm-ascend, code of 0.11 to 0.25",
 )
 NPU_PARALLEL: Final = Rule(
@@ -58,7 +63,7 @@ NPU_VOCABULARY: Final = Rule(
     severity=Severity.REFUSE,
     when="Ascend; draft_model",
     says="use_heterogeneous_vocab is absent.",
-    without="Dies at configuration or drafts wrong tokens: the plugin has no such path.",
+    without="The engine fails during configuration or drafts wrong tokens: the plugin does not support it.",
     source="vllm-ascend, code of 0.17 to 0.25",
 )
 RULES: Final = (CONTEXT, DTYPE, QUANTIZATION, NPU_TOKENS, NPU_PARALLEL, NPU_VOCABULARY)
@@ -73,9 +78,9 @@ def context(case: Case) -> Iterator[Finding]:
         share = round(100 * (served - reach) / served)
         yield CONTEXT.found(
             draft.field,
-            f"{draft.path}/config.json has max_position_embeddings {reach}, the server runs with --max-model-len "
+            f"{draft.path}/config.json has max_position_embeddings {reach}, but the server runs with --max-model-len "
             f"{served}: drafts beyond position {reach} are computed but not accepted, in {share} % of the context; "
-            "choose a draft with a longer context or lower --max-model-len",
+            "use a draft with a longer context or lower --max-model-len",
         )
 
 
@@ -87,8 +92,8 @@ def dtype(case: Case) -> Iterator[Finding]:
     if target and draft and target != draft:
         yield DTYPE.found(
             case.draft.field,
-            f"{case.draft.path}/config.json has dtype {draft}, the target has {target}: vLLM runs both as "
-            f"{target}, and the draft was stored as {draft}; convert it, so that nothing is cast at every start",
+            f"{case.draft.path}/config.json has dtype {draft}, but the target has {target}: vLLM runs both as "
+            f"{target}, so it converts the draft at every start; convert the stored draft to {target}",
         )
 
 
@@ -102,8 +107,8 @@ def quantization(case: Case) -> Iterator[Finding]:
     if one != other and stored != "unnamed":
         yield QUANTIZATION.found(
             "--speculative-config quantization",
-            f"quantization is {flag!r}, {case.draft.path}/config.json says {stored!r}: vLLM reads weights as they are "
-            'stored; leave "quantization" out',
+            f"quantization is {flag!r}, but {case.draft.path}/config.json has {stored!r}: vLLM reads weights in their "
+            'stored format; remove "quantization"',
         )
 
 
@@ -116,7 +121,7 @@ def npu(case: Case) -> Iterator[Finding]:
     if tokens > NPU_MOST_TOKENS:
         yield NPU_TOKENS.found(
             "--speculative-config num_speculative_tokens",
-            f"{case.method} drafts up to {tokens} tokens: an Ascend device takes 1 + K <= 16 tokens of a request; "
+            f"{case.method} drafts up to {tokens} tokens: an Ascend device supports 1 + K <= 16 tokens per request; "
             f"set num_speculative_tokens to {NPU_MOST_TOKENS} or less",
         )
     if case.method == "draft_model":
@@ -129,11 +134,11 @@ def _npu_draft(case: Case) -> Iterator[Finding]:
         yield NPU_PARALLEL.found(
             "--speculative-config draft_tensor_parallel_size",
             f"draft_tensor_parallel_size is {size}, --tensor-parallel-size {case.flags.tensor_parallel}: on Ascend a "
-            "draft model runs on the target's devices; leave it out",
+            "draft model runs on the target's devices; remove it",
         )
     if case.heterogeneous:
         yield NPU_VOCABULARY.found(
             "--speculative-config use_heterogeneous_vocab",
-            "use_heterogeneous_vocab is true: vllm-ascend has no translation between vocabularies; "
-            "choose a draft with the target's vocabulary and leave it out",
+            "use_heterogeneous_vocab is true: vllm-ascend cannot translate between vocabularies; use a draft with the "
+            "target's vocabulary and remove it",
         )

@@ -18,24 +18,26 @@ SMALL: Final = Rule(
     id="MemoryTooSmall",
     severity=Severity.REFUSE,
     when="inside the image, on NVIDIA (by the driver) or a CPU (by the control group); weights are not quantised "
-    "while they load, offloaded, or split over more devices than tensor and pipeline size say",
-    says="The weights of target and draft, divided by the devices, fit; on a CPU the KV cache as well.",
-    without="`torch.OutOfMemoryError` after minutes of loading; on a CPU the kernel kills it without a word.",
+    "during loading, not offloaded, and split only by tensor and pipeline size",
+    says="The weights of target and draft, divided by the number of devices, fit. On a CPU the KV cache fits as well.",
+    without=(
+        "`torch.OutOfMemoryError` after minutes of loading; on a CPU the kernel kills the process without a log line."
+    ),
     source="facts of the device",
 )
 TIGHT: Final = Rule(
     id="MemoryTight",
     severity=Severity.WARN,
     when="as above",
-    says="They leave a tenth of what the engine may take for the KV cache; on a CPU that much is free now.",
-    without="`No available memory for the cache blocks`, or a context that is too short.",
+    says="They leave a tenth of the engine's budget for the KV cache. On a CPU this memory is free now.",
+    without="`No available memory for the cache blocks`, or the context is too short.",
     source="facts of the device",
 )
 NOT_MEASURED: Final = Rule(
     id="MemoryNotMeasured",
     severity=Severity.NOTE,
     when="Ascend",
-    says="The memory of the device is not asked for.",
+    says="The memory of the device is not checked.",
     without="-",
     source="-",
 )
@@ -48,7 +50,7 @@ def memory(case: Case) -> Iterator[Finding]:
     """Both models fit."""
     if case.around.accelerator is Accelerator.ASCEND:
         yield NOT_MEASURED.found(
-            "--model", "the memory of an Ascend device was not measured: nothing is known of it here; watch the start"
+            "--model", "the memory of an Ascend device was not checked: no measurements exist; watch the start"
         )
     device = case.around.memory
     if device is None or not case.load_weights or case.flags.spreads or case.flags.quantization:
@@ -58,16 +60,17 @@ def memory(case: Case) -> Iterator[Finding]:
         return
     devices = case.flags.tensor_parallel * case.flags.pipeline_parallel
     needed, budget = weights(case) / devices, device.total * case.flags.utilization
-    sizes = f"the weights take {_gib(needed)} on each of {devices} devices and {device.where} has {_gib(device.total)}"
+    sizes = f"the weights need {_gib(needed)} on each of {devices} devices, and {device.where} has {_gib(device.total)}"
     if needed > device.total:
         yield SMALL.found(
-            "--model", f"{sizes}: they must fit; raise --tensor-parallel-size, or take a smaller or quantised model"
+            "--model",
+            (f"{sizes}: the memory is too small; raise --tensor-parallel-size, or use a smaller or quantised model"),
         )
     elif needed > budget * (1 - _ROOM):
         yield TIGHT.found(
             "--model",
-            f"{sizes}, of which --gpu-memory-utilization gives {_gib(budget)}: less than a tenth is left for the KV "
-            "cache; raise --tensor-parallel-size, or take a smaller draft",
+            f"{sizes}, of which --gpu-memory-utilization allows {_gib(budget)}: less than a tenth is left for the KV "
+            "cache; raise --tensor-parallel-size, or use a smaller draft",
         )
 
 
@@ -76,10 +79,11 @@ def _on_cpu(case: Case) -> Iterator[Finding]:
     if device is None:
         return
     needed = weights(case) + (case.flags.cache or case.around.cache or 0)
-    sizes = f"weights and KV cache take {_gib(needed)} and {device.where} has {_gib(device.total)}"
+    sizes = f"weights and KV cache need {_gib(needed)}, and {device.where} has {_gib(device.total)}"
     if needed > device.total:
         yield SMALL.found(
-            "--model", f"{sizes}: they must fit; raise the pod's memory limit, or lower VLLM_CPU_KVCACHE_SPACE"
+            "--model",
+            (f"{sizes}: the memory is too small; raise the pod's memory limit, or lower VLLM_CPU_KVCACHE_SPACE"),
         )
     elif needed > device.free:
         yield TIGHT.found(

@@ -17,25 +17,25 @@ if TYPE_CHECKING:
 PLAIN: Final = Rule(
     id="DraftIsLanguageModel",
     severity=Severity.REFUSE,
-    when="eagle, eagle3, dflash, dspark, medusa; the tensors are those of a whole language model",
+    when="eagle, eagle3, dflash, dspark, medusa; the tensors are those of a complete language model",
     says="The draft is a head of this method.",
-    without="`There is no module or parameter named 'lm_head'` and the like after 21 s of loading; "
-    "the configuration is accepted.",
+    without="`There is no module or parameter named 'lm_head'` and similar errors after 21 s of loading; the engine "
+    "accepts the configuration.",
     source="run, 0.32",
 )
 HEAD: Final = Rule(
     id="DraftIsHead",
     severity=Severity.REFUSE,
     when="draft_model; architecture, model_type or tensors are those of a head",
-    says="The draft is a language model of its own.",
-    without="It takes another method than the asked one, or dies while it loads.",
+    says="The draft is a complete language model.",
+    without="The engine uses another method than the requested one, or fails during loading.",
     source="config/speculative.py, 0.32",
 )
 GONE: Final = Rule(
     id="MethodNotInEngine",
     severity=Severity.REFUSE,
     when="medusa with vLLM 0.33 or newer; mlp_speculator with any",
-    says="The engine can run the method.",
+    says="The engine supports the method.",
     without="`Input should be ...` of pydantic, or `Model architectures ... are not supported for now`.",
     source="model_executor/models/registry.py, 0.11 to 0.33",
 )
@@ -43,15 +43,15 @@ PATH: Final = Rule(
     id="DraftPathMisread",
     severity=Severity.REFUSE,
     when="draft_model, medusa or mtp with a draft; inside the image",
-    says="The draft's path contains none of eagle-, eagle3, dflash, dspark.",
-    without="The path decides: the method that was asked for is replaced, and loading dies.",
+    says="The draft's path does not contain eagle-, eagle3, dflash or dspark.",
+    without="The path decides: the engine replaces the requested method, and loading fails.",
     source="config/speculative.py, 0.32",
 )
 UNKNOWN: Final = Rule(
     id="DraftArchitectureUnknown",
     severity=Severity.WARN,
     when="eagle, eagle3, dflash; the engine's version is known",
-    says="The rewritten architecture (Eagle..., Eagle3..., DFlash...) is one that this vLLM registers.",
+    says="The rewritten architecture (Eagle..., Eagle3..., DFlash...) is registered in this vLLM.",
     without="`Model architectures ... are not supported for now` after 9 s.",
     source="model_executor/models/registry.py, 0.11 to 0.33",
 )
@@ -64,16 +64,16 @@ def fits(case: Case) -> Iterator[Finding]:
     if head is not None and kinds.is_language_model(head):
         yield PLAIN.found(
             head.field,
-            f"{head.path} holds {_names(head.settings.architectures)} with {len(head.tensors or {})} tensors, a whole "
-            f"language model: method {case.method} needs a head that was trained for it; "
-            'set "method": "draft_model", or name the folder of the head',
+            f"{head.path} has {_names(head.settings.architectures)} with {len(head.tensors or {})} tensors, a "
+            f"complete language model: method {case.method} needs a head that was trained for this target; set "
+            '"method": "draft_model", or set the folder of the head',
         )
     if draft is not None and case.method == "draft_model" and kinds.is_head(draft):
         kind = draft.settings.text("speculators_model_type") or _names(draft.settings.architectures)
         yield HEAD.found(
             draft.field,
-            f"{draft.path} holds a head ({kind}): method draft_model needs a language model of its own; "
-            "set the method that the head was trained for (eagle, eagle3, dflash, medusa)",
+            f"{draft.path} has a head ({kind}): method draft_model needs a complete language model; set the method "
+            "that the head was trained for (eagle, eagle3, dflash, medusa)",
         )
 
 
@@ -84,8 +84,8 @@ def in_engine(case: Case) -> Iterator[Finding]:
         engine = ".".join(map(str, case.around.engine or ())) or "of any version"
         yield GONE.found(
             "--speculative-config method",
-            f"method is {case.method} and vLLM is {engine}: medusa ended with 0.32 and mlp_speculator never ran on "
-            "the V1 engine; use eagle3, draft_model, or ngram and suffix, which need no draft",
+            f"method is {case.method} and vLLM is {engine}: medusa was removed after 0.32, and mlp_speculator never "
+            "ran on the V1 engine; use eagle3, draft_model, or ngram and suffix, which need no draft",
         )
 
 
@@ -97,8 +97,8 @@ def path(case: Case) -> Iterator[Finding]:
     if word:
         yield PATH.found(
             case.draft.field,
-            f"{case.draft.path} contains {word!r}: vLLM takes method {method} then, whatever was asked for "
-            f"(here: {case.method}); put the draft below another name",
+            f"{case.draft.path} contains {word!r}: with this name vLLM uses method {method} instead of the requested "
+            f"method {case.method}; rename the folder of the draft",
         )
 
 
@@ -113,13 +113,15 @@ def architecture(case: Case) -> Iterator[Finding]:
     since = kinds.REGISTERED.get(name)
     if since is None or since > engine:
         support = (
-            f"vLLM {since[0]}.{since[1]} knows it first" if since else f"no vLLM up to {NEWEST[0]}.{NEWEST[1]} knows it"
+            f"vLLM supports it since {since[0]}.{since[1]}"
+            if since
+            else (f"no vLLM up to {NEWEST[0]}.{NEWEST[1]} supports it")
         )
         yield UNKNOWN.found(
             head.field,
             f"{head.path}/config.json has architecture {head.settings.architectures[0]}, which {case.method} looks up "
-            f"as {name}, and {support}: the engine here is {engine[0]}.{engine[1]}; "
-            "expect it to refuse the head, unless a plugin brings it",
+            f"as {name}, and {support}: the engine here is {engine[0]}.{engine[1]}; it will reject the head, unless a "
+            "plugin adds the architecture",
         )
 
 

@@ -19,7 +19,7 @@ HEADS: Final = Rule(
     id="MtpHeadsMissing",
     severity=Severity.REFUSE,
     when="mtp",
-    says="The model is of a kind that has MTP layers, and its config.json counts at least one.",
+    says="The model type has MTP layers, and its config.json has at least one.",
     without="`Unsupported speculative method: 'mtp'` after 7 s.",
     source="run, 0.32; config/speculative.py",
 )
@@ -27,9 +27,9 @@ TENSORS: Final = Rule(
     id="MtpTensorsMissing",
     severity=Severity.REFUSE,
     when="mtp",
-    says="The weights hold MTP layers (mtp.*, or layers beyond num_hidden_layers): many quantised uploads leave them "
-    "out.",
-    without="Dies while it loads, or drafts with layers of zeros.",
+    says="The weights contain MTP layers (mtp.*, or layers beyond num_hidden_layers): many quantised uploads lack "
+    "them.",
+    without="The engine fails during loading, or drafts with layers of zeros.",
     source="model_executor/models/*_mtp.py, 0.32",
 )
 DIVISIBLE: Final = Rule(
@@ -70,9 +70,9 @@ def heads(case: Case) -> Iterator[Finding]:
         counted = f"{layers}" if layers is not None else "no"
         yield HEADS.found(
             model.field,
-            f"{model.path}/config.json is of model_type {config.model_type} and counts {counted} MTP layers "
-            f"({', '.join(_KEYS)}): method mtp drafts with layers that the model was trained with; "
-            "use a model that has them, or another method: ngram and suffix need nothing",
+            f"{model.path}/config.json has model_type {config.model_type} and {counted} MTP layers "
+            f"({', '.join(_KEYS)}): method mtp needs MTP layers in the model; use a model that has them, or another "
+            "method: ngram and suffix need no draft",
         )
 
 
@@ -84,9 +84,9 @@ def tensors(case: Case) -> Iterator[Finding]:
     if model.tensors is not None and depth is not None and not _kept(model, depth):
         yield TENSORS.found(
             model.field,
-            f"{model.path}/config.json counts {predicted(model.settings)} MTP layers, and none of the "
-            f"{len(model.tensors)} tensors is of one (mtp.*, layers.{depth}.*): method mtp needs their weights; "
-            "take the original upload, or one that kept them",
+            f"{model.path}/config.json has {predicted(model.settings)} MTP layers, but none of the "
+            f"{len(model.tensors)} tensors belongs to one (mtp.*, layers.{depth}.*): method mtp needs their weights; "
+            "use the original upload, or one with these weights",
         )
 
 
@@ -101,6 +101,7 @@ def divisible(case: Case) -> Iterator[Finding]:
     if layers and case.tokens is not None and case.tokens > layers and case.tokens % layers:
         yield DIVISIBLE.found(
             "--speculative-config num_speculative_tokens",
-            f"num_speculative_tokens is {case.tokens}, the model predicts {layers} with its MTP layers: beyond "
-            f"{layers} it must be a multiple of it; set it to {layers} or {case.tokens // layers * layers}",
+            f"num_speculative_tokens is {case.tokens}, but the model predicts {layers} tokens with its MTP layers: "
+            f"above {layers} it must be a multiple of {layers}; set it to {layers} or "
+            f"{case.tokens // layers * layers}",
         )

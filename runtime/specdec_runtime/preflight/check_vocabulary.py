@@ -18,7 +18,7 @@ SIZE: Final = Rule(
     id="VocabularySizeMismatch",
     severity=Severity.REFUSE,
     when=_WHEN,
-    says="vocab_size is the same, padding included.",
+    says="vocab_size is the same, including padding.",
     without="`Target and draft model should have the same vocabulary size` after 7 s.",
     source="run, 0.32",
 )
@@ -26,14 +26,17 @@ MISMATCH: Final = Rule(
     id="VocabularyMismatch",
     severity=Severity.REFUSE,
     when=f"{_WHEN}; both tokenizers can be read",
-    says="The same token stands behind every id.",
-    without="Nothing: healthy, no warning, not one draft accepted, 0.4 times the speed.",
+    says="Every id means the same token.",
+    without=(
+        "No error and no warning: the service runs, no draft is accepted, and the speed is 0.4 times that of the "
+        "baseline."
+    ),
     source="run, 0.32",
 )
 NOT_COMPARED: Final = Rule(
     id="VocabularyNotCompared",
     severity=Severity.WARN,
-    when=f"{_WHEN}; a tokenizer is missing, or of a format that is not read, and not byte for byte the target's",
+    when=f"{_WHEN}; a tokenizer is missing or has an unsupported format, and is not byte for byte the target's",
     says="The tokenizers can be compared.",
     without="-",
     source="-",
@@ -49,8 +52,8 @@ def sizes(case: Case) -> Iterator[Finding]:
     if target is not None and draft is not None and target != draft:
         yield SIZE.found(
             case.pair[1].field,
-            f"{case.pair[1].path}/config.json has vocab_size {draft}, the target has {target}: a draft model must have "
-            "the target's vocabulary, padding included; choose a draft of the same family, or set "
+            f"{case.pair[1].path}/config.json has vocab_size {draft}, but the target has {target}: a draft model must "
+            "have the target's vocabulary, including padding; use a draft of the same family, or set "
             '"use_heterogeneous_vocab": true (vLLM 0.25 and later)',
         )
 
@@ -70,8 +73,8 @@ def token_ids(case: Case) -> Iterator[Finding]:
         missing = target if target.tokens is None else draft
         yield NOT_COMPARED.found(
             missing.field,
-            f"{missing.path} holds no tokenizer.json: whether target and draft mean the same tokens was not compared; "
-            "add tokenizer.json to have it compared",
+            f"{missing.path} has no tokenizer.json: the tokens of target and draft were not compared; add "
+            "tokenizer.json for the comparison",
         )
 
 
@@ -84,8 +87,8 @@ def _difference(
     artifact: Artifact, target: Mapping[int, str], draft: Mapping[int, str], difference: vocabulary.Difference
 ) -> str:
     return (
-        f"{artifact.path}/tokenizer.json gives {difference.count} ids another meaning than the target, first id "
+        f"{artifact.path}/tokenizer.json maps {difference.count} ids to other tokens than the target, first id "
         f"{difference.token_id}: {difference.draft!r} instead of {difference.target!r} (fingerprints "
         f"{vocabulary.fingerprint(draft)} and {vocabulary.fingerprint(target)}): a draft model must use the target's "
-        "ids, otherwise no draft is ever accepted; choose a draft that was trained with the target's tokenizer"
+        "ids, or no draft is accepted; use a draft that was trained with the target's tokenizer"
     )

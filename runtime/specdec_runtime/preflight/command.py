@@ -22,7 +22,7 @@ def command(arguments: Sequence[str]) -> int:
     for finding in findings:
         print(f"{finding.severity}: {finding.id}: {finding.field}: {finding.sentence}")
     refused = any(finding.severity is Severity.REFUSE for finding in findings)
-    print("preflight: refused" if refused else "preflight: nothing stands against a start")
+    print("preflight: refused" if refused else "preflight: no problem found")
     return REFUSED if refused else 0
 
 
@@ -30,9 +30,9 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="specdec_runtime preflight")
     parser.add_argument("target", type=Path, help="folder of the target model")
     parser.add_argument("draft", type=Path, nargs="?", help="folder of the draft model or head")
-    parser.add_argument("--method", help="speculative method (default: draft_model where a draft is given)")
-    parser.add_argument("--tokens", type=int, help="tokens drafted at once, K")
-    parser.add_argument("--max-model-len", type=int, help="context that the server will be started with")
+    parser.add_argument("--method", help="speculative method (default: draft_model with a draft)")
+    parser.add_argument("--tokens", type=int, help="K: tokens drafted per step")
+    parser.add_argument("--max-model-len", type=int, help="maximum context length of the server")
     return parser
 
 

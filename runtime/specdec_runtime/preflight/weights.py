@@ -63,8 +63,8 @@ def read_all(folder: Path) -> Mapping[str, Tensor]:
     astray = [name for name in index if name not in tensors]
     if astray:
         raise BrokenFileError(
-            f"{INDEX} names {len(astray)} tensors that no file holds, first {astray[0]} in {index[astray[0]]}: "
-            "index and files are of different uploads"
+            f"{INDEX} names {len(astray)} tensors that no file has, first {astray[0]} in {index[astray[0]]}: index "
+            "and files are from different uploads"
         )
     return tensors
 
@@ -76,14 +76,16 @@ def read_header(path: Path) -> Mapping[str, Tensor]:
         head = file.read(_LENGTH.size)
         if is_pointer(head + file.read(len(_POINTER))):
             raise BrokenFileError(
-                f"{path.name} is a pointer of Git LFS ({size} bytes), not the weights: run `git lfs pull`, "
-                "or download the file itself"
+                f"{path.name} is a Git LFS pointer ({size} bytes), not the weights: run `git lfs pull`, or download "
+                "the file itself"
             )
         if len(head) < _LENGTH.size:
             raise BrokenFileError(f"{path.name} has {size} bytes, too few for a safetensors header")
         (length,) = _LENGTH.unpack(head)
         if length > min(_HEADER_LIMIT, size - _LENGTH.size):
-            raise BrokenFileError(f"{path.name} announces a header of {length} bytes but has {size} bytes in all")
+            raise BrokenFileError(
+                f"{path.name} has a header length of {length} bytes, but the file has only {size} bytes"
+            )
         file.seek(_LENGTH.size)
         text = file.read(length)
     tensors = _entries(path, text, _LENGTH.size + length)
@@ -101,7 +103,7 @@ def _entries(path: Path, text: bytes, base: int) -> Mapping[str, Tensor]:
         header = json.loads(text)
         return {name: _tensor(path, entry, base) for name, entry in header.items() if name != "__metadata__"}
     except (ValueError, KeyError, TypeError, AttributeError, IndexError, RecursionError) as error:
-        raise BrokenFileError(f"the header of {path.name} is not one of safetensors ({error})") from error
+        raise BrokenFileError(f"the header of {path.name} is not a safetensors header ({error})") from error
 
 
 def _tensor(path: Path, entry: Mapping[str, object], base: int) -> Tensor:
@@ -112,7 +114,7 @@ def _tensor(path: Path, entry: Mapping[str, object], base: int) -> Tensor:
             raise ValueError(f"an entry is {str(entry)[:80]}")
     lengths = tuple(each for each in shape if isinstance(each, int) and each >= 0)
     if len(lengths) != len(shape) or not 0 <= begin <= end:
-        raise ValueError(f"shape {shape} or offsets {[begin, end]} of an entry cannot be")
+        raise ValueError(f"shape {shape} or offsets {[begin, end]} of an entry are not valid")
     if dtype in BITS and (math.prod(lengths) * BITS[dtype] + 7) // 8 != end - begin:
         raise ValueError(f"a {dtype} tensor of shape {shape} has {end - begin} bytes")
     return Tensor(dtype=dtype, shape=lengths, file=path, begin=base + begin, end=base + end)
@@ -130,8 +132,8 @@ def _cover(path: Path, tensors: Mapping[str, Tensor], base: int, size: int) -> N
         at = tensor.end
     if at != size:
         raise BrokenFileError(
-            f"{path.name} announces {at - base} bytes of tensors but holds {size - base}: "
-            "the download or copy was cut off or mixed up"
+            f"{path.name} should have {at - base} bytes of tensors, but has {size - base}: the download or copy is "
+            "incomplete or wrong"
         )
 
 
@@ -155,6 +157,6 @@ def _index(folder: Path) -> Mapping[str, str]:
     missing = [name for name in files if not (folder / name).is_file()]
     if missing:
         raise BrokenFileError(
-            f"{INDEX} names {len(files)} files, and {len(missing)} of them are not there: {', '.join(missing[:3])}"
+            f"{INDEX} names {len(files)} files, and {len(missing)} of them are missing: {', '.join(missing[:3])}"
         )
     return names

@@ -247,7 +247,7 @@ def test_warnings_of_the_engine_come_along() -> None:
 def test_the_price_in_memory_is_told() -> None:
     """As far as the configs tell it."""
     found = candidate(asked(LLAMA, draft=with_draft(SMALL)), "draft_model")
-    assert "GiB of weights beside the target's" in found.price
+    assert "GiB of weights, in addition to the target's" in found.price
     assert "more cache for each token" in found.price
     assert candidate(asked(LLAMA, workload=Workload.CODE), "ngram").price == ""
 

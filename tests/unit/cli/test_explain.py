@@ -47,12 +47,14 @@ def test_an_unknown_method_is_an_error_with_the_nearest_word(word: str, near: st
     shown = RUNNER.invoke(APP, [word])
     assert shown.exit_code == 2
     assert shown.stdout == ""
-    assert shown.stderr.startswith(f"error: {word!r} is no method; did you mean {near}? known are mtp, eagle3,")
+    assert shown.stderr.startswith(
+        f"error: {word!r} is not a method; did you mean {near}? the methods are mtp, eagle3,"
+    )
 
 
 def test_nonsense_is_answered_without_a_guess() -> None:
     """A far-fetched guess would mislead."""
-    assert "'blockchain' is no method; known are mtp" in RUNNER.invoke(APP, ["blockchain"]).stderr
+    assert "'blockchain' is not a method; the methods are mtp" in RUNNER.invoke(APP, ["blockchain"]).stderr
 
 
 def test_without_a_method_all_are_listed() -> None:

@@ -107,17 +107,17 @@ def test_why_not_is_said(words: list[str], why: str) -> None:
 @pytest.mark.parametrize(
     ("words", "text", "why"),
     [
-        ([], None, "give a file, isvc/NAME, vLLM's flags after `--`, or --speculative-config"),
-        (["--version", "latest", "--", "--seed=1"], None, "is no engine version"),
+        ([], None, "pass a file, isvc/NAME, vLLM's flags after `--`, or --speculative-config"),
+        (["--version", "latest", "--", "--seed=1"], None, "is not an engine version"),
         (["--file", "/does/not/exist"], None, "No such file"),
         (["missing.yaml"], None, "No such file"),
-        (["-f", "-", "--", "--seed=1"], "", "remove the flags and --speculative-config"),
+        (["-f", "-", "--", "--seed=1"], "", "remove them from the command line"),
         (["--accelerator", "amd", "--", "--seed=1"], None, "Invalid value"),
-        (["nothing", "here"], None, "'nothing here' is neither a file nor isvc/NAME"),
-        (["isvc/llama", "--speculative-config", "{}"], None, "remove the flags and --speculative-config"),
-        (["-"], "kind: Secret", "holds no InferenceService of serving.kserve.io, but Secret"),
-        (["-"], "a: [", "no YAML"),
-        (["-"], "", "holds no InferenceService"),
+        (["nothing", "here"], None, "'nothing here' is not a file, isvc/NAME"),
+        (["isvc/llama", "--speculative-config", "{}"], None, "remove them from the command line"),
+        (["-"], "kind: Secret", "has no InferenceService of serving.kserve.io, but Secret"),
+        (["-"], "a: [", "not YAML"),
+        (["-"], "", "has no InferenceService"),
     ],
 )
 def test_wrong_use_is_told_with_code_2(words: list[str], text: str | None, why: str) -> None:
@@ -172,7 +172,7 @@ def test_what_nobody_says_is_a_placeholder_that_is_told() -> None:
     """Flags alone name no model: the exit code is 3, and the first lines say what to write."""
     code, out, err = run("--", "--max-num-seqs", "8")
     assert code == 3
-    assert "# NOT CARRIED OVER: --model: no model is named; pvc://models/target stands in its place" in out
+    assert "# NOT CARRIED OVER: --model: the input names no model; pvc://models/target is a placeholder" in out
     assert "1 settings are not carried over" in err
 
 
@@ -183,7 +183,7 @@ def test_what_a_guard_has_taken_out_is_told() -> None:
     body = {"kind": "InferenceService", "metadata": meta, "spec": {"predictor": {"model": model}}}
     code, out, _ = run("-", text=yaml.safe_dump(body))
     assert code == 3
-    assert "a guard has taken its speculation out" in out
+    assert "a guard has currently removed its speculation" in out
     assert "inferenceService" not in yaml.safe_load(out)["spec"]
 
 

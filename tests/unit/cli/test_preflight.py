@@ -49,8 +49,8 @@ def service(folder: Path, speculation: dict[str, Any] | None = None, **engine: A
 
 def test_a_good_pair_ends_with_zero(target: str, draft: str) -> None:
     """One line, and nothing else."""
-    assert run(target, draft) == (0, "draft_model: nothing stands against a start\n")
-    assert run(target) == (0, "no speculation: nothing stands against a start\n")
+    assert run(target, draft) == (0, "draft_model: no problem found\n")
+    assert run(target) == (0, "no speculation: no problem found\n")
 
 
 def test_a_refused_pair_ends_with_one_and_says_why(target: str, draft: str) -> None:
@@ -60,7 +60,7 @@ def test_a_refused_pair_ends_with_one_and_says_why(target: str, draft: str) -> N
     assert code == 1
     assert "DraftConfigInvalid" in out
     assert "copy the whole model folder again" in out
-    assert "refused: 1 of 1 findings" in out
+    assert "1 of 1 findings prevent a start" in out
 
 
 def test_a_warning_is_no_refusal(target: str, tmp_path: Path) -> None:
@@ -108,10 +108,10 @@ def test_a_service_and_the_command_line_name_the_same_folders(target: str, draft
     file = service(tmp_path, asked)
     code, out = run(target, "--service", file)
     assert code == 2
-    assert "asks for a draft" in out
+    assert "needs a draft" in out
     code, out = run(target, draft, "--service", file, "--tokens", "3")
     assert code == 2
-    assert "leave the other options out" in out
+    assert "remove the other options" in out
 
 
 def test_a_model_of_the_hub_is_no_folder() -> None:

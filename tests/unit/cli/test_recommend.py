@@ -120,7 +120,7 @@ def test_an_image_of_ones_own_is_named_in_the_sis() -> None:
     [
         (("blockchain",), "'blockchain' is not a file or a known family"),
         (("x" * 5000,), "is not a file or a known family"),
-        (("llama-3", "--engine-version", "latest"), "no engine version"),
+        (("llama-3", "--engine-version", "latest"), "not an engine version"),
         (("llama-3", "--draft", "pvc://models/x"), "--draft needs --draft-kind"),
         (("llama-3", "--draft-kind", "eagle3"), "--draft is the location of the draft"),
         (("llama-3", "--model-uri", "ftp://models/x"), "spec.model.uri"),

@@ -88,8 +88,8 @@ def test_a_kserve_that_cannot_bring_it_is_said_with_the_one_that_can(file: pathl
 @pytest.mark.parametrize(
     ("text", "code", "why"),
     [
-        ("kind: Service", 2, "0 SpeculativeInferenceServices; one is rendered at a time"),
-        ("a: [", 2, "no YAML: "),
+        ("kind: Service", 2, "0 SpeculativeInferenceServices; the command renders only one"),
+        ("a: [", 2, "not YAML: "),
         (yaml.safe_dump(make_sis(speculation=DRAFT | {"tokens": 0})), 1, "must be >= 1"),
         (yaml.safe_dump(make_sis(model={"uri": "pvc://UPPER"})), 1, "SPEC-INVALID"),
     ],

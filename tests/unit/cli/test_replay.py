@@ -106,4 +106,4 @@ def test_a_recording_without_room_for_a_window_says_so(tmp_path: pathlib.Path) -
         short.write_text("".join(whole.readline() for _ in range(10)))
     code, output = replay(str(short))
     assert code == 0
-    assert "no room for a window of 120 s after a warmup of 60 s; record longer" in output
+    assert "shorter than a window of 120 s after a warmup of 60 s; record longer" in output

@@ -51,15 +51,15 @@ def test_a_value_tells_when_and_why_in_one_short_line() -> None:
     [
         (Act.ROLLBACK, service(), ""),
         (Act.ROLLBACK, service("RolledBack", rollback={"reason": "x"}), ""),
-        (Act.ROLLBACK, service("Serving", asks=False), "it asks for no speculation"),
+        (Act.ROLLBACK, service("Serving", asks=False), "requests no speculation"),
         (Act.RETRY, service("RolledBack", rollback={"reason": "x"}), ""),
         (Act.RETRY, service("Watching", reduced={"tokens": 1}), ""),
         (
             Act.RETRY,
             service("Watching"),
-            "nothing was rolled back or reduced, so there is nothing to try again; it is Watching",
+            "the guard has not rolled back or reduced anything, so there is nothing to retry; the service is Watching",
         ),
-        (Act.RETRY, service("Stalled"), "it is Stalled: change what the message complains of"),
+        (Act.RETRY, service("Stalled"), "the service is Stalled: fix the problem that its message names"),
         (Act.RETRY, Untrusted({"spec": {"speculation": {"method": "mtp"}}}), ""),
     ],
 )
@@ -143,11 +143,11 @@ KUBECONFIG = {
 @pytest.mark.parametrize(
     ("content", "words"),
     [
-        (None, "there is no kubeconfig at "),
-        ("", "cannot be used: it is none"),
+        (None, "no kubeconfig exists at "),
+        ("", "is not a kubeconfig"),
         ("a: [b", "cannot be used"),
-        ("just text", "cannot be used: it is none"),
-        ("[1, 2]", "cannot be used: it is none"),
+        ("just text", "is not a kubeconfig"),
+        ("[1, 2]", "is not a kubeconfig"),
         (yaml.safe_dump(KUBECONFIG | {"current-context": "gone"}), "cannot be used"),
         (yaml.safe_dump(KUBECONFIG | {"clusters": [{"name": "c", "cluster": None}]}), "cannot be used"),
         (yaml.safe_dump(KUBECONFIG), "https://127.0.0.1:9: the API server did not answer"),
@@ -180,7 +180,7 @@ def test_a_service_that_no_operator_looks_at_is_trouble(capsys: pytest.CaptureFi
     """Exit code 1 and where to look; a new one is given its time."""
     now = datetime(2026, 11, 20, 12, tzinfo=UTC)
     assert orphan({"metadata": {"creationTimestamp": "2026-11-20T11:50:00Z"}}, now) == 1
-    assert "no operator has looked at it in 10m. Is specdec-operator running" in capsys.readouterr().err
+    assert "no operator has handled it in 10m. Check that specdec-operator runs" in capsys.readouterr().err
     assert orphan({"metadata": {"creationTimestamp": "2026-11-20T11:59:50Z"}}, now) == 0
     assert orphan({"metadata": {"creationTimestamp": "2026-11-20T11:50:00Z"}, "status": {"phase": "x"}}, now) == 0
     assert capsys.readouterr().err == ""

@@ -161,11 +161,11 @@ def test_every_state_has_its_word_and_colour(name: str) -> None:
 def test_the_bound_of_the_alert_is_the_one_that_is_drawn() -> None:
     """The dashboard of one service draws where SpecdecAcceptanceLow fires."""
     lines = {each["legendFormat"]: each["expr"] for panel in panels_of("service") for each in panel["targets"]}
-    assert (drawn := re.fullmatch(r"vector\((.*)\)", lines["usual alert"]))
+    assert (drawn := re.fullmatch(r"vector\((.*)\)", lines["alert threshold"]))
     assert f"(specdec_acceptance_rate) < {drawn[1]}\n" in ALERTS["SpecdecAcceptanceLow"]["expr"]
 
 
-def test_the_line_that_convicts_is_the_guards() -> None:
+def test_the_limit_of_the_evidence_is_the_guards() -> None:
     """The dashboard of one service draws where the evidence of both arms ends speculation."""
     lines = {each["legendFormat"]: each["expr"] for panel in panels_of("service") for each in panel["targets"]}
-    assert lines["convicts"] == f"vector({BOUND:g})"
+    assert lines["limit"] == f"vector({BOUND:g})"

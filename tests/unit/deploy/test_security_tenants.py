@@ -121,7 +121,7 @@ def test_no_spec_makes_an_object_of_another_namespace_or_a_privilege(spec: Any) 
 
 
 def check_brought(predictor: Body) -> None:
-    """The init container and the commands are the operator's own, whatever the spec says."""
+    """The init container and the commands are reserved for the operator, whatever the spec says."""
     for init in predictor.get("initContainers", ()):
         assert init["image"] == OPERATOR_IMAGE
         assert init["command"] == ["cp", "-R", "/opt/specdec-runtime/.", FOLDER]
@@ -260,7 +260,7 @@ def test_every_uri_of_the_corpus_is_refused_or_stays_inside(uri: str) -> None:
 def test_labels_of_the_operators_own_are_refused(label: str) -> None:
     """A pod with the one of a download would never be measured."""
     spec = {"model": {"uri": "pvc://x"}, "engine": {"accelerator": "cpu"}, "pod": {"labels": {label: "target"}}}
-    with pytest.raises(Invalid, match=r"spec\.pod\.labels\[.*the operator's own"):
+    with pytest.raises(Invalid, match=r"spec\.pod\.labels\[.*reserved for the operator"):
         plan(read_sis(body_of(spec)).spec, make_state(), name=NAME)
 
 
@@ -270,7 +270,7 @@ def test_a_variable_of_a_download_has_a_name(variable: Body) -> None:
     spec = SOUND[-1] | {"staging": SOUND[-1]["staging"] | {"env": [{"name": "A"}, variable]}}
     read, plans = planned(spec)
     written = read.model_dump(mode="json", by_alias=True, exclude_none=True)
-    with pytest.raises(Invalid, match=r"spec\.staging\.env\[1\]: .*a variable has a name"):
+    with pytest.raises(Invalid, match=r"spec\.staging\.env\[1\]: .*a variable must have a name"):
         job_manifest(
             OWNER,
             plans[0].layout.downloads[0],

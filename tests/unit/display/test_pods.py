@@ -10,7 +10,7 @@ from specdec_operator.display.untrusted import Untrusted
 from specdec_operator.web.store import shown_of
 
 NOW = datetime(2026, 11, 24, tzinfo=UTC)
-SAID = "3 speculating pods, each 100 tokens/s; plain: not known at this load"
+SAID = "3 speculating pods, each 100 tokens/s; baseline: unknown at this load"
 
 
 @pytest.mark.parametrize(

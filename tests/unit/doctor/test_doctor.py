@@ -53,7 +53,7 @@ def test_every_kind_has_a_case() -> None:
     """What nothing can bring about is no check."""
     assert {*KINDS} == {each[0] for each in CASES} | {"KServeGap", "KServeNew"}
     assert [each.id for each in KINDS.values() if "{" in each.when + each.why] == []  # what stands for a number or name
-    with pytest.raises(ValueError, match="say in which"):
+    with pytest.raises(ValueError, match="set the area"):
         finding("NotReadable", "nodes", "what", "fix")
 
 

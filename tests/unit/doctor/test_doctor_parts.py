@@ -133,7 +133,7 @@ def test_people_see_every_area_and_the_way_out_below_each_finding() -> None:
     at = next(number for number, line in enumerate(lines) if "KServeControllerNotReady" in line)
     assert lines[at - 1] == "✗ KServe"
     assert lines[at + 1].strip().startswith("fix: kubectl -n kserve describe pods")
-    assert lines[-1] == "1 to fix, 0 to look at, 1 not known"
+    assert lines[-1] == "1 to fix, 0 to check, 1 unknown"
 
 
 def test_an_output_that_knows_no_ticks_gets_words() -> None:
@@ -157,4 +157,4 @@ def test_names_become_parts_of_urls_and_are_looked_at(option: str) -> None:
     """Before anything is asked."""
     done = CliRunner().invoke(application("doctor"), ["doctor", option, "../secrets"])
     assert done.exit_code == 2
-    assert "is not a name" in done.output
+    assert "is not a valid name" in done.output

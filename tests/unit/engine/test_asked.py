@@ -162,7 +162,7 @@ def test_a_key_that_has_a_field_is_refused_among_the_options() -> None:
     with pytest.raises(Invalid) as refused:
         asked({"method": "ngram", "tokens": 3, "options": {"num_speculative_tokens": 4}})
     assert refused.value.message == (
-        "spec.speculation.options.num_speculative_tokens: 4: this key has a field: spec.speculation.tokens"
+        "spec.speculation.options.num_speculative_tokens: 4: use the field of this key: spec.speculation.tokens"
     )
 
 
@@ -174,7 +174,7 @@ def test_a_pretended_acceptance_needs_a_word_of_its_own() -> None:
         "rejection": "Synthetic",
         "options": {"synthetic_acceptance_length": 2},
     }
-    with pytest.raises(Invalid, match=r"spec\.speculation\.rejection: 'Synthetic': answers would be garbage"):
+    with pytest.raises(Invalid, match=r"spec\.speculation\.rejection: 'Synthetic': the answers would not be valid"):
         asked(speculation)
     made = translate({"speculation": speculation}, draft_path="/d", synthetic=True).case.speculation
     assert made is not None

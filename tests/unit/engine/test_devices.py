@@ -109,9 +109,9 @@ def test_what_nobody_tells_is_not_known_and_says_the_way_out() -> None:
     """A register that is no JSON, a label that is no number, a name that no table has."""
     broken = {"hami.io/node-nvidia-register": "GPU-1,10,24576:", "nvidia.com/gpu.memory": "much"}
     made = found(broken, {"nvidia.com/gpu.product": "NVIDIA-Z9"}, {"hami.io/node-nvidia-register": "[3, {}]"})
-    assert made == Device(source="unknown: no eligible node shows it; give spec.memory.device")
+    assert made == Device(source="unknown: no eligible node reports it; set spec.memory.device")
     forbidden = device_of({"engine": {"accelerator": "nvidia"}}, unread="nobody may look")
-    assert forbidden.source == "unknown: nobody may look; give spec.memory.device"
+    assert forbidden.source == "unknown: nobody may look; set spec.memory.device"
 
 
 def test_on_a_cpu_the_container_is_the_device() -> None:
@@ -120,7 +120,7 @@ def test_on_a_cpu_the_container_is_the_device() -> None:
     assert limited == Device(bytes=24 * GIB, source="spec.resources.limits.memory")
     for limits in (None, {"memory": "all of it"}):
         assert found(L4, accelerator="cpu", limits=limits) == Device(
-            source="unknown: the container has no memory limit that can be read; give spec.resources.limits"
+            source="unknown: the container has no readable memory limit; set spec.resources.limits"
         )
 
 

@@ -20,7 +20,7 @@ def test_an_eagle3_head_beside_an_8b_on_an_a30() -> None:
     assert (made.utilization, made.lowered_by) == (0.81, pytest.approx(0.09))
     assert made.because == (
         "0.9 lowered to 0.81: 2.11 GiB that speculation adds and the engine does not count (verification logits "
-        "626 MiB, graphs of the draft 1 GiB, fragmentation 512 MiB; upper ends of estimates), 0.02 at least"
+        "626 MiB, graphs of the draft 1 GiB, fragmentation 512 MiB; upper ends of estimates), at least 0.02"
     )
     assert made.fits
 
@@ -33,21 +33,21 @@ def test_it_is_lowered_however_large_the_device(engine: str, gib: float, utiliza
     """By 0.02 at least, and visibly."""
     made = auto(engine, gib=gib, max_model_len=4096)
     assert made.utilization == utilization
-    assert "0.02 at least" in made.because
+    assert "at least 0.02" in made.because
 
 
 @pytest.mark.parametrize(
     ("asked", "utilization", "says"),
     [
-        ({"gib": None}, 0.87, "0.92 lowered to 0.87: 0.05 for a draft, since the device's memory is not known"),
+        ({"gib": None}, 0.87, "0.92 lowered to 0.87: 0.05 for a draft, because the device's memory is unknown"),
         ({"gib": None, "gpu_memory_utilization": 0.8}, 0.75, "0.8 lowered to 0.75"),
-        ({"target": None, "draft": None}, 0.87, "0.05 at least for a draft whose target is not known"),
+        ({"target": None, "draft": None}, 0.87, "at least 0.05 for a draft whose target is unknown"),
         ({"target": None, "draft": None, "gib": None}, 0.87, "0.05 for a draft"),
         ({"method": "ngram", "draft": None, "gib": None}, 0.92, "the method loads nothing on the device"),
-        ({"method": "ngram", "draft": None, "target": None}, 0.92, "0.92 as it is"),
+        ({"method": "ngram", "draft": None, "target": None}, 0.92, "0.92 unchanged"),
         ({"method": "extract_hidden_states", "draft": None, "tokens": 1, "gib": None}, 0.92, "loads nothing"),
-        ({"method": None, "draft": None}, 0.92, "there is no draft"),
-        ({"method": None, "draft": None, "gib": None}, 0.92, "there is no draft"),
+        ({"method": None, "draft": None}, 0.92, "no draft, so"),
+        ({"method": None, "draft": None, "gib": None}, 0.92, "no draft, so"),
     ],
 )
 def test_what_is_not_known_is_met_with_care(asked: dict[str, object], utilization: float, says: str) -> None:
@@ -62,7 +62,8 @@ def test_the_price_is_told_where_it_is_not_known_in_tokens() -> None:
     """Neither the device nor the models."""
     made = auto(target=None, draft=None, gib=None)
     assert made.kv_price == (
-        "0.05 of the device less for the KV cache; in tokens once the device and both models are known"
+        "0.05 of the device less for the KV cache; the number of tokens is unknown until the device and both models "
+        "are known"
     )
 
 
@@ -116,4 +117,4 @@ def test_running_out_of_memory_is_told_after_what_was_planned() -> None:
     told = plan(models.ask(gib=None, reserve=AUTO, lowered_further=0.1)).because
     assert told.endswith("(spec.memory.device); then 0.87 lowered to 0.77: the engine ran out of memory")
     tight = plan(models.ask(gib=18, reserve=AUTO, lowered_further=0.1, max_model_len=2048))
-    assert tight.because.endswith("; no lower though the engine ran out of memory: the models need it")
+    assert tight.because.endswith("; not lowered although the engine ran out of memory, because the models need it")

@@ -23,7 +23,7 @@ def test_the_cache_is_what_the_engine_is_told() -> None:
     made = on_cpu()
     assert (made.plain_kv_tokens, made.kv_tokens, made.kv_price) == (8192, 7943, "\u22123 % KV blocks")
     assert (made.utilization, made.lowered_by, made.fits) == (None, 0.0, True)
-    assert made.because == ("as it is: on a CPU, the KV cache is fixed (1 GiB), and gpu_memory_utilization is ignored")
+    assert made.because == ("unchanged: on a CPU, the KV cache is fixed (1 GiB), and gpu_memory_utilization is ignored")
 
 
 def test_models_processes_and_cache_must_fit_the_container() -> None:
@@ -31,7 +31,7 @@ def test_models_processes_and_cache_must_fit_the_container() -> None:
     made = on_cpu(gib=16)
     assert made.fits is False
     assert made.reason == (
-        "models, processes and KV cache take 18.8 GiB and the container's memory limit is 16 GiB, by estimate"
+        "models, processes and KV cache need about 18.8 GiB, and the container's memory limit is 16 GiB"
     )
     assert on_cpu(gib=19).fits
     assert on_cpu(gib=16, target=models.LLAMA_8B | {"num_hidden_layers": 16}).fits
@@ -41,7 +41,7 @@ def test_a_request_must_fit_the_cache() -> None:
     """Whatever the container could hold."""
     made = on_cpu(max_model_len=16_384)
     assert made.fits is False
-    assert made.reason.startswith("one request of 16384 tokens needs 2.06 GiB of cache, 1 GiB are left")
+    assert made.reason.startswith("one request of 16384 tokens needs about 2.06 GiB of cache, and about 1 GiB are left")
 
 
 def test_without_a_told_cache_it_is_a_share_of_the_container() -> None:
@@ -49,7 +49,7 @@ def test_without_a_told_cache_it_is_a_share_of_the_container() -> None:
     made = on_cpu(None)
     held = sum(term.bytes for term in made.terms if term.name in (Item.TARGET_WEIGHTS, Item.DRAFT_WEIGHTS, Item.LOGITS))
     assert made.kv_tokens == (24 * GIB * 920_000 // 1_000_000 - held) * 2048 // (2048 * 33 * 4096)
-    assert made.because == "as it is: on a CPU, gpu_memory_utilization is a share of the container's memory limit"
+    assert made.because == "unchanged: on a CPU, gpu_memory_utilization is a share of the container's memory limit"
     assert made.fits is False, "the other processes are beside the share"
     assert on_cpu(None, gpu_memory_utilization=0.8).fits
 
@@ -57,10 +57,10 @@ def test_without_a_told_cache_it_is_a_share_of_the_container() -> None:
 @pytest.mark.parametrize(
     ("asked", "tokens", "reason"),
     [
-        ({"gib": None}, 7943, "; the container's memory limit is not known (spec.resources.limits.memory)"),
-        ({"gib": None, "told": None}, None, "cannot be said: the container's memory limit is not known"),
-        ({"target": None, "draft": None}, None, "the sizes of the target and the draft are not known"),
-        ({"draft": None, "method": "custom_class"}, None, "the sizes of the draft are not known"),
+        ({"gib": None}, 7943, "; the container's memory limit is unknown (spec.resources.limits.memory)"),
+        ({"gib": None, "told": None}, None, "the models fit: the container's memory limit is unknown"),
+        ({"target": None, "draft": None}, None, "the sizes of the target and the draft are unknown"),
+        ({"draft": None, "method": "custom_class"}, None, "the sizes of the draft are unknown"),
     ],
 )
 def test_what_is_not_known_is_not_judged(asked: dict[str, Any], tokens: int | None, reason: str) -> None:

@@ -21,13 +21,13 @@ def test_an_eagle3_head_beside_llama_8b_on_80_gib() -> None:
     """
     made = plan(models.ask("vllm 0.33.0", models.LLAMA_8B, models.EAGLE3_8B, tokens=3))
     assert (made.utilization, made.lowered_by) == (0.92, 0.0)
-    assert made.because.startswith("0.92 as it is: a draft's weights and cache are within it, and 1.05 GiB")
+    assert made.because.startswith("0.92 unchanged: it includes the draft's weights and cache, and 1.05 GiB")
     assert "(verification logits 564 MiB, communication and other processes 512 MiB; estimates)" in made.because
     assert made.draft_weights == 849_362_944
     assert (made.kv_tokens, made.plain_kv_tokens) == (435_726, 455_823)
     assert made.kv_price == "\u22124 % KV blocks"
     assert made.fits
-    assert made.reason == "54.9 GiB of cache hold 3.3 requests of 131072 tokens, by estimate"
+    assert made.reason == "about 54.9 GiB of cache hold 3.3 requests of 131072 tokens"
 
 
 def test_a_draft_of_8b_beside_70b_on_four_devices() -> None:
@@ -54,8 +54,8 @@ def test_what_an_old_engine_does_not_count_is_taken_off() -> None:
     assert (made.utilization, made.lowered_by) == (0.89, 0.01)
     assert made.because == (
         "0.9 lowered to 0.89: 2.42 GiB that the engine does not count (graphs 1 GiB, verification logits 939 MiB, "
-        "communication and other processes 512 MiB; estimates) exceed the 2.4 GiB that 0.9 of 24 GiB leaves; "
-        "fewer than 256 requests in a batch (maxNumSeqs) would take less"
+        "communication and other processes 512 MiB; estimates) exceed the 2.4 GiB that 0.9 of 24 GiB leaves; fewer "
+        "than 256 requests in a batch (maxNumSeqs) would need less memory"
     )
     assert made.fits
 
@@ -69,7 +69,7 @@ def test_it_is_not_lowered_below_what_the_model_needs() -> None:
     """Budget of 0.9: 21.6 GiB; needed: 16.48 GiB of weights, 2 of activations and 3.1 of cache for 24 464 tokens."""
     made = plan(models.ask("vllm 0.19.1", tokens=4, gib=24, max_model_len=24_464))
     assert made.utilization == 0.899
-    assert "; not to 0.89: the model and one request of the greatest length need 0.899" in made.because
+    assert "; not to 0.89, because the model and one request of the maximum length need 0.899" in made.because
     assert made.kv_tokens == 24_464
 
 
@@ -79,14 +79,16 @@ def test_what_neither_the_budget_nor_the_device_holds_does_not_fit() -> None:
         models.ask("vllm 0.20.2", tokens=16, gib=64, max_num_seqs=1024, target_bytes=42 * GIB, max_model_len=16384)
     )
     assert made.fits is False
-    assert "missing beside the engine's budget, which the model needs whole" in made.reason
+    assert "missing outside the engine's budget, and the model needs the whole budget" in made.reason
     assert made.kv_tokens == 16384
 
 
 def test_a_long_request_that_has_no_room_does_not_fit() -> None:
     made = plan(models.ask("vllm 0.33.0", gib=24))
     assert made.fits is False
-    assert made.reason.startswith("one request of 131072 tokens needs 16.5 GiB of cache, 2.6 GiB are left, by estimate")
+    assert made.reason.startswith(
+        "one request of 131072 tokens needs about 16.5 GiB of cache, and about 2.6 GiB are left"
+    )
     assert made.kv_tokens is not None
     assert made.kv_tokens < 131_072
 
@@ -99,13 +101,13 @@ def test_a_model_that_is_larger_than_the_device_does_not_fit() -> None:
 def test_less_than_two_long_requests_are_said() -> None:
     made = plan(models.ask("vllm 0.33.0", gib=80, target_bytes=46 * GIB))
     assert made.fits
-    assert "more than one long request at a time will wait" in made.reason
+    assert "a second long request waits" in made.reason
 
 
 @pytest.mark.parametrize(
     ("reserve", "utilization", "says"),
     [
-        ("None", 0.9, "0.9 as it is: draftReserve is None"),
+        ("None", 0.9, "0.9 unchanged: draftReserve is None"),
         ("6%", 0.84, "0.9 lowered to 0.84: draftReserve is 6%"),
         ("10%", 0.8, "0.9 lowered to 0.8: draftReserve is 10%"),
         ("2Gi", 0.87, "0.9 lowered to 0.87: draftReserve is 2Gi"),  # 0.9 - 2/80 = 0.875
@@ -194,14 +196,16 @@ def test_an_npu_of_unknown_memory_leaves_room_for_graphs_too(
     """Nobody writes down the device's memory; to run out of it while graphs are captured is the usual fault there."""
     made = plan(models.ask(engine, gib=None, **args))
     assert made.utilization == utilization
-    assert ("vllm-ascend captures graphs outside of it" in made.because) is (utilization == 0.9 and made.lowered_by > 0)
+    assert ("vllm-ascend captures graphs outside of this budget" in made.because) is (
+        utilization == 0.9 and made.lowered_by > 0
+    )
 
 
 def test_without_speculation_nothing_is_reserved() -> None:
     """Graphs and other processes take 1.5 GiB outside of 0.9, which leaves 1.2 of 12 GiB; that was so before."""
     made = plan(models.ask("vllm 0.17.0", gib=12, method=None, target_bytes=GIB, max_model_len=1024))
     assert made.lowered_by == 0
-    assert made.because == "0.9 as it is: there is no draft to reserve memory for"
+    assert made.because == "0.9 unchanged: no draft, so no memory is reserved for one"
     assert (made.kv_price, made.draft_weights) == ("", None)
     assert made.kv_tokens == made.plain_kv_tokens
 
@@ -215,22 +219,22 @@ def test_guessing_from_text_costs_no_cache(method: str) -> None:
 def test_an_unknown_device_leaves_the_utilisation_as_it_is() -> None:
     made = plan(models.ask("vllm 0.33.0", models.LLAMA_8B, models.EAGLE3_8B, gib=None, gpu_memory_utilization=0.8))
     assert (made.utilization, made.lowered_by, made.fits, made.kv_tokens) == (0.8, 0.0, None, None)
-    assert "device's memory is not known" in made.reason
+    assert "device's memory is unknown" in made.reason
     assert made.draft_weights == 849_362_944
-    assert made.kv_price == "3 % more cache for each token, besides the draft's weights"  # 4 096 / 131 072
+    assert made.kv_price == "3 % more cache for each token, in addition to the draft's weights"  # 4 096 / 131 072
 
 
 @pytest.mark.parametrize(
     ("reserve", "utilization", "says"),
     [
         ("6%", 0.86, "0.92 lowered to 0.86: draftReserve is 6%"),
-        ("2Gi", 0.92, "0.92 as it is: 2Gi of a device of unknown memory is no share of it"),
+        ("2Gi", 0.92, "0.92 unchanged: the device's memory is unknown, so 2Gi cannot be converted to a share"),
         (
             "Counted",
             0.92,
-            "0.92 as it is: draftReserve is Counted, which needs the device's memory (spec.memory.device)",
+            "0.92 unchanged: draftReserve is Counted, which needs the device's memory (spec.memory.device)",
         ),
-        ("None", 0.92, "0.92 as it is: draftReserve is None"),
+        ("None", 0.92, "0.92 unchanged: draftReserve is None"),
     ],
 )
 def test_a_share_needs_no_device(reserve: str, utilization: float, says: str) -> None:
@@ -249,7 +253,7 @@ def test_a_share_needs_no_device(reserve: str, utilization: float, says: str) ->
 def test_unknown_models_are_named(target: models.Config | None, method: str, lacking: str) -> None:
     made = plan(models.ask("vllm 0.33.0", target, method=method))
     assert (made.fits, made.kv_tokens, made.kv_price) == (None, None, "")
-    assert made.reason == f"whether it fits cannot be said: the sizes of {lacking} are not known"
+    assert made.reason == f"it is unknown whether the models fit: the sizes of {lacking} are unknown"
     assert made.utilization == 0.92
 
 
@@ -263,12 +267,12 @@ def test_a_model_without_a_growing_cache_is_not_judged() -> None:
 def test_a_model_without_a_greatest_length_is_judged_by_one_token() -> None:
     made = plan(models.ask("vllm 0.33.0", models.LLAMA_8B | {"max_position_embeddings": None}))
     assert made.fits
-    assert "requests of one token (the greatest length is not known)" in made.reason
+    assert "requests of one token (the maximum length is unknown)" in made.reason
 
 
 def test_logits_of_an_unknown_vocabulary_are_not_passed_over() -> None:
     made = plan(models.ask("vllm 0.33.0", None, method="ngram"))
-    assert "without verification logits, since the vocabulary is not known" in made.because
+    assert "without verification logits, because the vocabulary is unknown" in made.because
 
 
 def test_the_counted_terms_make_up_the_budget() -> None:

@@ -98,7 +98,7 @@ def test_the_range_of_versions_that_the_rules_name_is_that_of_the_releases_that_
     named = {rule.id: rule.says for rule in RULES}
     assert f"Engines before {Version(*OLDEST)} are" in named["VERSION-OLD"]
     newest = Version(*NEWEST)
-    assert f"Engines after {newest} are judged as {newest.major}.{newest.minor}." in named["VERSION-NEW"]
+    assert f"Engines after {newest} are checked as {newest.major}.{newest.minor}." in named["VERSION-NEW"]
 
 
 def test_rules_have_names_and_say_something() -> None:

@@ -323,7 +323,7 @@ def test_a_service_whose_engine_is_killed_again_and_again_goes_back_to_plain() -
     assert [each.phase for each in (first, second, third)] == [WATCH, WATCH, RESPOND]
     assert third.rollback is not None
     assert third.rollback.reason == "OutOfMemory"
-    assert third.rollback.message.startswith("3 failures of 1 pods within an hour, the last of pod a: ")
+    assert third.rollback.message.startswith("3 failures of 1 pods within an hour, the last in pod a: ")
 
 
 def test_a_pod_that_fails_alone_is_restarted_twice_before_speculation_is_taken_out() -> None:

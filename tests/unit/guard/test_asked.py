@@ -159,7 +159,7 @@ def test_a_rollback_that_is_asked_for_goes_to_plain(state: State) -> None:
     after = follow_user(replace(state, service="e1"), asked(retry=None, rollback="b"), 99)
     assert (after.phase, after.since, after.plain, after.subject) == (Phase.RESPONDING, 99, True, "plain")
     assert (after.failures, after.blamed, after.measuring, after.reduced) == (0, (), False, None)
-    assert after.rollback == make_rollback(BY_REQUEST, 99, "asked for by annotation specdec.io/rollback=b")
+    assert after.rollback == make_rollback(BY_REQUEST, 99, "requested by annotation specdec.io/rollback=b")
     assert (after.rollbacks, after.handled_rollback) == (1, "b")
     assert follow_user(after, asked(retry=None, rollback="b"), 100) == after
 
@@ -169,7 +169,7 @@ def test_a_rollback_of_what_is_plain_already_makes_it_the_users_will(phase: Phas
     """No pod is touched and no rollback is counted; but it is not tried again by itself."""
     state = replace(ROLLED_BACK, phase=phase)
     after = follow_user(state, asked(rollback="b"), 99)
-    words = "asked for by annotation specdec.io/rollback=b"
+    words = "requested by annotation specdec.io/rollback=b"
     assert after == replace(state, rollback=make_rollback(BY_REQUEST, 99, words), handled_rollback="b")
 
 

@@ -173,7 +173,7 @@ def test_a_plain_service_is_asked_for_its_speed_only(
 
 ONE = "over 10 s, 2000 drafted tokens, 1 pod"
 THREE = "over 10 s, 2000 drafted tokens, 3 pods"
-MEASURED = "speedup 0.67 (95 % interval 0.67 to 0.67; 30.0 ms per output token, plain 20.0 ms)"
+MEASURED = "speedup 0.67 (95 % interval 0.67 to 0.67; 30.0 ms per output token, baseline 20.0 ms)"
 
 
 @pytest.mark.parametrize(
@@ -181,9 +181,9 @@ MEASURED = "speedup 0.67 (95 % interval 0.67 to 0.67; 30.0 ms per output token, 
     [
         ({"rate": 0.0}, {}, f"acceptance 0.00 < 0.30 (bound 0.01) {ONE}"),
         ({"rate": 0.8, "pods": 3}, {}, f"acceptance 0.80, 4.20 tokens per step {THREE}"),
-        ({"drafts": 10}, {}, "40 drafted tokens, 200 are needed over 10 s, 40 drafted tokens, 1 pod"),
+        ({"drafts": 10}, {}, "40 drafted tokens, fewer than the 200 needed over 10 s, 40 drafted tokens, 1 pod"),
         ({"longest_gap": 8}, {}, "no metrics for 8 s of 10 s"),
-        ({"unread": 2}, {}, "2 pods never answered in 10 s"),
+        ({"unread": 2}, {}, "2 pods returned no metrics in 10 s"),
         ({"drafts": 0}, {}, "no token generated in 10 s"),
         (
             {"drafts": 0, "generation_tokens": 900, "speculative": False},
@@ -201,10 +201,10 @@ MEASURED = "speedup 0.67 (95 % interval 0.67 to 0.67; 30.0 ms per output token, 
         (
             {"token_times": {2: pace(0.03, 0.03)}},
             SPEED,
-            f"no plain time per output token at this load: seen at 2 running requests, known at 1 {ONE}",
+            f"no baseline time per output token at this load: seen at 2 running requests, known at 1 {ONE}",
         ),
-        ({"token_times": FAST}, {"plain": True}, "plain: 10.0 ms per output token over 10 s, 2100 tokens"),
-        ({}, {"plain": True}, "plain: no request ended over 10 s, 2100 tokens"),
+        ({"token_times": FAST}, {"plain": True}, "baseline: 10.0 ms per output token over 10 s, 2100 tokens"),
+        ({}, {"plain": True}, "baseline: no request ended over 10 s, 2100 tokens"),
     ],
 )
 def test_a_verdict_says_the_numbers_that_it_rests_on(evidence: Body, thresholds: Body, message: str) -> None:

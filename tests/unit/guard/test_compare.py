@@ -57,7 +57,7 @@ def test_the_speedup_is_plain_time_over_time_at_the_same_loads(
         "nothing seen",
         "another load",
         "nine requests or fewer",
-        "more than half at loads that are not known",
+        "more than half at loads that are unknown",
         "a load that is a guess",
         "no request ended",
         "a plain service that took no time",

@@ -244,7 +244,7 @@ WITH_SPEED = (row(1, speedup=1.30), row(2, speedup=1.48), row(3, speedup=1.40))
             LOW,
             2,
             2,
-            "with 2 tokens: acceptance 0.60, 2.00 tokens a step of the target: that would have passed",
+            "with 2 tokens: acceptance 0.60, 2.00 tokens per step: this would have passed",
         ),
         (NO_SPEED, LOW, None, 0, "serve without speculation: acceptance 0.02 < 0.30"),
         ((), LOW, None, 0, "serve without speculation: acceptance 0.02 < 0.30"),
@@ -257,8 +257,8 @@ WITH_SPEED = (row(1, speedup=1.30), row(2, speedup=1.48), row(3, speedup=1.40))
             PASSED,
             None,
             2,
-            "with 2 tokens: acceptance 0.60, 2.00 tokens a step of the target, speedup 1.48 by estimate: "
-            "that would be faster than 3",
+            "with 2 tokens: acceptance 0.60, 2.00 tokens per step, estimated speedup 1.48: "
+            "this would be faster than 3 tokens",
         ),
         ((row(1, speedup=1.46), row(2, speedup=1.40)), PASSED, None, None, ""),
         ((row(1, speedup=1.48), row(2, speedup=1.40)), PASSED, None, 1, "with 1 tokens"),

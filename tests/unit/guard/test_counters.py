@@ -83,11 +83,11 @@ def test_a_page_without_the_families_is_not_a_page_with_zeros() -> None:
 @pytest.mark.parametrize(
     ("page", "words"),
     [
-        ("<html>it works</html>\n", "there is no vllm:generation_tokens_total"),
+        ("<html>it works</html>\n", "the page has no vllm:generation_tokens_total"),
         ("", "in the middle of a line"),
         (IDLE.rstrip("\n"), "in the middle of a line"),
-        (IDLE.replace("drafts_total", "drafts"), "no vllm:spec_decode_num_drafts_total, but vllm:spec_decode"),
-        (IDLE.replace("accepted", "taken"), "no vllm:spec_decode_num_accepted_tokens_total, but vllm:spec_decode"),
+        (IDLE.replace("drafts_total", "drafts"), "but not vllm:spec_decode_num_drafts_total"),
+        (IDLE.replace("accepted", "taken"), "but not vllm:spec_decode_num_accepted_tokens_total"),
         (IDLE + "vllm:generation_tokens_total 22\n", "twice"),
         (IDLE + 'vllm:generation_tokens_total{a="' + "x" * 2048 + '"} 1\n', "more than 2048 characters"),
         (IDLE + "".join(f'vllm:generation_tokens_total{{a="{n}"}} 1\n' for n in range(10_000)), "262144 in all"),

@@ -131,7 +131,7 @@ def test_a_pod_is_blamed_that_fails_far_below_others_that_pass(
 def test_the_worst_pod_is_named_with_its_numbers(broken: dict[str, Any], why: str) -> None:
     """And those that pass, with theirs: a user sees which pod to look at."""
     found = of(**{"pod-0": 0.8, "pod-1": broken, "pod-2": 0.8})
-    assert found.message.startswith(f"pod-1 fails: {why}; others pass: pod-0, pod-2, acceptance 0.80")
+    assert found.message.startswith(f"pod-1 fails: {why}; other pods pass: pod-0, pod-2, acceptance 0.80")
 
 
 @pytest.mark.parametrize(
@@ -211,7 +211,9 @@ def test_blocks_that_one_answer_lies_in_are_no_witnesses_of_their_own(answer: fl
 def test_an_unsettled_window_says_what_it_waits_for() -> None:
     """Else a user would see three failing windows and no decision."""
     (found,) = row_of(BURSTY)
-    assert "the traffic comes in bursts, more windows are needed (their bound 0.45)" in found.verdict.message
+    assert (
+        "the traffic comes in bursts, so more windows are needed (bound over all windows 0.45)"
+    ) in found.verdict.message
 
 
 def test_a_length_settles_by_the_same_rule() -> None:

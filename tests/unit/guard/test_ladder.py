@@ -218,7 +218,7 @@ class TestRetry:
         assert (back.subject, back.retries, back.rollbacks) == (before.subject, 1, 0)
         decision = waits.rollback or waits.reduced
         assert decision is not None
-        assert decision.message.endswith("; tried again without room for it: KServe has made no Deployment in 61 s")
+        assert decision.message.endswith("; the retry found no room: KServe has made no Deployment in 61 s")
         assert (again.phase, again.subject, again.retries) == (OUT, "s1", 2)
 
     def test_a_try_that_comes_up_sets_nothing_aside(self) -> None:
@@ -247,7 +247,7 @@ class TestRetry:
 
 
 class TestBaseline:
-    """Whenever the service runs plain its speed is learnt, once a window."""
+    """Whenever the service runs without speculation its speed is learnt, once a window."""
 
     @pytest.mark.parametrize("phase", [Phase.MEASURING_BASELINE, Phase.ROLLED_BACK, Phase.SERVING])
     def test_it_is_learnt_whatever_the_reason_for_running_plain(self, phase: Phase) -> None:

@@ -38,15 +38,15 @@ def traffic(
     [
         (traffic(), traffic(), ""),
         (traffic(1200), traffic(), ""),
-        (traffic(2000), traffic(), "2000 tokens a prompt, 1000 then"),
-        (traffic(500), traffic(), "500 tokens a prompt, 1000 then"),
-        (traffic(answer=50), traffic(), "50 tokens an answer, 200 then"),
-        (traffic(answer=100), traffic(), "100 tokens an answer, 200 then"),
+        (traffic(2000), traffic(), "2000 tokens per prompt now, 1000 at that time"),
+        (traffic(500), traffic(), "500 tokens per prompt now, 1000 at that time"),
+        (traffic(answer=50), traffic(), "50 tokens an answer now, 200 at that time"),
+        (traffic(answer=100), traffic(), "100 tokens an answer now, 200 at that time"),
         (traffic(hits=0.75), traffic(hits=0.85), ""),
-        (traffic(hits=0.1), traffic(hits=0.9), "0.10 of the prompt tokens in the prefix cache, 0.90 then"),
+        (traffic(hits=0.1), traffic(hits=0.9), "0.10 of the prompt tokens in the prefix cache now, 0.90 at that time"),
         (traffic(hits=0.1), traffic(hits=None), ""),
         (traffic(2000, requests=10), traffic(requests=10), ""),
-        (traffic(4000, requests=10), traffic(requests=10), "4000 tokens a prompt, 1000 then"),
+        (traffic(4000, requests=10), traffic(requests=10), "4000 tokens per prompt now, 1000 at that time"),
         (replace(traffic(9000), mix=None), traffic(), ""),
         (traffic(9000), replace(traffic(), mix=None), ""),
     ],
@@ -85,8 +85,8 @@ def test_other_traffic_is_not_compared_and_the_message_says_what_would_tell() ->
         verdict = judge_case(Case(evidence=seen, thresholds=wanted, comparison=None, longer=None))
         assert verdict.reason is Reason.NOT_MEASURED
         assert (
-            "plain was measured with other traffic: 4000 tokens a prompt, 1000 then; plain pods beside would tell "
-            "(guard.control), or plain measured anew (specdec rollback, later retry) over 10 s"
+            "the baseline was measured with different traffic: 4000 tokens per prompt now, 1000 at that time; compare "
+            "with baseline pods (guard.control), or measure the baseline again (specdec rollback, later retry) over"
         ) in verdict.message
 
 

@@ -69,8 +69,8 @@ def test_the_reason_is_told_with_numbers() -> None:
     advice = more_tokens(falling(0.95, 0.9, 0.86, 0.82), None, anything)
     assert advice is not None
     assert advice.message == (
-        "position 4 is accepted in 0.81 of the drafts: with 5 tokens 5.30 tokens a step of the target by estimate; "
-        "this is not done by itself"
+        "position 4 is accepted in 0.81 of the drafts; estimate with 5 tokens: 5.30 tokens per step; "
+        "the guard does not raise K by itself"
     )
 
 

@@ -106,7 +106,7 @@ def test_failures_are_summed_up_with_numbers() -> None:
     known = (make_failure("a"), make_failure("b"))
     assert summary(known) == (
         "OutOfMemory",
-        "2 failures of 2 pods within an hour, the last of pod b: its engine ended 1 times",
+        "2 failures of 2 pods within an hour, the last in pod b: its engine ended 1 times",
     )
     assert summary((*known, make_failure("b", reason="NotReady")))[0] == "EngineCrashed"
     assert held(answered(known)) == ()

@@ -53,7 +53,7 @@ def test_windows_with_too_few_requests_are_waited_out() -> None:
 
 
 @pytest.mark.parametrize(
-    ("answers", "words"), [(60, ""), (85, ""), (95, "requests a second"), (35, "requests a second")]
+    ("answers", "words"), [(60, ""), (85, ""), (95, "requests per second"), (35, "requests per second")]
 )
 def test_traffic_that_became_another_settles_nothing(answers: float, words: str) -> None:
     """By half as much or more."""
@@ -66,7 +66,7 @@ def test_longer_prompts_are_other_traffic() -> None:
     """Tokens a prompt are compared where both sides know them."""
     known, longer = (replace(make_traffic(), prompt_tokens=each) for each in (6000.0, 24000.0))
     trial = replace(make_trial(), speculating=(known,) * 3, plain=(longer,) * 5)
-    assert differs(trial) == "400.00 tokens a prompt, 100.00 before"
+    assert differs(trial) == "400.00 tokens per prompt, 100.00 before"
     assert differs(replace(trial, plain=(make_traffic(),) * 5)) == ""
 
 
@@ -110,7 +110,7 @@ def test_speculation_that_finds_no_room_to_come_back_leaves_plain_as_it_is() -> 
     assert back.rollback is not None
     assert back.rollback.trial is None
     assert "speedup 1.50" in back.rollback.message
-    assert "without room" in back.rollback.message
+    assert "the retry found no room" in back.rollback.message
 
 
 def test_a_doubt_without_traffic_to_compare_with_is_a_plain_rollback() -> None:
@@ -138,6 +138,6 @@ def test_what_was_found_is_told() -> None:
     assert (state.phase, state.rollback and state.rollback.trial) == (BACK, None)
     assert state.rollback is not None
     assert state.rollback.message == (
-        "acceptance 0.02; plain took 10.0 ms per output token over 5 windows, speculation 20.0 ms over 3 before: "
-        "speedup 0.50 (95 % interval 0.47 to 0.53), 1.00 is asked for"
+        "acceptance 0.02; the baseline took 10.0 ms per output token over 5 windows, speculation took 20.0 ms over 3 "
+        "windows before: speedup 0.50 (95 % interval 0.47 to 0.53), required 1.00"
     )

@@ -25,16 +25,16 @@ STRANGER = {"metadata": {"ownerReferences": [{"uid": "another"}]}}
 @pytest.mark.parametrize(
     ("body", "child", "ready", "words"),
     [
-        (service(), None, False, "the operator has not looked at the sample yet"),
-        (service(observedGeneration=1), CHILD, False, "the operator has not looked at the sample yet"),
-        (service(observedGeneration=2), None, False, "there is no InferenceService of it yet"),
-        (service(observedGeneration=2), STRANGER, False, "there is no InferenceService of it yet"),
+        (service(), None, False, "the operator has not handled the sample yet"),
+        (service(observedGeneration=1), CHILD, False, "the operator has not handled the sample yet"),
+        (service(observedGeneration=2), None, False, "its InferenceService does not exist yet"),
+        (service(observedGeneration=2), STRANGER, False, "its InferenceService does not exist yet"),
         (service(observedGeneration=2), CHILD, False, ""),
         (
             service(observedGeneration=2, conditions=[condition("Ready", "False")]),
             CHILD,
             True,
-            "it is not Ready yet: Ready=False (Because) words",
+            "the sample is not Ready yet: Ready=False (Because) words",
         ),
         (service(observedGeneration=2, conditions=[condition("Ready", "True")]), CHILD, True, ""),
     ],
@@ -51,7 +51,7 @@ def test_the_sample_has_arrived_when_nothing_is_missing(
 @pytest.mark.parametrize(
     ("body", "words"),
     [
-        (None, "deleted by somebody else"),
+        (None, "another client deleted the sample"),
         (service(observedGeneration=2, conditions=[condition("Stalled", "True")]), "cannot run: Stalled=True"),
     ],
     ids=["gone", "stalled"],

@@ -183,7 +183,7 @@ def test_devices_that_no_runtime_is_for_are_refused_by_name(device: str) -> None
     head = {"apiVersion": "serving.kserve.io/v1beta1", "kind": "InferenceService", "metadata": {"name": "other"}}
     code, out, err = run("import", "-", text=yaml.safe_dump({**head, "spec": {"predictor": {"model": model}}}))
     assert (code, out) == (1, "")
-    assert f"resources: {device}: there are runtimes for NVIDIA, Ascend and CPUs" in err
+    assert f"resources: {device}: the operator has runtimes for NVIDIA, Ascend and CPUs" in err
     assert "specdec guard isvc/other" in err
 
 
@@ -227,9 +227,9 @@ def test_what_the_engine_reads_in_its_own_way_is_read_so() -> None:
     ("name", "told"),
     [
         ("dashboards", "# NOT CARRIED OVER: env PYTHONPATH: it would replace the runtime's own"),
-        ("dashboards", "# NOT CARRIED OVER: resources.claims: a service has no resourceClaims"),
-        ("file-of-flags", "# NOT CARRIED OVER: --config=/etc/vllm.yaml: a file with flags, which is in the pod"),
-        ("shell", "# NOT CARRIED OVER: spec.predictor.model: `$EXTRA_ARGS` names a variable"),
+        ("dashboards", "# NOT CARRIED OVER: resources.claims: a service has no field for the resourceClaims"),
+        ("file-of-flags", "# NOT CARRIED OVER: --config=/etc/vllm.yaml: a file with flags inside the pod"),
+        ("shell", "# NOT CARRIED OVER: spec.predictor.model: `$EXTRA_ARGS` uses a variable"),
     ],
 )
 def test_what_would_do_harm_or_is_unknown_is_told(name: str, told: str) -> None:
@@ -242,4 +242,4 @@ def test_other_objects_of_a_file_are_told() -> None:
     other = {"apiVersion": "serving.kserve.io/v1alpha1", "kind": "LLMInferenceService", "metadata": {"name": "big"}}
     code, _, err = run("import", "-", text=yaml.safe_dump_all([SERVICES["kserve-hub"], other]))
     assert code == 0
-    assert "left alone: LLMInferenceService big: it is no InferenceService" in err
+    assert "ignored: LLMInferenceService big: it is not an InferenceService" in err

@@ -27,7 +27,7 @@ ENDING = "unable to create new content in namespace team-a because it is being t
         (RIGHTS, Unavailable, "Forbidden", "manifests/operator/rbac.yaml"),
         (CLAIMS, Unavailable, "Forbidden", "kubectl apply -k manifests/downloads"),
         (JOBS, Unavailable, "Forbidden", "rbac.downloads=true"),
-        (ENDING, Unavailable, "NamespaceTerminating", "nothing can be made in it"),
+        (ENDING, Unavailable, "NamespaceTerminating", "no object can be created in it"),
         ("no", Unavailable, "Forbidden", "InferenceService llama: no"),
     ],
 )

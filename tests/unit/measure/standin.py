@@ -51,7 +51,7 @@ def status(phase: str, *, speculating: bool, reason: str = "", message: str = ""
             "tokens": 4 if speculating else 0,
             "revision": "spec0" if speculating else "plain0",
         },
-        "kserve": {"version": "0.20", "seen": "the CRD is that of 0.20"},
+        "kserve": {"version": "0.20", "seen": "the CRD is of 0.20"},
         "guard": {},
     }
 

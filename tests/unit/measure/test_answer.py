@@ -62,11 +62,11 @@ def test_one_token_has_no_time_per_token() -> None:
 @pytest.mark.parametrize(
     ("lines", "words"),
     [
-        ((text("a"), line(USAGE)), "broke off after 1 pieces"),
-        ((line(USAGE), b"data: [DONE]\n"), "broke off after 0 pieces"),
+        ((text("a"), line(USAGE)), "ended early, after 1 chunks"),
+        ((line(USAGE), b"data: [DONE]\n"), "ended early, after 0 chunks"),
         ((text("a"), b"data: [DONE]\n"), "has no usage"),
-        ((b"data: {\n",), "no JSON object"),
-        ((b"data: 3\n",), "no JSON object"),
+        ((b"data: {\n",), "not a JSON object"),
+        ((b"data: 3\n",), "not a JSON object"),
         ((line({"error": {"message": "out of memory"}}),), "out of memory"),
     ],
 )

@@ -34,8 +34,8 @@ def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     [
         (["--concurrency", "1,a"], "--concurrency '1,a': must be whole numbers from 1"),
         (["--concurrency", "0"], "--concurrency '0': must be whole numbers from 1"),
-        (["--concurrency", "64"], "24 prompts cannot keep 64 requests going at once"),
-        (["--room", "5"], "--room '5' is no duration"),
+        (["--concurrency", "64"], "24 prompts are too few for 64 concurrent requests"),
+        (["--room", "5"], "--room '5' is not a duration"),
         (["--prompts", "cod"], "built-in sets are code, chat"),
         (["--prompts", "bad.jsonl"], "--prompts bad.jsonl:2: '{}': must be"),
         (["--repeats", "4"], "5"),
@@ -55,7 +55,7 @@ def test_what_cannot_be_measured_is_one_sentence() -> None:
     """Exit code 1, no traceback, no empty folder."""
     said = RUNNER.invoke(APP, ["llama", "--kubeconfig", "nowhere"])
     assert said.exit_code == 1
-    assert said.stderr.startswith("error: there is no kubeconfig at nowhere")
+    assert said.stderr.startswith("error: no kubeconfig exists at nowhere")
     assert [*Path().iterdir()] == []
 
 
@@ -88,7 +88,7 @@ async def test_the_report_is_written_and_shown(tmp_path: Path) -> None:
     assert process.returncode == 0, errors.decode()
     (folder,) = [each for each in tmp_path.iterdir() if each.is_dir()]
     assert folder.name.startswith("measure-llama-20")
-    assert (folder / "measure.md").read_text().startswith("# team-a/llama: speculation against plain")
+    assert (folder / "measure.md").read_text().startswith("# team-a/llama: speculation compared with the baseline")
     found = json.loads((folder / "measure.json").read_text())
     assert [each["concurrency"] for each in found["levels"]] == [1, 2]
     assert found["order"] | {"digest": ""} == {
@@ -119,5 +119,5 @@ async def test_a_signal_ends_it_with_everything_put_back(tmp_path: Path, number:
             _, errors = await process.communicate()
     assert process.returncode == 130
     assert [*world.services] == ["llama"]
-    assert errors.decode().splitlines()[-2:] == ["llama-plain: it is removed", "error: stopped; nothing is reported"]
+    assert errors.decode().splitlines()[-2:] == ["llama-plain: removed", "error: stopped; there is no report"]
     assert [each.name for each in tmp_path.iterdir()] == ["kubeconfig"]

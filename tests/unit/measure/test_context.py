@@ -16,11 +16,11 @@ PLAIN = ["python3", "-m", "vllm", "--model=/m", "--enforce-eager"]
         (["python3", "-m", "vllm", "--enforce-eager", "--model=/m"], ()),
         (
             [*PLAIN, "--gpu-memory-utilization=0.88"],
-            ("--gpu-memory-utilization: 0.88 with speculation, not set plain",),
+            ("--gpu-memory-utilization: 0.88 with speculation, not set without",),
         ),
-        (PLAIN[:-1], ("--enforce-eager: not set with speculation, set plain",)),
-        (["python3", "-m", "vllm", "--model=/n", "--enforce-eager"], ("--model: /n with speculation, /m plain",)),
-        ([*PLAIN, "--model=/n"], ("--model: /m /n with speculation, /m plain",)),
+        (PLAIN[:-1], ("--enforce-eager: not set with speculation, set without",)),
+        (["python3", "-m", "vllm", "--model=/n", "--enforce-eager"], ("--model: /n with speculation, /m without",)),
+        ([*PLAIN, "--model=/n"], ("--model: /m /n with speculation, /m without",)),
     ],
 )
 def test_commands_are_compared_flag_by_flag(speculating: list[str], said: tuple[str, ...]) -> None:
@@ -31,7 +31,7 @@ def test_commands_are_compared_flag_by_flag(speculating: list[str], said: tuple[
 @pytest.mark.parametrize("name", ["HF_TOKEN", "AWS_SECRET_ACCESS_KEY", "OPENAI_API_KEY", "DB_PASSWORD", "KEY"])
 def test_secrets_are_not_told(name: str) -> None:
     """A report is made to be passed on."""
-    assert environment([{"name": name, "value": "hush"}]) == (f"{name}=(not told)",)
+    assert environment([{"name": name, "value": "hush"}]) == (f"{name}=(hidden)",)
 
 
 def test_other_variables_are_told() -> None:
@@ -84,5 +84,5 @@ def test_a_context_says_what_was_compared() -> None:
     found = context(service(model={"uri": "pvc://models", "path": "target"}), "now", side, other)
     assert (found.model, found.draft) == ("pvc://models, folder target", "hf://meta/draft")
     assert (found.method, found.tokens, found.guard_mode) == ("draft_model", 4, "Enforce")
-    assert found.kserve == "0.20 (the CRD is that of 0.20)"
-    assert found.other_differences == ("--b: not set with speculation, 1 plain",)
+    assert found.kserve == "0.20 (the CRD is of 0.20)"
+    assert found.other_differences == ("--b: not set with speculation, 1 without",)

@@ -25,13 +25,13 @@ def test_both_forms_and_blank_lines_are_taken() -> None:
 @pytest.mark.parametrize(
     ("line", "rule"),
     [
-        ("{", "is no JSON"),
+        ("{", "is not JSON"),
         ("[1]", 'must be {"prompt": "..."}'),
         ("{}", 'must be {"prompt": "..."}'),
         ('{"prompt": "a", "messages": []}', 'must be {"prompt": "..."}'),
-        ('{"prompt": "a", "temperature": 1, "n": 2}', "has n, temperature besides; all requests are sent alike"),
-        ('{"prompt": ""}', "must be a text that is not empty"),
-        ('{"prompt": ["a"]}', "must be a text that is not empty"),
+        ('{"prompt": "a", "temperature": 1, "n": 2}', "also has n, temperature; all requests have the same settings"),
+        ('{"prompt": ""}', "must be text that is not empty"),
+        ('{"prompt": ["a"]}', "must be text that is not empty"),
         ('{"messages": []}', "must be a list with at least one message"),
         ('{"messages": [{"role": "user", "content": "a"}, {"role": 1, "content": "b"}]}', "messages[1]: "),
         ('{"messages": [{"role": "user"}]}', 'must be {"role": "user", "content": "..."}'),

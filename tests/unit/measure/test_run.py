@@ -122,7 +122,7 @@ async def test_a_service_of_somebody_else_is_left_alone(tmp_path: Path) -> None:
     stranger = service("llama-plain")
     world = StandIn(services={"llama": service(), "llama-plain": stranger})
     async with world.running():
-        with pytest.raises(Unmeasurable, match=r"no measurement of llama made it.*--in-place"):
+        with pytest.raises(Unmeasurable, match=r"no measurement of llama created it.*--in-place"):
             await measured(world, tmp_path, job())
     assert world.services["llama-plain"] is stranger
     assert world.deleted == []
@@ -200,7 +200,7 @@ async def test_a_guard_that_acts_meanwhile_ends_the_run_in_its_words(tmp_path: P
     world = StandIn(services={"llama": service()}, taken_out_after=6)
     async with world.running():
         with pytest.raises(
-            Unmeasurable, match=r"llama changed while it was measured: Responding: AcceptanceRateLow: 0.10"
+            Unmeasurable, match=r"llama changed during the measurement: Responding: AcceptanceRateLow: 0.10"
         ):
             await measured(world, tmp_path, job())
     assert "llama-plain" not in world.services
@@ -209,8 +209,8 @@ async def test_a_guard_that_acts_meanwhile_ends_the_run_in_its_words(tmp_path: P
 @pytest.mark.parametrize(
     ("service", "words"),
     [
-        (None, "there is no service llama in namespace team-a"),
-        (service(speculation=None), "asks for no speculation"),
+        (None, "namespace team-a has no service llama"),
+        (service(speculation=None), "requests no speculation"),
         (service() | {"status": status("RolledBack", speculating=False, reason="NotDrafting")}, "NotDrafting"),
         (service() | {"status": status("Stalled", speculating=True, reason="CrashLoop")}, "CrashLoop"),
     ],
@@ -237,7 +237,7 @@ async def test_nodes_that_may_not_be_read_are_no_error(tmp_path: Path) -> None:
 
 async def test_a_kubeconfig_that_is_not_there_is_said(tmp_path: Path) -> None:
     """In words, with its path."""
-    with pytest.raises(Unavailable, match=r"there is no kubeconfig at .*nowhere"):
+    with pytest.raises(Unavailable, match=r"no kubeconfig exists at .*nowhere"):
         await run(job(), str(tmp_path / "nowhere"), print)
 
 

@@ -49,7 +49,7 @@ def test_only_a_twin_of_this_service_may_be_removed(annotations: dict[str, str])
     """Whoever else has that name keeps it."""
     found = service("llama-plain")
     found["metadata"]["annotations"] = annotations
-    with pytest.raises(Unmeasurable, match="it is left alone"):
+    with pytest.raises(Unmeasurable, match="it is not changed"):
         check_left_behind(found, "llama")
 
 

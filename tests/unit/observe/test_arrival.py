@@ -52,7 +52,7 @@ S3_MISSING = "RuntimeError: Failed to fetch model. No model found in s3://models
         (pod(failed(S3_MISSING)), "NotFound", "s3://models/nope"),
         (pod(failed("OSError: [Errno 28] No space left on device")), "DiskFull", "Errno 28"),
         (pod(failed("", ended="OOMKilled", exit_code=137)), "OutOfMemory", "memory limit"),
-        (pod(failed("")), "DownloadFailed", "without a word"),
+        (pod(failed("")), "DownloadFailed", "without a log line"),
         (pod(ContainerView(name="modelcar-init", waiting="ErrImagePull", waiting_words="no x:1")), "ImagePull", "x:1"),
         (pod(evicted="Usage of EmptyDir volume exceeds the limit; ephemeral-storage"), "DiskFull", "evicted"),
         (

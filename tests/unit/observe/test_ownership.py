@@ -70,12 +70,16 @@ def test_only_what_nobody_controls_is_adopted(kind: str, found: Body | None, ado
     [
         ("InferenceService", live(managedFields=WRITERS), "written by kubectl'"),
         ("InferenceService", live(), f'{ADOPT_ANNOTATION}="true"'),
-        ("InferenceService", live(deletionTimestamp="2026-11-21T12:00:00Z"), "written by somebody, being deleted"),
+        (
+            "InferenceService",
+            live(deletionTimestamp="2026-11-21T12:00:00Z"),
+            "written by an unknown client, being deleted",
+        ),
         ("InferenceService", live("u", reference("x", kind="Workflow", name="w")), "controlled by Workflow w (uid x)"),
-        ("InferenceService", live("u", reference("x", kind="Workflow", name="w")), "not even by annotation"),
-        ("InferenceService", live("u", reference("sis-0")), "a service of this name that was deleted"),
+        ("InferenceService", live("u", reference("x", kind="Workflow", name="w")), "does not change this"),
+        ("InferenceService", live("u", reference("sis-0")), "its owner is a deleted service of this name"),
         ("PersistentVolumeClaim", live("u", reference("sis-0")), "delete or rename PersistentVolumeClaim llama-models"),
-        ("Job", live(), "a Job is never taken over"),
+        ("Job", live(), "the operator never takes over a Job"),
     ],
 )
 def test_the_message_has_the_object_its_owner_the_rule_and_the_way_out(kind: str, found: Body, words: str) -> None:
@@ -84,7 +88,12 @@ def test_the_message_has_the_object_its_owner_the_rule_and_the_way_out(kind: str
     error = name_taken(kind, name, look_at(found, OURS), OURS)
     assert error is not None
     assert error.reason == "NameTaken"
-    for each in (f"{kind} {name}: ", "what is not is never changed", "goes on by itself within 30 s", words):
+    for each in (
+        f"{kind} {name}: ",
+        "the operator never changes objects of others",
+        "continues within 30 s",
+        words,
+    ):
         assert each in error.message
 
 

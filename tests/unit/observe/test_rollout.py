@@ -12,7 +12,7 @@ from specdec_operator.report.times import from_time
 
 PROGRESSING, COMPLETE, FAILED, BLOCKED = Progress.PROGRESSING, Progress.COMPLETE, Progress.FAILED, Progress.BLOCKED
 
-DIED = json.dumps({"reason": "EngineDied", "field": "", "message": "the engine died while it served: RuntimeError: x"})
+DIED = json.dumps({"reason": "EngineDied", "field": "", "message": "the engine died while serving: RuntimeError: x"})
 REFUSAL = json.dumps({"reason": "DraftMissing", "field": "draft", "message": "/mnt/draft/model: no such folder"})
 OLD = make_pod("old", revision="r1")
 
@@ -156,7 +156,7 @@ def test_a_rollout_that_waits_says_what_for(pod: Body, message: str) -> None:
         (crashed(139, times=3), "pod new ended 3 times, last with exit code 139"),
         (
             crashed(70, times=3, message=DIED + "\n"),
-            "pod new ended 3 times, last with exit code 70: the engine died while it served: RuntimeError: x",
+            "pod new ended 3 times, last with exit code 70: the engine died while serving: RuntimeError: x",
         ),
         (
             crashed(70, times=3, message='{"reason": "X"}'),
@@ -177,7 +177,7 @@ def test_a_pod_that_waits_may_wait_until_the_deadline() -> None:
     late = seen(MOVING, pod, waited=61, deadline=60)
     assert (late.progress, late.reason) == (FAILED, "DeadlineExceeded")
     assert late.message == (
-        "no pod became ready for 61 s, 60 s is the deadline; pod new waits: ImagePullBackOff back-off"
+        "no pod became ready for 61 s; the deadline is 60 s; pod new waits: ImagePullBackOff back-off"
     )
 
 
@@ -186,7 +186,9 @@ def test_without_a_deployment_there_is_nothing_to_blame(pods: list[Body]) -> Non
     """KServe is away or knows no such runtime: after the deadline that is said, and not held against the draft."""
     late = seen(None, *pods, waited=61, deadline=60)
     assert (late.progress, late.reason, late.serving) == (BLOCKED, "DeploymentMissing", len(pods))
-    assert late.message.startswith("KServe has made no Deployment in 61 s: see whether it runs")
+    assert late.message.startswith(
+        "KServe has not created the Deployment after 61 s: check whether the KServe controller runs"
+    )
 
 
 def test_a_rollout_that_is_done_cannot_fail_any_more() -> None:
@@ -201,7 +203,7 @@ def test_a_rollout_that_is_done_cannot_fail_any_more() -> None:
         ("no json at all", "no json at all"),
         ('{"reason": "X"}', '{"reason": "X"}'),
         ("[]", "[]"),
-        ("", "the preflight refused to start and left no words"),
+        ("", "the preflight rejected the start without a message"),
         ("x" * 500, "x" * 400),
         (json.dumps({"reason": "R", "message": "x" * 500}), "R: " + "x" * 397),
     ],
@@ -303,7 +305,7 @@ def test_a_device_that_no_node_has_to_spare_is_told_with_the_way_out(name: str) 
     words = f"0/3 nodes are available: 3 Insufficient {name}."
     found = seen(make_deployment("r2", available=0), make_pod("new", revision="r2", unscheduled=words))
     assert found.reason == "Unschedulable"
-    assert f"no node has {name} to spare: its device plugin must offer it" in found.message
+    assert f"no node has a free {name}: its device plugin must advertise it" in found.message
     assert "spec.engine.accelerator" in found.message
 
 

@@ -63,7 +63,7 @@ async def test_who_may_not_list_nodes_is_told() -> None:
     memory = stage.cluster.status["memory"]
     assert "device" not in memory
     assert memory["deviceSource"] == (
-        "unknown: the operator may not list nodes (chart: rbac.nodes); give spec.memory.device"
+        "unknown: the operator has no permission to list nodes (chart: rbac.nodes); set spec.memory.device"
     )
 
 

@@ -76,7 +76,7 @@ async def test_a_rollback_that_is_asked_for_is_done_at_once(guard: dict[str, Any
     await stage.run(60)
     status = stage.cluster.status["guard"]
     assert (status["rollback"]["reason"], status["handledRollback"], status["rollbacks"]) == ("Requested", "7", 1)
-    assert stage.cluster.status["message"] == "asked for by annotation specdec.io/rollback=7"
+    assert stage.cluster.status["message"] == "requested by annotation specdec.io/rollback=7"
 
 
 async def test_a_rollback_that_was_asked_for_is_ended_by_the_user_only() -> None:

@@ -46,7 +46,9 @@ async def test_speculation_stays_only_where_it_is_not_slower(token_time: float, 
     assert status["performance"]["speedup"] == pytest.approx(0.02 / token_time, abs=0.01)
     assert status["reason"] == reason
     if phase == "Responding":
-        assert "speedup 0.67 (95 % interval 0.67 to 0.67; 30.0 ms per output token, plain 20.0 ms)" in status["message"]
+        assert ("speedup 0.67 (95 % interval 0.67 to 0.67; 30.0 ms per output token, baseline 20.0 ms)") in status[
+            "message"
+        ]
         assert not is_speculative(stage.cluster.child)
 
 

@@ -6,7 +6,7 @@ from tests.wire.pods import EngineStandIn
 
 from specdec_operator.errors import Invalid
 
-REFUSED = Invalid("InferenceService llama", 400, "the API server refused it: a webhook said no")
+REFUSED = Invalid("InferenceService llama", 400, "the API server rejected it: a webhook said no")
 
 
 async def blocked() -> Stage:

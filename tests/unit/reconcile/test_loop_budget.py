@@ -79,7 +79,7 @@ async def test_a_budget_of_somebody_else_stays() -> None:
     await stage.run(60.0)
     assert written(stage) == []
     assert told(stage) == [
-        f"there is another PodDisruptionBudget {BUDGET}: delete it, or set rollout.disruptionBudget: None"
+        f"another PodDisruptionBudget {BUDGET} already exists: delete it, or set rollout.disruptionBudget: None"
     ]
 
 

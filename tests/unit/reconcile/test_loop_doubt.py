@@ -27,7 +27,7 @@ async def test_a_draft_that_piles_requests_up_stays_out() -> None:
     status = stage.cluster.status
     assert status["phase"] == "RolledBack"
     assert "trial" not in status["guard"]["rollback"]
-    assert "speedup 0.33 (95 % interval 0.32 to 0.35), 1.00 is asked for" in status["guard"]["rollback"]["message"]
+    assert "speedup 0.33 (95 % interval 0.32 to 0.35), required 1.00" in status["guard"]["rollback"]["message"]
     assert "ComparingWithPlain" not in stage.conditions()
     assert [each.reason for each in stage.events if each.reason in ("RollingBack", "RollbackSettled")] == [
         "RollingBack",
@@ -43,7 +43,7 @@ async def test_a_draft_that_was_faster_comes_back_once() -> None:
     await stage.until("RollingOut", WARMUP + 8 * WINDOW)
     assert is_speculative(stage.cluster.child)
     acquitted = next(each for each in stage.events if each.reason == "DraftAcquitted")
-    assert acquitted.message.startswith("speculation returns: plain took 40.0 ms per output token")
+    assert acquitted.message.startswith("speculation returns: the baseline took 40.0 ms per output token")
     stage.roll_out(EngineStandIn(tokens_per_second=400.0, acceptance=0.8, token_time=0.02, running=8))
     await stage.run(WARMUP + 6 * WINDOW)
     status = stage.cluster.status

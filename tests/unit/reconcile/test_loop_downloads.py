@@ -81,7 +81,7 @@ async def test_pods_are_asked_for_once_everything_is_downloaded() -> None:
     assert stage.job("target")["spec"]["template"]["spec"]["containers"][0]["image"] == IMAGE
     assert len(stage.jobs()) == 1, "one at a time: two nodes cannot write to one claim"
     assert stage.conditions()["ArtifactsStaged"]["reason"] == "Downloading"
-    assert "draft s3://models/draft/: its turn has not come" in stage.conditions()["ArtifactsStaged"]["message"]
+    assert "draft s3://models/draft/: waiting for its turn" in stage.conditions()["ArtifactsStaged"]["message"]
     stage.tell("target", "Complete")
     await stage.turn()
     assert [(each["kind"], each["metadata"]["name"].rpartition("-")[0]) for each in stage.cluster.made] == [

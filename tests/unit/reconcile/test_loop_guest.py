@@ -192,8 +192,8 @@ async def test_other_pods_are_noticed_by_the_next_reading() -> None:
 @pytest.mark.parametrize(
     ("labels", "other", "words"),
     [
-        ({"serving.specdec.io/name": "own"}, "", "served by SpeculativeInferenceService own"),
-        ({}, "first", "first guards InferenceService theirs already, and llama came later"),
+        ({"serving.specdec.io/name": "own"}, "", "SpeculativeInferenceService own serves and guards"),
+        ({}, "first", "first already guards InferenceService theirs, and llama is newer"),
     ],
 )
 async def test_a_guest_has_one_guard(labels: Body, other: str, words: str) -> None:

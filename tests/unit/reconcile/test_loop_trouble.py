@@ -8,7 +8,7 @@ from specdec_operator.errors import Invalid, OperatorError, Unavailable
 
 WINDOW = 10.0
 AWAY = Unavailable("ApiServerUnavailable", "the API server did not answer")
-REFUSED = Invalid("InferenceService llama", 422, "the API server refused it: no")
+REFUSED = Invalid("InferenceService llama", 422, "the API server rejected it: no")
 
 
 async def doubtful() -> tuple[Stage, EngineStandIn]:

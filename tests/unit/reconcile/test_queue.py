@@ -177,7 +177,7 @@ async def test_a_fault_of_ours_is_logged_and_tried_again(caplog: pytest.LogCaptu
     with caplog.at_level(logging.ERROR):
         await asyncio.sleep(60)
     assert [round(each - tries[0]) for each in tries] == [0, 5, 15]
-    assert [record.message for record in caplog.records] == ["service=a/x a reconcile had a fault"] * 2
+    assert [record.message for record in caplog.records] == ["service=a/x a reconcile failed with a bug"] * 2
     assert caplog.records[0].exc_info is not None
 
 

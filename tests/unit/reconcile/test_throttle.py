@@ -93,7 +93,8 @@ def test_the_words_say_what_is_waited_for_and_where_that_is_set() -> None:
     for number in (1, 2, 3):
         queue.ask(number)
     assert queue.waits == (
-        "waits for its turn: 2 rollouts that the operator began are under way, 2 may be (SPECDEC_ROLLOUTS), 1 wait"
+        "waiting for its turn: the operator's rollouts in progress are 2, the limit is 2 (SPECDEC_ROLLOUTS), 1 "
+        "services wait"
     )
 
 

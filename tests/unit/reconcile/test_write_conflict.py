@@ -34,7 +34,7 @@ def test_who_changes_it_again_and_again_waits_longer_each_time_and_is_named() ->
     assert sum(each < 60.0 for each in times) <= 6
     assert all(after - before <= 60.0 for before, after in itertools.pairwise(times))
     assert len(times) < 70
-    assert contest.words.startswith("argocd changes the InferenceService again and again")
+    assert contest.words.startswith("argocd changes the InferenceService repeatedly")
 
 
 def test_peace_ends_it() -> None:

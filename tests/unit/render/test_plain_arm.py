@@ -114,7 +114,10 @@ def test_what_kserve_was_given_is_not_changed() -> None:
 
 @pytest.mark.parametrize(
     ("change", "words"),
-    [({"args": ["--port=8080"]}, "KServe has not passed on the flags"), ({"name": "another"}, "has no container")],
+    [
+        ({"args": ["--port=8080"]}, "KServe did not pass on the"),
+        ({"name": "another"}, "has no container"),
+    ],
 )
 def test_a_deployment_that_is_another_is_not_copied(change: Body, words: str) -> None:
     """A webhook rewrites the flags: nothing is guessed."""

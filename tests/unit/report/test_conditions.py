@@ -174,7 +174,7 @@ def test_reconciling_and_stalled_are_there_only_when_true(phase: Phase, rollout:
         ),
         (
             make_state(rollback=make_rollback(good=make_good(block="edited"))),
-            "acceptance 0.02; the last good speculation can no longer be read, so none is served",
+            "acceptance 0.02; the last good speculation can no longer be read, so the service runs without speculation",
         ),
         (make_state(reduced=make_reduction()), "2 tokens per step: AcceptanceRateLow: acceptance 0.25 < 0.30"),
     ],

@@ -125,7 +125,7 @@ SKEW = Verdict(outcome=Outcome.FAIL, reason=Reason.POD_SKEW, message="p fails: a
             Event(
                 warning=True,
                 reason="Replacing",
-                message="there is no room for a new pod next to the old ones: these stop first",
+                message="there is no room for a new pod next to the old ones, so the old ones stop first",
             ),
         ),
     ],

@@ -30,7 +30,7 @@ WATCHING = make_state()
 ROLLED_BACK = make_state(Phase.ROLLED_BACK, rollback=make_rollback(at=100.0))
 BUSY: Body = {"token_times": {1: pace(0.02, 0.02), 8: pace(0.05, 0.05, 0.05)}}
 ROWS = tuple(Fewer(tokens=n, rate=0.666, length=1.777, speedup=1.234, passes=n < 3) for n in (1, 2, 3, 4))
-ADVICE = Advice(tokens=2, message="with 2 tokens: that would have passed")
+ADVICE = Advice(tokens=2, message="with 2 tokens: this would have passed")
 PLAIN = Verdict(outcome=Outcome.INCONCLUSIVE, reason=Reason.PLAIN, message="plain: 20.0 ms per output token")
 
 

@@ -76,14 +76,14 @@ def test_a_window_that_took_the_draft_out_is_no_window_of_a_plain_pod() -> None:
 @pytest.mark.parametrize(
     ("cache", "now", "says"),
     [
-        (KvCache(used=0.96), 0, "little is left: 100 % of the KV cache was in use"),
+        (KvCache(used=0.96), 0, "the KV cache is nearly full: 100 % was in use"),
         (KvCache(used=0.9), HOUR, ""),
-        (KvCache(requests=1.25), 0, "little is left: the KV cache holds 1.2 requests of the greatest length"),
+        (KvCache(requests=1.25), 0, "the KV cache is nearly too small: it holds 1.2 requests of the maximum length"),
         (KvCache(requests=2.0), 0, ""),
         (KvCache(used=0.2), HOUR - 1, ""),
-        (KvCache(used=0.2), HOUR, "much is left: at most 20 % of the KV cache was in use"),
+        (KvCache(used=0.2), HOUR, "the KV cache is mostly free: at most 20 % was in use"),
         (KvCache(used=0.0), HOUR, ""),
-        (KvCache(utilization=0.92), 0, "the engine says that it was given 0.92 of the device, 0.87 was asked for"),
+        (KvCache(utilization=0.92), 0, "the engine reports a memory share of 0.92, and the operator requested 0.87"),
         (KvCache(utilization=0.87), 0, ""),
         (None, HOUR, ""),
     ],
@@ -104,7 +104,7 @@ def test_what_is_taken_of_the_device() -> None:
     assert measured(replace(found_, taken=None), {}, 0).taken is None
     assert measured(found_, {}, 0).recommendation is None
     full = measured(replace(found_, taken=9_801), {}, 0)
-    assert (full.recommendation or "").startswith("nearly all of the device is taken, 0 MiB of 0 MiB are left; give ")
+    assert (full.recommendation or "").startswith("the device's memory is nearly full, 0 MiB of 0 MiB are free; set ")
 
 
 def test_it_is_in_the_status() -> None:
@@ -114,4 +114,4 @@ def test_it_is_in_the_status() -> None:
     assert memory["kvTokensMeasured"] == 950
     assert memory["kvTokensDifferencePercent"] == -5
     assert (memory["kvRequestsMeasured"], memory["kvUsedMost"], memory["utilizationMeasured"]) == (1.5, 0.3, 0.87)
-    assert memory["recommendation"].startswith("little is left")
+    assert memory["recommendation"].startswith("the KV cache is nearly too small")

@@ -49,14 +49,14 @@ def test_the_status_says_both_in_a_sentence() -> None:
     first = status_of(found(make_state(), judged=window(comparison=make_comparison(2.0))), {}, 0.0)
     assert first["scaling"]["plainReplicasNeeded"] == 6
     assert first["scaling"]["message"].startswith(
-        "3 speculating pods, each 100 tokens/s; plain ones, each 50 tokens/s, would be 6"
+        "3 speculating pods, each 100 tokens/s; without speculation 6 (6 to 7) pods would be needed"
     )
     kept = status_of(found(make_state()), first, 1.0)
     assert kept["scaling"] == first["scaling"]
     others = first | {"serving": first["serving"] | {"revision": "of-before"}}
     assert "scaling" not in status_of(found(make_state()), others, 1.0)
     unknown = status_of(found(make_state(), judged=window()), {}, 0.0)
-    assert unknown["scaling"]["message"] == "3 speculating pods, each 100 tokens/s; plain: not known at this load"
+    assert unknown["scaling"]["message"] == "3 speculating pods, each 100 tokens/s; baseline: unknown at this load"
 
 
 def test_who_scales_the_service_counts_its_own_pods() -> None:

@@ -52,13 +52,13 @@ def test_it_waits_for_requests_that_are_under_way(vllm: Metrics) -> None:
 
 def test_it_gives_up_before_the_pod_is_killed(vllm: Metrics) -> None:
     """A request without end does not keep the pod for ever."""
-    assert drain.drain(vllm.server_port, 0.6, settle=0.0) == "clients were still there after 1 s"
+    assert drain.drain(vllm.server_port, 0.6, settle=0.0) == "clients were still connected after 1 s"
 
 
 def test_a_server_that_is_gone_needs_no_waiting() -> None:
     """An engine that crashed is not waited for."""
     port = free_port()
-    assert drain.drain(port, 20, settle=0.0).startswith("nothing to wait for")
+    assert drain.drain(port, 20, settle=0.0).startswith("nothing to drain")
 
 
 _HEADER = "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode\n"

@@ -67,7 +67,7 @@ def test_a_server_that_ends_unasked_has_lost_its_engine(tmp_path: Path, newest: 
     assert said == {
         "reason": "EngineDied",
         "field": "",
-        "message": "the engine died while it served: IndexError: index 178649035 is out of bounds",
+        "message": "the engine died while serving: IndexError: index 178649035 is out of bounds",
     }
 
 
@@ -88,7 +88,7 @@ def test_an_engine_that_died_without_a_word_is_told_as_that(tmp_path: Path) -> N
     code, said = run(tmp_path, f"{UP}\nasyncio.run(serve(0.1))\n")
     assert code == 70
     assert said is not None
-    assert "ended without a word" in said["message"]
+    assert "ended without a log line" in said["message"]
     assert said["reason"] == "EngineDied", "what may have been memory was not said to be"
 
 
@@ -111,7 +111,7 @@ def test_an_engine_that_dies_with_an_exception_has_died(tmp_path: Path) -> None:
     ("text", "code", "message"),
     [
         ("raise ValueError('Unsupported speculative method')", 1, "ValueError: Unsupported speculative method"),
-        ("raise SystemExit(3)", 3, "it ended itself with code 3; its log says why"),
+        ("raise SystemExit(3)", 3, "the engine exited with code 3; its log has the reason"),
         (
             "import argparse, sys\nargparse.ArgumentParser().parse_args(sys.argv[1:])",
             2,

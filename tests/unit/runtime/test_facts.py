@@ -109,5 +109,5 @@ def test_a_folder_that_cannot_be_written_costs_the_facts_alone(
     """The engine starts."""
     monkeypatch.setattr(facts, "path", lambda: folder / "gone" / "facts.json")
     facts.leave(case(model(folder, "target")))
-    assert "the operator will plan without it" in capfd.readouterr().out
+    assert "the operator plans without it" in capfd.readouterr().out
     assert asked() == (200, b"{}")

@@ -37,10 +37,10 @@ def test_words_of_an_engine_that_ran_out_of_memory(words: str) -> None:
         "ValueError: No available memory for the cache blocks. Try increasing `gpu_memory_utilization`.",
         "ValueError: To serve at least one request with the models's max seq len (1024), (0.0 GiB KV cache is "
         "needed, which is larger than the available KV cache memory (0.0 GiB).",
-        "the engine died while it served: one of its processes ended without a word, as one does that is killed or out "
-        "of memory",
+        "the engine died while serving: one of its processes ended without a log line: it was killed or ran out of "
+        "memory",
         "RuntimeError: CUDA error: an illegal memory access was encountered",
-        "weights and KV cache take 4096.00 GiB and this host has 23.54 GiB: they must fit; raise the limit",
+        "weights and KV cache need 4096.00 GiB, and this host has 23.54 GiB: the memory is too small; raise the limit",
     ],
 )
 def test_words_that_say_something_else(words: str) -> None:

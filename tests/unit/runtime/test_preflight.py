@@ -74,7 +74,7 @@ def test_a_broken_tokenizer_is_refused(pair: tuple[Path, Path]) -> None:
 def test_another_vocabulary_size_is_refused_with_both_sizes(tmp_path: Path, pair: tuple[Path, Path]) -> None:
     other = models.write(tmp_path / "other", config={"vocab_size": 6}, weights=models.safetensors((6, models.HIDDEN)))
     finding = only(inspect(pair[0], other), "VocabularySizeMismatch")
-    assert "vocab_size 6, the target has 4" in finding.sentence
+    assert "vocab_size 6, but the target has 4" in finding.sentence
     assert "use_heterogeneous_vocab" in finding.sentence
 
 
@@ -87,7 +87,7 @@ def test_the_same_tokens_under_other_ids_are_refused(tmp_path: Path, pair: tuple
     """vLLM starts such a pair without a word and accepts no draft, ever."""
     permuted = models.write(tmp_path / "permuted", vocabulary={"a": 0, "c": 1, "b": 2, "d": 3})
     finding = only(inspect(pair[0], permuted), "VocabularyMismatch")
-    assert "gives 2 ids another meaning" in finding.sentence
+    assert "maps 2 ids to other tokens" in finding.sentence
     assert "first id 1: 'c' instead of 'b'" in finding.sentence
 
 
@@ -125,7 +125,7 @@ def test_truncated_weights_are_refused_by_their_size(pair: tuple[Path, Path]) ->
     path = pair[1] / "model.safetensors"
     path.write_bytes(path.read_bytes()[:-3])
     finding = only(inspect(*pair), "DraftWeightsBroken")
-    assert "announces 16 bytes of tensors but holds 13" in finding.sentence
+    assert "should have 16 bytes of tensors, but has 13" in finding.sentence
 
 
 @pytest.mark.parametrize(
@@ -157,7 +157,7 @@ def test_weights_in_another_format_are_served_with_a_warning(pair: tuple[Path, P
 def test_an_embedding_of_another_shape_than_the_config_is_refused(tmp_path: Path, pair: tuple[Path, Path]) -> None:
     """vLLM loads a slice of the larger tensor and says nothing."""
     wide = models.write(tmp_path / "wide", weights=models.safetensors((4, 3)))
-    assert "[4, 3] but config.json says [4, 2]" in only(inspect(pair[0], wide), "DraftWeightsMismatch").sentence
+    assert "[4, 3], but config.json requires [4, 2]" in only(inspect(pair[0], wide), "DraftWeightsMismatch").sentence
 
 
 def test_packed_weights_have_shapes_of_their_own(tmp_path: Path, pair: tuple[Path, Path]) -> None:
@@ -230,7 +230,7 @@ def test_the_command_looks_at_two_folders_on_any_machine(
     pair: tuple[Path, Path], capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert commands.main(["preflight", str(pair[0]), str(pair[1])]) == 0
-    assert "nothing stands against a start" in capsys.readouterr().out
+    assert "no problem found" in capsys.readouterr().out
     (pair[1] / "config.json").unlink()
     assert commands.main(["preflight", str(pair[0]), str(pair[1])]) == REFUSED
     assert "refuse: DraftConfigInvalid: --speculative-config model:" in capsys.readouterr().out
@@ -239,7 +239,7 @@ def test_the_command_looks_at_two_folders_on_any_machine(
 @pytest.mark.parametrize(
     ("options", "code", "said"),
     [
-        ([], 0, "preflight: nothing stands against a start"),
+        ([], 0, "preflight: no problem found"),
         (["--max-model-len=2048"], 0, "warn: DraftContextShort"),
         (["--method=eagle3", "--tokens=3"], REFUSED, "preflight: refused"),
     ],

@@ -54,7 +54,7 @@ def look(target: Path, draft: Path, method: str) -> tuple[preflight.Finding, ...
 @given(content=st.binary(max_size=200) | values.map(lambda value: json.dumps(value).encode()))
 @QUICK
 def test_any_bytes_in_any_file_are_a_finding(name: str, content: bytes) -> None:
-    """Also a JSON that is not what its name says."""
+    """Also a JSON that does not have the format that its name implies."""
     with two() as (target, draft):
         for folder in (target, draft):
             (folder / name).write_bytes(content)

@@ -66,7 +66,7 @@ def test_a_server_that_refuses_structured_output_is_up_and_that_is_noted(vllm: S
     vllm.broken_when, vllm.broken = "response_format", (400, "structured output is off")
     proof = run(vllm, tmp_path, "draft_model")
     assert proof.ok
-    assert "greedy and sampled generation answered; structured generation is not served here" in proof.sentence
+    assert "greedy and sampled generation answered; structured generation is not supported" in proof.sentence
     assert "structured output is off" in proof.sentence
 
 
@@ -111,7 +111,7 @@ def test_a_draft_model_that_does_not_draft_is_not_up(vllm: StandIn, tmp_path: Pa
     vllm.drafts_per_generation = 0
     proof = run(vllm, tmp_path, method)
     assert not proof.ok
-    assert "did not move over 3 generations" in proof.sentence
+    assert "did not increase over 3 generations" in proof.sentence
 
 
 @pytest.mark.parametrize(
@@ -119,9 +119,9 @@ def test_a_draft_model_that_does_not_draft_is_not_up(vllm: StandIn, tmp_path: Pa
     [
         ("ngram", None, "ngram found no match in the probe's prompt"),
         ("suffix", None, "suffix found no match in the probe's prompt"),
-        ("custom_class", None, "custom_class drafts when its own code says so"),
-        ("extract_hidden_states", None, "extract_hidden_states reads the target's states and need not draft"),
-        ("draft_model", [[1, 4, 0], [5, 64, 3]], "the schedule of tokens by batch size drafts none"),
+        ("custom_class", None, "custom_class decides in its own code when to draft"),
+        ("extract_hidden_states", None, "extract_hidden_states reads the target's states and does not have to draft"),
+        ("draft_model", [[1, 4, 0], [5, 64, 3]], "the schedule of tokens by batch size drafts no tokens"),
     ],
 )
 def test_a_healthy_server_that_has_no_reason_to_draft_is_up(
@@ -131,7 +131,7 @@ def test_a_healthy_server_that_has_no_reason_to_draft_is_up(
     vllm.drafts_per_generation = 0
     proof = run(vllm, tmp_path, method, schedule=schedule)
     assert proof.ok
-    assert f"nothing was drafted: {why}" in proof.sentence
+    assert f"no tokens were drafted: {why}" in proof.sentence
 
 
 @pytest.mark.parametrize("schedule", [[[1, 4, 2], [5, 64, 0]], [[2, 4, 0]], [], "x", [[1]], [1]])

@@ -84,10 +84,10 @@ async def test_a_pod_that_does_not_answer_is_asked_less_often_and_told_of_each_t
         words.append(found["bad"].words)
         await asyncio.sleep(0.05)
     await scraper.close()
-    asked = [each for each in words if "it is asked again in" not in each]
+    asked = [each for each in words if "the operator reads it again in" not in each]
     assert 3 <= len(asked) <= 6, words
     assert "no answer within 0.1 s; a NetworkPolicy" in "".join(words)
-    assert "; 3 times in a row; it is asked again in" in "".join(words)
+    assert "; 3 times in a row; the operator reads it again in" in "".join(words)
 
 
 def test_each_gap_is_twice_as_long_up_to_a_minute() -> None:

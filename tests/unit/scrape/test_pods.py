@@ -45,11 +45,11 @@ async def test_each_pod_gets_its_counters_or_nothing(address: str) -> None:
 @pytest.mark.parametrize(
     ("page", "words"),
     [
-        ("hang", "no answer within 0.3 s; a NetworkPolicy that does not let the operator in does this"),
+        ("hang", "no answer within 0.3 s; a NetworkPolicy may block the operator"),
         ("trickle", "no answer within 0.3 s"),
-        ("busy", "this is no page of an engine's metrics"),
-        ("redirect", "this is no page of an engine's metrics"),
-        ("broken", "this is no page of an engine's metrics"),
+        ("busy", "this is not a metrics page of an engine"),
+        ("redirect", "this is not a metrics page of an engine"),
+        ("broken", "this is not a metrics page of an engine"),
     ],
 )
 async def test_what_could_not_be_read_is_told_with_its_address_and_what_does_that(

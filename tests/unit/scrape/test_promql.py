@@ -298,7 +298,7 @@ def test_the_operator_may_be_told_which_servers_it_asks() -> None:
     """Without a list it asks none; the refusal says what is allowed and the way out."""
     assert allowed("http://anything", ("*",)) == allowed("http://anything", ("http://one", "*")) == ""
     closed = allowed("http://127.0.0.1:9090", ())
-    assert "asks no Prometheus server" in closed
+    assert "reads from no Prometheus server" in closed
     assert "SPECDEC_PROMETHEUS_URLS (in the Helm chart: prometheusUrls)" in closed
     assert allowed("http://one:9090/", ("http://one:9090",)) == allowed("http://two", ("http://two/",)) == ""
     refused = allowed("http://one:9090/else", ("http://one:9090", "https://two"))

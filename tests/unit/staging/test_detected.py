@@ -40,7 +40,7 @@ NEXT = crd(predictor=("storageUris", "storageContainerName"), spec=("canary", "t
 @pytest.mark.parametrize(
     ("sighted", "version", "words"),
     [
-        (KServeEvidence(), None, "neither"),
+        (KServeEvidence(), None, "do not have it"),
         (KServeEvidence(controller=controller("kserve/kserve-controller:v0.20.0"), crd=NOW), (0, 20), "v0.20.0"),
         (KServeEvidence(controller=controller("kserve/kserve-controller:v0.20.0")), (0, 20), "v0.20.0"),
         (
@@ -51,13 +51,13 @@ NEXT = crd(predictor=("storageUris", "storageContainerName"), spec=("canary", "t
         (KServeEvidence(controller=controller("k:v0.20.0"), crd=SINGLE), (0, 19), "apply the newer CRD"),
         (KServeEvidence(controller=controller("k:v0.20.0"), crd=OLD), (0, 15), "apply the newer CRD"),
         (KServeEvidence(controller=controller("k:v0.23.0"), crd=NEXT), (0, 23), "v0.23.0"),
-        (KServeEvidence(controller=controller("k@sha256:abc"), crd=NOW), (0, 20), "CRD is that of 0.20"),
-        (KServeEvidence(controller=controller("localhost:5000/k"), crd=NOW), (0, 20), "CRD is that of 0.20"),
+        (KServeEvidence(controller=controller("k@sha256:abc"), crd=NOW), (0, 20), "CRD is of 0.20"),
+        (KServeEvidence(controller=controller("localhost:5000/k"), crd=NOW), (0, 20), "CRD is of 0.20"),
         (KServeEvidence(controller=controller("k:latest"), crd=NEXT), (0, 21), "0.21 or newer"),
         (KServeEvidence(crd=SINGLE), (0, 19), "0.19 or older"),
         (KServeEvidence(crd=OLD), (0, 15), "0.15 or older"),
-        (KServeEvidence(crd={"spec": {"versions": [{"schema": {"openAPIV3Schema": {}}}]}}), None, "neither"),
-        (KServeEvidence(controller=controller("k:v0.20.0"), crd=NOW, told="0.21"), (0, 21), "settings say 0.21"),
+        (KServeEvidence(crd={"spec": {"versions": [{"schema": {"openAPIV3Schema": {}}}]}}), None, "do not have it"),
+        (KServeEvidence(controller=controller("k:v0.20.0"), crd=NOW, told="0.21"), (0, 21), "settings set it to 0.21"),
     ],
 )
 def test_the_version_is_read_where_it_shows(
@@ -124,7 +124,9 @@ def test_the_storage_containers_say_whether_two_uris_are_taken(
 
 def test_nothing_is_known_of_what_cannot_be_read() -> None:
     """And then nothing is refused for it."""
-    assert kserve_of(KServeEvidence()) == KServe(seen="neither the controller's image nor the CRD tells")
+    assert kserve_of(KServeEvidence()) == KServe(
+        seen="the version is unknown: the controller's image and the CRD do not have it"
+    )
 
 
 @pytest.mark.parametrize(("text", "version"), [("v0.20.0", (0, 20)), ("1.34+", (1, 34)), ("latest", None), ("", None)])

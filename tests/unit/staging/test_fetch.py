@@ -365,13 +365,19 @@ def change(name: str, content: bytes) -> Any:
 @pytest.mark.parametrize(
     ("harm", "said"),
     [
-        (lambda model: (model / "model-2-of-2.safetensors").unlink(), "model-2-of-2.safetensors is named by"),
-        (change("model-2-of-2.safetensors", b""), "model-2-of-2.safetensors is named by"),
-        (change("model-2-of-2.safetensors", safetensors(1000)[:500]), "model-2-of-2.safetensors is cut short: 500 of"),
-        (change("model-2-of-2.safetensors", b"version https://git-lfs"), "model-2-of-2.safetensors is not what"),
-        (change("config.json", b"<html>Sign in</html>"), "config.json is not what its name says"),
-        (change("config.json", b"\xff\xfe"), "config.json is not what its name says"),
-        (change("model.safetensors.index.json", b"[]"), "model.safetensors.index.json is not what its name says"),
+        (lambda model: (model / "model-2-of-2.safetensors").unlink(), "model-2-of-2.safetensors is listed in"),
+        (change("model-2-of-2.safetensors", b""), "model-2-of-2.safetensors is listed in"),
+        (change("model-2-of-2.safetensors", safetensors(1000)[:500]), "model-2-of-2.safetensors is incomplete: 500 of"),
+        (
+            change("model-2-of-2.safetensors", b"version https://git-lfs"),
+            "model-2-of-2.safetensors does not have",
+        ),
+        (change("config.json", b"<html>Sign in</html>"), "config.json does not have the format"),
+        (change("config.json", b"\xff\xfe"), "config.json does not have the format"),
+        (
+            change("model.safetensors.index.json", b"[]"),
+            "model.safetensors.index.json does not have the format",
+        ),
     ],
     ids=["missing", "empty", "cut short", "a pointer", "a page", "bytes", "no index"],
 )
@@ -398,7 +404,7 @@ def test_a_full_claim_is_told_with_its_numbers(place: Place) -> None:
     run = place.run(f"full:{place.model}")
     assert run.last_words is not None
     assert (run.last_words["reason"], place.left) == ("DiskFull", set())
-    assert "1 bytes came" in run.last_words["message"]
+    assert "1 downloaded bytes were removed" in run.last_words["message"]
     assert "raise spec.staging.claim.storage" in run.last_words["message"]
     assert run.lines[-1] == {"failed": run.last_words}
 
@@ -407,7 +413,7 @@ def test_a_claim_that_may_not_be_written_is_told_with_the_user_who_may_not(place
     """On some file systems fsGroup changes nothing, and an administrator has to."""
     run = place.run("denied:/mnt/claim/x")
     assert run.last_words is not None
-    assert run.last_words["message"].startswith(f"user {os.getuid()} may not write to the claim: PermissionError:")
+    assert run.last_words["message"].startswith(f"user {os.getuid()} may not write to the PVC: PermissionError:")
 
 
 def test_an_image_without_kserve_storage_is_told(place: Place) -> None:

@@ -227,10 +227,10 @@ TOLD = json.dumps({"reason": "Unauthorized", "message": "S3 error [403]: Forbidd
 @pytest.mark.parametrize(
     ("body", "pods", "stand", "reason", "said"),
     [
-        (None, [], JobState.MISSING, "Waiting", "its turn has not come"),
-        (job(), [], JobState.RUNNING, "Starting", "does not run yet"),
-        (job(), [pod(waiting("ContainerCreating"))], JobState.RUNNING, "Starting", "does not run yet"),
-        (job(), [pod({"running": {}})], JobState.RUNNING, "Downloading", "pod j-x is at work"),
+        (None, [], JobState.MISSING, "Waiting", "waiting for its turn"),
+        (job(), [], JobState.RUNNING, "Starting", "is not running yet"),
+        (job(), [pod(waiting("ContainerCreating"))], JobState.RUNNING, "Starting", "is not running yet"),
+        (job(), [pod({"running": {}})], JobState.RUNNING, "Downloading", "pod j-x is downloading"),
         (job(), [pod(waiting("ImagePullBackOff", "no such image"))], JobState.RUNNING, "ImagePull", "no such image"),
         (job(), [unscheduled("0/1 nodes: taint")], JobState.RUNNING, "Unschedulable", "0/1 nodes: taint"),
         (
@@ -242,7 +242,7 @@ TOLD = json.dumps({"reason": "Unauthorized", "message": "S3 error [403]: Forbidd
         ),
         (job(), [pod(ended(TOLD))], JobState.RUNNING, "Unauthorized", "S3 error [403]: Forbidden"),
         (job(condition("Suspended")), [], JobState.RUNNING, "Starting", ""),
-        (job(condition("Complete")), [pod(ended("", "Completed", 0))], JobState.DONE, "Downloaded", "in the claim"),
+        (job(condition("Complete")), [pod(ended("", "Completed", 0))], JobState.DONE, "Downloaded", "in the PVC"),
         (job(condition("Complete", "False")), [], JobState.RUNNING, "Starting", ""),
         (job(FAILED), [pod(ended(TOLD))], JobState.FAILED, "Unauthorized", "S3 error [403]: Forbidden"),
         (job(FAILED), [pod(ended("", "OOMKilled", 137))], JobState.FAILED, "OutOfMemory", "memory limit"),

@@ -207,13 +207,13 @@ def test_without_the_draft_the_target_stays_as_it_is(mix: tuple[Json, Json | Non
         (
             spec(HUB, CAR, {"mode": "StorageUris"}),
             "spec.speculation.draft.uri",
-            "StorageUris brings hf, s3, gs and https",
+            "StorageUris supports hf, s3, gs and https",
         ),
-        (spec({"uri": "pvc://a"}, None, {"mode": "StorageUris"}), "spec.model.uri", "leave the mode out"),
-        (spec(CAR, HUB, {"mode": "Modelcar"}), "spec.speculation.draft.uri", "Modelcar brings oci and oci+native"),
-        (spec(CAR, HUB, ONCE), "spec.model.uri", "nodes keep images themselves"),
-        (spec({"uri": "pvc://llama-models"}, HUB, ONCE), "spec.model.uri", "name yours otherwise"),
-        (spec(HUB, None, {"mode": "PersistentVolumeClaim"}), "spec.staging.claim", "name its storage"),
+        (spec({"uri": "pvc://a"}, None, {"mode": "StorageUris"}), "spec.model.uri", "remove the mode"),
+        (spec(CAR, HUB, {"mode": "Modelcar"}), "spec.speculation.draft.uri", "Modelcar supports oci and oci+native"),
+        (spec(CAR, HUB, ONCE), "spec.model.uri", "nodes cache images themselves"),
+        (spec({"uri": "pvc://llama-models"}, HUB, ONCE), "spec.model.uri", "rename your PVC"),
+        (spec(HUB, None, {"mode": "PersistentVolumeClaim"}), "spec.staging.claim", "set its storage size"),
         (
             spec({"uri": "pvc://a/x"}, {"uri": "pvc://a", "path": "x"}),
             "spec.speculation.draft",
@@ -226,8 +226,8 @@ def test_without_the_draft_the_target_stays_as_it_is(mix: tuple[Json, Json | Non
             "spec.speculation.draft",
             "the target's own folder",
         ),
-        (spec(HUB, {"uri": "pvc://"}), "spec.speculation.draft.uri", "name the claim"),
-        (spec({"uri": "hf://a/b", "path": ".."}), "spec.model.path", "goes down only"),
+        (spec(HUB, {"uri": "pvc://"}), "spec.speculation.draft.uri", "name the PVC"),
+        (spec({"uri": "hf://a/b", "path": ".."}), "spec.model.path", "must not have empty parts"),
     ],
 )
 @pytest.mark.parametrize("draft", [True, False])

@@ -165,8 +165,12 @@ def drafted(target: str, draft: str, **more: Any) -> list[tuple[str, Severity, s
 @pytest.mark.parametrize(
     ("target", "draft", "words"),
     [
-        ("hf://meta/t:1", "hf://yuhuili/d:1", "hf://meta and hf://yuhuili are read with one token (HF_TOKEN)"),
-        ("s3://ours/t", "s3://theirs/d", "s3://ours and s3://theirs are read with one endpoint and one pair of keys"),
+        ("hf://meta/t:1", "hf://yuhuili/d:1", "hf://meta and hf://yuhuili are both read with one token (HF_TOKEN)"),
+        (
+            "s3://ours/t",
+            "s3://theirs/d",
+            ("s3://ours and s3://theirs are both read with one endpoint and one pair of keys"),
+        ),
         ("gs://ours/t", "gs://theirs/d", "one service account key"),
         ("hf://meta/t:1", "hf://meta/d:1", None),
         ("s3://ours/t", "s3://ours/d", None),

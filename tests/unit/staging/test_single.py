@@ -63,5 +63,5 @@ def test_everywhere_else_nothing_changes(kserve: KServe) -> None:
 def test_no_plain_arm_is_made_without_its_model() -> None:
     """KServe's webhook brings it into KServe's own pods only."""
     asked = predictor({"uri": "hf://org/llama:1"}, NGRAM, OLD)
-    with pytest.raises(Invalid, match="into its own pods only"):
+    with pytest.raises(Invalid, match="for its own pods only"):
         render_arm({"spec": {"template": {}}}, asked, asked, OWNER, 1)

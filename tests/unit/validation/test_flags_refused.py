@@ -25,14 +25,14 @@ def problems(engine: Body, **spec: object) -> list[Problem]:
     [
         ("--no-such-flag=1", "FLAG-UNKNOWN", "has no --no-such-flag"),
         ("--enable-prefix-cachin", "FLAG-UNKNOWN", "but --enable-prefix-caching"),
-        ("--swap-space=4", "FLAG-UNKNOWN", "it was there up to 0.15.1"),
-        ("--disable-log-stats", "GUARD-BLIND", "the pods never come up"),
-        ("--ssl-keyfile=/x", "SERVER-HIDDEN", "plain HTTP"),
+        ("--swap-space=4", "FLAG-UNKNOWN", "it was last in 0.15.1"),
+        ("--disable-log-stats", "GUARD-BLIND", "the pods never become ready"),
+        ("--ssl-keyfile=/x", "SERVER-HIDDEN", "HTTP without TLS"),
         ("--api-key=secret", "SERVER-HIDDEN", "VLLM_API_KEY"),
         ("--grpc", "SERVER-HIDDEN", "no /metrics"),
         ("--tokens-only", "SERVER-HIDDEN", "no completions"),
-        ("--uds=/run/x", "SERVER-HIDDEN", "no guard"),
-        ("--headless", "SERVER-HIDDEN", "answers nobody"),
+        ("--uds=/run/x", "SERVER-HIDDEN", "cannot reach a server on a socket"),
+        ("--headless", "SERVER-HIDDEN", "answers no requests"),
     ],
 )
 def test_the_engine_of_every_image_refuses_it_by_name(accelerator: str, arg: str, rule: str, words: str) -> None:
@@ -59,11 +59,11 @@ def test_more_devices_than_a_pod_may_have_are_refused_with_the_sum() -> None:
     two = {"accelerator": "nvidia", "tensorParallelSize": 8, "pipelineParallelSize": 2}
     (said,) = problems(two)
     assert "tensor 8 x pipeline 2 x data 1 = 16 devices in one pod" in said.message
-    assert 'ask for them: spec.resources.limits "nvidia.com/gpu": 16' in said.message
+    assert 'request them: spec.resources.limits "nvidia.com/gpu": 16' in said.message
     assert problems(two, resources={"limits": {"nvidia.com/gpu": "16"}}) == []
     assert problems(two | {"accelerator": "ascend"}) == []
     (said,) = problems(two, resources={"limits": {"nvidia.com/gpu": "8"}})
-    assert "= 16 devices in one pod, and spec.resources asks for 8" in said.message
+    assert "= 16 devices in one pod, and spec.resources requests 8" in said.message
     assert problems(two, resources={"limits": {"nvidia.com/mig-1g.5gb": "8"}}) == []
 
 

@@ -124,7 +124,7 @@ def test_a_thousand_services_are_shown_a_page_at_a_time() -> None:
 def test_a_page_without_services_says_what_to_do() -> None:
     """None seen, and none left by the filter, are two things."""
     assert "kubectl apply" in fleet_page([], FleetFilter(), FRAME)
-    assert "No service is in this namespace and phase" in fleet_page([row()], FleetFilter(phase="Stalled"), FRAME)
+    assert "This namespace has no service in this phase" in fleet_page([row()], FleetFilter(phase="Stalled"), FRAME)
 
 
 def test_a_row_says_what_is_served() -> None:

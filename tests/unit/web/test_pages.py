@@ -110,7 +110,7 @@ def test_the_numbers_and_what_they_are_compared_with_are_on_the_page() -> None:
     drawn = [each["aria-label"] for tag, each in page.elements if tag == "svg"]
     assert drawn == [
         "Acceptance by position. position 1: 0.71, position 2: 0.42, position 3: 0.25, position 4: 0.14",
-        "Speed against the plain service: 1.34 times, 95 % interval 1.20 to 1.48",
+        "Speed compared with the baseline: 1.34 times, 95 % interval 1.20 to 1.48",
         "States of the guard, oldest first. RollingOut 19m; WarmingUp 1m; Watching 39m",
     ]
     for said in (
@@ -137,15 +137,18 @@ def test_the_links_of_a_page_below_another_lead_back() -> None:
 @pytest.mark.parametrize(
     ("case", "said"),
     [
-        ("fresh", "Wait: the operator has not looked at it yet"),
-        ("rolled-back", "it is tried again by itself in 9h50m, or now: specdec retry llama -n team-a"),
+        ("fresh", "Wait: the operator has not handled it yet"),
+        ("rolled-back", "the operator retries in 9h50m. Or retry now: specdec retry llama -n team-a"),
         ("last-good", "specdec retry llama -n team-a"),
         ("watching", "Set spec.speculation.tokens to 3"),
         ("reduced", "Set spec.speculation.tokens to 2"),
-        ("observing", "the guard would roll back, and is not free to. specdec rollback llama -n team-a"),
+        (
+            "observing",
+            "the guard would roll back, but mode Observe or a hold prevents it. specdec rollback llama -n team-a",
+        ),
         ("held", "specdec release llama -n team-a"),
         ("stalled", "kubectl get events -n team-a --field-selector involvedObject.name=llama"),
-        ("older-operator", "Nothing: it runs as requested."),
+        ("older-operator", "Nothing: the service runs as requested."),
     ],
 )
 def test_what_to_do_next_is_said_with_its_command(case: str, said: str) -> None:
@@ -195,7 +198,7 @@ def test_numbers_of_a_speculation_that_was_taken_out_are_not_shown_as_those_of_n
     assert "Measured while it speculated" not in read(service_page(Service(body=body), FRAME)).text
     body["status"]["serving"] = {"speculating": False, "method": "none", "tokens": 0}
     page = read(service_page(Service(body=body), FRAME))
-    assert page.text.count("Measured while it speculated; it runs plain now.") == 3
+    assert page.text.count("Measured with speculation; the service now runs without it.") == 3
     assert (row_of(body).rate, row_of(body).speedup) == (None, None)
 
 

@@ -52,7 +52,7 @@ async def test_nothing_but_reading_is_allowed(base: str, path: str, method: str)
     """Wherever it is tried; the answer names what is."""
     status, headers, text = await ask(base + path, method)
     assert (status, headers["Allow"]) == (405, "GET, HEAD")
-    assert f"{method}: this page only shows" in text
+    assert f"{method}: this page is read-only" in text
 
 
 async def test_a_head_is_a_get_without_its_body(base: str) -> None:
@@ -151,7 +151,7 @@ async def test_a_port_that_is_taken_costs_the_page_and_not_the_guard(caplog: pyt
         with caplog.at_level(logging.ERROR):
             await server.start("127.0.0.1", taken.getsockname()[1])
         await server.stop()
-    assert "there is no web page until a free port is named" in caplog.text
+    assert "the web page is not served; set a free port" in caplog.text
 
 
 async def test_without_a_port_nothing_listens(monkeypatch: pytest.MonkeyPatch) -> None:

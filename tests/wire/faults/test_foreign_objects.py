@@ -45,7 +45,7 @@ async def test_a_foreign_inference_service_is_left_alone(world: World, operator:
     before = await world.api.create(ISVC, world.namespace, by_hand())
     await world.apply(sis())
     said = await taken(world)
-    assert f"InferenceService {NAME}: 'controlled by nobody, written by " in said
+    assert f"InferenceService {NAME}: 'without a controller, written by " in said
     assert "delete or rename" in said
     assert 'serving.specdec.io/adopt="true"' in said
     await world.turned(operator)
@@ -80,7 +80,7 @@ async def test_a_foreign_claim_or_job_is_left_alone(
     before = await world.api.create(kind, world.namespace, claim_by_hand() if kind == CLAIM else _job(name))
     await world.apply(downloading())
     said = await taken(world)
-    assert f"{before['kind']} {name}: 'controlled by nobody" in said
+    assert f"{before['kind']} {name}: 'without a controller" in said
     assert await world.api.get(kind, world.namespace, name) == before
     assert await world.api.items(ISVC, world.namespace) == []
     await _deleted(world, kind, name)
@@ -131,7 +131,7 @@ async def test_what_another_controller_owns_is_not_adopted(world: World, operato
     await world.turned(operator)
     said = await taken(world)
     assert "controlled by ConfigMap its-owner" in said
-    assert "is not taken over" in said
+    assert "does not take over objects of another controller" in said
     assert await world.api.get(ISVC, world.namespace, NAME) == before
 
 
@@ -156,7 +156,7 @@ async def test_a_race_for_the_name_seizes_nothing(
         with pytest.raises(Unavailable, match=r"another object|has been modified|immutable"):
             await write_own(cluster, manifest, claimant, seen)
         assert await world.api.get(ISVC, world.namespace, NAME) == before
-        with pytest.raises(Invalid, match="controlled by nobody"):
+        with pytest.raises(Invalid, match="without a controller"):
             await write_own(cluster, manifest, claimant)
         assert await world.api.get(ISVC, world.namespace, NAME) == before
     finally:
@@ -177,7 +177,7 @@ async def test_a_service_of_the_same_name_that_was_deleted_is_another_one(
     await removed(world)
     made = await world.apply(sis())
     said = await taken(world)
-    assert "was deleted, and Kubernetes removes it soon" in said
+    assert "and Kubernetes removes it soon" in said
     now = await world.child()
     assert (now["metadata"]["uid"], now["spec"]) == (before["metadata"]["uid"], before["spec"])
     assert now["metadata"]["ownerReferences"] == before["metadata"]["ownerReferences"]

@@ -26,7 +26,7 @@ async def test_a_kserve_that_is_away_is_not_the_drafts_fault(world: World, opera
     await world.apply(sis(rollout={"deadline": "4s"}))
     await world.condition("Reconciling", "True")
     status = await world.phase("Stalled")
-    assert "KServe has made no Deployment" in _said(status, "Stalled")
+    assert "KServe has not created the Deployment" in _said(status, "Stalled")
     assert status["guard"]["rollbacks"] == 0
     await world.turned(operator)
     assert (await world.status())["phase"] == "Stalled"
@@ -51,7 +51,7 @@ async def test_a_rollback_waits_for_kserve(world: World, operator: OperatorProce
     await world.phase("Responding")
     await world.child(speculative=False)
     status = await world.phase("Stalled")
-    assert "is the deadline" in _said(status, "Stalled")
+    assert "the deadline is" in _said(status, "Stalled")
     assert (status["guard"]["rollback"]["reason"], status["guard"]["rollbacks"]) == ("AcceptanceRateLow", 1)
     await plain_pods(world)
     status = await world.status()

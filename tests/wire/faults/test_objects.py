@@ -259,7 +259,7 @@ async def test_a_service_that_is_made_again_is_a_new_one(world: World, operator:
 
 @fault(
     part=Part.OBJECTS,
-    when="the namespace is being deleted, so that nothing can be made in it",
+    when="the namespace is being deleted, so that no object can be created in it",
     then="the operator tries every few seconds, ends the service when it is deleted, and goes on",
 )
 async def test_a_namespace_that_ends_is_left_in_peace(world: World, operator: OperatorProcess) -> None:

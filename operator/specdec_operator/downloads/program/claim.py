@@ -135,7 +135,10 @@ def checked(folder: pathlib.Path) -> dict[str, int]:
     """The files of a folder. Raises Refused where they cannot be a whole model."""
     files = files_of(folder)
     if not any(files.values()):
-        raise Refused("NotFound", "nothing came: no file there, or staging.include and staging.exclude leave none")
+        raise Refused(
+            "NotFound",
+            ("no file was downloaded: the source is empty, or staging.include and staging.exclude match no file"),
+        )
     flaws = [flaw for name, size in sorted(files.items()) for flaw in _flaws(folder, name, size, files)]
     if flaws:
         raise Refused("Incomplete", "; ".join(flaws[:3]) + (f"; and {len(flaws) - 3} more" if flaws[3:] else ""))
@@ -149,13 +152,13 @@ def _flaws(folder: pathlib.Path, name: str, size: int, files: dict[str, int]) ->
         if name.endswith(".safetensors.index.json"):
             for shard in sorted(set(json.loads(path.read_text())["weight_map"].values())):
                 if not files.get((path.parent / shard).relative_to(folder).as_posix()):
-                    yield f"{shard} is named by {name} and did not come, or is empty"
+                    yield f"{shard} is listed in {name}, but was not downloaded or is empty"
         elif path.name == "config.json":
             json.loads(path.read_text())
         elif name.endswith(".safetensors") and size < (whole := _safetensors_size(path, size)):
-            yield f"{name} is cut short: {size} of {whole} bytes"
+            yield f"{name} is incomplete: {size} of {whole} bytes"
     except (ValueError, KeyError, TypeError, AttributeError, IndexError):
-        yield f"{name} is not what its name says"
+        yield f"{name} does not have the format that its name implies"
 
 
 def _safetensors_size(path: pathlib.Path, size: int) -> int:
@@ -163,7 +166,7 @@ def _safetensors_size(path: pathlib.Path, size: int) -> int:
     with path.open("rb") as file:
         length = int.from_bytes(file.read(8), "little")
         if length > size:
-            raise ValueError("a header longer than the file")
+            raise ValueError("the header is longer than the file")
         header = json.loads(file.read(length))
     ends = (each["data_offsets"][1] for name, each in header.items() if name != "__metadata__")
     return 8 + length + max(ends, default=0)

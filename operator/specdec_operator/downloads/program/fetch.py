@@ -82,7 +82,7 @@ def _alone(claim: pathlib.Path, key: str) -> Iterator[None]:
                 break
             except BlockingIOError:
                 if time.monotonic() > until:
-                    raise Refused("DownloadFailed", f"another pod is at work on this artifact ({lock.name})") from None
+                    raise Refused("DownloadFailed", f"another pod is downloading this artifact ({lock.name})") from None
                 time.sleep(_EVERY)
             except OSError:
                 break
@@ -119,10 +119,10 @@ def _failed(error: Exception, claim: pathlib.Path, partial: pathlib.Path) -> int
     shutil.rmtree(partial, ignore_errors=True)
     if reason == "DiskFull":
         disk = shutil.disk_usage(claim)
-        room = f"{came} bytes came and were removed, which leaves {disk.free} of the claim's {disk.total} bytes free"
-        words = f"no room for the artifact: {room}; raise spec.staging.claim.storage ({words})"
+        room = f"{came} downloaded bytes were removed, and {disk.free} of the PVC's {disk.total} bytes are free"
+        words = f"not enough space for the artifact: {room}; raise spec.staging.claim.storage ({words})"
     if isinstance(error, PermissionError):
-        words = f"user {os.getuid()} may not write to the claim: {words}"
+        words = f"user {os.getuid()} may not write to the PVC: {words}"
     told = {"reason": reason, "message": words}
     with contextlib.suppress(OSError), open(_LAST_WORDS, "w") as file:
         file.write(json.dumps(told))

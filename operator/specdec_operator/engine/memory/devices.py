@@ -18,7 +18,7 @@ from specdec_operator.engine.quantity import parse_quantity
 from specdec_operator.errors import Invalid
 
 FIELD: Final = "spec.memory.device"
-TOLD_BY_POD: Final = "what a pod of this service found"
+TOLD_BY_POD: Final = "as a pod of this service reported it"
 Node = Mapping[str, str]
 """Labels and annotations of a node that tell of its devices."""
 _SIZES: Final = {
@@ -85,8 +85,8 @@ def device_of(spec: Json, nodes: tuple[Node, ...] = (), *, unread: str = "") -> 
     part = _part(asked, whole)
     found = min((each for each in (whole, part) if each is not None), key=_size, default=None)
     if found is None:
-        why = unread or "no eligible node shows it"
-        return Device(source=f"unknown: {why}; give {FIELD}")
+        why = unread or "no eligible node reports it"
+        return Device(source=f"unknown: {why}; set {FIELD}")
     kinds = len({_size(each) for each in on_nodes})
     return Device(
         bytes=found[0], source=found[1] + (f", the smallest of {kinds}" if kinds > 1 and found is whole else "")
@@ -100,7 +100,7 @@ def _container(spec: Json) -> Device:
     try:
         return Device(bytes=parse_quantity(str(text)), source="spec.resources.limits.memory")
     except ValueError:
-        return Device(source="unknown: the container has no memory limit that can be read; give spec.resources.limits")
+        return Device(source="unknown: the container has no readable memory limit; set spec.resources.limits")
 
 
 _Found = tuple[int, str]

@@ -22,7 +22,7 @@ _AUX_LAYERS: Final = 3  # hidden states that EAGLE-3 reads where its config name
 _BLOCK_LAYERS: Final = 5  # layers of the published DFlash and DSpark drafts
 _UNSEEN_WEIGHTS: Final = 10  # a draft model is usually a tenth of its target or less: 8B beside 70B, 0.6B beside 8B
 _UNSEEN_CACHE: Final = 40  # per cent of the target's cache a token: 8B/70B 40 %, 0.6B/32B 44 %
-_SHARED: Final = "; the input embedding is the target's"
+_SHARED: Final = "; it shares the target's input embedding"
 
 
 def draft_facts(
@@ -39,7 +39,7 @@ def draft_facts(
     weight_bytes: of the draft's files, an upper bound where it shares tensors with the target.
     """
     if method in LOOKUPS:
-        nothing = Weights(split=0, estimated=False, source=f"{method} guesses from text and loads nothing")
+        nothing = Weights(split=0, estimated=False, source=f"{method} guesses from the text and loads no model")
         return ModelFacts(weights=nothing, cache=Cache(full=0, heads=1, entry=0))
     if method == "draft_model":
         return _whole_model(target, draft, weight_bytes, kv_cache_dtype)
@@ -70,7 +70,9 @@ def _whole_model(target: Json | None, draft: Json | None, weight_bytes: int | No
     if usual.weights is None or usual.cache is None:
         return ModelFacts(weights=None if weight_bytes is None else files(weight_bytes))
     total = (usual.weights.split + usual.weights.experts) // _UNSEEN_WEIGHTS
-    guess = Weights(split=total, estimated=True, source="estimate: a tenth of the target, as draft models usually are")
+    guess = Weights(
+        split=total, estimated=True, source=("estimate: a tenth of the target, the usual size of draft models")
+    )
     weights = guess if weight_bytes is None else files(weight_bytes)
     cache = replace(usual.cache, entry=-(-usual.cache.entry * _UNSEEN_CACHE // 100))
     return ModelFacts(weights=weights, cache=cache, vocab=usual.vocab)

@@ -9,11 +9,11 @@ from specdec_operator.engine.memory.utilization import CAUTIOUS, WHOLE, Choice
 _MINUS: Final = "\u2212"
 _MIB: Final = 1024**2
 _MANY_SEQS: Final = 64
-_NO_DRAFT: Final = "there is no draft to reserve memory for"
-_AT_LEAST_UNKNOWN: Final = "0.05 at least for a draft whose target is not known"
-_NOTHING_LOADED: Final = "the method loads nothing on the device, and the logits of its verification are not known"
+_NO_DRAFT: Final = "no draft, so no memory is reserved for one"
+_AT_LEAST_UNKNOWN: Final = "at least 0.05 for a draft whose target is unknown"
+_NOTHING_LOADED: Final = "the method loads nothing on the device, and the size of its verification logits is unknown"
 _NAME_IT: Final = "spec.memory.device"
-_OUTSIDE: Final = "vllm-ascend captures graphs outside of it (how much else, only spec.memory.device can tell)"
+_OUTSIDE: Final = "vllm-ascend captures graphs outside of this budget (set spec.memory.device for the other amounts)"
 
 
 def amount(size: int) -> str:
@@ -28,20 +28,20 @@ def share(millionths: int) -> str:
     return f"{millionths / WHOLE:g}"
 
 
-NO_LIMIT: Final = "the container's memory limit is not known (spec.resources.limits.memory)"
+NO_LIMIT: Final = "the container's memory limit is unknown (spec.resources.limits.memory)"
 
 
 def on_cpu(told: int | None) -> str:
     """Why nothing is lowered on a CPU. told: bytes of KV cache that the engine is told."""
     if told is None:
-        return "as it is: on a CPU, gpu_memory_utilization is a share of the container's memory limit"
-    return f"as it is: on a CPU, the KV cache is fixed ({amount(told)}), and gpu_memory_utilization is ignored"
+        return "unchanged: on a CPU, gpu_memory_utilization is a share of the container's memory limit"
+    return f"unchanged: on a CPU, the KV cache is fixed ({amount(told)}), and gpu_memory_utilization is ignored"
 
 
 def once_more(because: str, before: float | None, after: float | None) -> str:
     """Why the utilisation is lower than planned. because: why it was planned as `before`."""
     if before is None or after is None or after >= before:
-        return f"{because}; no lower though the engine ran out of memory: the models need it"
+        return f"{because}; not lowered although the engine ran out of memory, because the models need it"
     words = f"{before:g} lowered to {after:g}: the engine ran out of memory"
     return f"{because}; then {words}" if because else words
 
@@ -65,14 +65,17 @@ def price_of_tokens(plain: int, with_draft: int) -> str:
     """How much more each token takes, where the size of the cache is not known; empty without a draft's cache."""
     if not plain or with_draft <= plain:
         return ""
-    return f"{100 * (with_draft - plain) / plain:.0f} % more cache for each token, besides the draft's weights"
+    return f"{100 * (with_draft - plain) / plain:.0f} % more cache for each token, in addition to the draft's weights"
 
 
 def price_of_share(lowered: int) -> str:
     """What a lowered share costs, where neither the device nor the models tell it in tokens. lowered: millionths."""
     if lowered <= 0:
         return ""
-    return f"{share(lowered)} of the device less for the KV cache; in tokens once the device and both models are known"
+    return (
+        f"{share(lowered)} of the device less for the KV cache; the number of tokens is unknown until the device and "
+        "both models are known"
+    )
 
 
 def because(inputs: MemoryInputs, device: int, choice: Choice, terms: tuple[Term, ...], added: tuple[Term, ...]) -> str:
@@ -80,7 +83,7 @@ def because(inputs: MemoryInputs, device: int, choice: Choice, terms: tuple[Term
     if inputs.reserve.kind not in (ReserveKind.AUTO, ReserveKind.COUNTED):
         return _as_told(inputs, choice) + _held_up(choice)
     if inputs.method is None:
-        return f"{share(choice.asked)} as it is: {_NO_DRAFT}"
+        return f"{share(choice.asked)} unchanged: {_NO_DRAFT}"
     if choice.added * device >= choice.missing * WHOLE and choice.added:
         return f"{_change(choice)}: {_for_speculation(inputs, added)}{_held_up(choice)}{_advice(inputs, choice, added)}"
     beside = _beside(inputs, terms)
@@ -91,7 +94,7 @@ def because(inputs: MemoryInputs, device: int, choice: Choice, terms: tuple[Term
     if choice.ascend:
         graphs = amount(_bytes(terms, Item.GRAPHS))
         return f"{_change(choice)}: vllm-ascend captures graphs ({graphs}, an estimate) outside of it{_held_up(choice)}"
-    return f"{share(choice.asked)} as it is: a draft's weights and cache are within it, and {beside} fit in {leaves}"
+    return f"{share(choice.asked)} unchanged: it includes the draft's weights and cache, and {beside} fit in {leaves}"
 
 
 def _for_speculation(inputs: MemoryInputs, added: tuple[Term, ...]) -> str:
@@ -99,8 +102,8 @@ def _for_speculation(inputs: MemoryInputs, added: tuple[Term, ...]) -> str:
     parts = ", ".join(f"{term.name} {amount(term.bytes)}" for term in added)
     what = f"{amount(sum(term.bytes for term in added))} that speculation adds and the engine does not count ({parts}; "
     if not inputs.target.vocab:
-        return f"{what}verification logits are not known without the target's config.json), {_AT_LEAST_UNKNOWN}"
-    least = ", 0.02 at least" if inputs.loads_a_draft else ""
+        return f"{what}verification logits are unknown without the target's config.json), {_AT_LEAST_UNKNOWN}"
+    least = ", at least 0.02" if inputs.loads_a_draft else ""
     return f"{what}upper ends of estimates){least}"
 
 
@@ -108,7 +111,7 @@ def _beside(inputs: MemoryInputs, terms: tuple[Term, ...]) -> str:
     """What the engine does not count, item by item, and what of it could not be sized."""
     outside = [term for term in terms if not term.counted]
     parts = ", ".join(f"{term.name} {amount(term.bytes)}" for term in outside)
-    lacking = "" if inputs.target.vocab else ", without verification logits, since the vocabulary is not known"
+    lacking = "" if inputs.target.vocab else ", without verification logits, because the vocabulary is unknown"
     return f"{amount(sum(term.bytes for term in outside))} that the engine does not count ({parts}; estimates{lacking})"
 
 
@@ -118,13 +121,13 @@ def _bytes(terms: tuple[Term, ...], name: Item) -> int:
 
 def _as_told(inputs: MemoryInputs, choice: Choice) -> str:
     if inputs.reserve.kind is ReserveKind.NONE:
-        return f"{share(choice.asked)} as it is: draftReserve is None"
+        return f"{share(choice.asked)} unchanged: draftReserve is None"
     return f"{_change(choice)}: draftReserve is {inputs.reserve.text}"
 
 
 def _change(choice: Choice) -> str:
     if choice.chosen == choice.asked:
-        return f"{share(choice.asked)} as it is"
+        return f"{share(choice.asked)} unchanged"
     return f"{share(choice.asked)} lowered to {share(choice.chosen)}"
 
 
@@ -132,7 +135,7 @@ def _held_up(choice: Choice) -> str:
     if not choice.held_up:
         return ""
     least = share(choice.needed) if choice.needed <= choice.asked else f"more than {share(choice.asked)}"
-    return f"; not to {share(choice.wanted)}: the model and one request of the greatest length need {least}"
+    return f"; not to {share(choice.wanted)}, because the model and one request of the maximum length need {least}"
 
 
 def _advice(inputs: MemoryInputs, choice: Choice, terms: tuple[Term, ...]) -> str:
@@ -141,7 +144,7 @@ def _advice(inputs: MemoryInputs, choice: Choice, terms: tuple[Term, ...]) -> st
     most = sum(term.bytes for term in terms) if choice.added else choice.missing
     if inputs.seqs <= _MANY_SEQS or 2 * logits < most or choice.chosen == choice.asked:
         return ""
-    return f"; fewer than {inputs.seqs} requests in a batch (maxNumSeqs) would take less"
+    return f"; fewer than {inputs.seqs} requests in a batch (maxNumSeqs) would need less memory"
 
 
 def no_device(inputs: MemoryInputs, start: int, chosen: int) -> str:
@@ -151,14 +154,17 @@ def no_device(inputs: MemoryInputs, start: int, chosen: int) -> str:
         return f"{share(start)} lowered to {share(chosen)}: {_cautiously(inputs, start, chosen)}"
     match kind:
         case ReserveKind.NONE:
-            return f"{share(start)} as it is: draftReserve is None"
+            return f"{share(start)} unchanged: draftReserve is None"
         case ReserveKind.AUTO | ReserveKind.COUNTED if inputs.method is None:
-            return f"{share(start)} as it is: {_NO_DRAFT}"
+            return f"{share(start)} unchanged: {_NO_DRAFT}"
         case ReserveKind.AUTO:
-            return f"{share(start)} as it is: {_NOTHING_LOADED}"
+            return f"{share(start)} unchanged: {_NOTHING_LOADED}"
         case ReserveKind.COUNTED:
-            return f"{share(start)} as it is: draftReserve is Counted, which needs the device's memory ({_NAME_IT})"
-    return f"{share(start)} as it is: {inputs.reserve.text} of a device of unknown memory is no share of it"
+            return f"{share(start)} unchanged: draftReserve is Counted, which needs the device's memory ({_NAME_IT})"
+    return (
+        f"{share(start)} unchanged: the device's memory is unknown, so {inputs.reserve.text} cannot be converted to a "
+        "share"
+    )
 
 
 def _cautiously(inputs: MemoryInputs, start: int, chosen: int) -> str:
@@ -167,27 +173,27 @@ def _cautiously(inputs: MemoryInputs, start: int, chosen: int) -> str:
         return f"draftReserve is {inputs.reserve.text}"
     if kind is ReserveKind.COUNTED or start - chosen != CAUTIOUS:
         return _OUTSIDE
-    return f"0.05 for a draft, since the device's memory is not known ({_NAME_IT})"
+    return f"0.05 for a draft, because the device's memory is unknown ({_NAME_IT})"
 
 
 def on_cpu_reason(inputs: MemoryInputs, pool: int, request: int, taken: int) -> str:
     """Whether it fits into the container, in words. taken: bytes of everything."""
     if pool < request or inputs.device is None or inputs.target.weights is None:
-        lacks = "the sizes of the target are not known" if inputs.target.weights is None else NO_LIMIT
+        lacks = "the sizes of the target are unknown" if inputs.target.weights is None else NO_LIMIT
         return reason(inputs, pool=pool, request=request, short=0) + ("" if pool < request else f"; {lacks}")
     if taken > inputs.device:
         limit = f"the container's memory limit is {amount(inputs.device)}"
-        return f"models, processes and KV cache take {amount(taken)} and {limit}, by estimate"
+        return f"models, processes and KV cache need about {amount(taken)}, and {limit}"
     return reason(inputs, pool=pool, request=request, short=0)
 
 
 def reason(inputs: MemoryInputs, *, pool: int, request: int, short: int) -> str:
     """Whether it fits, in words. short: bytes that are missing outside the engine's budget."""
-    length = f"{inputs.length} tokens" if inputs.length else "one token (the greatest length is not known)"
+    length = f"{inputs.length} tokens" if inputs.length else "one token (the maximum length is unknown)"
     if pool < request:
-        return f"one request of {length} needs {amount(request)} of cache, {amount(pool)} are left, by estimate"
+        return f"one request of {length} needs about {amount(request)} of cache, and about {amount(pool)} are left"
     if short > 0:
-        return f"{amount(short)} are missing beside the engine's budget, which the model needs whole, by estimate"
+        return f"about {amount(short)} are missing outside the engine's budget, and the model needs the whole budget"
     times = pool / request
-    few = "; more than one long request at a time will wait" if times < 2 else ""
-    return f"{amount(pool)} of cache hold {times:.1f} requests of {length}, by estimate{few}"
+    few = "; a second long request waits" if times < 2 else ""
+    return f"about {amount(pool)} of cache hold {times:.1f} requests of {length}{few}"

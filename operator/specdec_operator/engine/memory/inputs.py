@@ -61,7 +61,7 @@ def parse_reserve(text: str) -> Reserve:
         amount = parse_quantity(text)
     except ValueError as problem:
         raise ValueError(
-            f"{text!r} is no reserve; write Auto, Counted, None, a share such as 6%, or an amount such as 2Gi"
+            f"{text!r} is not a reserve; write Auto, Counted, None, a share such as 6%, or an amount such as 2Gi"
         ) from problem
     if "." in text and amount < 100:
         raise ValueError(
@@ -72,7 +72,7 @@ def parse_reserve(text: str) -> Reserve:
 
 def _millionths(text: str) -> int:
     if not (match := _PERCENT.fullmatch(text)):
-        raise ValueError(f"{text!r} is no share of the device; write more than 0% and less than 100%, such as 6%")
+        raise ValueError(f"{text!r} is not a share of the device; write more than 0% and less than 100%, such as 6%")
     whole, fraction = match.groups()
     amount = int(whole) * 10_000 + int((fraction or "").ljust(4, "0"))
     if amount == 0:

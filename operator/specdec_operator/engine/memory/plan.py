@@ -49,8 +49,8 @@ class MemoryPlan:
     terms: tuple[Term, ...] = ()
 
 
-_CANNOT_SAY: Final = "whether it fits cannot be said"
-_NO_CACHE: Final = "the model keeps no cache that grows with its requests"
+_CANNOT_SAY: Final = "it is unknown whether the models fit"
+_NO_CACHE: Final = "the model has no cache that grows with its requests"
 
 
 def plan(inputs: MemoryInputs) -> MemoryPlan:
@@ -148,14 +148,14 @@ def _without_device(inputs: MemoryInputs, terms: tuple[Term, ...], *, ascend: bo
         draft_weights=_draft_weights(inputs, terms),
         kv_price=explain.price_of_tokens(request_bytes(without_speculation(inputs)), request_bytes(inputs))
         or explain.price_of_share(start - chosen),
-        reason=f"{_CANNOT_SAY}: the device's memory is not known (spec.memory.device)",
+        reason=f"{_CANNOT_SAY}: the device's memory is unknown (spec.memory.device)",
         terms=terms,
     )
 
 
 def _unknown_model(inputs: MemoryInputs, terms: tuple[Term, ...]) -> MemoryPlan:
     lacking = [name for name, model in (("target", inputs.target), ("draft", inputs.draft)) if _lacks(model)]
-    why = f"the sizes of the {' and the '.join(lacking)} are not known" if lacking else _NO_CACHE
+    why = f"the sizes of the {' and the '.join(lacking)} are unknown" if lacking else _NO_CACHE
     weights = _draft_weights(inputs, terms)
     return MemoryPlan(utilization=None, because="", draft_weights=weights, reason=f"{_CANNOT_SAY}: {why}", terms=terms)
 

@@ -54,7 +54,7 @@ def caches(inputs: MemoryInputs, pool: int, request: int) -> tuple[Term, ...]:
     """The pool, parted as the caches of target and draft fill it."""
     draft = pool * (_draft_request(inputs) or 0) // request
     parts = ((Item.TARGET_CACHE, pool - draft), (Item.DRAFT_CACHE, draft))
-    source = "what the engine's budget leaves after the other counted terms"
+    source = "the rest of the engine's budget after the other counted terms"
     return tuple(
         Term(name=name, bytes=size, counted=True, estimated=True, source=source) for name, size in parts if size
     )

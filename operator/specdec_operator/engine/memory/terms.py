@@ -80,7 +80,7 @@ def graphs_counted(inputs: MemoryInputs) -> tuple[bool, str]:
         plugin = inputs.build.ascend or inputs.build.vllm
         first, last = _ASCEND_COUNTS
         counted = first <= plugin <= last
-        return counted, "vllm-ascend 0.21.0 to 0.22.1" if counted else "vllm-ascend but 0.21.0 to 0.22.1"
+        return counted, "vllm-ascend 0.21.0 to 0.22.1" if counted else "vllm-ascend except 0.21.0 to 0.22.1"
     version = Version(inputs.build.vllm.major, inputs.build.vllm.minor)
     row = next(each for each in _GRAPHS if each.runner is inputs.runner and version <= each.until)
     told = inputs.case.env.get("VLLM_MEMORY_PROFILER_ESTIMATE_CUDAGRAPHS") if row.by_variable else None
@@ -151,7 +151,7 @@ def _graphs(inputs: MemoryInputs) -> Term:
 
 
 def _logits(inputs: MemoryInputs) -> Term:
-    source = f"estimate: {inputs.seqs} requests x {inputs.tokens + 1} tokens x {inputs.target.vocab} words"
+    source = f"estimate: {inputs.seqs} requests x {inputs.tokens + 1} tokens x vocabulary of {inputs.target.vocab}"
     return Term(name=Item.LOGITS, bytes=verification_logits(inputs), counted=False, estimated=True, source=source)
 
 

@@ -37,16 +37,19 @@ def check(resolved: Resolved) -> Iterator[Finding]:
             "SAMPLER-ASCEND-ONLY",
             _CONFIG,
             sampler,
-            "only vllm-ascend reads it, here it has no effect; remove it, or serve on NPUs",
+            "only vllm-ascend reads it, so it has no effect here; remove it, or use engine.accelerator ascend",
         )
         yield broken(
-            "ASC-SAMPLER-SINCE", _CONFIG, sampler, "up to 0.20 nothing reads it; use 0.21 or later, or remove it"
+            "ASC-SAMPLER-SINCE", _CONFIG, sampler, "no version up to 0.20 reads it; use 0.21 or later, or remove it"
         )
         yield from _sampler(sampler)
         yield from _verifies(sampler, resolved)
         if forced(resolved) is Runner.V2:
             yield broken(
-                "ASC-SAMPLER-RUNNER", _CONFIG, sampler, f"with {VARIABLE}=1 nothing reads it; leave one of them out"
+                "ASC-SAMPLER-RUNNER",
+                _CONFIG,
+                sampler,
+                (f"with {VARIABLE}=1 the engine ignores it; remove one of the two"),
             )
     if resolved.case.env.get(_BLOCKING) == "1" and _graphs(resolved) != "NONE":
         yield broken("ASC-BLOCKING", f"env.{_BLOCKING}", "1", f"remove {_BLOCKING}, or set enforceEager")
@@ -68,7 +71,7 @@ def _limits(resolved: Resolved) -> Iterator[Finding]:
     if release is not None and resolved.method:
         first = table("methods")["methods"][resolved.method].get("ascend")
         if first is None or release < Version.parse(first):
-            since = f"it is there since {first}" if first else "no release has one"
+            since = f"it was added in {first}" if first else "no release has one"
             message = f"vllm-ascend {release} has no drafter for {resolved.method}; {since}"
             yield at_key("ASC-METHOD", "method", resolved.method, message)
         parallel = resolved.value("parallel_drafting", False) and resolved.method in ("eagle", "eagle3", "draft_model")
@@ -114,7 +117,7 @@ def _of_one_side(resolved: Resolved) -> Iterator[Finding]:
         value = resolved.case.part("additional_config", key)
         if value and role not in fits:
             wanted = " or ".join(each or "no kv_transfer_config" for each in fits)
-            yield at_flag("ASC-ROLE", f"additional_config.{key}", value, f"it wants {wanted}; remove it")
+            yield at_flag("ASC-ROLE", f"additional_config.{key}", value, f"it needs {wanted}; remove it")
 
 
 def _piped(resolved: Resolved) -> Iterator[Finding]:
@@ -151,10 +154,10 @@ def _is_number(value: object) -> bool:
 
 
 _ALWAYS: Final = (
-    "from 3 draft tokens on block verification is on in 0.13 to 0.17, and changes answers (vllm-ascend issues 7603, "
-    "7808); use at most 2 draft tokens, or 0.18 and later"
+    "0.13 to 0.17 always use block verification with 3 or more draft tokens, which changes answers (vllm-ascend "
+    "issues 7603, 7808); use at most 2 draft tokens, or 0.18 or later"
 )
-_LOSSY: Final = "answers differ from the target's own: compare them before you serve, or remove it"
+_LOSSY: Final = "the answers differ from those of the target; compare them before you use it, or remove it"
 
 
 def _verifies(sampler: Mapping[str, Any], resolved: Resolved) -> Iterator[Finding]:

@@ -17,9 +17,7 @@ def check(resolved: Resolved) -> Iterator[Finding]:
     args, speculates = resolved.case.args, resolved.speculates
     metrics = args.get("per_request_spec_decode_metrics")
     if metrics not in (None, "none") and not speculates:
-        yield at_flag(
-            "METRICS-PLAIN", "per_request_spec_decode_metrics", metrics, "remove it where nothing is speculated"
-        )
+        yield at_flag("METRICS-PLAIN", "per_request_spec_decode_metrics", metrics, "remove it, or enable speculation")
     if resolved.case.switched("kv_sharing_fast_prefill") and resolved.method in _EAGLE_LIKE:
         yield at_flag("FAST-PREFILL", "kv_sharing_fast_prefill", True, f"remove it with {resolved.method}")
     yield from _recurrent(resolved)
@@ -30,7 +28,7 @@ def check(resolved: Resolved) -> Iterator[Finding]:
     targets = resolved.target.architectures if resolved.target is not None else ()
     plain = [each for each in targets if in_release("architectures", "no_adapters", each, resolved.version)]
     if plain and len(plain) == len(targets) and resolved.case.switched("enable_lora"):
-        yield at_flag("LORA-TARGET", "enable_lora", True, f"{', '.join(plain)} takes no adapters; serve it without")
+        yield at_flag("LORA-TARGET", "enable_lora", True, f"{', '.join(plain)} does not support adapters; remove them")
     role = resolved.case.part("ec_transfer_config", "ec_role")
     if role == "ec_producer" and _text_only(resolved):
         yield at_flag("ENCODER-PRODUCER", "ec_transfer_config", role, "remove it: the target has no encoder")
@@ -48,7 +46,7 @@ def _experts(resolved: Resolved) -> Iterator[Finding]:
         message = "add --enable-expert-parallel, and spread over several devices; or remove it"
         yield at_flag("EPLB-EXPERTS", "enable_eplb", True, message)
     if case.switched("enable_eplb"):
-        yield at_flag("EPLB-DEVICE", "enable_eplb", True, "remove it; vllm-ascend has an eplb_config of its own")
+        yield at_flag("EPLB-DEVICE", "enable_eplb", True, "remove it; vllm-ascend has its own eplb_config")
     backend = case.args.get("all2all_backend", "allgather_reducescatter")
     if (case.switched("enable_dbo") or case.size("ubatch_size") > 1) and backend not in _OVERLAPPING:
         message = f"name an --all2all-backend of {', '.join(_OVERLAPPING)}, or remove it"
@@ -62,14 +60,21 @@ def _with_speculation(resolved: Resolved) -> Iterator[Finding]:
             "LOGITS-PROCESSORS", "logits_processors", args["logits_processors"], "remove them, or speculation"
         )
     if args.get("runner") == "pooling":
-        yield at_flag("POOLING", "runner", "pooling", "a pooling model generates nothing to guess; remove speculation")
+        yield at_flag(
+            "POOLING",
+            "runner",
+            "pooling",
+            ("a pooling model generates no tokens, so there is nothing to guess; remove speculation"),
+        )
     sizes = resolved.case.part("compilation_config", "cudagraph_capture_sizes")
     sizes = sizes if isinstance(sizes, list) else args.get("cudagraph_capture_sizes")
     if isinstance(sizes, list) and resolved.k is not None:
         odd = [each for each in sizes if isinstance(each, int) and each % (resolved.k + 1)]
         if odd:
             step = resolved.k + 1
-            message = f"{odd[0]} is no multiple of {step} (K + 1): no batch of drafts fits that graph; write multiples"
+            message = (
+                f"{odd[0]} is not a multiple of {step} (K + 1), so no batch of drafts fits that graph; use multiples"
+            )
             yield at_flag("GRAPH-SIZES", "cudagraph_capture_sizes", sizes, message)
 
 

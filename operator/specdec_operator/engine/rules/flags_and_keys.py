@@ -23,10 +23,13 @@ def versions(resolved: Resolved) -> Iterator[Finding]:
     """Whether the version lies in the range."""
     build = resolved.case.build
     if resolved.version < FIRST:
-        yield broken("VERSION-OLD", "build", str(build), f"{build} is not known; use {FIRST} or a later one")
+        yield broken("VERSION-OLD", "build", str(build), f"{build} is not supported; use {FIRST} or later")
     elif (resolved.version.major, resolved.version.minor) > NEWEST:
         yield broken(
-            "VERSION-NEW", "build", str(build), f"{build} is newer than this release; what is new in it is not judged"
+            "VERSION-NEW",
+            "build",
+            str(build),
+            (f"{build} is newer than this release, so its new features are not checked"),
         )
 
 
@@ -43,7 +46,7 @@ def flags(resolved: Resolved) -> Iterator[Finding]:
             yield at_flag("FLAG-UNKNOWN", name, value, _no_flag(name, resolved))
         elif known is None and not releases("flags", "flags", name):
             message = (
-                f"no release up to {LAST} has {option(name)}{_instead(name)}: see that {resolved.case.build} has it"
+                f"no release up to {LAST} has {option(name)}{_instead(name)}; check that {resolved.case.build} has it"
             )
             yield at_flag("FLAG-UNREAD", name, value, message)
         else:
@@ -55,9 +58,9 @@ def _no_flag(name: str, resolved: Resolved) -> str:
     """That a version does not have a flag, and which ones have it, or one that is written alike."""
     has = [each for each in releases("flags", "flags", name) if each != resolved.version]
     if not has:
-        return f"{resolved.case.build} has no {option(name)}{_instead(name)}; the server would not start, remove it"
-    where = f"it is there since {has[0]}" if has[0] > resolved.version else f"it was there up to {has[-1]}"
-    return f"{resolved.case.build} has no {option(name)}: of the releases that were read {where}; remove it"
+        return f"{resolved.case.build} has no {option(name)}{_instead(name)}, so the server would not start; remove it"
+    where = f"it was added in {has[0]}" if has[0] > resolved.version else f"it was last in {has[-1]}"
+    return f"{resolved.case.build} has no {option(name)}; of the known releases, {where}; remove it"
 
 
 def _instead(name: str) -> str:
@@ -68,7 +71,7 @@ def _instead(name: str) -> str:
 def _valued(name: str, value: Any, resolved: Resolved) -> Iterator[Finding]:
     wanted = _wanted(name, value)
     if wanted:
-        yield at_flag("FLAG-VALUE", name, value, f"{option(name)} wants {wanted}")
+        yield at_flag("FLAG-VALUE", name, value, f"{option(name)} must be {wanted}")
         return
     if name == "attention_backend":
         yield from _backend(value, resolved)
@@ -142,19 +145,19 @@ def keys(resolved: Resolved) -> Iterator[Finding]:
 def _unknown(key: str, resolved: Resolved) -> str:
     plain, fields = key.replace("-", "_").lower(), table("fields")["fields"]
     since, until = (fields.get(plain, {}).get(end, "") for end in ("since", "until"))
-    unknown = f"{resolved.case.build} does not know {shown(key)}"
+    unknown = f"{resolved.case.build} has no key {shown(key)}"
     if plain != key and plain in fields:
         return f"{unknown}; write {shown(plain)}"
     if until and not holds(resolved.version, "", until):
-        return f"{unknown} any more; it was there up to {until}"
-    return f"{unknown}; it is there since {since}" if since else f"{unknown}; remove it"
+        return f"{unknown} any more; it was last in {until}"
+    return f"{unknown}; it was added in {since}" if since else f"{unknown}; remove it"
 
 
 def _misread(each: Misread, resolved: Resolved) -> Finding:
     if each.key == "method":
         return at_key("METHOD-UNKNOWN", each.key, each.value, _method(each.value, resolved))
     rule = "K-TYPE" if each.key == "num_speculative_tokens" else "VALUE-TYPE"
-    return at_key(rule, each.key, each.value, f"{each.key} is {shown(each.value)}; the engine wants {each.wanted}")
+    return at_key(rule, each.key, each.value, f"{each.key} is {shown(each.value)}; it must be {each.wanted}")
 
 
 def _method(value: object, resolved: Resolved) -> str:
@@ -167,8 +170,8 @@ def _method(value: object, resolved: Resolved) -> str:
         hint = f"did you mean {near[0]}? " if near else ""
         return f"{lacks}; {hint}it has {', '.join(known)}"
     if not resolved.at_least(row.get("since", "")):
-        return f"{lacks}; it is there since {row['since']}"
-    return f"{lacks} any more; the last version with it was {row['until']}"
+        return f"{lacks}; it was added in {row['since']}"
+    return f"{lacks} any more; it was last in {row['until']}"
 
 
 def _odd(resolved: Resolved) -> Iterator[Finding]:

@@ -36,8 +36,8 @@ def heads(resolved: Resolved) -> Iterator[Finding]:
     loader = resolved.value("draft_load_config") or {}
     if isinstance(loader.get("load_format"), str) and loader["load_format"] not in _FORMATS:
         message = (
-            f"{loader['load_format']} is no load format that vLLM brings: without a plug-in for it the draft is not "
-            "loaded; remove it, or see that the image has the plug-in"
+            f"vLLM has no load format {loader['load_format']}, so the draft is not loaded without a plug-in for it; "
+            "remove it, or check that the image has the plug-in"
         )
         yield at_key("LOAD-FORMAT", "draft_load_config.load_format", loader["load_format"], message)
     if resolved.draft is not None:
@@ -56,7 +56,7 @@ def _hands_out(target: ModelConfig, resolved: Resolved) -> Iterator[Finding]:
     seen = [each for each in target.architectures if in_release("architectures", "registered", each, resolved.version)]
     gives = [in_release("architectures", "gives_hidden_states", each, resolved.version) for each in seen]
     if seen and all(each is False for each in gives):
-        message = f"{', '.join(seen)} hands out no hidden states; use another method"
+        message = f"{', '.join(seen)} does not provide hidden states; use another method"
         yield broken("HIDDEN-INTERFACE", "target.architectures", seen, message)
 
 
@@ -82,7 +82,7 @@ def _draft(draft: ModelConfig, resolved: Resolved) -> Iterator[Finding]:
     if method != "draft_model" or resolved.opens is None:
         return
     if draft.head or any(_is_head(each) for each in draft.architectures):
-        message = f"{', '.join(draft.architectures)} is a head; name its method"
+        message = f"{', '.join(draft.architectures)} is a head; set the method of the head"
         yield broken("HEAD-AS-MODEL", "draft.architectures", list(draft.architectures), message)
     scaling = draft.text.get("rope_scaling") or draft.text.get("rope_parameters")
     if isinstance(scaling, Mapping) and "mrope_section" in scaling:
@@ -91,7 +91,7 @@ def _draft(draft: ModelConfig, resolved: Resolved) -> Iterator[Finding]:
         several = list(resolved.target.architectures)
         yield broken("DRAFT-MULTIMODAL", "target.architectures", several, "use 0.22 or later, or another method")
     if resolved.case.target is not None and resolved.opens.path == resolved.case.target.path:
-        message = "the draft is the target: each guess costs a step of the target; use a smaller model of the family"
+        message = "the draft is the target, so each guess costs a step of the target; use a smaller model of the family"
         yield at_key("DRAFT-ITSELF", "model", resolved.opens.path, message)
 
 
@@ -110,19 +110,19 @@ def _head(draft: ModelConfig, target: ModelConfig, resolved: Resolved) -> Iterat
     wants = whole(draft.config, "target_hidden_size") if resolved.method == "eagle3" else None
     wants = wants or draft.hidden_size
     if wants and target.hidden_size and wants != target.hidden_size:
-        message = f"the head was trained for a hidden size of {wants}, the target has {target.hidden_size}"
+        message = f"the head was trained for a hidden size of {wants}, but the target has {target.hidden_size}"
         yield broken("HEAD-HIDDEN", "draft.hidden_size", wants, message)
     ids = draft.config.get("eagle_aux_hidden_state_layer_ids")
     numbers = [each for each in ids if isinstance(each, int)] if isinstance(ids, list) else []
     if target.layers and (beyond := [each for each in numbers if not 0 <= each <= target.layers]):
-        message = f"the head reads layer {beyond[0]}, the target has {target.layers}"
+        message = f"the head reads layer {beyond[0]}, but the target has {target.layers} layers"
         yield broken("HEAD-LAYERS", "draft.eagle_aux_hidden_state_layer_ids", ids, message)
     yield from _default_layers(draft, target, resolved)
     plain = resolved.method == "eagle3" and not draft.head and not any(name in draft.config for name in _HEAD_SIGNS)
     if plain:
         message = (
-            "the draft's config has none of an EAGLE-3 head's fields, as of an ordinary model, whose weights would not "
-            "load; use a head, or method draft_model for an ordinary model"
+            "the draft's config has no field of an EAGLE-3 head, so it is probably an ordinary model, whose weights "
+            "would not load; use a head, or method draft_model for an ordinary model"
         )
         yield broken("HEAD-ORDINARY", "draft.architectures", list(draft.architectures), message)
 
@@ -135,7 +135,9 @@ def _default_layers(draft: ModelConfig, target: ModelConfig, resolved: Resolved)
         return
     deep = target.layers
     if len({2, deep // 2, deep - 3}) < 3 or deep < 4:
-        message = f"name eagle_aux_hidden_state_layer_ids in the head's config: the target has {deep} layers only"
+        message = (
+            f"set eagle_aux_hidden_state_layer_ids in the head's config, because the target has only {deep} layers"
+        )
         yield broken("HEAD-LAYERS-FEW", "draft.eagle_aux_hidden_state_layer_ids", None, message)
 
 
@@ -150,18 +152,18 @@ def _heads(draft: ModelConfig, resolved: Resolved) -> Iterator[Finding]:
     if TRANSFORMERS_HEADS in draft.architectures:
         if draft.text is not draft.config:
             yield broken(
-                "MTP-TRANSFORMERS", "target.text_config", None, "leave the vision part out, or use another method"
+                "MTP-TRANSFORMERS", "target.text_config", None, "remove the vision part, or use another method"
             )
         return
     unsaid = draft.n_predict is None and not assumes_heads(draft.model_type)
     if draft.n_predict == 0 or unsaid:
-        message = "the config does not say that the checkpoint has drafting heads; they were left out"
+        message = "the config has no drafting heads, so the checkpoint probably lacks them"
         yield broken("MTP-HEADS", "draft.n_predict", draft.n_predict, message)
     target = resolved.target
     if target is not None and not resolved.own and draft.model_type != "gemma4_mtp":
         family = as_drafter(target, resolved.version).model_type
         if family != draft.model_type:
-            message = f"the heads are of {draft.model_type}, the target is {target.model_type}; leave `model` out"
+            message = f"the heads are of {draft.model_type}, but the target is {target.model_type}; remove `model`"
             yield broken("MTP-OTHER", "draft.model_type", draft.model_type, message)
     if target is not None and target.model_type == "deepseek_v32":
         yield broken(

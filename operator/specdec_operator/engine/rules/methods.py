@@ -27,18 +27,18 @@ def methods(resolved: Resolved) -> Iterator[Finding]:
 def _asked(resolved: Resolved) -> Iterator[Finding]:
     word, given = resolved.value("method"), resolved.value("model")
     if word is None:
-        message = f"name the method; the engine makes {resolved.method or 'nothing'} of this"
+        message = f"set the method; the engine would choose {resolved.method or 'none'}"
         yield at_key("METHOD-OMITTED", "method", None, message)
     elif word != resolved.word and resolved.word == "mtp":
         yield at_key("METHOD-ALIAS", "method", word, f"{word} is the old name of mtp; write mtp")
     if word == "draft_model" and not resolved.at_least("0.15"):
-        message = f"{resolved.case.build} has no draft models; they work since 0.15"
+        message = f"{resolved.case.build} does not support draft models; use 0.15 or later"
         yield at_key("DRAFT-MODEL-SINCE", "method", word, message)
     if resolved.word == "mlp_speculator":
         message = "mlp_speculator has no proposer in this engine; use eagle3, mtp or ngram"
         yield at_key("MLP-SPECULATOR", "method", word, message)
     if resolved.word == "custom_class" and isinstance(given, str) and not is_dotted(given):
-        message = f"{shown(given)} is no Python class; write it as package.module.Class"
+        message = f"{shown(given)} is not a Python class name; write it as package.module.Class"
         yield at_key("CUSTOM-CLASS-PATH", "model", given, message)
 
 
@@ -47,11 +47,11 @@ def _modelled(resolved: Resolved) -> Iterator[Finding]:
     given, word = resolved.value("model"), resolved.word
     needs = word in _NEEDS_MODEL or (not word and not resolved.at_least("0.17"))
     if given is None and needs and resolved.k is not None:
-        message = f"{word or 'the configuration'} needs `model`, the folder of the model that drafts"
+        message = f"{word or 'the configuration'} needs `model`, the folder of the draft"
         yield at_key("MODEL-MISSING", "model", None, message)
     needless = word in WITHOUT_DRAFT and word != "custom_class"
     if given is not None and needless and given not in (word, "ngram", "[ngram]"):
-        yield at_key("MODEL-UNUSED", "model", given, f"{word} drafts without a model and reads none; remove it")
+        yield at_key("MODEL-UNUSED", "model", given, f"{word} drafts without a model and ignores it; remove it")
 
 
 def _ran(resolved: Resolved) -> Iterator[Finding]:
@@ -63,7 +63,7 @@ def _ran(resolved: Resolved) -> Iterator[Finding]:
     if method == "mtp" and resolved.target is not None and resolved.target.model_type == "deepseek_v41":
         yield broken("MTP-DEEPSEEK-V41", "target.model_type", "deepseek_v41", "use the method dspark")
     if named and method and method != plain_name(named):
-        message = f"the engine runs {method} here, not {named}: the draft's path or model type says so"
+        message = f"the engine runs {method} here, not {named}, because of the draft's path or model type"
         yield at_key("METHOD-REPLACED", "method", named, message)
     value = resolved.value("index_share_for_mtp_iteration")
     if value is not None and method not in ("mtp", None):
@@ -87,7 +87,7 @@ def _one_drafter(resolved: Resolved, method: str | None) -> Iterator[Finding]:
     value = resolved.value("dspark_draft_topk")
     size = _vocabulary(drafts) if drafts is not None else None
     if value is not None and method == "dspark" and size and not 1 <= value <= size:
-        yield at_key("TOPK-RANGE", "dspark_draft_topk", value, f"{value} does not lie between 1 and {size}")
+        yield at_key("TOPK-RANGE", "dspark_draft_topk", value, f"{value} is not between 1 and {size}")
     if value is not None and resolved.opens is not None and method not in ("dspark", None):
         yield at_key("TOPK-METHOD", "dspark_draft_topk", value, f"remove it with {method}")
 
@@ -106,7 +106,7 @@ def _nothing(resolved: Resolved) -> Iterator[Finding]:
         message = f"{kind} has no drafting heads; use another method, such as eagle3, draft_model or ngram"
         yield broken("MTP-FAMILY", "draft.model_type", kind, message)
     else:
-        message = f"{resolved.case.build} cannot tell a method from a draft of the type {kind}"
+        message = f"{resolved.case.build} cannot derive a method from a draft of type {kind}"
         yield at_key("METHOD-NONE", "method", resolved.value("method"), message)
 
 
@@ -155,11 +155,11 @@ def _suffix(resolved: Resolved) -> Iterator[Finding]:
             "SUFFIX-IDLE",
             "suffix_decoding_max_spec_factor",
             factor,
-            "a factor of 0 never drafts; set it above 0, 1 is usual",
+            "with a factor of 0 the engine never drafts; set it above 0, usually to 1",
         )
     least = resolved.value("suffix_decoding_min_token_prob", 0.1)
     if not 0 <= least <= 1:
-        message = f"{least} is no probability"
+        message = f"{least} is not a probability"
         yield at_key("SUFFIX-PROBABILITY", "suffix_decoding_min_token_prob", least, message)
     if config := resolved.value("draft_model_config"):
         yield at_key("SUFFIX-CONFIG", "draft_model_config", config, "remove it")
@@ -195,8 +195,8 @@ def _layers(ids: object, resolved: Resolved) -> Iterator[Finding]:
     field = f"{_FIELD}.hf_config.eagle_aux_hidden_state_layer_ids"
     numbers = isinstance(ids, list) and all(isinstance(each, int) and not isinstance(each, bool) for each in ids)
     if not isinstance(ids, list) or not ids or not numbers:
-        yield broken("HIDDEN-LAYERS", field, ids, "name the layers, such as [1, 2]")
+        yield broken("HIDDEN-LAYERS", field, ids, "set the layers, such as [1, 2]")
         return
     deep = resolved.target.layers if resolved.target is not None else None
     if deep is not None and (beyond := [each for each in ids if not 0 <= each <= deep]):
-        yield broken("HIDDEN-LAYERS", field, ids, f"the target has {deep} layers, and no layer {beyond[0]}")
+        yield broken("HIDDEN-LAYERS", field, ids, f"the target has {deep} layers, so it has no layer {beyond[0]}")

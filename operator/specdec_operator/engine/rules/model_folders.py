@@ -43,10 +43,10 @@ def _openable(role: str, model: Model, resolved: Resolved, *, medusa: bool) -> I
         if not _named_in_path(model.path, resolved):
             yield broken("MODEL-TYPE", f"{role}.model_type", None, f"the {role}'s config.json has no model_type")
     elif in_release("model_types", "known", config.model_type, resolved.version) is False:
-        message = f"{resolved.case.build} does not know the {role}'s model type {config.model_type!r}"
+        message = f"{resolved.case.build} does not support the {role}'s model type {config.model_type!r}"
         field = f"{role}.model_type"
         if "auto_map" in config.config:
-            message += ", and its folder brings the code for it: add --trust-remote-code where you trust its author"
+            message += ", but its folder has code for it: add --trust-remote-code if you trust its author"
             yield broken("MODEL-CODE", field, config.model_type, message)
         else:
             yield broken("MODEL-TYPE", field, config.model_type, message)
@@ -86,7 +86,10 @@ def _drafting(resolved: Resolved) -> Iterator[Finding]:
     if any(in_release("architectures", "embedding_only", each, resolved.version) for each in names):
         rule = "DRAFT-EMBEDDING" if resolved.at_least("0.23") else "DRAFT-EMBEDS"
         yield broken(
-            rule, "draft.architectures", list(names), f"{', '.join(names)} only embeds; use one that generates"
+            rule,
+            "draft.architectures",
+            list(names),
+            (f"{', '.join(names)} is an embedding model; use a model that generates text"),
         )
 
 
@@ -146,7 +149,7 @@ def _described(flag: str, resolved: Resolved) -> Iterator[Finding]:
     files = resolved.case.target.files
     lacks = flag == "ascend" and files is not None and not any(each.startswith(_MODELSLIM) for each in files)
     if lacks or flag in ("fp8", "compressed-tensors"):
-        message = f"the target's folder describes no {flag} weights; leave it out, or use a checkpoint that has them"
+        message = f"the target's folder has no {flag} weights; remove it, or use a checkpoint that has them"
         yield broken("ASC-QUANT-CONFIG", "args.quantization", flag, message)
 
 
@@ -168,7 +171,7 @@ def _fits(field: str, wanted: str, model: ModelConfig | None, resolved: Resolved
         yield broken("QUANT-DEPRECATED", field, wanted, f"{wanted} is deprecated in {resolved.case.build}")
     inside = model.quantization if model is not None else ""
     if inside in _CERTAIN and name not in (inside, "humming") and not _same(name, inside):
-        yield broken("QUANT-DIFFERS", field, wanted, f"the model's config says {inside}, not {wanted}; leave it out")
+        yield broken("QUANT-DIFFERS", field, wanted, f"the model's config has {inside}, not {wanted}; remove it")
 
 
 def _runs_on_npu(field: str, name: str, resolved: Resolved) -> Iterator[Finding]:

@@ -31,7 +31,10 @@ def _forced(resolved: Resolved) -> Iterator[Finding]:
     yield broken("V2-TRITON", f"env.{VARIABLE}", value, "remove the variable on the CPU engine")
     if missing := [*lacking(resolved), *_plain_lacks(resolved)]:
         yield broken(
-            "V2-LACKS", f"env.{VARIABLE}", value, f"{resolved.case.build} cannot do {', '.join(missing)} there"
+            "V2-LACKS",
+            f"env.{VARIABLE}",
+            value,
+            (f"{resolved.case.build} does not support {', '.join(missing)} with Model Runner V2"),
         )
 
 
@@ -55,10 +58,15 @@ def _older(resolved: Resolved) -> Iterator[Finding]:
     if runner(resolved) is not Runner.V1:
         return
     if resolved.value("enable_adaptive_verification", False):
-        message = "remove it: this case gets the older runner"
+        message = "remove it, because this configuration runs on the older runner"
         yield at_key("ADAPTIVE-RUNNER", "enable_adaptive_verification", True, message)
     if (value := resolved.value("draft_lm_head_quantization")) is not None:
-        yield at_key("LMHEAD-RUNNER", "draft_lm_head_quantization", value, "remove it: this case gets the older runner")
+        yield at_key(
+            "LMHEAD-RUNNER",
+            "draft_lm_head_quantization",
+            value,
+            ("remove it, because this configuration runs on the older runner"),
+        )
     yield from _newer_models(resolved)
     if resolved.method != "dflash" or resolved.draft is None:
         return
@@ -66,11 +74,17 @@ def _older(resolved: Resolved) -> Iterator[Finding]:
     sliding = sum(each == "sliding_attention" for each in layers) if isinstance(layers, list) else 0
     if 0 < sliding < len(layers):
         yield broken(
-            "DFLASH-MIXED", "draft.layer_types", layers, f"{sliding} of {len(layers)} layers slide; use another draft"
+            "DFLASH-MIXED",
+            "draft.layer_types",
+            layers,
+            (f"{sliding} of {len(layers)} layers use sliding attention; use another draft"),
         )
     if _CANDIDATES & set(resolved.draft.architectures):
         yield broken(
-            "DFLASH-CANDIDATES", "draft.architectures", list(resolved.draft.architectures), "use a plain dflash draft"
+            "DFLASH-CANDIDATES",
+            "draft.architectures",
+            list(resolved.draft.architectures),
+            ("use a dflash draft without a candidate head"),
         )
 
 
@@ -78,12 +92,12 @@ def _newer_models(resolved: Resolved) -> Iterator[Finding]:
     """Targets and drafts that the older runner cannot run."""
     drafts = set(resolved.draft.architectures) if resolved.draft is not None else set()
     if resolved.method == "dflash" and drafts & XPRESS:
-        yield broken("XPRESS-RUNNER", "draft.architectures", sorted(drafts & XPRESS), "leave the newer runner on")
+        yield broken("XPRESS-RUNNER", "draft.architectures", sorted(drafts & XPRESS), "do not disable Model Runner V2")
     if drafts & _PARSE:
-        yield broken("PARSE-RUNNER", "draft.architectures", sorted(drafts & _PARSE), "leave the newer runner on")
+        yield broken("PARSE-RUNNER", "draft.architectures", sorted(drafts & _PARSE), "do not disable Model Runner V2")
     targets = set(resolved.target.architectures) if resolved.target is not None else set()
     if targets & _STEP5:
-        yield broken("STEP5-RUNNER", "target.architectures", sorted(targets & _STEP5), "use a method it can run")
+        yield broken("STEP5-RUNNER", "target.architectures", sorted(targets & _STEP5), "use another method")
 
 
 def _adaptive(resolved: Resolved) -> Iterator[Finding]:

@@ -24,7 +24,7 @@ def check(resolved: Resolved) -> Iterator[Finding]:
         yield from _pipeline(resolved)
 
 
-_ONE_POD: Final = "this version renders one pod for an engine, and no workerSpec"
+_ONE_POD: Final = "this version renders one pod per engine, without a workerSpec"
 
 
 def devices(resolved: Resolved) -> Iterator[Finding]:
@@ -47,16 +47,16 @@ def _objection(wanted: int, case: Case) -> tuple[str, str]:
     if wanted > MOST:
         return "DEVICES-NODE", f", and no node has more than {MOST}: {_ONE_POD}; {smaller}"
     if asked is not None and asked < wanted:
-        return "DEVICES-FEW", f", and spec.resources asks for {asked}; ask for {wanted}, or make the product smaller"
+        return "DEVICES-FEW", f", and spec.resources requests {asked}; request {wanted}, or make the product smaller"
     if wanted <= USUAL or asked is not None:
         return "", ""
     if case.build.flavor is Flavor.VLLM and not case.other_devices:
         limit = f'spec.resources.limits "nvidia.com/gpu": {wanted}'
-        says = f", and most nodes have {USUAL}: {_ONE_POD}; {smaller}; where a node has {wanted}, ask for them: {limit}"
+        says = f", and most nodes have {USUAL}: {_ONE_POD}; {smaller}; if a node has {wanted}, request them: {limit}"
         return "DEVICES-MANY", says
     return (
         "DEVICES-PENDING",
-        f": on nodes with {USUAL} the pod stays Pending; {smaller}, or see that a node has {wanted}",
+        f": on nodes with {USUAL} the pod stays Pending; {smaller}, or check that a node has {wanted}",
     )
 
 
@@ -78,7 +78,7 @@ def _has_experts(target: ModelConfig) -> bool:
 
 def _split(role: str, model: ModelConfig, ranks: int) -> Iterator[Finding]:
     if model.heads and model.heads % ranks:
-        message = f"the {role}'s {model.heads} attention heads do not divide by {ranks}"
+        message = f"the {role}'s {model.heads} attention heads are not divisible by {ranks}"
         yield at_flag("TP-HEADS", "tensor_parallel_size", ranks, message)
 
 
@@ -93,7 +93,7 @@ def _context_ranks(resolved: Resolved) -> Iterator[Finding]:
     ranks = resolved.case.size("decode_context_parallel_size")
     split = resolved.case.size("tensor_parallel_size")
     if ranks > 1 and split % ranks and resolved.case.size("prefill_context_parallel_size") == 1:
-        message = f"tensor parallel size {split} does not divide by {ranks}"
+        message = f"tensor parallel size {split} is not divisible by {ranks}"
         yield at_flag("DCP-RANKS", "decode_context_parallel_size", ranks, message)
 
 
@@ -101,14 +101,14 @@ def _decode_context(rule: str, model: ModelConfig, split: int, resolved: Resolve
     ranks = resolved.case.size("decode_context_parallel_size")
     heads = model.kv_heads
     if ranks > 1 and heads == 0 and rule == "DCP-HEADS":
-        message = f"{model.model_type} has no attention to spread over {ranks} context ranks; remove it"
+        message = f"{model.model_type} has no attention layers for {ranks} context ranks; remove it"
         yield at_flag(rule, "decode_context_parallel_size", ranks, message)
     if ranks <= 1 or not heads or model.text.get("kv_lora_rank"):
         return
     per_head = (model.heads or heads) // heads
     if split <= heads or ranks > split // heads or per_head % ranks:
         whose = "" if rule == "DCP-HEADS" else "the draft's "
-        message = f"{whose}tensor parallel size {split} and {heads} KV heads leave no room for {ranks} context ranks"
+        message = f"{whose}tensor parallel size {split} with {heads} KV heads is too small for {ranks} context ranks"
         yield at_flag(rule, "decode_context_parallel_size", ranks, message)
 
 
@@ -118,10 +118,10 @@ def _draft(resolved: Resolved) -> Iterator[Finding]:
     size = resolved.value("draft_tensor_parallel_size")
     split = resolved.case.size("tensor_parallel_size")
     if size is not None and size not in (1, split):
-        message = f"the draft's {size} is neither 1 nor the target's {split}"
+        message = f"the draft's {size} must be 1 or the target's {split}"
         yield at_key("DRAFT-TP", "draft_tensor_parallel_size", size, message)
     elif size not in (None, split) and resolved.method == "draft_model" and not _newer(resolved):
-        message = f"a draft model needs the target's {split}; leave the key out"
+        message = f"a draft model needs the target's {split}; remove the key"
         yield at_key("DRAFT-TP-EQUAL", "draft_tensor_parallel_size", size, message)
     if resolved.draft is not None:
         yield from _split("draft", resolved.draft, size or split)
@@ -148,8 +148,8 @@ def _pipeline(resolved: Resolved) -> Iterator[Finding]:
     elif resolved.draft is not None and not resolved.at_least("0.30") and not _piped_on_npus(resolved):
         yield from _piped("PP-DRAFT", resolved.draft.architectures, resolved)
     message = (
-        f"speculation over {depth} pipeline stages has known faults: mtp was reported broken (vLLM issue "
-        "49355); use tensorParallelSize alone, or measure it against the service without speculation "
-        "(`specdec measure`) before you serve"
+        f"speculation over {depth} pipeline stages has known bugs: mtp is reported broken (vLLM issue 49355); use "
+        "tensorParallelSize alone, or measure it against the service without speculation (`specdec measure`) before "
+        "you serve"
     )
     yield at_flag("PP-RISK", "pipeline_parallel_size", depth, message)

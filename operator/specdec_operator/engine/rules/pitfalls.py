@@ -29,19 +29,20 @@ def _gates(resolved: Resolved) -> Iterator[Finding]:
     args = resolved.case.args
     if resolved.method == "eagle3":
         yield at_key(
-            "EAGLE3-EARLY", "method", "eagle3", "use 0.11.1 or later: heads gain about 5 % here, and 32 % there"
+            "EAGLE3-EARLY",
+            "method",
+            "eagle3",
+            ("use 0.11.1 or later: the gain of heads is about 5 % in this version, and 32 % in 0.11.1"),
         )
-    yield broken(
-        "STRUCTURED-EARLY", "requests", None, "use 0.16 or later where clients ask for JSON, a grammar or tools"
-    )
+    yield broken("STRUCTURED-EARLY", "requests", None, "use 0.16 or later if clients request JSON, a grammar or tools")
     connector = resolved.case.part("kv_transfer_config", "kv_connector")
     if isinstance(connector, str) and resolved.method != "extract_hidden_states":
-        message = "use 0.17 or later, or serve prefill and decoding in one place"
+        message = "use 0.17 or later, or run prefill and decoding in the same pod"
         yield at_flag("TRANSFER-EARLY", "kv_transfer_config", connector, message)
     named = next((each for each in ("max_logprobs", "logprobs_mode") if args.get(each) is not None), None)
     if named is not None:
         message = (
-            "log probabilities differ a little with the batch; do not compare them exactly with the plain service's"
+            "log probabilities differ slightly with the batch; do not compare them exactly with those of the baseline"
         )
         yield at_flag("LOGPROBS-MOVE", named, args[named], message)
 
@@ -50,10 +51,12 @@ def _chain(resolved: Resolved) -> Iterator[Finding]:
     """Many tokens, drafted one after the other."""
     at_once = resolved.value("parallel_drafting", False)
     if resolved.k is not None and resolved.k > _USUAL and resolved.method in _ONE_BY_ONE and not at_once:
-        message = f"{resolved.k} tokens are {resolved.k} passes of the draft a step, and late ones are seldom accepted"
-        yield at_key("K-MANY", "num_speculative_tokens", resolved.k, f"{message}; begin with 3 to 5")
+        message = (
+            f"{resolved.k} tokens need {resolved.k} passes of the draft per step, and late ones are rarely accepted"
+        )
+        yield at_key("K-MANY", "num_speculative_tokens", resolved.k, f"{message}; start with 3 to 5")
     if resolved.method == "medusa" and (ranks := resolved.case.size("tensor_parallel_size")) > 1:
-        message = f"the layers of the heads are not split: each of the {ranks} devices holds all of them"
+        message = f"the layers of the heads are not split, so each of the {ranks} devices holds all of them"
         yield at_flag("MEDUSA-WHOLE", "tensor_parallel_size", ranks, message)
 
 
@@ -64,7 +67,7 @@ def _backend(resolved: Resolved) -> Iterator[Finding]:
     named = key or (flag.upper() if isinstance(flag, str) else None)
     if named is None or named == "AUTO" or named in _NON_CAUSAL:
         return
-    message = f"{named} attends to the past only; use {' or '.join(sorted(_NON_CAUSAL))}, or 0.24 and later"
+    message = f"{named} has only causal attention; use {' or '.join(sorted(_NON_CAUSAL))}, or 0.24 and later"
     place = at_key if key else at_flag
     yield place("DFLASH-BACKEND", "attention_backend", named, message)
 
@@ -72,7 +75,7 @@ def _backend(resolved: Resolved) -> Iterator[Finding]:
 def _precision(target: ModelConfig, draft: ModelConfig) -> Iterator[Finding]:
     """A draft that is rounded more than its target guesses worse than its size says."""
     if "fp8" in _scheme(target) and _bits(draft) == 4:
-        message = f"the draft has 4 bits a weight ({draft.quantization}), the target is {_scheme(target)}"
+        message = f"the draft has 4 bits per weight ({draft.quantization}), and the target is {_scheme(target)}"
         yield broken("DRAFT-PRECISION", "draft.quantization_config", draft.quantization, f"{message}; use FP8 or BF16")
 
 

@@ -10,23 +10,24 @@ from specdec_operator.engine.resolve import Resolved
 from specdec_operator.engine.rule import Finding, at_flag, broken
 
 _PLAIN_HTTP: Final = (
-    "the startup probe and the guard speak plain HTTP inside the cluster; end TLS at the gateway, or in a mesh"
+    "the startup probe and the guard use HTTP without TLS inside the cluster; terminate TLS at the gateway, or use a "
+    "mesh"
 )
 _HIDES: Final[Mapping[str, str]] = MappingProxyType(
     {
-        "uds": "a server on a socket is reached by no probe, no guard and no client; remove it, the port is 8080",
-        "headless": "an engine without its server answers nobody; remove it",
-        "grpc": "a gRPC server has no /health, no /metrics and no OpenAI API: no probe, no guard and no client reaches "
-        "it; remove it, the server speaks HTTP on port 8080",
-        "tokens_only": "the server then has no completions: the startup probe and clients of the OpenAI API get no "
-        "answer; remove it",
-        "data_parallel_multi_port_external_lb": "each data parallel rank then has a port of its own, and probes, guard "
-        "and clients know port 8080 alone: the counters of the other ranks are read by nobody; use dataParallelSize "
-        "without it",
+        "uds": "probes, guard and clients cannot reach a server on a socket; remove it, the port is 8080",
+        "headless": "an engine without its server answers no requests; remove it",
+        "grpc": "a gRPC server has no /health, no /metrics and no OpenAI API, so probes, guard and clients cannot use "
+        "it; remove it, the server uses HTTP on port 8080",
+        "tokens_only": "with this flag the server has no completions, so the startup probe and clients of the OpenAI "
+        "API get no answer; remove it",
+        "data_parallel_multi_port_external_lb": "with this flag each data parallel rank has its own port, but probes, "
+        "guard and clients use only port 8080, so the counters of the other "
+        "ranks are not read; use dataParallelSize without it",
         "ssl_keyfile": _PLAIN_HTTP,
         "ssl_certfile": _PLAIN_HTTP,
-        "api_key": "the startup probe has no key from a flag, and whoever may read this object has it; put it into a "
-        "Secret, and name that in engine.env as VLLM_API_KEY",
+        "api_key": "the startup probe cannot read a key from a flag, and every user who can read this object sees it; "
+        "put the key into a Secret, and set VLLM_API_KEY in engine.env from it",
     }
 )
 _LOOPBACK: Final = ("127.", "localhost", "::1")
@@ -37,14 +38,15 @@ def check(resolved: Resolved) -> Iterator[Finding]:
     args = resolved.case.args
     if resolved.speculates and resolved.case.switched("disable_log_stats"):
         message = (
-            "without its counters (vllm:spec_decode_…) the startup probe sees no speculation and the pods never come "
-            "up, and the guard could not judge them; remove it. --disable-uvicorn-access-log is what makes logs shorter"
+            "without the engine's counters (vllm:spec_decode_…) the startup probe sees no speculation, the pods never "
+            "become ready, and the guard cannot judge them; remove it. For shorter logs use "
+            "--disable-uvicorn-access-log"
         )
         yield at_flag("GUARD-BLIND", "disable_log_stats", True, message)
     if resolved.speculates and resolved.target is not None and resolved.target.config.get("canvas_length") is not None:
         message = (
-            "the target fills in whole canvases by itself, and its engine counts those (vllm:diffusion_…) in place of "
-            "drafts: nobody could judge the speculation; serve it plainly"
+            "the target generates whole canvases, and its engine counts those (vllm:diffusion_…) instead of drafts, "
+            "so the guard cannot judge the speculation; run the service without speculation"
         )
         yield broken("DIFFUSION-BLIND", "target.canvas_length", resolved.target.config["canvas_length"], message)
     for name, why in _HIDES.items():
@@ -52,7 +54,7 @@ def check(resolved: Resolved) -> Iterator[Finding]:
             yield at_flag("SERVER-HIDDEN", name, _shown(name, args[name]), why)
     host = args.get("host")
     if isinstance(host, str) and host.lower().startswith(_LOOPBACK):
-        message = "only the pod itself reaches this address: no probe, no guard, no client; remove it"
+        message = "only the pod itself can reach this address, so probes, guard and clients cannot; remove it"
         yield at_flag("SERVER-HIDDEN", "host", host, message)
 
 

@@ -43,18 +43,26 @@ def _drafting(k: int, tokens: int, requests: int | None, resolved: Resolved) -> 
     if not resolved.at_least("0.28") and each and requests is not None:
         every = each * requests
         if tokens <= every:
-            message = f"{requests} requests take {each} slots each: more than {every}"
+            message = f"{requests} requests need {each} slots each, so set more than {every}"
             yield broken("SLOTS-ALL", _TOKENS, tokens, message)
         elif tokens < 2 * every:
-            message = f"{every} of {tokens} tokens of a batch go to drafts, which leaves {tokens - every} for prompts"
-            yield broken("SLOTS-STARVED", _TOKENS, tokens, f"{message}; allow {2 * every}, or fewer requests")
+            message = (
+                f"{every} of {tokens} tokens of a batch are reserved for drafts, which leaves {tokens - every} for "
+                "prompts"
+            )
+            yield broken("SLOTS-STARVED", _TOKENS, tokens, f"{message}; set {2 * every}, or allow fewer requests")
     each = max(each, _ahead(k, resolved))
     if tokens <= each:
-        yield broken("SLOTS-ONE", _TOKENS, tokens, f"a request takes {each} slots; allow more tokens")
+        yield broken("SLOTS-ONE", _TOKENS, tokens, f"a request needs {each} slots; set more tokens")
     if resolved.method in ("dflash", "dspark") and requests is not None and tokens // max(1, each) < requests:
         fit = tokens // max(1, each)
-        message = f"a draft pass of {each} tokens a request fits {fit} of {requests} requests, and no more are run"
-        yield broken("SLOTS-ACTIVE", _TOKENS, tokens, f"{message}; allow {each * requests} tokens, or fewer requests")
+        message = (
+            f"with {each} tokens per request, a draft pass fits {fit} of {requests} requests, and the engine runs no "
+            "more"
+        )
+        yield broken(
+            "SLOTS-ACTIVE", _TOKENS, tokens, (f"{message}; set {each * requests} tokens, or allow fewer requests")
+        )
     if resolved.case.switched("enable_lora") and requests is not None and tokens < requests * (k + 1):
         yield broken("LORA-BATCH", _TOKENS, tokens, f"{requests} requests of {k + 1} tokens need {requests * (k + 1)}")
 
@@ -98,7 +106,8 @@ def async_scheduling(resolved: Resolved) -> Iterator[Finding]:
             "ASYNC-OFF",
             _FIELD,
             None,
-            f"{resolved.method} is scheduled synchronously: a step waits for the one before; it needs nothing of you",
+            f"{resolved.method} is scheduled synchronously, so each step waits for the previous one; no action is "
+            "needed",
         )
 
 

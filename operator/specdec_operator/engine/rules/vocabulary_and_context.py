@@ -41,12 +41,12 @@ def _short(allowed: int, longest: int, resolved: Resolved) -> Iterator[Finding]:
     """A draft whose positions end before the target's."""
     field = "draft.max_position_embeddings"
     if resolved.method in ("eagle", "eagle3"):
-        message = f"the head knows {allowed} positions and the target runs to {longest}; set max_model_len to {allowed}"
+        message = f"the head has {allowed} positions, and the target has {longest}; set max_model_len to {allowed}"
         yield broken("CONTEXT-HEAD", field, allowed, message)
     if resolved.method == "draft_model":
         message = (
-            f"the draft knows {allowed} positions and the target runs to {longest}: nothing after {allowed} "
-            f"is accepted; set max_model_len to {allowed}, or use a draft with a longer context"
+            f"the draft has {allowed} positions, and the target has {longest}, so no token after {allowed} is "
+            f"accepted; set max_model_len to {allowed}, or use a draft with a longer context"
         )
         yield broken("CONTEXT-SHORT", field, allowed, message)
 
@@ -76,7 +76,10 @@ def vocabulary(resolved: Resolved) -> Iterator[Finding]:
         yield from _same(resolved)
     target = resolved.target
     if resolved.word == "medusa" and target is not None and resolved.opens is not None and _hides_size(target):
-        message = f"{target.model_type} keeps its vocabulary size in its text part; use another method"
+        message = (
+            f"{target.model_type} has its vocabulary size in its text part, where medusa does not read it; use "
+            "another method"
+        )
         yield broken("MEDUSA-TARGET", "target.vocab_size", None, message)
     if (
         resolved.method in ("eagle", "eagle3", "medusa", "dflash")
@@ -84,7 +87,8 @@ def vocabulary(resolved: Resolved) -> Iterator[Finding]:
         and sizes[0] != sizes[1]
     ):
         message = (
-            f"the head was trained for {sizes[1]} tokens, the target has {sizes[0]}; use a head of this very target"
+            f"the head was trained for a vocabulary of {sizes[1]}, but the target has {sizes[0]}; use a head of "
+            "exactly this target"
         )
         yield broken("HEAD-VOCAB", _SIZE, sizes[1], message)
 
@@ -103,14 +107,17 @@ def _sizes(resolved: Resolved) -> tuple[int, int] | None:
 
 def _same(resolved: Resolved) -> Iterator[Finding]:
     if (sizes := _sizes(resolved)) and sizes[0] != sizes[1]:
-        message = f"the draft has {sizes[1]} tokens, the target {sizes[0]}; use a draft of the same family"
+        message = (
+            f"the draft has a vocabulary of {sizes[1]}, but the target has {sizes[0]}; use a draft of the same family"
+        )
         yield broken("VOCAB-EQUAL", _SIZE, sizes[1], message)
         return
     ours = resolved.case.target.tokenizer if resolved.case.target is not None else ""
     theirs = resolved.opens.tokenizer if resolved.opens is not None else ""
     if ours and theirs and ours != theirs:
         message = (
-            "the draft's token ids differ from the target's, so that nothing is accepted; use one with its tokenizer"
+            "the draft's token ids differ from those of the target, so no draft is accepted; use a draft with the "
+            "target's tokenizer"
         )
         yield broken("TOKENIZER-DIFFERS", "draft.tokenizer", theirs, message)
 

@@ -13,7 +13,7 @@ if obj.metadata.deletionTimestamp ~= nil then
   return said("Progressing", "being deleted; waits for " .. waits)
 end
 if status.observedGeneration == nil or status.observedGeneration < 0 or status.conditions == nil then
-  return said("Progressing", "the operator has not looked at it yet")
+  return said("Progressing", "the operator has not handled it yet")
 end
 if obj.metadata.generation ~= nil and status.observedGeneration ~= obj.metadata.generation then
   return said("Progressing", "the operator has not looked at this generation yet")
