@@ -121,6 +121,6 @@ def _why(made: Candidate) -> Iterator[Fact]:
     advice = METHODS[made.method]
     if advice.needs is Needs.INSIDE:
         yield Fact(
-            ("its heads were trained with the target, so no second checkpoint is needed"), "the target's config.json"
+            "its heads were trained with the target, so no second checkpoint is needed", "the target's config.json"
         )
     yield from advice.speedup_notes

@@ -59,7 +59,7 @@ def to_find(request: Request, advice: MethodAdvice) -> tuple[Fact, ...]:
     if named or method not in family.trained:
         return named
     return (
-        Fact((f"{method} drafts exist for {family.name}; their model cards name the exact target"), "Hugging Face hub"),
+        Fact(f"{method} drafts exist for {family.name}; their model cards name the exact target", "Hugging Face hub"),
     )
 
 

@@ -64,7 +64,7 @@ def rules_of_guests() -> tuple[JsonDict, ...]:
     return (
         rule(
             " || ".join(f"has(self.{each})" for each in ONE_OF),
-            (f"{_WORDS}: the model to serve, or the object to guard"),
+            f"{_WORDS}: the model to serve, or the object to guard",
         ),
         rule(f"!({both})", _WORDS),
         rule(f"has(self.model) || !({named})", serves),

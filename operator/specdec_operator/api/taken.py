@@ -55,7 +55,7 @@ def _refuse_names(model: Json, name: str) -> None:
         raise Invalid(
             "spec.model.name",
             first,
-            ("if model.aliases or adapters follow, a name must not begin with '-'; choose another"),
+            "if model.aliases or adapters follow, a name must not begin with '-'; choose another",
         )
 
 

@@ -170,7 +170,7 @@ async def _awaited(act: Act, client: Services, name: str, value: str, timeout: f
         waited, summary = clock() - begun, line_without_time(service, datetime.now(UTC))
         if waited > min(_NOTICED, timeout) and not taken_note(act, service, value):
             raise Unavailable(
-                "NoOperator", (f"the operator has not handled the request within {waited:.0f} s. {NO_OPERATOR}")
+                "NoOperator", f"the operator has not handled the request within {waited:.0f} s. {NO_OPERATOR}"
             )
         if waited > timeout:
             raise Unavailable("TimedOut", f"{name}: not done in {waited:.0f} s, and still in progress: {summary}")

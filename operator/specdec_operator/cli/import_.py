@@ -209,7 +209,7 @@ def _show(every: list[tuple[str, Imported]]) -> int:
         first = False
         if made.lost:
             typer.echo(
-                (f"{origin}: {len(made.lost)} settings are not carried over; see the list above the service"), err=True
+                f"{origin}: {len(made.lost)} settings are not carried over; see the list above the service", err=True
             )
             code = code or NOT_ALL
     return code

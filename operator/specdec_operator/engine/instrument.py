@@ -44,12 +44,12 @@ def _rule(severity: Severity, name: str, says: str) -> Rule:
 INJECTED: Final = _rule(
     Severity.NOTED,
     "IMAGE-INJECTED",
-    ("If an image lacks specdec_runtime, an init container copies it from the operator's image."),
+    "If an image lacks specdec_runtime, an init container copies it from the operator's image.",
 )
 ASKED: Final = _rule(
     Severity.NOTED,
     "IMAGE-NOT-INSTRUMENTED",
-    ("A service may run without preflight, startup proof, drain and exit reports."),
+    "A service may run without preflight, startup proof, drain and exit reports.",
 )
 FOREIGN: Final = _rule(
     Severity.WARNED,
@@ -115,13 +115,13 @@ def _decided(asked: Instrument, *, image: bool, runtime: bool) -> tuple[Instrume
         return (
             Instrument.NONE,
             "ForeignRuntime",
-            (f"spec.engine.runtime is not one of this project's runtimes, {_OF_RUNTIME}: {_LACKS}"),
+            f"spec.engine.runtime is not one of this project's runtimes, {_OF_RUNTIME}: {_LACKS}",
         )
     if image:
         return (
             Instrument.INJECT,
             "Injected",
-            ("spec.engine.image is not this project's image: an init container brings specdec_runtime"),
+            "spec.engine.image is not this project's image: an init container brings specdec_runtime",
         )
     return Instrument.IMAGE, "", ""
 
@@ -137,7 +137,7 @@ def findings(engine: Json, found: Instrumented) -> Iterator[Finding]:
     place, value = f"spec.engine.{foreign}", engine.get(foreign)
     if found.how is Instrument.INJECT:
         yield INJECTED.broken(
-            place, value, (f"{found.message}; the pods must be able to pull the operator's image as well")
+            place, value, f"{found.message}; the pods must be able to pull the operator's image as well"
         )
     elif found.how is Instrument.NONE and found.reason == "AsRequested":
         yield ASKED.broken(place, value, found.message)

@@ -23,8 +23,8 @@ _MOST_WINDOWS: Final = 15
 """Windows that are waited for: without traffic, plain is never known."""
 _MOST_REQUESTS: Final = log(1.5)
 _MOST_TOKENS: Final = log(1.25)
-"""By how much requests per second, and tokens per prompt and an answer, may differ: in simulated traffic these move the
-time per output token by a few percent."""
+"""By how much the requests per second, and the tokens per prompt and per answer, may differ: in simulated
+traffic these move the time per output token by a few percent."""
 _LEAST_SCATTER: Final = 0.02
 _ALIKE: Final = 1.5
 """How many times as wide the interval is where neighbouring windows have a correlation of 0.4: the root of

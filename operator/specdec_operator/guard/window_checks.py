@@ -161,7 +161,7 @@ def few_tokens(case: Case) -> Verdict | None:
         return None
     return unsure(
         Reason.FEW_TOKENS,
-        (f"{evidence.draft_tokens:.0f} drafted tokens, fewer than the {least} needed{over(evidence)}"),
+        f"{evidence.draft_tokens:.0f} drafted tokens, fewer than the {least} needed{over(evidence)}",
     )
 
 
@@ -188,5 +188,5 @@ def rarely_drafts(case: Case) -> Verdict | None:
         return None
     return unsure(
         Reason.RARELY_DRAFTS,
-        (f"acceptance alone is not enough evidence{rarely}, and there is no baseline speed{over(case.evidence)}"),
+        f"acceptance alone is not enough evidence{rarely}, and there is no baseline speed{over(case.evidence)}",
     )

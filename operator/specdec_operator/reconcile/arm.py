@@ -62,7 +62,7 @@ async def _make(cluster: Cluster, key: Key, decision: Decision, number: int) -> 
         raise Invalid(
             "Deployment",
             predictor_name(key[1]),
-            ("it does not exist, and the operator creates the baseline pods from it"),
+            "it does not exist, and the operator creates the baseline pods from it",
         )
     speculating = decision.desired.rendered.manifest["spec"]["predictor"]
     manifest = render_arm(live, speculating, _plain_predictor(decision), decision.sis.owner, number)

@@ -122,7 +122,7 @@ def _about_states(states: list[tuple[Key, StateMetrics]]) -> Iterator[Family]:
     for name, meaning in numbers(StateMetrics).items():
         yield Family(name, meaning, _some((key, getattr(state, name)) for key, state in states))
     why, info = (
-        ("1 while the service serves something other than the requested speculation."),
+        "1 while the service serves something other than the requested speculation.",
         "1, with the requested method and tokens as labels.",
     )
     rolled_back = ((key, state.rolled_back, 1.0) for key, state in states if state.rolled_back)

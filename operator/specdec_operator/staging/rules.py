@@ -82,7 +82,7 @@ ONE_ACCOUNT: Final = _rule(
 MOVES: Final = _rule(
     Severity.NOTED,
     "STAGING-MOVES",
-    ("A download without a revision gets the version that is current at that time."),
+    "A download without a revision gets the version that is current at that time.",
     _STORAGE,
 )
 ONE_FILE: Final = _rule(

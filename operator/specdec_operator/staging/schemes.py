@@ -111,10 +111,10 @@ UNSERVED: Final[Mapping[str, str]] = MappingProxyType(
         "file": "a new pod has no such file; put the model into a PVC (pvc://) or an image (oci://)",
         "hostpath": "pods may move to another node; put the model into a PVC (pvc://) or an image (oci://)",
         **dict.fromkeys(
-            ("hdfs", "webhdfs"), (f"KServe supports it, but it was never tested with this operator; {_COPY}")
+            ("hdfs", "webhdfs"), f"KServe supports it, but it was never tested with this operator; {_COPY}"
         ),
         **dict.fromkeys(
-            ("modelscope", "ms"), (f"only KServe 0.21 supports it, and it was never tested with this operator; {_COPY}")
+            ("modelscope", "ms"), f"only KServe 0.21 supports it, and it was never tested with this operator; {_COPY}"
         ),
         "oci+modelcar": "write oci://; KServe's ConfigMap decides whether it is a Modelcar",
         "oci+fetch": "write oci://; KServe's ConfigMap (ociModelMode) decides whether it is fetched",

@@ -162,7 +162,7 @@ def _bucket(field: str, uri: str, rest: str) -> tuple[str, str]:
     scheme = uri.partition(":")[0]
     if not re.fullmatch(_BUCKET, bucket):
         raise Invalid(
-            field, uri, (f"write {scheme}://BUCKET/FOLDER; a bucket name has letters, digits, '-', '_' and '.'")
+            field, uri, f"write {scheme}://BUCKET/FOLDER; a bucket name has letters, digits, '-', '_' and '.'"
         )
     if not folder:
         raise Invalid(field, uri, f"name the model's folder, {scheme}://{bucket}/FOLDER: a whole bucket is not a model")

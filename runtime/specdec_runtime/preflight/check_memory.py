@@ -64,7 +64,7 @@ def memory(case: Case) -> Iterator[Finding]:
     if needed > device.total:
         yield SMALL.found(
             "--model",
-            (f"{sizes}: the memory is too small; raise --tensor-parallel-size, or use a smaller or quantised model"),
+            f"{sizes}: the memory is too small; raise --tensor-parallel-size, or use a smaller or quantised model",
         )
     elif needed > budget * (1 - _ROOM):
         yield TIGHT.found(
@@ -83,7 +83,7 @@ def _on_cpu(case: Case) -> Iterator[Finding]:
     if needed > device.total:
         yield SMALL.found(
             "--model",
-            (f"{sizes}: the memory is too small; raise the pod's memory limit, or lower VLLM_CPU_KVCACHE_SPACE"),
+            f"{sizes}: the memory is too small; raise the pod's memory limit, or lower VLLM_CPU_KVCACHE_SPACE",
         )
     elif needed > device.free:
         yield TIGHT.found(

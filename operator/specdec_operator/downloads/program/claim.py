@@ -137,7 +137,7 @@ def checked(folder: pathlib.Path) -> dict[str, int]:
     if not any(files.values()):
         raise Refused(
             "NotFound",
-            ("no file was downloaded: the source is empty, or staging.include and staging.exclude match no file"),
+            "no file was downloaded: the source is empty, or staging.include and staging.exclude match no file",
         )
     flaws = [flaw for name, size in sorted(files.items()) for flaw in _flaws(folder, name, size, files)]
     if flaws:

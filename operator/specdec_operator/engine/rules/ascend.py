@@ -49,7 +49,7 @@ def check(resolved: Resolved) -> Iterator[Finding]:
                 "ASC-SAMPLER-RUNNER",
                 _CONFIG,
                 sampler,
-                (f"with {VARIABLE}=1 the engine ignores it; remove one of the two"),
+                f"with {VARIABLE}=1 the engine ignores it; remove one of the two",
             )
     if resolved.case.env.get(_BLOCKING) == "1" and _graphs(resolved) != "NONE":
         yield broken("ASC-BLOCKING", f"env.{_BLOCKING}", "1", f"remove {_BLOCKING}, or set enforceEager")

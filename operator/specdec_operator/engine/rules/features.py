@@ -64,7 +64,7 @@ def _with_speculation(resolved: Resolved) -> Iterator[Finding]:
             "POOLING",
             "runner",
             "pooling",
-            ("a pooling model generates no tokens, so there is nothing to guess; remove speculation"),
+            "a pooling model generates no tokens, so there is nothing to guess; remove speculation",
         )
     sizes = resolved.case.part("compilation_config", "cudagraph_capture_sizes")
     sizes = sizes if isinstance(sizes, list) else args.get("cudagraph_capture_sizes")

@@ -29,7 +29,7 @@ def versions(resolved: Resolved) -> Iterator[Finding]:
             "VERSION-NEW",
             "build",
             str(build),
-            (f"{build} is newer than this release, so its new features are not checked"),
+            f"{build} is newer than this release, so its new features are not checked",
         )
 
 

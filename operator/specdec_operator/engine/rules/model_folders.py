@@ -89,7 +89,7 @@ def _drafting(resolved: Resolved) -> Iterator[Finding]:
             rule,
             "draft.architectures",
             list(names),
-            (f"{', '.join(names)} is an embedding model; use a model that generates text"),
+            f"{', '.join(names)} is an embedding model; use a model that generates text",
         )
 
 

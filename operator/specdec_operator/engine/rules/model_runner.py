@@ -34,7 +34,7 @@ def _forced(resolved: Resolved) -> Iterator[Finding]:
             "V2-LACKS",
             f"env.{VARIABLE}",
             value,
-            (f"{resolved.case.build} does not support {', '.join(missing)} with Model Runner V2"),
+            f"{resolved.case.build} does not support {', '.join(missing)} with Model Runner V2",
         )
 
 
@@ -65,7 +65,7 @@ def _older(resolved: Resolved) -> Iterator[Finding]:
             "LMHEAD-RUNNER",
             "draft_lm_head_quantization",
             value,
-            ("remove it, because this configuration runs on the older runner"),
+            "remove it, because this configuration runs on the older runner",
         )
     yield from _newer_models(resolved)
     if resolved.method != "dflash" or resolved.draft is None:
@@ -77,14 +77,14 @@ def _older(resolved: Resolved) -> Iterator[Finding]:
             "DFLASH-MIXED",
             "draft.layer_types",
             layers,
-            (f"{sliding} of {len(layers)} layers use sliding attention; use another draft"),
+            f"{sliding} of {len(layers)} layers use sliding attention; use another draft",
         )
     if _CANDIDATES & set(resolved.draft.architectures):
         yield broken(
             "DFLASH-CANDIDATES",
             "draft.architectures",
             list(resolved.draft.architectures),
-            ("use a dflash draft without a candidate head"),
+            "use a dflash draft without a candidate head",
         )
 
 

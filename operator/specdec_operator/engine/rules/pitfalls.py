@@ -32,7 +32,7 @@ def _gates(resolved: Resolved) -> Iterator[Finding]:
             "EAGLE3-EARLY",
             "method",
             "eagle3",
-            ("use 0.11.1 or later: the gain of heads is about 5 % in this version, and 32 % in 0.11.1"),
+            "use 0.11.1 or later: the gain of heads is about 5 % in this version, and 32 % in 0.11.1",
         )
     yield broken("STRUCTURED-EARLY", "requests", None, "use 0.16 or later if clients request JSON, a grammar or tools")
     connector = resolved.case.part("kv_transfer_config", "kv_connector")

@@ -23,7 +23,7 @@ def check(resolved: Resolved) -> Iterator[Finding]:
             yield from _fly(resolved)
         case "block" if runner(resolved) is Runner.V1 and resolved.method is not None:
             yield broken(
-                "BLOCK-RUNNER", _METHOD, "block", ("remove it, because this configuration runs on the older runner")
+                "BLOCK-RUNNER", _METHOD, "block", "remove it, because this configuration runs on the older runner"
             )
     if resolved.value("rejection_sample_method") != "synthetic":
         for key in ("synthetic_acceptance_rates", "synthetic_acceptance_length"):
@@ -42,7 +42,7 @@ def _synthetic(resolved: Resolved) -> Iterator[Finding]:
         "SYNTHETIC-OUTPUT",
         _METHOD,
         "synthetic",
-        ("the answers are not valid, so use it for measurements only; remove it in a service"),
+        "the answers are not valid, so use it for measurements only; remove it in a service",
     )
     rates, length = resolved.value("synthetic_acceptance_rates"), resolved.value("synthetic_acceptance_length")
     old = resolved.value("synthetic_acceptance_rate")

@@ -61,7 +61,7 @@ def _drafting(k: int, tokens: int, requests: int | None, resolved: Resolved) -> 
             "more"
         )
         yield broken(
-            "SLOTS-ACTIVE", _TOKENS, tokens, (f"{message}; set {each * requests} tokens, or allow fewer requests")
+            "SLOTS-ACTIVE", _TOKENS, tokens, f"{message}; set {each * requests} tokens, or allow fewer requests"
         )
     if resolved.case.switched("enable_lora") and requests is not None and tokens < requests * (k + 1):
         yield broken("LORA-BATCH", _TOKENS, tokens, f"{requests} requests of {k + 1} tokens need {requests * (k + 1)}")

@@ -51,7 +51,7 @@ def _fits(k: int, resolved: Resolved) -> Iterator[Finding]:
             "K-PREDICT",
             _AT,
             k,
-            (f"{k} is above the {n} tokens that the draft predicts in one step, and not a multiple of {n}"),
+            f"{k} is above the {n} tokens that the draft predicts in one step, and not a multiple of {n}",
         )
     if draft is not None and k != 1 and _ONE_STEP & set(draft.architectures):
         yield broken("K-PARSE", _AT, k, "the head is trained for one step; use 1")
