@@ -34,7 +34,7 @@ Only = Annotated[str | None, typer.Option("--service", help="Check the services 
 Home = Annotated[
     str | None,
     typer.Option(
-        help=("Namespace of the operator. Default: the command searches all namespaces, and then specdec-system."),
+        help="Namespace of the operator. Default: found by a search, else specdec-system.",
         callback=checked,
     ),
 ]

@@ -7,7 +7,8 @@ from typing import Final
 from pydantic import ValidationError
 
 from specdec_engine.accelerators import Accelerator
-from specdec_operator.api.spec import Spec, StagingMode
+from specdec_operator.api.spec import Spec
+from specdec_operator.api.staging import StagingMode
 from specdec_operator.display.untrusted import Untrusted
 from specdec_operator.doctor.snapshot import Answer, Snapshot
 from specdec_operator.engine.quantity import quantity

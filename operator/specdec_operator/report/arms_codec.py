@@ -4,7 +4,8 @@ from collections.abc import Iterable
 from dataclasses import asdict, astuple
 from typing import Any
 
-from specdec_operator.api import guard_status as api
+from specdec_operator.api import comparison_status as api
+from specdec_operator.api.guard_status import GuardStatus
 from specdec_operator.guard.arms import Measure, Pair
 from specdec_operator.guard.state import Control, State
 from specdec_operator.guard.switch_back import Traffic, Trial
@@ -14,7 +15,7 @@ _MEASURES = frozenset(Measure)
 _UNKNOWN = -1.0
 
 
-def decoded(kept: api.GuardStatus) -> dict[str, Any]:
+def decoded(kept: GuardStatus) -> dict[str, Any]:
     """The fields of the state that are about two arms."""
     return {
         "control": _control(kept.control) if kept.control else None,

@@ -7,6 +7,7 @@ from typing import Any, Final, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
+from specdec_operator.api import comparison_status as compared
 from specdec_operator.api import guard_status as api
 from specdec_operator.guard.baseline import Plain
 from specdec_operator.guard.lowering import Lowering
@@ -155,16 +156,16 @@ def _written_aside(aside: Rollback | Reduction | None) -> dict[str, Any] | None:
     return {"rollback": _written_rollback(aside)} if isinstance(aside, Rollback) else {"reduced": _written(aside)}
 
 
-def _token_time(kept: api.PlainSpeed) -> TokenTime:
+def _token_time(kept: compared.PlainSpeed) -> TokenTime:
     total, of, total_total, total_of, of_of, tokens, seconds = kept.sums
     times = RatioSums(blocks=kept.blocks, total=total, of=of, total_total=total_total, total_of=total_of, of_of=of_of)
     mix = Mix(**kept.mix.model_dump()) if kept.mix else None
     return TokenTime(times=times, requests=kept.requests, tokens=tokens, seconds=seconds, mix=mix)
 
 
-def _written_plain(plain: Plain) -> api.PlainSpeed:
+def _written_plain(plain: Plain) -> compared.PlainSpeed:
     seen, times = plain.token_time, plain.token_time.times
-    return api.PlainSpeed(
+    return compared.PlainSpeed(
         load=plain.load,
         time_per_output_token_ms=round(1000 * (times.mean or 0.0), 3),
         error_ms=None if times.error is None else round(1000 * times.error, 4),
@@ -172,5 +173,5 @@ def _written_plain(plain: Plain) -> api.PlainSpeed:
         requests=round(seen.requests),
         blocks=times.blocks,
         sums=[times.total, times.of, times.total_total, times.total_of, times.of_of, seen.tokens, seen.seconds],
-        mix=seen.mix and api.Mix(**asdict(seen.mix)),
+        mix=seen.mix and compared.Mix(**asdict(seen.mix)),
     )

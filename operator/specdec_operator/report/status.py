@@ -67,9 +67,7 @@ def why(found: Findings, before: Mapping[str, Any]) -> tuple[str, str]:
     if state.phase is Phase.WATCHING and before.get("phase") == Phase.WATCHING:
         return before["reason"], before["message"]  # a restarted operator has no verdict yet
     if state.phase is Phase.MEASURING_BASELINE and state.revision == found.revision:
-        return "MeasuringBaseline", (
-            "the service runs as baseline, to measure the baseline speed before speculation begins"
-        )
+        return "MeasuringBaseline", "the service runs without speculation first, to measure the baseline speed"
     return rollout.reason, rollout.message
 
 

@@ -53,7 +53,7 @@ def test_a_spec_that_was_dropped_is_refused_with_size_limit_and_way_out() -> Non
     error = parsed.newest.error
     assert (error.reason, error.field, error.value, parsed.newest.generation) == ("SpecTooLarge", "spec", 1_400_000, 3)
     assert f"{NAMESPACE}/{NAME}" in error.message
-    assert "65536 at most: look for what is large in pod" in error.message
+    assert "65536: remove large values from pod" in error.message
     assert parsed.older is not None
 
 

@@ -88,4 +88,4 @@ def test_an_empty_kubeconfig_is_none(kubeconfig: str | None, tmp_path: pathlib.P
     done = subprocess.run(command, env=settings, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout) == (1, "")
     place = tmp_path / ".kube" / "config"
-    assert done.stderr == f"error: there is no kubeconfig at {place}: set KUBECONFIG, or use --kubeconfig\n"
+    assert done.stderr == f"error: no kubeconfig exists at {place}: set KUBECONFIG, or use --kubeconfig\n"

@@ -75,7 +75,7 @@ def test_what_is_only_guarded_becomes_no_pod(name: str) -> None:
     """Its pods are there already."""
     result = CliRunner().invoke(application(), ["render", str(ROOT / "manifests" / "samples" / f"{name}.yaml")])
     assert result.exit_code == 1
-    assert "is guarded and not served: nothing is rendered for it" in result.output
+    assert "is guarded, not served, so there is nothing to render" in result.output
 
 
 @pytest.mark.parametrize("name", sorted(NOT_STOOD_IN))

@@ -95,7 +95,7 @@ def test_the_archive_runs_as_kubectl_specdec(unpacked: pathlib.Path) -> None:
     ]
     assert said[0].stdout == f"specdec {__version__}\n", said[0].stderr
     assert [each.returncode for each in said] == [0, 0, 0, 2]
-    assert "there is no kubeconfig at /no" in said[3].stderr
+    assert "no kubeconfig exists at /no" in said[3].stderr
 
 
 @pytest.mark.index

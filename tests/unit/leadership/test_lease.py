@@ -81,7 +81,7 @@ async def test_who_may_not_lead_writes_nothing(write: str) -> None:
     nobody: Any = SimpleNamespace(server="")
     fenced = ApiServer(nobody, lambda namespace: namespace != "n")
     asked = {"apply": (BODY,), "remove": (BODY,), "apply_status": ("n", "x", {}), "post_event": ("n", {})}[write]
-    with pytest.raises(Unavailable, match="another replica may lead"):
+    with pytest.raises(Unavailable, match="another replica may be the leader now"):
         await getattr(fenced, write)(*asked)
 
 
