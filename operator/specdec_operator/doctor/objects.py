@@ -211,8 +211,7 @@ def nodes(snapshot: Snapshot) -> tuple[Node, ...]:
 
 def usable(every: tuple[Node, ...], service: Service) -> tuple[Node, ...]:
     """Those that the service's nodeSelector chooses."""
-    pod = service.spec.pod if service.spec else None
-    wanted = (pod.node_selector if pod else None) or {}
+    wanted = (service.spec and service.spec.pod and service.spec.pod.node_selector) or {}
     return tuple(each for each in every if wanted.items() <= each.labels.items())
 
 
