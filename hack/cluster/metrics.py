@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
 
-from hack.cluster import binaries, kubectl, netns, node, packages, process, record
+from hack.cluster import binaries, kubectl, netns, node, process, record, single
 from hack.cluster.errors import ClusterError
 from hack.cluster.paths import Layout
 from hack.cluster.record import Driver
@@ -49,13 +49,7 @@ class Server:
         (self.layout.processes / f"{PROCESS}.json").unlink(missing_ok=True)
 
     def _start(self, command: list[str]) -> None:
-        process.spawn(
-            PROCESS,
-            netns.entered(self.layout.namespace, command),
-            folder=self.layout.processes,
-            log=self.layout.log / f"{PROCESS}.log",
-            env={"PATH": packages.search_path()},
-        )
+        single.Node(layout=self.layout, say=self.say).spawn(PROCESS, command)
         authority = (self.layout.pki / "ca.crt").read_bytes()
         kubectl.apply(self.layout.kubeconfig, objects(authority), self.layout.run / f"{PROCESS}.json")
         process.until("usage of the node", self._answers, layout=self.layout, needs=(PROCESS,), timeout=120)

@@ -122,7 +122,7 @@ class Node:
         with forward.listen(PREFERRED_PORT) as listener:
             number = listener.fileno()
             script = [sys.executable, "-I", str(forward.__file__), f"--fd={number}"]
-            self._spawn("forward", [*script, f"--to=127.0.0.1:{node.API_PORT}"], pass_fds=(number,))
+            self.spawn("forward", [*script, f"--to=127.0.0.1:{node.API_PORT}"], pass_fds=(number,))
             port: int = listener.getsockname()[1]
         return port
 
@@ -143,9 +143,10 @@ class Node:
 
     def _start(self, programs: node.Binaries, *names: str) -> None:
         for name in names:
-            self._spawn(name, node.command(name, self.layout, programs))
+            self.spawn(name, node.command(name, self.layout, programs))
 
-    def _spawn(self, name: str, argv: list[str], pass_fds: tuple[int, ...] = ()) -> None:
+    def spawn(self, name: str, argv: list[str], pass_fds: tuple[int, ...] = ()) -> None:
+        """Start one program in the cluster's network namespace, with a log and an identity of its own."""
         process.spawn(
             name,
             netns.entered(self.layout.namespace, argv),
