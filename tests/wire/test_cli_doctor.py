@@ -142,7 +142,7 @@ async def test_a_cluster_that_is_well_has_nothing_to_fix(well: Command) -> None:
     """Our own CRD, as this API server stores it, is the one that this command knows; the permissions are enough."""
     said = await well("doctor")
     assert (said.code, said.err) == (0, ""), said.out
-    assert "nothing to fix, 0 to look at, 0 not known" in said.out
+    assert "nothing to fix, 0 to check, 0 unknown" in said.out
     assert "KServe       0.20 (the controller is kserve/kserve-controller:v0.20.0)" in said.out
 
 

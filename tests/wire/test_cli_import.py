@@ -41,7 +41,7 @@ async def test_one_that_is_not_there_is_told(world: World, specdec: Command) -> 
     """With the way to see what is."""
     said = await specdec("import", "isvc/nothing")
     assert (said.code, said.out) == (1, "")
-    assert f"there is no InferenceService nothing in namespace {world.namespace}" in said.err
+    assert f"namespace {world.namespace} has no InferenceService nothing" in said.err
 
 
 async def test_the_api_server_takes_all_that_is_imported_of_twenty(

@@ -17,8 +17,8 @@ async def test_a_name_that_is_not_there_brings_those_that_are(command: str, worl
     await world.apply(sis())
     said = await specdec(command, "lama")
     assert (said.code, said.out) == (1, "")
-    missing = f"error: there is no service lama in namespace {world.namespace}"
-    assert said.err == f"{missing}; did you mean {NAME}? there are: {NAME}\n"
+    missing = f"error: namespace {world.namespace} has no service lama"
+    assert said.err == f"{missing}; did you mean {NAME}? existing services: {NAME}\n"
 
 
 async def test_a_namespace_without_any_brings_those_of_other_namespaces(world: World, kubeconfig: pathlib.Path) -> None:
@@ -92,7 +92,7 @@ async def test_who_may_get_and_not_list_is_told_that_there_is_none(
     """The names that there are are then nobody's business."""
     await world.apply(sis())
     somebody = await _as_somebody(world.api, world.namespace, kubeconfig, tmp_path / "kubeconfig", "get")
-    assert (await somebody("status", "lama")).err == f"error: there is no service lama in namespace {world.namespace}\n"
+    assert (await somebody("status", "lama")).err == f"error: namespace {world.namespace} has no service lama\n"
 
 
 async def test_a_token_that_is_not_taken_and_a_cluster_without_the_crd_are_told_apart(
@@ -104,4 +104,4 @@ async def test_a_token_that_is_not_taken_and_a_cluster_without_the_crd_are_told_
     bare = Command(_changed(kubeconfig, tmp_path / "2", path="/nothing/here"), world.namespace)
     said = await bare("status", NAME)
     assert said.code == 1
-    assert "the CRD is not installed there; kubectl apply -f crds/" in said.err
+    assert "its CRD is not installed; run kubectl apply -f crds/" in said.err

@@ -72,7 +72,7 @@ async def test_a_watch_ends_when_its_service_is_gone(world: World, specdec: Comm
     await world.api.delete(SIS, world.namespace, NAME)
     _, err = await asyncio.wait_for(process.communicate(), 30)
     assert process.returncode == 1
-    assert err.decode().startswith(f"error: there is no service {NAME} in namespace {world.namespace}")
+    assert err.decode().startswith(f"error: namespace {world.namespace} has no service {NAME}")
 
 
 async def test_a_watch_leaves_a_terminal_as_it_was(world: World, specdec: Command) -> None:

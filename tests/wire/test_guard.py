@@ -63,7 +63,7 @@ async def test_the_plain_service_is_measured_first_and_speculation_has_to_beat_i
     status = await world.phase("Responding")
     rollback = status["guard"]["rollback"]
     assert rollback["reason"] == "SlowerThanPlain"
-    assert "plain 20.0 ms" in rollback["message"]
+    assert "baseline 20.0 ms" in rollback["message"]
     await plain(world)
     await world.phase("RolledBack")
 

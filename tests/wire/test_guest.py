@@ -90,7 +90,7 @@ async def test_two_services_do_not_guard_one_inference_service(world: World, ope
     await world.condition("Stalled", "True")
     status = await world.status()
     assert status["reason"] == "GuestTaken"
-    assert "a-first guards InferenceService theirs already" in status["message"]
+    assert "a-first already guards InferenceService theirs" in status["message"]
 
 
 async def flags(world: World) -> list[str]:

@@ -126,7 +126,7 @@ class Services:
             return f"{missing}, and the cluster has no services"
         near = difflib.get_close_matches(name, here, n=1)
         there = f"; did you mean {near[0]}?" if near else ";"
-        return f"{missing}{there} it has: {listed(sorted(here or others), _MOST_NAMES)}"
+        return f"{missing}{there} existing services: {listed(sorted(here or others), _MOST_NAMES)}"
 
 
 def _named(listed: Body, *, with_namespace: bool = False) -> list[str]:

@@ -91,7 +91,7 @@ async def test_what_stayed_is_taken_over_with_its_pods(world: World, operator: O
     await removed(world)
     assert await world.api.get(ISVC, world.namespace, NAME) == before
     made = await world.apply(sis())
-    assert "controlled by nobody, written by specdec-operator" in await taken(world)
+    assert "without a controller, written by specdec-operator" in await taken(world)
     assert await world.api.get(ISVC, world.namespace, NAME) == before
     await adopt(world)
     after = await owned_by(world, ISVC, NAME, made["metadata"]["uid"])

@@ -59,7 +59,7 @@ async def test_specs_of_megabytes_are_refused_and_not_kept(world: World, operato
     first = _most_memory(operator)
     for name, status in statuses.items():
         assert f"the spec of {world.namespace}/{name} has this many bytes" in status["message"]
-        assert "reads 65536 at most: look for what is large in pod" in status["message"]
+        assert "reads at most 65536: remove large values from pod" in status["message"]
         assert len(json.dumps(status)) < 10_000
     await operator.stop()
     await operator.start()
