@@ -54,14 +54,14 @@ class Engine(Part):
     )
     tensor_parallel_size: _Size | None = Field(None, description="Number of devices over which each layer is split.")
     pipeline_parallel_size: _Size | None = Field(
-        None, description=("Number of pipeline stages, which are groups of devices with consecutive layers.")
+        None, description="Number of pipeline stages, which are groups of devices with consecutive layers."
     )
     data_parallel_size: _Size | None = Field(None, description="Number of engine copies in one pod.")
     max_model_len: Annotated[int, Field(ge=1)] | None = Field(
-        None, description=("Maximum length of a sequence, in tokens.")
+        None, description="Maximum length of a sequence, in tokens."
     )
     max_num_seqs: Annotated[int, Field(ge=1)] | None = Field(
-        None, description=("Maximum number of requests in one batch.")
+        None, description="Maximum number of requests in one batch."
     )
     gpu_memory_utilization: Annotated[float, Field(gt=0, le=1)] | None = Field(
         None,

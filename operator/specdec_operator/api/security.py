@@ -54,7 +54,7 @@ class PodSecurity(Part):
 
     run_as_user: _User | None = Field(None, description=_USER)
     run_as_group: _Group | None = Field(
-        None, description=("Numeric group id of the processes. Default: the group of the image.")
+        None, description="Numeric group id of the processes. Default: the group of the image."
     )
     run_as_non_root: _Yes | None = Field(None, description="True: the kubelet starts no container as root.")
     fs_group: _Group | None = Field(None, description="Group that owns the files of the volumes.")
@@ -85,12 +85,12 @@ class ContainerSecurity(Part):
 
     run_as_user: _User | None = Field(None, description=_USER)
     run_as_group: _Group | None = Field(
-        None, description=("Numeric group id of the processes. Default: the group of the image.")
+        None, description="Numeric group id of the processes. Default: the group of the image."
     )
     run_as_non_root: _Yes | None = Field(None, description="True: the kubelet does not start it as root.")
     read_only_root_filesystem: bool | None = Field(
         None,
-        description=("True: the root file system is read-only. Engines write caches, so mount an emptyDir for them."),
+        description="True: the root file system is read-only. Engines write caches, so mount an emptyDir for them.",
     )
     allow_privilege_escalation: _No | None = Field(
         None, description="False: no process gets more privileges than its parent."

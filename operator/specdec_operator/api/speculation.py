@@ -170,7 +170,7 @@ class Speculation(Part):
     suffix: Suffix | None = None
     draft_sampling: DraftSampling | None = Field(
         None,
-        description=("How the draft selects tokens: Greedy, or Probabilistic (higher acceptance at temperature > 0)."),
+        description="How the draft selects tokens: Greedy, or Probabilistic (higher acceptance at temperature > 0).",
     )
     rejection: Rejection | None = Field(
         None, description="How guesses are verified. Default: the engine's, which is lossless."

@@ -39,9 +39,7 @@ AnyName = Annotated[
 ]
 Namespace = Annotated[
     str | None,
-    typer.Option(
-        "-n", "--namespace", help=("Namespace of the service. Default: that of the context."), callback=checked
-    ),
+    typer.Option("-n", "--namespace", help="Namespace of the service. Default: that of the context.", callback=checked),
 ]
 Context = Annotated[str | None, typer.Option(help="Context in the kubeconfig. Default: the current one.")]
 Kubeconfig = Annotated[str | None, typer.Option(help="Default: KUBECONFIG, or ~/.kube/config.")]

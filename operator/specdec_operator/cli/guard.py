@@ -17,7 +17,7 @@ _KINDS: Final = "isvc/NAME for an InferenceService, or deploy/NAME for a Deploym
 What = Annotated[str, typer.Argument(metavar="KIND/NAME", help=f"{_KINDS}.")]
 Called = Annotated[
     str | None,
-    typer.Option("--name", help=("Name of the guard. Default: the name of the guarded object."), callback=checked),
+    typer.Option("--name", help="Name of the guard. Default: the name of the guarded object.", callback=checked),
 ]
 
 

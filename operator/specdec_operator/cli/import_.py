@@ -45,20 +45,20 @@ def import_(  # noqa: PLR0913 - one parameter is one option of the command line
     *,
     file: File = None,
     config: Annotated[
-        str | None, typer.Option("--speculative-config", help=("Only this JSON, without other flags."))
+        str | None, typer.Option("--speculative-config", help="Only this JSON, without other flags.")
     ] = None,
     accelerator: Annotated[
-        Accelerator | None, typer.Option(help=("Default: detected from devices, image and variables."))
+        Accelerator | None, typer.Option(help="Default: detected from devices, image and variables.")
     ] = None,
     version: Annotated[str | None, typer.Option(help="Engine version, such as 0.25.1.")] = None,
     name: Annotated[
-        str | None, typer.Option(help=("Name of the service. Default: the name of the InferenceService."))
+        str | None, typer.Option(help="Name of the service. Default: the name of the InferenceService.")
     ] = None,
     model_uri: Annotated[
-        str | None, typer.Option(help=("Location of the target. Default: the location found in the input."))
+        str | None, typer.Option(help="Location of the target. Default: the location found in the input.")
     ] = None,
     draft_uri: Annotated[
-        str | None, typer.Option(help=("Location of the draft. Default: the location found in the input."))
+        str | None, typer.Option(help="Location of the draft. Default: the location found in the input.")
     ] = None,
     namespace: Namespace = None,
     context: Context = None,

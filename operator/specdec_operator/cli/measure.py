@@ -28,7 +28,7 @@ _WIDTH_IN_A_FILE: Final = 110
 Name = Annotated[str, typer.Argument(help="The service to measure.", callback=checked)]
 Source = Annotated[str, typer.Option("--prompts", metavar="code|chat|FILE.jsonl", help="The prompts to send.")]
 Concurrencies = Annotated[
-    str, typer.Option("--concurrency", help=("Numbers of concurrent requests, one measurement each."))
+    str, typer.Option("--concurrency", help="Numbers of concurrent requests, one measurement each.")
 ]
 Repeats = Annotated[int, typer.Option(min=5, help="How often each side gets all prompts.")]
 MaxTokens = Annotated[int, typer.Option("--max-tokens", min=2, help="Maximum length of an answer, in tokens.")]

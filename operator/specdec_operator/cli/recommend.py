@@ -100,7 +100,7 @@ Version = Annotated[str | None, typer.Option(help="Engine version in your image.
 Devices = Annotated[int, typer.Option("--tensor-parallel", min=1, max=4096, help="Devices per engine.")]
 ModelUri = Annotated[str | None, typer.Option(help="Location of the target: a URI as in spec.model.uri.")]
 DraftUri = Annotated[
-    str | None, typer.Option("--draft", help=("Location of a draft that you have: a URI as in spec.model.uri."))
+    str | None, typer.Option("--draft", help="Location of a draft that you have: a URI as in spec.model.uri.")
 ]
 DraftKind = Annotated[Kind | None, typer.Option(help="Kind of the draft. Default: from its config.json.")]
 DraftConfig = Annotated[str | None, typer.Option(help="The draft's config.json or its folder.")]
@@ -108,10 +108,10 @@ Prompt = Annotated[int | None, typer.Option(min=1, help="Tokens of a typical pro
 Answer = Annotated[int | None, typer.Option(min=1, help="Tokens of a typical answer.")]
 Warmth = Annotated[float, typer.Option(min=0, max=10, help="Usual temperature of the requests.")]
 Uses = Annotated[
-    list[Use] | None, typer.Option("--uses", help=("Features that requests use. Repeat the option for several."))
+    list[Use] | None, typer.Option("--uses", help="Features that requests use. Repeat the option for several.")
 ]
 Packages = Annotated[
-    list[str] | None, typer.Option("--package", help=("An additional Python package in the image: arctic-inference."))
+    list[str] | None, typer.Option("--package", help="An additional Python package in the image: arctic-inference.")
 ]
 Image = Annotated[str | None, typer.Option(help="Image of the engine. Default: that of this release.")]
 Name = Annotated[str | None, typer.Option(help="Name of the service. Default: derived from TARGET.")]

@@ -73,7 +73,7 @@ Plain = Annotated[bool, typer.Option("--plain", help="Render the baseline that i
 Version = Annotated[
     str | None,
     typer.Option(
-        "--kserve", help=("The cluster's KServe version, such as 0.20. Artifacts that it cannot provide are rejected.")
+        "--kserve", help="The cluster's KServe version, such as 0.20. Artifacts that it cannot provide are rejected."
     ),
 ]
 

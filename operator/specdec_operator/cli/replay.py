@@ -27,12 +27,12 @@ from specdec_operator.replay.play import Decision, Played, learn, play, read_rec
 def replay(
     trace: Annotated[pathlib.Path, typer.Argument(exists=True, dir_okay=False, metavar="TRACE.jsonl[.gz]")],
     guard: Annotated[
-        pathlib.Path | None, typer.Option(exists=True, dir_okay=False, help=("YAML file with `guard:`."))
+        pathlib.Path | None, typer.Option(exists=True, dir_okay=False, help="YAML file with `guard:`.")
     ] = None,
     baseline: Annotated[
         pathlib.Path | None,
         typer.Option(
-            exists=True, dir_okay=False, help=("A recording of the baseline (no speculation), for the baseline speed.")
+            exists=True, dir_okay=False, help="A recording of the baseline (no speculation), for the baseline speed."
         ),
     ] = None,
     method: Annotated[
@@ -41,7 +41,7 @@ def replay(
     as_json: Annotated[bool, typer.Option("--json", help="JSON instead of a table.")] = False,
     plot: Annotated[
         pathlib.Path | None,
-        typer.Option(dir_okay=False, metavar="FILE.png|.svg", help=("Also draw a plot into this file.")),
+        typer.Option(dir_okay=False, metavar="FILE.png|.svg", help="Also draw a plot into this file."),
     ] = None,
 ) -> None:
     """Play a recording of /metrics through the guard: each window, its verdict, and what would have been done."""

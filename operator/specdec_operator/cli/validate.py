@@ -33,7 +33,7 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("--format", choices=tuple(FORMATS), default="text", help="output format (default: text)")
     made.add_argument("--strict", action="store_true", help="treat warnings as errors")
     made.add_argument(
-        "--kserve", metavar="VERSION", help=("the cluster's KServe version, such as 0.20, to check what it can provide")
+        "--kserve", metavar="VERSION", help="the cluster's KServe version, such as 0.20, to check what it can provide"
     )
     made.add_argument("--notes", action="store_true", help="also show notes, which never cause an error")
     return made

@@ -51,7 +51,7 @@ def _stands(live: Mapping[str, Any], name: str, place: Place | None) -> Enforcem
         words = f"the flags of InferenceService {name} request no speculation, so the guard has nothing to remove"
         return Enforcement(reason="NotItsFlags", message=f"{words}; the guard does not change flags of its runtime")
     return Enforcement(
-        may=True, place=place, reason="Allowed", message=(f"the guard may remove the flag from {place.path}")
+        may=True, place=place, reason="Allowed", message=f"the guard may remove the flag from {place.path}"
     )
 
 

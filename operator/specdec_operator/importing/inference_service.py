@@ -117,11 +117,11 @@ def _meta(whole: Manifest, parts: Parts) -> None:
         if key == TAKEN_OUT_ANNOTATION:
             why = "a guard has currently removed its speculation"
             parts.lost.append(
-                Lost(field=where, why=why, way_out=("delete the guard, which restores it, and then import"))
+                Lost(field=where, why=why, way_out="delete the guard, which restores it, and then import")
             )
         elif key == ENFORCE_ANNOTATION:
             parts.replaced.append(
-                Replaced(field=where, by=("the service's own guard may always act: see spec.guard.mode"))
+                Replaced(field=where, by="the service's own guard may always act: see spec.guard.mode")
             )
         elif key.startswith(_TOOLS):
             parts.replaced.append(Replaced(field=where, by="the tool that applies the service writes its own value"))

@@ -44,7 +44,7 @@ def without_foreign_parts(parts: Parts) -> Iterator[Lost]:
         way_out = "request devices with spec.resources.limits"
         yield Lost(
             field="resources.claims",
-            why=("a service has no field for the resourceClaims that they name"),
+            why="a service has no field for the resourceClaims that they name",
             way_out=way_out,
         )
 

@@ -56,7 +56,7 @@ def view(service: Object, *, speculating: bool) -> View:
         return View(state=TwinState.READY, message=message)
     if plain:
         return View(
-            state=TwinState.FAILED, message=(f"{message}; it still speculates, because guard.rollBackTo is LastGood")
+            state=TwinState.FAILED, message=f"{message}; it still speculates, because guard.rollBackTo is LastGood"
         )
     return View(state=TwinState.NO_ROOM if reason == "Unschedulable" else TwinState.WAITING, message=message)
 

@@ -95,7 +95,7 @@ GAPS: Final = (
         since=None,
         until=(0, 15),
         says=_NO_FIELD,
-        has=("KServe 0.19 supports one image, 0.20 several"),
+        has="KServe 0.19 supports one image, 0.20 several",
     ),
     Gap(
         need=Need.MODELCAR,

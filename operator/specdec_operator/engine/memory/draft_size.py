@@ -71,7 +71,7 @@ def _whole_model(target: Json | None, draft: Json | None, weight_bytes: int | No
         return ModelFacts(weights=None if weight_bytes is None else files(weight_bytes))
     total = (usual.weights.split + usual.weights.experts) // _UNSEEN_WEIGHTS
     guess = Weights(
-        split=total, estimated=True, source=("estimate: a tenth of the target, the usual size of draft models")
+        split=total, estimated=True, source="estimate: a tenth of the target, the usual size of draft models"
     )
     weights = guess if weight_bytes is None else files(weight_bytes)
     cache = replace(usual.cache, entry=-(-usual.cache.entry * _UNSEEN_CACHE // 100))
