@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 _PROCESSES = Path("/proc")
@@ -10,10 +11,13 @@ _PROCESSES = Path("/proc")
 def descendants(root: int, processes: Path = _PROCESSES) -> list[int]:
     """Return the process ids below one, parents before their children; what ends meanwhile is left out."""
     children: dict[int, list[int]] = {}
-    for stat in processes.glob("[0-9]*/stat"):
+    # Not glob: it asks whether each file is there, and raises what a process that ends in that moment answers (ESRCH).
+    for name in os.listdir(processes):
+        if not name.isdecimal():
+            continue
         try:
-            columns = stat.read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()
-            children.setdefault(int(columns[1]), []).append(int(stat.parent.name))
+            stat = (processes / name / "stat").read_text(encoding="utf-8", errors="replace")
+            children.setdefault(int(stat.rpartition(")")[2].split()[1]), []).append(int(name))
         except (OSError, IndexError, ValueError):
             continue
     below = sorted(children.get(root, ()))

@@ -77,10 +77,13 @@ def keep_for_later() -> None:
 
 def _leave(*_: object) -> NoReturn:
     """End this process and those that it has started; nothing has been served, so there is nothing to finish."""
-    # Not print: the signal may have come in the middle of one.
-    os.write(1, b"specdec: asked to stop before the server was up\n")
-    # All that are below, as they are now: a worker whose parent is killed before it is nobody's child any more.
-    for each in family.descendants(os.getpid()):
-        with contextlib.suppress(OSError):
-            os.kill(each, signal.SIGKILL)
-    os._exit(0)
+    try:
+        # Not print: the signal may have come in the middle of one.
+        os.write(1, b"specdec: asked to stop before the server was up\n")
+        # All that are below, as they are now: a worker whose parent is killed before it is nobody's child any more.
+        for each in family.descendants(os.getpid()):
+            with contextlib.suppress(OSError):
+                os.kill(each, signal.SIGKILL)
+    finally:
+        # Whatever failed above: raised from here, it would have the start fail, and Python wait for its children.
+        os._exit(0)

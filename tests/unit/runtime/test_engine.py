@@ -49,12 +49,18 @@ def run(
         stdout=subprocess.PIPE,
         text=True,
         env={"PYTHONPATH": search, "TMPDIR": str(tmp_path), "TERMINATION_LOG": str(log)},
+        process_group=0,
     )
-    assert engine.stdout is not None
-    if send is not None:
-        assert engine.stdout.readline() == "up\n"
-        engine.send_signal(send)
-    engine.communicate(timeout=30)
+    with engine:
+        assert engine.stdout is not None
+        try:
+            if send is not None:
+                assert engine.stdout.readline() == "up\n"
+                engine.send_signal(send)
+            engine.communicate(timeout=30)
+        except BaseException:
+            os.killpg(engine.pid, signal.SIGKILL)  # with its children, which hold the pipe open
+            raise
     return engine.returncode, json.loads(log.read_text()) if log.exists() else None
 
 
@@ -182,6 +188,23 @@ def test_a_stop_during_the_start_leaves_no_process(tmp_path: Path) -> None:
     while Path(f"/proc/{child}").exists() and "State:\tZ" not in Path(f"/proc/{child}/status").read_text():
         assert time.monotonic() < until
         time.sleep(0.05)
+
+
+UNLISTED = """
+import time
+from specdec_runtime import family
+def fail(*_):
+    raise ProcessLookupError(3, "No such process")
+family.descendants = fail
+def main():
+    print("up", flush=True)
+    time.sleep(60)
+"""
+
+
+def test_a_stop_during_the_start_is_clean_where_the_processes_cannot_be_listed(tmp_path: Path) -> None:
+    """What a signal's handler raises is raised in the middle of the start: it would be told as a failed one."""
+    assert run(tmp_path, UNLISTED, send=signal.SIGTERM, newest=True) == (0, None)
 
 
 def test_notes_of_an_earlier_container_are_not_this_ones(tmp_path: Path) -> None:
