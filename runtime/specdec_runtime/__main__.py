@@ -12,6 +12,9 @@ from specdec_runtime import arrival, drain, facts, flags, launch, preflight, pro
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+PROOF = 25.0
+"""Seconds for 32 tokens, so that a slow engine is up, too: below the 30 that the kubelet gives the probe."""
+
 
 def serve(arguments: Sequence[str]) -> int:
     """Look at the models, then become vLLM."""
@@ -32,7 +35,7 @@ def probe(arguments: Sequence[str]) -> int:
     """Say whether the server on this host generates and speculates."""
     parser = argparse.ArgumentParser(prog="specdec_runtime prove")
     parser.add_argument("--port", type=int, default=flags.DEFAULT_PORT)
-    parser.add_argument("--timeout", type=float, default=8.0, help="timeout of the whole proof, in seconds")
+    parser.add_argument("--timeout", type=float, default=PROOF, help="timeout of the whole proof, in seconds")
     given = parser.parse_args(arguments)
     proof = prove.prove(given.port, given.timeout, launch.plan_path(), os.environ.get("VLLM_API_KEY"))
     print(proof.sentence)

@@ -20,6 +20,7 @@ from specdec_operator.render.inference_service import render
 from specdec_operator.render.plain_arm import render_arm
 from specdec_operator.render.plan import Seen, plan
 from specdec_operator.staging.kserve import KServe
+from specdec_runtime import __main__ as commands
 
 ROOT = pathlib.Path(__file__).parents[3]
 OWNER = Owner(name=NAME, namespace=NAMESPACE, uid="u-1")
@@ -64,6 +65,7 @@ def test_another_image_is_started_probed_and_drained_by_what_is_brought(plain: b
     assert engine["image"] == STOCK
     assert engine["command"] == ["python3", "/mnt/specdec", "serve"]
     assert engine["startupProbe"]["exec"]["command"] == ["python3", "/mnt/specdec", "prove", "--port=8080"]
+    assert engine["startupProbe"]["timeoutSeconds"] > commands.PROOF
     assert engine["lifecycle"]["preStop"]["exec"]["command"][:3] == ["python3", "/mnt/specdec", "drain"]
     assert "PYTHONPATH" not in {each["name"] for each in engine["env"]}
     (init,) = pod["initContainers"]
