@@ -77,11 +77,18 @@ def _node_rest() -> Part:
     ignored = tuple(f"--ignore={part.words[0]}" for part in LONG)
     left_out = tuple(f"--deselect={each}" for each in STORIES)
     words = (*ignored, *left_out, "tests/node")
-    proves = "layouts of models, full clusters, drains, mistakes and measuring, on the real node"
-    return Part(name="node", proves=proves, words=words, minutes=22, needs=Needs.OPERATOR)
+    proves = "drains, ends, the guard's steps, mistakes and measuring, on the real node"
+    return Part(name="node", proves=proves, words=words, minutes=18, needs=Needs.OPERATOR)
 
 
 LONG = (
+    _node("layouts", "tests/node/test_layouts.py", 6, "models from S3, PVCs, Modelcars and image volumes are staged"),
+    _node(
+        "full clusters",
+        "tests/node/test_full_cluster.py",
+        6,
+        "quotas, webhooks, gates and kernel kills meet a rollback",
+    ),
     _node("guests", "tests/node/test_guest.py", 5, "what somebody else serves is guarded, imported and moved"),
     _node(
         "foreign images",

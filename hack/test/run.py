@@ -1,5 +1,6 @@
 """Runs pytest and the preparations of a node, and counts what came of them."""
 
+import contextlib
 import os
 import pathlib
 import signal
@@ -7,15 +8,15 @@ import subprocess
 import sys
 import tempfile
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 from xml.etree import ElementTree
 
 from hack.test.parts import Part
 
 ROOT: Final = pathlib.Path(__file__).parents[2]
-_PATIENCE: Final = 30.0
-"""Seconds in which pytest may take down what its tests have started."""
+_PATIENCE: Final = 90.0
+"""Seconds in which pytest may take down what its tests have started, and write its report."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,17 +38,28 @@ class Result:
 
 
 def part_of_tests(part: Part, seconds: float | None = None) -> Result:
-    """One part by one pytest. Where it is ended after `seconds` it has failed: it was begun with time to spare."""
+    """One part by one pytest. After `seconds` it is interrupted; the tests that ended until then count."""
     begun = time.monotonic()
     with tempfile.TemporaryDirectory() as folder:
         report = pathlib.Path(folder) / "report.xml"
-        argv = (sys.executable, "-m", "pytest", "-q", "--durations=10", f"--junitxml={report}", *part.words)
+        argv = (
+            sys.executable,
+            "-m",
+            "pytest",
+            "-q",
+            "-p",
+            "hack.test.ending",
+            "--durations=10",
+            f"--junitxml={report}",
+            *part.words,
+        )
         code = call(argv, seconds)
         spent = time.monotonic() - begun
         if not report.exists():
-            ended = "ended: the run's time is over" if code is None else f"pytest ended with code {code}"
+            ended = "killed: no report" if code is None else f"pytest ended with code {code}"
             return Result(name=part.name, proves=part.proves, seconds=spent, failed=1, lost=f"FAILED: {ended}")
-        return counted(part, spent, report.read_text(), code or 0)
+        found = counted(part, spent, report.read_text(), code or 0)
+    return found if code is not None else replace(found, lost=f"{found.outcome}; the rest not run: the time is over")
 
 
 def counted(part: Part, seconds: float, report: str, code: int) -> Result:
@@ -96,9 +108,9 @@ def call(argv: tuple[str, ...], seconds: float | None = None) -> int | None:
 
 
 def _end(process: subprocess.Popen[bytes], how: signal.Signals) -> None:
-    """Ask the group to end, and kill what is left after a while."""
+    """Ask the group to end, and kill what is left of it afterwards, or after a while."""
     os.killpg(process.pid, how)
-    try:
+    with contextlib.suppress(subprocess.TimeoutExpired):
         process.wait(_PATIENCE)
-    except subprocess.TimeoutExpired:
+    with contextlib.suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)

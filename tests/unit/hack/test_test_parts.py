@@ -99,3 +99,18 @@ def test_what_takes_too_long_is_ended_with_all_that_it_started(tmp_path: pathlib
     assert not left.exists()
     time.sleep(3.2)
     assert not left.exists()
+
+
+@pytest.mark.parametrize(("first", "failed"), [("assert True", 0), ("assert False", 1)])
+def test_a_part_that_runs_out_of_time_reports_the_tests_that_ended(
+    tmp_path: pathlib.Path, first: str, failed: int
+) -> None:
+    """On a slow machine the time ends first: that is no failure, but what failed until then is."""
+    tests = tmp_path / "test_slow.py"
+    tests.write_text(f"import time\ndef test_first(): {first}\ndef test_second(): time.sleep(60)\n")
+    part = Part(
+        name="slow", proves="", words=("-p", "no:cacheprovider", f"--rootdir={tmp_path}", str(tests)), minutes=1
+    )
+    result = run.part_of_tests(part, 6.0)
+    assert (result.passed, result.failed) == (1 - failed, failed)
+    assert result.lost.endswith("the rest not run: the time is over")
