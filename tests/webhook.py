@@ -11,13 +11,11 @@ import ssl
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import AsyncIterator, Sequence
 from http.server import BaseHTTPRequestHandler, HTTPServer
 
 from hack.cluster import pki
 
-from tests.ports import free_port
 from tests.wire.api import Api, Object, Refused
 
 WORDS = "no image of this registry is allowed any more"
@@ -52,13 +50,13 @@ async def _serving(
 ) -> AsyncIterator[None]:
     path = f"{_KINDS}/{kind}webhookconfigurations"
     with tempfile.TemporaryDirectory() as made:
-        folder, port, name = pathlib.Path(made), free_port(), f"no-new-{resource}-{namespace}"
+        folder, name = pathlib.Path(made), f"no-new-{resource}-{namespace}"
         pki.self_signed(folder, "webhook", "/CN=webhook", names="IP:127.0.0.1")
-        argv = [*prefix, sys.executable, "-m", "tests.webhook", made, str(port), kind]
+        argv = [*prefix, sys.executable, "-m", "tests.webhook", made, kind]
         with subprocess.Popen(argv, stdout=subprocess.PIPE, cwd=pathlib.Path(__file__).parents[1]) as server:
             try:
                 assert server.stdout is not None
-                server.stdout.readline()  # it listens
+                port = int(server.stdout.readline())  # it listens, on a port that is free where it runs
                 rule = {"apiGroups": [group], "apiVersions": ["*"], "operations": ["CREATE"], "resources": [resource]}
                 await api.call("post", path, _configuration(name, namespace, rule, port, folder))
                 await asyncio.sleep(2)  # the API server takes it in
@@ -109,16 +107,16 @@ class _Review(BaseHTTPRequestHandler):
         self.wfile.write(body)
 
 
-def _serve(folder: pathlib.Path, port: int) -> None:
+def _serve(folder: pathlib.Path) -> None:
     secure = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
     secure.load_cert_chain(folder / "webhook.crt", folder / "webhook.key")
-    server = HTTPServer(("127.0.0.1", port), _Review)
+    server = HTTPServer(("127.0.0.1", 0), _Review)
     server.socket = secure.wrap_socket(server.socket, server_side=True)
-    sys.stdout.write(f"listens since {time.time():.0f}\n")
+    sys.stdout.write(f"{server.server_port}\n")
     sys.stdout.flush()
     server.serve_forever()
 
 
 if __name__ == "__main__":
-    _Review.gates = sys.argv[3] == "mutating"
-    _serve(pathlib.Path(sys.argv[1]), int(sys.argv[2]))
+    _Review.gates = sys.argv[2] == "mutating"
+    _serve(pathlib.Path(sys.argv[1]))

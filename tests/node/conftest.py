@@ -6,11 +6,11 @@ What is missing is made, so `pytest tests/node` works by itself; `make test` mak
 import asyncio
 import pathlib
 import uuid
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Generator
 
 import pytest
 from hack import images, install
-from hack.cluster import kubectl, lifecycle, volumes
+from hack.cluster import kubectl, lifecycle, trouble, volumes
 from hack.models import store as models
 from kubernetes.aio import client, config
 
@@ -25,6 +25,15 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if pathlib.Path(__file__).parent in item.path.parents:
             item.add_marker(pytest.mark.node)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """A failure says what the cluster looked like: afterwards the namespace is gone, and often the cluster too."""
+    report = yield
+    if report.failed and pathlib.Path(__file__).parent in item.path.parents:
+        report.sections.append(("the cluster when it failed", "\n".join(trouble.ask())))
+    return report
 
 
 @pytest.fixture(scope="session")

@@ -1,0 +1,61 @@
+"""The lines about a cluster in the report of a test that failed on it."""
+
+from typing import Any
+
+from hack.cluster.trouble import lines
+
+_READY = {"type": "Ready", "status": "True"}
+
+
+def pod(name: str, **status: Any) -> dict[str, Any]:
+    """A pod of namespace `n`."""
+    return {"metadata": {"namespace": "n", "name": name}, "status": status}
+
+
+def test_a_healthy_node_and_ready_or_ended_pods_take_one_line() -> None:
+    """What is in order is not listed."""
+    pressure = {"type": "DiskPressure", "status": "False"}
+    node = {"metadata": {"name": "a"}, "spec": {}, "status": {"conditions": [_READY, pressure]}}
+    pods = [pod("serves", conditions=[_READY]), pod("ended", phase="Succeeded")]
+    assert lines([node], pods, []) == ["node a: ready, no pressure"]
+
+
+def test_a_node_under_pressure_says_so_with_its_taint() -> None:
+    """Pressure is a condition that is true; readiness is one that is not."""
+    conditions = [{"type": "DiskPressure", "status": "True", "message": "little disk"}, _READY | {"status": "Unknown"}]
+    taints = [{"key": "node.kubernetes.io/disk-pressure", "effect": "NoSchedule"}]
+    node = {"metadata": {"name": "a"}, "spec": {"taints": taints}, "status": {"conditions": conditions}}
+    assert lines([node], [], []) == [
+        "node a: DiskPressure=True (little disk), Ready=Unknown (), taint node.kubernetes.io/disk-pressure:NoSchedule"
+    ]
+
+
+def test_a_pod_says_what_it_waits_for() -> None:
+    """A pod without a node has the scheduler's message, one with a node its containers' reasons."""
+    away = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": "0/1 nodes"}
+    waiting = {"name": "main", "state": {"waiting": {"reason": "ErrImageNeverPull", "message": "not there"}}}
+    ended = {"name": "copy", "state": {"terminated": {"reason": "Error"}}}
+    pods = [
+        pod("first", phase="Pending", conditions=[away]),
+        pod("second", phase="Pending", initContainerStatuses=[ended], containerStatuses=[waiting]),
+        pod("third", phase="Failed", reason="Evicted", message="low on memory"),
+    ]
+    assert lines([], pods, []) == [
+        "pod n/first: Pending; Unschedulable: 0/1 nodes",
+        "pod n/second: Pending; copy terminated: Error; main waiting: ErrImageNeverPull not there",
+        "pod n/third: Failed Evicted low on memory",
+    ]
+
+
+def test_the_last_warnings_are_shown_in_their_order() -> None:
+    """Events come from two APIs: the time is in one of two fields."""
+
+    def event(kind: str, second: int, **more: str) -> dict[str, Any]:
+        at = {"eventTime": f"2026-01-01T00:00:{second:02d}Z"} if second % 2 else {}
+        last = {} if at else {"lastTimestamp": f"2026-01-01T00:00:{second:02d}Z"}
+        about = {"kind": "Pod", "namespace": "n", "name": "p"}
+        return {"type": kind, "metadata": {}, "involvedObject": about, "reason": f"R{second}", **at, **last, **more}
+
+    found = lines([], [], [event("Warning", 30 - each, message="m") for each in range(20)] + [event("Normal", 59)])
+    assert found[0] == "2026-01-01T00:00:19Z Pod n/p R19: m"
+    assert [line.split()[3] for line in found] == [f"R{each}:" for each in range(19, 31)]
