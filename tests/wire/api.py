@@ -62,8 +62,12 @@ class Api:
         return f"{root}/{version}/namespaces/{namespace}/{plural}" + (f"/{name}" if name else "")
 
     async def established(self, file: pathlib.Path) -> None:
-        """Waits until the CRD of a file is served."""
+        """Waits until every version of the CRD of a file is served.
+
+        Condition Established comes first: for some moments after it the API server still answers "404 page not found".
+        """
         (crd,) = documents(file.read_text())
+        group, plural = crd["spec"]["group"], crd["spec"]["names"]["plural"]
         path = f"/apis/apiextensions.k8s.io/v1/customresourcedefinitions/{crd['metadata']['name']}"
         async with asyncio.timeout(30):
             while not any(
@@ -71,6 +75,18 @@ class Api:
                 for each in (await self.call("get", path)).get("status", {}).get("conditions") or ()
             ):
                 await asyncio.sleep(0.1)
+            for version in (each["name"] for each in crd["spec"]["versions"] if each["served"]):
+                while not await self._served(f"/apis/{group}/{version}/{plural}"):
+                    await asyncio.sleep(0.1)
+
+    async def _served(self, path: str) -> bool:
+        try:
+            await self.call("get", path)
+        except Refused as error:
+            if error.status != HTTPStatus.NOT_FOUND:
+                raise
+            return False
+        return True
 
     async def create_namespace(self, name: str) -> None:
         """Makes a namespace."""

@@ -26,11 +26,18 @@ _PLURALS = {
 
 
 async def install(api: Api, files: Iterable[pathlib.Path] = _FILES) -> None:
-    """Applies the objects of files: by default everything the operator needs, except itself."""
+    """Applies the objects of files: by default everything the operator needs, except itself. Waits until the API server
+    serves each CRD among them.
+    """
+    crds = set()
     for file in files:
         for body in documents(file.read_text()):
             path = f"{_PLURALS[body['kind']]}/{body['metadata']['name']}"
             await api.call("patch", path, body, content_type=APPLY, field_manager="wire-tests", force_conflicts=True)
+            if body["kind"] == "CustomResourceDefinition":
+                crds.add(file)
+    for file in crds:
+        await api.established(file)
 
 
 async def operator_kubeconfig(

@@ -78,7 +78,6 @@ async def test_a_cluster_that_is_put_together_in_the_wrong_order_says_what_is_mi
     async with OperatorProcess(own, TEAM, tmp_path, environment=told_of):
         await install(api, (CRD,))
         world = World(api, TEAM)
-        await api.established(CRD)
         await world.apply(sis())
 
         ready = await told(world, "KServeMissing")
@@ -109,7 +108,6 @@ async def test_rights_that_are_missing_are_named(bare: tuple[Api, pathlib.Path],
     """An operator that may not write InferenceServices says so in the sis, with the API server's own words."""
     api, admin = bare
     await install(api, (CRD, *sorted((ROOT / "tests" / "kserve_standin" / "crds").glob("*.yaml"))))
-    await api.established(CRD)
     role = await api.call("get", "/apis/rbac.authorization.k8s.io/v1/clusterroles/specdec-operator")
     for rule in role["rules"]:
         if rule["resources"] == ["inferenceservices"]:
@@ -130,7 +128,6 @@ async def test_the_right_to_download_is_asked_for_by_name_and_used_once_it_is_th
     """By default nobody may make claims and Jobs: a service that needs them says so, and goes on by itself."""
     api, admin = bare
     await install(api, (CRD, *sorted((ROOT / "tests" / "kserve_standin" / "crds").glob("*.yaml"))))
-    await api.established(CRD)
     own = await operator_kubeconfig(api, admin, tmp_path / "operator.kubeconfig")
     image = {"SPECDEC_STORAGE_INITIALIZER": "localhost/storage-initializer:v0.20.0"}
     async with OperatorProcess(own, TEAM, tmp_path, environment=image):

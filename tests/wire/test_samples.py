@@ -44,7 +44,6 @@ async def taken(api: Api, each: Object) -> Object:
     """The object as the API server would keep it. Raises Refused."""
     words = [("dryRun", "All"), ("fieldValidation", "Strict")]
     each["metadata"].pop("namespace", None)  # the demo's is not made here
-    await api.established(CRD)
     return await api.call("post", PATHS[each["kind"]], each, query_params=words)
 
 

@@ -68,8 +68,6 @@ async def argo(site: Site, services: int, *flags: str) -> AsyncIterator[Peer]:
     """The controller for the length of the block, from when all runs are Running. flags: more of its own."""
     files, (pages, metrics, health) = crds(), free_ports(3)
     await install(site.api, files)
-    for file in files:
-        await site.api.established(file)
     await at_once(site.api.create(RUN, NAMESPACE, analysis_run(number, pages)) for number in range(services))
     own = (f"--kubeconfig={site.own}", "--leader-elect=false", f"--metricsport={metrics}", f"--healthzPort={health}")
     log = site.folder / "argo.log"
