@@ -27,13 +27,15 @@ from werkzeug.serving import run_simple  # type: ignore[import-not-found]
 _REGION = "us-east-1"
 _PARTITION = "aws"
 _READER = "reader"
+_LARGEST = 32 * 1024**2
+"""Bytes. Larger files are left out: everything is in memory, and a test of memory widens a draft to hundreds of MiB."""
 _ALLOWED = {"Version": "2012-10-17", "Statement": [{"Effect": "Allow", "Action": "s3:*", "Resource": "*"}]}
 
 
 def fill(backend: Any, folder: Path, bucket: str) -> int:
-    """Put every file of the folder into a new bucket, under its path; return how many there are."""
+    """Put the files of the folder into a new bucket, under their paths; return how many there are."""
     backend.create_bucket(bucket, _REGION)
-    files = sorted(path for path in folder.rglob("*") if path.is_file())
+    files = sorted(path for path in folder.rglob("*") if path.is_file() and path.stat().st_size <= _LARGEST)
     for path in files:
         backend.put_object(bucket, path.relative_to(folder).as_posix(), path.read_bytes())
     return len(files)

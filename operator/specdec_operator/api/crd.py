@@ -124,21 +124,6 @@ def crd(served: Sequence[str] = (names.VERSION,), stored: str = names.VERSION) -
     Versions that agree need no webhook that converts: the API server changes nothing but the version
     (docs/decisions/0019-from-v1alpha1-to-v1beta1.md).
     """
-    columns = [
-        {"name": name, "type": kind, "jsonPath": path, "priority": priority, "description": description}
-        for name, kind, path, priority, description in _COLUMNS
-    ]
-    versions = [
-        {
-            "name": name,
-            "served": True,
-            "storage": name == stored,
-            "schema": {"openAPIV3Schema": openapi()},
-            "subresources": {"status": {}, "scale": dict(_SCALE)},
-            "additionalPrinterColumns": columns,
-        }
-        for name in served
-    ]
     return {
         "apiVersion": "apiextensions.k8s.io/v1",
         "kind": "CustomResourceDefinition",
@@ -153,8 +138,24 @@ def crd(served: Sequence[str] = (names.VERSION,), stored: str = names.VERSION) -
                 "singular": names.SINGULAR,
                 "shortNames": [names.SHORT_NAME],
             },
-            "versions": versions,
+            "versions": [_version(name, stored=name == stored) for name in served],
         },
+    }
+
+
+def _version(name: str, *, stored: bool) -> dict[str, Any]:
+    """One version of the API, with the present schema and columns."""
+    columns = [
+        {"name": column, "type": kind, "jsonPath": path, "priority": priority, "description": description}
+        for column, kind, path, priority, description in _COLUMNS
+    ]
+    return {
+        "name": name,
+        "served": True,
+        "storage": stored,
+        "schema": {"openAPIV3Schema": openapi()},
+        "subresources": {"status": {}, "scale": dict(_SCALE)},
+        "additionalPrinterColumns": columns,
     }
 
 

@@ -37,6 +37,12 @@ _ALL_ITSELF: Final = (
     "an InferenceService already has flags and a speculative configuration: remove them from the command line"
 )
 Words = Annotated[list[str] | None, typer.Argument(metavar="[FILE|isvc/NAME|-- FLAGS]", help=_WORDS)]
+Config = Annotated[str | None, typer.Option("--speculative-config", help="Only this JSON, without other flags.")]
+On = Annotated[Accelerator | None, typer.Option(help="Default: detected from devices, image and variables.")]
+Version = Annotated[str | None, typer.Option(help="Engine version, such as 0.25.1.")]
+Name = Annotated[str | None, typer.Option(help="Name of the service. Default: the name of the InferenceService.")]
+ModelUri = Annotated[str | None, typer.Option(help="Location of the target. Default: the location found in the input.")]
+DraftUri = Annotated[str | None, typer.Option(help="Location of the draft. Default: the location found in the input.")]
 File = Annotated[str | None, typer.Option("--file", "-f", help="InferenceServices in YAML or JSON; -: standard input.")]
 
 
@@ -44,22 +50,12 @@ def import_(  # noqa: PLR0913 - one parameter is one option of the command line
     words: Words = None,
     *,
     file: File = None,
-    config: Annotated[
-        str | None, typer.Option("--speculative-config", help="Only this JSON, without other flags.")
-    ] = None,
-    accelerator: Annotated[
-        Accelerator | None, typer.Option(help="Default: detected from devices, image and variables.")
-    ] = None,
-    version: Annotated[str | None, typer.Option(help="Engine version, such as 0.25.1.")] = None,
-    name: Annotated[
-        str | None, typer.Option(help="Name of the service. Default: the name of the InferenceService.")
-    ] = None,
-    model_uri: Annotated[
-        str | None, typer.Option(help="Location of the target. Default: the location found in the input.")
-    ] = None,
-    draft_uri: Annotated[
-        str | None, typer.Option(help="Location of the draft. Default: the location found in the input.")
-    ] = None,
+    config: Config = None,
+    accelerator: On = None,
+    version: Version = None,
+    name: Name = None,
+    model_uri: ModelUri = None,
+    draft_uri: DraftUri = None,
     namespace: Namespace = None,
     context: Context = None,
     kubeconfig: Kubeconfig = None,
@@ -81,6 +77,11 @@ def import_(  # noqa: PLR0913 - one parameter is one option of the command line
         raise stop(_ALL_ITSELF)
     if file is not None:
         raise typer.Exit(_show(_of_file(file, options, namespace)))
+    raise typer.Exit(_show([("a command line", _of_words(given, config, options, namespace))]))
+
+
+def _of_words(given: list[str], config: str | None, options: "_Options", namespace: str | None) -> Imported:
+    """The service for a command line of vLLM, or for a speculative configuration alone."""
     if not given and config is None:
         raise stop(_NOTHING)
     command = line(given) if given else Command(words=())
@@ -88,7 +89,7 @@ def import_(  # noqa: PLR0913 - one parameter is one option of the command line
         raise stop(f"{' '.join(given)!r} is not a file, isvc/NAME, or a vLLM command line: {_NOTHING}")
     parts = from_words(command)
     parts.namespace = namespace
-    raise typer.Exit(_show([("a command line", options.service(parts, config))]))
+    return options.service(parts, config)
 
 
 class _Options:

@@ -83,17 +83,15 @@ def desire(sis: Sis, state: State, observed: Observed, memory: Memory, now: floa
     ran_well = state.rollback is not None and state.rollback.good is not None
     if rendered.revision != state.revision and not ran_well:
         refuse(planned)  # what runs already, or ran well, has shown what it is, whatever a newer rule says
-    pods = pods_of(rendered.revision, observed.objects.pods)
-    deployment = observed.objects.deployment
+    objects = observed.objects
+    pods, deployment = pods_of(rendered.revision, objects.pods), objects.deployment
     deployment = deployment if deployment and deployment.revision == rendered.revision else None
     state = _timed(sis, want(state, rendered.revision, now), deployment, serving_pods(pods), now)
     request = _request(sis, state, observed, memory, rendered.revision)
     waits = observed.ticket.answer(request)
     if memory.waits and not waits and request is not Request.NONE:
         state = replace(state, wanted_since=now)  # its deadline counts from the end of the wait
-    objects = observed.objects
     downloads = tuple(_download(sis, each, observed, memory.downloads, now) for each in planned.layout.downloads)
-    staged = staged_at(downloads)
     return Desired(
         state=state,
         kserve=observed.kserve,
@@ -101,11 +99,9 @@ def desire(sis: Sis, state: State, observed: Observed, memory: Memory, now: floa
         rendered=rendered,
         rollout=waiting_rollout(waits, objects.pods)
         if waits
-        else pending_rollout(downloads, objects.pods)
-        if staged is None
-        else _rollout(sis, state, observed, memory, staged, now),
+        else _rollout(sis, state, observed, memory, downloads, now),
         artifacts=pending_artifacts(downloads)
-        if staged is None
+        if staged_at(downloads) is None
         else artifacts_status(planned.layout, deployment, pods, observed.warnings),
         deployment=deployment,
         pods=pods,
@@ -165,9 +161,13 @@ def _request(sis: Sis, state: State, observed: Observed, memory: Memory, revisio
     return Request.URGENT if state.phase is Phase.RESPONDING else Request.ORDINARY
 
 
-def _rollout(sis: Sis, state: State, observed: Observed, memory: Memory, staged: float, now: float) -> RolloutView:
-    """How far the rollout of the revision is that `state` wants. staged: since when it could; downloads take theirs."""
+def _rollout(
+    sis: Sis, state: State, observed: Observed, memory: Memory, downloads: tuple[DownloadStatus, ...], now: float
+) -> RolloutView:
+    """The progress of the rollout of the revision that `state` wants. It can begin when all downloads are done."""
     objects, scaling = observed.objects, sis.spec.autoscaling
+    if (staged := staged_at(downloads)) is None:
+        return pending_rollout(downloads, objects.pods)
     there = objects.deployment is not None and objects.deployment.revision == state.wanted
     settled = there and state.revision == state.wanted and state.phase in _SETTLED
     return view_rollout(

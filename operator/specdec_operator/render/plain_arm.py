@@ -36,14 +36,9 @@ def render_arm(
         raise Invalid("spec.model.uri", uri, rule)
     template = deepcopy(live["spec"]["template"])
     pod, meta = template["spec"], template.get("metadata", {})
-    engine = next((each for each in pod["containers"] if each["name"] == ENGINE_CONTAINER), None)
-    if engine is None:
+    if all(each["name"] != ENGINE_CONTAINER for each in pod["containers"]):
         raise Invalid("Deployment", arm_name(owner.name), f"KServe's Deployment has no container {ENGINE_CONTAINER}")
-    engine["args"] = _with_flags(engine.get("args") or [], speculating["model"]["args"], plain["model"]["args"])
-    mounts = _names(speculating["model"].get("volumeMounts"), plain["model"].get("volumeMounts"))
-    engine["volumeMounts"] = [each for each in engine.get("volumeMounts") or [] if each["name"] not in mounts]
-    volumes = _names(speculating.get("volumes"), plain.get("volumes"))
-    pod["volumes"] = [each for each in pod.get("volumes") or [] if each["name"] not in volumes]
+    _make_plain(pod, speculating, plain)
     labels = {name: text for name, text in (meta.get("labels") or {}).items() if name not in _KSERVES}
     mine = {names.OWNER_LABEL: owner.name, names.ARM_LABEL: PLAIN}
     labels |= {**mine, names.REVISION_LABEL: _revision(pod, meta.get("annotations"))}
@@ -63,6 +58,16 @@ def render_arm(
             "template": {"metadata": {"labels": labels, "annotations": meta.get("annotations") or {}}, "spec": pod},
         },
     }
+
+
+def _make_plain(pod: Manifest, speculating: Mapping[str, Any], plain: Mapping[str, Any]) -> None:
+    """Exchange the flags in a pod, and take out what only speculation mounts."""
+    engine = next(each for each in pod["containers"] if each["name"] == ENGINE_CONTAINER)
+    engine["args"] = _with_flags(engine.get("args") or [], speculating["model"]["args"], plain["model"]["args"])
+    mounts = _names(speculating["model"].get("volumeMounts"), plain["model"].get("volumeMounts"))
+    engine["volumeMounts"] = [each for each in engine.get("volumeMounts") or [] if each["name"] not in mounts]
+    volumes = _names(speculating.get("volumes"), plain.get("volumes"))
+    pod["volumes"] = [each for each in pod.get("volumes") or [] if each["name"] not in volumes]
 
 
 def _with_flags(args: list[str], ours: list[str], others: list[str]) -> list[str]:

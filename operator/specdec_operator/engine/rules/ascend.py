@@ -33,24 +33,7 @@ def check(resolved: Resolved) -> Iterator[Finding]:
     if sampler is not None and not isinstance(sampler, Mapping):
         yield broken("ASC-SAMPLER-OBJECT", _CONFIG, sampler, f"write an object with {', '.join(_KEYS)}")
     elif isinstance(sampler, Mapping) and sampler:
-        yield broken(
-            "SAMPLER-ASCEND-ONLY",
-            _CONFIG,
-            sampler,
-            "only vllm-ascend reads it, so it has no effect here; remove it, or use engine.accelerator ascend",
-        )
-        yield broken(
-            "ASC-SAMPLER-SINCE", _CONFIG, sampler, "no version up to 0.20 reads it; use 0.21 or later, or remove it"
-        )
-        yield from _sampler(sampler)
-        yield from _verifies(sampler, resolved)
-        if forced(resolved) is Runner.V2:
-            yield broken(
-                "ASC-SAMPLER-RUNNER",
-                _CONFIG,
-                sampler,
-                f"with {VARIABLE}=1 the engine ignores it; remove one of the two",
-            )
+        yield from _given(sampler, resolved)
     if resolved.case.env.get(_BLOCKING) == "1" and _graphs(resolved) != "NONE":
         yield broken("ASC-BLOCKING", f"env.{_BLOCKING}", "1", f"remove {_BLOCKING}, or set enforceEager")
     if resolved.case.build.flavor is Flavor.VLLM_ASCEND:
@@ -58,6 +41,28 @@ def check(resolved: Resolved) -> Iterator[Finding]:
     if resolved.case.build.flavor is Flavor.VLLM_ASCEND and resolved.speculates:
         yield from _limits(resolved)
         yield from _piped(resolved)
+
+
+def _given(sampler: Mapping[str, object], resolved: Resolved) -> Iterator[Finding]:
+    """Rules about a config of the sampler: which engines read it, and its keys."""
+    yield broken(
+        "SAMPLER-ASCEND-ONLY",
+        _CONFIG,
+        sampler,
+        "only vllm-ascend reads it, so it has no effect here; remove it, or use engine.accelerator ascend",
+    )
+    yield broken(
+        "ASC-SAMPLER-SINCE", _CONFIG, sampler, "no version up to 0.20 reads it; use 0.21 or later, or remove it"
+    )
+    yield from _sampler(sampler)
+    yield from _verifies(sampler, resolved)
+    if forced(resolved) is Runner.V2:
+        yield broken(
+            "ASC-SAMPLER-RUNNER",
+            _CONFIG,
+            sampler,
+            f"with {VARIABLE}=1 the engine ignores it; remove one of the two",
+        )
 
 
 def _limits(resolved: Resolved) -> Iterator[Finding]:

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from typing import Final
 
+from specdec_operator.engine.model_config import ModelConfig
 from specdec_operator.engine.model_runner import VARIABLE, Runner, forced, lacking, runner
 from specdec_operator.engine.resolve import Resolved
 from specdec_operator.engine.rule import Finding, at_key, broken
@@ -68,9 +69,13 @@ def _older(resolved: Resolved) -> Iterator[Finding]:
             "remove it, because this configuration runs on the older runner",
         )
     yield from _newer_models(resolved)
-    if resolved.method != "dflash" or resolved.draft is None:
-        return
-    layers = resolved.draft.config.get("layer_types") or []
+    if resolved.method == "dflash" and resolved.draft is not None:
+        yield from _dflash(resolved.draft)
+
+
+def _dflash(draft: ModelConfig) -> Iterator[Finding]:
+    """Drafts of dflash that only the newer runner runs."""
+    layers = draft.config.get("layer_types") or []
     sliding = sum(each == "sliding_attention" for each in layers) if isinstance(layers, list) else 0
     if 0 < sliding < len(layers):
         yield broken(
@@ -79,11 +84,11 @@ def _older(resolved: Resolved) -> Iterator[Finding]:
             layers,
             f"{sliding} of {len(layers)} layers use sliding attention; use another draft",
         )
-    if _CANDIDATES & set(resolved.draft.architectures):
+    if _CANDIDATES & set(draft.architectures):
         yield broken(
             "DFLASH-CANDIDATES",
             "draft.architectures",
-            list(resolved.draft.architectures),
+            list(draft.architectures),
             "use a dflash draft without a candidate head",
         )
 
