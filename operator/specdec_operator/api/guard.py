@@ -150,7 +150,9 @@ class Guard(Part):
     interval: Duration = Field("15s", validate_default=True, description="Time between two reads of the pods' metrics.")
     window: Duration = Field("2m", validate_default=True, description="Length of one window. Windows do not overlap.")
     warmup: Duration = Field(
-        "1m", validate_default=True, description=("Time after a rollout during which the guard judges nothing.")
+        "1m",
+        validate_default=True,
+        description="Time during which the guard does not judge: after a rollout, and for each pod that starts later.",
     )
     failure_limit: Annotated[int, Field(ge=1, le=100)] = Field(
         3,
@@ -160,7 +162,7 @@ class Guard(Part):
     regret_budget: Annotated[float, Field(gt=0, le=1000)] = Field(
         2.0,
         description="Acceptance that may be lost before speculation ends, in points below its minimum x hours. 2 "
-        "means 20 points for 6 minutes, or 10 points for 13 minutes.",
+        "means 20 points for 6 minutes, or 10 points for 13 minutes: with windows of two minutes, 8 and 14.",
     )
     min_draft_tokens: Annotated[int, Field(ge=1)] = Field(
         1000, description="A window with fewer drafted tokens is inconclusive."

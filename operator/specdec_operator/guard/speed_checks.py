@@ -33,7 +33,7 @@ def speedup_text(comparison: Comparison) -> str:
 
 def slower_beside(case: Case) -> Verdict | None:
     """**Fail** (SlowerThanPlain): compared with baseline pods over the last windows, the speedup is below `speedup.min`
-    by 4.5 standard errors. One such result is enough.
+    by 4.5 standard errors. One such result ends speculation, without `failureLimit`.
     """
     found = case.finding(Measure.SPEED)
     if case.thresholds.speedup is None or found is None or not found.convicts or case.comparison is None:
@@ -62,8 +62,8 @@ def slower(case: Case) -> Verdict | None:
 
 def too_slow(case: Case) -> Verdict | None:
     """**Fail** (TooSlow): the time per output token is above `timePerOutputToken.max`, and so is the lower end of its
-    95 % interval. **Inconclusive** (NotMeasured) if the baseline is unknown at this load, or (PlainIsSlower) if the
-    baseline took longer.
+    95 % interval. If the limit is missed but the baseline is unknown at this load, the window is **Inconclusive**
+    (NotMeasured). If the baseline took even longer, it is **Inconclusive** (PlainIsSlower).
     """
     most, times, comparison = case.thresholds.time_per_output_token, case.evidence.token_time.times, case.comparison
     if most is None or times.mean is None or times.mean <= most or not measurable(case):
@@ -90,7 +90,8 @@ def collateral_text(found: Finding) -> str:
 
 def collateral(case: Case) -> Verdict | None:
     """**Fail** (Collateral): compared with baseline pods, another measure is worse than `collateral` allows by 4.5
-    standard errors, and `collateral.response` is RollBack. One such result is enough.
+    standard errors, and `collateral.response` is RollBack. One such result ends speculation, without
+    `failureLimit`.
     """
     others = (each for each in case.findings if each.measure is not Measure.SPEED and each.convicts)
     worst = max(others, key=lambda each: each.score, default=None)

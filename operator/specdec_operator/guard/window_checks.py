@@ -117,8 +117,8 @@ def acceptance_length(case: Case) -> Verdict | None:
 
 
 def unread(case: Case) -> Verdict | None:
-    """**Inconclusive** (ScrapeFailed): a pod could not be read for three intervals, or never; NoTraffic where none was
-    there: the service is scaled to zero, or its pods are new.
+    """**Inconclusive** (ScrapeFailed): a pod could not be read for three intervals, or never. **Inconclusive**
+    (NoTraffic) if no pod existed: the service is scaled to zero, or its pods are new.
     """
     evidence = case.evidence
     if not evidence.pods and not evidence.unread:

@@ -29,13 +29,13 @@ class Concern(IntEnum):
         return made
 
     BROKEN = 0, "broken", "bad"
-    """It does not serve, or somebody has to act."""
+    """It does not serve, or the user must act."""
     OUT = 1, "not as requested", "warn"
-    """It serves, but not the speculation that was asked for."""
+    """It serves, but not the requested speculation."""
     FAILING = 2, "failing", "warn"
-    """The newest window speaks against it."""
+    """The newest window failed."""
     UNCLEAR = 3, "unclear", "dim"
-    """Too little is known to judge."""
+    """Too little data for a verdict."""
     CHANGING = 4, "changing", "move"
     """Pods are being brought up, or are warming up."""
     FINE = 5, "fine", "good"
