@@ -1,5 +1,5 @@
-"""Writes the generated pages: those of docs/ that say so, the tables of docs/guard.md, docs/engine.md and
-docs/monitoring.md, and the table of methods in README.md. Their words are in hack/pages.
+"""Writes the generated pages: those of docs/ that say so, the tables of docs/guard.md, docs/guard-evidence.md,
+docs/engine.md and docs/monitoring.md, and the demo's run in README.md and docs/demo.md. Their words are in hack/pages.
 
 `python -m hack.reference` writes; `python -m hack.reference verify` says which of them is stale.
 """
@@ -20,9 +20,12 @@ from typer.testing import CliRunner
 
 from hack.command import generate, run
 from hack.engine.page import page as engine_page
-from hack.guard.page import markdown as figures_over_hours
+from hack.guard import page as guard_tables
 from hack.images.trial.report import page as images_page
+from hack.machine import sentence
 from hack.pages import filled, render
+from hack.pages.demo import page as demo_page
+from hack.pages.demo import readme
 from hack.pages.memory import page as memory_page
 from hack.pages.staging import page as staging_page
 from hack.pages.works_with import page as works_with_page
@@ -131,7 +134,9 @@ def methods_page() -> str:
         for name, each in METHODS.items()
         if each.example
     }
-    return render("methods.md", methods=METHODS.values(), under_load=UNDER_LOAD, examples=examples)
+    return render(
+        "methods.md", methods=METHODS.values(), under_load=UNDER_LOAD, examples=examples, runs=_where_methods_run()
+    )
 
 
 def reliability_page() -> str:
@@ -153,7 +158,8 @@ def scale_page(folder: pathlib.Path = _DOCS / "scale") -> str:
     pairs = json.loads((folder / "before.json").read_text(encoding="utf-8"))["pairs"]
     sharded = json.loads((folder / "sharded.json").read_text(encoding="utf-8"))
     more = {"soak": soak, "ours": ours, "goals": GOALS, "growing": GROWING, "pairs": pairs, "sharded": sharded}
-    return render("scale.md", **found, **more)
+    made = {"made": sentence(found), "soak_made": sentence(soak), "sharded_made": sentence(sharded)}
+    return render("scale.md", **found, **more, **made)
 
 
 def _beside_peers(ours: Mapping[str, Any]) -> dict[str, Any]:
@@ -165,7 +171,7 @@ def _beside_peers(ours: Mapping[str, Any]) -> dict[str, Any]:
 
 def guard_page(text: str) -> str:
     """docs/guard.md with its tables, out of the guard's own code: states, checks, reasons and rungs; with what it makes
-    of two recordings, and the figures of its simulations.
+    of two recordings.
     """
     kinds: dict[str, type[Enum]] = {"state": Phase, "reason of a verdict": Reason, "action": Action}
     words = {title: list(_documented(kind)) for title, kind in kinds.items()}
@@ -173,9 +179,20 @@ def guard_page(text: str) -> str:
     costs = [line for line in costly if "collateral:" in line]
     arms = {"guard": _BESIDE, "names": (_SLOWER, _COSTLY), "slower": slower[-_SHOWN:], "costs": costs}
     tables: dict[str, dict[str, Any]] = {"states": {"table": TABLE}, "checks": {"checks": CHECKS}}
-    found = json.loads((_DOCS / "guard" / "figures.json").read_text(encoding="utf-8"))["figures"]
-    figures = {"lines": figures_over_hours(found["hours"])}
-    return filled(text, "docs/guard.md", tables | {"words": {"words": words}, "arms": arms, "figures": figures})
+    return filled(text, "docs/guard.md", tables | {"words": {"words": words}, "arms": arms})
+
+
+def guard_evidence_page(text: str) -> str:
+    """docs/guard-evidence.md with the figures of the guard's simulations."""
+    found = json.loads((_DOCS / "guard" / "figures.json").read_text(encoding="utf-8"))
+    figures = found["figures"]
+    parts: dict[str, dict[str, Any]] = {
+        "made": {"made": sentence(found)},
+        "acceptance": {"lines": guard_tables.markdown(guard_tables.acceptance(figures))},
+        "speed": {"lines": guard_tables.markdown(guard_tables.speed(figures))},
+        "figures": {"lines": guard_tables.markdown(guard_tables.tables(figures["hours"]))},
+    }
+    return filled(text, "docs/guard-evidence.md", parts)
 
 
 def _replayed(name: str) -> str:
@@ -210,16 +227,16 @@ def versioning_page(text: str) -> str:
     return filled(text, "docs/versioning.md", {"compatibility": {"parts": MATRIX, "shown": shown}})
 
 
-def readme(text: str) -> str:
-    """README.md with its table of methods: since which engine each runs on each accelerator, and what was run here."""
+def _where_methods_run() -> dict[str, Any]:
+    """A table: since which engine each method runs on each accelerator, and what was run by this project's tests."""
     engines = [f"{name} (vLLM{'-Ascend' * (key == 'ascend')} {IMAGES[key]})" for key, name in _ACCELERATORS.items()]
     tried = json.loads((_DOCS / "engine" / "methods.json").read_text(encoding="utf-8"))["runs"]
     methods = [
-        (name, advice.needs.value, [_engine(advice, each, "compared" in tried.get(name, {})) for each in _ACCELERATORS])
+        (name, [_engine(advice, each, "compared" in tried.get(name, {})) for each in _ACCELERATORS])
         for name, advice in METHODS.items()
         if advice.releases  # else no engine runs it
     ]
-    return filled(text, "README.md", {"methods": {"engines": engines, "methods": methods}})
+    return {"engines": engines, "rows": methods}
 
 
 def _engine(advice: MethodAdvice, accelerator: str, tried: bool) -> str:
@@ -250,9 +267,11 @@ def pages() -> dict[pathlib.Path, str]:
         _DOCS / "engine.md": engine_page,
         _DOCS / "images.md": images_page,
         _DOCS / "guard.md": guard_page,
+        _DOCS / "guard-evidence.md": guard_evidence_page,
         _DOCS / "monitoring.md": monitoring_page,
         _DOCS / "versioning.md": versioning_page,
         _DOCS / "works-with.md": works_with_page,
+        _DOCS / "demo.md": demo_page,
         _ROOT / "README.md": readme,
     }
     made = {_DOCS / f"{name}.md": make() for name, make in whole.items()}

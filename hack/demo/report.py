@@ -48,6 +48,7 @@ class Recording:
     spec: Spec
     kserve: str
     machine: Machine
+    origin: Mapping[str, Any]
     completions: list[Completion]
     failures: list[Failure]
     readings: list[Reading]
@@ -111,6 +112,7 @@ def assemble(run: Recording) -> Report:
         "kserve": run.kserve,
         "windows": _windows(run.spec),
         "machine": asdict(run.machine),
+        "origin": dict(run.origin),
         "steps": dict(run.steps),
     }
 

@@ -115,6 +115,7 @@ class Story:
             spec=self._spec,
             kserve=kserve.flavour().value,
             machine=machine.describe(),
+            origin=machine.origin(),
             completions=self._traffic.completions,
             failures=self._traffic.failures,
             readings=self._readings,

@@ -16,7 +16,7 @@ from hack.command import run
 from hack.engine import cases, page, place, runs
 from hack.engine.faults import ALL
 from hack.engine.faulty import SAID
-from hack.machine import describe
+from hack.machine import origin
 
 
 def methods() -> dict[str, Any]:
@@ -40,11 +40,6 @@ def bench() -> dict[str, Any]:
     return {"groups": groups, "bases": bases, "clients": list(runs.CLIENTS)}
 
 
-def _machine() -> str:
-    found, device = describe(), place.chosen().device()
-    return f"{device + '; ' if device else ''}{found.cpu}, {found.cores} cores, {found.memory_gib} GiB"
-
-
 def main(words: list[str]) -> int:
     """Run one command and write its file."""
     known: dict[str, Any] = {
@@ -58,7 +53,7 @@ def main(words: list[str]) -> int:
         return 2
     if words == ["image"] and place.chosen().prefix:
         raise ClusterError(f"image: it is about the cpu image; leave {place.ACCELERATOR} out")
-    found = {"machine": _machine(), "image": place.image_name(), **known[words[0]]()}
+    found = {"origin": origin() | {"device": place.chosen().device()}, "image": place.image_name(), **known[words[0]]()}
     page.FOLDER.mkdir(exist_ok=True)
     (page.FOLDER / f"{place.chosen().prefix}{words[0]}.json").write_text(
         json.dumps(found, indent=1) + "\n", encoding="utf-8"

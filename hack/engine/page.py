@@ -9,6 +9,7 @@ from typing import Any, Final
 from hack import images
 from hack.engine.faults import ALL, Layer
 from hack.images import tool
+from hack.machine import sentence
 from hack.pages import block, filled, share
 
 FOLDER: Final = Path(__file__).parents[2] / "docs" / "engine"
@@ -88,7 +89,7 @@ def image() -> dict[str, str]:
     caught = [each["seconds"] for each in refused if each["layer"] == Layer.PREFLIGHT]
     return {
         "size of the cpu image": tool.choose().size(images.refs().runtime),
-        "plain engine up and proven": _spread((each["ready_seconds"] for each in plain), ".0f"),
+        "baseline engine up and proven": _spread((each["ready_seconds"] for each in plain), ".0f"),
         f"up and proven, {len(up)} starts of all methods": _spread((each["ready_seconds"] for each in up), ".0f"),
         "of that, the probe that passed": _spread((each["prove_seconds"] for each in up), ".2f"),
         f"refused by the preflight, {len(caught)} faults": _spread(caught, ".1f"),
@@ -97,7 +98,7 @@ def image() -> dict[str, str]:
 
 def _kept(name: str, folder: Path = FOLDER) -> dict[str, Any]:
     found: dict[str, Any] = json.loads((folder / f"{name}.json").read_text(encoding="utf-8"))
-    return found
+    return found | {"made": sentence(found)}
 
 
 def _spread(values: Iterable[float], form: str) -> str:

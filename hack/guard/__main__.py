@@ -19,7 +19,6 @@ from rich.table import Table
 from hack import machine
 from hack.guard import figures, page
 from hack.guard.plot import draw
-from hack.guard.rules import RULES
 from hack.guard.scenes import GUARD_SPEC, LEAST
 from hack.guard.traffic import KINDS
 
@@ -30,7 +29,7 @@ _ROUNDED = 5
 def document(found: figures.Figures, *, seed: int, seconds: float, workers: int) -> dict[str, Any]:
     """Everything, with what it was measured on and by which rule."""
     return {
-        "machine": asdict(machine.describe()),
+        "origin": machine.origin(),
         "seed": seed,
         "seconds": round(seconds, 1),
         "workers": workers,
@@ -61,20 +60,8 @@ def _rounded(value: Any) -> Any:
 
 def tables(found: figures.Figures) -> list[Table]:
     """What is printed."""
-    return [
-        _alarms(found),
-        _catches(found),
-        _delays("from the onset to the decision, bursty traffic: acceptance", found.acceptance_delays),
-        _delays("from the onset to the decision, bursty traffic: speedup.min", found.speed_delays),
-        *(_of_words(each) for each in page.tables(asdict(found.hours))),
-    ]
-
-
-def _of_words(table: page.Table) -> Table:
-    made = _table(table.title, *table.heads)
-    for row in table.rows:
-        made.add_row(*row)
-    return made
+    kept = asdict(found)
+    return [_table(each) for each in (*page.acceptance(kept), *page.speed(kept), *page.tables(kept["hours"]))]
 
 
 def promises(found: figures.Figures) -> list[str]:
@@ -91,41 +78,14 @@ def _from(volume: float | None) -> str:
     return "at no volume tried" if volume is None else f"from {volume:g} requests a window"
 
 
-def _alarms(found: figures.Figures) -> Table:
-    title = f"{100 * figures.ABOVE:g} points above the threshold: rollbacks, % of windows"
-    made = _table(title, "traffic", "requests a window", "windows", *RULES, "truly below, % of time")
-    for each in found.alarms:
-        shares = [f"{100 * each.a_window[rule]:.2f}" for rule in RULES]
-        made.add_row(each.kind, f"{each.volume:g}", str(each.windows), *shares, f"{100 * each.low:.1f}")
-    return made
-
-
-def _catches(found: figures.Figures) -> Table:
-    limits = f"{figures.LIMIT} ({2 * figures.LIMIT})"
-    title = f"{-100 * figures.BELOW:g} points below the threshold: caught within {limits} windows, % of services"
-    made = _table(title, "traffic", "requests a window", "services", *RULES)
-    for each in found.catches:
-        shares = [f"{100 * each.within_limit[rule]:.1f} ({100 * each.within_twice[rule]:.1f})" for rule in RULES]
-        made.add_row(each.kind, f"{each.volume:g}", str(each.services), *shares)
-    return made
-
-
-def _delays(title: str, delays: tuple[figures.Delay, ...]) -> Table:
-    shares = (f"within {figures.LIMIT + 1}, %", "ever, %", "before, %")
-    made = _table(f"{title}; windows", "drifts to", "requests a window", "services", "median", *shares)
-    for each in delays:
-        middle = "-" if each.median is None else f"{each.median:.1f}"
-        ever = f"{100 * len(each.windows) / each.of:.1f}"
-        early = f"{100 * each.early / each.of:.1f}"
-        made.add_row(each.name, f"{each.volume:g}", str(each.of), middle, f"{100 * each.in_time:.1f}", ever, early)
-    return made
-
-
-def _table(title: str, first: str, *others: str) -> Table:
-    made = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD)
+def _table(words: page.Table) -> Table:
+    made = Table(title=words.title, title_justify="left", box=box.SIMPLE_HEAD)
+    first, *others = words.heads
     made.add_column(first)
     for name in others:
         made.add_column(name, justify="right")
+    for row in words.rows:
+        made.add_row(*row)
     return made
 
 
@@ -146,9 +106,9 @@ def main(arguments: list[str]) -> int:
     for line in promises(found):
         console.print(line, markup=False, highlight=False, soft_wrap=True)
     kept = document(found, seed=asked.seed, seconds=seconds, workers=workers)
-    host = kept["machine"]
+    cpu = kept["origin"]["cpu"]
     console.print(
-        f"seed {asked.seed}, {seconds:.0f} s with {workers} processes on {host['cpu']}", markup=False, highlight=False
+        f"seed {asked.seed}, {seconds:.0f} s with {workers} processes on {cpu}", markup=False, highlight=False
     )
     if not asked.only_print:
         asked.into.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""The tables over hours and days, out of figures.json: for docs/guard.md and for the screen."""
+"""The tables of figures.json: for docs/guard-evidence.md and for the screen."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -7,7 +7,9 @@ from typing import Any, Final
 
 from hack.guard.arms import Arrangement
 from hack.guard.coverage import STEPS
+from hack.guard.figures import ABOVE, BELOW, CURVE_WINDOWS, LIMIT
 from hack.guard.hours import median
+from hack.guard.rules import BY_DRAFTS, GUARD
 
 _Found = Mapping[str, Any]
 _NO_GOAL: Final = "-"
@@ -22,8 +24,52 @@ class Table:
     rows: tuple[tuple[str, ...], ...]
 
 
+def acceptance(figures: _Found) -> tuple[Table, ...]:
+    """Windows with an acceptance near the threshold, then falls. figures: as they are in figures.json."""
+    rules = (GUARD, BY_DRAFTS)
+    rows = [
+        (
+            f"{above['kind']}, {above['volume']:g}",
+            *(f"{above['rollbacks'][rule]:,} in {above['windows']:,}" for rule in rules),
+            f"{above['low']:.0%}",
+            *(f"{below['within_twice'][rule]:.0%}" for rule in rules),
+        )
+        for above, below in zip(figures["alarms"], figures["catches"], strict=True)
+    ]
+    high, low, names = f"{100 * ABOVE:g} points above", f"{-100 * BELOW:g} points below", ("guard", "bound alone")
+    heads = (
+        "traffic, requests per window",
+        *(f"{high}, rollbacks: {name}" for name in names),
+        f"{high}, but truly below",
+        *(f"{low}, found within {2 * LIMIT} windows: {name}" for name in names),
+    )
+    title = "acceptance near the threshold: the guard, and Wilson's bound of each window alone"
+    return Table(title=title, heads=heads, rows=tuple(rows)), _delays(
+        "acceptance that falls in bursty traffic", figures["acceptance_delays"]
+    )
+
+
+def speed(figures: _Found) -> tuple[Table, ...]:
+    """Speed that falls below `speedup.min`, or stays above it. figures: as they are in figures.json."""
+    return (_delays("speed that falls, of the minimum", figures["speed_delays"]),)
+
+
+def _delays(title: str, found: list[_Found]) -> Table:
+    """From the onset to the decision, one row for each fall and number of requests."""
+    rows = []
+    for each in found:
+        of, windows = each["of"], each["windows"]
+        middle = median(windows, of)
+        soon = sum(delay <= CURVE_WINDOWS for delay in windows) / of
+        shares = (f"{each['in_time']:.0%}", f"{soon:.0%}", f"{len(windows) / of:.0%}", f"{each['early'] / of:.0%}")
+        rows.append((each["name"], f"{each['volume']:g}", "-" if middle is None else f"{middle:.1f}", *shares))
+    heads = ("falls to", "requests per window", "median, windows", f"within {LIMIT + 1} windows")
+    more = (f"within {CURVE_WINDOWS} windows", "within the simulation", "before the fall")
+    return Table(title=f"{title}: from the fall to the decision", heads=(*heads, *more), rows=tuple(rows))
+
+
 def tables(hours: _Found) -> tuple[Table, ...]:
-    """All of them. hours: as they lie in figures.json."""
+    """What takes hours and days. hours: as they are in figures.json."""
     compared, slow = hours["compared"], _groups(hours["compared"], "name")
     changes = [group for group in slow if "machines" not in group[0]["name"]]
     return (
@@ -150,9 +196,9 @@ def _traffic(each: _Found) -> str:
     return ", ".join(words)
 
 
-def markdown(hours: _Found) -> Iterator[str]:
-    """Line by line."""
-    for each in tables(hours):
+def markdown(found: Iterable[Table]) -> Iterator[str]:
+    """Tables for a page, line by line."""
+    for each in found:
         head = " | ".join(each.heads)
         yield from ("", f"*{each.title[0].upper()}{each.title[1:]}*", "", f"| {head} |", "|---" * len(each.heads) + "|")
         yield from (f"| {' | '.join(row)} |" for row in each.rows)

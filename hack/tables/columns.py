@@ -107,29 +107,21 @@ def _flag_details(table: Table, facts: Mapping[str, Any], place: int, *, known: 
         for kind, names in table["kinds"].items()
     }
     width = len(table["versions"])
-    values = {}
-    for name, cells in table["values"].items():
-        entries = told["values"].get(name)
-        marks = _marks(cells)
-        there = None if entries is None else set(entries)
-        values[name] = _cells(
-            {
-                each: _digit(marks.get(each, "0" * width), place, known=known, there=_there(each, there, ()))
-                for each in {*marks, *(there or ())}
-            }
-        )
-    short, shorts = set(told["short"]), _marks(table["short_in"])
-    short_in = _cells(
-        {
-            each: _digit(shorts.get(each, "0" * width), place, known=known, there=each in short)
-            for each in {*shorts, *short}
+
+    def column(cells: Any, entries: Iterable[str] | None) -> Any:
+        """Cells with the digit of this version. entries: what it has; None: it was not asked."""
+        marks, there = _marks(cells), None if entries is None else set(entries)
+        digits = {
+            each: _digit(marks.get(each, "0" * width), place, known=known, there=_there(each, there, ()))
+            for each in {*marks, *(there or ())}
         }
-    )
+        return _cells(digits)
+
     return {
         "kinds": kinds,
-        "values": values,
+        "values": {name: column(cells, told["values"].get(name)) for name, cells in table["values"].items()},
         "short": dict(sorted({**table["short"], **told["short"]}.items())),
-        "short_in": short_in,
+        "short_in": column(table["short_in"], told["short"]),
     }
 
 

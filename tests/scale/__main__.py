@@ -6,14 +6,14 @@ Peers are compared with our row of the same run: one that is measured later with
 import argparse
 import asyncio
 import json
-import os
 import pathlib
-import platform
 import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import Any
+
+from hack.machine import origin
 
 from tests.scale.peers.run import measured
 from tests.scale.plot import draw
@@ -64,8 +64,7 @@ def _row(size: int) -> Row:
 
 def _write(folder: pathlib.Path, rows: list[Row], others: Mapping[str, Any]) -> None:
     numbers = {
-        "machine": {"cores": os.cpu_count(), "python": platform.python_version(), "kernel": platform.release()},
-        "at": _today(),
+        "origin": origin(),
         "rows": [asdict(row) for row in rows],
         "growth": growth(rows),
         "missed": missed(rows),

@@ -14,8 +14,9 @@ import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import asdict, dataclass, field, replace
-from datetime import UTC, datetime
 from typing import Any
+
+from hack.machine import origin
 
 from specdec_operator.leadership.holding import LOST
 from tests.scale.fleet import INTERVAL
@@ -165,7 +166,7 @@ def main() -> None:
         print(json.dumps(asdict(row), indent=1), flush=True)
         others = [each for each in kept["rows"] if (each["services"], each["processes"]) != (found.services, shards)]
         rows = sorted([*others, asdict(row)], key=lambda each: (each["services"], each["processes"]))
-        kept |= {"at": datetime.now(UTC).strftime("%Y-%m-%d"), "rows": rows}
+        kept |= {"origin": origin(), "rows": rows}
         if found.out:
             found.out.write_text(json.dumps(kept, indent=1) + "\n")
 

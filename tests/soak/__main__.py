@@ -10,6 +10,8 @@ import pathlib
 import tempfile
 from dataclasses import asdict
 
+from hack.machine import origin
+
 from tests.soak.plot import draw
 from tests.soak.run import Found, soak
 
@@ -18,7 +20,13 @@ def write(found: Found, out: pathlib.Path) -> None:
     """soak.json, soak.svg and soak.png into a folder."""
     out.mkdir(parents=True, exist_ok=True)
     samples = [{key: value for key, value in asdict(each).items() if key != "names"} for each in found.samples]
-    text = {"numbers": found.numbers, "done": found.done, "wrong": found.wrong, "samples": samples}
+    text = {
+        "origin": origin(),
+        "numbers": found.numbers,
+        "done": found.done,
+        "wrong": found.wrong,
+        "samples": samples,
+    }
     (out / "soak.json").write_text(json.dumps(text, indent=1) + "\n")
     draw(found.samples, out / "soak.svg", out / "soak.png")
 

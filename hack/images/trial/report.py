@@ -14,7 +14,7 @@ from hack import images
 from hack.cluster import paths, shell
 from hack.images import build, content, tool
 from hack.images.trial import models, questions
-from hack.machine import describe
+from hack.machine import describe, hardware
 from hack.pages import filled
 from hack.release import dockerfile
 
@@ -80,10 +80,9 @@ def _parts(image: questions.Image) -> dict[str, str]:
 
 def _write(kind: str, built: Mapping[str, Any], image: questions.Image) -> Path:
     """Ask the image, and write the file."""
-    machine = describe()
     found = {
         "image": images.accelerated(kind).rpartition("/")[2],
-        "machine": f"{machine.cpu}, {machine.cores} cores, {machine.memory_gib} GiB",
+        "machine": hardware(asdict(describe())),
         "built": {**built, "parts": _parts(image)},
         **asdict(questions.ask_all(image, kind)),
     }

@@ -10,6 +10,7 @@ import sys
 import time
 
 import pytest
+from tests.signals import heed_interrupts
 from typer.testing import CliRunner
 
 from specdec_operator.cli.commands import application
@@ -32,7 +33,7 @@ def test_a_pipe_gets_all_of_it_at_once() -> None:
     assert (code, time.monotonic() - begun < 15) == (0, True)
     assert "\x1b" not in output
     assert not [each for each in output.splitlines() if each != each.rstrip() or len(each) > 110]
-    assert "01:34  Responding" in output
+    assert "01:37  Responding" in output
     assert "$ specdec retry tiny -n demo" in output
 
 
@@ -76,7 +77,14 @@ def on_a_terminal(*arguments: str) -> tuple[subprocess.Popen[bytes], int]:
     """The command on a terminal of its own, and our end of it."""
     ours, its = pty.openpty()
     settings = os.environ | {"TERM": "xterm", "PYTHONPATH": f"{ROOT / 'operator'}:{ROOT / 'runtime'}"}
-    running = subprocess.Popen([*PROGRAM, *arguments], stdin=its, stdout=its, stderr=its, env=settings, close_fds=True)
+    running = subprocess.Popen(
+        [*PROGRAM, *arguments],
+        stdin=its,
+        stdout=its,
+        stderr=its,
+        env=settings,
+        preexec_fn=heed_interrupts,  # noqa: PLW1509
+    )
     os.close(its)
     return running, ours
 

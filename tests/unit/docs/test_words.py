@@ -1,7 +1,6 @@
 """What the pages tell people to write: commands, variables and reasons that exist, and samples that are valid."""
 
 import functools
-import json
 import pathlib
 import re
 import subprocess
@@ -177,15 +176,3 @@ def test_every_verdict_that_is_no_pass_is_on_the_troubleshooting_page() -> None:
 
 def _first_cells() -> list[str]:
     return re.findall(r"^\| ([^|]+) \|", read("docs/troubleshooting.md"), re.MULTILINE)
-
-
-def test_the_numbers_of_the_readme_are_those_of_its_run() -> None:
-    """The sentence above the plot is made of docs/demo/demo.json."""
-    run = json.loads((ROOT / "docs" / "demo" / "demo.json").read_text(encoding="utf-8"))
-    front = " ".join(read("README.md").split())
-    assert f"{run['code']['speedup']} times as fast with its draft" in front
-    assert f"at {run['drift']['speedup']} of the baseline speed" in front
-    assert f"{run['decision']['seconds_from_onset']} s later the operator decides" in front
-    assert f"{run['serving_again_seconds']:.0f} s after that a baseline pod serves" in front
-    assert f"No request of {run['requests']['ok']} failed" in front
-    assert run["requests"]["failed"] == 0

@@ -169,7 +169,7 @@ def test_the_page_says_every_figure_with_its_goal() -> None:
             ),
         ),
     )  # fmt: skip
-    text = "\n".join(page.markdown(asdict(hours)))
+    text = "\n".join(page.markdown(page.tables(asdict(hours))))
     for line in (
         "| prompts | 1.79 | 0 of 24 | 0 of 24 | 0 of 24 | 0 |",
         "| 0.91 | 0.91 | 3 of 4 (7.0, 9.0) | 3 of 4 (7.0, 9.0) | 3 of 4 (7.0, 9.0) | <= 10 min |",

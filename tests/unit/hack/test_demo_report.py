@@ -18,6 +18,7 @@ from hack.demo.report import Act, Recording
 from hack.demo.screen import Screen
 from hack.demo.traffic import Completion, Failure, Reading, Span
 from hack.machine import Machine
+from hack.pages import demo
 from rich.console import Console
 
 from specdec_engine.accelerators import Accelerator
@@ -55,6 +56,7 @@ def run() -> Recording:
         spec=story.spec(story.SPECULATIVE),
         kserve="stand-in",
         machine=Machine(cores=2, memory_gib=16.0, cpu="a processor"),
+        origin={"commit": "1234567"},
         completions=[answer for act, span in spans.items() for answer in _answers(span.begin, span.end, speeds[act])],
         failures=[Failure(at=131.26, why="HTTP 503: no endpoints")],
         readings=[
@@ -160,14 +162,37 @@ def test_the_table_shows_the_numbers_and_a_broken_promise(run: Recording) -> Non
         assert words in text
 
 
-def test_the_table_of_the_recorded_run_is_that_of_the_readme() -> None:
-    """docs/demo/demo.json and the README show one run."""
+def test_the_readme_and_the_page_show_the_recorded_run_and_no_request_of_it_failed() -> None:
+    """docs/demo/demo.json, README.md and docs/demo.md are of one run."""
     root = pathlib.Path(__file__).parents[3]
     found = json.loads((root / "docs" / "demo" / "demo.json").read_text(encoding="utf-8"))
+    front, page = ((root / name).read_text(encoding="utf-8") for name in ("README.md", "docs/demo.md"))
+    assert (demo.readme(front), demo.page(page)) == (front, page)
     console = Console(width=110, record=True, file=io.StringIO())
     console.print(report.render(found))
-    lines = [line.rstrip() for line in console.export_text().splitlines()]
-    assert "\n".join(lines) in (root / "README.md").read_text(encoding="utf-8")
+    assert "\n".join(line.rstrip() for line in console.export_text().splitlines()) in page
+    words = " ".join(front.split())
+    assert f"{found['code']['speedup']} times as fast with its draft" in words
+    assert f"at {found['drift']['speedup']} of the baseline speed" in words
+    assert f"{found['decision']['seconds_from_onset']} s later the operator decides" in words
+    assert f"{found['serving_again_seconds']:.0f} s after that a baseline pod serves" in words
+    assert f"No request of {found['requests']['ok']} failed" in words
+    assert found["requests"]["failed"] == 0
+
+
+def test_a_run_with_failed_requests_shows_them(tmp_path: pathlib.Path) -> None:
+    """The numbers are those of the file, also where they are bad."""
+    root = pathlib.Path(__file__).parents[3]
+    found = json.loads((root / "docs" / "demo" / "demo.json").read_text(encoding="utf-8"))
+    found["code"]["speedup"], found["requests"] = 0.97, found["requests"] | {"ok": 97, "failed": 3}
+    run = tmp_path / "demo.json"
+    run.write_text(json.dumps(found))
+    front = " ".join(demo.readme((root / "README.md").read_text(encoding="utf-8"), run).split())
+    assert "a tiny model, 0.97 times as fast with its draft" in front
+    assert "3 of 100 requests failed" in front
+    page = demo.page((root / "docs" / "demo.md").read_text(encoding="utf-8"), run)
+    assert "97 answered, 3 failed" in page
+    assert "0.97x" in page
 
 
 def test_the_samples_differ_in_speculation_alone() -> None:

@@ -11,15 +11,18 @@ from tests.scale.peers.row import PeerRow
 from tests.scale.row import GROWING, Row
 
 COUNTED = json.loads((Path(__file__).parents[3] / "docs" / "soak" / "soak.json").read_text())["numbers"]
-SOAK = {"numbers": dict.fromkeys(COUNTED, 1.0), "done": {"change": 7}, "wrong": [], "samples": [{"at": 120.0}]}
+SOAK = {
+    "numbers": dict.fromkeys(COUNTED, 1.0),
+    "done": {"change": 7},
+    "wrong": [],
+    "samples": [{"at": 120.0}],
+}
 
 
 def _written(folder: Path, **more: Any) -> Path:
     row = dict.fromkeys(Row.__dataclass_fields__, 1.0) | {"services": 1000, "reads_missed_share": 0.25}
     peer = dict.fromkeys(PeerRow.__dataclass_fields__, 2.0) | {"peer": "Argo Rollouts, limits raised", "services": 1000}
     found = {
-        "machine": {"cores": 2, "python": "3.11", "kernel": "6"},
-        "at": "2026-01-01",
         "rows": [row],
         "growth": dict.fromkeys(GROWING, 1.0) | {"burst_seconds": 1.5},
         "missed": ["rss_mb is 151 with 1000 services, 150 is the goal"],
@@ -32,7 +35,7 @@ def _written(folder: Path, **more: Any) -> Path:
         (folder / name / f"{name}.json").write_text(json.dumps(content))
     of_shards: dict[str, Any] = dict.fromkeys(sharded.Row.__dataclass_fields__, 1.0)
     of_shards |= {"processes": 2, "cpu_cores": [0.5, 0.25], "rss_mb": [80.0, 90.0], "lost_seconds": None}
-    shards = {"at": "2026-01-02", "rows": [of_shards], "breaks": "The CPU."}
+    shards: dict[str, Any] = {"rows": [of_shards], "breaks": "The CPU."}
     before = {"pairs": [{"how": "one after the other", "before": row | {"rss_mb": 7.0}, "after": row}]}
     for name, content in (("before", before), ("sharded", shards)):
         (folder / "scale" / f"{name}.json").write_text(json.dumps(content))
