@@ -14,14 +14,14 @@ Object = dict[str, Any]
 NOW: Final = "0001-01-01T00:00:00Z"
 """Stands for the time at which an action is run."""
 FILES: Final = {
-    "progressing_new": "new: nobody has looked at it",
-    "progressing_rolling_out": "first pods come up",
+    "progressing_new": "new: not reconciled yet",
+    "progressing_rolling_out": "first pods start",
     "progressing_rolling_back": "rolls back",
-    "progressing_generation": "changed, not looked at yet",
+    "progressing_generation": "changed, not reconciled yet",
     "progressing_deleted": "being deleted",
     "healthy_watching": "watched, windows pass",
     "healthy_held": "held, it would roll back",
-    "healthy_rolled_back": "rolled back, to plain",
+    "healthy_rolled_back": "rolled back, to the baseline",
     "healthy_rolled_back_by_user": "rolled back, by the user",
     "degraded_rolled_back": "rolled back, `health: Degraded`",
     "degraded_stalled": "stalled: crashes",

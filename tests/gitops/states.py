@@ -148,13 +148,13 @@ def _moving() -> list[Case]:
     both: Body = {"rollout": PROGRESSING, "acts": "rollback retry"}
     strict = "InProgress"
     return [
-        _case("first pods come up", first, "InProgress", rollout=FIRST),
-        _case("other pods come up, the old ones serve", changed, "InProgress", rollout=PROGRESSING),
-        _case("the plain service is measured first", measuring, "InProgress"),
+        _case("first pods start", first, "InProgress", rollout=FIRST),
+        _case("new pods start, the old ones serve", changed, "InProgress", rollout=PROGRESSING),
+        _case("the baseline is measured first", measuring, "InProgress"),
         _case("fewer tokens are rolled out", tokens, "InProgress", **both),
         _case("rolls back", RESPONDING, "InProgress", strict=strict, **both),
         _case("rolls back, `health: Degraded`", RESPONDING, "InProgress", guard=DEGRADED, **both),
-        _case("rolls back, no room beside the old pods", STARVED, "InProgress", **both),
+        _case("rolls back, no room next to the old pods", STARVED, "InProgress", **both),
     ]
 
 
@@ -164,12 +164,12 @@ def _ended() -> list[Case]:
     back: Body = {"strict": "Failed", "acts": "rollback retry"}
     moves = replace(PROGRESSING, message="0 of 1 pods of revision r3 are ready")
     return [
-        _case("rolled back, to plain", ROLLED_BACK, "Current", **back),
+        _case("rolled back, to the baseline", ROLLED_BACK, "Current", **back),
         _case("rolled back, `health: Degraded`", ROLLED_BACK, "Failed", guard=DEGRADED, **back),
         _case("rolled back, held", ROLLED_BACK, "Current", policy=policy(held=True), annotations=HELD, **back),
         _case("rolled back, to the last good speculation", good, "Current", judged=judged(), **back),
         _case("rolled back, by the user", asked, "Current", strict="Failed", acts="retry"),
-        _case("rolled back, other plain pods come up", ROLLED_BACK, "InProgress", rollout=moves, acts=back["acts"]),
+        _case("rolled back, other baseline pods start", ROLLED_BACK, "InProgress", rollout=moves, acts=back["acts"]),
         _case("stalled: crashes", STALLED, "Failed", rollout=FAILED),
         _case("stalled: KServe makes no Deployment", STALLED, "Failed", rollout=BLOCKED),
     ]
@@ -178,11 +178,11 @@ def _ended() -> list[Case]:
 def _edges() -> list[Case]:
     served = status_of(found(WATCHING, judged=judged()), {}, 60.0)
     return [
-        _judged("new: nobody has looked at it", _new(), "InProgress", acts=""),
+        _judged("new: not reconciled yet", _new(), "InProgress", acts=""),
         _judged("spec refused, nothing serves", _invalid({}, 1), "Failed", acts=""),
         _judged("a name is taken", _taken(), "Failed", acts=""),
         _judged("spec refused, the old pods serve", _invalid(served, 2), "Failed"),
-        _judged("changed, not looked at yet", _ahead(), "InProgress"),
+        _judged("changed, not reconciled yet", _ahead(), "InProgress"),
         _judged("being deleted", _deleted(), "Terminating", strict="Current", acts="none"),
     ]
 

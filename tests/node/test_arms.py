@@ -56,8 +56,9 @@ async def events(service: Service) -> list[str]:
 
 @fault(
     part=Part.CLUSTER,
-    when="a draft is slower than plain pods beside it, and the operator is killed meanwhile, under traffic",
-    then="speculation is taken out by what both arms show; no request fails while pods of both come and go",
+    when="a draft is slower than the baseline pods next to it, and the operator is killed in between, under traffic",
+    then="speculation is taken out because of the measured speeds of both groups; no request fails while pods of both "
+    "start and stop",
 )
 async def test_a_slow_draft_is_taken_out_beside_a_plain_pod(service: Service, film: Film) -> None:
     """A plain pod comes and goes as often as is asked for; then the drift prompts are slower with the draft."""

@@ -54,8 +54,8 @@ async def events(service: Service) -> dict[str, str]:
 
 @fault(
     part=Part.CLUSTER,
-    when="a rollback is decided while a ResourceQuota has room for no pod more",
-    then="the quota's words stand in condition and Event within 10 s; the old pod goes first, and plain pods serve, "
+    when="a rollback is decided while a ResourceQuota has no room for another pod",
+    then="condition and Event show the quota's message within 10 s; the old pod stops first, and baseline pods serve, "
     "46 s after the decision on two idle cores",
 )
 async def test_a_rollback_under_a_full_quota_makes_its_own_room(service: Service, film: Film) -> None:
@@ -78,9 +78,9 @@ async def test_a_rollback_under_a_full_quota_makes_its_own_room(service: Service
 
 @fault(
     part=Part.CLUSTER,
-    when="a rollback is decided while an admission webhook refuses every new pod",
-    then="its words stand in condition and Event within 10 s; the only pod serves on, and the rollback is carried out "
-    "once pods are let in",
+    when="a rollback is decided while an admission webhook refuses each new pod",
+    then="condition and Event show its message within 10 s; the only pod keeps serving, and the rollback continues "
+    "when the webhook admits pods",
 )
 async def test_a_webhook_that_refuses_pods_is_named_and_the_only_pod_serves_on(service: Service, film: Film) -> None:
     """The rollback stays decided, and is carried out once the webhook lets pods in."""
@@ -102,9 +102,9 @@ async def test_a_webhook_that_refuses_pods_is_named_and_the_only_pod_serves_on(s
 
 @fault(
     part=Part.CLUSTER,
-    when="a rollback is decided while a webhook gives every new pod a scheduling gate, as a queue for quota does",
-    then="the scheduler's words stand in condition and Event within 10 s; the old pod goes first, and plain pods serve "
-    "once the gate is taken off",
+    when="a rollback is decided while a webhook gives each new pod a scheduling gate, as a queue for quota does it",
+    then="condition and Event show the scheduler's message within 10 s; the old pod stops first, and baseline pods "
+    "serve when the gate is removed",
 )
 async def test_a_rollback_whose_pod_is_gated_gives_the_old_pod_up_first(service: Service, film: Film) -> None:
     """A queue takes the gate off when the old pod's share of the quota is free: here the test does."""
@@ -137,8 +137,9 @@ async def test_a_rollback_whose_pod_is_gated_gives_the_old_pod_up_first(service:
 
 @fault(
     part=Part.CLUSTER,
-    when="the kernel kills a watched engine for its memory limit, again and again, and its cache is the user's own",
-    then="each kill is an Event; after the third one speculation is taken out for OutOfMemory, and plain pods serve",
+    when="the kernel kills a watched engine for its memory limit several times, and the user has set the size of the "
+    "cache",
+    then="each kill is an Event; after the third one speculation is taken out for OutOfMemory, and baseline pods serve",
 )
 async def test_an_engine_that_the_kernel_kills_loses_its_draft_after_three_kills(service: Service, film: Film) -> None:
     """For its memory limit, each time by a program beside it in its container; the plain engine serves afterwards."""

@@ -33,9 +33,9 @@ async def _rolled_back_once(world: World, events: Sequence[str] = _TWICE, untold
 
 @fault(
     part=Part.API_SERVER,
-    when="each kind of write (and, but for 409, each list and watch) meets an error once while a draft turns bad: 409, "
-    "429 with Retry-After, 500, 503, a reset connection before the write is made or after it",
-    then="the rollback is decided once and carried out; its Events are told once, or twice where an answer was lost",
+    when="each kind of write fails once while a draft becomes bad: 409, 429 with Retry-After, 500, 503, a reset "
+    "connection before or after the write. The same for each list and watch, except 409",
+    then="the rollback is decided once and carried out; each of its Events exists once, or twice if an answer was lost",
 )
 @pytest.mark.parametrize("error", ERRORS.values(), ids=ERRORS)
 async def test_errors_during_a_rollback(world: World, proxied: OperatorProcess, proxy: Proxy, error: Deed) -> None:
@@ -54,7 +54,7 @@ async def test_errors_during_a_rollback(world: World, proxied: OperatorProcess, 
 
 @fault(
     part=Part.API_SERVER,
-    when="each kind of request meets an error once while the operator starts and a service is new",
+    when="each kind of request fails once while the operator starts and a service is new",
     then="the service is rolled out once, and watched",
 )
 @pytest.mark.parametrize("error", ERRORS.values(), ids=ERRORS)
@@ -70,7 +70,7 @@ async def test_errors_at_a_start(world: World, proxied: OperatorProcess, proxy: 
 
 @fault(
     part=Part.API_SERVER,
-    when="a third of all requests meets an error, a reset connection or a second's delay, in any order",
+    when="a third of all requests fails, is reset, or is delayed by one second, in any order",
     then="the rollback is decided once and carried out",
 )
 @pytest.mark.parametrize("seed", range(4))
@@ -85,8 +85,8 @@ async def test_errors_in_any_order(world: World, proxied: OperatorProcess, proxy
 
 @fault(
     part=Part.API_SERVER,
-    when="a write of a rollback gets no answer at all: the API server has not made it, or has",
-    then="the operator gives it up after 30 seconds and makes it again; the rollback is decided once and carried out",
+    when="a write of a rollback gets no answer; the API server has made it, or has not",
+    then="the operator gives up after 30 seconds and repeats the write; the rollback is decided once and carried out",
 )
 @pytest.mark.parametrize("done", [False, True], ids=["not made", "made"])
 @pytest.mark.parametrize("named", _DECISION[:2])
@@ -112,9 +112,9 @@ async def test_a_write_that_is_never_answered(
 
 @fault(
     part=Part.API_SERVER,
-    when="the API server answers every request with 429 for a while and asks for ten seconds of patience (Retry-After)",
-    then="for one service it is asked at most 80 times in 20 s, watches included, and written to at most 6 times; "
-    "afterwards the service goes on",
+    when="the API server answers each request with 429 for some time, with Retry-After: 10",
+    then="for one service it gets at most 80 requests in 20 s, including watches, and at most 6 writes; afterwards the "
+    "service continues",
 )
 async def test_too_many_requests_are_answered_with_fewer(world: World, proxied: OperatorProcess, proxy: Proxy) -> None:
     """A server that is overloaded is not asked more often."""

@@ -88,10 +88,10 @@ LONG = [_away, _hang, _etcd_away, _etcd_hangs]
 
 @fault(
     part=Part.API_SERVER,
-    when="the API server is restarted or killed, etcd is killed, or one of them is away or hangs until the operator "
-    "has tried in vain to write, while a draft turns bad",
-    then="the draft is taken out once, as soon as that can be written; the operator is the same process and well, and "
-    "goes on to follow what is changed",
+    when="the API server is restarted or killed, or etcd is killed, or one of them is stopped or hangs until a write "
+    "of the operator has failed, while a draft becomes bad",
+    then="the draft is taken out once, as soon as a write succeeds; the operator's process does not restart, is "
+    "healthy, and follows later changes",
 )
 @pytest.mark.parametrize("outage", [*SHORT, *LONG])
 async def test_a_draft_that_turns_bad_in_an_outage_is_taken_out_once(
@@ -117,8 +117,8 @@ async def test_a_draft_that_turns_bad_in_an_outage_is_taken_out_once(
 
 @fault(
     part=Part.API_SERVER,
-    when="the API server or etcd is away or hangs for three windows or more, while a draft is good",
-    then="nothing is decided: no window counts against the draft, and what is changed afterwards is followed",
+    when="the API server or etcd is stopped or hangs for three windows or more, while a draft is good",
+    then="no decision: no window counts against the draft, and later changes are followed",
 )
 @pytest.mark.parametrize("outage", LONG)
 async def test_an_outage_is_no_evidence(

@@ -48,9 +48,9 @@ async def _dropped(world: World, name: str) -> None:
 
 @fault(
     part=Part.OBJECTS,
-    when="deletionPolicy of a service that answers goes from Delete to Orphan and back",
-    then="its owner reference goes and comes back; nothing else of its InferenceService changes, so no pod is made "
-    "anew, also where the operator is restarted in between",
+    when="deletionPolicy of a serving service changes from Delete to Orphan and back",
+    then="its owner reference is removed and restored; nothing else of its InferenceService changes, so no pod is "
+    "replaced, also if the operator restarts in between",
 )
 async def test_a_policy_is_changed_without_a_new_pod(world: World, operator: OperatorProcess) -> None:
     """Metadata only: generation and spec stay. While there is no owner reference, the status says whose it is."""
@@ -78,9 +78,9 @@ async def test_a_policy_is_changed_without_a_new_pod(world: World, operator: Ope
 
 @fault(
     part=Part.OBJECTS,
-    when="a service with deletionPolicy Orphan is deleted, and made again with annotation adopt",
-    then="its InferenceService stays as it is, is left alone by the new service until that may adopt it, and then goes "
-    "on with the same pods",
+    when="a service with deletionPolicy Orphan is deleted, and created again with annotation adopt",
+    then="its InferenceService does not change; the new service does not write it until it may adopt it, and then "
+    "continues with the same pods",
 )
 async def test_what_stayed_is_taken_over_with_its_pods(world: World, operator: OperatorProcess) -> None:
     """Its generation is what KServe makes pods by."""
@@ -106,8 +106,8 @@ async def test_what_stayed_is_taken_over_with_its_pods(world: World, operator: O
 
 @fault(
     part=Part.OBJECTS,
-    when="a service adopts an InferenceService that was made by hand and changed by others",
-    then="it has the spec that the service renders and nothing else; notes of others and the status stay",
+    when="a service adopts an InferenceService that a user made, and that others changed",
+    then="it gets exactly the spec that the service renders; annotations of others and the status stay",
 )
 async def test_nothing_of_the_old_spec_is_left_in_what_is_adopted(world: World, operator: OperatorProcess) -> None:
     """By the field owners: what others wrote into the spec is ours, and goes with our next apply."""
@@ -145,8 +145,9 @@ def _without_names(spec: Object) -> Object:
 
 @fault(
     part=Part.OBJECTS,
-    when="a service with downloads and deletionPolicy Orphan is deleted, and made again with annotation adopt",
-    then="the claim that pods mount stays, without an owner, and is taken over; it goes back and forth by the policy",
+    when="a service with downloads and deletionPolicy Orphan is deleted, and created again with annotation adopt",
+    then="the PVC that pods mount stays, without an owner, and the new service takes it over; its owner follows the "
+    "policy",
 )
 async def test_the_claim_stays_too(world: World, downloader: OperatorProcess) -> None:
     """Jobs may go: the next ones find the artifact in the claim."""

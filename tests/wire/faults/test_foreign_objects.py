@@ -36,9 +36,9 @@ _MODELS = f"{NAME}-models"
 
 @fault(
     part=Part.OBJECTS,
-    when="an InferenceService of the service's name was made by hand before",
-    then="it is not written to, not adopted, and not deleted with the service, which is Stalled with NameTaken; it "
-    "goes on by itself within half a minute after the name is free",
+    when="an InferenceService with the service's name exists already; a user made it",
+    then="the operator does not write it, adopt it, or delete it with the service, which is Stalled with NameTaken; "
+    "the service continues within half a minute after the name is free",
 )
 async def test_a_foreign_inference_service_is_left_alone(world: World, operator: OperatorProcess) -> None:
     """The sis names it, who wrote it, and both ways out; it stays byte for byte, also when the sis is deleted."""
@@ -62,8 +62,8 @@ async def test_a_foreign_inference_service_is_left_alone(world: World, operator:
 
 @fault(
     part=Part.OBJECTS,
-    when="the claim or a download Job of the service's names was made by hand before",
-    then="it is not written to, and the service is Stalled with NameTaken until the name is free",
+    when="a PVC or a download Job with the service's names exists already; a user made it",
+    then="the operator does not write it, and the service is Stalled with NameTaken until the name is free",
 )
 @pytest.mark.parametrize("kind", [CLAIM, JOB], ids=["claim", "Job"])
 async def test_a_foreign_claim_or_job_is_left_alone(
@@ -118,8 +118,8 @@ def _job(name: str) -> Object:
 
 @fault(
     part=Part.OBJECTS,
-    when="the InferenceService of the service's name is controlled by something else, and the service is told to adopt",
-    then="it is left alone all the same, and the message says whose it is",
+    when="the InferenceService with the service's name has another controller, and the service has annotation adopt",
+    then="the operator does not write it, and the message names its controller",
 )
 async def test_what_another_controller_owns_is_not_adopted(world: World, operator: OperatorProcess) -> None:
     """Two controllers of one object would fight for ever, and its owner would delete it with itself."""
@@ -137,8 +137,8 @@ async def test_what_another_controller_owns_is_not_adopted(world: World, operato
 
 @fault(
     part=Part.OBJECTS,
-    when="somebody makes or replaces the InferenceService between the operator's look and its write",
-    then="the API server refuses the write, and nothing of the other's object is changed",
+    when="another user creates or replaces the InferenceService between the operator's read and its write",
+    then="the API server refuses the write, and the other object does not change",
 )
 @pytest.mark.parametrize("was", ["free", "ours"])
 async def test_a_race_for_the_name_seizes_nothing(

@@ -55,10 +55,9 @@ async def _told(proxy: Proxy, event: str) -> bool:
 
 @fault(
     part=Part.OPERATOR,
-    when="it is killed (SIGKILL) at a write of a rollout or a rollback, before or after the API server has made it, "
-    "and started again; each write in its turn",
-    then="the rollback is decided once and carried out; the InferenceService is changed no more often than without "
-    "the kill, nothing is made twice, and at most the Event of that moment is missing",
+    when="SIGKILL at each write of a rollout or a rollback, before or after the API server has made it; then a restart",
+    then="the rollback is decided once and carried out; the InferenceService is changed as often as without the kill, "
+    "no object is made twice, and at most the Event of that moment is missing",
 )
 @pytest.mark.parametrize("done", [BEFORE, AFTER], ids=_killed)
 @pytest.mark.parametrize("named", ROLLBACK)
@@ -75,7 +74,7 @@ async def test_a_kill_at_a_write_of_a_rollback(
 
 @fault(
     part=Part.OPERATOR,
-    when="it is killed at a status that only reports how far the pods are, and started again",
+    when="SIGKILL at a status that only reports the progress of the pods; then a restart",
     then="the rollback is decided once and carried out",
 )
 @pytest.mark.parametrize("done", [BEFORE, AFTER], ids=_killed)
@@ -93,8 +92,8 @@ async def test_a_kill_at_a_report(
 
 @fault(
     part=Part.OPERATOR,
-    when="it is killed twice at a write of a retry (specdec.io/retry): before it, and when it makes it again, after it",
-    then="speculation is brought back once; the retry is not asked for again and the rollback before it not forgotten",
+    when="two kills at a write of a retry (specdec.io/retry): before the write, and after the repeated write",
+    then="speculation returns once; the retry does not run again, and the earlier rollback is still known",
 )
 @pytest.mark.parametrize("named", _decisions(RETRY))
 async def test_two_kills_at_a_write_of_a_retry(
@@ -115,8 +114,8 @@ async def test_two_kills_at_a_write_of_a_retry(
 
 @fault(
     part=Part.OPERATOR,
-    when="it is killed twice at a write of a guard that drafts fewer tokens first and then rolls back",
-    then="each of the two steps is taken once, in this order",
+    when="two kills at a write of a guard that first uses fewer tokens and then rolls back",
+    then="each of the two steps runs once, in this order",
 )
 @pytest.mark.parametrize("named", _decisions(LADDER))
 async def test_two_kills_at_a_write_of_a_ladder(

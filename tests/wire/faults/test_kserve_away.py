@@ -17,9 +17,9 @@ def _said(status: dict[str, object], kind: str) -> str:
 
 @fault(
     part=Part.KSERVE,
-    when="KServe is away from the beginning, for longer than `rollout.deadline`",
-    then="the service is Stalled and says that KServe made no Deployment; speculation is not blamed; once KServe is "
-    "back it is rolled out and watched by itself",
+    when="KServe is missing from the beginning, for longer than `rollout.deadline`",
+    then="the service is Stalled with the message that KServe made no Deployment; speculation is not blamed; when "
+    "KServe is back, the service is rolled out and watched",
 )
 async def test_a_kserve_that_is_away_is_not_the_drafts_fault(world: World, operator: OperatorProcess) -> None:
     """No pods, no evidence: the way out is named, and taken without help."""
@@ -40,8 +40,8 @@ async def test_a_kserve_that_is_away_is_not_the_drafts_fault(world: World, opera
 
 @fault(
     part=Part.KSERVE,
-    when="KServe is away while a rollback is due, for longer than `rollout.deadline`",
-    then="the rollback stays decided and is said to wait; it happens once KServe is back, and once",
+    when="KServe is missing while a rollback is due, for longer than `rollout.deadline`",
+    then="the decision stays, and the status shows that the rollback waits; it happens once, when KServe is back",
 )
 async def test_a_rollback_waits_for_kserve(world: World, operator: OperatorProcess) -> None:
     """The old pods serve on, the InferenceService asks for plain ones, and nobody makes them yet."""

@@ -47,9 +47,9 @@ async def _stalled(world: World) -> dict[str, Object]:
 
 @fault(
     part=Part.OBJECTS,
-    when="20 services are written with 1.4 MB in `pod.affinity` each, and the operator restarts among them",
-    then="each is Stalled (SpecTooLarge) with size, limit and way out; no InferenceService is made of it; the operator "
-    "stays below 200 MiB, and a good service beside is followed",
+    when="20 services with 1.4 MB in `pod.affinity` each are created, and the operator restarts in between",
+    then="each is Stalled (SpecTooLarge) with size, limit and fix, and gets no InferenceService; the operator stays "
+    "below 200 MiB, and still follows a good service",
 )
 async def test_specs_of_megabytes_are_refused_and_not_kept(world: World, operator: OperatorProcess) -> None:
     """While they come, and when a restarted operator lists them all."""

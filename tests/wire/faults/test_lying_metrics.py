@@ -82,9 +82,10 @@ LIES = {
 
 @fault(
     part=Part.METRICS,
-    when="an engine counts more accepted than drafted tokens, counts backwards, or is another process at each look",
-    then="its windows are inconclusive (Implausible, Restarted), with words; nothing is rolled back; when it counts "
-    "truly again it is judged again",
+    when="an engine reports more accepted than drafted tokens, counters that decrease, or another start time at each "
+    "read",
+    then="its windows are Inconclusive (Implausible, Restarted), with a message; there is no rollback; when the "
+    "counters are correct again, it is judged again",
 )
 @pytest.mark.parametrize("name", LIES)
 async def test_counters_that_cannot_be_convict_nobody(world: World, operator: OperatorProcess, name: str) -> None:
@@ -105,8 +106,8 @@ async def test_counters_that_cannot_be_convict_nobody(world: World, operator: Op
 @fault(
     part=Part.METRICS,
     when="a pod's answer is endless, a gzip bomb, thousands of labels, a redirect, half a page, or a byte at a time",
-    then="its windows are inconclusive (ScrapeFailed) and say why; nothing is rolled back; the guards of other "
-    "services go on reading at their interval",
+    then="its windows are Inconclusive (ScrapeFailed) with the reason; there is no rollback; the guards of other "
+    "services keep their interval",
 )
 async def test_a_pod_that_lies_spoils_no_other_service(world: World, good: World, both: None) -> None:
     """The liar is told what is wrong, and loses nothing; its neighbour is looked at as before."""

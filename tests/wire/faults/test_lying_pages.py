@@ -48,8 +48,8 @@ async def _read(liars: Mapping[str, Answer]) -> dict[str, Any]:
     part=Part.METRICS,
     when="a pod's metrics are negative, NaN, infinite, 1e308, cut off, of another program, a hundred megabytes, "
     "endless, a million series, packed, a redirect, another HTTP status, a byte a second, TLS, or no HTTP",
-    then="the page counts as not read, with words that say why; reading it takes no more than its time and 20 MB, and "
-    "keeps nothing else waiting",
+    then="the page counts as not read, with the reason; reading it takes at most its time limit and 20 MB, and delays "
+    "nothing else",
 )
 async def test_no_lie_becomes_a_number() -> None:
     """What is no whole page of an engine's counters is missing data: words, in time, and in little memory."""
@@ -69,7 +69,7 @@ async def test_no_lie_becomes_a_number() -> None:
 @fault(
     part=Part.METRICS,
     when="a pod's metrics come in HTTP/1.0, in chunks, or under another content type",
-    then="they are read all the same",
+    then="they are read",
 )
 async def test_an_odd_answer_with_true_counters_is_read() -> None:
     """What counts is the page."""

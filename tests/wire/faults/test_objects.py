@@ -55,8 +55,8 @@ async def _ours(world: World) -> Object:
 
 @fault(
     part=Part.OBJECTS,
-    when="somebody edits flags, model format, replicas or labels of the InferenceService, its mode or its owner",
-    then="that is put back, notes of others stay, and no window or decision is lost",
+    when="another user edits flags, model format, replicas or labels of the InferenceService, its mode or its owner",
+    then="the operator reverts the edit; annotations of others stay, and no window or decision is lost",
 )
 @pytest.mark.parametrize("name", EDITS)
 async def test_an_edited_inference_service_is_put_back(world: World, operator: OperatorProcess, name: str) -> None:
@@ -116,7 +116,7 @@ ACTS: dict[str, Callable[[World], Awaitable[None]]] = {"deleted": _delete, "wipe
 @fault(
     part=Part.OBJECTS,
     when="the InferenceService is deleted, or the status emptied by `kubectl replace`, in each phase of a rollback",
-    then="it is made again as it was; the rollback is decided once, counted once, and not undone",
+    then="the operator makes it again; the rollback is decided once, counted once, and not reverted",
 )
 @pytest.mark.parametrize("act", ACTS)
 async def test_a_loss_in_each_phase_changes_no_decision(world: World, operator: OperatorProcess, act: str) -> None:
@@ -143,8 +143,8 @@ async def test_a_loss_in_each_phase_changes_no_decision(world: World, operator: 
 @fault(
     part=Part.OBJECTS,
     when="the status is emptied while no operator runs",
-    then="the decision is lost with it, as the status is the only place of it: the service begins as a new one, and "
-    "its draft is judged, and rolled back, once more",
+    then="the decision is lost, because only the status has it: the service begins as a new one, and its draft is "
+    "judged and rolled back again",
 )
 async def test_a_status_that_is_emptied_while_nobody_looks_begins_anew(world: World, operator: OperatorProcess) -> None:
     """What cannot survive: nothing else in the cluster knows of the decision. It is made again, by evidence."""
@@ -166,8 +166,8 @@ async def _bare(world: World) -> Object:
 @fault(
     part=Part.OBJECTS,
     when="another controller writes to the InferenceService as often as the operator does",
-    then="the operator writes it at most six times in a minute, says so in condition and Event Contested with the "
-    "other's name, and decides as before",
+    then="the operator writes it at most six times a minute, names the other controller in condition and Event "
+    "Contested, and decides as before",
 )
 async def test_two_controllers_that_fight_write_little(world: World, operator: OperatorProcess) -> None:
     """Each write of ours is answered at once by the other: ours become rarer, and the user is told who it is."""
@@ -195,7 +195,7 @@ async def test_two_controllers_that_fight_write_little(world: World, operator: O
 @fault(
     part=Part.OBJECTS,
     when="a service is deleted in the middle of its rollback, or while no operator runs",
-    then="it goes at once; an operator neither makes its InferenceService again nor fails afterwards",
+    then="it is deleted at once; no operator makes its InferenceService again or fails afterwards",
 )
 @pytest.mark.parametrize("away", [False, True], ids=["in-a-rollback", "operator-away"])
 async def test_a_deleted_service_goes(world: World, operator: OperatorProcess, away: bool) -> None:
@@ -232,9 +232,9 @@ async def _gone(world: World) -> None:
 
 @fault(
     part=Part.OBJECTS,
-    when="a service is deleted in the middle of a rollback and created again at once under the same name",
-    then="the new one begins with no decision of the old one, makes its own InferenceService once Kubernetes has "
-    "removed the old one's, and is judged anew",
+    when="a service is deleted in the middle of a rollback and created again at once with the same name",
+    then="the new one has no decision of the old one, makes its own InferenceService when Kubernetes has removed the "
+    "old one's, and is judged from the beginning",
 )
 async def test_a_service_that_is_made_again_is_a_new_one(world: World, operator: OperatorProcess) -> None:
     """Same name, another object: nothing of the old one's guard is left."""
@@ -260,7 +260,7 @@ async def test_a_service_that_is_made_again_is_a_new_one(world: World, operator:
 @fault(
     part=Part.OBJECTS,
     when="the namespace is being deleted, so that no object can be created in it",
-    then="the operator tries every few seconds, ends the service when it is deleted, and goes on",
+    then="the operator tries every few seconds, stops when the service is deleted, and continues with other services",
 )
 async def test_a_namespace_that_ends_is_left_in_peace(world: World, operator: OperatorProcess) -> None:
     """The API server refuses what is new there: no hot loop, no crash, and no service that cannot go."""

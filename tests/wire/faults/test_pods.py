@@ -24,7 +24,7 @@ def bad(**more: float) -> EngineStandIn:
 @fault(
     part=Part.PODS,
     when="one of two pods is evicted, or its node is lost, in the middle of a window",
-    then="it is not read any more, the other one is judged on, and nothing is rolled back",
+    then="the operator stops reading it and continues to judge the other one; there is no rollback",
 )
 @pytest.mark.parametrize("status", [FAILED, LOST], ids=["evicted", "node-lost"])
 async def test_a_pod_that_is_lost_convicts_nobody(world: World, operator: OperatorProcess, status: Object) -> None:
@@ -48,7 +48,7 @@ async def test_a_pod_that_is_lost_convicts_nobody(world: World, operator: Operat
 @fault(
     part=Part.PODS,
     when="another engine, of another service or of a new pod, answers at a pod's address in the middle of a window",
-    then="the window is inconclusive (Restarted): the counters of the two are not compared",
+    then="the window is Inconclusive (Restarted): the counters of the two engines are not compared",
 )
 async def test_an_address_that_is_inherited_mixes_no_counters(world: World, operator: OperatorProcess) -> None:
     """The other process has another start time: what it counted in its life says nothing about this window."""
@@ -70,7 +70,8 @@ async def test_an_address_that_is_inherited_mixes_no_counters(world: World, oper
 @fault(
     part=Part.PODS,
     when="a PodDisruptionBudget forbids the eviction of a pod that is to be restarted",
-    then="the pod goes on, the eviction is asked for again every half minute, and readings and status go on meanwhile",
+    then="the pod continues, the operator requests the eviction again every half minute, and reads and status updates "
+    "continue",
 )
 async def test_a_budget_that_lets_nobody_go_is_heeded(world: World, operator: OperatorProcess) -> None:
     """No reconcile fails of it; once the budget allows it, the pod is evicted."""

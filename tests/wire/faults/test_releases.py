@@ -57,7 +57,6 @@ class _Cluster:
     async def install(self, release: Release) -> None:
         """The CRD, and what the operator may do."""
         await install(self._api, [release.crd, *release.rbac])
-        await self._api.established(release.crd)
 
     async def start(self, release: Release) -> None:
         """The operator, in the place of the one before."""
@@ -126,10 +125,10 @@ async def _downloaded(world: World, job: Object) -> None:
 
 @fault(
     part=Part.OPERATOR,
-    when="an operator of the first release is upgraded to this one, CRD first, and taken back, operator first: one "
-    "service watches, one is rolled back, one downloads",
-    then="no decision is lost either way, what was rolled back stays so and counts once, the downloads go on in their "
-    "Jobs, and no pod is renewed",
+    when="an upgrade from the first release to this one, CRD first, and a downgrade, operator first: one service is "
+    "watched, one is rolled back, one downloads",
+    then="no decision is lost in either direction; the rolled back service stays rolled back and counts once, the "
+    "downloads continue in their Jobs, and no pod is replaced",
 )
 async def test_an_upgrade_and_the_way_back_lose_nothing(
     api: Api, kubeconfig: pathlib.Path, worlds: list[World], tmp_path: pathlib.Path
@@ -176,8 +175,8 @@ async def test_an_upgrade_and_the_way_back_lose_nothing(
 
 @fault(
     part=Part.OBJECTS,
-    when="a second version of the API is served beside the present one, and then stored in its place",
-    then="the guards go on, users may write either version, and no InferenceService is written to",
+    when="a second version of the API is served together with the present one, and then stored instead of it",
+    then="the guards continue, users may write either version, and no InferenceService is written",
 )
 async def test_a_second_version_of_the_api_stops_no_guard(api: Api, world: World, operator: OperatorProcess) -> None:
     """The way from v1alpha1 to v1beta1: both agree, so nothing has to convert."""

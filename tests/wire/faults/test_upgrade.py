@@ -37,7 +37,7 @@ async def grown(api: Api) -> AsyncIterator[Object]:
 @fault(
     part=Part.OBJECTS,
     when="the CRD is replaced by one with a further field while the operator runs",
-    then="the guards go on, and what runs is kept",
+    then="the guards continue, and running pods do not change",
 )
 async def test_a_crd_that_grows_stops_no_guard(world: World, operator: OperatorProcess, grown: Object) -> None:
     """The watch begins anew, and the windows go on."""
@@ -58,8 +58,8 @@ async def test_a_crd_that_grows_stops_no_guard(world: World, operator: OperatorP
 
 @fault(
     part=Part.OPERATOR,
-    when="an operator is replaced by a newer one, whose status has fields that the older one did not write",
-    then="the decision is read as it was: rolled back, counted once, the draft stays out",
+    when="an operator is replaced by a newer one; the status has fields that the older one did not write",
+    then="the decision is unchanged: rolled back, counted once, and the draft stays out",
 )
 async def test_a_status_of_an_older_operator_is_read(world: World, operator: OperatorProcess) -> None:
     """What is missing has a meaning; nothing is decided anew because of it."""

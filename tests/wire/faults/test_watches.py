@@ -38,9 +38,10 @@ async def _busy(proxy: Proxy) -> None:
 
 @fault(
     part=Part.API_SERVER,
-    when="every watch is cut, cut in the middle of an event, brings a line that is no JSON, is answered with 410 (too "
-    "old), with 500 or with 429, ten times while a draft turns bad",
-    then="the draft is taken out once; the operator is the same process, watches again, and follows what is changed",
+    when="each watch is closed, closed in the middle of an event, gets a line that is not JSON, or is answered with "
+    "410 (too old), 500 or 429, ten times while a draft becomes bad",
+    then="the draft is taken out once; the operator's process does not restart, watches again, and follows later "
+    "changes",
 )
 @pytest.mark.parametrize(
     "broken",
@@ -63,8 +64,8 @@ async def test_watches_that_break_lose_nothing(
 
 @fault(
     part=Part.API_SERVER,
-    when="every watch stays open, and nothing comes through any more",
-    then="the watches are begun anew after 70 s, and a changed spec is followed within three of these times",
+    when="each watch stays open, but receives no more events",
+    then="the watches start again after 70 s, and a changed spec is followed within three times 70 s",
 )
 async def test_watches_that_fall_silent_are_begun_anew(world: World, proxied: OperatorProcess, proxy: Proxy) -> None:
     """A connection whose other end is gone does not say so."""
@@ -89,9 +90,9 @@ LATE = 15.0
 
 @fault(
     part=Part.API_SERVER,
-    when="the operator is killed and begun anew while a draft is under watch, and the list of the pods, of the "
-    "Deployments or of the InferenceServices comes 15 s after the others",
-    then="it writes nothing before it has that list: what it does not know yet is not taken for gone",
+    when="the operator is killed and restarted while a draft is watched, and the list of the pods, of the Deployments "
+    "or of the InferenceServices arrives 15 s after the others",
+    then="it writes nothing before it has that list: an object that it does not know yet does not count as deleted",
 )
 @pytest.mark.parametrize("what", ["pods", "inferenceservices", "deployments"])
 async def test_nothing_is_decided_before_everything_is_listed(
