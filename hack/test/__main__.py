@@ -1,6 +1,6 @@
 """Runs the tests that this machine can run, and says what it could not run and why.
 
-quick   `make test`: the pure tests, the API server's, and one story of each kind on the real node
+quick   `make test`: the pure tests, the API server's, and one story of each kind on the real node, side by side
 rest    `make test-rest`: everything else, each time begun with another part; with `--minutes`, as much as fits
 all     `make test-all`: both
 
@@ -8,8 +8,8 @@ A cluster that was not up before is taken down again. The exit code is 0 when no
 """
 
 import subprocess
-import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from typing import Annotated
 
 import typer
@@ -18,7 +18,7 @@ from rich.table import Table
 
 from hack.test import budget, run
 from hack.test.node import Node, why_none
-from hack.test.parts import CORE, QUICK, REST, Needs
+from hack.test.parts import BESIDE, MORE, QUICK, REST, UNIT, WIRE, Needs
 from hack.test.run import Result
 
 app = typer.Typer(add_completion=False, no_args_is_help=True, help=__doc__)
@@ -48,27 +48,37 @@ def everything() -> None:
 
 
 def _quick() -> list[Result]:
-    """What a node needs is made beside the tests that need none: both wait more than they work."""
-    if why := why_none():
-        return [run.part_of_tests(CORE), *(Result(name=each.name, proves=each.proves, lost=why) for each in QUICK)]
-    node = Node()
-    making = threading.Thread(target=node.make)
-    making.start()
+    """The tests without a node beside those on it that compare no speeds: most of them wait more than they compute."""
+    why, node = why_none(), Node()
     try:
-        core = run.part_of_tests(CORE)
-        making.join()
-        stories = [node.tests(each) for each in QUICK]  # before `made` is read: the operator is installed between them
-        return [core, *node.made, *stories]
+        with ThreadPoolExecutor() as others:
+            try:
+                wire = others.submit(run.part_of_tests, WIRE, aside=True)
+                beside = others.submit(_beside, node) if not why else None
+                unit = run.part_of_tests(UNIT)
+                results = [unit, wire.result(), *(beside.result() if beside else ())]
+            except BaseException:
+                run.stop()  # the pool waits for its threads, and they for what they have started
+                raise
+        if why:
+            return [*results, *(Result(name=each.name, proves=each.proves, lost=why) for each in (*BESIDE, *QUICK))]
+        stories = [node.tests(each) for each in QUICK]
+        return [*results[:2], *node.made, *results[2:], *stories]
     finally:
-        making.join()  # a cluster that is still coming up cannot be taken down
         node.leave()
+
+
+def _beside(node: Node) -> list[Result]:
+    """Make the node, and run on it what may share the machine."""
+    node.make()
+    return [node.tests(each, aside=True) for each in BESIDE]
 
 
 def _rest(minutes: float | None, first: int | None) -> list[Result]:
     begun, node, why = time.monotonic(), Node(), why_none()
     results: list[Result] = []
     try:
-        for part in budget.turned(REST, _commits() if first is None else first):
+        for part in (MORE, *budget.turned(REST, _commits() if first is None else first)):
             spent = (time.monotonic() - begun) / 60
             if why and part.needs is not Needs.NOTHING:
                 results.append(Result(name=part.name, proves=part.proves, lost=why))

@@ -41,12 +41,12 @@ class Node:
                 return
         self._state = Needs.CLUSTER
 
-    def tests(self, part: Part, seconds: float | None = None) -> Result:
-        """One part, once the cluster is as it needs it."""
+    def tests(self, part: Part, seconds: float | None = None, *, aside: bool = False) -> Result:
+        """One part, once the cluster is as it needs it. aside: while another part runs."""
         if not self._as(part.needs):
             lost = "FAILED: not run, since what it needs could not be made"
             return Result(name=part.name, proves=part.proves, failed=1, lost=lost)
-        return run.part_of_tests(part, seconds)
+        return run.part_of_tests(part, seconds, aside=aside)
 
     def leave(self) -> None:
         """Take down what was not there before."""

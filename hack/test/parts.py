@@ -1,7 +1,8 @@
 """The parts of the tests: what each proves, what it needs, and how long it takes.
 
-`CORE` and `QUICK` are `make test`: the pure tests, the API server's, and a story of each kind on the real node. `REST`
-is everything else. Its order is turned from run to run, so that runs with little time begin with another part.
+`CORE`, `BESIDE` and `QUICK` are `make test`: the pure tests, the API server's, and a story of each kind on the real
+node. `MORE` and `REST` are everything else. The order of `REST` is turned from run to run, so that runs with little
+time begin with another part.
 """
 
 from dataclasses import dataclass
@@ -33,22 +34,36 @@ class Part:
 
 LIFE_CYCLE = "tests/chart/test_life_cycle.py"
 UPGRADE = f"{LIFE_CYCLE}::test_an_upgrade_brings_the_newer_crd_and_a_rollback_the_older"
+STAGED = "tests/node/test_layouts.py::test_target_and_draft_from_two_modelcars"
 STORIES = (
     "tests/node/test_story.py::test_serve_watch_roll_back",
     "tests/node/test_arms.py::test_a_slow_draft_is_taken_out_beside_a_plain_pod",
-    "tests/node/test_layouts.py::test_target_and_draft_from_two_modelcars",
+    STAGED,
 )
 """One of each kind: they are in `make test`, and left out of the parts that would run them again."""
 
 FAULTS = ("tests/wire/faults", "tests/wire/test_soak.py")
 PACKAGES = ("tests/unit/hack/test_images_resolved.py", "tests/unit/hack/test_packaging_plugin.py")
-CORE = Part(
-    name="unit and wire",
-    proves="decisions as pure functions; the operator against a real etcd and kube-apiserver",
-    words=("-n", "4", *(f"--ignore={each}" for each in (*FAULTS, *PACKAGES)), "tests/unit", "tests/wire"),
-    minutes=12,
+SLOW_WIRE = tuple(
+    f"tests/wire/test_{name}.py"
+    for name in ("denials", "guest", "missing_parts", "monitoring", "scale_peers", "scaling", "shards", "web")
 )
-QUICK = (
+"""Half of the time of all tests against the API server: they wait for retries and for several operators."""
+UNIT = Part(
+    name="unit",
+    proves="decisions as pure functions, with what people type and read",
+    words=("-n", "2", *(f"--ignore={each}" for each in PACKAGES), "tests/unit"),
+    minutes=6,
+)
+WIRE = Part(
+    name="wire",
+    proves="the operator against a real etcd and kube-apiserver",
+    words=("-n", "4", *(f"--ignore={each}" for each in (*FAULTS, *SLOW_WIRE)), "tests/wire"),
+    minutes=5,
+)
+CORE = (UNIT, WIRE)
+"""What `make test` runs side by side: the one computes, the other one waits more than it computes."""
+BESIDE = (
     Part(
         name="node, upgrade",
         proves="real Helm on a real node: the chart is upgraded and rolled back, and serves a model in between",
@@ -57,14 +72,24 @@ QUICK = (
         needs=Needs.CLUSTER,
     ),
     Part(
-        name="node, stories",
-        proves="real kubelet and vLLM: a draft serves, a bad one ends, a slow one goes, Modelcars are staged",
-        words=STORIES,
-        minutes=6,
+        name="node, Modelcars",
+        proves="real kubelet and vLLM: target and draft are staged from two images, and the draft serves",
+        words=(STAGED,),
+        minutes=2,
         needs=Needs.OPERATOR,
     ),
 )
-"""What runs on the node in `make test`, after `CORE`."""
+"""What runs on the node while `CORE` runs: nothing in it compares speeds."""
+QUICK = (
+    Part(
+        name="node, stories",
+        proves="real kubelet and vLLM: a draft serves, a bad one ends, a slow one goes by the baseline next to it",
+        words=STORIES[:2],
+        minutes=5,
+        needs=Needs.OPERATOR,
+    ),
+)
+"""What runs on the node after `CORE`, alone."""
 
 
 def _node(name: str, path: str, minutes: float, proves: str) -> Part:
@@ -112,6 +137,13 @@ LONG = (
 )
 """Node tests that take long, each a part of its own."""
 
+MORE = Part(
+    name="wire, slower tests",
+    proves="refusals that are tried again, guests, shards, autoscalers and dashboards, with a real API server",
+    words=("-n", "4", *SLOW_WIRE),
+    minutes=4,
+)
+"""Begins each run of the rest: it is short, and a change of the operator breaks it sooner than the others."""
 REST = (
     Part(
         name="faults",

@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from dataclasses import dataclass, replace
 from typing import Final
@@ -17,6 +18,10 @@ from hack.test.parts import Part
 ROOT: Final = pathlib.Path(__file__).parents[2]
 _PATIENCE: Final = 90.0
 """Seconds in which pytest may take down what its tests have started, and write its report."""
+_STOPPED: Final = threading.Event()
+"""Set by Ctrl-C."""
+_RUNNING: Final[set[subprocess.Popen[bytes]]] = set()
+_TERMINAL: Final = threading.Lock()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,8 +42,13 @@ class Result:
         return self.lost or f"{self.passed} passed, {self.failed} failed, {self.skipped} skipped"
 
 
-def part_of_tests(part: Part, seconds: float | None = None) -> Result:
-    """One part by one pytest. After `seconds` it is interrupted; the tests that ended until then count."""
+def part_of_tests(part: Part, seconds: float | None = None, *, aside: bool = False) -> Result:
+    """One part by one pytest. After `seconds` it is interrupted; the tests that ended until then count.
+
+    aside: another part runs at the same time. What this one prints is shown when it has ended.
+    """
+    if _STOPPED.is_set():
+        return Result(name=part.name, proves=part.proves, failed=1, lost="not run: stopped")
     begun = time.monotonic()
     with tempfile.TemporaryDirectory() as folder:
         report = pathlib.Path(folder) / "report.xml"
@@ -53,7 +63,7 @@ def part_of_tests(part: Part, seconds: float | None = None) -> Result:
             f"--junitxml={report}",
             *part.words,
         )
-        code = call(argv, seconds)
+        code = call(argv, seconds, aside=aside)
         spent = time.monotonic() - begun
         if not report.exists():
             ended = "killed: no report" if code is None else f"pytest ended with code {code}"
@@ -81,6 +91,8 @@ def counted(part: Part, seconds: float, report: str, code: int) -> Result:
 
 def prepared(name: str, *module: str) -> Result:
     """One preparation, a command of `hack`; what needs it is not run where it fails."""
+    if _STOPPED.is_set():
+        return Result(name=name, failed=1, lost="not run: stopped")
     begun = time.monotonic()
     code = call((sys.executable, "-m", *module))
     spent = time.monotonic() - begun
@@ -90,21 +102,49 @@ def prepared(name: str, *module: str) -> Result:
     return Result(name=name, seconds=spent, failed=1, lost=lost)
 
 
-def call(argv: tuple[str, ...], seconds: float | None = None) -> int | None:
+def call(argv: tuple[str, ...], seconds: float | None = None, *, aside: bool = False) -> int | None:
     """The exit code of a command whose output is passed on; None where it was ended after `seconds`.
 
-    It has a process group of its own, so that workers and servers of tests end with it.
+    It has a process group of its own, so that workers and servers of tests end with it. aside: its output is kept, and
+    shown in one piece when it has ended.
     """
-    print(f"$ {' '.join(argv[1:])}", flush=True)
-    with subprocess.Popen(argv, cwd=ROOT, env=os.environ, process_group=0) as process:
-        try:
-            return process.wait(seconds)
-        except subprocess.TimeoutExpired:
-            _end(process, signal.SIGTERM)
-            return None
-        except KeyboardInterrupt:
-            _end(process, signal.SIGINT)
-            raise
+    _show(f"$ {' '.join(argv[1:])}\n")
+    with tempfile.TemporaryFile() as kept:
+        out, err = (kept, subprocess.STDOUT) if aside else (None, None)
+        with subprocess.Popen(argv, cwd=ROOT, env=os.environ, process_group=0, stdout=out, stderr=err) as process:
+            code = _waited(process, seconds)
+        if aside:
+            kept.seek(0)
+            _show(f"$ {' '.join(argv[1:])}: ended\n{kept.read().decode(errors='replace')}")
+    return code
+
+
+def stop() -> None:
+    """End what other threads have started, and have them begin no other test or preparation."""
+    _STOPPED.set()
+    for process in tuple(_RUNNING):
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGTERM)
+
+
+def _waited(process: subprocess.Popen[bytes], seconds: float | None) -> int | None:
+    _RUNNING.add(process)
+    try:
+        return process.wait(seconds)
+    except subprocess.TimeoutExpired:
+        _end(process, signal.SIGTERM)
+        return None
+    except KeyboardInterrupt:
+        _end(process, signal.SIGINT)
+        raise
+    finally:
+        _RUNNING.discard(process)
+
+
+def _show(text: str) -> None:
+    with _TERMINAL:
+        sys.stdout.write(text)
+        sys.stdout.flush()
 
 
 def _end(process: subprocess.Popen[bytes], how: signal.Signals) -> None:

@@ -2,12 +2,14 @@
 
 import ast
 import pathlib
+import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from hack.test import budget, run
 from hack.test.node import Node
-from hack.test.parts import CORE, LONG, QUICK, REST, STORIES, UPGRADE, Part
+from hack.test.parts import BESIDE, CORE, LONG, MORE, QUICK, REST, STORIES, UPGRADE, WIRE, Part
 
 ROOT = run.ROOT
 NO_PARTS = {"tests/soak", "tests/scale"}
@@ -39,8 +41,7 @@ FILES = sorted(
 @pytest.mark.parametrize("file", FILES)
 def test_every_file_of_tests_is_in_one_part(file: str) -> None:
     """In none it would never run; in two it would run twice."""
-    assert [part.name for part in (CORE, *REST) if holds(part, file)] != [], file
-    assert len([part.name for part in (CORE, *REST) if holds(part, file)]) == 1
+    assert len([part.name for part in (*CORE, MORE, *REST) if holds(part, file)]) == 1, file
 
 
 @pytest.mark.parametrize("story", [*STORIES, UPGRADE])
@@ -49,7 +50,7 @@ def test_a_story_is_a_test_that_is_there_and_runs_once(story: str) -> None:
     file, name = story.split("::")
     tree = ast.parse((ROOT / file).read_text())
     assert name in {node.name for node in tree.body if isinstance(node, ast.AsyncFunctionDef | ast.FunctionDef)}
-    assert any(story in part.words for part in QUICK)
+    assert [story in part.words for part in (*BESIDE, *QUICK)].count(True) == 1
     (rest,) = [part for part in REST if holds(part, file)]
     assert f"--deselect={story}" in rest.words
 
@@ -79,9 +80,9 @@ def test_a_part_begins_only_where_its_usual_time_fits_with_a_margin(
 def test_a_run_that_pytest_calls_failed_has_failed_though_no_test_did() -> None:
     """Such as one whose session ended with an error of a plugin."""
     report = '<testsuites><testsuite tests="3" failures="0" errors="0" skipped="1"/></testsuites>'
-    assert run.counted(CORE, 1.0, report, 0).failed == 0
-    assert run.counted(CORE, 1.0, report, 0).passed == 2
-    assert run.counted(CORE, 1.0, report, 3).failed == 1
+    assert run.counted(WIRE, 1.0, report, 0).failed == 0
+    assert run.counted(WIRE, 1.0, report, 0).passed == 2
+    assert run.counted(WIRE, 1.0, report, 3).failed == 1
 
 
 def test_a_part_whose_node_could_not_be_made_has_failed() -> None:
@@ -101,16 +102,35 @@ def test_what_takes_too_long_is_ended_with_all_that_it_started(tmp_path: pathlib
     assert not left.exists()
 
 
-@pytest.mark.parametrize(("first", "failed"), [("assert True", 0), ("assert False", 1)])
-def test_a_part_that_runs_out_of_time_reports_the_tests_that_ended(
-    tmp_path: pathlib.Path, first: str, failed: int
-) -> None:
+def _part(folder: pathlib.Path, *tests: str) -> Part:
+    """A part of its own, with a file of these tests."""
+    file = folder / "test_slow.py"
+    file.write_text("import pathlib, time\n" + "".join(f"def test_{n}(): {each}\n" for n, each in enumerate(tests)))
+    return Part(name="slow", proves="", words=("-p", "no:cacheprovider", f"--rootdir={folder}", str(file)), minutes=1)
+
+
+def test_a_part_that_runs_out_of_time_reports_the_tests_that_ended(tmp_path: pathlib.Path) -> None:
     """On a slow machine the time ends first: that is no failure, but what failed until then is."""
-    tests = tmp_path / "test_slow.py"
-    tests.write_text(f"import time\ndef test_first(): {first}\ndef test_second(): time.sleep(60)\n")
-    part = Part(
-        name="slow", proves="", words=("-p", "no:cacheprovider", f"--rootdir={tmp_path}", str(tests)), minutes=1
-    )
-    result = run.part_of_tests(part, 6.0)
-    assert (result.passed, result.failed) == (1 - failed, failed)
+    result = run.part_of_tests(_part(tmp_path, "assert True", "assert False", "time.sleep(90)"), 12.0)
+    assert (result.passed, result.failed) == (1, 1)
     assert result.lost.endswith("the rest not run: the time is over")
+
+
+def test_what_runs_in_other_threads_ends_with_the_run(
+    tmp_path: pathlib.Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ctrl-C reaches one thread only: the others would run on for minutes. What they printed is shown all the same."""
+    monkeypatch.setattr(run, "_STOPPED", threading.Event())
+    begun = tmp_path / "begun"
+    part = _part(tmp_path, "assert True", f"pathlib.Path({str(begun)!r}).touch(); time.sleep(90)")
+    with ThreadPoolExecutor() as others:
+        waiting = others.submit(run.part_of_tests, part, aside=True)
+        while not begun.exists():
+            assert not waiting.done()
+            time.sleep(0.1)
+        assert "1 passed" not in capfd.readouterr().out
+        run.stop()
+        assert waiting.result().failed == 1
+    assert "1 passed" in capfd.readouterr().out
+    assert run.part_of_tests(part).lost == "not run: stopped"
+    assert run.prepared("a", "hack.no_such_module").lost == "not run: stopped"
