@@ -5,7 +5,7 @@ VENV := .venv
 RUN := $(VENV)/bin/python
 
 .DEFAULT_GOAL := help
-.PHONY: help venv fmt check lint type unit wire gitops test test-rest test-all verify generate golden cluster-up cluster-down cluster-status cluster-env bench bench-guard bench-engine bench-gpu bench-scale faults soak audit \
+.PHONY: help venv fmt check lint type unit wire gitops test test-rest test-all verify generate golden cluster-up cluster-down cluster-status cluster-env bench bench-guard bench-engine bench-memory bench-gpu bench-scale numbers faults soak audit \
         images image-nvidia image-ascend sbom resolve models push-model demo kserve-render chart release-dry-run release-files docs plugin clean
 
 help: ## List the targets
@@ -53,6 +53,15 @@ faults: venv ## What breaks, and what happens then: docs/reliability.md is about
 
 soak: venv ## Half an hour of churn with 200 services, and what is left of it afterwards
 	$(RUN) -m tests.soak --services 200 --minutes 30
+
+numbers: venv ## All measured pages anew, one after another, from this commit on a quiet machine (five hours)
+	$(RUN) -m hack.demo
+	cp demo.json demo.png docs/demo/
+	$(MAKE) bench-memory bench-engine cluster-down bench-guard bench-scale
+	$(RUN) -m tests.soak --services 200 --minutes 30 --out docs/soak
+	$(RUN) -m tests.scale.sharded --services 3000 --out docs/scale/sharded.json
+	$(RUN) -m tests.scale.sharded --services 10000 --out docs/scale/sharded.json
+	$(MAKE) generate
 
 audit: venv ## Known weaknesses of the locked packages, and their bill of materials
 	$(RUN) -m hack.audit
@@ -106,8 +115,17 @@ bench-scale: venv ## 100 to 3,000 services on a real API server, and other opera
 	$(RUN) -m tests.scale --out docs/scale
 	@$(RUN) -m hack.reference
 
-bench-engine: venv ## Every method on the real engine against the plain one, written to docs/engine.md (half an hour)
+bench-engine: venv ## Methods, faults and speed on the real engine, written to docs/engine.md (an hour)
+	$(RUN) -m hack.engine methods
+	$(RUN) -m hack.engine faults
 	$(RUN) -m hack.engine bench
+	$(RUN) -m hack.engine image
+	@$(RUN) -m hack.reference
+
+bench-memory: venv ## The KV cache against its plan, and out-of-memory crashes, on the node, written to docs/memory.md (a quarter of an hour)
+	$(RUN) -m hack.cluster up
+	$(RUN) -m hack.images all
+	SPECDEC_MEASURED=docs/memory $(RUN) -m pytest -q tests/node/test_planned_cache.py tests/node/test_memory.py
 	@$(RUN) -m hack.reference
 
 bench-gpu: venv ## The same, methods and faults besides, on this machine's GPU, written to docs/engine.md (an hour)

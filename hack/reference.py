@@ -158,7 +158,8 @@ def scale_page(folder: pathlib.Path = _DOCS / "scale") -> str:
     pairs = json.loads((folder / "before.json").read_text(encoding="utf-8"))["pairs"]
     sharded = json.loads((folder / "sharded.json").read_text(encoding="utf-8"))
     more = {"soak": soak, "ours": ours, "goals": GOALS, "growing": GROWING, "pairs": pairs, "sharded": sharded}
-    made = {"made": sentence(found), "soak_made": sentence(soak), "sharded_made": sentence(sharded)}
+    days = dict.fromkeys(sentence(each if "origin" in each else sharded) for each in sharded["rows"])
+    made = {"made": sentence(found), "soak_made": sentence(soak), "sharded_made": " ".join(days)}
     return render("scale.md", **found, **more, **made)
 
 

@@ -1,5 +1,6 @@
-"""The page docs/memory.md: its words, and a table of public pairs on common devices, as the operator plans them."""
+"""The page docs/memory.md: its words, what was measured, and a table of public pairs as the operator plans them."""
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
@@ -8,6 +9,7 @@ from typing import Any, Final
 
 import yaml
 
+from hack.machine import sentence
 from hack.pages import render
 from specdec_operator.engine.case import Model
 from specdec_operator.engine.memory.budget import budget
@@ -20,6 +22,7 @@ _LENGTH: Final = 8192
 """Tokens of the longest request, or what the model was made for where that is less."""
 _PARALLEL: Final = (1, 2, 4, 8)
 _DATA: Final = Path(__file__).with_name("memory_pairs.yaml")
+_MEASURED: Final = Path(__file__).parents[2] / "docs" / "memory"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,4 +108,11 @@ def page() -> str:
         for pair in pairs()[1]
     ]
     versions = {each: str(build_of(each, None)) for each in ("nvidia", "ascend", "cpu")}
-    return render("memory.md", devices=DEVICES, rows=rows, length=_LENGTH, versions=versions)
+    found = {"pairs": _measured("pairs"), "killed": _measured("out_of_memory")}
+    return render("memory.md", devices=DEVICES, rows=rows, length=_LENGTH, versions=versions, **found)
+
+
+def _measured(name: str) -> dict[str, Any]:
+    """A file that `make bench-memory` wrote, with the sentence about its origin."""
+    found: dict[str, Any] = json.loads((_MEASURED / f"{name}.json").read_text(encoding="utf-8"))
+    return found | {"made": sentence(found)}

@@ -8,6 +8,7 @@ from hack.cluster import kubectl
 from hack.models import wide
 
 from specdec_operator.engine.quantity import parse_quantity
+from tests.node import measured
 from tests.node.service import ENGINE, Service, Traffic
 from tests.node.test_full_cluster import events
 from tests.wire.api import POD
@@ -112,10 +113,12 @@ async def test_a_pair_that_does_not_fit_its_limit_ends_up_drafting_by_itself(
     await service.phase("Watching", seconds=600)
     await _drafts(service)
     status = await service.status()
-    lowered = status["guard"]["lowered"]
-    print(f"{lowered['steps']} steps: {status['memory']['because']}; the pair takes {await peak(service)} MiB")
-    assert lowered["steps"] in (1, 2)
+    steps, because, pair = status["guard"]["lowered"]["steps"], status["memory"]["because"], await peak(service)
+    print(f"{steps} steps: {because}; the pair takes {pair} MiB")
+    mib = {"spare": SPARE, "draft": 2 * DRAFT, "plain": limit - SPARE, "limit": limit, "pair": pair}
+    measured.keep("out_of_memory", mib=mib, steps=steps, cache=because.partition(":")[0])
+    assert steps in (1, 2)
     assert (status["guard"]["rollbacks"], status["serving"]["speculating"]) == (0, True)
-    assert status["memory"]["because"].startswith(f"KV cache of {CACHE} GiB lowered to ")
+    assert because.startswith(f"KV cache of {CACHE} GiB lowered to ")
     assert f"--kv-cache-memory-bytes={6144 * MIB}" not in (await service.child())["model"]["args"]
     assert "next start: --kv-cache-memory-bytes=" in (await events(service))["LoweringMemory"]

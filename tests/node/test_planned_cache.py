@@ -7,6 +7,7 @@ import pytest
 from hack.engine import cases
 from hack.models import store
 
+from tests.node import measured
 from tests.node.service import ENGINE, Service
 from tests.wire.api import POD
 
@@ -44,6 +45,7 @@ async def _begun(service: Service, before: str | None) -> bool:
 async def test_five_pairs_have_the_cache_that_was_planned(service: Service) -> None:
     """Each by itself, one after the other: what its pod told is planned with, and replaces no pod."""
     assert len(PAIRS) == 5
+    pairs = []
     for method in PAIRS:
         speculation = (await service.status()).get("guard", {}).get("speculation")
         await service.apply(method.spec()["spec"]["speculation"], parts(method), acceptanceRate={"min": 0.0})
@@ -62,11 +64,11 @@ async def test_five_pairs_have_the_cache_that_was_planned(service: Service) -> N
             )
 
         memory = await service.until(f"planned and measured tokens of {method.name}", known, 120)
-        planned, measured = memory["kvTokensPredicted"], memory["kvTokensMeasured"]
-        print(
-            f"{method.name}: planned {planned}, measured {measured}, {memory['kvPrice']}; took {memory['deviceUsed']}"
-        )
+        names = {"planned": "kvTokensPredicted", "measured": "kvTokensMeasured", "price": "kvPrice"}
+        pairs.append({"method": method.name} | {name: memory[field] for name, field in names.items()})
+        print(pairs[-1], f"took {memory['deviceUsed']}")
         assert abs(memory["kvTokensDifferencePercent"]) <= CLOSE
         assert await _uids(service) == uids
         fits = [each["status"] for each in (await service.status())["conditions"] if each["type"] == "MemoryFits"]
         assert fits == ["True"]
+    measured.keep("pairs", pairs=pairs)

@@ -165,8 +165,8 @@ def main() -> None:
             row = asyncio.run(measure(found.services, shards, pathlib.Path(folder), found.patience))
         print(json.dumps(asdict(row), indent=1), flush=True)
         others = [each for each in kept["rows"] if (each["services"], each["processes"]) != (found.services, shards)]
-        rows = sorted([*others, asdict(row)], key=lambda each: (each["services"], each["processes"]))
-        kept |= {"origin": origin(), "rows": rows}
+        made = asdict(row) | {"origin": origin()}  # rows may be of different days
+        kept["rows"] = sorted([*others, made], key=lambda each: (each["services"], each["processes"]))
         if found.out:
             found.out.write_text(json.dumps(kept, indent=1) + "\n")
 

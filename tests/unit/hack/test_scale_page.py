@@ -10,6 +10,8 @@ from tests.scale import sharded
 from tests.scale.peers.row import PeerRow
 from tests.scale.row import GROWING, Row
 
+ORIGIN = {"commit": "1234567", "at": "2026-01-02", "cpu": "a processor", "cores": 2, "memory_gib": 16.0}
+ORIGIN |= {"kernel": "6.1", "python": "3.11.7"}
 COUNTED = json.loads((Path(__file__).parents[3] / "docs" / "soak" / "soak.json").read_text())["numbers"]
 SOAK = {
     "numbers": dict.fromkeys(COUNTED, 1.0),
@@ -35,7 +37,7 @@ def _written(folder: Path, **more: Any) -> Path:
         (folder / name / f"{name}.json").write_text(json.dumps(content))
     of_shards: dict[str, Any] = dict.fromkeys(sharded.Row.__dataclass_fields__, 1.0)
     of_shards |= {"processes": 2, "cpu_cores": [0.5, 0.25], "rss_mb": [80.0, 90.0], "lost_seconds": None}
-    shards: dict[str, Any] = {"rows": [of_shards], "breaks": "The CPU."}
+    shards: dict[str, Any] = {"rows": [of_shards | {"origin": ORIGIN}], "breaks": "The CPU."}
     before = {"pairs": [{"how": "one after the other", "before": row | {"rss_mb": 7.0}, "after": row}]}
     for name, content in (("before", before), ("sharded", shards)):
         (folder / "scale" / f"{name}.json").write_text(json.dumps(content))
@@ -79,3 +81,14 @@ def test_a_file_without_rows_makes_no_page(tmp_path: Path) -> None:
     """The way out is in the words."""
     with pytest.raises(ValueError, match="make bench-scale"):
         page(_written(tmp_path, rows=[]))
+
+
+def test_columns_of_several_days_name_each_day(tmp_path: Path) -> None:
+    """A run of some of the columns does not date the others anew."""
+    folder = _written(tmp_path)
+    kept = json.loads((folder / "sharded.json").read_text())
+    kept["rows"] += [kept["rows"][0] | {"origin": ORIGIN | {"at": "2026-01-03", "commit": "89abcde"}}]
+    (folder / "sharded.json").write_text(json.dumps(kept))
+    text = page(folder)
+    assert "Measured on 2026-01-02 at commit 1234567: " in text
+    assert "Measured on 2026-01-03 at commit 89abcde: " in text

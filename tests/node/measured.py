@@ -1,0 +1,16 @@
+"""Figures of a node test for the docs: kept where `make bench-memory` asks for it, by the variable SPECDEC_MEASURED."""
+
+import json
+import os
+import pathlib
+from typing import Any
+
+from hack.machine import origin
+
+
+def keep(name: str, **figures: Any) -> None:
+    """Write a file of figures with the commit, the date and the machine; nothing in a usual run."""
+    if folder := os.environ.get("SPECDEC_MEASURED"):
+        found = {"origin": origin(), **figures}
+        pathlib.Path(folder).mkdir(parents=True, exist_ok=True)
+        (pathlib.Path(folder) / f"{name}.json").write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
