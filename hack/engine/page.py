@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from hack import images
+from hack.engine import cases
 from hack.engine.faults import ALL, Layer
 from hack.images import tool
 from hack.machine import sentence
@@ -20,6 +21,7 @@ def page(text: str, folder: Path = FOLDER) -> str:
     """The page with its tables as the last runs left them. Raises ValueError where marks are missing."""
     names = ("methods", "faults", "bench", "image")
     found = {each: _kept(each, folder) for each in names}
+    found["methods"] |= _tokens()
     found["elsewhere"] = found["methods"]
     found["faults"] |= _caught(found["faults"]["runs"])
     found["bench"] |= _speeds(found["bench"])
@@ -33,17 +35,20 @@ def _on_gpu(folder: Path) -> dict[str, str]:
     for name, more in {"methods": None, "faults": _caught, "bench": _speeds}.items():
         if (folder / f"gpu-{name}.json").exists():
             found = _kept(f"gpu-{name}", folder)
-            known = (
-                {"methods": {}, "faults": {}} if more is None else more(found["runs"] if name == "faults" else found)
-            )
+            known = _tokens() if more is None else more(found["runs"] if name == "faults" else found)
             made[name] = block("engine.md", name, {**found, **known})
     return made
+
+
+def _tokens() -> dict[str, Any]:
+    """K of each method that was run."""
+    return {"k": {each.name: each.speculation["tokens"] for each in cases.METHODS}}
 
 
 def _caught(runs: _Found) -> dict[str, Any]:
     count = {layer: sum(each["layer"] == layer for each in runs.values()) for layer in Layer}
     methods = {each.what: each.asked().speculation["method"] for each in ALL}
-    return {"caught": [f"{count[each]} caught by {each}" for each in Layer], "methods": methods}
+    return {"caught": [f"{count[each]} found by {each}" for each in Layer], "methods": methods}
 
 
 def _speeds(found: _Found) -> dict[str, Any]:
@@ -89,10 +94,12 @@ def image() -> dict[str, str]:
     caught = [each["seconds"] for each in refused if each["layer"] == Layer.PREFLIGHT]
     return {
         "size of the cpu image": tool.choose().size(images.refs().runtime),
-        "baseline engine up and proven": _spread((each["ready_seconds"] for each in plain), ".0f"),
-        f"up and proven, {len(up)} starts of all methods": _spread((each["ready_seconds"] for each in up), ".0f"),
-        "of that, the probe that passed": _spread((each["prove_seconds"] for each in up), ".2f"),
-        f"refused by the preflight, {len(caught)} faults": _spread(caught, ".1f"),
+        "until the startup probe passed, baseline": _spread((each["ready_seconds"] for each in plain), ".0f"),
+        f"until the startup probe passed, {len(up)} starts of methods and baselines": _spread(
+            (each["ready_seconds"] for each in up), ".0f"
+        ),
+        "duration of the probe that passed": _spread((each["prove_seconds"] for each in up), ".2f"),
+        f"rejected by the preflight, {len(caught)} faults": _spread(caught, ".1f"),
     }
 
 

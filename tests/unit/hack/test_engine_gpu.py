@@ -72,6 +72,6 @@ def test_runs_on_a_gpu_fill_their_own_part_of_the_page(tmp_path: Path) -> None:
         shutil.copy(page.FOLDER / f"{name}.json", tmp_path / f"gpu-{name}.json")
     part = page.page(text, tmp_path).partition("<!-- gpu:")[2].partition("<!-- /gpu -->")[0]
     assert "no GPU was available" not in part
-    assert ["Every method:" in part, "Speed:" in part, "Who catches which fault:" in part] == [True] * 3
+    assert ["Every method:" in part, "Speed:" in part, "Which check finds which fault:" in part] == [True] * 3
     assert part.count("\n| plain |") == 1
     assert part.count("tokens/s") > 2
