@@ -77,19 +77,21 @@ class Change:
 
 
 CHANGES: Final[tuple[Change, ...]] = (
-    Change(name="prompts x 4", after=Mix(prompt=4000), speedup=1.8),
-    Change(name="prompts x 4, heavier draft", after=Mix(prompt=4000), speedup=1.4),
-    Change(name="answers / 4, rate x 4", after=Mix(answer=62.5, rate=8), speedup=1.4),
-    Change(name="rate x 2", after=Mix(rate=4), speedup=1.2),
-    Change(name="answers of one token from 50 to 10 %", before=Mix(singles=0.5), after=Mix(singles=0.1), speedup=1.6),
-    Change(name="prompts / 4: 0.91", before=Mix(prompt=4000), speedup=0.91, goal=10.0),
-    Change(name="0.37 from the start", before=Mix(rate=4), after=Mix(rate=4), speedup=0.37, acceptance=0.22, goal=6.0),
-    Change(name="0.96 from the start", speedup=0.96, acceptance=0.35, goal=30.0),
+    Change(name="prompts 4 times as long", after=Mix(prompt=4000), speedup=1.8),
+    Change(name="prompts 4 times as long, heavier draft", after=Mix(prompt=4000), speedup=1.4),
+    Change(name="answers a quarter as long, 4 times the requests", after=Mix(answer=62.5, rate=8), speedup=1.4),
+    Change(name="twice the requests", after=Mix(rate=4), speedup=1.2),
+    Change(
+        name="one-token answers fall from 50 % to 10 %", before=Mix(singles=0.5), after=Mix(singles=0.1), speedup=1.6
+    ),
+    Change(name="prompts a quarter as long", before=Mix(prompt=4000), speedup=0.91, goal=10.0),
+    Change(name="slow from the start", before=Mix(rate=4), after=Mix(rate=4), speedup=0.37, acceptance=0.22, goal=6.0),
+    Change(name="a little slow from the start", speedup=0.96, acceptance=0.35, goal=30.0),
 )
 """What the traffic or the draft does. Where it is faster than plain, no service is to lose it."""
 MACHINES: Final[tuple[Change, ...]] = tuple(
     Change(
-        name=f"{speedup:.2f}, machines wander by {100 * by:.0f} % over 5 minutes",
+        name=f"{speedup:.2f}, machine speeds vary by {100 * by:.0f} % over 5 minutes",
         speedup=speedup,
         acceptance=0.35,
         wander=by,

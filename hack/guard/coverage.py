@@ -66,7 +66,11 @@ class Held:
 
 Interval = tuple[float, float, float]
 """Low end, high end, and the true mean of its own time."""
-BY_DRAFTS, OF_WINDOW, OF_ROW = "acceptance, by drafts", "acceptance of a window", "acceptance of three windows"
+BY_DRAFTS, OF_WINDOW, OF_ROW = (
+    "acceptance of a window, Wilson, by drafts",
+    "acceptance of a window",
+    "acceptance of three windows",
+)
 OF_BASELINE, OF_ARMS = "speedup, baseline of another time", "speedup, baseline pods at the same time"
 ASKED: Final[tuple[Asked, ...]] = (
     *(

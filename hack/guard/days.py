@@ -55,14 +55,14 @@ class LongAnswers:
 
 
 ALARMS: Final[tuple[Wander, ...]] = (
-    Wander(name="5 points above, wanders by 5 over 5 minutes", offset=0.05, times=3, goal=0.05),
-    Wander(name="5 points above, wanders by 5 over 30 minutes", offset=0.05, memory=1800.0, times=2),
-    Wander(name="10 points above, wanders by 5 over 5 minutes", offset=0.10, times=12, goal=0.005),
-    Wander(name="10 points above, wanders by 5 over 30 minutes", offset=0.10, memory=1800.0, times=4),
+    Wander(name="5 points above, varies by 5 over 5 minutes", offset=0.05, times=3, goal=0.05),
+    Wander(name="5 points above, varies by 5 over 30 minutes", offset=0.05, memory=1800.0, times=2),
+    Wander(name="10 points above, varies by 5 over 5 minutes", offset=0.10, times=12, goal=0.005),
+    Wander(name="10 points above, varies by 5 over 30 minutes", offset=0.10, memory=1800.0, times=4),
 )
 STEPS: Final[tuple[Wander, ...]] = tuple(
     Wander(name=f"{how} traffic falls to {-100 * to:.0f} points below", offset=to, by=by, step=True, goal=goal)
-    for how, by in (("steady", 0.01), ("wandering", 0.05))
+    for how, by in (("steady", 0.01), ("varying", 0.05))
     for to, goal in ((-0.2, 8.0), (-0.1, 15.0))
 )
 LONG: Final[tuple[LongAnswers, ...]] = (

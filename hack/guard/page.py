@@ -40,7 +40,7 @@ def acceptance(figures: _Found) -> tuple[Table, ...]:
     heads = (
         "traffic, requests per window",
         *(f"{high}, rollbacks: {name}" for name in names),
-        f"{high}, but truly below",
+        f"{high}, windows whose true acceptance was below",
         *(f"{low}, found within {2 * LIMIT} windows: {name}" for name in names),
     )
     title = "acceptance near the threshold: the guard, and Wilson's bound of each window alone"
@@ -51,7 +51,7 @@ def acceptance(figures: _Found) -> tuple[Table, ...]:
 
 def speed(figures: _Found) -> tuple[Table, ...]:
     """Speed that falls below `speedup.min`, or stays above it. figures: as they are in figures.json."""
-    return (_delays("speed that falls, of the minimum", figures["speed_delays"]),)
+    return (_delays("speed that falls, as a share of `speedup.min`", figures["speed_delays"]),)
 
 
 def _delays(title: str, found: list[_Found]) -> Table:
@@ -64,7 +64,7 @@ def _delays(title: str, found: list[_Found]) -> Table:
         shares = (f"{each['in_time']:.0%}", f"{soon:.0%}", f"{len(windows) / of:.0%}", f"{each['early'] / of:.0%}")
         rows.append((each["name"], f"{each['volume']:g}", "-" if middle is None else f"{middle:.1f}", *shares))
     heads = ("falls to", "requests per window", "median, windows", f"within {LIMIT + 1} windows")
-    more = (f"within {CURVE_WINDOWS} windows", "within the simulation", "before the fall")
+    more = (f"within {CURVE_WINDOWS} windows", "within the simulation", "before the fall (false)")
     return Table(title=f"{title}: from the fall to the decision", heads=(*heads, *more), rows=tuple(rows))
 
 
@@ -96,14 +96,14 @@ def _changes(title: str, groups: list[list[_Found]], *, slower: bool) -> Table:
             group[0]["name"],
             f"{group[0]['true']:.2f}",
             *(_lost(each) for each in group),
-            _at_most(group[0]["goal"], "min"),
+            _at_most(group[0]["goal"], "min", median(group[0]["minutes"], group[0]["services"])),
         )
         for group in groups
         if (group[0]["true"] < 1) is slower
     ]
     if not slower:
         rows = [(*row[:-1], "0") for row in rows]
-    return Table(title=title, heads=("traffic", "truly", *Arrangement, "goal, Always"), rows=tuple(rows))
+    return Table(title=title, heads=("traffic", "true speedup", *Arrangement, "goal, Always"), rows=tuple(rows))
 
 
 def _lost(each: _Found) -> str:
@@ -114,8 +114,11 @@ def _lost(each: _Found) -> str:
     return f"{lost} ({'-' if middle is None else f'{middle:.1f}'}, {max(each['minutes']):.1f})"
 
 
-def _at_most(goal: float | None, unit: str) -> str:
-    return _NO_GOAL if goal is None else f"<= {goal:g} {unit}"
+def _at_most(goal: float | None, unit: str, reached: float | None) -> str:
+    """A goal, and whether it was missed. reached: None where it never was."""
+    if goal is None:
+        return _NO_GOAL
+    return f"<= {goal:g} {unit}{'' if reached is not None and reached <= goal else ', missed'}"
 
 
 def _machines(groups: list[list[_Found]]) -> Table:
@@ -134,7 +137,7 @@ def _cost(compared: list[_Found]) -> Table:
         if each["arrangement"] == Arrangement.ON_DOUBT and each["true"] >= 1
     ]
     heads = ("traffic", "baseline pods started per day", "share of the time with one")
-    return Table(title="what OnDoubt costs where speculation pays", heads=heads, rows=tuple(rows))
+    return Table(title="what OnDoubt costs if speculation pays", heads=heads, rows=tuple(rows))
 
 
 def _daily(found: list[_Found]) -> Table:
@@ -146,7 +149,7 @@ def _daily(found: list[_Found]) -> Table:
             f"{each['most']:.3f}",
             f"{100 * each['struck']:.0f} %",
             str(each["restarts"]),
-            _at_most(each["goal"], "a day"),
+            _at_most(each["goal"], "a day", each["a_day"]),
         )
         for each in found
     ]
@@ -155,7 +158,7 @@ def _daily(found: list[_Found]) -> Table:
         "days",
         "rollbacks a day",
         "with 95 % confidence at most",
-        "days with one",
+        "days with a rollback",
         "restarts",
         "goal",
     )
@@ -163,17 +166,12 @@ def _daily(found: list[_Found]) -> Table:
 
 
 def _falls(found: list[_Found]) -> Table:
-    rows = [
-        (
-            each["name"],
-            str(each["services"]),
-            "-" if (middle := median(each["minutes"], each["services"])) is None else f"{middle:.1f}",
-            f"{max(each['minutes']):.1f}" if each["minutes"] else "-",
-            f"{len(each['minutes'])} ({each['early']} before)",
-            _at_most(each["goal"], "min"),
-        )
-        for each in found
-    ]
+    rows = []
+    for each in found:
+        middle = median(each["minutes"], each["services"])
+        times = ("-" if at is None else f"{at:.1f}" for at in (middle, max(each["minutes"], default=None)))
+        decided = f"{len(each['minutes'])} ({each['early']} before)"
+        rows.append((each["name"], str(each["services"]), *times, decided, _at_most(each["goal"], "min", middle)))
     heads = ("acceptance", "services", "median, min", "worst, min", "decided", "goal")
     return Table(title="acceptance that falls: minutes to the decision", heads=heads, rows=tuple(rows))
 
@@ -185,14 +183,17 @@ def _intervals(found: list[_Found]) -> Table:
         cells = [f"{100 * each['local']:.0f} / {100 * each['long_run']:.0f}" for each in group]
         rows.append((group[0]["interval"], _traffic(group[0]), *cells))
     memories = (f"{each['memory'] / 60:g} min" for each in _groups(found, "interval", "volume", "steps", "own")[0])
-    title = "95 % intervals: % that hold the true mean of their own time / of the long run, by what traffic remembers"
-    return Table(title=title, heads=("interval", "requests a window", *memories), rows=tuple(rows))
+    title = (
+        "percentage of 95 % intervals that contain the true mean: of the measured time / of the long run. The columns "
+        "are correlation times of the traffic"
+    )
+    return Table(title=title, heads=("interval", "requests per window", *memories), rows=tuple(rows))
 
 
 def _traffic(each: _Found) -> str:
     words = [f"{each['volume']:g}"]
     words += ["long answers"] if each["steps"] != STEPS[0] else []
-    words += [f"machines wander by {100 * each['own']:g} %"] if each["own"] else []
+    words += [f"machine speeds vary by {100 * each['own']:g} %"] if each["own"] else []
     return ", ".join(words)
 
 

@@ -179,7 +179,9 @@ class Guard(Part):
         "baseline speed by load. None: no such measurement. Default: MeasureFirst if speedup or "
         "timePerOutputToken is set.",
     )
-    control: Control | None = Field(None, description="Default: OnDoubt if speedup is set.")
+    control: Control | None = Field(
+        None, description="Baseline pods for comparison. Default: OnDoubt. A doubt needs speedup or timePerOutputToken."
+    )
     collateral: Collateral | None = Field(None, description="Default: no limit.")
     response: Annotated[list[Response], Field(min_length=1, max_length=2)] | None = Field(
         None, description="The steps that the guard takes, in this order. Default: RollBack."

@@ -234,7 +234,7 @@ def plain_is_settled(state: State, observation: Observation, now: float) -> bool
 
 
 def stay_plain(state: State, observation: Observation, now: float) -> State:
-    """The rollback is final."""
+    """The rollback is no longer provisional; the retries of the guard still apply."""
     rollback = state.rollback
     if rollback is None or rollback.trial is None:
         return state

@@ -18,7 +18,7 @@ class Action(StrEnum):
     """What is done. In this order, where each applies."""
 
     LOWER_MEMORY = "LowerMemory"
-    """Less memory for an engine that ran out of it, by 0.05 of the device, up to twice."""
+    """The engine ran out of memory: it gets 0.05 of the device's memory less, and after a second crash 0.10 less."""
     RESTART_POD = "RestartPod"
     """A pod that is far below the others, or fails alone, is restarted: the draft is not the cause."""
     REDUCE_TOKENS = "ReduceTokens"

@@ -49,7 +49,7 @@ def score_text(found: Finding) -> str:
 
 def slower(case: Case) -> Verdict | None:
     """**Fail** (SlowerThanPlain): compared with the baseline at the same load, the speedup is below `speedup.min`. Over
-    all failing windows in a row, the upper end of its 95 % interval is below it too.
+    all failing windows in a row, the upper end of the speedup's 95 % interval is also below it.
     """
     least, comparison, longer = case.thresholds.speedup, case.comparison, case.longer
     if least is None or comparison is None or longer is None or case.findings or not measurable(case):

@@ -26,7 +26,7 @@ def baseline_is_known(state: State, observation: Observation, now: float) -> boo
 
 
 def baseline_took_too_long(state: State, observation: Observation, now: float) -> bool:
-    """Ten windows have passed since the baseline pods came up."""
+    """Ten windows have passed since the pods without speculation became ready."""
     limit = observation.policy.warmup + observation.policy.baseline_limit
     return now - state.since >= limit and _is_measured(state, observation)
 
@@ -98,8 +98,8 @@ def guard_is_on(_: State, observation: Observation, now: float) -> bool:
 
 
 def pods_keep_failing(state: State, observation: Observation, now: float) -> bool:
-    """Three times within an hour, engines of the watched pods crashed or were not ready for two minutes. Or one ran out
-    of memory, and its memory can be lowered.
+    """Three times within an hour, engines of the watched pods crashed or were not ready for two minutes. Or an engine
+    ran out of memory, and the guard can lower its memory.
     """
     failures = held(state.pod_failures)
     return len(failures) >= MOST_FAILURES or (bool(lacking_memory(failures)) and may_lower(state, observation))

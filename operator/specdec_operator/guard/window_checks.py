@@ -90,8 +90,8 @@ def not_drafting(case: Case) -> Verdict | None:
 
 
 def acceptance_rate(case: Case) -> Verdict | None:
-    """**Fail** (AcceptanceRateLow): accepted / drafted tokens are below `acceptanceRate.min`, and so is Wilson's upper
-    bound with the drafts as the sample. This is a first filter: the bound is too narrow for bursty traffic.
+    """**Fail** (AcceptanceRateLow): accepted / drafted tokens are below `acceptanceRate.min`. The upper end of Wilson's
+    interval (sample: drafts) is also below it. This is a first filter: the interval is too narrow for bursty traffic.
     """
     evidence, least = case.evidence, case.thresholds.acceptance_rate
     rate = evidence.acceptance_rate

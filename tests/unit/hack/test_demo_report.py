@@ -188,7 +188,7 @@ def test_a_run_with_failed_requests_shows_them(tmp_path: pathlib.Path) -> None:
     run = tmp_path / "demo.json"
     run.write_text(json.dumps(found))
     front = " ".join(demo.readme((root / "README.md").read_text(encoding="utf-8"), run).split())
-    assert "a tiny model, 0.97 times as fast with its draft" in front
+    assert "The service is 0.97 times as fast with its draft" in front
     assert "3 of 100 requests failed" in front
     page = demo.page((root / "docs" / "demo.md").read_text(encoding="utf-8"), run)
     assert "97 answered, 3 failed" in page
