@@ -12,8 +12,8 @@ from typing import Any, Final
 
 _CPUINFO = pathlib.Path("/proc/cpuinfo")
 _ROOT: Final = pathlib.Path(__file__).parents[1]
-_CODE: Final = (".", ":(exclude)docs")
-"""What makes a commit another one: not docs/, where a benchmark writes what it measured."""
+_CODE: Final = (".", ":(exclude)docs", ":(exclude)*.md")
+"""What makes a commit another one: not docs/ and README.md, where a benchmark writes what it measured."""
 _MODEL = re.compile(r"^model name\s*: (.+)$", re.MULTILINE)
 
 

@@ -30,9 +30,10 @@ def checkout(tmp_path: pathlib.Path) -> pathlib.Path:
 
 
 def test_a_commit_is_dirty_if_its_code_changed_and_not_if_a_benchmark_wrote_numbers(checkout: pathlib.Path) -> None:
-    """Numbers lie in docs/."""
+    """Numbers lie in docs/, and the README shows some."""
     (checkout / "docs" / "numbers.json").write_text("{}")
     (checkout / "docs" / "page.md").write_text("two")
+    (checkout / "README.md").write_text("two")
     clean = machine.commit(checkout)
     assert len(clean) == 7
     (checkout / "code.py").write_text("two")
