@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Any, Final
 
-from hack.guard.arms import Arrangement
+from hack.guard.arms import MACHINES, Arrangement
 from hack.guard.coverage import STEPS
 from hack.guard.figures import ABOVE, BELOW, CURVE_WINDOWS, LIMIT
 from hack.guard.hours import median
@@ -71,13 +71,14 @@ def _delays(title: str, found: list[_Found]) -> Table:
 def tables(hours: _Found) -> tuple[Table, ...]:
     """What takes hours and days. hours: as they are in figures.json."""
     compared, slow = hours["compared"], _groups(hours["compared"], "name")
-    changes = [group for group in slow if "machines" not in group[0]["name"]]
+    apart = {each.name for each in MACHINES}
+    changes, machines = ([group for group in slow if (group[0]["name"] in apart) is each] for each in (False, True))
     return (
         _changes("true speedup after the change >= 1: services that lost it", changes, slower=False),
         _changes(
             "true speedup < 1: services that lost it, after how many minutes (median, worst)", changes, slower=True
         ),
-        _machines([group for group in slow if "machines" in group[0]["name"]]),
+        _machines(machines),
         _cost(compared),
         _daily(hours["daily"]),
         _falls(hours["falls"]),

@@ -10,6 +10,7 @@ import pytest
 from hack.guard import __main__ as report
 from hack.guard import page, plot
 from hack.guard.__main__ import main
+from hack.guard.arms import MACHINES
 from hack.guard.figures import KINDS, QUICK, VOLUMES, Figures, holds_from, simulate
 from hack.guard.rules import BY_DRAFTS, BY_TOKENS, GUARD, RULES, counters
 from hack.guard.scenes import LEAST, Scene, Seen, SpeedScene, run, run_speed
@@ -17,6 +18,7 @@ from hack.guard.speed import PER_REQUEST, PLAIN_SECONDS, readings
 from hack.guard.traffic import BURSTY, STEADY, STORMY, TOKENS, Kind, drafting, requests, wander
 
 TICK = 15.0
+RECORDED = pathlib.Path(__file__).parents[3] / "docs" / "guard" / "figures.json"
 
 
 def simulated(offset: float, *, kind: Kind = BURSTY, volume: float = 100, onset: bool = False) -> Seen:
@@ -165,6 +167,14 @@ def test_a_table_of_falls_counts_all_services_not_only_those_that_were_found() -
     fall = {"name": "a fall", "volume": 20, "of": 4, "early": 1, "in_time": 0.25, "windows": [3.0, 9.5, 11.0]}
     (table,) = page.speed({"speed_delays": [fall]})
     assert table.rows == (("a fall", "20", "9.5", "25%", "50%", "75%", "25%"),)
+
+
+def test_every_table_of_the_page_has_rows() -> None:
+    """A scene that was renamed once left one table empty, and put its rows into another."""
+    kept = json.loads(RECORDED.read_text(encoding="utf-8"))["figures"]["hours"]
+    shown = {table.title: len(table.rows) for table in page.tables(kept)}
+    assert 0 not in shown.values()
+    assert [rows for title, rows in shown.items() if title.startswith("a little faster")] == [len(MACHINES)]
 
 
 def test_one_command_writes_everything_and_equal_figures_are_equal_files(

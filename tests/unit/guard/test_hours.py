@@ -6,7 +6,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 from hack.guard import arms, coverage, days, page
-from hack.guard.arms import Arrangement, Change
+from hack.guard.arms import MACHINES, Arrangement, Change
 from hack.guard.engine import READ, Mix, Pods, pages, run, streams, token_time
 from hack.guard.hours import Compared, Daily, Fall, Hours, Interval, median, most
 from hack.guard.scenes import GUARD_SPEC
@@ -155,7 +155,7 @@ def test_the_page_says_every_figure_with_its_goal() -> None:
     )  # fmt: skip
     slow = replace(row, name="0.91", true=0.91, goal=10.0, minutes=(6.0, 7.0, 9.0), services=4)
     fast = [replace(row, arrangement=each.value) for each in Arrangement]
-    machines = [replace(each, name="1.02, machines wander", a_day=2.5) for each in fast]
+    machines = [replace(each, name=MACHINES[0].name, a_day=2.5) for each in fast]
     hours = Hours(
         compared=(*fast, *(replace(slow, arrangement=each.value) for each in Arrangement), *machines),
         daily=(
@@ -173,7 +173,7 @@ def test_the_page_says_every_figure_with_its_goal() -> None:
     for line in (
         "| prompts | 1.79 | 0 of 24 | 0 of 24 | 0 of 24 | 0 |",
         "| 0.91 | 0.91 | 3 of 4 (7.0, 9.0) | 3 of 4 (7.0, 9.0) | 3 of 4 (7.0, 9.0) | <= 10 min |",
-        "| 1.02, machines wander | 2.50 | 2.50 | 2.50 |",
+        f"| {MACHINES[0].name} | 2.50 | 2.50 | 2.50 |",
         "| 5 above | 72 | 0.028 | 0.087 | 2 % | 1 | <= 0.05 a day |",
         "| to -20 | 3 | 7.5 | 7.5 | 2 (1 before) | <= 8 min |",
         "| acceptance | 50, long answers | 95 / 60 |",
