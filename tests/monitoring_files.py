@@ -16,7 +16,7 @@ _EACH: Final[list[dict[str, Any]]] = [rule for group in RULES["groups"] for rule
 ALERTS: Final = {rule["alert"]: rule for rule in _EACH if "alert" in rule}
 RECORDED: Final = {rule["record"]: rule for rule in _EACH if "record" in rule}
 NUMBER_OF_RULES: Final = len(_EACH)
-RUNBOOKS: Final = "https://specdec.io/docs/runbooks/{alert}.html"
+RUNBOOKS: Final = "docs/runbooks/{alert}.md"
 
 DASHBOARDS: Final[dict[str, dict[str, Any]]] = {
     path.stem: json.loads(path.read_text()) for path in sorted((_FILES / "dashboards").glob("*.json"))

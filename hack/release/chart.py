@@ -19,8 +19,14 @@ REPOSITORY: Final = "charts"
 """Where in the registry charts are."""
 
 
-def stamped(values: str, images: Mapping[str, Pushed], version: str) -> str:
-    """Return values.yaml with what was pushed; a runtime without an image is off.
+def pages(source: str, version: str) -> str:
+    """Return the address of this version's pages on GitHub. source: the repository's; empty if it is elsewhere."""
+    found = re.fullmatch(r"https://github\.com/([^/]+)/([^/]+)", source)
+    return f"https://{found[1].lower()}.github.io/{found[2]}/{version}" if found else ""
+
+
+def stamped(values: str, images: Mapping[str, Pushed], version: str, source: str = "") -> str:
+    """Return values.yaml with what was pushed, and where the runbooks are; a runtime without an image is off.
 
     Raises Refused for an image of another version.
     """
@@ -30,6 +36,8 @@ def stamped(values: str, images: Mapping[str, Pushed], version: str) -> str:
                 f"{target}: {each.name} has tag {each.tag!r}, not of version {version}: push this release's image"
             )
     values = _set(values, r"registry: ", registry(images))
+    if where := pages(source, version):
+        values = _set(values, r"monitoring:\n(?:(?:  .*)?\n)*?    runbooks: ", f"{where}/runbooks")
     for target in dockerfile.FILES:
         if target in images:
             values = _set(values, rf"digests:\n(?:  .*\n)*?  {target}: ", images[target].digest)
@@ -41,14 +49,22 @@ def stamped(values: str, images: Mapping[str, Pushed], version: str) -> str:
 
 
 def package(
-    images: Mapping[str, Pushed], out: pathlib.Path, *, helm: str = "helm", root: pathlib.Path = dockerfile.ROOT
+    images: Mapping[str, Pushed],
+    out: pathlib.Path,
+    *,
+    helm: str = "helm",
+    root: pathlib.Path = dockerfile.ROOT,
+    source: str = "",
 ) -> pathlib.Path:
-    """Package the chart with the digests and return the archive. Raises Refused with Helm's words."""
+    """Package the chart with the digests and return the archive. source: the repository's address.
+
+    Raises Refused with Helm's words.
+    """
     version = names.version(root)
     with tempfile.TemporaryDirectory() as folder:
         copy = pathlib.Path(shutil.copytree(root / CHART, pathlib.Path(folder) / pathlib.Path(CHART).name))
         values = copy / "values.yaml"
-        values.write_text(stamped(values.read_text(encoding="utf-8"), images, version), encoding="utf-8")
+        values.write_text(stamped(values.read_text(encoding="utf-8"), images, version, source), encoding="utf-8")
         run(helm, "lint", "--strict", "--quiet", str(copy))
         run(helm, "package", str(copy), f"--destination={out}")
     return out / f"{copy.name}-{version}.tgz"

@@ -54,7 +54,7 @@ class Release:
         """Package the chart with the images' digests, push it to their registry, and sign it with what is in it."""
         images = pushed.read(self.images, self.without)
         out.mkdir(parents=True, exist_ok=True)
-        archive = chart.package(images, out, helm=self.helm)
+        archive = chart.package(images, out, helm=self.helm, source=self.run.source)
         made = chart.push(archive, pushed.registry(images), *(("--plain-http",) if self.http else ()), helm=self.helm)
         bill = chart.bill(made, images)
         (out / "chart.cdx.json").write_text(json.dumps(bill, indent=1), encoding="utf-8")

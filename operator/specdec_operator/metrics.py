@@ -47,7 +47,7 @@ _TURN: Final = Histogram("specdec_turn_seconds", "Duration of one reconcile.")
 _FAILED_TURNS: Final = Counter("specdec_turn_failures", "Failed reconciles, which are retried.", ("reason",))
 _LOOPS: Final = Gauge("specdec_loops", "Reconcile loops in this process, one per service.")
 _TASKS: Final = Gauge(
-    "specdec_tasks", "Tasks of the event loop: a few for the process, and a fixed number per service."
+    "specdec_tasks", "Tasks of the event loop: a few for the process, and one for each running reconcile."
 )
 _LEADER: Final = Gauge("specdec_leader", "1 while this replica reconciles; always 1 without leader election.")
 _READS: Final = Counter("specdec_scrapes", "Reads of metrics: one pod's page, or one query for all pods.", ("source",))

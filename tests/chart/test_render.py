@@ -64,6 +64,23 @@ def test_the_crd_goes_or_is_absent_where_that_is_asked(values: Mapping[str, Any]
     assert [each["metadata"].get("annotations") for each in crds] == annotations
 
 
+@pytest.mark.parametrize(
+    ("address", "link"),
+    [
+        ("", "docs/runbooks/SpecdecStalled.md"),
+        ("https://wiki.example/specdec/", "https://wiki.example/specdec/SpecdecStalled.html"),
+    ],
+)
+def test_alerts_link_to_the_published_runbooks(address: str, link: str) -> None:
+    """Without an address each names the page of this repository."""
+    every = chart.objects({"monitoring.rules.enabled": True, "monitoring.rules.runbooks": address})
+    (made,) = (each for each in every if each["kind"] == "PrometheusRule")
+    rules = [rule for group in made["spec"]["groups"] for rule in group["rules"] if "alert" in rule]
+    links = {rule["alert"]: rule["annotations"]["runbook_url"] for rule in rules}
+    assert links["SpecdecStalled"] == link
+    assert all(name in each for name, each in links.items())
+
+
 def runtimes(values: Mapping[str, Any]) -> dict[str, str]:
     """The runtimes that the operator is told of; those that are rendered have these names."""
     every = chart.objects(values)
@@ -103,6 +120,7 @@ def test_a_runtime_with_other_content_has_another_name_and_no_other_one_has() ->
         ({"image.pullPolicy": "always"}, "at '/image/pullPolicy'"),
         ({"logLevel": "debug"}, "at '/logLevel'"),
         ({"monitoring.serviceMonitor.interval": "30"}, "at '/monitoring/serviceMonitor/interval'"),
+        ({"monitoring.rules.runbooks": "wiki/specdec"}, "at '/monitoring/rules/runbooks'"),
         ({"monitoring.rule.enabled": True}, "additional properties 'rule' not allowed"),
         ({"runtimes.gpu.enabled": True}, "additional properties 'gpu' not allowed"),
         ({"runtimes.cpu.kvCacheGiB": 0}, "at '/runtimes/cpu/kvCacheGiB'"),

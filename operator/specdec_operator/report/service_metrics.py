@@ -80,7 +80,7 @@ class ServiceCollector(Collector):
     def collect(self) -> Iterator[Family]:
         """One family after the other, as the registry asks for them, from a thread of its own."""
         shown = dict(self.shown)
-        stalled = "1 while the user must act: condition Stalled."
+        stalled = "1 while the user must act; 0 for a rolled back service with guard.health Degraded."
         proved = "Time at which the last window with enough evidence closed."
         yield Family("stalled", stalled, ((key, (), each.stalled) for key, each in shown.items()))
         yield Family("evidence_timestamp_seconds", proved, _some((key, each.evidence) for key, each in shown.items()))
@@ -123,7 +123,7 @@ def _about_states(states: list[tuple[Key, StateMetrics]]) -> Iterator[Family]:
         yield Family(name, meaning, _some((key, getattr(state, name)) for key, state in states))
     why, info = (
         "1 while the service serves something other than the requested speculation.",
-        "1, with the requested method and tokens as labels.",
+        "1, with the requested method, accelerator and mode as labels.",
     )
     rolled_back = ((key, state.rolled_back, 1.0) for key, state in states if state.rolled_back)
     yield Family("rolled_back", why, rolled_back, ("reason", "to"))

@@ -90,6 +90,17 @@ def test_the_released_values_name_registry_and_digests() -> None:
     assert after == before
 
 
+def test_the_alerts_of_a_released_chart_link_to_the_pages_of_its_version() -> None:
+    """Those that the workflow of the docs publishes; a repository elsewhere has none there."""
+    images = {target: image(target) for target in dockerfile.FILES}
+    for source, address in (
+        ("https://github.com/Team/specdec-operator", f"https://team.github.io/specdec-operator/{VERSION}/runbooks"),
+        ("https://git.example/team/specdec-operator", ""),
+    ):
+        after = yaml.safe_load(chart.stamped(VALUES, images, VERSION, source))
+        assert after["monitoring"]["rules"]["runbooks"] == address
+
+
 def test_with_every_image_every_runtime_is_on() -> None:
     after = yaml.safe_load(chart.stamped(VALUES, {target: image(target) for target in dockerfile.FILES}, VERSION))
     assert all(after["digests"].values())
