@@ -45,7 +45,9 @@ class Needs(StrEnum):
     """Where the guesses come from."""
 
     NOTHING = "nothing"
-    """The text so far; no second model."""
+    """It does not guess."""
+    TEXT = "the text so far"
+    """A look-up; no second model."""
     INSIDE = "inside the target"
     """Heads that the target's own checkpoint carries."""
     DRAFT = "a draft"

@@ -117,7 +117,7 @@ def _better(request: Request, choice: Candidate | None, methods: tuple[Candidate
     mark = choice.speedup.cautious if choice is not None else 1.0
     missing = [each for each in methods if each.standing is Standing.MISSING]
     better = ((each, METHODS[each.method]) for each in missing if each.speedup.cautious > mark + _BETTER)
-    return [each for each, advice in better if advice.needs is Needs.NOTHING or to_find(request, advice)][:2]
+    return [each for each, advice in better if advice.needs is Needs.TEXT or to_find(request, advice)][:2]
 
 
 def _service(request: Request, choice: Candidate | None) -> dict[str, Any]:
