@@ -86,8 +86,7 @@ def test_the_matrix_is_one_answer() -> None:
         assert f"| {part.name} | {shown(part.oldest)} " in page("versioning.md")
 
 
-BEGINS = "A service that the operator creates starts with `guard.mode: Enforce`. "
-BEGINS += "A service that it only guards starts with `Observe`"
+BEGINS = "`guard.mode` is `Enforce` by default for a service with `spec.model`, and `Observe` for a guest"
 FENCED = re.compile(r"```yaml\n(.*?)```", re.DOTALL)
 MADE = [*sorted((ROOT / "manifests" / "samples").glob("*.yaml")), ROOT / "README.md", *sorted(ROOT.glob("docs/*.md"))]
 

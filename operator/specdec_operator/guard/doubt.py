@@ -222,7 +222,7 @@ def speculation_was_not_slower(state: State, observation: Observation, now: floa
 
 
 def bring_it_back(state: State, observation: Observation, now: float) -> State:
-    """RollingOut, with the previous speculation. Without room the baseline serves on. No new trial for one day."""
+    """RollingOut, with the previous speculation. Without room, the baseline keeps serving. No new trial for one day."""
     fresh, rollback = effects.enter(state, Phase.ROLLING_OUT, now), state.rollback
     aside = rollback and _settled(rollback, trial_text(rollback.trial) if rollback.trial else "")
     return replace(fresh, rollback=None, set_aside=aside, doubts=state.doubts + 1, doubted=now, armless=False)

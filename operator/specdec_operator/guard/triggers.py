@@ -159,7 +159,7 @@ def _closed(state: State, observation: Observation, outcome: Outcome) -> bool:
 
 
 def user_has_acted(state: State, observation: Observation, now: float) -> bool:
-    """Other pods are requested than those that failed."""
+    """The spec now requests other pods than those that failed."""
     return state.wanted_since > state.since
 
 
