@@ -81,8 +81,8 @@ def ask_for_plain_pod(state: State, observation: Observation, now: float) -> Sta
 
 
 def doubt_waits(state: State, observation: Observation, now: float) -> bool:
-    """The speed is in doubt, and baseline pods run or ran a short while ago. Or a service of one pod ran as baseline
-    within the day, and is not far slower now.
+    """The speed is in doubt, and baseline pods run or ran a short while ago. Or a service of one pod got
+    speculation back after a trial within the day, and is not far slower now.
     """
     if not _may_settle(state, observation) or state.armless or not is_of_speed(state, observation, now):
         return False

@@ -189,8 +189,8 @@ def answer_failing_windows(state: State, observation: Observation, now: float) -
 
 
 def answer_pod_failures(state: State, observation: Observation, now: float) -> State:
-    """The next step. It lowers the memory after an out-of-memory crash, at most twice. It restarts a pod that fails
-    alone, at most twice. Otherwise Responding. In Observe the guard only reports it.
+    """The next step. After an out-of-memory crash: less memory, at most twice (Responding). If one pod fails alone: a
+    restart of it, at most twice (WarmingUp). Otherwise: a rollback (Responding). In Observe the guard only reports it.
     """
     failures = held(state.pod_failures)
     lacking = lacking_memory(failures)[-1:] if may_lower(state, observation) else ()

@@ -18,7 +18,7 @@ def start_runs_out_of_memory(state: State, observation: Observation, now: float)
 
 
 def answer_a_lack_of_memory(state: State, observation: Observation, now: float) -> State:
-    """The next step: it starts with less memory (Responding). In Observe the guard only reports it."""
+    """The next step (Responding): less memory, or a rollback after two steps. In Observe the guard only reports it."""
     return respond(state, observation, OUT_OF_MEMORY, observation.rollout.out_of_memory, now, out_of_memory=True)
 
 

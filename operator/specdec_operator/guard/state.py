@@ -35,7 +35,7 @@ class Phase(StrEnum):
     ROLLED_BACK = "RolledBack"
     """Speculation is out. The baseline serves until a retry, a change of the spec, or a request for a retry."""
     STALLED = "Stalled"
-    """The baseline does not come up either: the user must act."""
+    """The requested pods do not come up, and no step of the guard can help: the user must act."""
     SERVING = "Serving"
     """Nothing is watched: the spec requests no speculation, or the guard is off."""
 

@@ -73,7 +73,7 @@ def pods_fail_or_cannot_be_made(state: State, observation: Observation, now: flo
 
 
 def safer_speculation_fails(state: State, observation: Observation, now: float) -> bool:
-    """The pods with fewer tokens, or with the last good speculation, do not come up."""
+    """The pods with less memory, fewer tokens, or the last good speculation do not come up, and the guard may act."""
     return observation.speculating and pods_fail_or_cannot_be_made(state, observation, now) and observation.policy.acts
 
 

@@ -48,7 +48,7 @@ class Reason(StrEnum):
     RARELY_DRAFTS = "RarelyDrafts"
     """Few steps have a draft, so acceptance proves little, and no baseline is known to compare the speed with."""
     NOT_MEASURED = "NotMeasured"
-    """The speed of the baseline at this load is unknown."""
+    """The speed of the baseline is unknown at this load, or with such traffic."""
     BEYOND_BASELINE = "BeyondBaseline"
     """More requests run at once than in any baseline measurement. A slow draft can cause that."""
     FEW_REQUESTS = "FewRequests"
