@@ -1,4 +1,8 @@
-"""Installs the operator on the local cluster, with the right to download, and with the images that were built here."""
+"""Installs the operator on the local cluster, with the right to download, and with the images that were built here.
+
+python -m hack.install           # again: it is replaced
+python -m hack.install remove    # with its CRD, and so with every service
+"""
 
 import pathlib
 from collections.abc import Mapping
@@ -14,6 +18,7 @@ from hack.images import content
 NAMESPACE = "specdec-system"
 _MANIFESTS = [pathlib.Path(__file__).parents[1] / "manifests" / name for name in ("default", "downloads")]
 _WAIT_SECONDS = 180
+_REMOVED_SECONDS = 120
 _NAMES = ("image", "value")
 """Keys under which an image is named: of a container, and of the variable that tells the operator its own."""
 
@@ -50,8 +55,25 @@ def ensure(built: images.Refs) -> None:
     shell.run(command, timeout=_WAIT_SECONDS + 10)
 
 
-def main(_: list[str]) -> int:
-    """Installs with the images that are built from this tree."""
+def present() -> bool:
+    """Whether the local cluster has an operator, whoever installed it. Raises ClusterError without a cluster."""
+    return kubectl.get(kubectl.config(), "deployments", f"--namespace={NAMESPACE}", "specdec-operator") is not None
+
+
+def remove() -> None:
+    """Deletes everything that `ensure` applied. Raises ClusterError with kubectl's words."""
+    kubeconfig = kubectl.config()
+    for each in reversed(_MANIFESTS):
+        words = ("delete", "--kustomize", str(each), "--ignore-not-found", f"--timeout={_REMOVED_SECONDS}s")
+        shell.run(kubectl.command(kubeconfig, *words), timeout=_REMOVED_SECONDS + 10)
+
+
+def main(words: list[str]) -> int:
+    """Installs with the images that are built from this tree, or removes what was installed."""
+    if words == ["remove"]:
+        remove()
+        print(f"the operator is removed from namespace {NAMESPACE}")
+        return 0
     ensure(images.refs())
     print(f"the operator runs in namespace {NAMESPACE}")
     return 0

@@ -1,8 +1,9 @@
-"""The local cluster as the tests use it: made once, brought into the state that a part needs, taken down in the end."""
+"""The local cluster as the tests use it: made once, brought into the state that a part needs, left as it was found."""
 
 import sys
 from typing import Final
 
+from hack import install
 from hack.cluster import lifecycle, paths, record
 from hack.cluster.errors import ClusterError
 from hack.test import run
@@ -15,6 +16,7 @@ _PREPARE: Final = (
     ("images of the tests", "hack.images", "tests"),
     ("tiny models", "hack.models"),
 )
+_THEIRS: Final = "not run: the local cluster has an operator already; `make cluster-down` removes both"
 
 
 def why_none() -> str:
@@ -27,10 +29,14 @@ def why_none() -> str:
 
 
 class Node:
-    """The local cluster while tests use it. made: what became of its preparations."""
+    """The local cluster while tests use it.
+
+    made: what became of its preparations. had_operator: whether somebody had installed an operator on it before.
+    """
 
     def __init__(self) -> None:
         self._was_up = record.read(paths.layout()) is not None
+        self.had_operator = False
         self._state = Needs.NOTHING
         self.made: list[Result] = []
 
@@ -39,31 +45,44 @@ class Node:
         for name, *module in _PREPARE:
             if not self._step(name, *module):
                 return
+        self.had_operator = self._was_up and install.present()
         self._state = Needs.CLUSTER
 
     def tests(self, part: Part, seconds: float | None = None, *, aside: bool = False) -> Result:
-        """One part, once the cluster is as it needs it. aside: while another part runs."""
+        """One part, once the cluster is as it needs it. aside: while another part runs.
+
+        An operator that was there before stays, with its services: a part that needs a cluster without one is not run.
+        """
+        if not self.made:
+            self.make()
+        if self.had_operator and part.needs is Needs.CLUSTER:
+            return Result(name=part.name, proves=part.proves, lost=_THEIRS)
         if not self._as(part.needs):
             lost = "FAILED: not run, since what it needs could not be made"
             return Result(name=part.name, proves=part.proves, failed=1, lost=lost)
         return run.part_of_tests(part, seconds, aside=aside)
 
     def leave(self) -> None:
-        """Take down what was not there before."""
+        """Take down what was not there before: the cluster, or the operator on it."""
         if not self._was_up and self.made:
             self._down()
+        elif self._state is Needs.OPERATOR and not self.had_operator:
+            run.call((sys.executable, "-m", "hack.install", "remove"))
 
     def _as(self, needs: Needs) -> bool:
         if any(each.failed for each in self.made):
             return False
-        if self._state is Needs.NOTHING:
-            self.make()
-        if needs is Needs.CLUSTER and self._state is Needs.OPERATOR and not self._was_up:
-            self._down()  # an operator goes with its cluster
-            self._state = Needs.CLUSTER if self._step("local cluster", "hack.cluster", "up") else Needs.NOTHING
+        if needs is Needs.CLUSTER and self._state is Needs.OPERATOR:
+            self._state = Needs.CLUSTER if self._without_operator() else Needs.NOTHING
         if needs is Needs.OPERATOR and self._state is Needs.CLUSTER and self._step("operator", "hack.install"):
             self._state = Needs.OPERATOR
         return self._state is needs
+
+    def _without_operator(self) -> bool:
+        if self._was_up:
+            return self._step("operator removed", "hack.install", "remove")
+        self._down()  # an operator goes with its cluster
+        return self._step("local cluster", "hack.cluster", "up")
 
     def _step(self, name: str, *module: str) -> bool:
         self.made.append(run.prepared(name, *module))

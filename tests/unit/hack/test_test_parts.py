@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from hack.test import budget, run
 from hack.test.node import Node
-from hack.test.parts import BESIDE, CORE, LONG, MORE, QUICK, REST, STORIES, UPGRADE, WIRE, Part
+from hack.test.parts import BESIDE, CORE, LONG, MORE, QUICK, REST, STORIES, UPGRADE, WIRE, Needs, Part
 
 ROOT = run.ROOT
 NO_PARTS = {"tests/soak", "tests/scale"}
@@ -90,6 +90,17 @@ def test_a_part_whose_node_could_not_be_made_has_failed() -> None:
     node = Node()
     node.made.append(run.Result(name="images", failed=1, lost="FAILED"))
     assert all(node.tests(part).failed == 1 for part in QUICK)
+
+
+def test_an_operator_that_was_there_before_stays() -> None:
+    """`make test` after `make demo`: a part that needs a cluster without one says so, and is no failure."""
+    node = Node()
+    node.made.append(run.Result(name="local cluster", lost="ready"))
+    node.had_operator = True
+    (without,) = (part for part in BESIDE if part.needs is Needs.CLUSTER)
+    left_out = node.tests(without)
+    assert (left_out.failed, left_out.passed) == (0, 0)
+    assert "make cluster-down" in left_out.outcome
 
 
 def test_what_takes_too_long_is_ended_with_all_that_it_started(tmp_path: pathlib.Path) -> None:
