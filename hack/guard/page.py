@@ -72,7 +72,8 @@ def tables(hours: _Found) -> tuple[Table, ...]:
     """What takes hours and days. hours: as they are in figures.json."""
     compared, slow = hours["compared"], _groups(hours["compared"], "name")
     apart = {each.name for each in MACHINES}
-    changes, machines = ([group for group in slow if (group[0]["name"] in apart) is each] for each in (False, True))
+    changes = [group for group in slow if group[0]["name"] not in apart]
+    machines = [group for group in slow if group[0]["name"] in apart]
     return (
         _changes("true speedup after the change >= 1: services that lost it", changes, slower=False),
         _changes(

@@ -7,7 +7,7 @@ import pathlib
 from collections.abc import Iterator
 
 import pytest
-from hack import images
+from hack import images, install
 from hack.cluster import kubectl, lifecycle, shell
 from hack.helm import chart
 from hack.images.__main__ import ensure
@@ -30,7 +30,7 @@ def cluster() -> Iterator[pathlib.Path]:
     """The kubeconfig of a running cluster without the operator; without it again afterwards."""
     lifecycle.up(print)
     kubeconfig = kubectl.config()
-    if kubectl.get(kubeconfig, "deployments", f"--namespace={chart.NAMESPACE}", "specdec-operator"):
+    if install.present():
         pytest.fail("the operator is installed already: `kubectl delete -k manifests/default`, then try again")
     kubectl.apply(kubeconfig, [_restricted()], kubeconfig.parent / "chart-namespace.json")
     yield kubeconfig
