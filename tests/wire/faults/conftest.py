@@ -1,7 +1,7 @@
 """The operator with a proxy between it and the API server."""
 
 import pathlib
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 
 import pytest
 
@@ -10,7 +10,17 @@ from tests.wire.faults.foreign import DOWNLOADS
 from tests.wire.faults.proxy import Proxy
 from tests.wire.install import operator_kubeconfig
 from tests.wire.operator import OperatorProcess
+from tests.wire.server import api_server
 from tests.wire.world import World
+
+
+@pytest.fixture
+def own_kubeconfig(tmp_path: pathlib.Path) -> Iterator[pathlib.Path]:
+    """An API server for one test that changes a CRD: on the shared one, that closes the watches of all other tests."""
+    folder = tmp_path / "cluster"
+    folder.mkdir()
+    with api_server(folder) as path:
+        yield path
 
 
 @pytest.fixture

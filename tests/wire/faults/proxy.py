@@ -120,7 +120,7 @@ class Proxy:
             self.cut()
 
     def mute(self) -> None:
-        """From now on nothing comes through the running watches, and they stay open; those begun later are heard."""
+        """From now on nothing comes through the running watches, not even their end; those begun later are heard."""
         self._mute |= set(self._watches)
 
     async def _say(self, words: bytes, what: str = "") -> None:
@@ -166,6 +166,8 @@ class Proxy:
                 async for part in theirs.content.iter_any():
                     if answer not in self._mute:
                         await answer.write(part)
+                if answer in self._mute:
+                    return await _never()
                 await answer.write_eof()
                 return answer
         except aiohttp.ClientError:  # the API server is away, or the operator: either way there is nobody to answer

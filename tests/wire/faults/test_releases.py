@@ -1,7 +1,7 @@
 """The first release is upgraded to this one, and goes back, with services in the middle of things."""
 
 import pathlib
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
 from http import HTTPStatus
 from typing import Any, Final
@@ -18,7 +18,6 @@ from tests.wire.faults.table import Part, fault
 from tests.wire.faults.verdict import CLAIM, JOB, decided_once
 from tests.wire.install import install, operator_kubeconfig
 from tests.wire.operator import OperatorProcess
-from tests.wire.server import api_server
 from tests.wire.world import NAME, World, sis
 
 _DECIDED: Final = (
@@ -31,12 +30,9 @@ _STAGING: Final = {"mode": "PersistentVolumeClaim", "claim": {"storage": "1Gi"}}
 
 
 @pytest.fixture
-def kubeconfig(tmp_path: pathlib.Path) -> Iterator[pathlib.Path]:
-    """An API server of this test's own: the CRD belongs to a whole cluster, and other tests need theirs."""
-    folder = tmp_path / "cluster"
-    folder.mkdir()
-    with api_server(folder) as path:
-        yield path
+def kubeconfig(own_kubeconfig: pathlib.Path) -> pathlib.Path:
+    """The CRD is changed here."""
+    return own_kubeconfig
 
 
 @pytest.fixture

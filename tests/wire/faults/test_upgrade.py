@@ -1,7 +1,6 @@
 """A CRD that is replaced under a running operator, and a status that an older operator wrote."""
 
 import pathlib
-from collections.abc import AsyncIterator
 
 import pytest
 
@@ -25,13 +24,18 @@ async def _put(api: Api, crd: Object) -> None:
 
 
 @pytest.fixture
-async def grown(api: Api) -> AsyncIterator[Object]:
-    """A CRD with one field more in its spec; the present one is back afterwards."""
+def kubeconfig(own_kubeconfig: pathlib.Path) -> pathlib.Path:
+    """The CRD is changed here."""
+    return own_kubeconfig
+
+
+@pytest.fixture
+def grown() -> Object:
+    """A CRD with one field more in its spec."""
     (crd,) = documents(CRD.read_text())
     schema = crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
     schema["properties"]["spec"]["properties"]["later"] = {"type": "string"}
-    yield crd
-    await _put(api, documents(CRD.read_text())[0])
+    return crd
 
 
 @fault(
