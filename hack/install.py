@@ -11,7 +11,9 @@ from typing import Any
 import yaml
 
 from hack import images
+from hack.cluster import images as node
 from hack.cluster import kubectl, paths, shell
+from hack.cluster.errors import ClusterError
 from hack.command import run
 from hack.images import content
 
@@ -41,7 +43,12 @@ def refs_of(built: images.Refs) -> dict[str, str]:
 
 
 def ensure(built: images.Refs) -> None:
-    """Applies everything and waits for the operator. Safe to call again. Raises ClusterError with kubectl's words."""
+    """Applies everything and waits for the operator. Safe to call again.
+
+    Raises ClusterError with kubectl's words, or where the cluster has none of these images and could not pull them.
+    """
+    if absent := [each for each in (built.operator, built.runtime) if not node.has(each)]:
+        raise ClusterError(f"the local cluster does not have {', '.join(absent)}: `make images` builds and loads them")
     kubeconfig = kubectl.config()
     scratch = paths.layout().run / "install"
     rendered = "---\n".join(shell.run(kubectl.command(kubeconfig, "kustomize", str(each))) for each in _MANIFESTS)

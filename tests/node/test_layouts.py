@@ -5,7 +5,7 @@ import asyncio
 import pytest
 from hack.cluster import volumes
 
-from tests.node import s3
+from tests.node import processes, s3
 from tests.node.artifacts import ACCOUNT, STRANGER, Modelcars, job_environment
 from tests.node.service import Service, Traffic
 from tests.wire.api import POD, Api, Object, Refused
@@ -41,6 +41,19 @@ async def test_target_and_draft_from_s3(service: Service, store: s3.Store) -> No
     await service.apply(draft(uri="s3://models/draft/"), {"model": {"uri": "s3://models/target/"}, "pod": PULLER})
     await service.drafts()
     assert s3.requests("GET") - before == _files("target", "draft")
+
+
+async def test_a_download_beyond_the_deadline_takes_no_speculation_out(service: Service, store: s3.Store) -> None:
+    """No engine has loaded the draft: the service is Stalled, and once the files come it has the whole deadline."""
+    (stored,) = await service.api.items(POD, s3.NAMESPACE)
+    rollout = {"strategy": "Replace", "deadline": "60s"}
+    parts = {"model": {"uri": "s3://models/target/"}, "pod": PULLER, "rollout": rollout}
+    with processes.suspended(stored):
+        await service.apply(draft(uri="s3://models/draft/"), parts)
+        stalled = await service.condition("Stalled", "Staging", seconds=120)
+    assert stalled["message"].endswith("; container storage-initializer is running")
+    status = await service.drafts()
+    assert (status["guard"]["rollbacks"], "rollback" in status["guard"]) == (0, False)
 
 
 async def test_target_from_a_claim_and_draft_from_s3(service: Service, store: s3.Store) -> None:

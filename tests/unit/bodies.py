@@ -16,10 +16,13 @@ def make_pod(
     since: str | None = None,
     deleting: bool = False,
     mounts: Iterable[Body] = (),
+    download: Body | None = None,
+    staged: str | None = None,
 ) -> Body:
     """A pod. `engine` is the container's status, from running(), ended(), waiting() or crashed().
 
-    since: since when it is ready, or not scheduled.
+    since: since when it is ready, or not scheduled. download: the status of an init container that has yet to end.
+    staged: when the init containers had ended.
     """
     moved = {"lastTransitionTime": since} if since else {}
     spec = {"containers": [{"name": "kserve-container", "volumeMounts": list(mounts)}]}
@@ -45,13 +48,23 @@ def make_pod(
             "conditions": [
                 {"type": "PodScheduled", "status": "True"},
                 {"type": "Ready", "status": "True" if ready else "False", **moved},
+                *_initialized(download, staged),
             ],
+            "initContainerStatuses": [{"name": "storage-initializer", **download}] if download else [],
             "containerStatuses": [
                 {"name": "sidecar", "restartCount": 9, "state": {"running": {}}},
                 {"name": "kserve-container", "ready": ready, **(engine or running())},
             ],
         },
     }
+
+
+def _initialized(download: Body | None, staged: str | None) -> list[Body]:
+    """The condition that says whether all init containers have ended; none where a test does not ask for it."""
+    if download is None and staged is None:
+        return []
+    changed = {"lastTransitionTime": staged} if staged else {}
+    return [{"type": "Initialized", "status": "False" if download else "True", **changed}]
 
 
 def running(restarts: int = 0, before: Body | None = None) -> Body:

@@ -74,7 +74,9 @@ class Rollout(Part):
     deadline: Duration = Field(
         "30m",
         validate_default=True,
-        description="Maximum time without another ready pod before a rollout counts as failed.",
+        description="Maximum time without another ready pod before a rollout counts as failed. It starts again when a "
+        "pod has downloaded its models. If the download itself takes longer, the service is Stalled until it ends, and "
+        "speculation stays.",
     )
     grace: Duration = Field(
         "60s",

@@ -32,8 +32,8 @@ TABLE: Final[Mapping[Phase, tuple[Rule, ...]]] = MappingProxyType(
             Rule(on.baseline_took_too_long, do.speculate),
         ),
         Phase.ROLLING_OUT: (
-            Rule(tries.a_try_finds_no_room, tries.give_the_try_up),
-            Rule(on.no_pods_can_be_made, do.stall),
+            Rule(tries.a_try_starts_no_engine, tries.give_the_try_up),
+            Rule(on.no_engine_can_start, do.stall),
             Rule(memory_steps.start_runs_out_of_memory, memory_steps.answer_a_lack_of_memory),
             Rule(on.pods_with_speculation_fail, do.answer_a_failed_rollout),
             Rule(on.pods_fail, do.stall),
@@ -72,7 +72,7 @@ TABLE: Final[Mapping[Phase, tuple[Rule, ...]]] = MappingProxyType(
         Phase.RESPONDING: (
             Rule(memory_steps.start_runs_out_of_memory, memory_steps.answer_a_lack_of_memory),
             Rule(on.safer_speculation_fails, do.answer_a_failed_rollout),
-            Rule(on.pods_fail_or_cannot_be_made, do.stall),
+            Rule(on.pods_fail_or_cannot_start, do.stall),
             Rule(on.pods_to_watch_are_up, do.warm_up),
             Rule(on.pods_are_up, do.enter_rolled_back),
         ),
@@ -86,7 +86,7 @@ TABLE: Final[Mapping[Phase, tuple[Rule, ...]]] = MappingProxyType(
         Phase.STALLED: (
             Rule(on.user_has_acted, do.resume),
             Rule(on.pods_are_up, do.leave_stalled),
-            Rule(on.pods_appeared_after_stall, do.give_them_their_time),
+            Rule(on.engines_can_start_after_stall, do.give_them_their_time),
         ),
         Phase.SERVING: (
             Rule(on.other_pods_are_asked_for, do.roll_out),

@@ -9,10 +9,10 @@ from typing import Final
 from specdec_operator.guard.effects import enter
 from specdec_operator.guard.policy import Policy
 from specdec_operator.guard.state import Observation, Phase, Rollback, State
-from specdec_operator.guard.triggers import no_pods_can_be_made
+from specdec_operator.guard.triggers import no_engine_can_start
 from specdec_operator.guard.user_intent import BY_REQUEST
 
-_TRIED: Final = "; the retry found no room: "
+_TRIED: Final = "; the retry did not start: "
 
 
 def retry_at(state: State, policy: Policy) -> float | None:
@@ -37,10 +37,10 @@ def retry(state: State, observation: Observation, now: float) -> State:
     return replace(fresh, rollback=None, reduced=None, retries=state.retries + 1, restarts=0, set_aside=aside)
 
 
-def a_try_finds_no_room(state: State, observation: Observation, now: float) -> bool:
-    """A retry of the guard: no pod could be created by the deadline."""
+def a_try_starts_no_engine(state: State, observation: Observation, now: float) -> bool:
+    """A retry of the guard: no pod could start its engine by the deadline."""
     tries = state.set_aside is not None and observation.policy.acts
-    return tries and no_pods_can_be_made(state, observation, now)
+    return tries and no_engine_can_start(state, observation, now)
 
 
 def give_the_try_up(state: State, observation: Observation, now: float) -> State:

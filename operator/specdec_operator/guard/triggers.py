@@ -60,26 +60,26 @@ def pods_with_speculation_fail(state: State, observation: Observation, now: floa
     return guard_is_on(state, observation, now) and pods_fail(state, observation, now)
 
 
-def no_pods_can_be_made(_: State, observation: Observation, now: float) -> bool:
-    """The deadline has passed, and KServe created no Deployment, or the cluster admitted no pod. Speculation is not the
-    cause.
+def no_engine_can_start(_: State, observation: Observation, now: float) -> bool:
+    """The deadline has passed, and KServe created no Deployment, the cluster admitted no pod, or the pods are still
+    downloading. Speculation is not the cause.
     """
     return observation.rollout.progress is Progress.BLOCKED
 
 
-def pods_fail_or_cannot_be_made(state: State, observation: Observation, now: float) -> bool:
+def pods_fail_or_cannot_start(state: State, observation: Observation, now: float) -> bool:
     """The pods do not come up, for any reason."""
-    return pods_fail(state, observation, now) or no_pods_can_be_made(state, observation, now)
+    return pods_fail(state, observation, now) or no_engine_can_start(state, observation, now)
 
 
 def safer_speculation_fails(state: State, observation: Observation, now: float) -> bool:
     """The pods with less memory, fewer tokens, or the last good speculation do not come up, and the guard may act."""
-    return observation.speculating and pods_fail_or_cannot_be_made(state, observation, now) and observation.policy.acts
+    return observation.speculating and pods_fail_or_cannot_start(state, observation, now) and observation.policy.acts
 
 
 def other_pods_fail(state: State, observation: Observation, now: float) -> bool:
     """Pods of another revision are rolled out, and do not come up."""
-    return observation.revision != state.revision and pods_fail_or_cannot_be_made(state, observation, now)
+    return observation.revision != state.revision and pods_fail_or_cannot_start(state, observation, now)
 
 
 def other_pods_are_asked_for(state: State, observation: Observation, now: float) -> bool:
@@ -163,6 +163,6 @@ def user_has_acted(state: State, observation: Observation, now: float) -> bool:
     return state.wanted_since > state.since
 
 
-def pods_appeared_after_stall(state: State, observation: Observation, now: float) -> bool:
-    """Pods exist now, and before there were none."""
-    return guard_is_on(state, observation, now) and not no_pods_can_be_made(state, observation, now)
+def engines_can_start_after_stall(state: State, observation: Observation, now: float) -> bool:
+    """A pod can start its engine now. Before, none could."""
+    return guard_is_on(state, observation, now) and not no_engine_can_start(state, observation, now)

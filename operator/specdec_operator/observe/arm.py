@@ -23,6 +23,6 @@ def arm_view(deployment: DeploymentView | None, pods: tuple[PodView, ...], refus
     """What the plain arm shows. refusal: why its Deployment could not be made; empty where it could."""
     if deployment is None or refusal:
         return ArmView(failure=refusal)
-    rollout = view_rollout(deployment.revision or "", deployment, pods, waited=0.0, deadline=inf)
+    rollout = view_rollout(deployment.revision or "", deployment, pods, since=0.0, now=0.0, deadline=inf)
     failure = rollout.message if rollout.progress is Progress.FAILED else ""
     return ArmView(serving=serving_pods(pods), obstacle=rollout.obstacle, failure=failure)

@@ -47,11 +47,20 @@ def artifacts_status(
         return ArtifactsStatus(status="True", reason="Staged", message=f"target at {layout.target}{draft}")
     if words := _mount_words(events):
         return ArtifactsStatus(status="False", reason="MountFailed", message=words)
-    busy = next((each for pod in pods for each in pod.helpers if each.running), None)
-    if busy is not None:
-        return ArtifactsStatus(status="False", reason="Staging", message=f"container {busy.name} is running")
+    if words := staging_words(pods):
+        return ArtifactsStatus(status="False", reason="Staging", message=words)
     message = "no pod has started to mount or download its artifacts yet"
     return ArtifactsStatus(status="Unknown", reason="NotStarted", message=message)
+
+
+def is_staging(pod: PodView) -> bool:
+    """Whether a container of this pod brings the artifacts, without trouble, so that its engine could not start yet."""
+    return pod.staging and any(each.running for each in pod.helpers) and trouble_of(pod) is None
+
+
+def staging_words(pods: Iterable[PodView]) -> str:
+    """Which container works before the engine; empty where none does."""
+    return next((f"container {each.name} is running" for pod in pods for each in pod.helpers if each.running), "")
 
 
 def _up(deployment: DeploymentView | None) -> bool:

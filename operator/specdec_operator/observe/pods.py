@@ -48,6 +48,7 @@ class PodView:
     """One pod.
 
     engine: the container that serves. helpers: all others, which stage artifacts: init containers first.
+    staging: whether an init container has yet to end; staged_since: when the last one ended, epoch seconds.
     pending: why the pod is not scheduled, as the cluster says, and since when. ready_since: since when it is ready.
     Both times are epoch seconds. evicted: why the kubelet threw it out.
     folders: sub-paths of volumes that its engine has mounted.
@@ -60,6 +61,8 @@ class PodView:
     deleting: bool
     engine: ContainerView = ContainerView(name=ENGINE_CONTAINER)
     helpers: tuple[ContainerView, ...] = ()
+    staging: bool = False
+    staged_since: float | None = None
     pending: str | None = None
     pending_since: float | None = None
     ready_since: float | None = None
@@ -97,7 +100,7 @@ def pod_view(body: Mapping[str, Any], *, engine: str = ENGINE_CONTAINER) -> PodV
     initial = [container_view(each) for each in status.get("initContainerStatuses", ())]
     serves = next((each for each in containers if each.name == engine), ContainerView(name=engine))
     conditions = {c["type"]: c for c in status.get("conditions", ())}
-    unscheduled = conditions.get("PodScheduled", {})
+    unscheduled, initialized = conditions.get("PodScheduled", {}), conditions.get("Initialized", {})
     return PodView(
         name=meta["name"],
         revision=meta.get("labels", {}).get(REVISION_LABEL),
@@ -106,6 +109,8 @@ def pod_view(body: Mapping[str, Any], *, engine: str = ENGINE_CONTAINER) -> PodV
         deleting="deletionTimestamp" in meta,
         engine=serves,
         helpers=(*initial, *(each for each in containers if each.name != engine)),
+        staging=initialized.get("status") == "False",
+        staged_since=epoch(initialized.get("lastTransitionTime")) if initialized.get("status") == "True" else None,
         pending=unscheduled.get("message") if unscheduled.get("status") == "False" else None,
         pending_since=epoch(unscheduled.get("lastTransitionTime")),
         ready_since=epoch(conditions.get("Ready", {}).get("lastTransitionTime")),

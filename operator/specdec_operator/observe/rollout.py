@@ -10,7 +10,7 @@ from typing import Final
 
 from specdec_engine import exit_codes
 from specdec_engine.out_of_memory import OUT_OF_MEMORY
-from specdec_operator.observe.artifacts import trouble_of
+from specdec_operator.observe.artifacts import is_staging, staging_words, trouble_of
 from specdec_operator.observe.inference_service import KServeError
 from specdec_operator.observe.obstacle import Obstacle, find_obstacle, pending_words
 from specdec_operator.observe.pods import MOST_WORDS, DeploymentView, PodView, serving_pods, spoken
@@ -27,7 +27,7 @@ class Progress(StrEnum):
     FAILED = "Failed"
     """Its pods do not come up."""
     BLOCKED = "Blocked"
-    """There are no pods to come up: nothing speaks for or against what they were to run."""
+    """No pod could start its engine: nothing speaks for or against what it was to run."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,17 +55,19 @@ def view_rollout(
     deployment: DeploymentView | None,
     pods: tuple[PodView, ...],
     *,
-    waited: float,
+    since: float,
+    now: float,
     deadline: float,
     kserve_error: KServeError | None = None,
     least: int | None = None,
 ) -> RolloutView:
-    """The state of the rollout of `revision`. waited: seconds since its last progress; deadline: how many there may be.
+    """The state of the rollout of `revision`.
 
+    since: its last progress, epoch seconds; deadline: seconds until the next. A pod's download does not count in them.
     kserve_error: what is known to keep KServe from making its Deployment. least: pods that an autoscaler leaves at
     least; None: there is none, and all that are asked for have to be there.
     """
-    serving = serving_pods(pods)
+    serving, waited = serving_pods(pods), now - since
     if kserve_error is not None and (deployment is None or deployment.revision != revision):
         progress = Progress.PROGRESSING if waited <= deadline else Progress.BLOCKED
         return replace(_view(progress, kserve_error.reason, kserve_error.message, serving), kserve_refuses=True)
@@ -80,6 +82,7 @@ def view_rollout(
     failures = (failure for pod in current if (failure := _failure(pod)))
     failure = next(failures, None)
     if failure is None:
+        waited = now - max(since, min(_staged_since(current), now))
         rollout = _on_its_way(revision, deployment, pods, waited, deadline)
     else:
         rollout = _view(Progress.FAILED, *failure, serving)
@@ -98,7 +101,7 @@ def _on_its_way(
     current, serving = pods_of(revision, pods), serving_pods(pods)
     asked = deployment.observed and deployment.revision == revision  # else it tells of the pods before
     obstacle = find_obstacle(deployment if asked else None, current)
-    coming = any(not pod.ready and not pod.pending for pod in current)
+    coming = _coming(current)
     reason, trouble = (obstacle.reason, f"; {obstacle.words}") if obstacle else _trouble(current)
     if waited <= deadline:
         ready = sum(pod.ready for pod in current)
@@ -106,9 +109,21 @@ def _on_its_way(
         crowded = not coming and any(pod.revision != revision and not pod.deleting for pod in pods)
         return replace(_view(Progress.PROGRESSING, reason, message, serving), obstacle=obstacle, crowded=crowded)
     message = f"no pod became ready for {waited:.0f} s; the deadline is {deadline:.0f} s{trouble}"
+    if coming and all(map(is_staging, coming)):
+        return _view(Progress.BLOCKED, "Staging", f"{message}; {staging_words(coming)}", serving)
     if obstacle is None or coming:
         return _view(Progress.FAILED, "DeadlineExceeded", message, serving)
     return replace(_view(Progress.BLOCKED, reason, message, serving), obstacle=obstacle)
+
+
+def _coming(current: tuple[PodView, ...]) -> tuple[PodView, ...]:
+    """Those that are placed and not ready."""
+    return tuple(pod for pod in current if not pod.ready and not pod.pending)
+
+
+def _staged_since(current: tuple[PodView, ...]) -> float:
+    """Since when the first of them could have started its engine, epoch seconds; 0: nobody says."""
+    return min((pod.staged_since for pod in _coming(current) if pod.staged_since is not None), default=0.0)
 
 
 def waiting_rollout(words: str, pods: tuple[PodView, ...]) -> RolloutView:

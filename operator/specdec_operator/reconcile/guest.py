@@ -170,7 +170,8 @@ def _rollout(sis: Sis, guest: Guest, state: State, now: float) -> RolloutView:
         state.wanted or "",
         guest.deployment,
         guest.pods,
-        waited=now - state.wanted_since,
+        since=state.wanted_since,
+        now=now,
         deadline=sis.spec.rollout.deadline,
     )
     if sis.spec.speculation is not None or rollout.progress is not Progress.COMPLETE:

@@ -218,7 +218,7 @@ class TestRetry:
         assert (back.subject, back.retries, back.rollbacks) == (before.subject, 1, 0)
         decision = waits.rollback or waits.reduced
         assert decision is not None
-        assert decision.message.endswith("; the retry found no room: KServe has made no Deployment in 61 s")
+        assert decision.message.endswith("; the retry did not start: KServe has made no Deployment in 61 s")
         assert (again.phase, again.subject, again.retries) == (OUT, "s1", 2)
 
     def test_a_try_that_comes_up_sets_nothing_aside(self) -> None:

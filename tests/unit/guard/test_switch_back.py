@@ -110,7 +110,7 @@ def test_speculation_that_finds_no_room_to_come_back_leaves_plain_as_it_is() -> 
     assert back.rollback is not None
     assert back.rollback.trial is None
     assert "speedup 1.50" in back.rollback.message
-    assert "the retry found no room" in back.rollback.message
+    assert "the retry did not start" in back.rollback.message
 
 
 def test_a_doubt_without_traffic_to_compare_with_is_a_plain_rollback() -> None:

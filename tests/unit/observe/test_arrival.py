@@ -171,7 +171,7 @@ def test_a_mount_that_was_left_out_is_seen_in_the_deployment(mounted: tuple[str,
 
 def test_a_download_that_ends_thrice_ends_the_rollout() -> None:
     """As the engine's own crashes do; before that it may be a network that comes back."""
-    args: Body = {"deployment": deployment(TARGET, DRAFT), "waited": 1.0, "deadline": 60.0}
+    args: Body = {"deployment": deployment(TARGET, DRAFT), "since": 0.0, "now": 1.0, "deadline": 60.0}
     twice = view_rollout("r1", pods=(pod(failed(S3_MISSING, ends=2)),), **args)
     thrice = view_rollout("r1", pods=(pod(failed(S3_MISSING, ends=3)),), **args)
     assert (twice.progress, twice.reason) == (Progress.PROGRESSING, "NotFound")

@@ -65,7 +65,7 @@ def test_a_failure_that_is_over_hinders_nothing() -> None:
 def seen(deployment: Body | None, kserve_error: KServeError | None, *, waited: float = 10) -> RolloutView:
     """The rollout of r2, which has 60 seconds."""
     view = deployment_view(deployment) if deployment else None
-    return view_rollout("r2", view, (), waited=waited, deadline=60, kserve_error=kserve_error)
+    return view_rollout("r2", view, (), since=0, now=waited, deadline=60, kserve_error=kserve_error)
 
 
 @pytest.mark.parametrize("deployment", [None, make_deployment("r1")])

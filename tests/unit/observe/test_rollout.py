@@ -15,6 +15,7 @@ PROGRESSING, COMPLETE, FAILED, BLOCKED = Progress.PROGRESSING, Progress.COMPLETE
 DIED = json.dumps({"reason": "EngineDied", "field": "", "message": "the engine died while serving: RuntimeError: x"})
 REFUSAL = json.dumps({"reason": "DraftMissing", "field": "draft", "message": "/mnt/draft/model: no such folder"})
 OLD = make_pod("old", revision="r1")
+NOW = from_time("2026-11-20T12:00:00Z")
 
 
 def seen(
@@ -25,7 +26,8 @@ def seen(
         "r2",
         deployment_view(deployment) if deployment else None,
         tuple(pod_view(pod) for pod in pods),
-        waited=waited,
+        since=NOW - waited,
+        now=NOW,
         deadline=deadline,
         least=least,
     )
@@ -178,6 +180,55 @@ def test_a_pod_that_waits_may_wait_until_the_deadline() -> None:
     assert (late.progress, late.reason) == (FAILED, "DeadlineExceeded")
     assert late.message == (
         "no pod became ready for 61 s; the deadline is 60 s; pod new waits: ImagePullBackOff back-off"
+    )
+
+
+ANSWERS_LATE = "2026-11-20T11:58:00Z"
+"""When the engine of a pod could start: longer ago than the deadline."""
+ANSWERS_SOON = "2026-11-20T11:59:50Z"
+MISSING = "An error occurred (404) when calling the GetObject operation: Not Found"
+
+
+@pytest.mark.parametrize(
+    ("pods", "progress", "reason"),
+    [
+        ([new(waiting("PodInitializing"), download=running())], BLOCKED, "Staging"),
+        ([new(waiting("PodInitializing"), download=running(1, termination(1, message=MISSING)))], BLOCKED, "Staging"),
+        ([new(staged=ANSWERS_SOON)], PROGRESSING, "RollingOut"),
+        ([new(staged=ANSWERS_LATE)], FAILED, "DeadlineExceeded"),
+        ([new(download=running()), new(staged=ANSWERS_SOON)], PROGRESSING, "RollingOut"),
+        ([new(download=running()), new(staged=ANSWERS_LATE)], FAILED, "DeadlineExceeded"),
+        ([new(staged=ANSWERS_SOON), new(staged=ANSWERS_LATE)], FAILED, "DeadlineExceeded"),
+        ([new(ready=True, staged=ANSWERS_LATE), new(download=running())], BLOCKED, "Staging"),
+        ([new(waiting("PodInitializing"), download=waiting("ImagePullBackOff"))], FAILED, "DeadlineExceeded"),
+        ([new(waiting("PodInitializing"), download=crashed(1, times=2))], FAILED, "DeadlineExceeded"),
+        ([new(staged="2026-11-20T13:00:00Z")], PROGRESSING, "RollingOut"),
+    ],
+    ids=[
+        "it downloads",
+        "it downloads again",
+        "its engine has just begun",
+        "its engine has had its time",
+        "one downloads, one has just begun",
+        "one downloads, one has had its time",
+        "one of two has had its time",
+        "one serves, one downloads",
+        "the download's image does not come",
+        "the download fails",
+        "the node's clock is ahead",
+    ],
+)
+def test_a_download_is_no_part_of_the_engines_time(pods: list[Body], progress: Progress, reason: str) -> None:
+    """Weights that come slowly say nothing about a draft that was never loaded; what fails in them may be its own."""
+    late = seen(make_deployment("r2", replicas=2, updated=2, available=1), *pods, waited=3600)
+    assert (late.progress, late.reason) == (progress, reason)
+
+
+def test_a_download_beyond_the_deadline_is_told() -> None:
+    """The user may wait, or look at the container that is named."""
+    late = seen(MOVING, OLD, new(waiting("PodInitializing"), download=running()), waited=61)
+    assert late.message == (
+        "no pod became ready for 61 s; the deadline is 60 s; container storage-initializer is running"
     )
 
 

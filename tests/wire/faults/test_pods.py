@@ -1,5 +1,7 @@
 """Pods that go, come, and inherit addresses in the middle of a window: counters of two engines are never mixed."""
 
+from datetime import UTC, datetime
+
 import pytest
 
 from tests.wire.api import POD, Object
@@ -43,6 +45,45 @@ async def test_a_pod_that_is_lost_convicts_nobody(world: World, operator: Operat
     await verdict(world, "Accepted")
     staying.acceptance = 0.0
     await rolled_back_once(world)
+
+
+async def _download(world: World, pod: str, *, done: bool) -> None:
+    """Plays the kubelet: the init container that downloads the models runs, or has ended."""
+    state = {"terminated": {"exitCode": 0}} if done else {"running": {}}
+    container = {"name": "storage-initializer", "image": "i", "imageID": "", "ready": done, "restartCount": 0}
+    at = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    initialized = {"type": "Initialized", "status": str(done), "lastTransitionTime": at}
+    status = {
+        "conditions": [initialized, {"type": "Ready", "status": "False"}],
+        "initContainerStatuses": [container | {"state": state}],
+    }
+    await world.api.merge(POD, world.namespace, pod, {"status": status}, "status")
+
+
+@fault(
+    part=Part.PODS,
+    when="a pod downloads its models for longer than `rollout.deadline`",
+    then="the service is Stalled and the message names the container; speculation is not blamed; when the download "
+    "has ended, the engine has the whole deadline",
+)
+async def test_a_slow_download_is_not_the_drafts_fault(world: World, operator: OperatorProcess) -> None:
+    """An engine that has not started says nothing; one that has started and does not answer is held against it."""
+    await world.apply(sis(rollout={"deadline": "8s"}))
+    (pod,) = await world.roll_out(await world.child(speculative=True), busy(), ready=False)
+    await _download(world, pod, done=False)
+    said = {each["type"]: each for each in (await world.phase("Stalled"))["conditions"]}["Stalled"]
+    assert (said["reason"], said["message"].rpartition("; ")[2]) == (
+        "Staging",
+        "container storage-initializer is running",
+    )
+    await world.turned(operator)
+    assert (await world.status())["phase"] == "Stalled"
+    assert is_speculative(await world.child())
+    await _download(world, pod, done=True)
+    await world.phase("RollingOut")
+    status = await world.phase("Responding")
+    assert status["guard"]["rollback"]["message"].startswith("DeadlineExceeded")
+    assert status["guard"]["rollbacks"] == 1
 
 
 @fault(
