@@ -74,9 +74,9 @@ class Rollout(Part):
     deadline: Duration = Field(
         "30m",
         validate_default=True,
-        description="Maximum time without another ready pod before a rollout counts as failed. It starts again when a "
-        "pod has downloaded its models. If the download itself takes longer, the service is Stalled until it ends, and "
-        "speculation stays.",
+        description="Maximum time without another ready pod before a rollout counts as failed. It starts again when "
+        "the first of the new pods has downloaded its models. If all of them are still downloading at the deadline, "
+        "the service is Stalled, and speculation stays.",
     )
     grace: Duration = Field(
         "60s",
