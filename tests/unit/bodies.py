@@ -17,12 +17,12 @@ def make_pod(
     deleting: bool = False,
     mounts: Iterable[Body] = (),
     download: Body | None = None,
-    staged: str | None = None,
+    mounted: bool = False,
 ) -> Body:
     """A pod. `engine` is the container's status, from running(), ended(), waiting() or crashed().
 
-    since: since when it is ready, or not scheduled. download: the status of an init container that has yet to end.
-    staged: when the init containers had ended.
+    since: since when it is ready, or not scheduled. download: the status of its init container. mounted: whether the
+    kubelet says that its volumes are mounted.
     """
     moved = {"lastTransitionTime": since} if since else {}
     spec = {"containers": [{"name": "kserve-container", "volumeMounts": list(mounts)}]}
@@ -48,33 +48,27 @@ def make_pod(
             "conditions": [
                 {"type": "PodScheduled", "status": "True"},
                 {"type": "Ready", "status": "True" if ready else "False", **moved},
-                *_initialized(download, staged),
+                *([{"type": "PodReadyToStartContainers", "status": "True"}] if mounted else []),
             ],
             "initContainerStatuses": [{"name": "storage-initializer", **download}] if download else [],
             "containerStatuses": [
-                {"name": "sidecar", "restartCount": 9, "state": {"running": {}}},
+                {"name": "sidecar", "restartCount": 9, "state": {"waiting": {}} if download else {"running": {}}},
                 {"name": "kserve-container", "ready": ready, **(engine or running())},
             ],
         },
     }
 
 
-def _initialized(download: Body | None, staged: str | None) -> list[Body]:
-    """The condition that says whether all init containers have ended; none where a test does not ask for it."""
-    if download is None and staged is None:
-        return []
-    changed = {"lastTransitionTime": staged} if staged else {}
-    return [{"type": "Initialized", "status": "False" if download else "True", **changed}]
-
-
-def running(restarts: int = 0, before: Body | None = None) -> Body:
+def running(restarts: int = 0, before: Body | None = None, *, since: str | None = None) -> Body:
     """The engine runs; `before` is how it ended before that."""
-    return {"restartCount": restarts, "state": {"running": {}}, "lastState": {"terminated": before} if before else {}}
+    state = {"running": {"startedAt": since} if since else {}}
+    return {"restartCount": restarts, "state": state, "lastState": {"terminated": before} if before else {}}
 
 
-def termination(code: int, reason: str = "Error", message: str = "") -> Body:
-    """How a container ended."""
-    return {"exitCode": code, "reason": reason} | ({"message": message} if message else {})
+def termination(code: int, reason: str = "Error", message: str = "", *, since: str | None = None) -> Body:
+    """How a container ended, and when it had started."""
+    found = {"exitCode": code, "reason": reason, "message": message, "startedAt": since}
+    return {name: value for name, value in found.items() if value not in ("", None)}
 
 
 def ended(code: int, *, reason: str = "Error", message: str = "", restarts: int = 0) -> Body:

@@ -75,8 +75,8 @@ class Rollout(Part):
         "30m",
         validate_default=True,
         description="Maximum time without another ready pod before a rollout counts as failed. It starts again when "
-        "the first of the new pods has downloaded its models. If all of them are still downloading at the deadline, "
-        "the service is Stalled, and speculation stays.",
+        "the first of the new pods starts its engine. If all of them are still downloading models or pulling images at "
+        "the deadline, the service is Stalled, and speculation stays.",
     )
     grace: Duration = Field(
         "60s",

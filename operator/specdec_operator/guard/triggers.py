@@ -62,7 +62,7 @@ def pods_with_speculation_fail(state: State, observation: Observation, now: floa
 
 def no_engine_can_start(_: State, observation: Observation, now: float) -> bool:
     """The deadline has passed, and KServe created no Deployment, the cluster admitted no pod, or the pods are still
-    downloading. Speculation is not the cause.
+    downloading models or pulling images. Speculation is not the cause.
     """
     return observation.rollout.progress is Progress.BLOCKED
 

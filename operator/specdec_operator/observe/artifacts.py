@@ -54,8 +54,10 @@ def artifacts_status(
 
 
 def is_staging(pod: PodView) -> bool:
-    """Whether a container of this pod brings the artifacts, without trouble, so that its engine could not start yet."""
-    return pod.staging and any(each.running for each in pod.helpers) and trouble_of(pod) is None
+    """Whether this pod still downloads its artifacts or pulls its images, without trouble: its engine never started."""
+    waiting = {each.waiting for each in (pod.engine, *pod.helpers)} - _BUSY - {None}
+    begun = pod.engine.running or pod.engine.ends
+    return pod.mounted and not begun and not waiting and trouble_of(pod) is None
 
 
 def staging_words(pods: Iterable[PodView]) -> str:

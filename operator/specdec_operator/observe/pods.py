@@ -22,7 +22,8 @@ class ContainerView:
     """One container of a pod.
 
     waiting: why it waits (CrashLoopBackOff, ErrImagePull, ...), with the kubelet's words. ends: how often it ended.
-    exit_code, ended, message: of its last end. running: whether it runs now. started: whether its startup probe has
+    exit_code, ended, message: of its last end. began: when it started before that end; when it started, if it never
+    ended; epoch seconds. running: whether it runs now. started: whether its startup probe has
     passed since; ready: whether its readiness probe does now.
     """
 
@@ -34,6 +35,7 @@ class ContainerView:
     exit_code: int | None = None
     ended: str | None = None
     message: str = ""
+    began: float | None = None
     started: bool = False
     ready: bool = False
 
@@ -48,7 +50,7 @@ class PodView:
     """One pod.
 
     engine: the container that serves. helpers: all others, which stage artifacts: init containers first.
-    staging: whether an init container has yet to end; staged_since: when the last one ended, epoch seconds.
+    mounted: whether its volumes are mounted, so that containers can start once their images are pulled.
     pending: why the pod is not scheduled, as the cluster says, and since when. ready_since: since when it is ready.
     Both times are epoch seconds. evicted: why the kubelet threw it out.
     folders: sub-paths of volumes that its engine has mounted.
@@ -61,8 +63,7 @@ class PodView:
     deleting: bool
     engine: ContainerView = ContainerView(name=ENGINE_CONTAINER)
     helpers: tuple[ContainerView, ...] = ()
-    staging: bool = False
-    staged_since: float | None = None
+    mounted: bool = False
     pending: str | None = None
     pending_since: float | None = None
     ready_since: float | None = None
@@ -100,7 +101,7 @@ def pod_view(body: Mapping[str, Any], *, engine: str = ENGINE_CONTAINER) -> PodV
     initial = [container_view(each) for each in status.get("initContainerStatuses", ())]
     serves = next((each for each in containers if each.name == engine), ContainerView(name=engine))
     conditions = {c["type"]: c for c in status.get("conditions", ())}
-    unscheduled, initialized = conditions.get("PodScheduled", {}), conditions.get("Initialized", {})
+    unscheduled = conditions.get("PodScheduled", {})
     return PodView(
         name=meta["name"],
         revision=meta.get("labels", {}).get(REVISION_LABEL),
@@ -109,8 +110,7 @@ def pod_view(body: Mapping[str, Any], *, engine: str = ENGINE_CONTAINER) -> PodV
         deleting="deletionTimestamp" in meta,
         engine=serves,
         helpers=(*initial, *(each for each in containers if each.name != engine)),
-        staging=initialized.get("status") == "False",
-        staged_since=epoch(initialized.get("lastTransitionTime")) if initialized.get("status") == "True" else None,
+        mounted=conditions.get("PodReadyToStartContainers", {}).get("status") == "True",
         pending=unscheduled.get("message") if unscheduled.get("status") == "False" else None,
         pending_since=epoch(unscheduled.get("lastTransitionTime")),
         ready_since=epoch(conditions.get("Ready", {}).get("lastTransitionTime")),
@@ -151,6 +151,7 @@ def container_view(status: Mapping[str, Any]) -> ContainerView:
         exit_code=ended.get("exitCode"),
         ended=ended.get("reason"),
         message=ended.get("message", ""),
+        began=epoch((ended or now.get("running", {})).get("startedAt")),
         started=bool(status.get("started")),
         ready=bool(status.get("ready")),
     )

@@ -63,7 +63,7 @@ def view_rollout(
 ) -> RolloutView:
     """The state of the rollout of `revision`.
 
-    since: its last progress, epoch seconds; deadline: seconds until the next. A pod's download does not count in them.
+    since: its last progress, epoch seconds; deadline: seconds until the next. They begin anew when an engine starts.
     kserve_error: what is known to keep KServe from making its Deployment. least: pods that an autoscaler leaves at
     least; None: there is none, and all that are asked for have to be there.
     """
@@ -82,7 +82,7 @@ def view_rollout(
     failures = (failure for pod in current if (failure := _failure(pod)))
     failure = next(failures, None)
     if failure is None:
-        waited = now - max(since, min(_staged_since(current), now))
+        waited = now - max(since, min(_engine_since(current), now))
         rollout = _on_its_way(revision, deployment, pods, waited, deadline)
     else:
         rollout = _view(Progress.FAILED, *failure, serving)
@@ -110,7 +110,8 @@ def _on_its_way(
         return replace(_view(Progress.PROGRESSING, reason, message, serving), obstacle=obstacle, crowded=crowded)
     message = f"no pod became ready for {waited:.0f} s; the deadline is {deadline:.0f} s{trouble}"
     if coming and all(map(is_staging, coming)):
-        return _view(Progress.BLOCKED, "Staging", f"{message}; {staging_words(coming)}", serving)
+        words = staging_words(coming) or f"pod {coming[0].name} pulls its images"
+        return _view(Progress.BLOCKED, "Staging", f"{message}; {words}", serving)
     if obstacle is None or coming:
         return _view(Progress.FAILED, "DeadlineExceeded", message, serving)
     return replace(_view(Progress.BLOCKED, reason, message, serving), obstacle=obstacle)
@@ -121,9 +122,9 @@ def _coming(current: tuple[PodView, ...]) -> tuple[PodView, ...]:
     return tuple(pod for pod in current if not pod.ready and not pod.pending)
 
 
-def _staged_since(current: tuple[PodView, ...]) -> float:
-    """Since when the first of them could have started its engine, epoch seconds; 0: nobody says."""
-    return min((pod.staged_since for pod in _coming(current) if pod.staged_since is not None), default=0.0)
+def _engine_since(current: tuple[PodView, ...]) -> float:
+    """Since when the first of them runs its engine, epoch seconds; 0: none does, or it is not known."""
+    return min((pod.engine.began for pod in _coming(current) if pod.engine.began is not None), default=0.0)
 
 
 def waiting_rollout(words: str, pods: tuple[PodView, ...]) -> RolloutView:

@@ -174,7 +174,7 @@ def test_the_readme_and_the_page_show_the_recorded_run_and_no_request_of_it_fail
     words = " ".join(front.split())
     assert f"{found['code']['speedup']} times as fast with its draft" in words
     assert f"at {found['drift']['speedup']} of the baseline speed" in words
-    assert f"{found['decision']['seconds_from_onset']} s later the operator decides" in words
+    assert f"{found['decision']['seconds_from_onset']} s after the change the operator decides" in words
     assert f"{found['serving_again_seconds']:.0f} s after that a baseline pod serves" in words
     assert f"No request of {found['requests']['ok']} failed" in words
     assert found["requests"]["failed"] == 0
@@ -188,7 +188,7 @@ def test_a_run_with_failed_requests_shows_them(tmp_path: pathlib.Path) -> None:
     run = tmp_path / "demo.json"
     run.write_text(json.dumps(found))
     front = " ".join(demo.readme((root / "README.md").read_text(encoding="utf-8"), run).split())
-    assert "The service is 0.97 times as fast with its draft" in front
+    assert "a tiny model, 0.97 times as fast with its draft" in front
     assert "3 of 100 requests failed" in front
     page = demo.page((root / "docs" / "demo.md").read_text(encoding="utf-8"), run)
     assert "97 answered, 3 failed" in page

@@ -183,53 +183,75 @@ def test_a_pod_that_waits_may_wait_until_the_deadline() -> None:
     )
 
 
-ANSWERS_LATE = "2026-11-20T11:58:00Z"
-"""When the engine of a pod could start: longer ago than the deadline."""
-ANSWERS_SOON = "2026-11-20T11:59:50Z"
+LATE, SOON, AHEAD = "2026-11-20T11:58:00Z", "2026-11-20T11:59:50Z", "2026-11-20T13:00:00Z"
+"""When an engine started: longer ago than the deadline, just now, and in an hour, by the node's clock."""
 MISSING = "An error occurred (404) when calling the GetObject operation: Not Found"
+INIT = waiting("PodInitializing")
+
+
+def staging(download: Body, engine: Body = INIT) -> Body:
+    """A pod of r2 whose init container has this status."""
+    return new(engine, download=download, mounted=True)
 
 
 @pytest.mark.parametrize(
     ("pods", "progress", "reason"),
     [
-        ([new(waiting("PodInitializing"), download=running())], BLOCKED, "Staging"),
-        ([new(waiting("PodInitializing"), download=running(1, termination(1, message=MISSING)))], BLOCKED, "Staging"),
-        ([new(staged=ANSWERS_SOON)], PROGRESSING, "RollingOut"),
-        ([new(staged=ANSWERS_LATE)], FAILED, "DeadlineExceeded"),
-        ([new(download=running()), new(staged=ANSWERS_SOON)], PROGRESSING, "RollingOut"),
-        ([new(download=running()), new(staged=ANSWERS_LATE)], FAILED, "DeadlineExceeded"),
-        ([new(staged=ANSWERS_SOON), new(staged=ANSWERS_LATE)], FAILED, "DeadlineExceeded"),
-        ([new(ready=True, staged=ANSWERS_LATE), new(download=running())], BLOCKED, "Staging"),
-        ([new(waiting("PodInitializing"), download=waiting("ImagePullBackOff"))], FAILED, "DeadlineExceeded"),
-        ([new(waiting("PodInitializing"), download=crashed(1, times=2))], FAILED, "DeadlineExceeded"),
-        ([new(staged="2026-11-20T13:00:00Z")], PROGRESSING, "RollingOut"),
+        ([staging(running())], BLOCKED, "Staging"),
+        ([staging(running(1, termination(1, message=MISSING)))], BLOCKED, "Staging"),
+        ([staging(waiting("PodInitializing"))], BLOCKED, "Staging"),
+        ([new(waiting("ContainerCreating"), mounted=True)], BLOCKED, "Staging"),
+        ([new(running(since=SOON), mounted=True)], PROGRESSING, "RollingOut"),
+        ([new(running(since=LATE), mounted=True)], FAILED, "DeadlineExceeded"),
+        ([staging(running()), new(running(since=SOON))], PROGRESSING, "RollingOut"),
+        ([staging(running()), new(running(since=LATE))], FAILED, "DeadlineExceeded"),
+        ([new(running(since=SOON)), new(running(since=LATE))], FAILED, "DeadlineExceeded"),
+        ([new(running(1, termination(1, since=LATE), since=SOON))], FAILED, "DeadlineExceeded"),
+        ([new(running(since=LATE), ready=True), staging(running())], BLOCKED, "Staging"),
+        ([new(running(since=AHEAD))], PROGRESSING, "RollingOut"),
+        ([new(waiting("ContainerCreating"))], FAILED, "DeadlineExceeded"),
+        ([staging(waiting("ImagePullBackOff"))], FAILED, "DeadlineExceeded"),
+        ([staging(crashed(1, times=2))], FAILED, "DeadlineExceeded"),
+        ([new(waiting("ImagePullBackOff"), mounted=True)], FAILED, "DeadlineExceeded"),
+        ([new(ended(1), mounted=True)], FAILED, "DeadlineExceeded"),
     ],
     ids=[
         "it downloads",
         "it downloads again",
-        "its engine has just begun",
+        "the image that downloads is pulled",
+        "the engine's image is pulled",
+        "its engine has just started",
         "its engine has had its time",
-        "one downloads, one has just begun",
+        "one downloads, one has just started",
         "one downloads, one has had its time",
         "one of two has had its time",
+        "an engine that starts again has no new time",
         "one serves, one downloads",
-        "the download's image does not come",
-        "the download fails",
         "the node's clock is ahead",
+        "its volumes are not mounted",
+        "the image that downloads does not come",
+        "the download fails",
+        "the engine's image does not come",
+        "the engine has ended",
     ],
 )
-def test_a_download_is_no_part_of_the_engines_time(pods: list[Body], progress: Progress, reason: str) -> None:
-    """Weights that come slowly say nothing about a draft that was never loaded; what fails in them may be its own."""
+def test_a_deadline_is_the_engines(pods: list[Body], progress: Progress, reason: str) -> None:
+    """Slow weights and images say nothing about a draft that was never loaded; what fails may be its own."""
     late = seen(make_deployment("r2", replicas=2, updated=2, available=1), *pods, waited=3600)
     assert (late.progress, late.reason) == (progress, reason)
 
 
-def test_a_download_beyond_the_deadline_is_told() -> None:
-    """The user may wait, or look at the container that is named."""
-    late = seen(MOVING, OLD, new(waiting("PodInitializing"), download=running()), waited=61)
-    assert late.message == (
-        "no pod became ready for 61 s; the deadline is 60 s; container storage-initializer is running"
-    )
+@pytest.mark.parametrize(
+    ("pod", "words"),
+    [
+        (staging(running()), "container storage-initializer is running"),
+        (staging(waiting("PodInitializing")), "pod new pulls its images"),
+    ],
+)
+def test_what_takes_longer_than_the_deadline_is_told(pod: Body, words: str) -> None:
+    """The user may wait, or look at the container or pod that is named."""
+    late = seen(MOVING, OLD, pod, waited=61)
+    assert late.message == f"no pod became ready for 61 s; the deadline is 60 s; {words}"
 
 
 @pytest.mark.parametrize("pods", [[], [OLD]])

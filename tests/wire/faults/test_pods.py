@@ -48,14 +48,17 @@ async def test_a_pod_that_is_lost_convicts_nobody(world: World, operator: Operat
 
 
 async def _download(world: World, pod: str, *, done: bool) -> None:
-    """Plays the kubelet: the init container that downloads the models runs, or has ended."""
-    state = {"terminated": {"exitCode": 0}} if done else {"running": {}}
-    container = {"name": "storage-initializer", "image": "i", "imageID": "", "ready": done, "restartCount": 0}
-    at = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-    initialized = {"type": "Initialized", "status": str(done), "lastTransitionTime": at}
+    """Plays the kubelet: the init container that downloads the models runs, or has ended and the engine runs."""
+    at = {"startedAt": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")}
+    init, engine = {"running": at}, {"waiting": {"reason": "PodInitializing"}}
+    if done:
+        init, engine = {"terminated": {"exitCode": 0} | at}, {"running": at}
+    image = {"image": "i", "imageID": "", "ready": False, "restartCount": 0}
+    conditions = [{"type": "PodReadyToStartContainers", "status": "True"}, {"type": "Ready", "status": "False"}]
     status = {
-        "conditions": [initialized, {"type": "Ready", "status": "False"}],
-        "initContainerStatuses": [container | {"state": state}],
+        "conditions": conditions,
+        "initContainerStatuses": [image | {"name": "storage-initializer", "state": init}],
+        "containerStatuses": [image | {"name": "kserve-container", "state": engine}],
     }
     await world.api.merge(POD, world.namespace, pod, {"status": status}, "status")
 
