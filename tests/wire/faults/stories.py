@@ -9,8 +9,10 @@ from tests.wire.pods import EngineStandIn
 from tests.wire.world import NAME, World, sis
 
 QUICK: Final = {"window": "1s"}
-PATIENCE: Final = 90.0
-"""Seconds for each step: what is to come must come, however busy the machine."""
+PATIENCE: Final = 240.0
+"""Seconds for each step: what is to come must come, however busy the machine. Where a third of all requests fails, a
+step can take a dozen reconciles, five seconds from each failure to the next.
+"""
 
 
 async def rollback(world: World, *, slowly: bool = False) -> None:
