@@ -24,7 +24,10 @@ async def test_speculation_has_to_beat_the_plain_service_at_the_same_load(servic
 
 
 async def test_fewer_tokens_are_tried_before_none(service: Service) -> None:
-    """What K' would have done is read off the positions of K; the engine then does as it was foreseen."""
+    """What K' would have done is read off the positions of K; the engine then does as it was foreseen, or better.
+
+    Better: with fewer tokens there are more steps, and the additional ones lie in runs that the draft guesses.
+    """
     # the beginnings of answers: the first position is guessed rightly far more often than the fourth; longer windows,
     # for fewer tokens have to pass surely
     answers = {"response": ["ReduceTokens", "RollBack"], "regretBudget": 0.01, "window": "20s"}
@@ -43,7 +46,7 @@ async def test_fewer_tokens_are_tried_before_none(service: Service) -> None:
     async with Crowd(service, "code", 2, max_tokens=12):  # the pods were replaced, and nobody answered meanwhile
         status = await service.until("a window with fewer tokens", lambda: _measured(service, tokens), 120)
     (row,) = [each for each in foreseen if each["tokens"] == tokens]
-    assert abs(status["acceptance"]["rate"] - row["rate"]) < 0.1
+    assert -0.1 < status["acceptance"]["rate"] - row["rate"] < 0.2, (status["acceptance"], row)
     args = (await service.child())["model"]["args"]
     assert any(f'"num_speculative_tokens":{tokens}' in each for each in args)
 
