@@ -37,7 +37,8 @@ class Trial(StatusPart):
 
     speculating: list[list[float]] = Field(
         description="For the operator: for each window its seconds, ended requests, their decode seconds, their "
-        "tokens after the first, started requests, and their prompt tokens (-1: unknown)."
+        "tokens after the first, started requests, their prompt tokens, and their seconds until the first token "
+        "(-1: unknown)."
     )
     plain: list[list[float]] = Field(description="The same values of the baseline windows.")
     least: float = Field(description="Required speedup.")

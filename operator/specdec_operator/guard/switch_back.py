@@ -2,6 +2,8 @@
 compared with the windows before. Speculation comes back where it was the faster one.
 
 Two times of the same service are like two arms only while its traffic is: as many requests, of about the same lengths.
+Clients that send the next request after each answer send more of them to the faster of the two. So as many requests are
+those that come per second, or those that run at once.
 """
 
 from collections.abc import Sequence
@@ -23,7 +25,7 @@ _MOST_WINDOWS: Final = 15
 """Windows that are waited for: without traffic, plain is never known."""
 _MOST_REQUESTS: Final = log(1.5)
 _MOST_TOKENS: Final = log(1.25)
-"""By how much the requests per second, and the tokens per prompt and per answer, may differ: in simulated
+"""By how much the requests per second or at once, and the tokens per prompt and per answer, may differ: in simulated
 traffic these move the time per output token by a few percent."""
 _LEAST_SCATTER: Final = 0.02
 _ALIKE: Final = 1.5
@@ -35,7 +37,8 @@ _ALIKE: Final = 1.5
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Traffic:
     """One window: seconds of it; requests that ended, the seconds that they decoded for, and tokens that they wrote
-    after their first; requests that began, and tokens of their prompts (None: not known).
+    after their first; requests that began, tokens of their prompts, and seconds until their first tokens (None: not
+    known).
     """
 
     seconds: float
@@ -44,11 +47,17 @@ class Traffic:
     tokens: float
     answers: float
     prompt_tokens: float | None = None
+    first_token_seconds: float | None = None
 
     @property
     def known(self) -> bool:
         """Whether it tells a speed."""
         return self.requests >= FEWEST_REQUESTS and self.tokens > 0 and self.token_seconds > 0
+
+    @property
+    def busy_seconds(self) -> float:
+        """Seconds that the engine had requests for, summed over them: until the first token, if known, and after it."""
+        return self.token_seconds + (self.first_token_seconds or 0.0)
 
 
 def traffic_of(evidence: Evidence) -> Traffic:
@@ -61,6 +70,7 @@ def traffic_of(evidence: Evidence) -> Traffic:
         tokens=seen.times.of,
         answers=evidence.answers,
         prompt_tokens=evidence.side.prompt_tokens,
+        first_token_seconds=evidence.side.first_token_seconds,
     )
 
 
@@ -125,15 +135,25 @@ def _token_time(windows: Sequence[Traffic]) -> float:
 
 
 def differs(trial: Trial) -> str:
-    """What of the traffic became another, with numbers; empty where nothing did."""
-    for name, most, values in (
-        ("requests per second", _MOST_REQUESTS, [_mean(side, "answers", "seconds") for side in _sides(trial)]),
-        ("tokens per prompt", _MOST_TOKENS, [_mean(side, "prompt_tokens", "answers") for side in _sides(trial)]),
-        ("tokens per answer", _MOST_TOKENS, [_mean(side, "tokens", "requests") for side in _sides(trial)]),
-    ):
-        before, after = values
-        if before and after and abs(log(after / before)) > most:
-            return f"{after:.2f} {name}, {before:.2f} before"
+    """What of the traffic became another, with numbers; empty where nothing did.
+
+    More or fewer requests per second are another traffic only where more or fewer of them run at once too: clients that
+    wait for each answer keep the number that runs, and their requests per second follow the speed.
+    """
+    per_second = _change(trial, "answers", "seconds", "requests per second", _MOST_REQUESTS)
+    at_once = _change(trial, "busy_seconds", "seconds", "requests at once", _MOST_REQUESTS)
+    if per_second and at_once:
+        return f"{per_second}; {at_once}"
+    return _change(trial, "prompt_tokens", "answers", "tokens per prompt", _MOST_TOKENS) or _change(
+        trial, "tokens", "requests", "tokens per answer", _MOST_TOKENS
+    )
+
+
+def _change(trial: Trial, what: str, of: str, name: str, most: float) -> str:
+    """Both means in words; empty where their ratio is within `most`, a logarithm, or one of them is not known."""
+    before, after = (_mean(side, what, of) for side in _sides(trial))
+    if before and after and abs(log(after / before)) > most:
+        return f"{after:.2f} {name}, {before:.2f} before"
     return ""
 
 

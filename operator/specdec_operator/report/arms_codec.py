@@ -80,15 +80,16 @@ def trial_of(kept: api.Trial) -> Trial:
 
 
 def _traffic(kept: list[float]) -> Traffic:
-    *known, prompt_tokens = kept
-    seconds, requests, token_seconds, tokens, answers = known
+    seconds, requests, token_seconds, tokens, answers, *known = kept
+    prompt_tokens, first_token_seconds = (None if each < 0 else each for each in (*known, _UNKNOWN)[:2])
     return Traffic(
         seconds=seconds,
         requests=requests,
         token_seconds=token_seconds,
         tokens=tokens,
         answers=answers,
-        prompt_tokens=None if prompt_tokens < 0 else prompt_tokens,
+        prompt_tokens=prompt_tokens,
+        first_token_seconds=first_token_seconds,
     )
 
 

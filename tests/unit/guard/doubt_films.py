@@ -55,7 +55,7 @@ def make_traffic(token_time: float = 0.02, answers: float = 60, requests: float 
 
 def make_trial(*plain: float, answers: float = 60, seen: int | None = None) -> Trial:
     """Speculation took 0.02 s per output token, and plain what is given, window by window."""
-    windows = tuple(make_traffic(each, answers=answers) for each in plain)
+    windows = tuple(make_traffic(each, answers=answers, requests=answers) for each in plain)
     return Trial(speculating=(make_traffic(),) * 3, least=1.0, plain=windows, seen=len(plain) if seen is None else seen)
 
 

@@ -7,7 +7,7 @@ from tests.unit.builders import BACK, BLOCKED, OUT, RESPOND, WATCH, make_state
 from tests.unit.guard.doubt_films import ONE, RECENT, SLOWER, make_traffic, make_trial, on_trial
 from tests.unit.guard.films import facts_at, strip
 
-from specdec_operator.guard.switch_back import MOST_TRAFFIC, Outcome, differs, outcome_of
+from specdec_operator.guard.switch_back import MOST_TRAFFIC, Outcome, Traffic, Trial, differs, outcome_of
 from specdec_operator.guard.transitions import advance
 
 DAY = 24 * 3600.0
@@ -53,13 +53,44 @@ def test_windows_with_too_few_requests_are_waited_out() -> None:
 
 
 @pytest.mark.parametrize(
-    ("answers", "words"), [(60, ""), (85, ""), (95, "requests per second"), (35, "requests per second")]
+    ("requests", "token_time", "words"),
+    [
+        (60, 0.03, ""),
+        (85, 0.03, ""),
+        (95, 0.03, "0.79 requests per second, 0.50 before; 2.38 requests at once, 1.00 before"),
+        (35, 0.02, "0.29 requests per second, 0.50 before; 0.58 requests at once, 1.00 before"),
+        (95, 0.0126, ""),
+        (35, 0.0343, ""),
+        (60, 0.04, ""),
+    ],
+    ids=[
+        "as much",
+        "a little more",
+        "more clients",
+        "fewer clients",
+        "the same clients, answered sooner",
+        "the same clients, answered later",
+        "requests that come at the same pace and take longer",
+    ],
 )
-def test_traffic_that_became_another_settles_nothing(answers: float, words: str) -> None:
-    """By half as much or more."""
-    trial = make_trial(*(0.03,) * 5, answers=answers)
-    assert words in differs(trial)
-    assert outcome_of(trial) is (Outcome.UNLIKE if words else Outcome.NOT_SLOWER)
+def test_traffic_that_became_another_settles_nothing(requests: float, token_time: float, words: str) -> None:
+    """By half as much or more, per second and at once. Clients that wait for answers send more to the faster engine."""
+    plain = (make_traffic(token_time, answers=requests, requests=requests),) * 5
+    trial = replace(make_trial(), plain=plain, seen=5)
+    assert differs(trial) == words
+    assert (outcome_of(trial) is Outcome.UNLIKE) is bool(words)
+
+
+def test_five_clients_that_wait_for_answers_are_the_same_traffic_at_twice_the_speed() -> None:
+    """As on the node: 41 requests per second became 85, and most of the difference was the time to the first token."""
+    speculating = Traffic(
+        seconds=8, requests=328, token_seconds=17.3, tokens=3600, answers=328, first_token_seconds=0.06 * 328
+    )
+    plain = Traffic(
+        seconds=8, requests=676, token_seconds=26.5, tokens=7440, answers=676, first_token_seconds=0.016 * 676
+    )
+    trial = Trial(speculating=(speculating,) * 3, plain=(plain,) * 5, least=0.3, seen=5)
+    assert outcome_of(trial) is Outcome.NOT_SLOWER
 
 
 def test_longer_prompts_are_other_traffic() -> None:

@@ -41,7 +41,11 @@ GOODS = st.builds(
 )
 NUMBERS = st.floats(0, 1e12)
 TRAFFIC = st.builds(
-    Traffic, **({each.name: NUMBERS for each in fields(Traffic)} | {"prompt_tokens": st.none() | NUMBERS})
+    Traffic,
+    **{
+        each.name: st.none() | NUMBERS if each.name in ("prompt_tokens", "first_token_seconds") else NUMBERS
+        for each in fields(Traffic)
+    },
 )
 WINDOWS = st.lists(TRAFFIC, max_size=5).map(tuple)
 TRIALS = st.builds(Trial, speculating=WINDOWS, least=NUMBERS, plain=WINDOWS, seen=COUNTS)
@@ -172,6 +176,21 @@ def test_a_state_of_an_earlier_release_is_read() -> None:
     state = decode_state({"guard": old | {"rollback": why, "wouldRollBack": why}})
     assert state is not None
     assert (state.plain, state.rollbacks, state.service, state.last_good) == (True, 1, "", ())
+
+
+@pytest.mark.parametrize("values", [6, 7, 8], ids=["earlier", "this", "later"])
+def test_the_windows_of_a_trial_are_read_from_earlier_and_later_releases(values: int) -> None:
+    """The first six values are those of the earlier release; what is missing is not known."""
+    window = [8.0, 328.0, 17.0, 3600.0, 328.0, 20000.0, 20.0, 1.0][:values]
+    why = {"reason": "TooSlow", "message": "too slow", "at": "2026-11-20T10:00:00Z"}
+    trial = {"speculating": [window], "plain": [], "least": 1.0, "seen": 0}
+    kept = written(make_state())["guard"] | {"rollback": why | {"trial": trial}}
+    state = decode_state({"guard": kept})
+    assert state is not None
+    assert state.rollback is not None
+    assert state.rollback.trial is not None
+    (read,) = state.rollback.trial.speculating
+    assert (read.prompt_tokens, read.first_token_seconds) == (20000.0, 20.0 if values > 6 else None)
 
 
 @pytest.mark.parametrize(
