@@ -9,6 +9,7 @@ from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack
 from typing import Any, Self
 
+from specdec_operator import names
 from tests.wire.api import DEPLOYMENT, ISVC, POD, SIS, Api, Object
 
 NAME = "tiny"
@@ -101,6 +102,25 @@ class Service:
             return next((each for each in conditions if (each["type"], each["reason"]) == (kind, reason)), None)
 
         return await self.until(f"{kind} for {reason}", there, seconds)
+
+    async def events(self) -> dict[str, str]:
+        """The messages of the sis's Events, by reason."""
+        found = await self.api.items(("v1", "events"), self.namespace)
+        mine = (names.KIND, self.name)
+        return {
+            each["reason"]: each["message"]
+            for each in found
+            if (each["involvedObject"]["kind"], each["involvedObject"]["name"]) == mine
+        }
+
+    async def event(self, reason: str) -> str:
+        """The message of an Event. It is sent after the status, which a test may just have read."""
+
+        async def sent() -> str | None:
+            return (await self.events()).get(reason)
+
+        message: str = await self.until(f"an Event {reason}", sent, 10)
+        return message
 
     async def verdict(self, wanted: str, kind: str, seconds: float = 60.0) -> Object:
         """Sends traffic of one kind until a window has this verdict; returns the status."""

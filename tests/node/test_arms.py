@@ -48,12 +48,6 @@ async def arms_gone(service: Service) -> bool:
     return not any(ARM.items() <= each["metadata"].get("labels", {}).items() for each in [*deployments, *pods])
 
 
-async def events(service: Service) -> list[str]:
-    """The reasons of the sis's Events."""
-    found = await service.api.items(("v1", "events"), service.namespace)
-    return [each["reason"] for each in found if each["involvedObject"]["kind"] == "SpeculativeInferenceService"]
-
-
 @fault(
     part=Part.CLUSTER,
     when="a draft is slower than the baseline pods next to it, and the operator is killed in between, under traffic",
@@ -108,7 +102,7 @@ async def test_a_draft_that_pays_stays_when_prompts_become_four_times_as_long(se
         await service.until("a plain pod", lambda: ready(service, plain=True), 240)
 
         async def acquitted() -> bool:
-            return "DraftAcquitted" in await events(service)
+            return "DraftAcquitted" in await service.events()
 
         await service.until("an acquittal", acquitted, 400)
     await service.until("the plain arm gone", lambda: arms_gone(service), 120)

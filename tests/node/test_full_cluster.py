@@ -46,22 +46,6 @@ async def roll_back(service: Service, film: Film) -> float:
     return await film.phase("Responding", asked, 30)
 
 
-async def events(service: Service) -> dict[str, str]:
-    """The Events of the sis, reason and message."""
-    found = await service.api.items(("v1", "events"), service.namespace)
-    return {each["reason"]: each["message"] for each in found if each["involvedObject"]["name"] == service.name}
-
-
-async def event(service: Service, reason: str) -> str:
-    """The message of an Event of the sis. It is sent after the status, which a test may just have read."""
-
-    async def sent() -> str | None:
-        return (await events(service)).get(reason)
-
-    message: str = await service.until(f"an Event {reason}", sent, 10)
-    return message
-
-
 @fault(
     part=Part.CLUSTER,
     when="a rollback is decided while a ResourceQuota has no room for another pod",
@@ -81,7 +65,7 @@ async def test_a_rollback_under_a_full_quota_makes_its_own_room(service: Service
     answer = await service.ask(service.prompt("code", 0))
     print(f"told {told - decided:.1f} s after the decision, plain {done - decided:.1f} s after it; {said['message']}")
     assert "exceeded quota: one-pod" in said["message"]
-    assert "exceeded quota: one-pod" in await event(service, "QuotaExceeded")
+    assert "exceeded quota: one-pod" in await service.event("QuotaExceeded")
     assert answer["usage"]["completion_tokens"] > 0
     assert done - decided <= 120  # the ReplicaSet asks 20 s and 41 s after the decision; then the engine starts
 
@@ -102,11 +86,11 @@ async def test_a_webhook_that_refuses_pods_is_named_and_the_only_pod_serves_on(s
         said = await service.condition("Reconciling", "PodRefused", 20)
         print(f"told {time.monotonic() - decided:.1f} s after the decision; {said['message']}")
         assert words in said["message"]
-        assert words in await event(service, "PodRefused")
+        assert words in await service.event("PodRefused")
         await asyncio.sleep(10)
         answer = await service.ask(service.prompt("code", 0))
         assert answer["usage"]["completion_tokens"] > 0
-        assert "Replacing" not in await events(service)
+        assert "Replacing" not in await service.events()
     await film.phase("RolledBack", decided, 240)
 
 
@@ -141,7 +125,7 @@ async def test_a_rollback_whose_pod_is_gated_gives_the_old_pod_up_first(service:
         f"told {told - decided:.1f} s, freed {freed - decided:.1f} s, plain {done - decided:.1f} s; {said['message']}"
     )
     assert "scheduling gates" in said["message"]
-    assert "scheduling gates" in await event(service, "SchedulingGated")
+    assert "scheduling gates" in await service.event("SchedulingGated")
     assert (await service.ask(service.prompt("code", 0)))["usage"]["completion_tokens"] > 0
 
 
@@ -164,7 +148,7 @@ async def test_an_engine_that_the_kernel_kills_loses_its_draft_after_three_kills
     status = await service.status()
     assert status["guard"]["rollback"]["reason"] == "OutOfMemory"
     assert status["guard"]["rollbacks"] == 1
-    assert "OutOfMemory: pod tiny-predictor-" in await event(service, "PodFailed")
+    assert "OutOfMemory: pod tiny-predictor-" in await service.event("PodFailed")
     assert (await service.ask(service.prompt("code", 0)))["usage"]["completion_tokens"] > 0
 
 

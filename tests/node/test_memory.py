@@ -10,7 +10,6 @@ from hack.models import wide
 from specdec_operator.engine.quantity import parse_quantity
 from tests.node import measured
 from tests.node.service import ENGINE, Service, Traffic
-from tests.node.test_full_cluster import event
 from tests.wire.api import POD
 from tests.wire.faults.table import Part, fault
 
@@ -121,4 +120,4 @@ async def test_a_pair_that_does_not_fit_its_limit_ends_up_drafting_by_itself(
     assert (status["guard"]["rollbacks"], status["serving"]["speculating"]) == (0, True)
     assert because.startswith(f"KV cache of {CACHE} GiB lowered to ")
     assert f"--kv-cache-memory-bytes={6144 * MIB}" not in (await service.child())["model"]["args"]
-    assert "next start: --kv-cache-memory-bytes=" in await event(service, "LoweringMemory")
+    assert "next start: --kv-cache-memory-bytes=" in await service.event("LoweringMemory")
