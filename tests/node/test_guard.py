@@ -26,7 +26,7 @@ async def test_speculation_has_to_beat_the_plain_service_at_the_same_load(servic
 async def test_fewer_tokens_are_tried_before_none(service: Service) -> None:
     """What K' would have done is read off the positions of K; the engine then does as it was foreseen, or better.
 
-    Better: with fewer tokens there are more steps, and the additional ones lie in runs that the draft guesses.
+    Better: with fewer tokens there are more steps, and the additional ones probably lie in runs that the draft guesses.
     """
     # the beginnings of answers: the first position is guessed rightly far more often than the fourth; longer windows,
     # for fewer tokens have to pass surely

@@ -2,8 +2,8 @@
 nothing.
 
 With K' < K the first K' positions are drafted and judged as they are now, so their counters estimate those of K'.
-With K' the same answer takes more steps. The additional ones lie in runs that the draft guesses, so the rate of K' can
-be higher: 0.56 where 0.46 was estimated, for one token instead of four (tests/node/test_guard.py).
+With K' the same answer takes more steps. The additional ones probably lie in runs that the draft guesses, so the rate
+of K' can be higher: 0.56 where 0.46 was estimated, for one token instead of four (tests/node/test_guard.py).
 Drafts that end before K (n-gram, suffix, near the end of an answer) are counted, but not their lengths: how many tokens
 K' would have drafted is then known within bounds only.
 """

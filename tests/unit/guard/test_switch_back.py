@@ -82,7 +82,7 @@ def test_traffic_that_became_another_settles_nothing(requests: float, token_time
 
 
 def test_five_clients_that_wait_for_answers_are_the_same_traffic_at_twice_the_speed() -> None:
-    """As on the node: 41 requests per second became 85, and most of the difference was the time to the first token."""
+    """41 requests per second became 85 on the node. The times to the first token are what five clients leave."""
     speculating = Traffic(
         seconds=8, requests=328, token_seconds=17.3, tokens=3600, answers=328, first_token_seconds=0.06 * 328
     )
