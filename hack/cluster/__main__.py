@@ -1,6 +1,5 @@
-"""The command line: `python -m hack.cluster up | down | status | metrics | env | kubectl … | kserve-render FILE`."""
+"""The command line: `python -m hack.cluster up | down | status | metrics | env | kubectl …`."""
 
-import pathlib
 import subprocess
 import sys
 from typing import Annotated
@@ -9,7 +8,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from hack.cluster import kserve, kubectl, lifecycle, metrics, paths, status
+from hack.cluster import kubectl, lifecycle, metrics, paths, status
 from hack.cluster.errors import ClusterError
 from hack.cluster.record import Driver
 
@@ -26,7 +25,7 @@ def say(line: str) -> None:
 def up(
     driver: Annotated[Driver | None, typer.Option(help="Instead of what the machine suggests.")] = None,
     kserve_controller: Annotated[
-        bool, typer.Option("--kserve/--no-kserve", help="KSERVE_MANAGER and KSERVE_CRDS choose which.")
+        bool, typer.Option("--kserve/--no-kserve", help="KSERVE=0.19.0 chooses another version than 0.20.0.")
     ] = True,
 ) -> None:
     """Bring the cluster up; do nothing where it is up and healthy."""
@@ -81,13 +80,6 @@ def run_kubectl() -> None:
     words = sys.argv[sys.argv.index("kubectl") + 1 :]
     command = kubectl.command(kubectl.config(), *words)
     raise typer.Exit(subprocess.run(command, check=False).returncode)
-
-
-@app.command("kserve-render")
-def kserve_render(file: pathlib.Path) -> None:
-    """Print what the KServe stand-in makes of an InferenceService."""
-    words = [sys.executable, "-m", "tests.kserve_standin", "render", str(file.resolve())]
-    raise typer.Exit(subprocess.run(words, cwd=kserve.REPOSITORY, check=False).returncode)
 
 
 def main() -> None:

@@ -56,6 +56,11 @@ def ask(kubeconfig: pathlib.Path, *words: str, timeout: float = 20.0) -> shell.A
     return shell.ask(command(kubeconfig, *words), timeout=timeout)
 
 
+def run(kubeconfig: pathlib.Path, *words: str, timeout: float = 60.0) -> str:
+    """Run kubectl, which must succeed, and return what it printed. Raises ClusterError."""
+    return shell.run(command(kubeconfig, *words), timeout=timeout)
+
+
 def get(kubeconfig: pathlib.Path, *words: str) -> dict[str, Any] | None:
     """Return what `kubectl get` finds, or nothing where it finds nothing."""
     answer = ask(kubeconfig, "get", *words, "--ignore-not-found", "-o", "json")
@@ -76,7 +81,7 @@ def apply_files(kubeconfig: pathlib.Path, files: Sequence[pathlib.Path]) -> None
     """Server-side apply some files; client-side apply cannot carry large CRDs in its annotation."""
     named = [f"--filename={file}" for file in files]
     words = ["apply", "--server-side", "--force-conflicts", f"--field-manager={MANAGER}", *named]
-    shell.run(command(kubeconfig, *words), timeout=60)
+    run(kubeconfig, *words)
 
 
 def wait_established(kubeconfig: pathlib.Path, crds: Sequence[str], *, timeout: float = 30.0) -> None:

@@ -11,8 +11,10 @@ from dataclasses import replace
 from hack.cluster import binaries, kind, kserve, paths, record, shell, status, teardown, versions
 from hack.cluster.errors import ClusterError
 from hack.cluster.paths import Layout
-from hack.cluster.record import Driver, Flavour, Record
+from hack.cluster.record import Driver, Record
 from hack.cluster.single import Node, Steps
+from hack.kserve import versions as kserve_versions
+from hack.kserve.versions import Choice
 
 Say = Callable[[str], None]
 
@@ -20,7 +22,7 @@ Say = Callable[[str], None]
 def up(say: Say, *, driver: Driver | None = None, with_kserve: bool = True) -> None:
     """Bring the cluster up, or find that it is."""
     layout = paths.layout()
-    wanted = kserve.chosen() if with_kserve else kserve.Choice(flavour=Flavour.NONE)
+    wanted = kserve_versions.chosen() if with_kserve else None
     with _alone(layout, say):
         known = record.read(layout)
         if known and _usable(layout, known, say):
@@ -29,7 +31,8 @@ def up(say: Say, *, driver: Driver | None = None, with_kserve: bool = True) -> N
             return
         picked = driver or (known.driver if known else pick())
         _run(_steps(layout, picked, wanted, say), say)
-        _write_record(layout, picked, wanted)
+        has = wanted.name if wanted else ""
+        record.write(layout, Record(driver=picked, pins=binaries.fingerprint(), kserve=has))
 
 
 def down(say: Say) -> None:
@@ -75,51 +78,36 @@ def _usable(layout: Layout, known: Record, say: Say) -> bool:
     return status.healthy(parts)
 
 
-def _switch_kserve(layout: Layout, known: Record, wanted: kserve.Choice, say: Say) -> None:
+def _switch_kserve(layout: Layout, known: Record, wanted: Choice | None, say: Say) -> None:
     """Start the wanted KServe controller where another one runs, or none does."""
-    same = (known.kserve, known.kserve_detail) == (wanted.flavour, wanted.detail)
-    if (
-        known.driver is Driver.KIND
-        or wanted.flavour is Flavour.NONE
-        or (same and status.healthy(status.inspect(layout)))
-    ):
+    if known.driver is Driver.KIND or wanted is None:
         return
-    controller = kserve.Controller(layout=layout, choice=wanted)
-    _run({f"KServe ({wanted.flavour})": controller.start}, say)
-    record.write(layout, replace(known, kserve=wanted.flavour, kserve_detail=wanted.detail))
+    if known.kserve == wanted.name and status.healthy(status.inspect(layout)):
+        return
+    controller = kserve.OnNode(layout=layout, choice=wanted, say=say)
+    _run({"KServe, built": controller.build, f"KServe {wanted.version}": controller.start}, say)
+    record.write(layout, replace(known, kserve=wanted.name))
 
 
-def _steps(layout: Layout, driver: Driver, wanted: kserve.Choice, say: Say) -> Steps:
+def _steps(layout: Layout, driver: Driver, wanted: Choice | None, say: Say) -> Steps:
     if driver is Driver.KIND:
         return _kind_steps(layout, wanted, say)
     require_root()
     steps = Node(layout=layout, say=say).steps()
-    if wanted.flavour is Flavour.NONE:
+    if wanted is None:
         return steps
-    controller = kserve.Controller(layout=layout, choice=wanted)
-    return {**steps, f"KServe ({wanted.flavour})": controller.start}
+    controller = kserve.OnNode(layout=layout, choice=wanted, say=say)
+    return {"KServe, built": controller.build, **steps, f"KServe {wanted.version}": controller.start}
 
 
-def _kind_steps(layout: Layout, wanted: kserve.Choice, say: Say) -> Steps:
-    if wanted.manager:
-        say("KSERVE_MANAGER is not used on kind: the charts install the real KServe anyway")
+def _kind_steps(layout: Layout, wanted: Choice | None, say: Say) -> Steps:
+    if wanted and wanted != Choice():
+        raise ClusterError(
+            f"on kind, the Helm charts install KServe {versions.KSERVE}: unset KSERVE and KSERVE_MANAGER"
+        )
     cluster = kind.KindCluster(layout=layout, say=say)
     steps = {"programs": cluster.fetch_tools, "clean up": cluster.take_down, "kind": cluster.start}
-    return steps if wanted.flavour is Flavour.NONE else {**steps, "KServe (real)": cluster.install_kserve}
-
-
-def _write_record(layout: Layout, driver: Driver, wanted: kserve.Choice) -> None:
-    on_kind = driver is Driver.KIND and wanted.flavour is not Flavour.NONE
-    detail = f"{versions.KSERVE}, Helm charts" if on_kind else wanted.detail
-    record.write(
-        layout,
-        Record(
-            driver=driver,
-            pins=binaries.fingerprint(),
-            kserve=Flavour.REAL if on_kind else wanted.flavour,
-            kserve_detail=detail,
-        ),
-    )
+    return steps if wanted is None else {**steps, f"KServe {versions.KSERVE}": cluster.install_kserve}
 
 
 def _run(steps: Steps, say: Say) -> None:

@@ -78,8 +78,12 @@ def _signed(
 
 def write_kubeconfig(target: pathlib.Path, *, server: str, pki: pathlib.Path, who: str) -> None:
     """Write a kubeconfig for one of the certificates in `pki`; its keys are inside, and only its owner may read it."""
+    write_private(target, yaml.safe_dump(_kubeconfig(server=server, pki=pki, who=who), sort_keys=False))
+
+
+def write_private(target: pathlib.Path, text: str) -> None:
+    """Write a file that only its owner may read."""
     target.parent.mkdir(parents=True, exist_ok=True)
-    text = yaml.safe_dump(_kubeconfig(server=server, pki=pki, who=who), sort_keys=False)
     with os.fdopen(os.open(target, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as handle:
         handle.write(text)
 

@@ -16,22 +16,13 @@ class Driver(StrEnum):
     KIND = "kind"
 
 
-class Flavour(StrEnum):
-    """Whose controller answers for InferenceServices."""
-
-    REAL = "real"
-    STAND_IN = "stand-in"
-    NONE = "none"
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Record:
-    """One finished start."""
+    """One finished start. kserve: which KServe it has, a version or where its program came from; empty for none."""
 
     driver: Driver
     pins: str
-    kserve: Flavour
-    kserve_detail: str
+    kserve: str
 
 
 def write(layout: Layout, record: Record) -> None:
@@ -45,7 +36,7 @@ def read(layout: Layout) -> Record | None:
     """Return the record of the running cluster, if a start was finished."""
     try:
         fields = json.loads(layout.record.read_text())
-        return Record(**fields | {"driver": Driver(fields["driver"]), "kserve": Flavour(fields["kserve"])})
+        return Record(**fields | {"driver": Driver(fields["driver"])})
     except (FileNotFoundError, ValueError, TypeError, KeyError):
         return None
 

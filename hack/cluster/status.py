@@ -8,7 +8,7 @@ import yaml
 from hack.cluster import containers, kserve, kubectl, metrics, process, record, single, versions
 from hack.cluster.paths import Layout
 from hack.cluster.pki import NODE_NAME
-from hack.cluster.record import Driver, Flavour
+from hack.cluster.record import Driver
 
 # Names under which the API server reports on its neighbours.
 _REPORTED = {"etcd": "etcd-0", "kube-scheduler": "scheduler", "kube-controller-manager": "controller-manager"}
@@ -56,9 +56,8 @@ def _single(layout: Layout, known: record.Record) -> list[Part]:
     parts = [_judged(row, reports) for row in rows]
     if reports is not None:
         parts.append(_node(layout, containers.answers(layout)))
-    if known.kserve is not Flavour.NONE:
-        running = process.recall(layout.processes, kserve.PROCESS)
-        parts.append(_row(layout, f"KServe ({known.kserve})", running, note=known.kserve_detail))
+    if known.kserve:
+        parts.append(_row(layout, "KServe", process.recall(layout.processes, kserve.PROCESS), version=known.kserve))
     if metering := process.recall(layout.processes, metrics.PROCESS):
         parts.append(_row(layout, metrics.PROCESS, metering, version=versions.METRICS_SERVER))
     return parts
@@ -112,4 +111,4 @@ def _kserve_in_cluster(layout: Layout) -> Part:
     words = ["get", "deployment/kserve-controller-manager", f"--namespace={kserve.NAMESPACE}"]
     answer = kubectl.ask(layout.kubeconfig, *words, "-o=jsonpath={.status.availableReplicas}", timeout=10)
     fine = answer.out.strip() not in ("", "0")
-    return Part(name="KServe (real)", healthy=fine, version=versions.KSERVE, note=answer.err.strip())
+    return Part(name="KServe", healthy=fine, version=versions.KSERVE, note=answer.err.strip())
