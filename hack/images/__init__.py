@@ -5,7 +5,9 @@ An image is named by what it is made of.
 
 from dataclasses import dataclass
 
+from hack.cluster import paths, record
 from hack.images import content
+from hack.kserve.versions import SUMS, chosen
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -16,6 +18,12 @@ class Refs:
     runtime: str
     initializer: str
     s3: str
+
+
+def kserve() -> str:
+    """Return the version of the KServe that the local cluster has, or would have."""
+    known = record.read(paths.layout())
+    return known.kserve if known and known.kserve in SUMS else chosen().version
 
 
 def accelerated(target: str) -> str:
@@ -29,6 +37,6 @@ def refs() -> Refs:
     return Refs(
         operator=f"localhost/specdec-operator:{content.digest(content.OPERATOR, more=content.distribution())}",
         runtime=f"localhost/specdec-runtime:cpu-{content.digest(content.RUNTIME, more=content.distribution())}",
-        initializer=f"localhost/specdec-storage-initializer:{content.digest(content.INITIALIZER)}",
+        initializer=f"localhost/specdec-storage-initializer:{content.digest(content.INITIALIZERS[kserve()])}",
         s3=f"localhost/specdec-s3:{content.digest(content.S3)}",
     )

@@ -3,21 +3,20 @@
 import shutil
 import subprocess
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from hack import images
 from hack.cluster import paths, shell
 from hack.cluster.errors import ClusterError
 from hack.images import content, tool
+from hack.kserve.objects import STORAGE_IMAGE
 from hack.release import dockerfile
 
 # How many states of the tree stay in the store; their big layer is shared.
 _KEPT = 3
 _LABELLED = ("cpu", "nvidia", "ascend")
 _STORAGE = "hack/images/storage/Dockerfile"
-INITIALIZER = "localhost/storage-initializer:v0.20.0"
-"""What the local KServe's ConfigMap calls its download container."""
 PUBLIC = dockerfile.default("Dockerfile.operator", "BASE_IMAGE")
 LOCAL = "localhost/specdec-base:bookworm"
 _MIRROR = "http://deb.debian.org/debian"
@@ -27,12 +26,13 @@ _MINUTES = 15 * 60
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Product:
-    """One image to build. `alias` is a name under which others look for it on the node."""
+    """One image to build. alias: a name under which others look for it on the node; arguments: more of the build."""
 
     ref: str
     file: str
     target: str | None = None
     alias: str | None = None
+    arguments: Mapping[str, str] = field(default_factory=dict)
 
 
 def product(name: str) -> Product:
@@ -46,7 +46,10 @@ def product(name: str) -> Product:
         case "nvidia" | "ascend":
             return Product(ref=images.accelerated(name), file="Dockerfile.runtime", target=name)
         case "initializer":
-            return Product(ref=refs.initializer, file=_STORAGE, target="initializer", alias=INITIALIZER)
+            version = images.kserve()
+            alias = f"{STORAGE_IMAGE}:v{version}"
+            given = {"KSERVE": version}
+            return Product(ref=refs.initializer, file=_STORAGE, target="initializer", alias=alias, arguments=given)
         case _:
             return Product(ref=refs.s3, file=_STORAGE, target="s3")
 
@@ -59,7 +62,8 @@ def ensure(
         return False
     base = foundation(builder)
     say(f"building {wanted.ref} on {base}")
-    arguments = {"BASE_IMAGE": base} | (labels() if wanted.target in _LABELLED else {}) | dict(given or {})
+    arguments = {"BASE_IMAGE": base} | (labels() if wanted.target in _LABELLED else {})
+    arguments |= dict(wanted.arguments) | dict(given or {})
     command = builder.build(wanted.file, wanted.target, wanted.ref, arguments)
     done = subprocess.run(command, cwd=content.ROOT, capture_output=True, text=True, check=False)
     if done.returncode != 0:

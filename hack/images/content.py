@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from hack.kserve.versions import SUMS
+
 ROOT = Path(__file__).parents[2]
 
 
@@ -37,7 +39,11 @@ RUNTIME = _runtime("cpu", "cpu")
 ACCELERATED = {"nvidia": _runtime("nvidia", "nvidia"), "ascend": _runtime("ascend", "cpu")}
 """The targets that no test here builds."""
 _STORAGE = ("hack/images/storage/Dockerfile", f"{_REQUIREMENTS}/uv.txt")
-INITIALIZER = Sources(files=(*_STORAGE, "hack/images/storage/initializer.py", f"{_REQUIREMENTS}/storage.txt"))
+INITIALIZERS = {
+    version: Sources(files=(*_STORAGE, "hack/images/storage/initializer.py", f"{_REQUIREMENTS}/storage-{version}.txt"))
+    for version in SUMS
+}
+"""By version of KServe: its download container is made of kserve-storage of the same version."""
 S3 = Sources(files=(*_STORAGE, "hack/s3/server.py", f"{_REQUIREMENTS}/s3.txt"))
 
 

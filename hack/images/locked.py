@@ -56,7 +56,7 @@ def _built(image: str) -> tuple[str, ...]:
 
 
 def _left_out(image: str) -> re.Pattern[str]:
-    return re.compile(_TABLE["left_out"].get(image, "$^"))
+    return re.compile(_TABLE["left_out"].get(image.partition("-")[0], "$^"))
 
 
 def path(image: str) -> Path:

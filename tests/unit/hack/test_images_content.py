@@ -1,10 +1,13 @@
 """hack.images: what an image is named by, and what it installs."""
 
+import json
 import re
 from pathlib import Path
 
 import pytest
 from hack.images import build, content, locked, tool
+from hack.kserve import objects
+from hack.kserve.versions import SUMS
 
 SOURCES = content.Sources(files=("Dockerfile",), folders=("package",))
 
@@ -45,7 +48,8 @@ def test_a_byte_moved_between_files_changes_the_name(tree: Path) -> None:
 
 def test_every_source_of_the_images_is_there() -> None:
     """A file that was renamed would else silently stop to count."""
-    for sources in (content.OPERATOR, content.RUNTIME, *content.ACCELERATED.values(), content.INITIALIZER, content.S3):
+    more = (*content.ACCELERATED.values(), *content.INITIALIZERS.values())
+    for sources in (content.OPERATOR, content.RUNTIME, *more, content.S3):
         assert all(path.is_file() for path in content.paths(sources))
         assert all((content.ROOT / folder).is_dir() for folder in sources.folders)
 
@@ -56,17 +60,24 @@ def test_what_the_tests_images_install_is_resolved_again_only_for_another_questi
     """So that `make verify` needs no network, and no release of somebody else breaks it."""
     assert locked.stale() == []
     (tmp_path / "s3.txt").write_text(locked.path("s3").read_text().replace("moto[s3]==", "moto[s3]==0.", 1))
-    (tmp_path / "storage.txt").write_text(locked.path("storage").read_text() + "another==1\n")
+    (tmp_path / "sbom.txt").write_text(locked.path("sbom").read_text() + "another==1\n")
     monkeypatch.setattr(locked, "path", lambda image: tmp_path / f"{image}.txt")
     assert locked._is_stale("s3")
-    assert not locked._is_stale("storage")
+    assert not locked._is_stale("sbom")
 
 
-def test_the_download_container_goes_by_kserves_name_on_the_node() -> None:
-    """The ConfigMap of the local KServe has one name, whatever the image is made of."""
-    objects = (content.ROOT / "hack" / "cluster" / "kserve-objects.yaml").read_text()
-    assert build.product("initializer").alias == build.INITIALIZER
-    assert objects.count(build.INITIALIZER) == 2
+@pytest.mark.parametrize("version", SUMS)
+def test_the_download_container_goes_by_kserves_name_on_the_node(
+    version: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The ConfigMap of the local KServe has one name for each version, whatever the image is made of."""
+    monkeypatch.setenv("SPECDEC_CACHE", str(tmp_path))  # where no cluster is up, the wanted version counts
+    monkeypatch.setenv("KSERVE", version)
+    product = build.product("initializer")
+    told = objects.configured({"deploy": "{}", "ingress": "{}", "storageInitializer": "{}"}, version)
+    assert product.alias == json.loads(told["storageInitializer"])["image"]
+    assert product.arguments == {"KSERVE": version}
+    assert f"kserve-storage=={version} " in locked.path(f"storage-{version}").read_text()
     assert build.product("operator").alias is None
 
 

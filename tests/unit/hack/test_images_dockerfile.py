@@ -63,6 +63,8 @@ def test_a_build_is_sent_every_file_that_it_copies(name: str) -> None:
     """.dockerignore sends what it names, and a build finds out late: that of the GPU's image after half an hour."""
     sent = re.findall(r"^!(\S+)", (content.ROOT / ".dockerignore").read_text(), re.MULTILINE)
     text = (content.ROOT / name).read_text().replace("\\\n", " ")
+    for argument, default in re.findall(r"^ARG (\w+)=(\S+)$", text, re.MULTILINE):
+        text = text.replace(f"${{{argument}}}", default)
     copied = [
         source for words in re.findall(r"^COPY (?!--from)(.*)$", text, re.MULTILINE) for source in words.split()[:-1]
     ]
