@@ -5,8 +5,8 @@ VENV := .venv
 RUN := $(VENV)/bin/python
 
 .DEFAULT_GOAL := help
-.PHONY: help venv fmt check lint type unit wire gitops test test-rest test-all verify generate golden cluster-up cluster-down cluster-status cluster-env bench bench-guard bench-engine bench-memory bench-gpu bench-scale numbers faults soak audit \
-        images image-nvidia image-ascend sbom resolve models push-model demo kserve-render chart release-dry-run release-files docs plugin clean
+.PHONY: help venv fmt check lint type unit wire gitops test test-rest test-all verify generate golden cluster-up cluster-down cluster-status cluster-env bench bench-guard bench-engine bench-memory bench-gpu bench-scale matrix numbers faults soak audit \
+        images image-nvidia image-ascend sbom resolve models push-model demo chart release-dry-run release-files docs plugin clean
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 18
@@ -45,8 +45,8 @@ type: venv ## mypy --strict
 unit: venv ## Pure tests, seconds
 	$(RUN) -m pytest -q -n 2 -m "not index" tests/unit
 
-wire: venv ## Tests against a real etcd and kube-apiserver
-	$(RUN) -m pytest -q -n 4 --ignore=tests/wire/faults --ignore=tests/wire/test_soak.py tests/wire
+wire: venv ## Tests against a real etcd and kube-apiserver, and against the real KServe
+	$(RUN) -m pytest -q -n 4 --ignore=tests/wire/faults --ignore=tests/wire/test_soak.py tests/wire tests/kserve
 
 faults: venv ## What breaks, and what happens then: docs/reliability.md is about these tests (a quarter of an hour)
 	$(RUN) -m pytest -q -n 4 tests/wire/faults
@@ -111,6 +111,10 @@ bench: venv ## How long `specdec validate` takes on this machine, and how often 
 bench-guard: venv ## How often the guard is wrong and how soon it is right, printed and written to docs/guard (minutes)
 	@$(RUN) -m hack.guard
 
+matrix: venv ## Every mix of artifacts on the real KServe of four versions, written to docs/staging (ten minutes)
+	$(RUN) -m tests.kserve.matrix --out docs/staging/matrix.json
+	@$(RUN) -m hack.reference
+
 bench-scale: venv ## 100 to 3,000 services on a real API server, and other operators beside, written to docs/scale (over an hour)
 	$(RUN) -m tests.scale --out docs/scale
 	@$(RUN) -m hack.reference
@@ -140,7 +144,7 @@ cluster-up: venv ## A real local cluster: kind where Docker or podman is, else o
 cluster-down: venv ## Remove the local cluster without a trace
 	$(RUN) -m hack.cluster down
 
-cluster-status: venv ## What runs, and whether KServe is real or a stand-in
+cluster-status: venv ## What runs, and which KServe it has
 	$(RUN) -m hack.cluster status
 
 cluster-env: venv ## Lines for: eval "$$(make -s cluster-env)"
@@ -171,9 +175,6 @@ push-model: venv ## A Modelcar of MODEL=folder, pushed as IMAGE=registry/name:ta
 
 demo: venv ## The whole story on a real cluster, with measured numbers
 	$(RUN) -m hack.demo
-
-kserve-render: venv ## What the KServe stand-in makes of FILE=isvc.yaml
-	@$(RUN) -m tests.kserve_standin render $(FILE)
 
 chart: venv ## The chart with the real Helm: what it renders, and its life cycle on the local cluster (minutes)
 	$(RUN) -m pytest -q tests/chart

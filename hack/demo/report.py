@@ -142,7 +142,7 @@ def _ratio(fast: Speed, slow: Speed) -> float:
 def render(report: Report) -> RenderableType:
     """The report for people."""
     machine = report["machine"]
-    where = f"KServe: {report['kserve']} · {machine['cores']} cores, {machine['memory_gib']} GiB, {machine['cpu']}"
+    where = f"KServe {report['kserve']} · {machine['cores']} cores, {machine['memory_gib']} GiB, {machine['cpu']}"
     return Group(speeds_table(report), Text(), rollback_table(report), Text(), Text(where, "dim"))
 
 
@@ -208,7 +208,7 @@ def draw(run: Recording) -> Figure:
     _moments(upper, lower, run)
     lower.set_xlim(begin - onset, end - onset)
     where, windows = f"{run.machine.cores} cores, {run.machine.cpu}", f"windows of {run.spec.guard.window:g} s"
-    figure.text(0.99, 0.01, f"{where}; KServe: {run.kserve}; {windows}", ha="right", fontsize=7, color=drawing.GREY)
+    figure.text(0.99, 0.01, f"{where}; KServe {run.kserve}; {windows}", ha="right", fontsize=7, color=drawing.GREY)
     figure.tight_layout(rect=(0, 0.02, 1, 1))
     return figure
 

@@ -113,7 +113,7 @@ class Story:
                 task.cancel()
         return Recording(
             spec=self._spec,
-            kserve=kserve.flavour().value,
+            kserve=kserve.running(),
             machine=machine.describe(),
             origin=machine.origin(),
             completions=self._traffic.completions,

@@ -57,8 +57,8 @@ UNIT = Part(
 )
 WIRE = Part(
     name="wire",
-    proves="the operator against a real etcd and kube-apiserver",
-    words=("-n", "4", *(f"--ignore={each}" for each in (*FAULTS, *SLOW_WIRE)), "tests/wire"),
+    proves="the operator against a real etcd and kube-apiserver, and what the real KServe makes of its services",
+    words=("-n", "4", *(f"--ignore={each}" for each in (*FAULTS, *SLOW_WIRE)), "tests/wire", "tests/kserve"),
     minutes=5,
 )
 CORE = (UNIT, WIRE)
@@ -108,6 +108,7 @@ def _node_rest() -> Part:
 
 LONG = (
     _node("layouts", "tests/node/test_layouts.py", 6, "models from S3, PVCs, Modelcars and image volumes are staged"),
+    _node("other KServes", "tests/node/test_kserve_versions.py", 6, "the first story on KServe 0.16, 0.17 and 0.19"),
     _node(
         "full clusters",
         "tests/node/test_full_cluster.py",

@@ -85,7 +85,7 @@ class Service:
             await asyncio.sleep(0.2)
         return found
 
-    async def phase(self, *wanted: str, seconds: float = 180.0) -> Object:
+    async def phase(self, *wanted: str, seconds: float = 480.0) -> Object:
         """Waits for a phase; returns the status."""
 
         async def there() -> Object | None:
@@ -94,7 +94,7 @@ class Service:
 
         return await self.until(f"phase {wanted}", there, seconds)
 
-    async def condition(self, kind: str, reason: str, seconds: float = 60.0) -> Object:
+    async def condition(self, kind: str, reason: str, seconds: float = 180.0) -> Object:
         """Waits until a condition has this reason; returns the condition."""
 
         async def there() -> Object | None:
@@ -122,7 +122,7 @@ class Service:
         message: str = await self.until(f"an Event {reason}", sent, 10)
         return message
 
-    async def verdict(self, wanted: str, kind: str, seconds: float = 60.0) -> Object:
+    async def verdict(self, wanted: str, kind: str, seconds: float = 180.0) -> Object:
         """Sends traffic of one kind until a window has this verdict; returns the status."""
         async with Traffic(self, kind):
 

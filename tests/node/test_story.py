@@ -14,6 +14,11 @@ DRAFT = {"method": "draft_model", "tokens": 4, "draft": {"uri": "pvc://models/dr
 
 async def test_serve_watch_roll_back(service: Service) -> None:
     """Accepted on code; taken out on the language that the draft never learnt; nothing is left when it is deleted."""
+    await serve_watch_roll_back(service)
+
+
+async def serve_watch_roll_back(service: Service) -> None:
+    """The story, for whichever KServe the cluster has."""
     await service.apply(DRAFT)
     await service.phase("Watching")
     status = await service.verdict("Pass", "code")

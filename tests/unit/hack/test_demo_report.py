@@ -54,7 +54,7 @@ def run() -> Recording:
     speeds = {Act.PLAIN_CODE: 600, Act.PLAIN_DRIFT: 600, Act.CODE: 900, Act.DRIFT: 240, Act.AFTER: 540}
     return Recording(
         spec=story.spec(story.SPECULATIVE),
-        kserve="stand-in",
+        kserve="0.20.0",
         machine=Machine(cores=2, memory_gib=16.0, cpu="a processor"),
         origin={"commit": "1234567"},
         completions=[answer for act, span in spans.items() for answer in _answers(span.begin, span.end, speeds[act])],
@@ -92,7 +92,7 @@ def test_every_number_of_the_report_follows_from_what_was_measured(run: Recordin
     assert found["decision"]["reason"] == "AcceptanceRateLow"
     assert found["serving_again_seconds"] == pytest.approx(19.2)
     assert (found["after"]["speedup"], found["after"]["speedup_over_drift"]) == (0.9, 2.25)
-    assert found["kserve"] == "stand-in"
+    assert found["kserve"] == "0.20.0"
     assert found["steps"] == {"tiny models": 0.2, "together": 160.0}
     assert found["machine"] == {"cores": 2, "memory_gib": 16.0, "cpu": "a processor"}
 
@@ -158,7 +158,7 @@ def test_the_table_shows_the_numbers_and_a_broken_promise(run: Recording) -> Non
     console = Console(width=120, record=True, file=io.StringIO())
     console.print(report.render(found))
     text = console.export_text()
-    for words in ("1.50x", "0.40x", "2.25x of before", "72 answered, 1 failed", "NOT KEPT", "KServe: stand-in"):
+    for words in ("1.50x", "0.40x", "2.25x of before", "72 answered, 1 failed", "NOT KEPT", "KServe 0.20.0"):
         assert words in text
 
 

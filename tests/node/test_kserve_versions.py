@@ -1,0 +1,40 @@
+"""The main job on every KServe that can be built here besides the default one."""
+
+import asyncio
+from collections.abc import AsyncIterator
+
+import pytest
+from hack.cluster import kserve, kubectl, lifecycle
+from hack.cluster.versions import KSERVE
+from hack.kserve.versions import SUMS
+
+from tests.node.service import Service
+from tests.node.test_story import serve_watch_roll_back
+
+OTHERS = tuple(each for each in sorted(SUMS) if each != KSERVE)
+_OPERATOR = ("deployment/specdec-operator", "--namespace=specdec-system")
+
+
+def switch(version: str) -> None:
+    """Put a version of KServe in place of the one that runs. The operator starts anew: it looks every five minutes."""
+    with pytest.MonkeyPatch.context() as environment:
+        environment.setenv("KSERVE", version)
+        lifecycle.up(print)
+    kubectl.run(kubectl.config(), "rollout", "restart", *_OPERATOR)
+    kubectl.run(kubectl.config(), "rollout", "status", "--timeout=120s", *_OPERATOR, timeout=150)
+
+
+@pytest.fixture(params=OTHERS)
+async def other(request: pytest.FixtureRequest, cluster: object) -> AsyncIterator[str]:
+    """Another version of KServe on the node; the default one afterwards."""
+    await asyncio.to_thread(switch, request.param)
+    try:
+        yield request.param
+    finally:
+        await asyncio.to_thread(switch, KSERVE)
+
+
+async def test_a_draft_serves_and_a_bad_one_is_taken_out(other: str, service: Service) -> None:
+    """As on the default version; the status box says which KServe runs."""
+    assert kserve.running() == other
+    await serve_watch_roll_back(service)
