@@ -21,6 +21,8 @@ _SERVERS: Final = frozenset(
 )
 """Parts of metadata that the API server or a controller writes."""
 _TOOLS: Final = ("kubectl.kubernetes.io/", "argocd.argoproj.io/", "meta.helm.sh/", "kustomize.toolkit.fluxcd.io/")
+_FORMAT: Final = "modelFormat"
+"""KServe's webhook writes it, from 0.17 on, with the model format, where nobody has set another value."""
 _MODE: Final = "serving.kserve.io/deploymentMode"
 _SCALER: Final = "serving.kserve.io/autoscalerClass"
 _STANDARD: Final = ("Standard", "RawDeployment")
@@ -111,6 +113,7 @@ def _meta(whole: Manifest, parts: Parts) -> None:
             whole.take(object, "metadata", key)
     labels = {str(key): str(value) for key, value in (whole.take(dict, "metadata", "labels") or {}).items()}
     parts.carry(labels, "inferenceService.labels", "metadata.labels")
+    model_format = whole.look(str, *_PREDICTOR, "model", "modelFormat", "name")
     kept = {}
     for key, value in (whole.take(dict, "metadata", "annotations") or {}).items():
         where = f"metadata.annotations[{key}]"
@@ -119,12 +122,8 @@ def _meta(whole: Manifest, parts: Parts) -> None:
             parts.lost.append(
                 Lost(field=where, why=why, way_out="delete the guard, which restores it, and then import")
             )
-        elif key == ENFORCE_ANNOTATION:
-            parts.replaced.append(
-                Replaced(field=where, by="the service's own guard may always act: see spec.guard.mode")
-            )
-        elif key.startswith(_TOOLS):
-            parts.replaced.append(Replaced(field=where, by="the tool that applies the service writes its own value"))
+        elif by := _writer(key, value, model_format):
+            parts.replaced.append(Replaced(field=where, by=by))
         elif (key == _MODE and value in _STANDARD) or (key == _SCALER and value in _SCALERS):
             parts.scaler = value if key == _SCALER else parts.scaler
             parts.replaced.append(Replaced(field=where, by="the operator writes it"))
@@ -136,6 +135,15 @@ def _meta(whole: Manifest, parts: Parts) -> None:
         else:
             kept[key] = str(value)
     parts.carry(kept, "inferenceService.annotations", "metadata.annotations")
+
+
+def _writer(key: str, value: object, model_format: str | None) -> str:
+    """Who writes an annotation anew; empty: nobody does."""
+    if key == ENFORCE_ANNOTATION:
+        return "the service's own guard may always act: see spec.guard.mode"
+    if key.startswith(_TOOLS):
+        return "the tool that applies the service writes its own value"
+    return "KServe writes it" if (key, value) == (_FORMAT, model_format) else ""
 
 
 def _container(whole: Manifest, place: tuple[Step, ...], parts: Parts) -> None:

@@ -40,7 +40,8 @@ def leaves(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
     """Every value that stands alone, with its path."""
     if isinstance(value, dict):
         for key, inner in value.items():
-            yield from leaves(inner, f"{path}.{key}" if "." not in key and "/" not in key else f"{path}[{key}]")
+            bracketed = "." in key or "/" in key or path.endswith("metadata.annotations")
+            yield from leaves(inner, f"{path}[{key}]" if bracketed else f"{path}.{key}")
     elif isinstance(value, list):
         for index, inner in enumerate(value):
             yield from leaves(inner, f"{path}[{index}]")
@@ -90,7 +91,7 @@ def test_every_value_is_carried_or_told(name: str) -> None:
 def prefixes(path: str) -> list[str]:
     """The path and those above it, down to a field of the predictor."""
     steps = path.split(".")
-    least = 2 if path.startswith("spec.transformer") else 3
+    least = 2 if path.startswith(("spec.transformer", "metadata.")) else 3
     whole = [".".join(steps[:length]) for length in range(least, len(steps) + 1)]
     mount = ["and its mount"] if ".volumeMounts[" in path else []
     return [*whole, *(each.rpartition("[")[0] for each in whole if each.endswith("]")), *mount]
