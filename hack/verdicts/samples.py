@@ -9,6 +9,7 @@ import yaml
 
 from specdec_operator.cli.render import rendering
 from specdec_operator.errors import Invalid
+from specdec_operator.staging.layout import ARTIFACTS, SINGLE_PATH
 
 PREFIX: Final = "sample-"
 """What the id of a case begins with."""
@@ -41,7 +42,7 @@ def question(case: dict[str, Any]) -> str:
 
 
 def case(name: str, document: dict[str, Any]) -> dict[str, Any]:
-    """The case of one sample; its models are named by their addresses."""
+    """The case of one sample; its models are named by their addresses, and lie where every other sample has them."""
     spec = document["spec"]
     try:
         args = rendering(document).manifest["spec"]["predictor"]["model"]["args"]
@@ -53,7 +54,7 @@ def case(name: str, document: dict[str, Any]) -> dict[str, Any]:
         "id": f"{PREFIX}{name}",
         "target": model(spec["model"]["uri"]),
         "draft": model(draft["uri"]) if draft else None,
-        "argv": [each for each in args if not each.startswith(_OF_POD)],
+        "argv": [each.replace(f"{SINGLE_PATH}/", f"{ARTIFACTS}/") for each in args if not each.startswith(_OF_POD)],
         **({"arctic_stub": True} if suffix else {}),
     }
 

@@ -34,6 +34,7 @@ VALUE_MODULES = frozenset(
             "hashlib",
             "itertools",
             "json",
+            "posixpath",
             "math",
             "re",
         ),

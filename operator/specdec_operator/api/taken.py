@@ -4,13 +4,14 @@ What can be told from the spec alone is refused by the CRD; this needs the servi
 """
 
 from collections.abc import Mapping
+from posixpath import commonpath
 from types import MappingProxyType
 from typing import Any, Final
 
 from specdec_operator import names
 from specdec_operator.errors import Invalid
 from specdec_operator.staging.artifacts import claim_name
-from specdec_operator.staging.layout import ARTIFACTS, Layout
+from specdec_operator.staging.layout import Layout
 from specdec_operator.staging.schemes import REMOTE
 
 Json = Mapping[str, Any]
@@ -87,7 +88,7 @@ def _refuse_claim(pod: Json, name: str) -> None:
 def _refuse_below_downloads(pod: Json, layout: Layout) -> None:
     """KServe mounts the folder that all downloads have in common, read-only: nothing can be mounted inside."""
     paths = [each["mountPath"] for each in layout.storage_uris if each["uri"].startswith(_DOWNLOADED)]
-    parent = ARTIFACTS if len(paths) > 1 else "".join(paths)
+    parent = commonpath(paths) if paths else ""
     for index, mount in enumerate(pod.get("volumeMounts") or ()):
         path = mount.get("mountPath", "")
         if parent and f"{path}/".startswith(f"{parent}/"):

@@ -10,10 +10,9 @@ from specdec_operator.api.pod import Pod
 from specdec_operator.engine.instrument import Instrument
 from specdec_operator.observe.pods import ENGINE_PORT
 from specdec_operator.render.plan import Plan
+from specdec_operator.staging.layout import RUNTIME_PATH
 
 Manifest: TypeAlias = dict[str, Any]
-FOLDER: Final = "/mnt/specdec"
-"""Where the engine's container finds what was brought."""
 _FROM: Final = "/opt/specdec-runtime"
 """Where the operator's image has it (Dockerfile.operator)."""
 _NAME: Final = "specdec-runtime"
@@ -61,7 +60,7 @@ def probes(plan: Plan, drain: int) -> Manifest:
 def _program(plan: Plan) -> list[str]:
     """specdec_runtime, as the container finds it. A folder is run by its name: PYTHONPATH stays the image's own."""
     injects = plan.instrument.how is Instrument.INJECT
-    return ["python3", FOLDER] if injects else ["python3", "-m", "specdec_runtime"]
+    return ["python3", RUNTIME_PATH] if injects else ["python3", "-m", "specdec_runtime"]
 
 
 def command(plan: Plan) -> Manifest:
@@ -106,7 +105,7 @@ def security(plan: Plan) -> Manifest:
 def mounts(plan: Plan) -> list[Manifest]:
     """Where the engine finds what was brought."""
     brought = plan.instrument.how is Instrument.INJECT
-    return [{"name": _NAME, "mountPath": FOLDER, "readOnly": True}] if brought else []
+    return [{"name": _NAME, "mountPath": RUNTIME_PATH, "readOnly": True}] if brought else []
 
 
 def brought(plan: Plan) -> tuple[list[Manifest], Manifest]:
@@ -121,7 +120,7 @@ def brought(plan: Plan) -> tuple[list[Manifest], Manifest]:
         "name": _NAME,
         "image": plan.operator_image,
         "imagePullPolicy": "IfNotPresent",
-        "command": ["cp", "-R", f"{_FROM}/.", FOLDER],
+        "command": ["cp", "-R", f"{_FROM}/.", RUNTIME_PATH],
         "resources": {"requests": {"cpu": "10m", "memory": "32Mi"}, "limits": {"cpu": "200m", "memory": "64Mi"}},
         "securityContext": {
             "runAsNonRoot": True,
@@ -130,6 +129,6 @@ def brought(plan: Plan) -> tuple[list[Manifest], Manifest]:
             "capabilities": {"drop": ["ALL"]},
             "seccompProfile": {"type": "RuntimeDefault"},
         },
-        "volumeMounts": [{"name": _NAME, "mountPath": FOLDER}],
+        "volumeMounts": [{"name": _NAME, "mountPath": RUNTIME_PATH}],
     }
     return [{"name": _NAME, "emptyDir": {"sizeLimit": "16Mi"}}], {"initContainers": [container]}

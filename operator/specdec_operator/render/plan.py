@@ -16,7 +16,7 @@ from specdec_operator.api.taken import refuse_taken
 from specdec_operator.engine.case import Case, Model
 from specdec_operator.engine.check import check
 from specdec_operator.engine.flags import compact, flag_text
-from specdec_operator.engine.instrument import Instrumented, instrumented
+from specdec_operator.engine.instrument import Instrument, Instrumented, instrumented
 from specdec_operator.engine.instrument import findings as of_instrument
 from specdec_operator.engine.memory.budget import budget, within
 from specdec_operator.engine.memory.devices import Device
@@ -28,7 +28,7 @@ from specdec_operator.errors import Invalid
 from specdec_operator.guard.lowering import STEP
 from specdec_operator.guard.state import KnownGood, State
 from specdec_operator.staging.kserve import KServe
-from specdec_operator.staging.layout import DRAFT_PATH, Layout, lay_out
+from specdec_operator.staging.layout import DRAFT_PATH, RUNTIME_PATH, Layout, lay_out
 
 _MOST_REMEMBERED = 1024
 """Characters of a block that is remembered: the status is kept small."""
@@ -144,9 +144,10 @@ def plan(
     speculation = effective_speculation(spec, state)
     of_state = spec.model_copy(update={"speculation": speculation or spec.speculation})
     written = of_state.model_dump(mode="json", by_alias=True, exclude_none=True)
-    layout = lay_out(written, name=name, kserve=kserve, draft=speculation is not None)
-    refuse_taken(written, name=name, layout=layout)
     instrument = _instrument(written, cluster, seen)
+    beside = [RUNTIME_PATH] if instrument.how is Instrument.INJECT else []
+    layout = lay_out(written, name=name, kserve=kserve, draft=speculation is not None, beside=beside)
+    refuse_taken(written, name=name, layout=layout)
     request = translate(written, draft_path=layout.draft or DRAFT_PATH, synthetic=synthetic, target=target, draft=draft)
     findings = (*layout.findings, *of_instrument(written["engine"], instrument))
     if speculation is not None or spec.speculation is None:

@@ -1,7 +1,8 @@
 """One layout for every service: the target under /mnt/target/model, the draft under /mnt/draft/model, LoRA adapters
 under /mnt/adapters/0/model and so on.
 
-It holds on every KServe: they have parents of their own, as Modelcars must, and no mount lies in another. Each claim
+It holds on every KServe: they have parents of their own, as Modelcars must, and no mount lies in another: where the
+volume of several downloads would have another mount in it, the downloads lie below /mnt/models instead. Each claim
 is one volume, however many folders of it are mounted: two volumes of one pod that name the same claim never mount.
 Everything is mounted read-only, but for Modelcars: KServe lends their files through a link in a folder that it mounts
 writable, and with its own default, uidModelcar 1010, makes the engine run as that user.
@@ -10,6 +11,7 @@ writable, and with its own default, uidModelcar 1010, makes the engine run as th
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from posixpath import commonpath
 from typing import Any, Final
 
 from specdec_operator.engine.rule import Finding
@@ -26,6 +28,8 @@ TARGET_PATH: Final = f"{ARTIFACTS}/target/model"
 DRAFT_PATH: Final = f"{ARTIFACTS}/draft/model"
 SINGLE_PATH: Final = f"{ARTIFACTS}/models"
 """Where KServe puts what storageUri names."""
+RUNTIME_PATH: Final = f"{ARTIFACTS}/specdec"
+"""Where the engine's container finds the specdec_runtime that the operator brings."""
 _MOUNTED: Final = frozenset({DeliveryMode.CLAIM, DeliveryMode.JOB})
 _BY_KSERVE: Final = (DeliveryMode.DOWNLOAD, DeliveryMode.MODELCAR)
 """Downloads first: KServe chooses the ClusterStorageContainer of all downloads by the first URI alone."""
@@ -80,15 +84,19 @@ class _Mount:
     folder: str
 
 
-def lay_out(spec: Json, *, name: str, kserve: KServe | None = None, draft: bool = True) -> Layout:
+def lay_out(
+    spec: Json, *, name: str, kserve: KServe | None = None, draft: bool = True, beside: Iterable[str] = ()
+) -> Layout:
     """The layout of a spec, as plain JSON, of the service `name`. Raises Invalid for what no KServe could bring.
 
-    draft: False leaves the draft out, as after a rollback; the target stays where it is.
+    draft: False leaves the draft out, as after a rollback; the target stays where it is. beside: folders of the
+    engine's container in which the operator mounts something else.
     """
     every = artifacts(spec, name)
     served = tuple(each for each in every if draft or each.role != "draft")
     single = brought_alone(served, kserve or KServe())
-    found = {each.role: _found_at(each, single) for each in served}
+    apart = _over_others(every, beside)
+    found = {each.role: _found_at(each, single, apart=apart) for each in served}
     claim = claim_name(name) if any(each.way is DeliveryMode.JOB for each in every) else None
     staging: Json = spec.get("staging") or {}
     mounts = tuple(_mounts(served, staging, claim))
@@ -99,7 +107,7 @@ def lay_out(spec: Json, *, name: str, kserve: KServe | None = None, draft: bool 
         adapters=tuple(found.values()),
         volumes=tuple({"name": title, **volume} for title, volume in volumes.items()),
         mounts=tuple(_mount(each, volumes) for each in mounts),
-        storage_uris=() if single else tuple(_storage_uris(served)),
+        storage_uris=() if single else tuple(_storage_uris(served, apart=apart)),
         storage_uri=single.source.uri if single else None,
         downloads=_downloads(served, staging),
         claim=claim,
@@ -108,13 +116,34 @@ def lay_out(spec: Json, *, name: str, kserve: KServe | None = None, draft: bool 
     )
 
 
-def _found_at(artifact: Artifact, single: Artifact | None) -> str:
+def _found_at(artifact: Artifact, single: Artifact | None, *, apart: bool) -> str:
     """The folder in which the engine finds config.json. single: the artifact that comes by storageUri."""
     if artifact.way in _MOUNTED:
         return _place(artifact.role)
     role = "target" if artifact.inside else artifact.role
-    place = SINGLE_PATH if single is not None and single.role == role else _place(role)
-    return joined(place, artifact.source.path)
+    alone = single is not None and single.role == role
+    return joined(SINGLE_PATH if alone else _brought_to(role, artifact.way, apart=apart), artifact.source.path)
+
+
+def _over_others(every: Iterable[Artifact], beside: Iterable[str]) -> bool:
+    """Whether the volume of several downloads would have another mount in it.
+
+    KServe mounts that volume read-only at the folder above all downloads, and no container starts that has to make a
+    folder in it for another mount.
+    """
+    distinct = [each for each in every if not each.inside]
+    downloads = [_place(each.role) for each in distinct if each.way is DeliveryMode.DOWNLOAD]
+    others = [_place(each.role) for each in distinct if each.way is not DeliveryMode.DOWNLOAD]
+    if len(downloads) < 2:
+        return False
+    above = commonpath(downloads)
+    return any(each.startswith(f"{above}/") for each in (*others, *beside))
+
+
+def _brought_to(role: str, way: DeliveryMode, *, apart: bool) -> str:
+    """Where KServe is to bring an artifact. apart: downloads get a folder in which nothing else is mounted."""
+    place = _place(role)
+    return place.replace(ARTIFACTS, SINGLE_PATH, 1) if apart and way is DeliveryMode.DOWNLOAD else place
 
 
 def _place(role: str) -> str:
@@ -154,10 +183,10 @@ def _mount(mount: _Mount, volumes: Mapping[str, Json]) -> Json:
     return written | ({"subPath": mount.folder} if mount.folder else {})
 
 
-def _storage_uris(served: Iterable[Artifact]) -> Iterator[Json]:
+def _storage_uris(served: Iterable[Artifact], *, apart: bool) -> Iterator[Json]:
     wanted = [each for each in served if each.way in _BY_KSERVE and not each.inside]
     for each in sorted(wanted, key=lambda each: _BY_KSERVE.index(each.way)):
-        yield {"uri": each.source.uri, "mountPath": _place(each.role)}
+        yield {"uri": each.source.uri, "mountPath": _brought_to(each.role, each.way, apart=apart)}
 
 
 def _downloads(every: Iterable[Artifact], staging: Json) -> tuple[Download, ...]:

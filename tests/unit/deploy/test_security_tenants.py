@@ -23,9 +23,10 @@ from specdec_operator.guard.state import Phase
 from specdec_operator.names import OWNER_LABEL, REVISION_LABEL, STAGING_LABEL
 from specdec_operator.reconcile.sis import read_sis
 from specdec_operator.render.inference_service import render
-from specdec_operator.render.instrument import FOLDER, PLAIN
+from specdec_operator.render.instrument import PLAIN
 from specdec_operator.render.plan import Plan, plan
 from specdec_operator.staging.kserve import OPERATOR_IMAGE
+from specdec_operator.staging.layout import RUNTIME_PATH
 
 OWNER = Owner(name=NAME, namespace=NAMESPACE, uid="u-1")
 ROLLED_BACK = make_state(Phase.ROLLED_BACK, rollback=make_rollback())
@@ -124,12 +125,12 @@ def check_brought(predictor: Body) -> None:
     """The init container and the commands are reserved for the operator, whatever the spec says."""
     for init in predictor.get("initContainers", ()):
         assert init["image"] == OPERATOR_IMAGE
-        assert init["command"] == ["cp", "-R", "/opt/specdec-runtime/.", FOLDER]
+        assert init["command"] == ["cp", "-R", "/opt/specdec-runtime/.", RUNTIME_PATH]
         assert init.keys() <= {*OF_CONTAINER, "name", "imagePullPolicy"}
         check_rights(init["securityContext"])
-        assert [each["mountPath"] for each in init["volumeMounts"]] == [FOLDER]
+        assert [each["mountPath"] for each in init["volumeMounts"]] == [RUNTIME_PATH]
     command = predictor["model"].get("command", [])
-    assert command in ([], ["python3", FOLDER, "serve"], ["python3", "-c", PLAIN])
+    assert command in ([], ["python3", RUNTIME_PATH, "serve"], ["python3", "-c", PLAIN])
 
 
 @given(spec=specs())

@@ -1,5 +1,6 @@
 """One layout for every mix: what is mounted where, what is downloaded, and what a mode refuses."""
 
+from posixpath import commonpath
 from typing import Any
 
 import pytest
@@ -253,3 +254,45 @@ def test_a_mode_that_fits_changes_nothing(mode: str, model: Json, draft: Json) -
 def test_a_draft_in_the_targets_own_weights_is_not_staged() -> None:
     """As mtp has it: there is no folder of its own."""
     assert laid(HUB, {"tensorParallelSize": 1}) == laid(HUB)
+
+
+LORA: Json = {"adapters": [{"name": "a", "uri": "pvc://loras/a"}]}
+LORA_HUB: Json = {"adapters": [{"name": "a", "uri": "hf://org/a:1"}]}
+
+
+@pytest.mark.parametrize(
+    ("model", "draft", "beside", "places"),
+    [
+        (HUB, HEAD, [], [TARGET_PATH, DRAFT_PATH]),
+        (HUB, HEAD, ["/mnt/specdec"], ["/mnt/models/target/model", "/mnt/models/draft/model"]),
+        (HUB | LORA, HEAD, [], ["/mnt/models/target/model", "/mnt/models/draft/model"]),
+        (HUB | LORA_HUB, {"uri": "pvc://a/d"}, [], ["/mnt/models/target/model", "/mnt/models/adapters/0/model"]),
+        (HUB, {"uri": "pvc://a/d"}, ["/mnt/specdec"], [TARGET_PATH]),
+        ({"uri": "pvc://a/t"} | LORA, HEAD, ["/mnt/specdec"], [DRAFT_PATH]),
+    ],
+)
+def test_downloads_make_way_where_their_volume_would_have_another_mount_in_it(
+    model: Json, draft: Json, beside: list[str], places: list[str]
+) -> None:
+    """KServe mounts it read-only at the folder above all of them, and no folder for a mount can be made in there."""
+    found = laid(model, draft, beside=beside)
+    assert [each["mountPath"] for each in found.storage_uris] == places
+    found_at = {found.target, found.draft, *found.adapters}
+    assert set(places) <= found_at
+    above = commonpath(places)
+    others = [path for *_, path in mounts(found)] + beside
+    assert len(places) == 1 or not any(each.startswith(f"{above}/") for each in others)
+
+
+def test_two_adapters_stay_where_they_are_beside_a_claim() -> None:
+    """The folder above them has nothing else in it."""
+    two = {"adapters": [{"name": name, "uri": f"hf://org/{name}:1"} for name in "ab"]}
+    found = laid({"uri": "pvc://a/t"} | two, {"uri": "pvc://a/d"})
+    assert found.adapters == ("/mnt/adapters/0/model", "/mnt/adapters/1/model")
+
+
+def test_a_rollback_moves_no_download() -> None:
+    """The draft alone is taken out."""
+    before, after = (lay_out(spec(HUB | LORA, HEAD), name=NAME, draft=drafted) for drafted in (True, False))
+    assert before.target == after.target == "/mnt/models/target/model"
+    assert after.draft is None
