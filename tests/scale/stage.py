@@ -51,8 +51,8 @@ async def bench_of(size: int, folder: pathlib.Path, *, shards: int = 1, namespac
         names = (NAMESPACE, *(f"{NAMESPACE}-{number}" for number in range(1, namespaces)))
         for each in names:
             await api.create_namespace(each)
-        stack.enter_context(stand_in("kserve_standin_many", folder, f"--kubeconfig={admin}"))
-        stack.enter_context(stand_in("engines_standin", folder))
+        stack.enter_context(beside("deployments_maker", folder, f"--kubeconfig={admin}"))
+        stack.enter_context(beside("engines_standin", folder))
         account = await operator_kubeconfig(api, admin, folder / "operator.kubeconfig")
         told = {"SPECDEC_SHARDS": str(shards), "SPECDEC_LEADER_LEASE": f"{NAMESPACE}/specdec-operator"}
         await let_elect(api, NAMESPACE)
@@ -70,7 +70,7 @@ async def bench_of(size: int, folder: pathlib.Path, *, shards: int = 1, namespac
 
 
 @contextmanager
-def stand_in(name: str, folder: pathlib.Path, *words: str) -> Iterator[None]:
+def beside(name: str, folder: pathlib.Path, *words: str) -> Iterator[None]:
     """One of this package's programs, for the length of the block."""
     path = os.pathsep.join(str(part) for part in (_ROOT, _ROOT / "operator", _ROOT / "runtime"))
     argv = ["env", f"PYTHONPATH={path}", sys.executable, "-m", f"tests.scale.{name}", *words]

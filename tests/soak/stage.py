@@ -1,4 +1,4 @@
-"""Everything that runs beside the operator: a real control plane without nodes, and the stand-ins."""
+"""Everything that runs beside the operator: a real control plane without nodes, and who plays the pods."""
 
 import asyncio
 import os
@@ -15,7 +15,7 @@ from kubernetes.aio import client, config
 from tests.scale.audit import Audit
 from tests.scale.fleet import NAMESPACE
 from tests.scale.stage import pid_of
-from tests.soak.kserve_standin import KServeStandIn
+from tests.soak.deployments_maker import DeploymentsMaker
 from tests.wire.api import Api
 from tests.wire.install import install, operator_kubeconfig
 from tests.wire.operator import OperatorProcess
@@ -51,7 +51,7 @@ async def stage(folder: pathlib.Path, services: int) -> AsyncIterator[Stage]:
             programs.enter_context(running(_engines(services), folder / "engines.log"))
             own = await operator_kubeconfig(api, admin, folder / "operator.kubeconfig")
             operator = await stack.enter_async_context(OperatorProcess(own, NAMESPACE, folder))
-            playing = asyncio.create_task(KServeStandIn(api, NAMESPACE).keep())
+            playing = asyncio.create_task(DeploymentsMaker(api, NAMESPACE).keep())
             stack.callback(playing.cancel)
             server = pid_of("kube-apiserver", folder)
             yield Stage(api=api, operator=operator, audit=audit, stop=lambda number: os.kill(server, number))

@@ -17,7 +17,7 @@ from tests.ports import free_ports
 from tests.scale.peers.pages_standin import ACCEPTANCE
 from tests.scale.peers.site import NAMESPACE, Site
 from tests.scale.peers.started import INTERVAL, Peer, at_once, stand, started, until
-from tests.scale.stage import stand_in
+from tests.scale.stage import beside
 from tests.wire.api import Object
 from tests.wire.install import install
 
@@ -72,7 +72,7 @@ async def argo(site: Site, services: int, *flags: str) -> AsyncIterator[Peer]:
     own = (f"--kubeconfig={site.own}", "--leader-elect=false", f"--metricsport={metrics}", f"--healthzPort={health}")
     log = site.folder / "argo.log"
     with ExitStack() as programs:
-        programs.enter_context(stand_in("peers.pages_standin", site.folder, f"--port={pages}"))
+        programs.enter_context(beside("peers.pages_standin", site.folder, f"--port={pages}"))
         pid = programs.enter_context(started([controller(), *own, *flags], log))
 
         async def run() -> bool:

@@ -9,7 +9,7 @@ from tests.scale.engines_standin import PORT, Kind, kind_of
 from tests.scale.fleet import Fleet, name_of
 from tests.scale.peers.site import NAMESPACE, Site
 from tests.scale.peers.started import Peer, stand, started, until
-from tests.scale.stage import stand_in
+from tests.scale.stage import beside
 from tests.wire.api import SIS, Object
 
 _FILE = pathlib.Path(__file__).with_name("plain_kopf.py")
@@ -26,8 +26,8 @@ async def plain_kopf(site: Site, services: int) -> AsyncIterator[Peer]:
     log = site.folder / "plain_kopf.log"
     await Fleet(site.api, services).apply(range(services))
     with ExitStack() as programs:
-        programs.enter_context(stand_in("kserve_standin_many", site.folder, f"--kubeconfig={site.admin}"))
-        programs.enter_context(stand_in("engines_standin", site.folder))
+        programs.enter_context(beside("deployments_maker", site.folder, f"--kubeconfig={site.admin}"))
+        programs.enter_context(beside("engines_standin", site.folder))
         pid = programs.enter_context(started(command(NAMESPACE), log, KUBECONFIG=str(site.own)))
 
         async def run() -> bool:

@@ -1,7 +1,6 @@
-"""The stand-in of KServe's controller and of the kubelet for many services: a Deployment and a ready pod for each.
+"""A maker of Deployments, not KServe: a Deployment and a ready pod for each of many services.
 
-It makes what the real ones make as far as the operator looks (compare tests/wire/world.py), as fast as the API server
-takes it, and nothing runs.
+It makes what the operator reads, as fast as the API server takes it. KServe's own cost would hide the operator's.
 """
 
 import argparse
@@ -20,7 +19,7 @@ from tests.wire.world import replica_set_of
 
 REVISION = "serving.specdec.io/revision"
 _AT_ONCE = 16
-_MANAGER = "plays-kserve"
+MANAGER = "deployments-maker"
 
 
 def index_of(name: str) -> int:
@@ -29,7 +28,7 @@ def index_of(name: str) -> int:
 
 
 def deployment_of(child: Mapping[str, Any]) -> Object:
-    """What KServe makes of an InferenceService, as far as the operator looks."""
+    """A Deployment for an InferenceService, with what the operator reads."""
     meta, predictor = child["metadata"], child["spec"]["predictor"]
     engine = {"name": "kserve-container", "image": "i", "volumeMounts": predictor["model"].get("volumeMounts", [])}
     selector = {"app": meta["name"]}
@@ -84,7 +83,7 @@ class Keeper:
 
     async def _deploy(self, child: Mapping[str, Any]) -> None:
         body, namespace = deployment_of(child), child["metadata"]["namespace"]
-        live = await self._api.apply(DEPLOYMENT, namespace, body, _MANAGER)
+        live = await self._api.apply(DEPLOYMENT, namespace, body, MANAGER)
         numbers = dict.fromkeys(("replicas", "updatedReplicas", "readyReplicas", "availableReplicas"), 1)
         status = {"observedGeneration": live["metadata"]["generation"], **numbers}
         await self._api.merge(DEPLOYMENT, namespace, body["metadata"]["name"], {"status": status}, "status")
@@ -114,11 +113,12 @@ async def keep(kubeconfig: pathlib.Path, namespace: str) -> None:
 
 
 def main() -> None:
-    """The command of the stand-in."""
+    """The command."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--kubeconfig", type=pathlib.Path, required=True)
     parser.add_argument("--namespace", default="", help="all where it is not given")
     found = parser.parse_args()
+    print("a maker of Deployments, not KServe", flush=True)
     asyncio.run(keep(found.kubeconfig, found.namespace))
 
 

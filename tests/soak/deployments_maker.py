@@ -1,4 +1,4 @@
-"""The stand-in of KServe's controller and of the kubelet: a Deployment for each InferenceService, and ready pods.
+"""A maker of Deployments, not KServe: one for each InferenceService, and pods that are ready.
 
 The Deployment's pods, and that what is owned goes with its owner, are the work of Kubernetes' own controllers.
 """
@@ -9,11 +9,10 @@ from typing import Any
 
 import aiohttp
 
+from tests.scale.deployments_maker import MANAGER, deployment_of, index_of
 from tests.scale.engines_standin import address_of
-from tests.scale.kserve_standin_many import deployment_of, index_of
 from tests.wire.api import DEPLOYMENT, ISVC, POD, Api, Object, Refused
 
-_MANAGER = "plays-kserve"
 _OWNER = "serving.specdec.io/name"
 _PAUSE = 1.0
 _AT_ONCE = 16
@@ -27,7 +26,7 @@ def owned(child: Mapping[str, Any]) -> Object:
     return body
 
 
-class KServeStandIn:
+class DeploymentsMaker:
     """Looks at everything again and again, so that it survives whatever happens to the API server."""
 
     def __init__(self, api: Api, namespace: str) -> None:
@@ -57,7 +56,7 @@ class KServeStandIn:
         if name in live and self._made.get(name) == body:
             return
         async with self._places:
-            await self._api.apply(DEPLOYMENT, self._namespace, body, _MANAGER)
+            await self._api.apply(DEPLOYMENT, self._namespace, body, MANAGER)
         self._made[name] = body
 
     async def _run(self, pod: Object) -> None:
