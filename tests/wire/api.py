@@ -62,11 +62,15 @@ class Api:
         return f"{root}/{version}/namespaces/{namespace}/{plural}" + (f"/{name}" if name else "")
 
     async def established(self, file: pathlib.Path) -> None:
-        """Waits until every version of the CRD of a file is served.
+        """Waits until every version of the CRD of a file is served."""
+        (crd,) = documents(file.read_text())
+        await self.served(crd)
+
+    async def served(self, crd: Object) -> None:
+        """Waits until every version of a CRD is served.
 
         Condition Established comes first: for some moments after it the API server still answers "404 page not found".
         """
-        (crd,) = documents(file.read_text())
         group, plural = crd["spec"]["group"], crd["spec"]["names"]["plural"]
         path = f"/apis/apiextensions.k8s.io/v1/customresourcedefinitions/{crd['metadata']['name']}"
         async with asyncio.timeout(30):
@@ -76,10 +80,10 @@ class Api:
             ):
                 await asyncio.sleep(0.1)
             for version in (each["name"] for each in crd["spec"]["versions"] if each["served"]):
-                while not await self._served(f"/apis/{group}/{version}/{plural}"):
+                while not await self._answers(f"/apis/{group}/{version}/{plural}"):
                     await asyncio.sleep(0.1)
 
-    async def _served(self, path: str) -> bool:
+    async def _answers(self, path: str) -> bool:
         try:
             await self.call("get", path)
         except Refused as error:

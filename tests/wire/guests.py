@@ -1,12 +1,20 @@
 """Plays somebody who serves with KServe, or with a Deployment, and knows nothing of this operator."""
 
-from typing import Any
+from typing import Final
 
-from tests.wire.api import DEPLOYMENT, ISVC, POD, Object
+from tests.wire.api import DEPLOYMENT, ISVC, Object
 from tests.wire.pods import EngineStandIn
 from tests.wire.world import NAME, World
 
 THEIRS = "theirs"
+SERVING_RUNTIME = "serving.kserve.io/v1alpha1", "servingruntimes"
+_ENGINE: Final[Object] = {"name": "kserve-container", "image": "vllm/vllm-openai:v0.11.0"}
+_RUNTIME: Final[Object] = {
+    "apiVersion": SERVING_RUNTIME[0],
+    "kind": "ServingRuntime",
+    "metadata": {"name": THEIRS},
+    "spec": {"supportedModelFormats": [{"name": "huggingface"}], "containers": [_ENGINE]},
+}
 SPECULATES = '--speculative-config={"method":"ngram","num_speculative_tokens":4,"prompt_lookup_max":4}'
 
 
@@ -21,30 +29,36 @@ def guest(field: str = "inferenceServiceRef", *, name: str = NAME, guard: Object
     }
 
 
-async def serve(world: World, *engines: EngineStandIn, args: list[str], made_by: str = f"{THEIRS}-predictor") -> None:
-    """Their pods stand, and all older ones are gone. made_by: the Deployment, which KServe made unless it is theirs."""
-    if made_by != THEIRS:
-        await world.api.apply(ISVC, world.namespace, _isvc(args), "somebody")
-    labels = {"app": THEIRS, "serving.kserve.io/inferenceservice": THEIRS, "component": "predictor"}
-    container = {"name": "kserve-container", "image": "vllm/vllm-openai:v0.11.0", "args": args}
-    template = {"metadata": {"labels": labels}, "spec": {"containers": [container]}}
-    spec = {"replicas": len(engines), "selector": {"matchLabels": {"app": THEIRS}}, "template": template}
-    body = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": made_by}, "spec": spec}
-    live = await world.api.apply(DEPLOYMENT, world.namespace, body, "plays-kserve")
-    counts = dict.fromkeys(("replicas", "updatedReplicas", "readyReplicas", "availableReplicas"), len(engines))
-    status = {"status": counts | {"observedGeneration": live["metadata"]["generation"]}}
-    await world.api.merge(DEPLOYMENT, world.namespace, made_by, status, "status")
-    for pod in await world.api.items(POD, world.namespace):
-        await world.remove_pod(pod["metadata"]["name"])
-    for each in engines:
-        await world.bring_pod(f"{made_by}-abc", labels, each, container=container)
+async def serve(
+    world: World, *engines: EngineStandIn, args: list[str], made_by: str = f"{THEIRS}-predictor", leave: bool = False
+) -> None:
+    """Their pods stand, and all older ones are gone. made_by: the Deployment, which KServe made unless it is theirs.
+
+    leave: the guard may take the draft out. KServe copies that annotation to the pods, which it replaces for it.
+    """
+    if made_by == THEIRS:
+        await world.api.apply(DEPLOYMENT, world.namespace, _deployment(args), "somebody")
+    else:
+        await world.api.apply(SERVING_RUNTIME, world.namespace, _RUNTIME, "somebody")
+        await world.api.apply(ISVC, world.namespace, _isvc(args, leave=leave), "somebody")
+
+    def starts_so(deployment: Object) -> bool:
+        return bool(deployment["spec"]["template"]["spec"]["containers"][0]["args"] == args)
+
+    await world.kubelet.bring(made_by, engines, ready=True, fits=starts_so)
 
 
-def _isvc(args: list[str]) -> Object:
-    model: dict[str, Any] = {"modelFormat": {"name": "huggingface"}, "storageUri": "pvc://models/target", "args": args}
+def _deployment(args: list[str]) -> Object:
+    template = {"metadata": {"labels": {"app": THEIRS}}, "spec": {"containers": [_ENGINE | {"args": args}]}}
+    spec = {"selector": {"matchLabels": {"app": THEIRS}}, "template": template}
+    return {"apiVersion": DEPLOYMENT[0], "kind": "Deployment", "metadata": {"name": THEIRS}, "spec": spec}
+
+
+def _isvc(args: list[str], *, leave: bool) -> Object:
+    model = {"modelFormat": {"name": "huggingface"}, "runtime": THEIRS, "storageUri": "pvc://models/target"}
     return {
         "apiVersion": ISVC[0],
         "kind": "InferenceService",
-        "metadata": {"name": THEIRS},
-        "spec": {"predictor": {"model": model}},
+        "metadata": {"name": THEIRS, "annotations": {"specdec.io/enforce": "true"} if leave else {}},
+        "spec": {"predictor": {"model": model | {"args": args}}},
     }

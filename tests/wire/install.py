@@ -5,17 +5,19 @@ from collections.abc import Iterable
 from typing import Any
 
 import yaml
+from hack.cluster.versions import KSERVE
+from hack.kserve import module, objects
 
 from tests.wire.api import APPLY, Api, Object, documents
 
 _ROOT = pathlib.Path(__file__).parents[2]
-_FILES = (
-    *sorted((_ROOT / "tests" / "kserve_standin" / "crds").glob("*.yaml")),
+OURS = (
     _ROOT / "crds" / "serving.specdec.io_speculativeinferenceservices.yaml",
     _ROOT / "manifests" / "operator" / "namespace.yaml",
     _ROOT / "manifests" / "operator" / "rbac.yaml",
     _ROOT / "manifests" / "downloads" / "rbac.yaml",
 )
+"""What the operator needs of this project, except itself."""
 _PLURALS = {
     "CustomResourceDefinition": "/apis/apiextensions.k8s.io/v1/customresourcedefinitions",
     "Namespace": "/api/v1/namespaces",
@@ -25,19 +27,23 @@ _PLURALS = {
 }
 
 
-async def install(api: Api, files: Iterable[pathlib.Path] = _FILES) -> None:
-    """Applies the objects of files: by default everything the operator needs, except itself. Waits until the API server
-    serves each CRD among them.
+async def install(api: Api, files: Iterable[pathlib.Path] | None = None) -> None:
+    """Applies the objects of files: by default everything the operator needs, except itself, and KServe's own CRDs
+    without KServe. Waits until the API server serves each CRD among them.
     """
-    crds = set()
-    for file in files:
-        for body in documents(file.read_text()):
-            path = f"{_PLURALS[body['kind']]}/{body['metadata']['name']}"
-            await api.call("patch", path, body, content_type=APPLY, field_manager="wire-tests", force_conflicts=True)
-            if body["kind"] == "CustomResourceDefinition":
-                crds.add(file)
-    for file in crds:
-        await api.established(file)
+    bodies = kserve_definitions() if files is None else []
+    bodies += [body for file in (OURS if files is None else files) for body in documents(file.read_text())]
+    for body in bodies:
+        path = f"{_PLURALS[body['kind']]}/{body['metadata']['name']}"
+        await api.call("patch", path, body, content_type=APPLY, field_manager="wire-tests", force_conflicts=True)
+    for body in bodies:
+        if body["kind"] == "CustomResourceDefinition":
+            await api.served(body)
+
+
+def kserve_definitions() -> list[Object]:
+    """KServe's CRDs of the version that is tested, as upstream's manifests have them."""
+    return objects.definitions(module.objects_of(module.manifests(KSERVE)))
 
 
 async def operator_kubeconfig(

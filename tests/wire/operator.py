@@ -11,6 +11,7 @@ from typing import Self
 
 import aiohttp
 
+from tests import installed
 from tests.ports import free_ports
 
 _START_SECONDS = 60.0
@@ -46,6 +47,7 @@ class OperatorProcess:
             "SPECDEC_NAMESPACES": self._namespace,
             "SPECDEC_HEALTH_PORT": str(self.health_port),
             "SPECDEC_METRICS_PORT": str(self.metrics_port),
+            installed.RUNTIMES: installed.settings()[installed.RUNTIMES],
             **self._more,
         }
         with self.log.open("ab") as output:

@@ -1,4 +1,7 @@
-"""`specdec doctor` against real API servers of its own: one that is bare, one that is well, users with few rights."""
+"""`specdec doctor` against real API servers of its own: one that is bare, one that is well, users with few rights.
+
+Nothing is rolled out here, so there are KServe's CRDs, and the rest of it is as the tests write it.
+"""
 
 import asyncio
 import json
@@ -14,7 +17,8 @@ from tests import installed
 from tests.unit.doctor.snapshots import node
 from tests.wire.api import APPLY, Api, Object, Refused, documents
 from tests.wire.command import Command, Said
-from tests.wire.install import install
+from tests.wire.controllers import without_kserve
+from tests.wire.install import OURS, install
 from tests.wire.server import api_server
 
 _ROOT = pathlib.Path(__file__).parents[2]
@@ -29,7 +33,7 @@ _READY = {"type": "Ready", "status": "True", "reason": "Serving", "message": "1 
 @pytest.fixture(scope="module")
 def admin(tmp_path_factory: pytest.TempPathFactory) -> Iterator[pathlib.Path]:
     """The kubeconfig of an administrator of a cluster that only these tests use."""
-    with api_server(tmp_path_factory.mktemp("doctor")) as path:
+    with without_kserve(tmp_path_factory.mktemp("doctor")) as path:
         yield path
 
 
@@ -103,7 +107,7 @@ def _object(version: str, kind: str, name: str) -> Object:
 
 async def _while_settling(api: Api) -> None:
     """Installs CRDs, RBAC and the operator's namespace; a CRD is served a moment after it was written."""
-    await install(api)
+    await install(api, OURS)
     for _ in range(100):
         try:
             await api.call("get", _RUNTIMES)

@@ -3,7 +3,7 @@
 import asyncio
 import time
 
-from tests.wire.api import POD, SIS, Object
+from tests.wire.api import SIS, Object
 from tests.wire.command import Command
 from tests.wire.operator import OperatorProcess
 from tests.wire.pods import EngineStandIn
@@ -77,8 +77,7 @@ async def test_a_pod_far_below_its_sibling_is_restarted_and_speculation_stays(
     await world.allow_evictions(1)
 
     async def one_left() -> bool:
-        names = [each["metadata"]["name"] for each in await world.api.items(POD, world.namespace)]
-        return names == [good]
+        return await world.pods() == [good]
 
     await world.until("the bad pod evicted", one_left)
     status = await world.status()

@@ -30,10 +30,12 @@ async def said(world: World, verdict: str) -> Object:
 
 
 async def touched(world: World, kind: tuple[str, str], name: str) -> Object:
-    """Generation, version and writers of an object: a write of anybody changes one of them."""
+    """What is asked for in an object, and who wrote that; not its status, and what KServe and controllers wrote."""
     found = await world.api.get(kind, world.namespace, name)
     assert found is not None
-    return {word: found["metadata"].get(word) for word in ("generation", "resourceVersion", "managedFields")}
+    meta = {word: found["metadata"].get(word) for word in ("generation", "labels", "annotations")}
+    writers = [each for each in found["metadata"]["managedFields"] if not each.get("subresource")]
+    return {"spec": found["spec"], "writers": writers} | meta
 
 
 async def test_an_inference_service_is_watched_judged_and_never_written(
@@ -113,14 +115,12 @@ async def has_flags(world: World, wanted: list[str]) -> None:
 async def take_out(world: World) -> None:
     """A draft that fails is taken out, with its owner's leave; plain pods come up."""
     draft = engine()
-    await serve(world, draft, args=[*ARGS, SPECULATES])
-    leave = {"metadata": {"annotations": {"specdec.io/enforce": "true"}}}
-    await world.api.merge(ISVC, world.namespace, THEIRS, leave)
+    await serve(world, draft, args=[*ARGS, SPECULATES], leave=True)
     await world.apply(guest(guard={"mode": "Enforce"}))
     await said(world, "Pass")
     draft.acceptance = 0.0
     await has_flags(world, ARGS)
-    await serve(world, engine(speculative=False), args=ARGS)
+    await serve(world, engine(speculative=False), args=ARGS, leave=True)
     await world.phase("RolledBack")
 
 
@@ -137,7 +137,7 @@ async def test_with_its_owners_leave_the_flag_is_taken_out_and_comes_back_with_r
     again = {"metadata": {"annotations": {"specdec.io/retry": "1"}}}
     await world.api.merge(SIS, world.namespace, NAME, again)
     await has_flags(world, [*ARGS, SPECULATES])
-    await serve(world, engine(), args=[*ARGS, SPECULATES])
+    await serve(world, engine(), args=[*ARGS, SPECULATES], leave=True)
     await world.phase("Watching")
     found = await world.api.get(ISVC, world.namespace, THEIRS)
     assert found is not None

@@ -2,7 +2,7 @@
 
 import signal
 
-from tests.wire.api import POD, Object
+from tests.wire.api import Object
 from tests.wire.faults.table import Part, fault
 from tests.wire.operator import OperatorProcess
 from tests.wire.pods import EngineStandIn
@@ -22,10 +22,7 @@ def cache_of(child: Object) -> str:
 async def run_out(world: World, child: Object) -> None:
     """The pods of a child come, and their engine is killed for its memory limit as it starts."""
     (pod,) = await world.roll_out(child, EngineStandIn(), ready=False)
-    ended = {"exitCode": 137, "reason": "OOMKilled"}
-    state = {"name": "kserve-container", "ready": False, "restartCount": 0, "state": {"terminated": ended}}
-    state |= {"image": "i", "imageID": ""}
-    await world.api.merge(POD, world.namespace, pod, {"status": {"containerStatuses": [state]}}, "status")
+    await world.end(pod, {"exitCode": 137, "reason": "OOMKilled"})
 
 
 async def lowered(world: World, steps: int) -> Object:

@@ -4,16 +4,14 @@ It has an API server of its own, because the other tests' has everything.
 """
 
 import pathlib
-import subprocess
-import sys
-from collections.abc import AsyncIterator, Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator
 
 import pytest
 from kubernetes.aio import client, config
 
 from tests import installed
 from tests.wire.api import APPLY, DEPLOYMENT, Api, Object, documents
+from tests.wire.controllers import controller_of, kserve, kubernetes_controllers
 from tests.wire.install import install, operator_kubeconfig
 from tests.wire.operator import OperatorProcess
 from tests.wire.server import api_server
@@ -25,17 +23,6 @@ OPERATOR = (ROOT / "manifests" / "operator" / "namespace.yaml", ROOT / "manifest
 RUNTIMES = "/apis/serving.kserve.io/v1alpha1/clusterservingruntimes"
 TEAM = "team-a"
 STAGING = {"mode": "PersistentVolumeClaim", "claim": {"storage": "1Gi"}}
-
-
-@contextmanager
-def kserve_stand_in(kubeconfig: pathlib.Path, log: pathlib.Path) -> Iterator[None]:
-    """KServe arrives: the stand-in of its controller, and its CRDs."""
-    argv = [sys.executable, "-m", "tests.kserve_standin", "run", "--install-crds", f"--kubeconfig={kubeconfig}"]
-    with log.open("wb") as output, subprocess.Popen(argv, cwd=ROOT, stderr=output) as it:
-        try:
-            yield
-        finally:
-            it.terminate()
 
 
 @pytest.fixture
@@ -86,7 +73,7 @@ async def test_a_cluster_that_is_put_together_in_the_wrong_order_says_what_is_mi
         assert conditions(status)["Reconciling"][1] == status["reason"] == "KServeMissing"
         await world.event("KServeMissing")
 
-        with kserve_stand_in(admin, tmp_path / "kserve.log"):
+        with kubernetes_controllers(admin), kserve(admin):
             ready = await told(world, "RuntimeNotRecognized")
             assert f"ClusterServingRuntime {name}" in ready[2]
             assert "kubectl apply -k manifests/runtimes" in ready[2]
@@ -107,7 +94,8 @@ async def test_a_cluster_that_is_put_together_in_the_wrong_order_says_what_is_mi
 async def test_rights_that_are_missing_are_named(bare: tuple[Api, pathlib.Path], tmp_path: pathlib.Path) -> None:
     """An operator that may not write InferenceServices says so in the sis, with the API server's own words."""
     api, admin = bare
-    await install(api, (CRD, *sorted((ROOT / "tests" / "kserve_standin" / "crds").glob("*.yaml"))))
+    await install(api, (CRD,))
+    controller_of(admin).install_definitions()
     role = await api.call("get", "/apis/rbac.authorization.k8s.io/v1/clusterroles/specdec-operator")
     for rule in role["rules"]:
         if rule["resources"] == ["inferenceservices"]:
@@ -127,7 +115,8 @@ async def test_the_right_to_download_is_asked_for_by_name_and_used_once_it_is_th
 ) -> None:
     """By default nobody may make claims and Jobs: a service that needs them says so, and goes on by itself."""
     api, admin = bare
-    await install(api, (CRD, *sorted((ROOT / "tests" / "kserve_standin" / "crds").glob("*.yaml"))))
+    await install(api, (CRD,))
+    controller_of(admin).install_definitions()
     own = await operator_kubeconfig(api, admin, tmp_path / "operator.kubeconfig")
     image = {"SPECDEC_STORAGE_INITIALIZER": "localhost/storage-initializer:v0.20.0"}
     async with OperatorProcess(own, TEAM, tmp_path, environment=image):

@@ -99,12 +99,16 @@ async def _story(watched: Watched) -> None:
     world = watched.world
     beside = {"control": {"mode": "Always"}}
     await world.apply(
-        sis(guard={"speedup": {"min": 1.0}, "baseline": "MeasureFirst"} | beside, engine={"accelerator": "nvidia"})
+        sis(
+            guard={"speedup": {"min": 1.0}, "baseline": "MeasureFirst"} | beside,
+            engine={"accelerator": "nvidia"},
+            replicas=2,
+        )
     )
     facts = told(device=80 * 1024**3, target=(16 * 10**9, models.LLAMA_8B), draft=(8 * 10**8, models.EAGLE3_8B))
     known: Any = {"facts": facts, "kv_tokens": 400_000}
-    plain = EngineStandIn(tokens_per_second=TOKENS, speculative=False, **known)
-    watched.scrape(*await world.roll_out(await world.child(speculative=False), plain))
+    plain = [EngineStandIn(tokens_per_second=TOKENS, speculative=False, **known) for _ in range(2)]
+    watched.scrape(*await world.roll_out(await world.child(speculative=False), *plain))
     child = await world.child(speculative=True, seconds=60)
     engines = [
         EngineStandIn(tokens_per_second=TOKENS, acceptance=0.6, token_time=0.012, falls=0.8, **known) for _ in range(2)
@@ -119,7 +123,8 @@ async def _story(watched: Watched) -> None:
     for engine in engines:
         engine.acceptance, engine.token_time = 0.1, 0.025
     child = await world.child(speculative=False, seconds=60)
-    pods = await world.roll_out(child, EngineStandIn(tokens_per_second=TOKENS, speculative=False))
+    plain = [EngineStandIn(tokens_per_second=TOKENS, speculative=False) for _ in range(2)]
+    pods = await world.roll_out(child, *plain)
     watched.scrape(*pods)
     await world.phase("RolledBack")
     await world.until("the alert", lambda: _firing(watched), 30)

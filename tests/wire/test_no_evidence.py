@@ -8,7 +8,7 @@ import pytest
 from tests.wire.api import DEPLOYMENT, ISVC, SIS, Refused
 from tests.wire.operator import OperatorProcess
 from tests.wire.pods import EngineStandIn
-from tests.wire.world import NAME, World, is_speculative, sis
+from tests.wire.world import NAME, PREDICTOR, World, is_speculative, sis
 
 TOKENS = 400.0
 
@@ -126,7 +126,7 @@ async def test_a_changed_inference_service_is_put_back(world: World, operator: O
     """Flags that somebody edits on the InferenceService do not stay."""
     await _watched(world, EngineStandIn(tokens_per_second=TOKENS))
     before = await world.child()
-    edit = {"spec": {"predictor": {"minReplicas": 7}}}
+    edit = {"spec": {"predictor": {"minReplicas": 7, "maxReplicas": 7}}}
     await world.api.merge(ISVC, world.namespace, NAME, edit)
 
     async def put_back() -> bool:
@@ -136,10 +136,9 @@ async def test_a_changed_inference_service_is_put_back(world: World, operator: O
 
 
 async def test_a_deleted_deployment_is_no_verdict(world: World, operator: OperatorProcess) -> None:
-    """Nothing serves, and Ready says so; speculation is not blamed."""
-    (pod,) = await _watched(world, EngineStandIn(tokens_per_second=TOKENS))
-    await world.api.delete(DEPLOYMENT, world.namespace, f"{NAME}-predictor")
-    await world.remove_pod(pod)
+    """KServe makes another one, whose pods are not up: nothing serves, and Ready says so; speculation is not blamed."""
+    await _watched(world, EngineStandIn(tokens_per_second=TOKENS))
+    await world.api.delete(DEPLOYMENT, world.namespace, PREDICTOR)
     await world.condition("Ready", "False")
     await world.turned(operator)
     await _still_speculating(world)

@@ -4,7 +4,7 @@ import signal
 from typing import Any
 
 from tests.webhook import refusing
-from tests.wire.api import DEPLOYMENT, POD
+from tests.wire.api import DEPLOYMENT
 from tests.wire.faults.table import Part, fault
 from tests.wire.operator import OperatorProcess
 from tests.wire.pods import EngineStandIn
@@ -35,7 +35,7 @@ async def test_a_draft_that_is_slower_beside_plain_pods_goes(world: World, opera
     args = arm["spec"]["template"]["spec"]["containers"][0]["args"]
     assert args[0] == "--port=8080"
     assert not any(each.startswith("--speculative-config") for each in args)
-    assert arm["spec"]["template"]["metadata"]["labels"]["app"] == "x"
+    assert arm["spec"]["template"]["metadata"]["labels"]["app"] == "isvc.llama-predictor"
     status = await world.phase("Responding")
     assert status["guard"]["rollback"]["reason"] == "SlowerThanPlain"
     assert "compared with baseline pods over" in status["guard"]["rollback"]["message"]
@@ -63,9 +63,6 @@ async def test_a_doubt_asks_for_a_plain_pod_that_acquits_the_draft(world: World,
     assert status["phase"] == "Watching"
     assert status["guard"]["doubts"] == 1
     assert [each["load"] for each in status["guard"]["baseline"]] == [1]
-    for pod in await world.api.items(POD, world.namespace):
-        if pod["metadata"]["name"].startswith(ARM):
-            await world.remove_pod(pod["metadata"]["name"])
 
 
 @fault(

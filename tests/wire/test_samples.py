@@ -1,7 +1,7 @@
-"""Every sample is taken by a real API server; those of private models bring their credentials where they are read."""
+"""Every sample is taken by a real API server; so is a download of a private model, which has its credentials."""
 
 import pathlib
-from typing import Any, Final
+from typing import Final
 
 import pytest
 import yaml
@@ -11,12 +11,8 @@ from specdec_operator.downloads.job import job_manifest
 from specdec_operator.guard.state import Phase, State
 from specdec_operator.render.inference_service import render
 from specdec_operator.render.plan import Plan, plan
-from tests.kserve_standin import render as kserve
-from tests.kserve_standin.model import Around, Config
-from tests.kserve_standin.runtimes import runtime_of
 from tests.unit.deploy.test_manifests_samples import FOLDER
 from tests.wire.api import SIS, Api, Object
-from tests.wire.test_pod_security import RUNTIMES
 
 PATHS: Final = {
     "Secret": "/api/v1/namespaces/default/secrets",
@@ -24,15 +20,6 @@ PATHS: Final = {
     "SpeculativeInferenceService": Api.path(SIS, "default"),
 }
 CRD: Final = FOLDER.parents[1] / "crds" / "serving.specdec.io_speculativeinferenceservices.yaml"
-CONTAINER: Final[Object] = {
-    "container": {
-        "name": "storage-initializer",
-        "image": "i",
-        "env": [{"name": "HF_ENDPOINT", "value": "https://hub"}],
-    },
-    "supportedUriFormats": [{"prefix": "hf://"}, {"prefix": "s3://"}],
-    "supportsMultiModelDownload": True,
-}
 
 
 def objects(name: str) -> dict[str, Object]:
@@ -59,40 +46,6 @@ def planned(service: Object) -> Plan:
     made = plan(Spec.model_validate(service["spec"]), State(phase=Phase.WATCHING, since=0.0, speculation=""), name="s")
     assert made.refused == ()
     return made
-
-
-async def initializer(api: Api, name: str, config: Config) -> dict[str, Any]:
-    """Variables of KServe's download for a sample, by name, from what the API server keeps of it."""
-    kept = {kind: await taken(api, each) for kind, each in objects(name).items()}
-    service, secret, account = kept["SpeculativeInferenceService"], kept["Secret"], kept["ServiceAccount"]
-    owner = Owner(name="s", namespace="default", uid="u-1")
-    isvc = render(planned(service), owner).manifest
-    assert isvc["spec"]["predictor"]["serviceAccountName"] == account["metadata"]["name"]
-    container = {"metadata": {"name": "default"}, "spec": CONTAINER}
-    around = Around(containers=(container,), account=account, secrets={secret["metadata"]["name"]: secret})
-    made = kserve.render(isvc, runtime_of(yaml.safe_load(RUNTIMES[-1].read_text())), config, around).deployment
-    assert made is not None
-    pod = made["spec"]["template"]["spec"]
-    (fetch,) = pod["initContainers"]
-    (engine,) = pod["containers"]
-    assert not {"HF_TOKEN", "AWS_SECRET_ACCESS_KEY"} & {each["name"] for each in engine["env"]}
-    return {each["name"]: each.get("value", each.get("valueFrom")) for each in fetch["env"]}
-
-
-async def test_the_token_and_the_mirror_reach_kserves_download(api: Api) -> None:
-    """The token by the account's secret, the mirror by the ClusterStorageContainer; the engine has no token."""
-    env = await initializer(api, "private-hub.yaml", Config())
-    assert env["HF_TOKEN"] == {"secretKeyRef": {"name": "hugging-face", "key": "HF_TOKEN"}}
-    assert env["HF_ENDPOINT"] == "https://hub"
-
-
-async def test_the_keys_of_a_bucket_reach_kserves_download(api: Api) -> None:
-    """With the endpoint that the secret's annotations name."""
-    keys = {"s3_key_name": "AWS_ACCESS_KEY_ID", "s3_secret_name": "AWS_SECRET_ACCESS_KEY"}
-    shipped = Config(**keys)
-    env = await initializer(api, "private-bucket.yaml", shipped)
-    assert env["AWS_SECRET_ACCESS_KEY"] == {"secretKeyRef": {"name": "bucket", "key": "AWS_SECRET_ACCESS_KEY"}}
-    assert env["AWS_ENDPOINT_URL"] == "https://s3.example.com"
 
 
 async def test_token_and_mirror_reach_a_download_that_is_made_once(api: Api) -> None:

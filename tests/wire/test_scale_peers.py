@@ -2,7 +2,7 @@
 
 import pathlib
 import random
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import AsyncExitStack
 
 import pytest
@@ -12,8 +12,9 @@ from tests.scale.fleet import name_of, sis_of
 from tests.scale.peers.kopf_peer import command
 from tests.scale.peers.site import peer_kubeconfig
 from tests.scale.peers.started import started
-from tests.scale.stage import stand_in
+from tests.scale.stage import beside
 from tests.wire.api import ISVC, SIS, Api
+from tests.wire.controllers import without_kserve
 from tests.wire.pods import EngineStandIn, PodServer
 from tests.wire.waiting import until
 from tests.wire.world import World, is_speculative
@@ -26,8 +27,17 @@ Fleet = dict[str, PodServer]
 
 
 @pytest.fixture
+def kubeconfig(tmp_path: pathlib.Path) -> Iterator[pathlib.Path]:
+    """Of an API server of its own: the benchmark's maker of Deployments and KServe would fight."""
+    folder = tmp_path / "cluster"
+    folder.mkdir()
+    with without_kserve(folder) as path:
+        yield path
+
+
+@pytest.fixture
 async def fleet(world: World, api: Api, kubeconfig: pathlib.Path, tmp_path: pathlib.Path) -> AsyncIterator[Fleet]:
-    """The pods of some services by name, the operator and the stand-in of KServe; the last pod refuses to answer."""
+    """The pods of some services by name, the operator and a maker of Deployments; the last pod refuses to answer."""
     first = random.SystemRandom().randrange(1 << 16, 1 << 23)
     own = await peer_kubeconfig(api, kubeconfig, tmp_path / "peer")
     async with AsyncExitStack() as stack:
@@ -40,7 +50,7 @@ async def fleet(world: World, api: Api, kubeconfig: pathlib.Path, tmp_path: path
                 await pod.start()
             await api.apply(SIS, world.namespace, sis_of(number))
         told = (f"--kubeconfig={kubeconfig}", f"--namespace={world.namespace}")
-        stack.enter_context(stand_in("kserve_standin_many", tmp_path, *told))
+        stack.enter_context(beside("deployments_maker", tmp_path, *told))
         stack.enter_context(started(command(world.namespace), tmp_path / "kopf.log", KUBECONFIG=str(own)))
         yield pods
 

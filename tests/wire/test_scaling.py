@@ -1,29 +1,18 @@
-"""Who counts the pods, against a real API server: the scale subresource, and scalers that nothing here fights.
+"""Who counts the pods, against a real API server: the scale subresource, and scalers that nothing here fights."""
 
-The HPA is compared with the one that the real KServe made of the same numbers.
-"""
-
-import pathlib
 from typing import Any
 
 import pytest
-import yaml
 
-from tests.kserve_standin.apiserver import as_stored
-from tests.kserve_standin.model import Config
-from tests.kserve_standin.render import render
-from tests.kserve_standin.runtimes import runtime_of
 from tests.wire.api import DEPLOYMENT, SIS, Object, Refused
 from tests.wire.faults.table import Part, fault
 from tests.wire.operator import OperatorProcess
 from tests.wire.pods import EngineStandIn
-from tests.wire.world import NAME, World, sis
+from tests.wire.world import NAME, PREDICTOR, World, sis
 
-DATA = pathlib.Path(__file__).parents[1] / "data" / "kserve"
 TOKENS = 400.0
 HPA: Object = {"autoscaling": {"maxReplicas": 5}}
 EXTERNAL: Object = {"autoscaling": {"autoscalerClass": "external"}}
-PREDICTOR = f"{NAME}-predictor"
 
 
 def good() -> EngineStandIn:
@@ -129,31 +118,3 @@ async def test_pods_that_come_and_go_are_each_judged_while_they_are_there(
 
     await world.until("a good window again", awake, 90)
     assert (await world.status())["guard"]["rollbacks"] == 0
-
-
-def _autoscaler(child: Object) -> Object:
-    """The spec of the HPA that the stand-in makes of an InferenceService, with the API server's defaults."""
-    runtime = runtime_of(next(yaml.safe_load_all((DATA / "runtimes.yaml").read_text())))
-    made = render(child, runtime, Config()).autoscaler
-    assert made is not None
-    spec: Object = as_stored(made)["spec"]
-    return spec
-
-
-async def test_the_hpa_is_the_one_that_kserve_made_of_the_same_numbers(world: World, operator: OperatorProcess) -> None:
-    """Of a rendered service, and after its rollback, as the API server keeps it."""
-    recorded = yaml.safe_load((DATA / "recorded" / "autoscaler-default.yaml").read_text())
-    (theirs,) = [each["spec"] for each in recorded["objects"] if each["kind"] == "HorizontalPodAutoscaler"]
-    await world.apply(sis(autoscaling={"minReplicas": 1, "maxReplicas": 2}))
-    child = await world.child()
-    for _ in range(2):
-        ours = _autoscaler(child)
-        target = {"scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": PREDICTOR}}
-        assert ours == theirs | target
-        kind = "autoscaling/v2", "horizontalpodautoscalers"
-        body = {"apiVersion": kind[0], "kind": "HorizontalPodAutoscaler", "metadata": {"name": "made"}, "spec": ours}
-        kept = await world.api.apply(kind, world.namespace, body)
-        assert kept["spec"] == theirs | target
-        await world.roll_out(child, EngineStandIn(tokens_per_second=TOKENS, acceptance=0.02))
-        child = await world.child(speculative=False, seconds=90)
-        await world.roll_out(child, EngineStandIn(tokens_per_second=TOKENS, speculative=False))

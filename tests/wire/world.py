@@ -1,7 +1,7 @@
-"""One namespace in which the test plays KServe's controller and the kubelet, by hand and visibly.
+"""One namespace in which the test plays the user and the kubelet, and nobody else.
 
-It makes the Deployment and the pods of an InferenceService with the labels and the status that the real ones have
-(tests/data/kserve), so that each test can say what the cluster looks like. The node tests have the real ones.
+The real KServe makes the Deployment of an InferenceService, and the real controllers of Kubernetes make its pods; what
+becomes of each pod is told by the test (tests/wire/kubelet.py says why). The node tests have a real kubelet.
 """
 
 import asyncio
@@ -10,14 +10,17 @@ from collections.abc import Awaitable, Callable, Sequence
 from http import HTTPStatus
 from typing import Any, Self
 
-from tests.wire.api import DEPLOYMENT, EVENT, ISVC, POD, SIS, Api, Object, Refused
+from tests.wire.api import DEPLOYMENT, EVENT, ISVC, SIS, Api, Object, Refused
+from tests.wire.kubelet import Kubelet
 from tests.wire.operator import OperatorProcess
-from tests.wire.pods import EngineStandIn, PodServer
+from tests.wire.pods import EngineStandIn
 from tests.wire.waiting import until
 
 NAME = "llama"
 BUDGET = "policy/v1", "poddisruptionbudgets"
-ARM = f"{NAME}-predictor-plain"
+PREDICTOR = f"{NAME}-predictor"
+"""The Deployment that KServe makes."""
+ARM = f"{PREDICTOR}-plain"
 REVISION = "serving.specdec.io/revision"
 
 
@@ -45,7 +48,7 @@ class World:
     def __init__(self, api: Api, namespace: str) -> None:
         self.api = api
         self.namespace = namespace
-        self._servers: dict[str, PodServer] = {}
+        self.kubelet = Kubelet(api, namespace)
         self._made = 0
 
     @classmethod
@@ -59,8 +62,7 @@ class World:
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        for server in self._servers.values():
-            await server.stop()
+        await self.kubelet.stop()
         for each in await self.api.items(SIS, self.namespace):  # lets a dead operator's finalizer not keep it
             await self.api.merge(SIS, self.namespace, each["metadata"]["name"], {"metadata": {"finalizers": None}})
 
@@ -70,7 +72,9 @@ class World:
 
     async def read_again(self, times: int, *engines: EngineStandIn, seconds: float = 120.0) -> None:
         """Waits until the counters of these engines, or of all pods, were read so often more: once in an interval."""
-        read = engines or tuple(server.engine for server in self._servers.values())
+        if not engines:
+            await self.kubelet.forget()
+        read = engines or tuple(server.engine for server in self.kubelet.servers.values())
         enough = {id(each): each.asked + times for each in read}
 
         async def looked() -> bool:
@@ -156,12 +160,21 @@ class World:
         return await self.until(f"InferenceService, speculative={speculative}", there, seconds)
 
     async def roll_out(self, child: Object, *engines: EngineStandIn, ready: bool = True) -> list[str]:
-        """Plays KServe and kubelet: a Deployment on the child's revision, and its pods instead of all older ones."""
-        revision = child["spec"]["predictor"]["labels"][REVISION]
-        await self._deployment(child, revision, len(engines), ready=len(engines) if ready else 0)
-        for pod in await self.api.items(POD, self.namespace):
-            await self.remove_pod(pod["metadata"]["name"])
-        return [await self._pod(child, revision, engine, ready=ready) for engine in engines]
+        """Plays the kubelet while the real Deployment goes for the child's revision: one engine for each of its pods.
+
+        With `ready` until no older pod is left. Where another autoscaler counts the pods, the test is that one too.
+        Returns the new pods. Pods of that revision that have other engines are replaced.
+        """
+        of_child = of_revision(child)
+        if child["metadata"].get("annotations", {}).get("serving.kserve.io/autoscalerClass") == "external":
+            await self.kubelet.current(PREDICTOR, of_child)
+            await self.api.merge(DEPLOYMENT, self.namespace, PREDICTOR, {"spec": {"replicas": len(engines)}}, "scale")
+        return await self.kubelet.bring(PREDICTOR, engines, ready=ready, fits=of_child)
+
+    async def deployment(self, child: Object) -> Object:
+        """Waits until KServe's Deployment asks for the child's revision; returns it."""
+        found, _ = await self.kubelet.current(PREDICTOR, of_revision(child))
+        return found
 
     async def arm(self, seconds: float = 60.0) -> Object:
         """Waits until the operator has made the plain arm; returns its Deployment."""
@@ -173,41 +186,36 @@ class World:
         return found
 
     async def bring_arm(self, *engines: EngineStandIn) -> list[str]:
-        """Plays the controller of Deployments and the kubelet: the plain arm's pods come up."""
-        labels = (await self.arm())["spec"]["template"]["metadata"]["labels"]
-        names = [await self._pod_of(f"{ARM}-{labels[REVISION]}", labels, each, ready=True) for each in engines]
-        count = len(engines)
-        status = {"replicas": count, "updatedReplicas": count, "readyReplicas": count, "availableReplicas": count}
-        await self.api.merge(DEPLOYMENT, self.namespace, ARM, {"status": status | {"observedGeneration": 1}}, "status")
-        return names
+        """Plays the kubelet for the plain arm's pods: they come up."""
+        await self.arm()
+        return await self.kubelet.bring(ARM, engines, ready=True)
 
     async def come_up_in_turn(self, child: Object, engines: Sequence[EngineStandIn], pause: float) -> None:
-        """Plays a rollout whose pods become ready one after the other, `pause` seconds apart."""
-        revision = child["spec"]["predictor"]["labels"][REVISION]
-        await self._deployment(child, revision, len(engines), ready=0)
-        names = [await self._pod(child, revision, each, ready=False) for each in engines]
-        for number, name in enumerate(names, start=1):
+        """Plays the kubelet of a rollout whose pods become ready one after the other, `pause` seconds apart."""
+        await self.kubelet.bring(PREDICTOR, engines, ready=False, fits=of_revision(child))
+        _, newest = await self.kubelet.current(PREDICTOR, of_revision(child))
+        for pod in await self.kubelet.pods_of(newest):
             await asyncio.sleep(pause)
-            up = {"status": {"conditions": [{"type": "Ready", "status": "True"}]}}
-            await self.api.merge(POD, self.namespace, name, up, "status")
-            await self._deployment(child, revision, len(engines), ready=number)
+            await self.kubelet.run(pod, self.kubelet.servers[pod["metadata"]["name"]].engine, ready=True)
 
     async def surge_in_vain(self, child: Object, words: str) -> None:
-        """Plays a full cluster: the Deployment goes for the child's revision, and no node has room for its new pod."""
-        revision = child["spec"]["predictor"]["labels"][REVISION]
-        await self._deployment(child, revision, 1, ready=0)
-        name = await self._pod(child, revision, EngineStandIn(), ready=False)
+        """Plays the scheduler of a full cluster: no node has room for the new pods of the child's revision."""
         long_ago = {"lastTransitionTime": "2026-01-01T00:00:00Z"}
         scheduled = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": words} | long_ago
-        status = {"phase": "Pending", "podIP": None, "podIPs": None, "conditions": [scheduled]}
-        await self.api.merge(POD, self.namespace, name, {"status": status}, "status")
+
+        async def made() -> list[Object]:
+            _, newest = await self.kubelet.current(PREDICTOR, of_revision(child))
+            return await self.kubelet.pods_of(newest)
+
+        for pod in await self.until("a pod more", made):
+            await self.kubelet.say(pod["metadata"]["name"], {"phase": "Pending", "conditions": [scheduled]})
 
     async def budget(self) -> Object | None:
         """The PodDisruptionBudget that the operator made."""
         return await self.api.get(BUDGET, self.namespace, f"{NAME}-specdec")
 
     async def allow_evictions(self, number: int) -> None:
-        """Plays the controller of PodDisruptionBudgets: so many pods may be evicted."""
+        """Plays the disruption controller, which is not run: each test says how many pods may be evicted, and when."""
         found = await self.until("a PodDisruptionBudget", self.budget)
         status = {
             "observedGeneration": found["metadata"]["generation"],
@@ -219,30 +227,36 @@ class World:
         await self.api.merge(BUDGET, self.namespace, found["metadata"]["name"], {"status": status}, "status")
 
     async def remove_pod(self, name: str) -> None:
-        """Takes a pod away."""
-        await self.api.delete(POD, self.namespace, name)
-        if server := self._servers.pop(name, None):
-            await server.stop()
+        """Takes a pod away. Its ReplicaSet makes another one, which nothing runs."""
+        await self.kubelet.remove(name)
 
     async def refuse(self, pod: str, message: str, *, exit_code: int = 78) -> None:
         """Lets the engine of a pod end as a refused preflight does."""
-        ended = {"exitCode": exit_code, "reason": "Error", "message": message}
+        await self.end(pod, {"exitCode": exit_code, "reason": "Error", "message": message})
+
+    async def end(self, pod: str, ended: Object) -> None:
+        """Lets the engine of a pod end so, as a kubelet tells it."""
         state = {"name": "kserve-container", "ready": False, "restartCount": 0, "state": {"terminated": ended}}
-        state |= {"image": "i", "imageID": ""}
-        await self.api.merge(POD, self.namespace, pod, {"status": {"containerStatuses": [state]}}, "status")
+        await self.kubelet.say(pod, {"containerStatuses": [state | {"image": "i", "imageID": ""}]})
+
+    async def pods(self) -> list[str]:
+        """The names of the pods that have an engine and are there."""
+        await self.kubelet.forget()
+        return sorted(self.kubelet.servers)
 
     def address(self, pod: str) -> str:
         """Where a pod serves."""
-        return self._servers[pod].address
+        return self.kubelet.servers[pod].address
 
     def asked(self) -> int:
         """How often the pods' metrics were read."""
-        return sum(server.engine.asked for server in self._servers.values())
+        return sum(server.engine.asked for server in self.kubelet.servers.values())
 
     async def events(self) -> list[str]:
-        """Reasons of all Events about the sis, oldest first."""
+        """Reasons of all Events about the sis, oldest first. KServe tells Events of its InferenceService."""
         found = await self.api.items(EVENT, self.namespace)
-        ours = [each for each in found if each["involvedObject"]["name"] == NAME]
+        sis_of_world = {"kind": "SpeculativeInferenceService", "name": NAME}
+        ours = [each for each in found if sis_of_world.items() <= each["involvedObject"].items()]
         return [each["reason"] for each in sorted(ours, key=lambda each: each["metadata"]["creationTimestamp"])]
 
     async def event(self, reason: str) -> None:
@@ -253,79 +267,19 @@ class World:
 
         await self.until(f"an Event {reason}", there)
 
-    async def _deployment(self, child: Object, revision: str, replicas: int, *, ready: int) -> None:
-        predictor = child["spec"]["predictor"]
-        flags = ["--port=8080", *predictor["model"]["args"]]
-        mounts = predictor["model"]["volumeMounts"]
-        engine = {"name": "kserve-container", "image": "i", "args": flags, "volumeMounts": mounts}
-        pod = {
-            "metadata": {"labels": predictor["labels"] | {"app": "x"}},
-            "spec": {"containers": [engine], "volumes": predictor["volumes"]},
-        }
-        name = f"{NAME}-predictor"
-        body = {
-            "apiVersion": "apps/v1",
-            "kind": "Deployment",
-            "metadata": {"name": name, "labels": child["metadata"]["labels"]},
-            "spec": {"replicas": replicas, "selector": {"matchLabels": {"app": "x"}}, "template": pod},
-        }
-        live = await self.api.apply(DEPLOYMENT, self.namespace, body, "plays-kserve")
-        status = {
-            "observedGeneration": live["metadata"]["generation"],
-            "replicas": replicas,
-            "updatedReplicas": replicas,
-            "readyReplicas": ready,
-            "availableReplicas": ready,
-        }
-        await self.api.merge(DEPLOYMENT, self.namespace, name, {"status": status}, "status")
 
-    async def _pod(self, child: Object, revision: str, engine: EngineStandIn, *, ready: bool) -> str:
-        made_by, labels = f"{NAME}-predictor-{revision}", child["spec"]["predictor"]["labels"]
-        return await self._pod_of(made_by, labels, engine, ready=ready)
-
-    async def bring_pod(self, made_by: str, labels: Object, engine: EngineStandIn, *, container: Object) -> str:
-        """A pod of the ReplicaSet `made_by` comes up, with a container of somebody else's."""
-        return await self._pod_of(made_by, labels, engine, ready=True, container=container)
-
-    async def _pod_of(
-        self, made_by: str, labels: Object, engine: EngineStandIn, *, ready: bool, container: Object | None = None
-    ) -> str:
-        """A pod of the ReplicaSet `made_by`."""
-        self._made += 1
-        name = f"{made_by}-{self._made}"
-        server = self._servers[name] = PodServer(engine)
-        await server.start()
-        body = {
-            "apiVersion": "v1",
-            "kind": "Pod",
-            "metadata": {
-                "name": name,
-                "labels": labels,
-                "ownerReferences": [_made_by(made_by)],
-            },
-            "spec": {"containers": [container or {"name": "kserve-container", "image": "i"}]},
-        }
-        await self.api.create(POD, self.namespace, body)
-        conditions = [{"type": "Ready", "status": "True" if ready else "False"}]
-        status = {
-            "phase": "Running",
-            "podIP": server.address,
-            "podIPs": [{"ip": server.address}],
-            "conditions": conditions,
-        }
-        await self.api.merge(POD, self.namespace, name, {"status": status}, "status")
-        return name
+def of_revision(child: Object) -> Callable[[Object], bool]:
+    """Whether a Deployment asks for pods of an InferenceService's revision."""
+    wanted = child["spec"]["predictor"]["labels"][REVISION]
+    return lambda found: bool(found["spec"]["template"]["metadata"]["labels"].get(REVISION) == wanted)
 
 
 def replica_set_of(sis: str, revision: str) -> Object:
-    """The entry of ownerReferences that a pod of a sis has; nobody makes the ReplicaSet itself here."""
-    return _made_by(f"{sis}-predictor-{revision}")
-
-
-def _made_by(name: str) -> Object:
+    """The entry of ownerReferences of a pod of a sis, where a benchmark makes pods and nobody makes ReplicaSets."""
+    name = f"{sis}-predictor-{revision}"
     return {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": name, "uid": f"uid-of-{name}", "controller": True}
 
 
 def is_speculative(child: Object) -> bool:
     """Whether an InferenceService asks for speculation."""
-    return any(arg.startswith("--speculative-config") for arg in child["spec"]["predictor"]["model"]["args"])
+    return any(arg.startswith("--speculative-config") for arg in child["spec"]["predictor"]["model"].get("args", ()))

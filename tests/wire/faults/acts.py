@@ -41,7 +41,8 @@ async def rolled_back(world: World, **spec: Any) -> None:
 async def plain_pods(world: World, *, seconds: float = 60.0) -> None:
     """Brings up the pods that a rollback asks for."""
     child = await world.child(speculative=False, seconds=seconds)
-    await world.roll_out(child, busy(speculative=False))
+    wanted = child["spec"]["predictor"].get("minReplicas", 1)
+    await world.roll_out(child, *(busy(speculative=False) for _ in range(wanted)))
     await world.phase("RolledBack", seconds=seconds)
 
 

@@ -6,20 +6,29 @@ from collections.abc import AsyncIterator, Iterator
 import pytest
 
 from tests.wire.api import Api
+from tests.wire.controllers import cluster, without_kserve
 from tests.wire.faults.foreign import DOWNLOADS
 from tests.wire.faults.proxy import Proxy
 from tests.wire.install import operator_kubeconfig
 from tests.wire.operator import OperatorProcess
-from tests.wire.server import api_server
 from tests.wire.world import World
 
 
 @pytest.fixture
 def own_kubeconfig(tmp_path: pathlib.Path) -> Iterator[pathlib.Path]:
-    """An API server for one test that changes a CRD: on the shared one, that closes the watches of all other tests."""
+    """An API server with KServe for a test that changes a CRD, which closes the watches of all tests that share one."""
     folder = tmp_path / "cluster"
     folder.mkdir()
-    with api_server(folder) as path:
+    with cluster(folder) as path:
+        yield path
+
+
+@pytest.fixture
+def alone(tmp_path: pathlib.Path) -> Iterator[pathlib.Path]:
+    """An API server with KServe's CRDs and no controller at all, for a test that one would hinder."""
+    folder = tmp_path / "alone"
+    folder.mkdir()
+    with without_kserve(folder) as path:
         yield path
 
 

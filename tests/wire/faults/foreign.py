@@ -1,8 +1,9 @@
 """Objects of others under the names of a service, and what there is to be seen of them."""
 
+from http import HTTPStatus
 from typing import Any, Final
 
-from tests.wire.api import ISVC, SIS, Object
+from tests.wire.api import ISVC, SIS, Object, Refused
 from tests.wire.waiting import until
 from tests.wire.world import NAME, World, sis
 
@@ -43,6 +44,36 @@ def controlled(by: Object, body: Object) -> Object:
     meta = by["metadata"]
     owner = {"apiVersion": "v1", "kind": "ConfigMap", "name": meta["name"], "uid": meta["uid"], "controller": True}
     return {**body, "metadata": {**body["metadata"], "ownerReferences": [owner]}}
+
+
+def as_left(body: Object) -> Object:
+    """An InferenceService, but for what KServe writes of it: status, finalizer, and that it was KServe."""
+    meta = {key: part for key, part in body["metadata"].items() if key not in ("resourceVersion", "finalizers")}
+    writers = [each for each in meta.pop("managedFields") if each["manager"] != "manager"]
+    return {"metadata": meta, "spec": body["spec"], "writers": writers}
+
+
+async def as_written(world: World) -> Object:
+    """The same of the InferenceService that is there."""
+    found = await world.api.get(ISVC, world.namespace, NAME)
+    assert found is not None, "it is gone"
+    return as_left(found)
+
+
+async def vanish(world: World, kind: tuple[str, str], name: str) -> None:
+    """Deletes an object for good: nobody here takes the finalizer off that protects claims."""
+
+    async def gone() -> bool:
+        try:
+            await world.api.merge(kind, world.namespace, name, {"metadata": {"finalizers": None}})
+            await world.api.delete(kind, world.namespace, name)
+        except Refused as error:
+            if error.status != HTTPStatus.NOT_FOUND:
+                raise
+            return True
+        return False
+
+    await until(f"no {name} any more", gone)
 
 
 def conditions(status: Object) -> dict[str, Object]:

@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable, Iterator
 
 import pytest
 
+from tests.wire.controllers import beside
 from tests.wire.faults import acts, steps
 from tests.wire.faults.control_plane import ControlPlane, control_plane
 from tests.wire.faults.table import Part, fault
@@ -24,8 +25,8 @@ _WRITES = 'specdec_api_requests_total{verb="patch"}'
 
 @pytest.fixture(scope="module")
 def plane(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
-    """An etcd and an API server of this module's own."""
-    with control_plane(tmp_path_factory.mktemp("plane")) as made:
+    """An etcd and an API server of this module's own, with KServe."""
+    with control_plane(tmp_path_factory.mktemp("plane")) as made, beside(made.kubeconfig):
         yield made
 
 

@@ -18,6 +18,8 @@ from tests.wire.faults.foreign import (
     CONFIG,
     JOB,
     adopt,
+    as_left,
+    as_written,
     by_hand,
     claim_by_hand,
     controlled,
@@ -25,6 +27,7 @@ from tests.wire.faults.foreign import (
     owned_by,
     removed,
     taken,
+    vanish,
 )
 from tests.wire.faults.table import Part, fault
 from tests.wire.install import operator_kubeconfig
@@ -49,12 +52,12 @@ async def test_a_foreign_inference_service_is_left_alone(world: World, operator:
     assert "delete or rename" in said
     assert 'serving.specdec.io/adopt="true"' in said
     await world.turned(operator)
-    assert await world.api.get(ISVC, world.namespace, NAME) == before
+    assert await as_written(world) == as_left(before)
     assert (await world.events()).count("NameTaken") == 1, "once, not at each look"
     await removed(world)
     await world.apply(sis())
     await taken(world)
-    assert await world.api.get(ISVC, world.namespace, NAME) == before
+    assert await as_written(world) == as_left(before)
     await world.api.delete(ISVC, world.namespace, NAME)
     await world.child(speculative=True, seconds=45)
     await world.phase("RollingOut")
@@ -75,15 +78,14 @@ async def test_a_foreign_claim_or_job_is_left_alone(
     await removed(world)
     for each in (JOB, CLAIM):
         for found in await world.api.items(each, world.namespace):
-            await world.api.delete(each, world.namespace, found["metadata"]["name"])
-            await _away(world, each, found["metadata"]["name"])
+            await vanish(world, each, found["metadata"]["name"])
     before = await world.api.create(kind, world.namespace, claim_by_hand() if kind == CLAIM else _job(name))
     await world.apply(downloading())
     said = await taken(world)
     assert f"{before['kind']} {name}: 'without a controller" in said
     assert await world.api.get(kind, world.namespace, name) == before
     assert await world.api.items(ISVC, world.namespace) == []
-    await _deleted(world, kind, name)
+    await vanish(world, kind, name)
 
     async def ours() -> bool:
         found = await world.api.get(kind, world.namespace, name)
@@ -98,17 +100,6 @@ async def _made(world: World, kind: tuple[str, str]) -> Object:
 
     found: Object = await world.until(f"one of {kind[1]}", there)
     return found
-
-
-async def _deleted(world: World, kind: tuple[str, str], name: str) -> None:
-    """Deletes an object for good: nobody here takes the finalizer off that protects claims."""
-    await world.api.delete(kind, world.namespace, name)
-    await _away(world, kind, name)
-
-
-async def _away(world: World, kind: tuple[str, str], name: str) -> None:
-    if await world.api.get(kind, world.namespace, name) is not None:
-        await world.api.merge(kind, world.namespace, name, {"metadata": {"finalizers": None}})
 
 
 def _job(name: str) -> Object:
@@ -132,7 +123,7 @@ async def test_what_another_controller_owns_is_not_adopted(world: World, operato
     said = await taken(world)
     assert "controlled by ConfigMap its-owner" in said
     assert "does not take over objects of another controller" in said
-    assert await world.api.get(ISVC, world.namespace, NAME) == before
+    assert await as_written(world) == as_left(before)
 
 
 @fault(
@@ -155,10 +146,10 @@ async def test_a_race_for_the_name_seizes_nothing(
     try:
         with pytest.raises(Unavailable, match=r"another object|has been modified|immutable"):
             await write_own(cluster, manifest, claimant, seen)
-        assert await world.api.get(ISVC, world.namespace, NAME) == before
+        assert await as_written(world) == as_left(before)
         with pytest.raises(Invalid, match="without a controller"):
             await write_own(cluster, manifest, claimant)
-        assert await world.api.get(ISVC, world.namespace, NAME) == before
+        assert await as_written(world) == as_left(before)
     finally:
         await cluster.close()
 
@@ -174,6 +165,8 @@ async def test_a_service_of_the_same_name_that_was_deleted_is_another_one(
     """Its InferenceService is not the new one's until Kubernetes has removed it: then the new one makes its own."""
     await world.apply(sis())
     before = await world.child()
+    kept = [*before["metadata"].get("finalizers", ()), "specdec.io/kept-by-a-test"]
+    await world.api.merge(ISVC, world.namespace, NAME, {"metadata": {"finalizers": kept}})
     await removed(world)
     made = await world.apply(sis())
     said = await taken(world)
@@ -181,5 +174,5 @@ async def test_a_service_of_the_same_name_that_was_deleted_is_another_one(
     now = await world.child()
     assert (now["metadata"]["uid"], now["spec"]) == (before["metadata"]["uid"], before["spec"])
     assert now["metadata"]["ownerReferences"] == before["metadata"]["ownerReferences"]
-    await world.api.delete(ISVC, world.namespace, NAME)
+    await world.api.merge(ISVC, world.namespace, NAME, {"metadata": {"finalizers": None}})
     await owned_by(world, ISVC, NAME, made["metadata"]["uid"])

@@ -17,6 +17,12 @@ BYTES = 1_400_000
 MOST_MIB = 200
 
 
+@pytest.fixture
+def kubeconfig(alone: pathlib.Path) -> pathlib.Path:
+    """Of an API server of its own: garbage collection would read all of it again and again."""
+    return alone
+
+
 def _hostile(number: int) -> Object:
     """Many small parts, which take most memory once they are read, where no schema can bound them."""
     part: Object = {"a": 1}

@@ -128,17 +128,14 @@ async def test_a_budget_that_lets_nobody_go_is_heeded(world: World, operator: Op
     async def restarting() -> bool:
         return bool((await world.status()).get("guard", {}).get("restarting") == [going])
 
-    async def there() -> list[str]:
-        return [each["metadata"]["name"] for each in await world.api.items(POD, world.namespace)]
-
     await world.until("the pod named", restarting, 60)
     await world.read_again(3, good)
-    assert sorted(await there()) == sorted([staying, going])
+    assert await world.pods() == sorted([staying, going])
     assert await operator.metric("specdec_turn_failures_total") == failed
     await world.allow_evictions(1)
 
     async def gone() -> bool:
-        return await there() == [staying]
+        return await world.pods() == [staying]
 
     await world.until("the pod evicted", gone, 60)
     assert is_speculative(await world.child())

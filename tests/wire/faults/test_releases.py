@@ -7,12 +7,14 @@ from http import HTTPStatus
 from typing import Any, Final
 
 import pytest
+from hack.cluster import kubectl
 
 from specdec_operator import names
 from specdec_operator.api.crd import crd
-from tests import released
+from tests import installed, released
 from tests.released import Release
-from tests.wire.api import APPLY, ISVC, POD, SIS, Api, Object, Refused
+from tests.wire.api import APPLY, ISVC, POD, SIS, Api, Object, Refused, documents
+from tests.wire.controllers import RUNTIMES
 from tests.wire.faults.acts import busy, rolled_back, rolled_back_once, verdict, watched
 from tests.wire.faults.table import Part, fault
 from tests.wire.faults.verdict import CLAIM, JOB, decided_once
@@ -33,6 +35,15 @@ _STAGING: Final = {"mode": "PersistentVolumeClaim", "claim": {"storage": "1Gi"}}
 def kubeconfig(own_kubeconfig: pathlib.Path) -> pathlib.Path:
     """The CRD is changed here."""
     return own_kubeconfig
+
+
+@pytest.fixture
+def runtimes(kubeconfig: pathlib.Path, tmp_path: pathlib.Path) -> None:
+    """Our runtimes under the names that the first release gave them: else another name would renew its pods."""
+    found = [each for path in RUNTIMES for each in documents(path.read_text())]
+    for each in found:
+        each["metadata"]["name"] = each["metadata"]["name"].rpartition("-")[0]
+    kubectl.apply(kubeconfig, found, tmp_path / "runtimes.json")
 
 
 @pytest.fixture
@@ -62,6 +73,7 @@ class _Cluster:
         own = await operator_kubeconfig(self._api, self._kubeconfig, self._folder / "kubeconfig")
         namespaces = ",".join(each.namespace for each in self._worlds)
         environment = {"PYTHONPATH": release.python_path, "SPECDEC_STORAGE_INITIALIZER": "registry.example/storage:1"}
+        environment |= {installed.RUNTIMES: ""}
         name = f"operator-{self._starts}"
         self.operator = OperatorProcess(own, namespaces, self._folder, name=name, environment=environment)
         await self.operator.start()
@@ -126,6 +138,7 @@ async def _downloaded(world: World, job: Object) -> None:
     then="no decision is lost in either direction; the rolled back service stays rolled back and counts once, the "
     "downloads continue in their Jobs, and no pod is replaced",
 )
+@pytest.mark.usefixtures("runtimes")
 async def test_an_upgrade_and_the_way_back_lose_nothing(
     api: Api, kubeconfig: pathlib.Path, worlds: list[World], tmp_path: pathlib.Path
 ) -> None:

@@ -11,27 +11,24 @@ JOB: Final = "batch/v1", "jobs"
 CLAIM: Final = "v1", "persistentvolumeclaims"
 
 
-async def decided_once(world: World, reason: str, *, pods: int = 1) -> None:
-    """A rollback for this reason was decided once, plain pods serve, and there is no object that nobody needs.
-
-    pods: how many the test rolled out last.
-    """
+async def decided_once(world: World, reason: str) -> None:
+    """A rollback for this reason was decided once, plain pods serve, and there is no object that nobody needs."""
     status = await world.phase("RolledBack")
     guard = status["guard"]
     assert guard["rollback"]["reason"] == reason
     assert guard["rollbacks"] == 1, guard
     states = Counter(each["state"] for each in status["history"])
     assert states["Responding"] == states["RolledBack"] == 1, status["history"]
-    await nothing_left(world, pods=pods)
+    await nothing_left(world)
     assert not is_speculative(await world.child())
 
 
-async def nothing_left(world: World, *, pods: int = 1) -> None:
-    """One InferenceService of the sis, one Deployment, and so many pods."""
+async def nothing_left(world: World) -> None:
+    """One InferenceService of the sis, one Deployment, and as many pods as it asks for."""
     names = [each["metadata"]["name"] for each in await world.api.items(ISVC, world.namespace)]
     assert names == [NAME]
-    assert len(await world.api.items(DEPLOYMENT, world.namespace)) == 1
-    assert len(await world.api.items(POD, world.namespace)) == pods
+    (deployment,) = await world.api.items(DEPLOYMENT, world.namespace)
+    assert len(await world.api.items(POD, world.namespace)) == deployment["spec"]["replicas"]
 
 
 async def as_undisturbed(

@@ -1,10 +1,9 @@
 """Stories in which the operator needs everything that it may do."""
 
-import json
 from collections.abc import Callable
 
 from specdec_operator.names import FINALIZER
-from tests.wire.api import DEPLOYMENT, ISVC, POD, SIS, Api, Object
+from tests.wire.api import DEPLOYMENT, ISVC, POD, SIS, Object
 from tests.wire.pods import EngineStandIn
 from tests.wire.waiting import until
 from tests.wire.world import ARM, NAME, World, sis
@@ -12,24 +11,11 @@ from tests.wire.world import ARM, NAME, World, sis
 JOB = "batch/v1", "jobs"
 CLAIM = "v1", "persistentvolumeclaims"
 TOKENS = 400.0
-_MANAGER = {"containers": [{"name": "manager", "image": "registry.example/kserve-controller:v0.20.0"}]}
-_LABELS = {"app": "kserve"}
 
 
 def engine(acceptance: float = 0.8, *, speculative: bool = True) -> EngineStandIn:
     """A busy engine."""
     return EngineStandIn(tokens_per_second=TOKENS, acceptance=acceptance, speculative=speculative)
-
-
-async def kserve(api: Api) -> None:
-    """What the operator reads of an installed KServe: its controller's version and its settings."""
-    await api.create_namespace("kserve")
-    initializer = json.dumps({"image": "registry.example/storage-initializer:v0.20.0"})
-    config: Object = {"metadata": {"name": "inferenceservice-config"}, "data": {"storageInitializer": initializer}}
-    await api.create(("v1", "configmaps"), "kserve", config)
-    template: Object = {"metadata": {"labels": _LABELS}, "spec": _MANAGER}
-    body: Object = {"spec": {"selector": {"matchLabels": _LABELS}, "template": template}}
-    await api.create(("apps/v1", "deployments"), "kserve", body | {"metadata": {"name": "kserve-controller-manager"}})
 
 
 async def rolled_back_and_tried_again(world: World) -> None:
@@ -59,7 +45,7 @@ async def restarted(world: World) -> None:
     await world.allow_evictions(1)
 
     async def one_left() -> bool:
-        return [each["metadata"]["name"] for each in await world.api.items(POD, world.namespace)] == [good]
+        return await world.pods() == [good]
 
     await world.until("the bad pod evicted", one_left, 150)
     await world.roll_out(child, EngineStandIn(), EngineStandIn(), ready=False)
@@ -104,14 +90,13 @@ async def downloaded(world: World, log_read: Callable[[], bool]) -> None:
 
 
 async def gone(world: World) -> None:
-    """Deletes the sis, waits until it is gone, and plays the garbage collector."""
+    """Deletes the sis, and waits until Kubernetes has collected what it owned."""
     await world.api.delete(SIS, world.namespace, NAME)
 
     async def left() -> bool:
-        return await world.api.get(SIS, world.namespace, NAME) is None
+        return [await world.api.get(kind, world.namespace, NAME) for kind in (SIS, ISVC)] == [None, None]
 
-    await until("the sis is gone", left, 60)
-    await world.api.delete(ISVC, world.namespace, NAME)
+    await until("the sis and its InferenceService are gone", left, 60)
 
 
 async def _job(world: World, other: str) -> Object:
@@ -124,7 +109,7 @@ async def _job(world: World, other: str) -> Object:
 
 
 async def _at_work(world: World, job: Object) -> None:
-    """Plays the Job's controller and the kubelet: its pod runs."""
+    """Plays the Job's controller, which is not run, and the kubelet: its pod runs."""
     meta = job["metadata"]
     owner = {"apiVersion": "batch/v1", "kind": "Job", "name": meta["name"], "uid": meta["uid"], "controller": True}
     name = f"{meta['name']}-x"

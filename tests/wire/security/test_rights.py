@@ -13,11 +13,11 @@ from kubernetes.aio import client, config
 
 from specdec_operator.api.spec import Owner, owner_reference
 from tests.wire.api import APPLY, ISVC, Api, Object, Refused, documents
+from tests.wire.controllers import cluster
 from tests.wire.install import operator_kubeconfig
 from tests.wire.operator import OperatorProcess
 from tests.wire.security import stories
 from tests.wire.security.recording import Recording, Right, granted, refused, table, used
-from tests.wire.server import api_server
 from tests.wire.test_namespaced import make_account, rules_of
 from tests.wire.waiting import until
 from tests.wire.world import NAME, World, sis
@@ -49,7 +49,7 @@ def audited(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Audited]:
     folder = tmp_path_factory.mktemp("audited")
     recording = Recording(folder)
     more = "--enable-admission-plugins=OwnerReferencesPermissionEnforcement"
-    with api_server(folder, *recording.flags(), more) as kubeconfig:
+    with cluster(folder, *recording.flags(), more) as kubeconfig:
         yield Audited(kubeconfig=kubeconfig, recording=recording)
 
 
@@ -112,7 +112,6 @@ async def test_the_operator_asks_for_all_that_it_may_and_for_nothing_else(
         return sorted(rights - used(recording.of(ACCOUNT), rights).keys() - {OWNING} - OF_SOME_NAMESPACES)
 
     await _apply_roles(api, roles)
-    await stories.kserve(api)
     own = await operator_kubeconfig(api, audited.kubeconfig, tmp_path / "kubeconfig")
     told = {"SPECDEC_LEADER_LEASE": f"{SYSTEM}/specdec-operator"}
 
@@ -176,7 +175,7 @@ async def test_owning_an_inference_service_needs_the_right_to_the_finalizers_of_
         "apiVersion": ISVC[0],
         "kind": "InferenceService",
         "metadata": {"name": NAME, "ownerReferences": [owner_reference(owner)]},
-        "spec": {"predictor": {}},
+        "spec": {"predictor": {"model": {"modelFormat": {"name": "huggingface"}}}},
     }
     settings = client.Configuration()
     await config.load_kube_config(str(own), client_configuration=settings)

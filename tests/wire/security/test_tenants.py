@@ -89,10 +89,14 @@ async def test_a_pod_of_a_stranger_with_the_labels_of_the_service_is_never_asked
 
 
 async def _copied(world: World, address: str) -> None:
-    """A ready pod with the labels of the service's own, and nobody who made it."""
+    """A ready pod with the labels of the service's own, and nobody who made it.
+
+    But for the label that ReplicaSets give: one that has it too is soon the ReplicaSet's own, or is deleted by it.
+    """
     (own,) = await world.api.items(POD, world.namespace)
+    labels = {name: value for name, value in own["metadata"]["labels"].items() if name != "pod-template-hash"}
     containers = [{"name": "kserve-container", "image": "i"}]
-    meta = {"name": "stranger", "labels": own["metadata"]["labels"]}
+    meta = {"name": "stranger", "labels": labels}
     body = {"metadata": meta, "spec": {"containers": containers}}
     await world.api.create(POD, world.namespace, body)
     status = own["status"] | {"podIP": address, "podIPs": [{"ip": address}]}
