@@ -6,9 +6,6 @@ import re
 import pytest
 import yaml
 from hack.pages.works_with import FEATURES, counts
-from tests.kserve_standin import render as kserve
-from tests.kserve_standin.model import Config
-from tests.kserve_standin.runtimes import runtime_of
 from tests.unit.builders import Body, make_sis
 from typer.testing import CliRunner
 
@@ -24,7 +21,6 @@ ASKED = (
 )
 """What people ask."""
 LINK = re.compile(r"\]\(([^)#]+)")
-QUEUE = {"kueue.x-k8s.io/queue-name": "team-a"}
 
 
 def rows() -> list[tuple[str, str, str]]:
@@ -66,16 +62,6 @@ def rendered(body: Body) -> Body:
     assert result.exit_code == 0, result.output
     made: Body = yaml.safe_load(result.stdout)
     return made
-
-
-def test_the_label_of_a_queue_reaches_deployment_and_pods() -> None:
-    """Kueue reads it on either, as its version does; KServe's stand-in copies it as the recorded controller did."""
-    body = make_sis(inferenceService={"labels": QUEUE})
-    runtime = runtime_of(yaml.safe_load((ROOT / "manifests" / "runtimes" / "nvidia.yaml").read_text()))
-    deployment = kserve.render(rendered(body), runtime, Config()).deployment
-    assert deployment is not None
-    for labels in (deployment["metadata"]["labels"], deployment["spec"]["template"]["metadata"]["labels"]):
-        assert QUEUE.items() <= labels.items()
 
 
 def test_standard_mode_is_said_by_each_service() -> None:

@@ -1,9 +1,6 @@
-"""What keeps KServe from making the Deployment, in the recorded words of the real controller, and what follows."""
-
-import pathlib
+"""What keeps KServe from making the Deployment, and what follows."""
 
 import pytest
-import yaml
 from tests.unit.bodies import make_deployment
 from tests.unit.builders import Body
 from tests.unit.stage import Stage
@@ -13,50 +10,42 @@ from specdec_operator.observe.inference_service import KServeError, kserve_error
 from specdec_operator.observe.pods import deployment_view
 from specdec_operator.observe.rollout import Progress, RolloutView, view_rollout
 
-DATA = pathlib.Path(__file__).parents[2] / "data" / "kserve"
 NO_RUNTIME = KServeError(reason="RuntimeNotRecognized", message="there is none")
 
 
-def recorded(name: str) -> Body:
-    """An InferenceService with the status that KServe gave it."""
-    scene = yaml.safe_load((DATA / f"{name}.yaml").read_text())
-    return scene["input"] | {"status": scene["status"]}
+def failed(reason: str, words: str) -> Body:
+    """An InferenceService of which KServe makes nothing; tests/kserve/test_errors.py has the real one's words."""
+    said = {"transitionStatus": "InvalidSpec", "lastFailureInfo": {"reason": reason, "message": words}}
+    return {"spec": {"predictor": {"model": {"runtime": "rt"}}}, "status": {"modelStatus": said}}
 
 
 @pytest.mark.parametrize(
-    ("scene", "reason", "way_out"),
+    ("reason", "way_out"),
     [
-        (
-            "recorded/bad-runtime",
-            "RuntimeNotRecognized",
-            "ClusterServingRuntime absent: kubectl apply -k manifests/run",
-        ),
-        ("played/bad-version", "NoSupportingRuntime", "runtime rt does not serve model format huggingface"),
-        ("played/bad-protocol", "NoSupportingRuntime", "supportedModelFormats"),
-        ("played/runtime-without-server", "InvalidPredictorSpec", "kubectl describe inferenceservice"),
+        ("RuntimeNotRecognized", "ClusterServingRuntime rt: kubectl apply -k manifests/run"),
+        ("NoSupportingRuntime", "runtime rt does not serve model format huggingface"),
+        ("InvalidPredictorSpec", "kubectl describe inferenceservice"),
     ],
 )
-def test_what_kserve_cannot_make_is_told_with_its_words_and_the_way_out(scene: str, reason: str, way_out: str) -> None:
-    """Read from modelStatus, as recorded."""
-    found = kserve_error(recorded(scene))
+def test_what_kserve_cannot_make_is_told_with_its_words_and_the_way_out(reason: str, way_out: str) -> None:
+    """Read from modelStatus."""
+    found = kserve_error(failed(reason, "in its words"))
     assert found is not None
     assert found.reason == reason
-    assert recorded(scene)["status"]["modelStatus"]["lastFailureInfo"]["message"] in found.message
+    assert "in its words" in found.message
     assert way_out in found.message
 
 
 def test_a_disabled_runtime_is_told() -> None:
     """KServe has a reason of its own for it."""
-    child = recorded("recorded/bad-runtime")
-    child["status"]["modelStatus"]["lastFailureInfo"] = {"reason": "RuntimeDisabled", "message": "it is disabled"}
-    found = kserve_error(child)
+    found = kserve_error(failed("RuntimeDisabled", "it is disabled"))
     assert found is not None
     assert "remove spec.disabled" in found.message
 
 
 def test_a_failure_that_is_over_hinders_nothing() -> None:
     """KServe never clears lastFailureInfo: only its transition tells whether it still holds."""
-    child = recorded("recorded/bad-runtime")
+    child = failed("RuntimeNotRecognized", "Waiting for runtime to become available")
     child["status"]["modelStatus"]["transitionStatus"] = "InProgress"
     assert kserve_error(child) is None
     assert kserve_error({"metadata": {}}) is None

@@ -1,19 +1,15 @@
 """Which KServe a cluster has, from what KServe installs."""
 
 import json
-import os
-import pathlib
 from typing import Any
 
 import pytest
-import yaml
 
 from specdec_engine.versions import major_minor
 from specdec_operator.staging.kserve import KServe
 from specdec_operator.staging.kserve_detect import KServeEvidence, kserve_of
 
 Body = dict[str, Any]
-OWN_CRD = pathlib.Path(__file__).parents[2] / "kserve_standin/crds/inferenceservices.yaml"
 
 
 def crd(spec: tuple[str, ...] = (), predictor: tuple[str, ...] = ()) -> Body:
@@ -67,18 +63,6 @@ def test_the_version_is_read_where_it_shows(
     seen = kserve_of(sighted)
     assert seen.version == version
     assert words in seen.seen
-
-
-def test_the_stand_in_is_taken_for_the_version_that_it_stands_in_for() -> None:
-    """It has no controller image; its CRD carries the marks of 0.20."""
-    assert kserve_of(KServeEvidence(crd=yaml.safe_load(OWN_CRD.read_text()))).version == (0, 20)
-
-
-@pytest.mark.skipif("KSERVE_CRDS" not in os.environ, reason="KSERVE_CRDS names no folder with KServe's own CRDs")
-def test_kserves_own_crd_is_recognised() -> None:
-    """Those of 0.20.0."""
-    file = pathlib.Path(os.environ["KSERVE_CRDS"]) / "serving.kserve.io_inferenceservices.yaml"
-    assert kserve_of(KServeEvidence(crd=yaml.load(file.read_text(), yaml.CSafeLoader))).version == (0, 20)
 
 
 @pytest.mark.parametrize(

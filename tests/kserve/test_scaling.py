@@ -1,0 +1,51 @@
+"""Who counts the pods: what KServe makes of each class of autoscaler."""
+
+import pytest
+
+from specdec_operator.api.spec import Owner
+from specdec_operator.render.inference_service import render
+from specdec_operator.render.plan import plan
+from tests.kserve.made import Made, Place
+from tests.unit.builders import NAME, NAMESPACE, Body, make_rollback, make_spec, make_state
+from tests.wire.api import DEPLOYMENT
+
+OWNER = Owner(name=NAME, namespace=NAMESPACE, uid="u-1")
+CPU = {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": 80}}
+
+
+async def made_of(place: Place, autoscaling: Body | None, *, plain: bool = False, pods: int = 1, **spec: Body) -> Made:
+    """What KServe makes of a service with this autoscaling."""
+    state = make_state(rollback=make_rollback()) if plain else make_state()
+    parts = spec | ({"autoscaling": autoscaling} if autoscaling else {})
+    return await place.make(render(plan(make_spec(**parts), state, name=NAME), OWNER).manifest, pods=pods)
+
+
+@pytest.mark.parametrize("plain", [False, True], ids=["speculating", "rolled back"])
+async def test_the_hpa_has_the_numbers_of_the_service(place: Place, plain: bool) -> None:
+    """And 80 % of the CPU where nothing else is asked for; a rollback changes none of it."""
+    found = (await made_of(place, {"minReplicas": 1, "maxReplicas": 2}, plain=plain)).autoscaler
+    assert found is not None
+    spec = found["spec"]
+    target = {"apiVersion": "apps/v1", "kind": "Deployment", "name": f"{NAME}-predictor"}
+    assert spec["scaleTargetRef"] == target
+    assert (spec["minReplicas"], spec["maxReplicas"]) == (1, 2)
+    assert spec["metrics"] == [{"type": "Resource", "resource": CPU}]
+
+
+async def test_without_an_autoscaler_kserve_sets_the_number(place: Place) -> None:
+    """There is no HPA."""
+    made = await made_of(place, None, pods=2, replicas=2)
+    assert made.autoscaler is None
+    assert made.deployment["spec"]["replicas"] == 2
+
+
+async def test_the_number_of_a_scaler_of_somebody_elses_stays(place: Place) -> None:
+    """KServe names none in its Deployment, and leaves it through its next reconcile."""
+    made = await made_of(place, {"autoscalerClass": "external"})
+    assert made.autoscaler is None
+    child = f"{NAME}-predictor"
+    await place.api.merge(DEPLOYMENT, place.namespace, child, {"spec": {"replicas": 3}})
+    await place.reconciled(NAME)
+    live = await place.api.get(DEPLOYMENT, place.namespace, child)
+    assert live is not None
+    assert live["spec"]["replicas"] == 3
