@@ -1,17 +1,18 @@
-"""The page docs/staging.md: every mix of artifacts by version of KServe, judged by the operator's own code.
+"""The page docs/staging.md: every mix of artifacts by version of KServe, as the real ones were recorded.
+
+Versions that could not be asked are judged by the operator's own code.
 
 TRIED is the one place that says which mixes a test on a real node has shown to draft.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import groupby
-from operator import itemgetter
 from types import MappingProxyType
 from typing import Any, Final
 
 from hack.pages import render
-from specdec_operator.engine.rule import Severity, rules_in
+from hack.pages.staging_recorded import Key, Run, recording, runs, said
+from specdec_operator.engine.rule import Finding, Severity, rules_in
 from specdec_operator.staging import rules
 from specdec_operator.staging.compatibility import KSERVE
 from specdec_operator.staging.kserve import NEWEST, KServe, Version, shown
@@ -22,7 +23,7 @@ _LAYOUTS: Final = "tests/node/test_layouts.py"
 _REMOTE: Final = "hf s3 gs https"
 _INSIDE: Final = "a folder of the target's artifact"
 _ONCE: Final = "PersistentVolumeClaim"
-TRIED: Final[Mapping[tuple[str, str, str], str]] = MappingProxyType(
+TRIED: Final[Mapping[Key, str]] = MappingProxyType(
     {
         ("pvc", "none", "Auto"): "tests/node/test_story.py::test_ngram_needs_no_draft_and_drafts_on_repetition",
         ("pvc", "the same PVC", "Auto"): "tests/node/test_story.py::test_serve_watch_roll_back",
@@ -35,10 +36,10 @@ TRIED: Final[Mapping[tuple[str, str, str], str]] = MappingProxyType(
 )
 """Target, draft and mode of a row -> the test on a real node that ends with a draft that is accepted."""
 TRIED_ON: Final[Version] = max(KSERVE.run)
-"""The KServe of those tests: its stand-in, or the real one where KSERVE_MANAGER names it."""
+"""The KServe of those tests."""
 
 VERSIONS: Final[tuple[Version, ...]] = tuple((0, minor) for minor in range(KSERVE.oldest[1], NEWEST[1] + 1))
-_TARGETS: Final = {
+_TARGETS: Final[Mapping[str, Mapping[str, str]]] = {
     _REMOTE: {"uri": "s3://bucket/target"},
     "pvc": {"uri": "pvc://models/target"},
     "oci": {"uri": "oci://registry.example/target:1"},
@@ -54,6 +55,20 @@ _DRAFTS: Final[Mapping[str, Mapping[str, str]]] = {
     "oci+native": {"uri": "oci+native://registry.example/draft:1"},
 }
 
+_LORA: Final = {
+    _REMOTE: {"uri": "s3://bucket/lora"},
+    "pvc": {"uri": "pvc://loras/lora"},
+    "oci": {"uri": "oci://registry.example/lora:1"},
+}
+_IMAGE: Final = "registry.example/vllm:1"
+_ADAPTERS: Final = (
+    ((_REMOTE, _REMOTE), "pvc"),
+    ((_REMOTE, "pvc"), _REMOTE),
+    ((_REMOTE, _REMOTE), "oci"),
+    (("pvc", "pvc"), "pvc"),
+)
+"""Mixes of three artifacts: two of them may be downloaded into one volume, at the folder above both."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Row:
@@ -63,6 +78,11 @@ class Row:
     draft: str
     mode: str
     spec: Mapping[str, Any]
+
+    @property
+    def key(self) -> Key:
+        """By which it is found in the recording."""
+        return self.target, self.draft, self.mode
 
     @property
     def tried(self) -> str:
@@ -82,19 +102,30 @@ def rows() -> Iterator[Row]:
                 inside = {"path": "target"} if draft == _INSIDE else {}
                 spec = {"model": {**model, **inside}, "speculation": {"draft": lies}, "staging": staging}
                 yield Row(target=target, draft=draft, mode=mode, spec=spec)
+    for (target, draft), adapter in _ADAPTERS:
+        three: dict[str, Any] = {**_TARGETS[target], "adapters": [{"name": "lora", **_LORA[adapter]}]}
+        spec = {"model": three, "speculation": {"draft": _DRAFTS[draft]}, "staging": {}}
+        yield Row(target=target, draft=f"{draft} + LoRA adapter {adapter}", mode="Auto", spec=spec)
+    both = {"model": _TARGETS[_REMOTE], "speculation": {"draft": _DRAFTS[_REMOTE]}}
+    spec = {**both, "staging": {}, "engine": {"image": _IMAGE}}
+    yield Row(target=_REMOTE, draft=f"{_REMOTE}, in an image without specdec_runtime", mode="Auto", spec=spec)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cell:
-    """A mix on one KServe: whether it is refused, and the numbers of what is said about it."""
+    """A mix on one KServe: how it fares, and the numbers of what is said about it."""
 
-    refused: bool
-    numbers: tuple[int, ...]
+    fares: str
+    numbers: tuple[int, ...] = ()
+
+    def __str__(self) -> str:
+        """As in the table."""
+        return " ".join([self.fares, *(f"({number})" for number in self.numbers)])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Group:
-    """Mixes of one target that fare alike on every KServe. cells: by version, as in VERSIONS."""
+    """Mixes of one target that fare alike on every KServe. cells: one for each column."""
 
     target: str
     mode: str
@@ -107,41 +138,67 @@ class Group:
         return "; ".join(row.draft for row in self.rows)
 
     @property
-    def served(self) -> str:
-        """The versions that serve them."""
-        return "; ".join(_ranges(self.cells, refused=False)) or "none"
-
-    @property
-    def refused(self) -> str:
-        """The versions that are refused."""
-        return "; ".join(_ranges(self.cells, refused=True))
-
-    @property
     def tried(self) -> str:
         """Drafts of the group with which a test on a node ends with accepted tokens."""
         return "; ".join(row.draft for row in self.rows if row.tried)
 
 
-def groups() -> tuple[tuple[Group, ...], tuple[str, ...]]:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Column:
+    """A KServe of the table. runs: what was recorded; the second, with the patch, differs in its words alone. None was
+    recorded of a version that could not be asked.
+    """
+
+    version: Version
+    runs: tuple[Run, ...]
+
+    @property
+    def title(self) -> str:
+        """Its head."""
+        return self.runs[0].title if self.runs else f"{shown(self.version)} (by documentation)"
+
+
+def columns(found: Sequence[Run]) -> tuple[Column, ...]:
+    """Every supported version; a run with the patch has a column of its own where mixes fare otherwise."""
+    return tuple(each for version in VERSIONS for each in _columns(version, found))
+
+
+def _columns(version: Version, found: Sequence[Run]) -> list[Column]:
+    mine = [each for each in found if each.version == version]
+    fares = [{key: row["outcome"] for key, row in each.rows.items()} for each in mine]
+    if len(mine) == 2 and fares[0] != fares[1]:
+        return [Column(version=version, runs=(each,)) for each in mine]
+    return [Column(version=version, runs=tuple(mine))]
+
+
+def groups(found: Sequence[Run]) -> tuple[tuple[Group, ...], tuple[str, ...]]:
     """The rows, put together where they fare alike, and what is said about them."""
     reasons: dict[str, int] = {}
-    found: dict[tuple[str, str, tuple[Cell, ...]], list[Row]] = {}
+    made: dict[tuple[str, str, tuple[Cell, ...]], list[Row]] = {}
     for row in rows():
-        cells = tuple(_cell(row, each, reasons) for each in VERSIONS)
-        found.setdefault((row.target, row.mode, cells), []).append(row)
-    made = (Group(target=at, mode=mode, cells=cells, rows=tuple(each)) for (at, mode, cells), each in found.items())
-    return tuple(made), tuple(reasons)
+        cells = tuple(_cell(row, each, reasons) for each in columns(found))
+        made.setdefault((row.target, row.mode, cells), []).append(row)
+    return tuple(
+        Group(target=at, mode=mode, cells=cells, rows=tuple(each)) for (at, mode, cells), each in made.items()
+    ), tuple(reasons)
 
 
 def page() -> str:
     """The page as Markdown."""
-    table, reasons = groups()
+    whole = recording()
+    found = runs(whole)
+    table, reasons = groups(found)
     return render(
         "staging.md",
         oldest=shown(VERSIONS[0]),
         newest=shown(VERSIONS[-1]),
+        columns=columns(found),
         groups=table,
         reasons=reasons,
+        asked=", ".join(dict.fromkeys(each.kserve for each in found)),
+        services=found[0].services,
+        kubernetes=whole["kubernetes"],
+        at=whole["origin"]["at"],
         tried=[row for row in rows() if row.tried],
         tried_on=shown(TRIED_ON),
         rules=rules_in(rules),
@@ -149,22 +206,28 @@ def page() -> str:
     )
 
 
-def _cell(row: Row, version: Version, reasons: dict[str, int]) -> Cell:
+def _cell(row: Row, column: Column, reasons: dict[str, int]) -> Cell:
     """How the mix fares; a reason that is new is added to them."""
+    if not column.runs:
+        return _documented(row, column.version, reasons)
+    recorded = [each.rows[row.key] for each in column.runs]
+    first = recorded[0]
+    if first["outcome"] != "refused":
+        by = ", storageUri" if first["outcome"] == "served" and first["form"] == "storageUri" else ""
+        return Cell(fares=f"{first['outcome']}{by}")
+    return Cell(fares="refused", numbers=_numbers([text for each in recorded for text in said(each)], reasons))
+
+
+def _documented(row: Row, version: Version, reasons: dict[str, int]) -> Cell:
     kserve = KServe(version=version, kubernetes=(1, 35), oci_mode="modelcar")
-    findings = lay_out(row.spec, name="NAME", kserve=kserve).findings
-    refused = [each for each in findings if each.rule.severity is Severity.REFUSED]
-    said = refused or [each for each in findings if each.rule.severity is Severity.WARNED]
-    texts = [each.message.removeprefix(f"KServe {shown(version)} ") for each in said]
-    numbers = dict.fromkeys(reasons.setdefault(text, len(reasons) + 1) for text in texts)
-    return Cell(refused=bool(refused), numbers=tuple(sorted(numbers)))
+    refused = [each for each in lay_out(row.spec, name="NAME", kserve=kserve).findings if _refuses(each)]
+    texts = [f"By documentation: {each.message}" for each in refused]
+    return Cell(fares="refused" if refused else "served", numbers=_numbers(texts, reasons))
 
 
-def _ranges(cells: tuple[Cell, ...], *, refused: bool) -> Iterator[str]:
-    """Neighbouring versions with the same cell as `0.16 to 0.18 (3)`."""
-    for cell, run in groupby(zip(cells, VERSIONS, strict=True), key=itemgetter(0)):
-        versions = [version for _, version in run]
-        if cell.refused is refused:
-            first, last = shown(versions[0]), shown(versions[-1])
-            span = first if first == last else f"{first} to {last}"
-            yield " ".join([span, *(f"({number})" for number in cell.numbers)])
+def _refuses(finding: Finding) -> bool:
+    return finding.rule.severity is Severity.REFUSED
+
+
+def _numbers(texts: Sequence[str], reasons: dict[str, int]) -> tuple[int, ...]:
+    return tuple(sorted({reasons.setdefault(text, len(reasons) + 1) for text in texts}))

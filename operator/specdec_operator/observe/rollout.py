@@ -1,7 +1,7 @@
 """How far a rollout is, read from the Deployment and its pods.
 
 Never from the InferenceService: its Ready stays True while the new pods crash, and its observedGeneration is the
-Deployment's (tests/data/kserve).
+Deployment's (tests/kserve/test_controller.py).
 """
 
 from dataclasses import dataclass, replace

@@ -40,7 +40,8 @@ LACKS: Final = _rule(
 ONE_DOWNLOAD: Final = _rule(
     Severity.REFUSED,
     "KSERVE-MULTI-DOWNLOAD",
-    "storageUris need a ClusterStorageContainer with supportsMultiModelDownload; KServe 0.17 ships one without.",
+    "storageUris need a ClusterStorageContainer with supportsMultiModelDownload; KServe 0.16 and 0.17 ship one without "
+    "it.",
     _INJECTOR,
 )
 MAYBE_ONE: Final = _rule(

@@ -2,10 +2,12 @@
 
 import ast
 import pathlib
-import re
+from dataclasses import replace
 
 import pytest
+from hack.kserve.versions import SUMS
 from hack.pages import staging as staging_page
+from hack.pages import staging_recorded as recorded
 
 from specdec_operator.engine.rule import Severity
 from specdec_operator.staging.compatibility import KSERVE
@@ -15,45 +17,93 @@ from specdec_operator.staging.layout import lay_out
 ROOT = pathlib.Path(__file__).parents[3]
 
 
-def test_every_version_that_is_supported_is_in_every_row_once() -> None:
+RECORDED = recorded.runs(recorded.recording())
+
+
+def test_every_version_that_is_supported_is_in_every_row() -> None:
     """Whoever teaches the operator a newer KServe sees it in the page."""
     assert tuple((0, minor) for minor in range(KSERVE.oldest[1], NEWEST[1] + 1)) == staging_page.VERSIONS
-    for group in staging_page.groups()[0]:
-        assert len(group.cells) == len(staging_page.VERSIONS)
-        said = [int(each) for span in (group.served, group.refused) for each in re.findall(r"0\.([0-9]+)", span)]
-        assert {KSERVE.oldest[1], NEWEST[1]} <= set(said)
+    columns = staging_page.columns(RECORDED)
+    assert tuple(dict.fromkeys(each.version for each in columns)) == staging_page.VERSIONS
+    assert {each.version for each in columns if not each.runs} == {(0, 18), (0, 21)}
+    for group in staging_page.groups(RECORDED)[0]:
+        assert len(group.cells) == len(columns)
 
 
-def test_a_mix_is_refused_where_the_operator_refuses_it() -> None:
-    """Of each row and version, asked again."""
-    for group in staging_page.groups()[0]:
-        for row in group.rows:
-            for cell, version in zip(group.cells, staging_page.VERSIONS, strict=True):
-                kserve = KServe(version=version, kubernetes=(1, 35), oci_mode="modelcar")
-                found = {each.rule.severity for each in lay_out(row.spec, name="NAME", kserve=kserve).findings}
-                assert cell.refused is (Severity.REFUSED in found), (row, version)
-                assert bool(cell.numbers) or not cell.refused
+def test_every_version_that_can_be_had_was_asked() -> None:
+    """With the patch, too, where the shipped storage container refuses lists of downloads."""
+    assert {each.kserve for each in RECORDED} == set(SUMS)
+    refusing = {each.kserve for each in RECORDED if not each.detected["multi_download"]}
+    assert refusing == {each.kserve for each in RECORDED if each.patched}
+    assert {each.kserve for each in RECORDED if each.behaviours} == set(SUMS)
+
+
+@pytest.mark.parametrize("run", RECORDED, ids=lambda run: run.title)
+def test_no_mix_is_missing_in_the_recording(run: recorded.Run) -> None:
+    """A row that is added is asked: `make matrix`."""
+    assert set(run.rows) == {row.key for row in staging_page.rows()}
+
+
+@pytest.mark.parametrize("run", RECORDED, ids=lambda run: run.title)
+def test_the_operator_refuses_what_this_kserve_cannot_bring_and_nothing_else(run: recorded.Run) -> None:
+    """A disagreement is a fault of a rule."""
+    assert list(recorded.faults(run)) == []
+    assert run.detected["version"] == run.kserve.rpartition(".")[0]
+
+
+@pytest.mark.parametrize("run", RECORDED, ids=lambda run: run.title)
+def test_the_rules_are_still_those_of_the_recording(run: recorded.Run) -> None:
+    """Else the page quotes words for a refusal that is no more."""
+    kserve = KServe(version=run.version, kubernetes=(1, 34), oci_mode="modelcar", multi_download=multi_download(run))
+    for row in staging_page.rows():
+        found = lay_out(row.spec, name="NAME", kserve=kserve).findings
+        refused = list(dict.fromkeys(each.rule.id for each in found if each.rule.severity is Severity.REFUSED))
+        assert refused == run.rows[row.key]["rules"], row
+
+
+def multi_download(run: recorded.Run) -> bool:
+    """As the operator read it."""
+    return bool(run.detected["multi_download"]) or run.patched
+
+
+def test_a_refusal_without_need_and_a_model_that_does_not_arrive_are_faults() -> None:
+    """And a git repository on an old download program is neither."""
+    run = RECORDED[0]
+    for outcome in ("made without draft", "refused by the operator alone", "refused by the API server"):
+        broken = {("a", "b", "Auto"): {"outcome": outcome, "rules": [], "forms": {}}}
+        assert len(list(recorded.faults(replace(run, rows=broken)))) == 1
+    alone = {"outcome": "refused by the operator alone", "rules": ["KSERVE-LACKS"]}
+    known = {("a", "b", "Auto"): {"outcome": "served", "rules": [], "schemes": {"git": alone}}}
+    assert list(recorded.faults(replace(run, rows=known))) == []
 
 
 def test_every_reason_is_named_and_every_number_is_listed() -> None:
-    """In the page as it is."""
-    groups, reasons = staging_page.groups()
-    assert {number for group in groups for cell in group.cells for number in cell.numbers} == set(
-        range(1, len(reasons) + 1)
-    )
-    assert len(re.findall(r"^[0-9]+\. That KServe ", staging_page.page(), re.MULTILINE)) == len(reasons)
+    """In the page as it is; a refusal has one."""
+    groups, reasons = staging_page.groups(RECORDED)
+    cells = [cell for group in groups for cell in group.cells]
+    assert {number for cell in cells for number in cell.numbers} == set(range(1, len(reasons) + 1))
+    assert all(bool(cell.numbers) == (cell.fares == "refused") for cell in cells)
+    page = staging_page.page()
+    assert all(f"{index}. {text}" in page for index, text in enumerate(reasons, 1))
 
 
 def test_mixes_are_there_once_and_run_ones_among_them() -> None:
     """A row that a test shows must not be lost by another name; rows are far fewer than mixes."""
-    found = [(row.target, row.draft, row.mode) for row in staging_page.rows()]
-    groups = staging_page.groups()[0]
-    together = [(row.target, row.draft, row.mode) for group in groups for row in group.rows]
-    assert sorted(together) == sorted(found)
+    found = [row.key for row in staging_page.rows()]
+    groups = staging_page.groups(RECORDED)[0]
+    assert sorted(row.key for group in groups for row in group.rows) == sorted(found)
     assert len(set(found)) == len(found)
     assert set(staging_page.TRIED) <= set(found)
     assert sum(len(group.tried.split("; ")) for group in groups if group.tried) == len(staging_page.TRIED)
     assert len(groups) <= len(found) // 2
+
+
+def test_a_change_is_named_with_the_versions_around_it() -> None:
+    """0.18 was not asked: what changed with it is between its neighbours."""
+    found = {each.question: each.changes for each in recorded.changes(RECORDED)}
+    assert found["PYTHONPATH in the model's env"] == "between 0.17 and 0.19"
+    assert found["a Deployment with KServe's two labels and another name"] == "in 0.20"
+    assert not set(found) & {name for name, _ in recorded.alike(RECORDED)}
 
 
 @pytest.mark.parametrize("test", sorted(set(staging_page.TRIED.values())))

@@ -1,0 +1,124 @@
+"""docs/staging/matrix.json: what each real KServe made of every mix, as `python -m tests.kserve.matrix` recorded it."""
+
+import json
+import pathlib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any, Final
+
+from specdec_operator.staging.kserve import Version, shown
+
+FILE: Final = pathlib.Path(__file__).parents[2] / "docs" / "staging" / "matrix.json"
+_AGREES: Final = ("served", "refused")
+_ALONE: Final = "refused by the operator alone"
+BY_THE_DOWNLOAD: Final = "git"
+"""KServe hands the URI to its download container, whatever it is; that of 0.16 takes a git repository for a file."""
+Key = tuple[str, str, str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Run:
+    """One KServe that was asked. patched: with supportsMultiModelDownload set by hand. rows: by target, draft, mode."""
+
+    kserve: str
+    patched: bool
+    detected: Mapping[str, Any]
+    services: int
+    keda: str
+    rows: Mapping[Key, Mapping[str, Any]]
+    behaviours: Mapping[str, str]
+
+    @property
+    def version(self) -> Version:
+        """Such as (0, 20)."""
+        major, minor, _ = self.kserve.split(".")
+        return int(major), int(minor)
+
+    @property
+    def title(self) -> str:
+        """The head of its column."""
+        return f"{shown(self.version)}{', patched' if self.patched else ''}"
+
+
+def recording() -> dict[str, Any]:
+    """The whole file."""
+    found: dict[str, Any] = json.loads(FILE.read_text(encoding="utf-8"))
+    return found
+
+
+def runs(found: Mapping[str, Any]) -> tuple[Run, ...]:
+    """The runs of a recording, in the order of the versions, as installed before patched."""
+    return tuple(_run(each) for each in found["runs"])
+
+
+def _run(each: Mapping[str, Any]) -> Run:
+    return Run(
+        kserve=each["kserve"],
+        patched=each["patched"],
+        detected=each["detected"],
+        services=each["services"],
+        keda=each.get("keda", ""),
+        rows={(row["target"], row["draft"], row["mode"]): row for row in each["rows"]},
+        behaviours=each.get("behaviours", {}),
+    )
+
+
+def faults(run: Run) -> Iterator[str]:
+    """Where the operator's rules and this KServe disagree: a refusal without need, or a model that does not arrive."""
+    for key, row in run.rows.items():
+        for scheme, found in {"": row, **row.get("schemes", {})}.items():
+            known = scheme == BY_THE_DOWNLOAD and found["outcome"] == _ALONE
+            if found["outcome"] not in _AGREES and not known:
+                yield f"KServe {run.title}: {', '.join(key)} {scheme}: {found['outcome']} {found['rules']}"
+
+
+def said(row: Mapping[str, Any]) -> list[str]:
+    """Why a mix is refused on a KServe: what became of the forms that the operator does not apply."""
+    return list(dict.fromkeys(_said(form, each) for form, each in row["forms"].items() if each["outcome"] != "served"))
+
+
+def _said(form: str, answer: Mapping[str, Any]) -> str:
+    if answer["words"]:
+        return f"{answer['by']} refuses `{form}`: `{answer['words']}`"
+    lost = str(answer["outcome"]).removeprefix("made without ").replace("adapter-0", "adapter")
+    return f"With `{form}` KServe makes the pod without an error, and without {lost}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Change:
+    """One behaviour in which versions differ. answers: by version. changes: between which versions it changes."""
+
+    question: str
+    answers: tuple[str, ...]
+    changes: str
+
+
+def changes(found: Sequence[Run]) -> tuple[Change, ...]:
+    """The behaviours in which the versions differ."""
+    asked = [each for each in found if each.behaviours]
+    questions = asked[0].behaviours
+    return tuple(_change(name, asked) for name in questions if len({each.behaviours[name] for each in asked}) > 1)
+
+
+def alike(found: Sequence[Run]) -> tuple[tuple[str, str], ...]:
+    """The behaviours in which they agree, with the answer."""
+    asked = [each for each in found if each.behaviours]
+    first = asked[0].behaviours
+    return tuple((name, text) for name, text in first.items() if {each.behaviours[name] for each in asked} == {text})
+
+
+def _change(question: str, asked: Sequence[Run]) -> Change:
+    pairs = pairwise(asked)
+    differ = [_between(one, two) for one, two in pairs if one.behaviours[question] != two.behaviours[question]]
+    return Change(
+        question=question,
+        answers=tuple(each.behaviours[question] for each in asked),
+        changes="; ".join(differ),
+    )
+
+
+def _between(one: Run, two: Run) -> str:
+    if two.version[1] == one.version[1] + 1:
+        return f"in {shown(two.version)}"
+    return f"between {shown(one.version)} and {shown(two.version)}"

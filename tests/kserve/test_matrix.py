@@ -1,0 +1,92 @@
+"""The matrix is asked anew, of the default version or of the one that KSERVE names, and compared with the recording."""
+
+import json
+from typing import Any
+
+import pytest
+from hack.kserve.versions import chosen
+from hack.pages.staging_recorded import FILE
+
+from tests.kserve.matrix import asked
+from tests.kserve.matrix_pod import brought, content, nested
+
+Object = dict[str, Any]
+
+
+def recorded(version: str) -> list[Object]:
+    """What the file holds of a version."""
+    return [each for each in json.loads(FILE.read_text())["runs"] if each["kserve"] == version]
+
+
+def without_time(runs: list[Object]) -> list[Object]:
+    """Without what differs by the machine."""
+    return [{key: value for key, value in each.items() if key != "seconds"} for each in runs]
+
+
+@pytest.mark.wire
+def test_this_kserve_does_what_was_recorded_of_it() -> None:
+    """Every mix and every behaviour; `make matrix` records anew."""
+    version = chosen().version
+    found = without_time(json.loads(json.dumps(asked(version))))
+    before = without_time(recorded(version))
+    assert [each["rows"] for each in found] == [each["rows"] for each in before]
+    assert found == before
+
+
+def pod(volumes: list[Object], mounts: list[Object], **more: Any) -> Object:
+    """A pod with an engine."""
+    engine = {"name": "kserve-container", "args": [], "volumeMounts": mounts}
+    return {"spec": {"containers": [engine, *more.pop("beside", [])], "volumes": volumes, **more}}
+
+
+def loaded(*words: str, at: str = "/mnt", volume: str = "v") -> Object:
+    """KServe's download container."""
+    mount = {"name": volume, "mountPath": at}
+    return {"name": "storage-initializer", "args": list(words), "volumeMounts": [mount]}
+
+
+EMPTY = {"name": "v", "emptyDir": {}}
+
+
+@pytest.mark.parametrize(
+    ("init", "there"),
+    [
+        (loaded("s3://b/t/", "/mnt/target/model"), "s3://b/t"),
+        (loaded("s3://b/t/", "/mnt/target/model", volume="another"), None),
+        (loaded("oci://i:1", "/mnt/target/model"), None),
+        (loaded("s3://b/t/", "/mnt/other/model"), None),
+        (loaded("s3://b/t/", "/mnt/target/model", at="/mnt/target"), None),
+    ],
+)
+def test_a_download_is_there_if_the_engine_has_its_volume_at_its_place(init: Object, there: str | None) -> None:
+    """An image that is downloaded as a file is no model."""
+    mounts = [{"name": "v", "mountPath": "/mnt", "readOnly": True}]
+    assert content(pod([EMPTY], mounts, initContainers=[init]), "/mnt/target/model") == there
+
+
+def test_a_claim_and_a_folder_below_it_are_there() -> None:
+    """With the folder of the claim that is mounted."""
+    volumes = [{"name": "c", "persistentVolumeClaim": {"claimName": "models"}}]
+    made = pod(volumes, [{"name": "c", "mountPath": "/mnt/target/model", "subPath": "a/b"}])
+    assert content(made, "/mnt/target/model/draft") == "pvc://models/a/b/draft"
+    assert content(made, "/mnt/target/models") is None
+
+
+@pytest.mark.parametrize(("shared", "there"), [(True, "oci://i:1"), (False, None)])
+def test_a_modelcar_needs_its_processes_seen(shared: bool, there: str | None) -> None:
+    """Its link leads through /proc."""
+    link = ["sh", "-c", "mkdir -p /mnt/t && ln -sf /proc/$$$$/root/models /mnt/t/model && sleep infinity"]
+    car = {"name": "modelcar", "image": "i:1", "args": link, "volumeMounts": [{"name": "v", "mountPath": "/mnt/t"}]}
+    made = pod([EMPTY], [{"name": "v", "mountPath": "/mnt/t"}], beside=[car], shareProcessNamespace=shared)
+    assert content(made, "/mnt/t/model") == there
+
+
+def test_a_mount_within_a_read_only_one_is_found() -> None:
+    """A container runtime cannot make its folder; in a writable one it can."""
+    inner = {"name": "c", "mountPath": "/mnt/draft/model"}
+    for fixed in (True, False):
+        made = pod(
+            [EMPTY, {"name": "c", "emptyDir": {}}], [{"name": "v", "mountPath": "/mnt", "readOnly": fixed}, inner]
+        )
+        assert nested(made) == (["/mnt/draft/model"] if fixed else [])
+        assert brought(made) == {}
