@@ -100,12 +100,6 @@ class Place:
         """Delete its InferenceServices, so that KServe has no work with them while other tests wait for it."""
         await self.api.call("delete", self.api.path(ISVC, self.namespace))
 
-    async def give_runtimes(self) -> None:
-        """The runtimes of this project, under the names of their manifests and of an operator that was told none."""
-        for accelerator in ("cpu", "nvidia", "ascend"):
-            runtime = shipped(accelerator)
-            await self.give(runtime, named(runtime, f"specdec-{accelerator}"))
-
     async def give(self, *objects: Object) -> None:
         """Apply what stands around an InferenceService. Tests share a cluster-wide object by its name."""
         for each in objects:

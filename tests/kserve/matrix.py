@@ -21,10 +21,10 @@ from hack.pages.staging import Row
 from specdec_operator.staging.kserve import KServe, shown
 from tests.kserve import matrix_pod as pods
 from tests.kserve.matrix_behaviours import behaviours, install_keda, with_keda
-from tests.kserve.matrix_cluster import GATE, Made, Namespace, allow_lists, bare, cluster, detected, install_runtime
+from tests.kserve.matrix_cluster import Made, Namespace, allow_lists, bare, cluster, detected
 from tests.kserve.matrix_rows import Asked, every, operators
 from tests.wire.api import Api
-from tests.wire.controllers import kserve
+from tests.wire.controllers import IMAGE_VOLUMES, install_runtimes, kserve
 
 Object = dict[str, Any]
 _MAIN: Final = "s3"
@@ -52,7 +52,7 @@ def main() -> None:
 
 def text(runs: Sequence[Object]) -> str:
     """The file: one answer a line."""
-    head = {"origin": origin(), "kubernetes": KUBERNETES, "gate": GATE}
+    head = {"origin": origin(), "kubernetes": KUBERNETES, "gate": IMAGE_VOLUMES}
     body = json.dumps({**head, "runs": list(runs)}, indent=1)
     return f"{body}\n"
 
@@ -152,7 +152,7 @@ async def behaviour(version: str, folder: pathlib.Path) -> tuple[dict[str, str],
     """
     async with bare(folder) as (api, kubeconfig):
         with kserve(kubeconfig, Choice(version=version)):
-            await install_runtime(api)
+            install_runtimes(kubeconfig)
             await allow_lists(api)
             answers = await behaviours(api)
         installed = await install_keda(api, version)

@@ -9,39 +9,25 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-import yaml
 from hack.kserve.versions import Choice
-from kubernetes.aio import client, config
 
 from specdec_operator.reconcile.cluster_info import ClusterInfo
 from specdec_operator.staging.kserve import KServe
-from tests.wire.api import APPLY, DEPLOYMENT, EVENT, ISVC, POD, Api, Object, Refused
-from tests.wire.controllers import kserve, kubernetes_controllers
+from tests.wire.api import DEPLOYMENT, EVENT, ISVC, POD, Api, Object, Refused, connected
+from tests.wire.controllers import IMAGE_VOLUMES, install_runtimes, kserve, kubernetes_controllers
 from tests.wire.server import api_server
 
-RUNTIME: Final = pathlib.Path(__file__).parents[2] / "manifests" / "runtimes" / "cpu.yaml"
 GROUP: Final = "/apis/serving.kserve.io/v1alpha1"
-GATE: Final = "--feature-gates=ImageVolume=true"
-"""On by default since Kubernetes 1.35. Without it the API server drops each image volume of a pod."""
 _CONTAINER: Final = f"{GROUP}/clusterstoragecontainers/default"
 _PATIENCE: Final = 120.0
 _AT_ONCE: Final = 8
 
 
 @asynccontextmanager
-async def clients(kubeconfig: pathlib.Path) -> AsyncIterator[Api]:
-    """A client with an administrator's permissions."""
-    settings = client.Configuration()
-    await config.load_kube_config(str(kubeconfig), client_configuration=settings)
-    async with client.ApiClient(settings) as connection:
-        yield Api(connection)
-
-
-@asynccontextmanager
 async def bare(folder: pathlib.Path) -> AsyncIterator[tuple[Api, pathlib.Path]]:
     """An API server and the controllers of Kubernetes, without KServe: a client, and the kubeconfig."""
-    with api_server(folder, GATE) as kubeconfig, kubernetes_controllers(kubeconfig):
-        async with clients(kubeconfig) as api:
+    with api_server(folder, IMAGE_VOLUMES) as kubeconfig, kubernetes_controllers(kubeconfig):
+        async with connected(kubeconfig) as api:
             yield api, kubeconfig
 
 
@@ -50,16 +36,8 @@ async def cluster(version: str, folder: pathlib.Path) -> AsyncIterator[Api]:
     """The same with a KServe, and with the operator's runtime for CPUs."""
     async with bare(folder) as (api, kubeconfig):
         with kserve(kubeconfig, Choice(version=version)):
-            await install_runtime(api)
+            install_runtimes(kubeconfig)
             yield api
-
-
-async def install_runtime(api: Api) -> None:
-    """The chart's runtime, by the name that a rendered service has where nothing is known of a chart."""
-    body = yaml.safe_load(RUNTIME.read_text())
-    body["metadata"]["name"] = "specdec-cpu"
-    path = f"{GROUP}/clusterservingruntimes/specdec-cpu"
-    await api.call("patch", path, body, content_type=APPLY, field_manager="matrix")
 
 
 async def allow_lists(api: Api) -> None:

@@ -12,12 +12,11 @@ import pytest
 from hack import images, install
 from hack.cluster import kubectl, lifecycle, trouble, volumes
 from hack.models import store as models
-from kubernetes.aio import client, config
 
 from tests.node import artifacts, s3
 from tests.node.film import Film
 from tests.node.service import Service
-from tests.wire.api import Api
+from tests.wire.api import Api, connected
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -65,10 +64,8 @@ def running_store(cluster: pathlib.Path, model_folder: pathlib.Path) -> s3.Store
 @pytest.fixture
 async def api(cluster: pathlib.Path) -> AsyncIterator[Api]:
     """A client of the cluster."""
-    settings = client.Configuration()
-    await config.load_kube_config(str(cluster), client_configuration=settings)
-    async with client.ApiClient(settings) as connection:
-        yield Api(connection)
+    async with connected(cluster) as made:
+        yield made
 
 
 @pytest.fixture

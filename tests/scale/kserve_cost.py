@@ -16,7 +16,6 @@ from typing import Final
 
 from hack.cluster.versions import KSERVE
 from hack.machine import origin
-from kubernetes.aio import client, config
 
 from specdec_operator.api.spec import Owner, Spec
 from specdec_operator.guard.state import Phase, State
@@ -24,7 +23,7 @@ from specdec_operator.render.inference_service import render
 from specdec_operator.render.plan import plan
 from tests.scale.fleet import NAMESPACE, name_of, sis_of
 from tests.scale.process import taken
-from tests.wire.api import APPLY, DEPLOYMENT, ISVC, Api, Object, documents
+from tests.wire.api import APPLY, DEPLOYMENT, ISVC, Api, Object, connected, documents
 from tests.wire.controllers import kserve, kubernetes_controllers
 from tests.wire.server import api_server
 from tests.wire.waiting import until
@@ -83,10 +82,7 @@ async def step(pid: int, act: Callable[[], Awaitable[object]]) -> Cost:
 
 async def measure(services: int, kubeconfig: pathlib.Path, pid: int) -> dict[str, Cost]:
     """The steps, in the order in which they follow each other."""
-    settings = client.Configuration()
-    await config.load_kube_config(str(kubeconfig), client_configuration=settings)
-    async with client.ApiClient(settings) as connection:
-        api = Api(connection)
+    async with connected(kubeconfig) as api:
         await api.create_namespace(NAMESPACE)
         (runtime,) = documents(_RUNTIME.read_text())
         runtime["metadata"]["name"] = wanted(0, seqs=64)["spec"]["predictor"]["model"]["runtime"]

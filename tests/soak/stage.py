@@ -10,13 +10,12 @@ from contextlib import AsyncExitStack, ExitStack, asynccontextmanager
 from dataclasses import dataclass
 
 from hack.cluster import binaries
-from kubernetes.aio import client, config
 
 from tests.scale.audit import Audit
 from tests.scale.fleet import NAMESPACE
 from tests.scale.stage import pid_of
 from tests.soak.deployments_maker import DeploymentsMaker
-from tests.wire.api import Api
+from tests.wire.api import Api, connected
 from tests.wire.install import install, operator_kubeconfig
 from tests.wire.operator import OperatorProcess
 from tests.wire.server import api_server, running
@@ -41,10 +40,8 @@ async def stage(folder: pathlib.Path, services: int) -> AsyncIterator[Stage]:
     audit = Audit(folder)
     with ExitStack() as programs:
         admin = programs.enter_context(api_server(folder, *audit.flags()))
-        settings = client.Configuration()
-        await config.load_kube_config(str(admin), client_configuration=settings)
         async with AsyncExitStack() as stack:
-            api = Api(await stack.enter_async_context(client.ApiClient(settings)))
+            api = await stack.enter_async_context(connected(admin))
             await install(api)
             await api.create_namespace(NAMESPACE)
             programs.enter_context(running(_controllers(admin), folder / "controllers.log"))

@@ -4,11 +4,13 @@ import asyncio
 import json
 import pathlib
 import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from http import HTTPStatus
 from typing import Any
 
 import yaml
-from kubernetes.aio import client
+from kubernetes.aio import client, config
 from kubernetes.aio.client.exceptions import ApiException
 from kubernetes.aio.dynamic import DynamicClient
 
@@ -127,6 +129,15 @@ class Api:
     async def delete(self, kind: tuple[str, str], namespace: str, name: str) -> None:
         """Deletes an object at once."""
         await self.call("delete", self.path(kind, namespace, name), {"gracePeriodSeconds": 0})
+
+
+@asynccontextmanager
+async def connected(kubeconfig: pathlib.Path) -> AsyncIterator[Api]:
+    """A client with the rights of a kubeconfig."""
+    settings = client.Configuration()
+    await config.load_kube_config(str(kubeconfig), client_configuration=settings)
+    async with client.ApiClient(settings) as connection:
+        yield Api(connection)
 
 
 def _said(error: ApiException) -> str:

@@ -11,11 +11,10 @@ from typing import Any
 
 import pytest
 import yaml
-from kubernetes.aio import client, config
 
 from tests import installed
 from tests.unit.doctor.snapshots import node
-from tests.wire.api import APPLY, Api, Object, Refused, documents
+from tests.wire.api import APPLY, Api, Object, Refused, connected, documents
 from tests.wire.command import Command, Said
 from tests.wire.controllers import without_kserve
 from tests.wire.install import OURS, install
@@ -40,10 +39,8 @@ def admin(tmp_path_factory: pytest.TempPathFactory) -> Iterator[pathlib.Path]:
 @pytest.fixture
 async def own(admin: pathlib.Path) -> AsyncIterator[Api]:
     """A client of that cluster."""
-    settings = client.Configuration()
-    await config.load_kube_config(str(admin), client_configuration=settings)
-    async with client.ApiClient(settings) as connection:
-        yield Api(connection)
+    async with connected(admin) as api:
+        yield api
 
 
 async def _put(api: Api, path: str, body: Object, status: Object | None = None) -> None:

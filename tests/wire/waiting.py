@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 _PAUSE = 0.05
+"""Seconds between two looks, and at least twice as long as a look takes: all tests share one API server."""
 
 
 async def until(
@@ -13,10 +14,13 @@ async def until(
 ) -> Any:
     """Waits until the probe gives something; returns it. state: what a failure tells besides."""
     deadline = time.monotonic() + seconds
-    while not (found := await probe()):
-        if time.monotonic() > deadline:
+    while True:
+        begun = time.monotonic()
+        if found := await probe():
+            return found
+        now = time.monotonic()
+        if now > deadline:
             told = state()
             said = await told if isinstance(told, Awaitable) else told
             raise AssertionError(f"{what}: not within {seconds:.0f} s; {said}")
-        await asyncio.sleep(_PAUSE)
-    return found
+        await asyncio.sleep(max(_PAUSE, 2 * (now - begun)))

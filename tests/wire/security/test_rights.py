@@ -9,10 +9,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import pytest
-from kubernetes.aio import client, config
 
 from specdec_operator.api.spec import Owner, owner_reference
-from tests.wire.api import APPLY, ISVC, Api, Object, Refused, documents
+from tests.wire.api import APPLY, ISVC, Api, Object, Refused, connected, documents
 from tests.wire.controllers import cluster
 from tests.wire.install import operator_kubeconfig
 from tests.wire.operator import OperatorProcess
@@ -177,8 +176,6 @@ async def test_owning_an_inference_service_needs_the_right_to_the_finalizers_of_
         "metadata": {"name": NAME, "ownerReferences": [owner_reference(owner)]},
         "spec": {"predictor": {"model": {"modelFormat": {"name": "huggingface"}}}},
     }
-    settings = client.Configuration()
-    await config.load_kube_config(str(own), client_configuration=settings)
-    async with client.ApiClient(settings) as connection:
+    async with connected(own) as theirs:
         with pytest.raises(Refused, match="cannot set blockOwnerDeletion"):
-            await Api(connection).apply(ISVC, world.namespace, child)
+            await theirs.apply(ISVC, world.namespace, child)
