@@ -158,9 +158,19 @@ def scale_page(folder: pathlib.Path = _DOCS / "scale") -> str:
     ours = _beside_peers(found["beside_peers"]) if found["peers"] else None
     pairs = json.loads((folder / "before.json").read_text(encoding="utf-8"))["pairs"]
     sharded = json.loads((folder / "sharded.json").read_text(encoding="utf-8"))
-    more = {"soak": soak, "ours": ours, "goals": GOALS, "growing": GROWING, "pairs": pairs, "sharded": sharded}
+    kserve = json.loads((folder / "kserve.json").read_text(encoding="utf-8"))
+    more = {
+        "soak": soak,
+        "kserve": kserve,
+        "ours": ours,
+        "goals": GOALS,
+        "growing": GROWING,
+        "pairs": pairs,
+        "sharded": sharded,
+    }
     days = dict.fromkeys(sentence(each if "origin" in each else sharded) for each in sharded["rows"])
-    made = {"made": sentence(found), "soak_made": sentence(soak), "sharded_made": " ".join(days)}
+    made = {"made": sentence(found), "soak_made": sentence(soak), "kserve_made": sentence(kserve)}
+    made["sharded_made"] = " ".join(days)
     return render("scale.md", **found, **more, **made)
 
 

@@ -62,7 +62,7 @@ def server_command(folder: pathlib.Path, store: int, secure: int, *more: str) ->
         f"--service-account-key-file={keys / 'accounts.pub'}",
         f"--service-account-signing-key-file={keys / 'accounts.key'}",
         "--service-account-issuer=https://kubernetes.default.svc",
-        "--service-cluster-ip-range=127.64.0.0/24",
+        "--service-cluster-ip-range=127.64.0.0/16",  # an address for each Service of a run: a /24 is full at 254
         "--authorization-mode=RBAC",
         "--disable-admission-plugins=ServiceAccount",  # no controller makes the accounts here
         *more,
