@@ -5,7 +5,7 @@ VENV := .venv
 RUN := $(VENV)/bin/python
 
 .DEFAULT_GOAL := help
-.PHONY: help venv fmt check lint type unit wire gitops test test-rest test-all verify generate golden cluster-up cluster-down cluster-status cluster-env bench bench-guard bench-engine bench-memory bench-gpu bench-scale matrix numbers faults soak audit \
+.PHONY: help venv fmt check lint type unit wire gitops test test-rest test-all verify generate golden cluster-up cluster-down cluster-status cluster-env bench bench-guard bench-engine bench-memory bench-gpu bench-scale matrix numbers faults soak lab-test audit \
         images image-nvidia image-ascend sbom resolve models push-model demo chart release-dry-run release-files docs plugin clean
 
 help: ## List the targets
@@ -46,21 +46,24 @@ unit: venv ## Pure tests, seconds
 	$(RUN) -m pytest -q -n 2 -m "not index" tests/unit
 
 wire: venv ## Tests against a real etcd and kube-apiserver, and against the real KServe
-	$(RUN) -m pytest -q -n 4 --ignore=tests/wire/faults --ignore=tests/wire/test_soak.py tests/wire tests/kserve
+	$(RUN) -m pytest -q -n 4 --ignore=tests/wire/faults tests/wire tests/kserve
 
 faults: venv ## What breaks, and what happens then: docs/reliability.md is about these tests (a quarter of an hour)
 	$(RUN) -m pytest -q -n 4 tests/wire/faults
 
+lab-test: venv ## Tests of the simulation, the benchmarks and the tables of a new engine (minutes)
+	$(RUN) -m pytest -q -n 2 lab/tests
+
 soak: venv ## Half an hour of churn with 200 services, and what is left of it afterwards
-	$(RUN) -m tests.soak --services 200 --minutes 30
+	$(RUN) -m lab.soak --services 200 --minutes 30
 
 numbers: venv ## All measured pages anew, one after another, from this commit on a quiet machine (five hours)
 	$(RUN) -m hack.demo
 	cp demo.json demo.png docs/demo/
 	$(MAKE) bench-memory bench-engine cluster-down bench-guard bench-scale
-	$(RUN) -m tests.soak --services 200 --minutes 30 --out docs/soak
-	$(RUN) -m tests.scale.sharded --services 3000 --out docs/scale/sharded.json
-	$(RUN) -m tests.scale.sharded --services 10000 --out docs/scale/sharded.json
+	$(RUN) -m lab.soak --services 200 --minutes 30 --out docs/soak
+	$(RUN) -m lab.scale.sharded --services 3000 --out docs/scale/sharded.json
+	$(RUN) -m lab.scale.sharded --services 10000 --out docs/scale/sharded.json
 	$(MAKE) generate
 
 audit: venv ## Known weaknesses of the locked packages, and their bill of materials
@@ -105,18 +108,18 @@ test-all: venv ## Every test that this machine can run; says what it could not a
 	$(RUN) -m hack.test all
 
 bench: venv ## How long `specdec validate` takes on this machine, and how often the guard is wrong (minutes)
-	@$(RUN) -m hack.bench
-	@$(RUN) -m hack.guard --print
+	@$(RUN) -m lab.bench
+	@$(RUN) -m lab.guard --print
 
 bench-guard: venv ## How often the guard is wrong and how soon it is right, printed and written to docs/guard (minutes)
-	@$(RUN) -m hack.guard
+	@$(RUN) -m lab.guard
 
 matrix: venv ## Every mix of artifacts on the real KServe of four versions, written to docs/staging (ten minutes)
 	$(RUN) -m tests.kserve.matrix --out docs/staging/matrix.json
 	@$(RUN) -m hack.reference
 
 bench-scale: venv ## 100 to 3,000 services on a real API server, and other operators beside, written to docs/scale (over an hour)
-	$(RUN) -m tests.scale --out docs/scale
+	$(RUN) -m lab.scale --out docs/scale
 	@$(RUN) -m hack.reference
 
 bench-engine: venv ## Methods, faults and speed on the real engine, written to docs/engine.md (an hour)

@@ -42,11 +42,11 @@ STORIES = (
 )
 """One of each kind: they are in `make test`, and left out of the parts that would run them again."""
 
-FAULTS = ("tests/wire/faults", "tests/wire/test_soak.py")
+FAULTS = "tests/wire/faults"
 PACKAGES = ("tests/unit/hack/test_images_resolved.py", "tests/unit/hack/test_packaging_plugin.py")
 SLOW_WIRE = tuple(
     f"tests/wire/test_{name}.py"
-    for name in ("denials", "guest", "missing_parts", "monitoring", "scale_peers", "scaling", "shards", "web")
+    for name in ("denials", "guest", "missing_parts", "monitoring", "scaling", "shards", "web")
 )
 """Half of the time of all tests against the API server: they wait for retries and for several operators."""
 UNIT = Part(
@@ -58,7 +58,7 @@ UNIT = Part(
 WIRE = Part(
     name="wire",
     proves="the operator against a real etcd and kube-apiserver, and what the real KServe makes of its services",
-    words=("-n", "4", *(f"--ignore={each}" for each in (*FAULTS, *SLOW_WIRE)), "tests/wire", "tests/kserve"),
+    words=("-n", "4", *(f"--ignore={each}" for each in (FAULTS, *SLOW_WIRE)), "tests/wire", "tests/kserve"),
     minutes=5,
 )
 CORE = (UNIT, WIRE)
@@ -149,8 +149,14 @@ REST = (
     Part(
         name="faults",
         proves="crashes, lost watches, refused writes and lying metrics against a real API server",
-        words=("-n", "6", *FAULTS),
+        words=("-n", "6", FAULTS),
         minutes=10,
+    ),
+    Part(
+        name="lab",
+        proves="the guard's simulation, the benchmarks and a short soak do what their pages say",
+        words=("-n", "2", "lab/tests"),
+        minutes=6,
     ),
     Part(
         name="packages",

@@ -7,7 +7,7 @@ import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from http import HTTPStatus
-from typing import Any
+from typing import Any, cast
 
 import yaml
 from kubernetes.aio import client, config
@@ -50,7 +50,8 @@ class Api:
         until = time.monotonic() + patience
         while True:
             try:
-                return await self._dynamic.request(method, path, body=body, serializer=lambda _, data: data, **words)
+                said = await self._dynamic.request(method, path, body=body, serializer=lambda _, data: data, **words)
+                return cast("Object", said)
             except ApiException as error:
                 if error.status != HTTPStatus.TOO_MANY_REQUESTS or time.monotonic() > until:
                     raise Refused(error.status, _said(error)) from error
@@ -109,7 +110,7 @@ class Api:
 
     async def items(self, kind: tuple[str, str], namespace: str) -> list[Object]:
         """All objects of a kind."""
-        return (await self.call("get", self.path(kind, namespace)))["items"]
+        return list((await self.call("get", self.path(kind, namespace)))["items"])
 
     async def create(self, kind: tuple[str, str], namespace: str, body: Object, *, strict: bool = False) -> Object:
         """Creates an object; strict as kubectl does it."""

@@ -179,7 +179,7 @@ def _same(made: Object, asked: Object) -> bool:
 def _observed(deployment: Object) -> bool:
     """Whether its controller has seen it as it is."""
     seen: int = deployment.get("status", {}).get("observedGeneration", 0)
-    return seen >= deployment["metadata"]["generation"]
+    return bool(seen >= deployment["metadata"]["generation"])
 
 
 def _rolled_out(deployment: Object) -> bool:

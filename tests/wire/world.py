@@ -129,7 +129,7 @@ class World:
 
     async def status(self) -> Object:
         """Its status."""
-        return (await self.sis()).get("status", {})
+        return dict((await self.sis()).get("status", {}))
 
     async def phase(self, *wanted: str, seconds: float = 60.0) -> Object:
         """Waits for a phase; returns the status."""
@@ -138,7 +138,7 @@ class World:
             status = await self.status()
             return status if status.get("phase") in wanted else None
 
-        return await self.until(f"phase {' or '.join(wanted)}", there, seconds)
+        return dict(await self.until(f"phase {' or '.join(wanted)}", there, seconds))
 
     async def condition(self, kind: str, wanted: str, seconds: float = 60.0) -> Object:
         """Waits for a condition; returns the status."""
@@ -148,7 +148,7 @@ class World:
             said = {each["type"]: each["status"] for each in status.get("conditions", ())}
             return status if said.get(kind) == wanted else None
 
-        return await self.until(f"{kind}={wanted}", there, seconds)
+        return dict(await self.until(f"{kind}={wanted}", there, seconds))
 
     async def child(self, *, speculative: bool | None = None, seconds: float = 60.0) -> Object:
         """Waits for the InferenceService, with or without speculation in its flags."""
@@ -157,7 +157,7 @@ class World:
             found = await self.api.get(ISVC, self.namespace, NAME)
             return found if found and (speculative is None or is_speculative(found) is speculative) else None
 
-        return await self.until(f"InferenceService, speculative={speculative}", there, seconds)
+        return dict(await self.until(f"InferenceService, speculative={speculative}", there, seconds))
 
     async def roll_out(self, child: Object, *engines: EngineStandIn, ready: bool = True) -> list[str]:
         """Plays the kubelet while the real Deployment goes for the child's revision: one engine for each of its pods.

@@ -7,10 +7,11 @@ from typing import Any
 
 import pytest
 import yaml
-from tests import prometheus as package
 from tests.monitoring_files import ALERTS, NUMBER_OF_RULES, RECORDED, ROOT, RULES, RUNBOOKS
 from tests.unit.deploy.monitoring_cases import Case
 from tests.unit.deploy.monitoring_operator_cases import CASES
+
+from tests import prometheus as package
 
 SEVERITY = {name: rule["labels"]["severity"] for name, rule in ALERTS.items()}
 AT_ONCE = {"SpecdecRolledBack", "SpecdecPodsFail"}

@@ -4,6 +4,7 @@ import pathlib
 
 import pytest
 from hack.cluster.errors import ClusterError
+
 from tests import chromium as package
 
 

@@ -5,6 +5,7 @@ import shutil
 
 import pytest
 from hack.cluster.errors import ClusterError
+
 from tests import debian
 
 FILE = pathlib.Path("usr/bin/tool")

@@ -5,6 +5,7 @@ from collections.abc import Callable
 
 import pytest
 from hack.cluster.errors import ClusterError
+
 from tests import prometheus as package
 
 

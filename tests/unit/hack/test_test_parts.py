@@ -12,14 +12,12 @@ from hack.test.node import Node
 from hack.test.parts import BESIDE, CORE, LONG, MORE, QUICK, REST, STORIES, UPGRADE, WIRE, Needs, Part
 
 ROOT = run.ROOT
-NO_PARTS = {"tests/soak", "tests/scale"}
-"""Benchmarks, which `make` has targets for."""
 
 
 def chosen(part: Part) -> tuple[list[str], list[str]]:
     """The paths that a part runs, and those that it leaves out."""
     options = [each for each in part.words if each.startswith("--ignore=")]
-    paths = [each for each in part.words if each.startswith("tests/")]
+    paths = [each for each in part.words if each.startswith(("tests/", "lab/"))]
     return paths, [each.removeprefix("--ignore=") for each in options]
 
 
@@ -32,9 +30,7 @@ def holds(part: Part, file: str) -> bool:
 
 
 FILES = sorted(
-    path.relative_to(ROOT).as_posix()
-    for path in (ROOT / "tests").rglob("test_*.py")
-    if not any(path.is_relative_to(ROOT / each) for each in NO_PARTS)
+    path.relative_to(ROOT).as_posix() for folder in ("tests", "lab") for path in (ROOT / folder).rglob("test_*.py")
 )
 
 

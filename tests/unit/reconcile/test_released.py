@@ -12,7 +12,6 @@ import pytest
 import yaml
 from pydantic import Field
 from pydantic.fields import FieldInfo
-from tests import released
 from tests.unit.builders import DRAFT, make_spec
 from tests.unit.reconcile.released import HASHES, computed
 
@@ -21,6 +20,7 @@ from specdec_operator.api.spec import Spec
 from specdec_operator.api.speculation import Speculation
 from specdec_operator.api.types import Part
 from specdec_operator.reconcile.sis import speculation_hash
+from tests import released
 
 _PROGRAM: Final = pathlib.Path(__file__).with_name("released.py")
 _FILE: Final = released.DATA / "hashes.json"

@@ -3,7 +3,6 @@
 from typing import Any
 
 import pytest
-from tests import golden
 from tests.unit.builders import (
     DRAFT,
     NAME,
@@ -23,6 +22,7 @@ from specdec_operator.guard.state import Phase, State
 from specdec_operator.names import OWNER_LABEL, REVISION_LABEL
 from specdec_operator.render.inference_service import Rendered, render
 from specdec_operator.render.plan import plan
+from tests import golden
 
 OWNER = Owner(name=NAME, namespace=NAMESPACE, uid="u-1")
 NGRAM: Body = {"method": "ngram", "tokens": 3, "ngram": {"lookupMin": 2, "lookupMax": 6}}

@@ -8,7 +8,6 @@ from collections import Counter
 from typing import Any
 
 import pytest
-from tests import golden
 
 from specdec_operator.api.spec import Owner
 from specdec_operator.downloads.job import claim_manifest, job_manifest, job_name, program
@@ -24,6 +23,7 @@ from specdec_operator.downloads.job_status import (
 )
 from specdec_operator.downloads.program.failure import reason_of, words_of
 from specdec_operator.staging.layout import Download
+from tests import golden
 
 Body = dict[str, Any]
 

@@ -1,0 +1,208 @@
+"""The tables of figures.json: for docs/guard-evidence.md and for the screen."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Any, Final
+
+from lab.guard.arms import MACHINES, Arrangement
+from lab.guard.coverage import STEPS
+from lab.guard.figures import ABOVE, BELOW, CURVE_WINDOWS, LIMIT
+from lab.guard.hours import median
+from lab.guard.rules import BY_DRAFTS, GUARD
+
+_Found = Mapping[str, Any]
+_NO_GOAL: Final = "-"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Table:
+    """A table of words. title: what it is of, with the units."""
+
+    title: str
+    heads: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+
+
+def acceptance(figures: _Found) -> tuple[Table, ...]:
+    """Windows with an acceptance near the threshold, then falls. figures: as they are in figures.json."""
+    rules = (GUARD, BY_DRAFTS)
+    rows = [
+        (
+            f"{above['kind']}, {above['volume']:g}",
+            *(f"{above['rollbacks'][rule]:,} in {above['windows']:,}" for rule in rules),
+            f"{above['low']:.0%}",
+            *(f"{below['within_twice'][rule]:.0%}" for rule in rules),
+        )
+        for above, below in zip(figures["alarms"], figures["catches"], strict=True)
+    ]
+    high, low, names = f"{100 * ABOVE:g} points above", f"{-100 * BELOW:g} points below", ("guard", "bound alone")
+    heads = (
+        "traffic, requests per window",
+        *(f"{high}, rollbacks: {name}" for name in names),
+        f"{high}, windows whose true acceptance was below",
+        *(f"{low}, found within {2 * LIMIT} windows: {name}" for name in names),
+    )
+    title = "acceptance near the threshold: the guard, and Wilson's bound of each window alone"
+    return Table(title=title, heads=heads, rows=tuple(rows)), _delays(
+        "acceptance that falls in bursty traffic", figures["acceptance_delays"]
+    )
+
+
+def speed(figures: _Found) -> tuple[Table, ...]:
+    """Speed that falls below `speedup.min`, or stays above it. figures: as they are in figures.json."""
+    return (_delays("speed that falls, as a share of `speedup.min`", figures["speed_delays"]),)
+
+
+def _delays(title: str, found: list[_Found]) -> Table:
+    """From the onset to the decision, one row for each fall and number of requests."""
+    rows = []
+    for each in found:
+        of, windows = each["of"], each["windows"]
+        middle = median(windows, of)
+        soon = sum(delay <= CURVE_WINDOWS for delay in windows) / of
+        shares = (f"{each['in_time']:.0%}", f"{soon:.0%}", f"{len(windows) / of:.0%}", f"{each['early'] / of:.0%}")
+        rows.append((each["name"], f"{each['volume']:g}", "-" if middle is None else f"{middle:.1f}", *shares))
+    heads = ("falls to", "requests per window", "median, windows", f"within {LIMIT + 1} windows")
+    more = (f"within {CURVE_WINDOWS} windows", "within the simulation", "before the fall (false)")
+    return Table(title=f"{title}: from the fall to the decision", heads=(*heads, *more), rows=tuple(rows))
+
+
+def tables(hours: _Found) -> tuple[Table, ...]:
+    """What takes hours and days. hours: as they are in figures.json."""
+    compared, slow = hours["compared"], _groups(hours["compared"], "name")
+    apart = {each.name for each in MACHINES}
+    changes = [group for group in slow if group[0]["name"] not in apart]
+    machines = [group for group in slow if group[0]["name"] in apart]
+    return (
+        _changes("true speedup after the change >= 1: services that lost it", changes, slower=False),
+        _changes(
+            "true speedup < 1: services that lost it, after how many minutes (median, worst)", changes, slower=True
+        ),
+        _machines(machines),
+        _cost(compared),
+        _daily(hours["daily"]),
+        _falls(hours["falls"]),
+        _intervals(hours["intervals"]),
+    )
+
+
+def _groups(rows: Iterable[_Found], *names: str) -> list[list[_Found]]:
+    return [list(group) for _, group in groupby(rows, key=lambda each: [each[name] for name in names])]
+
+
+def _changes(title: str, groups: list[list[_Found]], *, slower: bool) -> Table:
+    """One row for each scene, one column for each arrangement."""
+    rows = [
+        (
+            group[0]["name"],
+            f"{group[0]['true']:.2f}",
+            *(_lost(each) for each in group),
+            _at_most(group[0]["goal"], "min", median(group[0]["minutes"], group[0]["services"])),
+        )
+        for group in groups
+        if (group[0]["true"] < 1) is slower
+    ]
+    if not slower:
+        rows = [(*row[:-1], "0") for row in rows]
+    return Table(title=title, heads=("traffic", "true speedup", *Arrangement, "goal, Always"), rows=tuple(rows))
+
+
+def _lost(each: _Found) -> str:
+    lost = f"{len(each['minutes'])} of {each['services']}"
+    if not each["minutes"]:
+        return lost
+    middle = median(each["minutes"], each["services"])
+    return f"{lost} ({'-' if middle is None else f'{middle:.1f}'}, {max(each['minutes']):.1f})"
+
+
+def _at_most(goal: float | None, unit: str, reached: float | None) -> str:
+    """A goal, and whether it was missed. reached: None where it never was."""
+    if goal is None:
+        return _NO_GOAL
+    return f"<= {goal:g} {unit}{'' if reached is not None and reached <= goal else ', missed'}"
+
+
+def _machines(groups: list[list[_Found]]) -> Table:
+    return Table(
+        title="a little faster than the baseline, machines whose speeds vary independently: rollbacks a day",
+        heads=("true speedup", *Arrangement),
+        rows=tuple((group[0]["name"], *(f"{each['a_day']:.2f}" for each in group)) for group in groups),
+    )
+
+
+def _cost(compared: list[_Found]) -> Table:
+    """What the comparison costs where nobody lost speculation that pays."""
+    rows = [
+        (each["name"], f"{each['doubts']:.1f}", f"{100 * each['armed']:.0f} %")
+        for each in compared
+        if each["arrangement"] == Arrangement.ON_DOUBT and each["true"] >= 1
+    ]
+    heads = ("traffic", "baseline pods started per day", "share of the time with one")
+    return Table(title="what OnDoubt costs if speculation pays", heads=heads, rows=tuple(rows))
+
+
+def _daily(found: list[_Found]) -> Table:
+    rows = [
+        (
+            each["name"],
+            f"{each['days']:.0f}",
+            f"{each['a_day']:.3f}",
+            f"{each['most']:.3f}",
+            f"{100 * each['struck']:.0f} %",
+            str(each["restarts"]),
+            _at_most(each["goal"], "a day", each["a_day"]),
+        )
+        for each in found
+    ]
+    heads = (
+        "acceptance",
+        "days",
+        "rollbacks a day",
+        "with 95 % confidence at most",
+        "days with a rollback",
+        "restarts",
+        "goal",
+    )
+    return Table(title="acceptance above its minimum", heads=heads, rows=tuple(rows))
+
+
+def _falls(found: list[_Found]) -> Table:
+    rows = []
+    for each in found:
+        middle = median(each["minutes"], each["services"])
+        times = ("-" if at is None else f"{at:.1f}" for at in (middle, max(each["minutes"], default=None)))
+        decided = f"{len(each['minutes'])} ({each['early']} before)"
+        rows.append((each["name"], str(each["services"]), *times, decided, _at_most(each["goal"], "min", middle)))
+    heads = ("acceptance", "services", "median, min", "worst, min", "decided", "goal")
+    return Table(title="acceptance that falls: minutes to the decision", heads=heads, rows=tuple(rows))
+
+
+def _intervals(found: list[_Found]) -> Table:
+    """Both truths, one column for each memory."""
+    rows = []
+    for group in _groups(found, "interval", "volume", "steps", "own"):
+        cells = [f"{100 * each['local']:.0f} / {100 * each['long_run']:.0f}" for each in group]
+        rows.append((group[0]["interval"], _traffic(group[0]), *cells))
+    memories = (f"{each['memory'] / 60:g} min" for each in _groups(found, "interval", "volume", "steps", "own")[0])
+    title = (
+        "percentage of 95 % intervals that contain the true mean: of the measured time / of the long run. The columns "
+        "are correlation times of the traffic"
+    )
+    return Table(title=title, heads=("interval", "requests per window", *memories), rows=tuple(rows))
+
+
+def _traffic(each: _Found) -> str:
+    words = [f"{each['volume']:g}"]
+    words += ["long answers"] if each["steps"] != STEPS[0] else []
+    words += [f"machine speeds vary by {100 * each['own']:g} %"] if each["own"] else []
+    return ", ".join(words)
+
+
+def markdown(found: Iterable[Table]) -> Iterator[str]:
+    """Tables for a page, line by line."""
+    for each in found:
+        head = " | ".join(each.heads)
+        yield from ("", f"*{each.title[0].upper()}{each.title[1:]}*", "", f"| {head} |", "|---" * len(each.heads) + "|")
+        yield from (f"| {' | '.join(row)} |" for row in each.rows)
+    yield ""

@@ -1,0 +1,79 @@
+"""One simulated service and its guard: which pods it reads depends on what it decided before."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from lab.guard.rules import POD, told
+from lab.guard.traffic import TOKENS
+from specdec_operator.api.guard import Guard as Asked
+from specdec_operator.api.speculation import Method
+from specdec_operator.guard.counters import Counters
+from specdec_operator.guard.judge import Judged
+from specdec_operator.guard.policy import METHODS, Policy, policy_of, thresholds
+from specdec_operator.guard.sampler import Sampler, Schedule, add, start
+from specdec_operator.guard.state import Observation, Phase, State
+from specdec_operator.guard.transitions import advance
+from specdec_operator.observe.arm import ArmView
+from specdec_operator.reconcile.sample import is_sampled
+
+_NO_ARM: Final = ArmView()
+_NOBODY: Final[Mapping[str, Counters]] = {}
+
+
+@dataclass(slots=True, kw_only=True)
+class Service:
+    """A service whose rollouts take no time. state: of its guard; policy: what that may do."""
+
+    asked: Asked
+    policy: Policy
+    state: State
+    _sampler: Sampler | None = field(default=None, init=False)
+
+    def look(
+        self,
+        readings: Mapping[str, Counters],
+        now: float,
+        *,
+        plain: Mapping[str, Counters] = _NOBODY,
+        arm: ArmView = _NO_ARM,
+    ) -> Judged | None:
+        """One reading of all pods; the window that it closes. plain: of the plain pods beside. arm: how far these
+        are.
+        """
+        served, pods = self.served, frozenset(readings)
+        self._advance(told(self.state, self.policy, pods=pods, arm=arm), now)
+        sampled = is_sampled(self.state, self.asked, plain=self.state.plain, settled=True, now=now)
+        if not sampled or served != self.served:
+            return None
+        facts = None if self.state.plain else METHODS[Method.DRAFT_MODEL]
+        limits = thresholds(self.asked, facts, tokens=TOKENS, baseline=self.state.baseline, pairs=self.state.pairs)
+        schedule = Schedule(interval=self.asked.interval, window=self.asked.window)
+        self._sampler, judged = add(self._sampler or start(now, schedule), readings, limits, schedule, now, plain)
+        if judged is not None:
+            self._advance(told(self.state, self.policy, judged, pods=pods, arm=arm), now)
+        return judged
+
+    def _advance(self, observation: Observation, now: float) -> None:
+        """The next state; other pods begin another window, as in the operator."""
+        served, self.state = self.served, advance(self.state, observation, now)
+        if served != self.served:
+            self._sampler = None
+
+    @property
+    def served(self) -> tuple[str, bool]:
+        """Which pods are read: those of what is served, with plain ones beside or without."""
+        return self.state.subject, self.state.control is not None and bool(self.state.control.up)
+
+
+def watched(asked: Asked, *, replicas: int = 1) -> Service:
+    """A service whose speculation is watched from the beginning."""
+    state = State(phase=Phase.WATCHING, since=0.0, speculation=POD, revision=POD, wanted=POD)
+    return Service(asked=asked, policy=policy_of(asked, held=False, replicas=replicas), state=state)
+
+
+def measured(asked: Asked, *, replicas: int = 1) -> Service:
+    """A service whose plain speed is to be known first."""
+    phase = Phase.MEASURING_BASELINE
+    state = State(phase=phase, since=0.0, speculation=POD, revision=POD, wanted=POD, measuring=True)
+    return Service(asked=asked, policy=policy_of(asked, held=False, replicas=replicas), state=state)
