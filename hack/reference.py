@@ -30,14 +30,14 @@ from hack.pages.memory import page as memory_page
 from hack.pages.staging import page as staging_page
 from hack.pages.staging_recorded import alike, changes, recording, runs
 from hack.pages.works_with import page as works_with_page
-from specdec_operator.advice.catalogue import METHODS, MethodAdvice, release_for, runs_on
-from specdec_operator.advice.estimate import UNDER_LOAD
-from specdec_operator.advice.recommend import plain
+from specdec_command.advice.catalogue import METHODS, MethodAdvice, release_for, runs_on
+from specdec_command.advice.estimate import UNDER_LOAD
+from specdec_command.advice.recommend import plain
+from specdec_command.cli.commands import application
+from specdec_command.cli.rules import markdown as rules_page
+from specdec_command.doctor.finding import KINDS
+from specdec_command.doctor.finding import Severity as DoctorSeverity
 from specdec_operator.api.crd import openapi
-from specdec_operator.cli.commands import application
-from specdec_operator.cli.rules import markdown as rules_page
-from specdec_operator.doctor.finding import KINDS
-from specdec_operator.doctor.finding import Severity as DoctorSeverity
 from specdec_operator.engine.version import IMAGES, build_of
 from specdec_operator.guard.judge import CHECKS
 from specdec_operator.guard.remediation import Action

@@ -11,10 +11,10 @@ from typing import Any, Final
 from hack.engine import cases, place
 from hack.engine.faults import Fault
 from hack.models import store
+from specdec_command.replay.play import play, read_recording
 from specdec_operator.api.guard import Guard
 from specdec_operator.api.speculation import Method
 from specdec_operator.guard.policy import METHODS
-from specdec_operator.replay.play import play, read_recording
 
 GUARD: Final = {"interval": "1s", "window": "6s", "warmup": "1s", "failureLimit": 2, "minDraftTokens": 200}
 """The thresholds of the demo."""

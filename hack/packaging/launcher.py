@@ -14,7 +14,7 @@ def start() -> None:
         words = ", ".join(each[2:] for each in known)
         sys.exit("specdec needs Python " + words + " as python3 on PATH; this one is " + sys.version.split()[0])
     sys.path[:0] = [os.path.join(here, own), os.path.join(here, "common")]
-    from specdec_operator.cli.main import main  # noqa: PLC0415
+    from specdec_command.cli.main import main  # noqa: PLC0415
 
     main()
 

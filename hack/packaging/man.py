@@ -13,9 +13,9 @@ import typer.main
 
 from hack.command import generate, run
 from hack.pages import render
+from specdec_command.cli.commands import application
+from specdec_command.cli.validate import parser
 from specdec_operator import __version__
-from specdec_operator.cli.commands import application
-from specdec_operator.cli.validate import parser
 
 PAGE: Final = pathlib.Path(__file__).parents[2] / "packaging" / "man" / "specdec.1"
 

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import yaml
 
-from specdec_operator.cli.render import rendering
+from specdec_command.cli.render import rendering
 from specdec_operator.errors import Invalid
 from specdec_operator.staging.layout import ARTIFACTS, SINGLE_PATH
 

@@ -7,6 +7,8 @@ from typing import Any, Final
 
 from hack.pages.staging import Row, rows
 
+from specdec_command.validation.check import crd_schema
+from specdec_command.validation.schema import filled
 from specdec_operator.api.spec import Owner, Spec
 from specdec_operator.guard.state import Phase, State
 from specdec_operator.names import OWNER_LABEL
@@ -14,8 +16,6 @@ from specdec_operator.render.inference_service import render
 from specdec_operator.render.plan import Plan, plan
 from specdec_operator.staging.artifacts import claim_name
 from specdec_operator.staging.kserve import KServe
-from specdec_operator.validation.check import crd_schema
-from specdec_operator.validation.schema import filled
 from tests.kserve.matrix_pod import uri_of
 
 Object = dict[str, Any]

@@ -6,8 +6,8 @@ import pytest
 from hack.kserve import module, objects
 from hack.kserve.versions import SUMS
 
+from specdec_command.validation import schema
 from specdec_operator.staging.kserve_detect import KServeEvidence, kserve_of
-from specdec_operator.validation import schema
 from tests.kserve.layouts import ONCE, PAIRS, Json, isvc
 
 VERSIONS = sorted(SUMS)

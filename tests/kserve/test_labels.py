@@ -4,7 +4,7 @@ import pytest
 import yaml
 from typer.testing import CliRunner
 
-from specdec_operator.cli.commands import application
+from specdec_command.cli.commands import application
 from tests.kserve.made import Place
 from tests.unit.builders import Body, make_sis
 

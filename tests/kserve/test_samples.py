@@ -7,7 +7,7 @@ import pytest
 import yaml
 from typer.testing import CliRunner
 
-from specdec_operator.cli.commands import application
+from specdec_command.cli.commands import application
 from specdec_operator.names import KIND
 from tests.kserve.made import ROOT, Place, engine_of
 from tests.kserve.services import initializer

@@ -6,8 +6,8 @@ import pytest
 import yaml
 from typer.testing import CliRunner
 
+from specdec_command.cli.commands import application
 from specdec_operator import names
-from specdec_operator.cli.commands import application
 from tests.node import client
 from tests.node.asking import Client
 from tests.node.film import Film

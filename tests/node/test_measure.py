@@ -24,7 +24,7 @@ async def _measure(service: Service, config: pathlib.Path, folder: pathlib.Path,
     process = await asyncio.create_subprocess_exec(
         sys.executable,
         "-m",
-        "specdec_operator.cli.main",
+        "specdec_command.cli.main",
         *words,
         *rest,
         stdout=asyncio.subprocess.PIPE,

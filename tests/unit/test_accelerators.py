@@ -8,8 +8,8 @@ import pytest
 import yaml
 from hack.images import content
 
+from specdec_command.cli import validate
 from specdec_engine.accelerators import Accelerator
-from specdec_operator.cli import validate
 from tests import golden, installed
 from tests.unit.render.accelerated import ASCEND, NVIDIA, SAMPLES
 

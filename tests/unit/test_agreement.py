@@ -11,16 +11,16 @@ from hack.cluster.versions import KUBERNETES as CLUSTER_KUBERNETES
 from hack.kserve.versions import SUMS
 from typer.testing import CliRunner
 
+from specdec_command.cli.commands import application
+from specdec_command.doctor.finding import OLDEST_KSERVE, OLDEST_KUBERNETES
+from specdec_command.validation.check import completed
 from specdec_engine.accelerators import Accelerator
 from specdec_engine.versions import NEWEST, OLDEST, major_minor
 from specdec_operator.api.spec import Spec
-from specdec_operator.cli.commands import application
-from specdec_operator.doctor.finding import OLDEST_KSERVE, OLDEST_KUBERNETES
 from specdec_operator.engine.version import IMAGES, PACKAGES
 from specdec_operator.names import KIND
 from specdec_operator.staging.compatibility import KSERVE, KUBERNETES, MATRIX, VLLM
 from specdec_operator.staging.kserve import shown
-from specdec_operator.validation.check import completed
 
 ROOT = pathlib.Path(__file__).parents[2]
 SUFFIX = '{"method":"suffix","num_speculative_tokens":16}'

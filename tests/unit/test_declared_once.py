@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
+from specdec_command.advice.catalogue import METHODS as ADVICE
 from specdec_engine import methods
 from specdec_engine.versions import NEWEST, OLDEST, major_minor
-from specdec_operator.advice.catalogue import METHODS as ADVICE
 from specdec_operator.api.crd import openapi
 from specdec_operator.api.engine import Engine
 from specdec_operator.api.speculation import Method

@@ -14,7 +14,10 @@ def _sources(root: str) -> dict[str, str]:
     return {path.relative_to(ROOT / root).as_posix(): path.read_text() for path in found}
 
 
-OPERATOR = _sources("operator/specdec_operator")
+COMMAND = _sources("operator/specdec_command")
+PROCESS = _sources("operator/specdec_operator")
+OPERATOR = COMMAND | PROCESS
+"""The operator and its command: one order of folders, two packages."""
 RUNTIME = _sources("runtime/specdec_runtime")
 ENGINE = _sources("runtime/specdec_engine")
 
@@ -170,7 +173,7 @@ def imported(source: str) -> set[str]:
 
 def strangers_in_pure(path: str, source: str) -> set[str]:
     """What a file of a pure package imports and must not."""
-    own = {f"specdec_operator.{name}" for name in ("names", "errors", *PURE)}
+    own = {f"{each}.{name}" for name in ("names", "errors", *PURE) for each in ("specdec_command", "specdec_operator")}
     borrowed = BORROWED.get(path, set()) | BORROWED.get(package(path), set())
     allowed = (*VALUE_MODULES, "specdec_engine", *own, *borrowed, *(["sys"] if path == PRINTS else []))
     return {name for name in imported(source) if not any(f"{name}.".startswith(f"{each}.") for each in allowed)}
@@ -193,7 +196,7 @@ def upwards(path: str, source: str) -> set[str]:
     """What a file imports of a package that lies above its own."""
     order = [*ORDER]
     place = order.index(package(path).removesuffix(".py"))
-    ours = {name for name in imported(source) if name.startswith("specdec_operator.")}
+    ours = {name for name in imported(source) if name.startswith(("specdec_command.", "specdec_operator."))}
     return {name for name in ours if (part := name.split(".")[1]) in ORDER and order.index(part) > place}
 
 
@@ -207,6 +210,17 @@ def test_the_order_names_every_package() -> None:
 def test_imports_run_downwards(path: str) -> None:
     """What lies below is read, tested and changed without what lies above."""
     assert upwards(path, OPERATOR[path]) == set()
+
+
+def test_the_operator_does_not_import_its_command() -> None:
+    """Its image does not carry it."""
+    strangers = {path for path, source in PROCESS.items() if "specdec_command" in source}
+    assert strangers == set()
+
+
+def test_a_folder_is_of_one_package() -> None:
+    """The order has one place for each name."""
+    assert {package(path) for path in COMMAND} & {package(path) for path in PROCESS} == {"__init__.py"}
 
 
 def test_an_import_that_runs_upwards_is_seen() -> None:
@@ -267,7 +281,8 @@ def test_what_operator_and_runtime_share_imports_neither() -> None:
 
 
 @pytest.mark.parametrize(
-    ("root", "packages"), [("operator", {"specdec_operator"}), ("runtime", {"specdec_engine", "specdec_runtime"})]
+    ("root", "packages"),
+    [("operator", {"specdec_command", "specdec_operator"}), ("runtime", {"specdec_engine", "specdec_runtime"})],
 )
 def test_source_roots_hold_packages_only(root: str, packages: set[str]) -> None:
     """`operator/__init__.py` would shadow the standard library's `operator` and break Python itself."""

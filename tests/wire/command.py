@@ -55,7 +55,7 @@ class Command:
         """Starts it."""
         search = os.pathsep.join(str(_ROOT / part) for part in ("operator", "runtime"))
         environment = os.environ | {"KUBECONFIG": str(self.kubeconfig), "PYTHONPATH": search}
-        argv = [sys.executable, "-m", "specdec_operator.cli.main", *words, "-n", self.namespace]
+        argv = [sys.executable, "-m", "specdec_command.cli.main", *words, "-n", self.namespace]
         process = await asyncio.create_subprocess_exec(
             *argv, env=environment | {"TERM": "xterm"}, preexec_fn=heed_interrupts, **streams
         )

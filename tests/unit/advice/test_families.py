@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from specdec_operator.advice.catalogue import METHODS
-from specdec_operator.advice.families import FAMILIES, family_named, family_of
-from specdec_operator.advice.request import Kind, kind_of
+from specdec_command.advice.catalogue import METHODS
+from specdec_command.advice.families import FAMILIES, family_named, family_of
+from specdec_command.advice.request import Kind, kind_of
 
 
 @pytest.mark.parametrize(

@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from specdec_operator.advice.catalogue import Band, Load
-from specdec_operator.advice.estimate import under
-from specdec_operator.advice.request import Request, Use
-from specdec_operator.advice.unsuitable import unsuitable
+from specdec_command.advice.catalogue import Band, Load
+from specdec_command.advice.estimate import under
+from specdec_command.advice.request import Request, Use
+from specdec_command.advice.unsuitable import unsuitable
 
 _SMALL = {"hidden_size": 1024, "num_hidden_layers": 28, "num_attention_heads": 16, "vocab_size": 151936}
 _LARGE = {"hidden_size": 4096, "num_hidden_layers": 36, "num_attention_heads": 32, "vocab_size": 151936}

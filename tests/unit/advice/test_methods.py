@@ -8,8 +8,7 @@ from typing import Any
 
 import pytest
 
-from specdec_operator import names
-from specdec_operator.advice.catalogue import (
+from specdec_command.advice.catalogue import (
     METHODS,
     Fact,
     Load,
@@ -20,16 +19,18 @@ from specdec_operator.advice.catalogue import (
     release_for,
     runs_on,
 )
-from specdec_operator.advice.recommend import plain
+from specdec_command.advice.recommend import plain
+from specdec_command.validation import schema
+from specdec_command.validation.check import SCHEMA
+from specdec_operator import names
 from specdec_operator.api.speculation import Method
 from specdec_operator.engine.check import check
 from specdec_operator.engine.rule import deployable
 from specdec_operator.engine.translate import translate
 from specdec_operator.engine.version import Flavor, build_of
 from specdec_operator.guard import policy as guard_methods
-from specdec_operator.validation import schema
 
-_SCHEMA = pathlib.Path(schema.__file__).parents[1] / "api" / "schema.json"
+_SCHEMA = pathlib.Path(SCHEMA)
 SCHEMA: dict[str, Any] = json.loads(_SCHEMA.read_text(encoding="utf-8"))
 DEPLOYABLE = [each for each in METHODS.values() if each.releases]
 

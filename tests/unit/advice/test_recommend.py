@@ -8,21 +8,20 @@ from typing import Any
 
 import pytest
 
-from specdec_operator.advice.candidates import Candidate, Standing, candidates
-from specdec_operator.advice.catalogue import METHODS, Workload
-from specdec_operator.advice.families import FAMILIES, family_named, family_of
-from specdec_operator.advice.proposals import case_of
-from specdec_operator.advice.recommend import plain, recommend
-from specdec_operator.advice.request import Draft, Kind, Request, Use, kind_of
+from specdec_command.advice.candidates import Candidate, Standing, candidates
+from specdec_command.advice.catalogue import METHODS, Workload
+from specdec_command.advice.families import FAMILIES, family_named, family_of
+from specdec_command.advice.proposals import case_of
+from specdec_command.advice.recommend import plain, recommend
+from specdec_command.advice.request import Draft, Kind, Request, Use, kind_of
+from specdec_command.validation import check as validation
+from specdec_command.validation import schema
 from specdec_operator.api.spec import Spec
 from specdec_operator.engine.check import check
 from specdec_operator.engine.rule import deployable
 from specdec_operator.errors import Invalid
-from specdec_operator.validation import schema
 
-SCHEMA: dict[str, Any] = json.loads(
-    (pathlib.Path(schema.__file__).parents[1] / "api" / "schema.json").read_text(encoding="utf-8")
-)
+SCHEMA: dict[str, Any] = json.loads(pathlib.Path(validation.SCHEMA).read_text(encoding="utf-8"))
 LLAMA: dict[str, Any] = {
     "architectures": ["LlamaForCausalLM"],
     "model_type": "llama",

@@ -5,10 +5,10 @@ from typing import Any
 import pytest
 from tests.unit.builders import NAME, make_sis, make_spec, make_state
 
+from specdec_command.validation.check import check_document
+from specdec_command.validation.documents import Document
 from specdec_operator.errors import Invalid
 from specdec_operator.render.plan import plan
-from specdec_operator.validation.check import check_document
-from specdec_operator.validation.documents import Document
 
 TWO: dict[str, Any] = {
     "model": {"uri": "hf://org/llama:1"},

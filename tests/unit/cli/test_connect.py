@@ -12,7 +12,7 @@ import pytest
 import yaml
 from tests.hostile_http import Asked, HostileServer, replying
 
-from specdec_operator.cli.connect import Where, services
+from specdec_command.cli.connect import Where, services
 from specdec_operator.errors import Unavailable
 from specdec_operator.kube import request
 
@@ -84,7 +84,7 @@ def test_an_empty_kubeconfig_is_none(kubeconfig: str | None, tmp_path: pathlib.P
     settings = {key: value for key, value in os.environ.items() if key != "KUBECONFIG"} | {"HOME": str(tmp_path)}
     settings |= {} if kubeconfig is None else {"KUBECONFIG": kubeconfig}
     settings["PYTHONPATH"] = os.pathsep.join(str(ROOT / each) for each in ("operator", "runtime"))
-    command = [sys.executable, "-m", "specdec_operator.cli.main", "status"]
+    command = [sys.executable, "-m", "specdec_command.cli.main", "status"]
     done = subprocess.run(command, env=settings, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout) == (1, "")
     place = tmp_path / ".kube" / "config"

@@ -9,8 +9,8 @@ import yaml
 from hack.reference import methods_page as page
 from typer.testing import CliRunner
 
-from specdec_operator.advice.catalogue import METHODS
-from specdec_operator.cli.explain import explain
+from specdec_command.advice.catalogue import METHODS
+from specdec_command.cli.explain import explain
 
 APP = typer.Typer()
 APP.command()(explain)

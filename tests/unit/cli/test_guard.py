@@ -4,9 +4,9 @@ import pytest
 import yaml
 from typer.testing import CliRunner
 
-from specdec_operator.cli.commands import application
-from specdec_operator.validation.check import check_document
-from specdec_operator.validation.documents import Document
+from specdec_command.cli.commands import application
+from specdec_command.validation.check import check_document
+from specdec_command.validation.documents import Document
 
 
 @pytest.mark.parametrize(

@@ -9,8 +9,8 @@ from hack.verdicts.judge import case_of, judge
 from tests.unit.engine.cases import KINDS, VERDICTS
 from typer.testing import CliRunner
 
-from specdec_operator.cli.commands import application
-from specdec_operator.importing.service import converted
+from specdec_command.cli.commands import application
+from specdec_command.importing.service import converted
 
 EAGLE = '{"method":"eagle3","model":"org/head","num_speculative_tokens":3}'
 

@@ -10,7 +10,7 @@ from tests.unit.builders import make_sis
 from tests.unit.runtime import models
 from typer.testing import CliRunner
 
-from specdec_operator.cli.commands import application
+from specdec_command.cli.commands import application
 
 
 @pytest.fixture

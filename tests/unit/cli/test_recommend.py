@@ -10,10 +10,10 @@ import yaml
 from tests.unit.advice.test_recommend import EAGLE3, GLM, LLAMA
 from typer.testing import CliRunner
 
-from specdec_operator.cli.recommend import recommend
+from specdec_command.cli.recommend import recommend
+from specdec_command.validation.check import check_document
+from specdec_command.validation.documents import documents
 from specdec_operator.engine.rule import Severity
-from specdec_operator.validation.check import check_document
-from specdec_operator.validation.documents import documents
 
 APP = typer.Typer()
 APP.command()(recommend)

@@ -10,8 +10,8 @@ from tests.unit.builders import DRAFT, make_sis
 from tests.unit.engine.cases import KINDS
 from typer.testing import CliRunner
 
-from specdec_operator.cli.commands import application
-from specdec_operator.cli.rules import RULES
+from specdec_command.cli.commands import application
+from specdec_command.cli.rules import RULES
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ import pathlib
 import pytest
 from typer.testing import CliRunner
 
-from specdec_operator.cli.commands import application
+from specdec_command.cli.commands import application
 
 TRACES = pathlib.Path(__file__).parents[2] / "data" / "traces-traffic"
 SLOWER = TRACES / "25-arm-much-slower.jsonl.gz"

@@ -13,11 +13,11 @@ import typer
 import yaml
 from typer.testing import CliRunner
 
-from specdec_operator.cli import annotate, status
-from specdec_operator.cli.annotate import Act
-from specdec_operator.cli.commands import application
-from specdec_operator.cli.connect import done
-from specdec_operator.cli.status import orphan
+from specdec_command.cli import annotate, status
+from specdec_command.cli.annotate import Act
+from specdec_command.cli.commands import application
+from specdec_command.cli.connect import done
+from specdec_command.cli.status import orphan
 from specdec_operator.display.untrusted import Untrusted
 from specdec_operator.errors import Unavailable
 
@@ -225,7 +225,7 @@ def test_each_end_of_a_command_has_its_exit_code(capsys: pytest.CaptureFixture[s
 
 def test_the_command_line_loads_no_kubernetes_before_it_needs_one() -> None:
     """`specdec explain` and its like stay quick."""
-    commands = "from specdec_operator.cli.commands import application; application()"
+    commands = "from specdec_command.cli.commands import application; application()"
     program = f"import sys; {commands}; print({{'kubernetes', 'aiohttp'}} & {{*sys.modules}})"
     found = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True)
     assert found.stdout == "set()\n"

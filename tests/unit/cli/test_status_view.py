@@ -12,9 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
-from specdec_operator.cli.input import say
-from specdec_operator.cli.status import table
-from specdec_operator.cli.status_page import page
+from specdec_command.cli.input import say
+from specdec_command.cli.status import table
+from specdec_command.cli.status_page import page
 from specdec_operator.display.describe import (
     ASCII,
     UNICODE,

@@ -11,7 +11,7 @@ import pytest
 import yaml
 from tests.unit.builders import make_sis
 
-from specdec_operator.cli import validate
+from specdec_command.cli import validate
 
 BROKEN = """\
 apiVersion: serving.specdec.io/v1alpha1
@@ -110,7 +110,7 @@ def test_standard_input_is_read_where_no_file_is_named(
 
 def test_neither_pydantic_nor_kubernetes_is_loaded() -> None:
     """It has to start in a moment; `make bench` says in how long."""
-    code = "import sys; from specdec_operator.cli import validate; print(sorted(sys.modules))"
+    code = "import sys; from specdec_command.cli import validate; print(sorted(sys.modules))"
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
     assert [
         name for name in ("pydantic", "kubernetes", "kopf", "aiohttp", "typer", "rich") if f"'{name}'" in loaded

@@ -7,9 +7,9 @@ from typing import Any, Final
 import pytest
 import yaml
 
+from specdec_command.cli import validate
 from specdec_engine.accelerators import Accelerator
 from specdec_operator.api.speculation import Method
-from specdec_operator.cli import validate
 from specdec_operator.engine.rule import Severity
 
 FOLDER: Final = pathlib.Path(__file__).parents[3] / "manifests" / "samples"

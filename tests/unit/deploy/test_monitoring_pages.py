@@ -11,8 +11,8 @@ from hack.reference import monitoring_page as page
 from prometheus_client import REGISTRY
 from tests.monitoring_files import ALERTS, ROOT
 
+from specdec_command.cli.commands import application
 from specdec_operator import metrics
-from specdec_operator.cli.commands import application
 from specdec_operator.report import service_metrics
 
 PAGE = ROOT / "docs" / "monitoring.md"

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from rich.console import Console
 
+from specdec_command.cli.status_page import TOLD_IN_ROWS, page
 from specdec_operator.api.conditions import ConditionType, is_good
-from specdec_operator.cli.status_page import TOLD_IN_ROWS, page
 from specdec_operator.display.facts import conditions
 from specdec_operator.display.untrusted import Untrusted
 from specdec_operator.web.html import Frame

@@ -13,16 +13,16 @@ import yaml
 from hack.docs.markdown import blocks
 from tests.unit.docs.doc_pages import PAGES, ROOT, read
 
-from specdec_operator.advice.catalogue import METHODS, release_for
+from specdec_command.advice.catalogue import METHODS, release_for
+from specdec_command.cli.commands import application
 from specdec_operator.api.spec import Spec
-from specdec_operator.cli.commands import application
 from specdec_operator.engine.version import Flavor
 from specdec_operator.guard.verdict import Reason
 from specdec_operator.settings import VARIABLES
 
 _BY_OTHERS = frozenset({"CrashLoopBackOff", "CreateContainerConfigError"})
 """Reasons that Kubernetes itself gives."""
-_VALIDATE = (sys.executable, "-m", "specdec_operator.cli.main", "validate")
+_VALIDATE = (sys.executable, "-m", "specdec_command.cli.main", "validate")
 
 
 def commands(page: str) -> list[list[str]]:

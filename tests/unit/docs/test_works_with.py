@@ -9,7 +9,7 @@ from hack.pages.works_with import FEATURES, counts
 from tests.unit.builders import Body, make_sis
 from typer.testing import CliRunner
 
-from specdec_operator.cli.commands import application
+from specdec_command.cli.commands import application
 
 ROOT = pathlib.Path(__file__).parents[3]
 PAGE = ROOT / "docs" / "works-with.md"

@@ -6,14 +6,14 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
+from specdec_command.doctor import snapshot as queries
+from specdec_command.doctor.check_access import permissions
+from specdec_command.doctor.objects import operators
+from specdec_command.doctor.permissions import Grant
+from specdec_command.doctor.snapshot import Answer, Home, Query, Snapshot, Space
 from specdec_operator import __version__
 from specdec_operator.api.crd import crd
 from specdec_operator.display.untrusted import Untrusted
-from specdec_operator.doctor import snapshot as queries
-from specdec_operator.doctor.check_access import permissions
-from specdec_operator.doctor.objects import operators
-from specdec_operator.doctor.permissions import Grant
-from specdec_operator.doctor.snapshot import Answer, Home, Query, Snapshot, Space
 
 Raw = dict[str, Any]
 Change = Callable[[Raw], object]

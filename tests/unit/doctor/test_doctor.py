@@ -4,8 +4,8 @@ import pytest
 from tests.unit.doctor.doctor_cases import CASES, GAP, IMAGE, QUIET, both, put
 from tests.unit.doctor.snapshots import BROKEN, DENIED, Change, snapshot
 
-from specdec_operator.doctor.examine import examine
-from specdec_operator.doctor.finding import KINDS, Area, Severity, finding
+from specdec_command.doctor.examine import examine
+from specdec_command.doctor.finding import KINDS, Area, Severity, finding
 
 
 def test_a_cluster_that_is_well_is_left_alone() -> None:

@@ -7,12 +7,12 @@ import pytest
 import yaml
 from tests.unit.doctor.snapshots import DENIED, Raw, deployment, look
 
+from specdec_command.doctor import snapshot as queries
+from specdec_command.doctor.check_access import Roles, permissions
+from specdec_command.doctor.objects import operators
+from specdec_command.doctor.permissions import NEEDS, Need, Reach
+from specdec_command.doctor.snapshot import Answer
 from specdec_operator.display.untrusted import Untrusted
-from specdec_operator.doctor import snapshot as queries
-from specdec_operator.doctor.check_access import Roles, permissions
-from specdec_operator.doctor.objects import operators
-from specdec_operator.doctor.permissions import NEEDS, Need, Reach
-from specdec_operator.doctor.snapshot import Answer
 
 _MANIFESTS = pathlib.Path(__file__).parents[3] / "manifests"
 _RBAC = [_MANIFESTS / name / "rbac.yaml" for name in ("operator", "downloads")]

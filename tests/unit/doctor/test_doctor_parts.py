@@ -9,11 +9,11 @@ from rich.console import Console
 from tests.unit.doctor.snapshots import DENIED, Raw, snapshot
 from typer.testing import CliRunner
 
-from specdec_operator.cli.commands import application
-from specdec_operator.cli.doctor import document, page, signs_for
+from specdec_command.cli.commands import application
+from specdec_command.cli.doctor import document, page, signs_for
+from specdec_command.doctor.check_metrics import Direction, Endpoint, Passage, lets, selecting
+from specdec_command.doctor.examine import examine
 from specdec_operator.display.untrusted import Untrusted
-from specdec_operator.doctor.check_metrics import Direction, Endpoint, Passage, lets, selecting
-from specdec_operator.doctor.examine import examine
 from specdec_operator.engine.quantity import quantity
 
 _OPERATOR = Endpoint(namespace="home", around={"kubernetes.io/metadata.name": "home"}, labels={"app": "operator"})

@@ -6,9 +6,9 @@ import pytest
 from tests.unit.doctor.doctor_cases import sharded
 from tests.unit.doctor.snapshots import DENIED, MISSING, Change, Raw, healthy, look
 
-from specdec_operator.doctor.gather import Onlooker, take_snapshot
-from specdec_operator.doctor.permissions import Grant
-from specdec_operator.doctor.snapshot import REVIEWS_QUERY, Answer, Query, Snapshot
+from specdec_command.doctor.gather import Onlooker, take_snapshot
+from specdec_command.doctor.permissions import Grant
+from specdec_command.doctor.snapshot import REVIEWS_QUERY, Answer, Query, Snapshot
 
 
 class Cluster:

@@ -9,6 +9,7 @@ import yaml
 from tests.unit.builders import counters, limits, make_evidence, make_plain, pace
 from tests.unit.guard.test_replay_traffic import TRACES
 
+from specdec_command.replay.play import Played, Round, learn, play, read_recording
 from specdec_operator.api.guard import Guard
 from specdec_operator.api.speculation import Method
 from specdec_operator.guard.baseline import Baseline, Plain, compare, learnt
@@ -19,7 +20,6 @@ from specdec_operator.guard.policy import METHODS
 from specdec_operator.guard.statistics import TokenTime
 from specdec_operator.guard.verdict import Reason
 from specdec_operator.guard.window import Window
-from specdec_operator.replay.play import Played, Round, learn, play, read_recording
 
 
 def traffic(

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 import yaml
 
+from specdec_command.replay.play import Played, Round, learn, play, read_recording
 from specdec_operator.api.guard import Guard
 from specdec_operator.api.speculation import Method
 from specdec_operator.guard.evidence import by_pod, pooled
@@ -19,7 +20,6 @@ from specdec_operator.guard.remediation import Action
 from specdec_operator.guard.state import Phase
 from specdec_operator.guard.verdict import Outcome, Reason
 from specdec_operator.guard.window import Window
-from specdec_operator.replay.play import Played, Round, learn, play, read_recording
 
 TRACES = pathlib.Path(__file__).parents[2] / "data" / "traces"
 PLAIN = "13-no-speculation"

@@ -14,7 +14,7 @@ from hack.engine.runs import prepare
 from hack.engine.server import several
 from hack.models import built, tensors
 
-from specdec_operator.cli.render import rendering
+from specdec_command.cli.render import rendering
 
 
 @pytest.mark.parametrize("method", cases.METHODS, ids=lambda each: each.name)

@@ -18,7 +18,7 @@ def path(tmp_path_factory: pytest.TempPathFactory) -> str:
     tmp_path = tmp_path_factory.mktemp("bin")
     for name in ("specdec", "kubectl-specdec"):
         program = tmp_path / name
-        program.write_text(f"#!{sys.executable}\nfrom specdec_operator.cli.main import main\nmain()\n")
+        program.write_text(f"#!{sys.executable}\nfrom specdec_command.cli.main import main\nmain()\n")
         program.chmod(0o755)
     (tmp_path / COMPLETES.name).symlink_to(COMPLETES)
     return f"{tmp_path}{os.pathsep}{os.environ['PATH']}"

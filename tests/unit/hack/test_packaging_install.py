@@ -14,6 +14,7 @@ from specdec_operator import __version__
 ROOT = pathlib.Path(__file__).parents[3]
 UV = pathlib.Path(sys.executable).with_name("uv")
 _PACKAGES = (
+    ROOT / "operator" / "specdec_command",
     ROOT / "operator" / "specdec_operator",
     ROOT / "runtime" / "specdec_engine",
     ROOT / "runtime" / "specdec_runtime",

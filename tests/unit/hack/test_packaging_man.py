@@ -8,7 +8,7 @@ import pytest
 import typer.main
 from hack.packaging.man import PAGE, page
 
-from specdec_operator.cli.commands import COMMANDS, application
+from specdec_command.cli.commands import COMMANDS, application
 
 
 def test_the_page_is_that_of_the_commands() -> None:

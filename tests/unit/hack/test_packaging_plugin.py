@@ -106,5 +106,5 @@ def test_every_python_has_the_compiled_packages(unpacked: pathlib.Path) -> None:
     for each in PYTHONS:
         tag = each.replace(".", "")
         assert list((store / f"py{each}" / "pydantic_core").glob(f"*{tag}*"))
-    assert (store / "common" / "specdec_operator" / "cli" / "main.py").exists()
+    assert (store / "common" / "specdec_command" / "cli" / "main.py").exists()
     assert (store / archive.PLUGIN).stat().st_mode & 0o111

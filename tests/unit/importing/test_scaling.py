@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from specdec_operator.importing.inference_service import Parts, read
+from specdec_command.importing.inference_service import Parts, read
 
 CLASS = "serving.kserve.io/autoscalerClass"
 CPU: dict[str, Any] = {"type": "Resource", "resource": {"name": "cpu", "target": {"type": "Utilization"}}}

@@ -8,7 +8,7 @@ import pytest
 import yaml
 from typer.testing import CliRunner
 
-from specdec_operator.cli.commands import application
+from specdec_command.cli.commands import application
 
 FILE = pathlib.Path(__file__).with_name("services.yaml")
 SERVICES = {each["metadata"]["name"]: each for each in yaml.safe_load_all(FILE.read_text())}

@@ -2,10 +2,10 @@
 
 from typing import Any
 
-from specdec_operator.measure.answer import Answer
-from specdec_operator.measure.benchmark import Order, Round, Side, interleaved
-from specdec_operator.measure.compare import Drafting, Measurement, Repeat
-from specdec_operator.measure.context import Context, Node, Running
+from specdec_command.measure.answer import Answer
+from specdec_command.measure.benchmark import Order, Round, Side, interleaved
+from specdec_command.measure.compare import Drafting, Measurement, Repeat
+from specdec_command.measure.context import Context, Node, Running
 
 SPECULATION = '--speculative-config={"method":"draft_model","num_speculative_tokens":4}'
 

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from specdec_operator.measure.answer import Answer, Stream
-from specdec_operator.measure.benchmark import Unanswered
+from specdec_command.measure.answer import Answer, Stream
+from specdec_command.measure.benchmark import Unanswered
 
 USAGE = {"choices": [], "usage": {"prompt_tokens": 5, "completion_tokens": 4}}
 

@@ -16,7 +16,7 @@ from tests.unit.measure.standin import StandIn, service
 from typer.testing import CliRunner
 
 import specdec_operator
-from specdec_operator.cli.measure import measure
+from specdec_command.cli.measure import measure
 
 APP = typer.Typer()
 APP.command()(measure)
@@ -62,7 +62,7 @@ def test_what_cannot_be_measured_is_one_sentence() -> None:
 @asynccontextmanager
 async def specdec(folder: Path, *options: str) -> AsyncIterator[asyncio.subprocess.Process]:
     """The command as a process of its own, in a folder."""
-    words = (sys.executable, "-m", "specdec_operator.cli.main", "measure", "llama", *options)
+    words = (sys.executable, "-m", "specdec_command.cli.main", "measure", "llama", *options)
     environment = os.environ | {"PYTHONPATH": str(Path(specdec_operator.__file__).parents[2])}
     pipe = asyncio.subprocess.PIPE
     process = await asyncio.create_subprocess_exec(

@@ -3,9 +3,9 @@
 import pytest
 from tests.unit.measure.samples import repeat, repeats
 
+from specdec_command.measure.benchmark import Round, Side
+from specdec_command.measure.compare import Drafting, Repeat, drafting, levels, total
 from specdec_operator.guard.counters import Counters
-from specdec_operator.measure.benchmark import Round, Side
-from specdec_operator.measure.compare import Drafting, Repeat, drafting, levels, total
 
 PLAIN = Round(concurrency=1, repeat=1, side=Side.PLAIN)
 

@@ -3,7 +3,7 @@
 import pytest
 from tests.unit.measure.standin import service
 
-from specdec_operator.measure.context import context, differences, environment, node_of, running
+from specdec_command.measure.context import context, differences, environment, node_of, running
 
 PLAIN = ["python3", "-m", "vllm", "--model=/m", "--enforce-eager"]
 

@@ -4,15 +4,15 @@ from importlib import resources
 
 import pytest
 
+from specdec_command.measure.prompts import digest, parse
 from specdec_operator.errors import Invalid
-from specdec_operator.measure.prompts import digest, parse
 
 BUILT_IN = ("code", "chat")
 
 
 def built_in(name: str) -> str:
     """The text of a built-in set."""
-    return (resources.files("specdec_operator.measure") / "data" / f"{name}.jsonl").read_text(encoding="utf-8")
+    return (resources.files("specdec_command.measure") / "data" / f"{name}.jsonl").read_text(encoding="utf-8")
 
 
 def test_both_forms_and_blank_lines_are_taken() -> None:

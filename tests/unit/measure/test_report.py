@@ -7,10 +7,10 @@ import pytest
 from rich.console import Console
 from tests.unit.measure.samples import SPECULATION, measurement, node, repeat, repeats, running
 
-from specdec_operator.measure.caveats import caveats
-from specdec_operator.measure.compare import Measurement
-from specdec_operator.measure.report import document, markdown
-from specdec_operator.measure.table import render
+from specdec_command.measure.caveats import caveats
+from specdec_command.measure.compare import Measurement
+from specdec_command.measure.report import document, markdown
+from specdec_command.measure.table import render
 
 FASTER = repeats((1.0, 1.1, 1.0, 0.9, 1.0), (2.0,) * 5)
 UNCLEAR = repeats((1.0, 3.0, 1.0, 3.0, 1.0), (2.0,) * 5, concurrency=8)

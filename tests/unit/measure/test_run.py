@@ -6,12 +6,12 @@ from pathlib import Path
 import pytest
 from tests.unit.measure.standin import NAMESPACE, StandIn, service, status
 
+from specdec_command.measure.baseline import MEASURED_ANNOTATION
+from specdec_command.measure.benchmark import Job, Order, Side, Unmeasurable
+from specdec_command.measure.compare import Measurement
+from specdec_command.measure.prompts import Prompt, digest, parse
+from specdec_command.measure.run import run
 from specdec_operator.errors import Unavailable
-from specdec_operator.measure.baseline import MEASURED_ANNOTATION
-from specdec_operator.measure.benchmark import Job, Order, Side, Unmeasurable
-from specdec_operator.measure.compare import Measurement
-from specdec_operator.measure.prompts import Prompt, digest, parse
-from specdec_operator.measure.run import run
 from specdec_operator.names import RETRY_ANNOTATION, ROLLBACK_ANNOTATION
 
 PROMPTS = parse('{"prompt": "a"}\n{"prompt": "b"}\n{"messages": [{"role": "user", "content": "c"}]}\n', "three.jsonl")

@@ -2,7 +2,7 @@
 
 import pytest
 
-from specdec_operator.measure.benchmark import Side, interleaved, one_side
+from specdec_command.measure.benchmark import Side, interleaved, one_side
 
 
 def test_the_sides_take_turns_at_being_first() -> None:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from specdec_operator.measure.statistics import Ratio, quantile, ratio, spread
+from specdec_command.measure.statistics import Ratio, quantile, ratio, spread
 
 FINITE = st.floats(min_value=0.01, max_value=100)
 

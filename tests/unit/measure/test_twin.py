@@ -5,10 +5,10 @@ from typing import Any
 import pytest
 from tests.unit.measure.standin import service, status
 
+from specdec_command.measure.baseline import check_left_behind, twin_of
+from specdec_command.measure.benchmark import Unmeasurable
+from specdec_command.measure.service import TwinState, served_model, view
 from specdec_operator.api.spec import Spec
-from specdec_operator.measure.baseline import check_left_behind, twin_of
-from specdec_operator.measure.benchmark import Unmeasurable
-from specdec_operator.measure.service import TwinState, served_model, view
 
 
 def test_a_twin_is_the_same_service_without_speculation_and_guard() -> None:

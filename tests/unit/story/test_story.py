@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 import yaml
 
+from specdec_command.replay.play import play, read_recording
+from specdec_command.story.lines import lines, outcome
+from specdec_command.story.play import Moment, moments
+from specdec_command.story.recording import DATA, Recording, read_story
 from specdec_operator.api.guard import Guard
 from specdec_operator.api.speculation import Method
 from specdec_operator.guard.policy import METHODS
-from specdec_operator.replay.play import play, read_recording
-from specdec_operator.story.lines import lines, outcome
-from specdec_operator.story.play import Moment, moments
-from specdec_operator.story.recording import DATA, Recording, read_story
 
 ROOT = pathlib.Path(__file__).parents[3]
 TRACES = ROOT / "tests" / "data" / "traces"

@@ -9,13 +9,13 @@ from hypothesis import HealthCheck, given, settings
 from tests.unit.builders import make_sis
 from tests.unit.specs import SPEC, garbage, values
 
+from specdec_command.cli.render import rendering
+from specdec_command.validation.check import Problem, check_document, crd_schema
+from specdec_command.validation.documents import Document, documents
+from specdec_command.validation.schema import filled
 from specdec_operator.api.spec import Spec
-from specdec_operator.cli.render import rendering
 from specdec_operator.engine.rule import Severity
 from specdec_operator.errors import Invalid
-from specdec_operator.validation.check import Problem, check_document, crd_schema
-from specdec_operator.validation.documents import Document, documents
-from specdec_operator.validation.schema import filled
 
 CALM = settings(
     max_examples=80, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]

@@ -8,7 +8,7 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from specdec_operator.validation.documents import MOST_BYTES, Document, Unreadable, documents
+from specdec_command.validation.documents import MOST_BYTES, Document, Unreadable, documents
 
 
 def only(text: str) -> Document:

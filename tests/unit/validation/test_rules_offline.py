@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from tests.rule_cases import CASES, RuleCase, whole
 
+from specdec_command.validation import schema
 from specdec_operator.api.crd import openapi
-from specdec_operator.validation import schema
 
 SPEC = openapi()["properties"]["spec"]
 
@@ -43,7 +43,7 @@ def test_no_rule_is_without_a_case() -> None:
 
 def test_the_bundled_schema_is_the_present_one() -> None:
     """`specdec validate` reads a file that `make generate` writes."""
-    from specdec_operator.validation.check import crd_schema
+    from specdec_command.validation.check import crd_schema
 
     assert json.loads(json.dumps(openapi())) == crd_schema()
 

@@ -1,0 +1,126 @@
+"""Each method for one service: what it would be asked to do, what to expect of it, and what stands against it."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import Any
+
+from specdec_command.advice import estimate
+from specdec_command.advice.catalogue import METHODS, Band, Fact, Load, MethodAdvice, Needs, release_for, runs_on
+from specdec_command.advice.estimate import UNDER_LOAD, WORTH, price, under
+from specdec_command.advice.proposals import case_of, proposals
+from specdec_command.advice.request import Request
+from specdec_operator.engine.case import Json
+from specdec_operator.engine.check import check
+from specdec_operator.engine.rule import Finding, Severity, deployable
+
+
+class Standing(StrEnum):
+    """What becomes of a method."""
+
+    FITS = "fits"
+    """It runs, everything is at hand, and it is expected to pay."""
+    MISSING = "missing"
+    """It would run, if what it needs were at hand."""
+    POOR = "poor"
+    """It runs, and is not expected to pay."""
+    REFUSED = "refused"
+    """This engine, or this target, does not run it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Candidate:
+    """One method for one service.
+
+    speculation: as in spec.speculation; empty where it is refused or something is missing.
+    price: memory that it takes, where the models' configs tell. warnings: what the engine's rules have to say.
+    speedup: expected at this load. by_load: it guesses less the more requests run, and speedup is that of quiet times.
+    """
+
+    method: str
+    standing: Standing
+    speedup: Band
+    acceptance: Band | None
+    speculation: Mapping[str, Any]
+    by_load: bool = False
+    price: str = ""
+    warnings: tuple[Fact, ...] = ()
+    reasons: tuple[Fact, ...]
+
+    @property
+    def tokens(self) -> int | None:
+        """K."""
+        return self.speculation.get("tokens")
+
+
+def candidates(request: Request) -> tuple[Candidate, ...]:
+    """Every method that is meant to speed something up, best first."""
+    every = [_candidate(request, advice) for advice in METHODS.values() if advice.speedup]
+    return tuple(sorted(every, key=lambda each: ([*Standing].index(each.standing), -each.speedup.cautious)))
+
+
+def _candidate(request: Request, advice: MethodAdvice) -> Candidate:
+    band = advice.speedup[request.workload]
+    made = Candidate(
+        method=advice.method,
+        standing=Standing.REFUSED,
+        speedup=under(request.load, band),
+        acceptance=advice.acceptance,
+        speculation={},
+        reasons=(),
+    )
+    if reason := _no_release(request, advice) or estimate.unfit(request, advice):
+        return replace(made, reasons=(reason,))
+    if missing := estimate.missing(request, advice):
+        return replace(made, standing=Standing.MISSING, reasons=missing)
+    speculation, findings = _accepted(request, advice)
+    if speculation is None:
+        return replace(made, reasons=_facts(findings, Severity.REFUSED))
+    taken = price(case_of(request, speculation))
+    warned = _facts(findings, Severity.WARNED)
+    return _judged(request, replace(made, speculation=speculation, price=taken, warnings=warned), band)
+
+
+def _no_release(request: Request, advice: MethodAdvice) -> Fact | None:
+    if runs_on(advice, request.build):
+        return None
+    release = release_for(advice, request.build.flavor)
+    return Fact(
+        f"{request.build} does not run it" + (f"; {release} does" if release else ""), "vLLM and vllm-ascend releases"
+    )
+
+
+def _accepted(request: Request, advice: MethodAdvice) -> tuple[Json | None, tuple[Finding, ...]]:
+    """The first wish that the engine's rules let pass, None if none; and what they find in it, or in the last one."""
+    findings: tuple[Finding, ...] = ()
+    for speculation in proposals(request, advice):
+        findings = check(case_of(request, speculation))
+        if deployable(findings):
+            return speculation, findings
+    return None, findings
+
+
+def _facts(findings: tuple[Finding, ...], severity: Severity) -> tuple[Fact, ...]:
+    chosen = (each for each in findings if each.rule.severity is severity)
+    return tuple(Fact(each.message, f"rule {each.rule.id}") for each in chosen)
+
+
+def _judged(request: Request, made: Candidate, few: Band) -> Candidate:
+    """Whether it is expected to pay."""
+    if "tokensByBatchSize" in made.speculation:
+        return replace(made, standing=Standing.FITS, speedup=few, by_load=True, reasons=(*_why(made), UNDER_LOAD))
+    if request.load is Load.MANY:
+        return replace(made, standing=Standing.POOR, reasons=(UNDER_LOAD,))
+    pays = made.speedup.cautious >= WORTH
+    loaded = () if request.load is Load.FEW else (UNDER_LOAD,)
+    return replace(made, standing=Standing.FITS if pays else Standing.POOR, reasons=(*_why(made), *loaded))
+
+
+def _why(made: Candidate) -> Iterator[Fact]:
+    """What the expectation rests on."""
+    advice = METHODS[made.method]
+    if advice.needs is Needs.INSIDE:
+        yield Fact(
+            "its heads were trained with the target, so no second checkpoint is needed", "the target's config.json"
+        )
+    yield from advice.speedup_notes

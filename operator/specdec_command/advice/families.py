@@ -1,0 +1,75 @@
+"""Model families, and the drafts that are known to exist for them: data/families.json."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import chain
+from typing import Any, Final
+
+from specdec_command.advice.catalogue import data
+
+
+@dataclass(frozen=True, slots=True)
+class Checkpoint:
+    """A published draft. method: that runs it; name: on the Hugging Face hub; target: the model it is made for."""
+
+    method: str
+    name: str
+    target: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Family:
+    """One family of targets.
+
+    also: other names that mean it. model_types: as config.json spells them.
+    architectures: where the model type is another family's.
+    mtp_heads: tokens that its own heads guess; 0: it has none, or they are a checkpoint of their own.
+    trained: methods for which drafts of this family exist, though no checkpoint is named here.
+    """
+
+    name: str
+    also: tuple[str, ...] = ()
+    model_types: tuple[str, ...]
+    architectures: tuple[str, ...] = ()
+    mtp_heads: int = 0
+    known: tuple[Checkpoint, ...] = ()
+    trained: tuple[str, ...] = ()
+    note: str = ""
+
+
+def _family(row: Mapping[str, Any]) -> Family:
+    """Lists of JSON become tuples, which a family of the table is compared by."""
+    known = tuple(Checkpoint(*each) for each in row.get("known", ()))
+    plain: dict[str, Any] = {name: tuple(value) if isinstance(value, list) else value for name, value in row.items()}
+    return Family(**{**plain, "known": known})
+
+
+FAMILIES: Final = tuple(map(_family, data("families")["families"]))
+
+
+def family_named(word: str) -> Family | None:
+    """The family that a word means, such as `qwen3`, `Qwen3-8B` or `meta-llama/Llama-3.1-8B-Instruct`."""
+    wanted = _joined(word.rsplit("/", 1)[-1].lower().removeprefix("meta-"))
+    fitting = [
+        (len(name), each) for each in FAMILIES for name in (each.name, *each.also) if wanted.startswith(_joined(name))
+    ]
+    return max(fitting, key=lambda pair: pair[0], default=(0, None))[1]
+
+
+def _joined(name: str) -> str:
+    """Without hyphens: `deepseek-v3.2` and `deepseekv32` begin with the same word; dots stay, or 3-5B would be 3.5."""
+    return name.replace("-", "").replace("_", "")
+
+
+def family_of(config: Mapping[str, Any]) -> Family | None:
+    """The family of a model by its config.json."""
+    named = architectures(config)
+    by_class = (each for each in FAMILIES if set(named) & set(each.architectures))
+    by_type = (each for each in FAMILIES if config.get("model_type") in each.model_types)
+    return next(chain(by_class, by_type), None)
+
+
+def architectures(config: Mapping[str, Any]) -> list[str]:
+    """What config.json names as its classes."""
+    named = config.get("architectures")
+    return [each for each in named if isinstance(each, str)] if isinstance(named, list) else []

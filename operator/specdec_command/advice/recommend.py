@@ -1,0 +1,142 @@
+"""Which method, with which K, for one service; what to expect of it, and the service's manifest that asks for it."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields, is_dataclass
+from enum import Enum
+from types import MappingProxyType
+from typing import Any, Final
+
+from specdec_command.advice.candidates import Candidate, Standing, candidates
+from specdec_command.advice.catalogue import METHODS, Fact, Needs, shared
+from specdec_command.advice.estimate import to_find
+from specdec_command.advice.proposals import WARM, case_of, spec_of
+from specdec_command.advice.request import Request
+from specdec_command.advice.unsuitable import unsuitable
+from specdec_operator import names
+from specdec_operator.engine.check import check
+from specdec_operator.engine.rule import Severity
+from specdec_operator.errors import Invalid
+
+_BETTER: Final = 0.1
+_ELSEWHERE: Final = MappingProxyType(
+    {
+        "ascend": "The figures are from GPUs. On NPUs users report acceptance that falls to zero (vllm-ascend issues "
+        "9290, 9871, 10495, 12521): keep the guard enabled.",
+        "cpu": "The figures are from GPUs; on CPUs this project measured only tiny models.",
+    }
+)
+_ALONE: Final = 2
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recommendation:
+    """The answer.
+
+    choice: None recommends to serve plainly. objections: why speculation itself is the wrong lever, if it is.
+    candidates: every method, best first. steps: what to do next. sis: the manifest to apply, as in YAML.
+    """
+
+    headline: str
+    engine: str
+    choice: Candidate | None
+    objections: tuple[Fact, ...]
+    candidates: tuple[Candidate, ...]
+    steps: tuple[str, ...]
+    sis: Mapping[str, Any]
+
+
+def recommend(request: Request) -> Recommendation:
+    """The answer to a request. Raises Invalid for a version that is none, or that cannot serve the target at all."""
+    _servable(request)
+    against = unsuitable(request)
+    methods = candidates(request)
+    choice = next((each for each in methods if each.standing is Standing.FITS), None) if not against else None
+    return Recommendation(
+        headline=_headline(request, choice, against, _better(request, choice, methods)),
+        engine=str(request.build),
+        choice=choice,
+        objections=against,
+        candidates=methods,
+        steps=tuple(_steps(request, choice, () if against else methods)),
+        sis=_service(request, choice),
+    )
+
+
+def _servable(request: Request) -> None:
+    case = case_of(request, None)
+    for each in check(case):
+        if each.rule.severity is Severity.REFUSED:
+            raise Invalid("the target", str(case.build), each.message)
+
+
+def _headline(
+    request: Request, choice: Candidate | None, against: tuple[Fact, ...], better: Sequence[Candidate]
+) -> str:
+    if against:
+        return "Recommendation: no speculation. The reasons are below."
+    requests = f"{request.concurrency} request{'s' if request.concurrency > 1 else ''} at once"
+    if choice is None and better:
+        first = f"{better[0].method} ({better[0].speedup} times as fast)"
+        return f"Recommendation: no speculation with {requests}, or a draft (--draft): the best would be {first}."
+    if choice is None:
+        return f"Recommendation: no speculation. With {requests}, no method is expected to be faster."
+    count = "" if choice.tokens is None else f" with K {choice.tokens}"
+    if choice.by_load:
+        return (
+            f"Use {choice.method}{count} at low load: {choice.speedup} times as fast with up to 8 requests at once. "
+            f"With {requests} it is slower, so K falls as more requests run."
+        )
+    return f"Use {choice.method}{count}: expect {choice.speedup} times as fast with {requests}."
+
+
+def _steps(request: Request, choice: Candidate | None, methods: tuple[Candidate, ...]) -> list[str]:
+    steps = [] if request.uri else ["Before you apply the manifest, set spec.model.uri to the location of your target."]
+    for each in _better(request, choice, methods):
+        what = "; ".join(reason.says.rstrip(".") for reason in each.reasons)
+        steps.append(f"{each.method} would be better ({each.speedup} times as fast): {what}.")
+    if methods and request.family is not None and request.family.note:
+        steps.append(request.family.note)
+    if choice is None:
+        return steps
+    if choice.method == "suffix" and request.image is None:
+        steps.append("Name the image that holds arctic-inference in spec.engine.image (--image).")
+    if request.temperature >= WARM and "draftSampling" not in choice.speculation:
+        steps.append(shared("HOT").says)
+    if note := _ELSEWHERE.get(request.accelerator):
+        steps.append(note)
+    alarm = METHODS[choice.method].alarm
+    steps.append(
+        "Measure with your own traffic: the ranges are published figures of other setups. The guard ends speculation "
+        f"if acceptance is below {alarm}. Acceptance above it does not prove a speedup."
+    )
+    return steps
+
+
+def _better(request: Request, choice: Candidate | None, methods: tuple[Candidate, ...]) -> list[Candidate]:
+    """Methods that something is missing for and that would be clearly better, the best two."""
+    mark = choice.speedup.cautious if choice is not None else 1.0
+    missing = [each for each in methods if each.standing is Standing.MISSING]
+    better = ((each, METHODS[each.method]) for each in missing if each.speedup.cautious > mark + _BETTER)
+    return [each for each, advice in better if advice.needs is Needs.TEXT or to_find(request, advice)][:2]
+
+
+def _service(request: Request, choice: Candidate | None) -> dict[str, Any]:
+    spec = spec_of(request, choice.speculation if choice else None)
+    if choice is not None:  # longer windows where little is said, and a threshold that finds a broken draft
+        window = "5m" if request.concurrency <= _ALONE else "2m"
+        spec["guard"] = {"mode": "Enforce", "window": window, "failureLimit": 3}
+        if (alarm := METHODS[choice.method].alarm) is not None:
+            spec["guard"]["acceptanceRate"] = {"min": alarm}
+    head = {"apiVersion": names.API_VERSION, "kind": names.KIND, "metadata": {"name": request.name}}
+    return head | {"spec": spec}
+
+
+def plain(value: object) -> Any:
+    """Dataclasses and mappings become dictionaries, tuples lists, enums their words; the rest is left as it is."""
+    if is_dataclass(value) and not isinstance(value, type):
+        return {each.name: plain(getattr(value, each.name)) for each in fields(value)}
+    if isinstance(value, Mapping):
+        return {plain(key): plain(part) for key, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(part) for part in value]
+    return value.value if isinstance(value, Enum) else value

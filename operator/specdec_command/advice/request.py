@@ -1,0 +1,128 @@
+"""What is asked when somebody wants to know how to speculate."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any, Final
+
+from specdec_command.advice.catalogue import Load, Workload
+from specdec_command.advice.families import Family, architectures
+from specdec_operator.engine.case import Json
+from specdec_operator.engine.version import Build, build_of
+
+
+class Kind(StrEnum):
+    """What a draft is. The words are those of the methods that run them, and two that need parallelDrafting."""
+
+    DRAFT_MODEL = "draft_model"
+    PARD = "pard"
+    EAGLE = "eagle"
+    EAGLE3 = "eagle3"
+    P_EAGLE = "p-eagle"
+    MTP = "mtp"
+    DFLASH = "dflash"
+    DSPARK = "dspark"
+    MEDUSA = "medusa"
+
+    @property
+    def method(self) -> str:
+        """The method that runs it."""
+        return {Kind.PARD: "draft_model", Kind.P_EAGLE: "eagle3"}.get(self, self.value)
+
+    @property
+    def parallel(self) -> bool:
+        """Whether it was trained to guess all K tokens at once."""
+        return self in (Kind.PARD, Kind.P_EAGLE)
+
+
+class Use(StrEnum):
+    """What clients ask for in their requests and speculation does not go well with."""
+
+    MIN_P = "min_p"
+    LOGIT_BIAS = "logit_bias"
+    MIN_TOKENS = "min_tokens"
+    LOGITS_PROCESSORS = "logits_processors"
+    STRUCTURED_OUTPUT = "structured_output"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Draft:
+    """A draft that is at hand. config: its config.json, where it was seen."""
+
+    uri: str
+    kind: Kind
+    config: Json | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """One service.
+
+    name: of the service. uri: where the target lies; None: a place is made up.
+    config: its config.json; None where only the family is known.
+    concurrency: requests that one pod answers at once at its busy times.
+    version: of the engine, as in spec.engine.version; None: this release's image.
+    prompt_tokens, answer_tokens: of a usual request; None: not known. temperature: that clients ask for mostly.
+    image: the engine's own image; None: the runtime's. packages: optional Python packages in it, as arctic_inference.
+    """
+
+    name: str
+    uri: str | None = None
+    config: Json | None = None
+    family: Family | None = None
+    workload: Workload = Workload.CHAT
+    concurrency: int = 4
+    accelerator: str = "nvidia"
+    version: str | None = None
+    tensor_parallel: int = 1
+    draft: Draft | None = None
+    prompt_tokens: int | None = None
+    answer_tokens: int | None = None
+    temperature: float = 0.0
+    uses: frozenset[Use] = frozenset()
+    image: str | None = None
+    packages: frozenset[str] = frozenset()
+
+    @property
+    def load(self) -> Load:
+        """The concurrency as one of three."""
+        if self.concurrency <= 8:
+            return Load.FEW
+        return Load.SOME if self.concurrency <= 31 else Load.MANY
+
+    @property
+    def build(self) -> Build:
+        """The engine. Raises Invalid for a version that is none."""
+        return build_of(self.accelerator, self.version)
+
+    def draft_for(self, method: str) -> Draft | None:
+        """The draft that is at hand, where this method runs it."""
+        return self.draft if self.draft and self.draft.kind.method == method else None
+
+    @property
+    def draft_config(self) -> Json:
+        """The draft's config.json; empty where it was not seen."""
+        return (self.draft.config if self.draft else None) or {}
+
+
+_MARKS: Final = (
+    ("dspark", Kind.DSPARK),
+    ("dflash", Kind.DFLASH),
+    ("peagle", Kind.P_EAGLE),
+    ("eagle3", Kind.EAGLE3),
+    ("eagle", Kind.EAGLE),
+    ("medusa", Kind.MEDUSA),
+    ("mtp", Kind.MTP),
+    ("_assistant", Kind.MTP),
+)
+"""Parts of names that tell, the more telling first."""
+
+
+def kind_of(config: Mapping[str, Any]) -> Kind:
+    """What a draft is by its config.json; a language model where nothing else shows."""
+    types = f"{config.get('speculators_model_type') or ''}{config.get('model_type') or ''}"
+    marks = f"{''.join(architectures(config))} {types}".lower()
+    kind = next((kind for mark, kind in _MARKS if mark in marks), None)
+    if kind is None:
+        return Kind.PARD if "pard_token" in config else Kind.DRAFT_MODEL
+    return Kind.P_EAGLE if kind is Kind.EAGLE3 and "ptd_token_id" in config else kind

@@ -1,0 +1,220 @@
+"""An InferenceService as the parts of a service that says the same. Everything without a place in one is told."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from specdec_command.importing.command import Command, command_of
+from specdec_command.importing.manifest import Lost, Manifest, Replaced, Step
+from specdec_command.importing.places import DOWNLOADED, Folder
+from specdec_command.importing.reasons import RENDERED, untaken
+from specdec_command.importing.scaling import carry_scaling
+from specdec_operator.guest.flags import engine_container
+from specdec_operator.names import ENFORCE_ANNOTATION, TAKEN_OUT_ANNOTATION
+
+_PREDICTOR: Final = ("spec", "predictor")
+_SERVERS: Final = frozenset(
+    {
+        *("uid", "resourceVersion", "generation", "creationTimestamp", "managedFields", "selfLink", "finalizers"),
+        *("ownerReferences", "deletionTimestamp", "deletionGracePeriodSeconds"),
+    }
+)
+"""Parts of metadata that the API server or a controller writes."""
+_TOOLS: Final = ("kubectl.kubernetes.io/", "argocd.argoproj.io/", "meta.helm.sh/", "kustomize.toolkit.fluxcd.io/")
+_FORMAT: Final = "modelFormat"
+"""KServe's webhook writes it, from 0.17 on, with the model format, where nobody has set another value."""
+_MODE: Final = "serving.kserve.io/deploymentMode"
+_SCALER: Final = "serving.kserve.io/autoscalerClass"
+_STANDARD: Final = ("Standard", "RawDeployment")
+_SCALERS: Final = ("none", "hpa", "keda", "external")
+_POD: Final = (
+    *(("nodeSelector", dict), ("tolerations", list), ("affinity", dict), ("topologySpreadConstraints", list)),
+    *(("schedulerName", str), ("serviceAccountName", str), ("imagePullSecrets", list), ("priorityClassName", str)),
+    *(("runtimeClassName", str), ("securityContext", dict), ("labels", dict), ("annotations", dict)),
+)
+"""Fields of the predictor that spec.pod has too."""
+
+
+@dataclass(slots=True, kw_only=True)
+class Parts:
+    """What an InferenceService says. spec: parts of a service. folders: where its artifacts are in the container.
+
+    scaler: its autoscaler class, which is KServe's default where none is named; knative: whether it runs in that mode.
+    sources: place in the spec -> where it stood. why_not: why there cannot be a service.
+    """
+
+    name: str | None
+    namespace: str | None
+    command: Command
+    spec: dict[str, Any] = field(default_factory=dict)
+    folders: list[Folder] = field(default_factory=list)
+    image: str = ""
+    scaler: str = "hpa"
+    knative: bool = False
+    lost: list[Lost] = field(default_factory=list)
+    replaced: list[Replaced] = field(default_factory=list)
+    sources: dict[str, str] = field(default_factory=dict)
+    why_not: list[str] = field(default_factory=list)
+
+    def carry(self, value: Any, to: str, source: str) -> None:
+        """Sets a place of the spec, such as pod.tolerations."""
+        if value is None or value in ({}, []):
+            return
+        holder: dict[str, Any] = self.spec
+        *parents, last = to.split(".")
+        for each in parents:
+            holder = holder.setdefault(each, {})
+        holder[last] = value
+        self.sources[f"spec.{to}"] = source
+
+
+def read(body: Mapping[str, Any]) -> Parts:
+    """The parts of an InferenceService. Nothing that it says is left out: it is in `spec`, `lost` or `replaced`."""
+    whole = Manifest(body)
+    for known in ("apiVersion", "kind"):
+        whole.take(str, known)
+    whole.take(dict, "status")
+    place = _engine(whole)
+    container: dict[str, Any] = (whole.look(dict, *place) if place else None) or {}
+    command = command_of(container, _text(place or _PREDICTOR))
+    name, namespace = whole.take(str, "metadata", "name"), whole.take(str, "metadata", "namespace")
+    parts = Parts(name=name, namespace=namespace, command=command, lost=list(command.lost))
+    if place is None:
+        parts.why_not.append("spec.predictor: it has no model and no containers, so the engine is unknown")
+        return parts
+    _meta(whole, parts)
+    _container(whole, place, parts)
+    _pod(whole, place, parts)
+    _artifacts(whole, place, parts)
+    carry_scaling(whole, parts)
+    lost, why_not = untaken(whole, str(parts.name))
+    parts.lost += lost
+    parts.why_not += why_not
+    return parts
+
+
+def _engine(whole: Manifest) -> tuple[Step, ...] | None:
+    """Where the engine's container stands."""
+    if whole.look(dict, *_PREDICTOR, "model") is not None:
+        return (*_PREDICTOR, "model")
+    containers = whole.look(list, *_PREDICTOR, "containers") or []
+    found = engine_container({"containers": containers})
+    index = next((at for at, each in enumerate(containers) if each is found), None)
+    return None if found is None or index is None else (*_PREDICTOR, "containers", index)
+
+
+def _text(path: tuple[Step, ...]) -> str:
+    return "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in path).lstrip(".")
+
+
+def _meta(whole: Manifest, parts: Parts) -> None:
+    for key in list(whole.look(dict, "metadata") or {}):
+        if key in _SERVERS:
+            whole.take(object, "metadata", key)
+    labels = {str(key): str(value) for key, value in (whole.take(dict, "metadata", "labels") or {}).items()}
+    parts.carry(labels, "inferenceService.labels", "metadata.labels")
+    model_format = whole.look(str, *_PREDICTOR, "model", "modelFormat", "name")
+    kept = {}
+    for key, value in (whole.take(dict, "metadata", "annotations") or {}).items():
+        where = f"metadata.annotations[{key}]"
+        if key == TAKEN_OUT_ANNOTATION:
+            why = "a guard has currently removed its speculation"
+            parts.lost.append(
+                Lost(field=where, why=why, way_out="delete the guard, which restores it, and then import")
+            )
+        elif by := _writer(key, value, model_format):
+            parts.replaced.append(Replaced(field=where, by=by))
+        elif (key == _MODE and value in _STANDARD) or (key == _SCALER and value in _SCALERS):
+            parts.scaler = value if key == _SCALER else parts.scaler
+            parts.replaced.append(Replaced(field=where, by="the operator writes it"))
+        elif key in (_MODE, _SCALER) or key.startswith("autoscaling.knative.dev/"):
+            parts.knative = parts.knative or key != _SCALER
+            why = f"{value}: a service runs in Standard mode, and KServe's hpa, keda or your own scaler scales it"
+            way_out = "set spec.autoscaling, or set spec.replicas for the expected load"
+            parts.lost.append(Lost(field=where, why=why, way_out=way_out))
+        else:
+            kept[key] = str(value)
+    parts.carry(kept, "inferenceService.annotations", "metadata.annotations")
+
+
+def _writer(key: str, value: object, model_format: str | None) -> str:
+    """Who writes an annotation anew; empty: nobody does."""
+    if key == ENFORCE_ANNOTATION:
+        return "the service's own guard may always act: see spec.guard.mode"
+    if key.startswith(_TOOLS):
+        return "the tool that applies the service writes its own value"
+    return "KServe writes it" if (key, value) == (_FORMAT, model_format) else ""
+
+
+def _container(whole: Manifest, place: tuple[Step, ...], parts: Parts) -> None:
+    """The container's own fields. Its arguments are in `parts.command` already."""
+    where = _text(place)
+    whole.take(list, *place, "args")
+    parts.image = whole.look(str, *place, "image") or ""
+    env = [*(whole.take(list, *place, "env") or [])]
+    named = {each.get("name") for each in env if isinstance(each, dict)}
+    env += [{"name": name, "value": value} for name, value in parts.command.env if name not in named]
+    parts.carry(env, "engine.env", f"{where}.env")
+    parts.carry(whole.take(dict, *place, "resources"), "resources", f"{where}.resources")
+    parts.carry(whole.take(dict, *place, "securityContext"), "engine.securityContext", f"{where}.securityContext")
+    for key, by in RENDERED.items():
+        if whole.take(object, *place, key) is not None:
+            parts.replaced.append(Replaced(field=f"{where}.{key}", by=by))
+
+
+def _pod(whole: Manifest, place: tuple[Step, ...], parts: Parts) -> None:
+    for key, kind in _POD:
+        parts.carry(whole.take(kind, *_PREDICTOR, key), f"pod.{key}", f"spec.predictor.{key}")
+    if (grace := whole.take(int, *_PREDICTOR, "terminationGracePeriodSeconds")) is not None:
+        parts.carry(f"{grace}s", "rollout.grace", "spec.predictor.terminationGracePeriodSeconds")
+    volumes = [each for each in whole.take(list, *_PREDICTOR, "volumes") or [] if isinstance(each, dict)]
+    mounts = [each for each in whole.take(list, *place, "volumeMounts") or [] if isinstance(each, dict)]
+    memory = _shared_memory(volumes, mounts, parts)
+    volumes = [each for each in volumes if each.get("name") not in memory]
+    mounts = [each for each in mounts if each.get("name") not in memory]
+    parts.folders += _claims(volumes, mounts)
+    parts.carry(volumes, "pod.volumes", "spec.predictor.volumes")
+    parts.carry(mounts, "pod.volumeMounts", f"{_text(place)}.volumeMounts")
+
+
+def _shared_memory(volumes: list[dict[str, Any]], mounts: list[dict[str, Any]], parts: Parts) -> set[Any]:
+    """Names of the volumes that are /dev/shm alone; their size is carried."""
+    there = {each.get("name") for each in mounts if each.get("mountPath") == "/dev/shm"}  # noqa: S108 - of the pod
+    for each in volumes:
+        if each.get("name") not in there or not isinstance(empty := each.get("emptyDir"), dict):
+            continue
+        if "sizeLimit" in empty:
+            parts.carry(str(empty["sizeLimit"]), "pod.sharedMemory", "spec.predictor.volumes")
+            told = f"spec.predictor.volumes ({each['name']}) and its mount"
+            parts.replaced.append(Replaced(field=told, by="the operator mounts shared memory of this size"))
+        else:
+            why = "shared memory without a limit; the operator's runtime has 1Gi"
+            way_out = "set spec.pod.sharedMemory if the engine needs more"
+            parts.lost.append(Lost(field=f"spec.predictor.volumes ({each['name']})", why=why, way_out=way_out))
+    return {each.get("name") for each in volumes if each.get("name") in there and "emptyDir" in each}
+
+
+def _claims(volumes: list[dict[str, Any]], mounts: list[dict[str, Any]]) -> Iterator[Folder]:
+    claims = {each.get("name"): each.get("persistentVolumeClaim") for each in volumes}
+    for each in mounts:
+        claim = claims.get(each.get("name"))
+        if isinstance(claim, dict) and isinstance(path := each.get("mountPath"), str):
+            folder = str(each.get("subPath") or "").strip("/")
+            uri = f"pvc://{claim.get('claimName')}" + (f"/{folder}" if folder else "")
+            yield Folder(mount=path, uri=uri, volume=str(each.get("name")))
+
+
+def _artifacts(whole: Manifest, place: tuple[Step, ...], parts: Parts) -> None:
+    for path in ((*place, "storageUri"), (*_PREDICTOR, "storageUri")):
+        if uri := whole.take(str, *path):
+            parts.folders.append(Folder(mount=DOWNLOADED, uri=uri))
+    for holder in (_PREDICTOR, place):
+        for each in whole.take(list, *holder, "storageUris") or []:
+            if isinstance(each, dict) and isinstance(uri := each.get("uri"), str):
+                parts.folders.append(Folder(mount=str(each.get("mountPath") or DOWNLOADED), uri=uri))
+    stored = whole.look(dict, *place, "storage") or {}
+    told = stored.get("parameters") or {}
+    if told.get("type") == "s3" and told.get("bucket") and "key" not in stored:
+        whole.take(dict, *place, "storage")
+        uri = f"s3://{told['bucket']}/{str(stored.get('path', '')).strip('/')}"
+        parts.folders.append(Folder(mount=DOWNLOADED, uri=uri))

@@ -1,0 +1,90 @@
+"""Flags of engines from before 0.11 and of KServe's own server, in the words of today's vLLM."""
+
+from types import MappingProxyType
+from typing import Any, Final
+
+from specdec_command.importing.manifest import Lost
+from specdec_operator.engine.case import Json
+from specdec_operator.engine.flags import option
+
+_NGRAM: Final = "[ngram]"
+_KEYS: Final = MappingProxyType(
+    {
+        "speculative_model": "model",
+        "num_speculative_tokens": "num_speculative_tokens",
+        "speculative_draft_tensor_parallel_size": "draft_tensor_parallel_size",
+        "speculative_model_quantization": "quantization",
+        "speculative_max_model_len": "max_model_len",
+        "ngram_prompt_lookup_max": "prompt_lookup_max",
+        "ngram_prompt_lookup_min": "prompt_lookup_min",
+    }
+)
+"""vLLM 0.8 and older, vllm/engine/arg_utils.py: flag -> key of --speculative-config."""
+_ENDED: Final = MappingProxyType(
+    {
+        "speculative_disable_by_batch_size": "add rows with tokens 0 to spec.speculation.tokensByBatchSize",
+        "speculative_disable_mqa_scorer": "remove it: engines since 0.11 have no such scorer",
+        "spec_decoding_acceptance_method": "see spec.speculation.rejection",
+        "typical_acceptance_sampler_posterior_threshold": "see spec.speculation.rejection",
+        "typical_acceptance_sampler_posterior_alpha": "see spec.speculation.rejection",
+        "disable_logprobs_during_spec_decoding": "remove it: engines since 0.11 return them",
+    }
+)
+_SERVER: Final = frozenset(
+    {
+        *("backend", "task", "http_port", "grpc_port", "workers", "predictor_host", "predictor_protocol"),
+        *("enable_grpc", "enable_docs_url", "enable_latency_logging", "configure_logging", "log_config_file"),
+        *("access_log_format", "return_token_type_ids", "return_probabilities", "tensor_input_names"),
+        *("disable_lower_case", "disable_special_tokens", "max_threads", "max_asyncio_workers"),
+    }
+)
+"""Of KServe's Hugging Face server, python/huggingfaceserver."""
+_HEADS: Final = (("eagle3", "eagle3"), ("eagle", "eagle"), ("medusa", "medusa"))
+
+
+def without_a_file(args: dict[str, Any], lost: list[Lost]) -> None:
+    """Takes --config out: the file is in the pod, and whatever it says is not known here."""
+    if (file := args.pop("config", None)) is not None:
+        why = "a file with flags inside the pod, which this command cannot read"
+        way_out = "add its flags to the command line and import again, or guard the existing service"
+        lost.append(Lost(field=f"--config={file}", why=why, way_out=way_out))
+
+
+def with_todays_speculation(speculation: Json | None, args: dict[str, Any], lost: list[Lost]) -> Json | None:
+    """The configuration with what old flags said; they are taken out of `args`. Flags that ended are told."""
+    for name in sorted(_ENDED.keys() & args.keys()):
+        args.pop(name)
+        lost.append(Lost(field=option(name), why="engines since 0.11 do not have this flag", way_out=_ENDED[name]))
+    given = {key: args.pop(flag) for flag, key in _KEYS.items() if flag in args}
+    named = (speculation or {}).get("model") == _NGRAM
+    if not given and not named:
+        return speculation
+    merged = {key: _number(value) for key, value in given.items()} | dict(speculation or {})
+    if merged.get("model") == _NGRAM:
+        merged |= {"method": "ngram"}
+        del merged["model"]
+    elif "model" in merged and "method" not in merged:
+        merged["method"] = _method(str(merged["model"]))
+    return merged
+
+
+def _number(value: Any) -> Any:
+    return int(value) if isinstance(value, str) and value.isdecimal() else value
+
+
+def _method(draft: str) -> str:
+    """By the draft's name, as vllm/config/speculative.py does; other names are of whole models."""
+    return next((method for sign, method in _HEADS if sign in draft.lower()), "draft_model")
+
+
+def of_kserves_server(args: dict[str, Any], lost: list[Lost]) -> tuple[str | None, str | None]:
+    """Served name and model that flags of KServe's own server name; its flags are taken out of `args`."""
+    if "max_length" in args:
+        args.setdefault("max_model_len", _number(args.pop("max_length")))
+    for name in sorted(_SERVER & args.keys()):
+        value = args.pop(name)
+        why = "a flag of KServe's own server, and the operator's runtime uses vLLM's server"
+        lost.append(Lost(field=f"{option(name)}={value}", why=why, way_out="remove it"))
+    model = args.pop("model_id", None) or args.pop("model_dir", None)
+    name = args.pop("model_name", None)
+    return (None if name is None else str(name)), (None if model is None else str(model))

@@ -1,0 +1,66 @@
+"""Why a part of an InferenceService is not carried over, and what to do about it."""
+
+from types import MappingProxyType
+from typing import Final
+
+from specdec_command.importing.manifest import Lost, Manifest
+
+RENDERED: Final = MappingProxyType(
+    {
+        "ports": "the operator's runtime listens on 8080, behind the same Service",
+        "name": "KServe sets the container name",
+        "command": "the operator's runtime starts vLLM; its flags are carried over",
+        "modelFormat": "the operator chooses it together with the runtime",
+        "protocolVersion": "vLLM serves the OpenAI protocol",
+        "imagePullPolicy": "the operator's runtime sets it",
+        "terminationMessagePolicy": "the operator sets it to the last lines of a failed start",
+    }
+)
+_WHY: Final = MappingProxyType(
+    {
+        "image": (
+            "the operator serves with its own runtime, which has the engine, the startup proof and the drain",
+            "to keep this image set spec.engine.image; the operator adds the missing parts to its pods "
+            "(docs/own-image.md)",
+        ),
+        "runtime": (
+            "the operator serves with its own runtime",
+            "to keep this runtime set spec.engine.runtime (docs/own-image.md), or use `specdec guard isvc/NAME`",
+        ),
+        "readinessProbe": ("the operator's own probe reads /health", "see spec.engine.startTimeout"),
+        "livenessProbe": ("the container ends when its engine dies, and the kubelet restarts it", "remove it"),
+        "startupProbe": ("the operator's own probe waits for a first answer", "see spec.engine.startTimeout"),
+        "lifecycle": ("the operator's own hook drains a pod before it stops", "see spec.rollout.grace"),
+        "storage": (
+            "only KServe can resolve a key of the Secret storage-config",
+            "set spec.model.uri to the URI, and set a service account with the credentials in spec.pod",
+        ),
+        "deploymentStrategy": ("the operator renders its own strategy", "see spec.rollout.strategy"),
+        "canaryTrafficPercent": ("a service has one revision at a time", "split the traffic in front of two services"),
+        "transformer": ("a service has a predictor only", "keep it as a separate InferenceService"),
+        "explainer": ("a service has a predictor only", "keep it as a separate InferenceService"),
+        "initContainers": ("a service has the engine's container only", "add it to your own runtime"),
+        "containers": ("a service has the engine's container only", "add it to your own runtime"),
+        "envFrom": ("engine.env lists each variable", "add them to spec.engine.env with valueFrom"),
+    }
+)
+"""Why a field is not carried, and the way out, by its name."""
+_UNKNOWN: Final = ("a service has no field for it", "see docs/api.md, or use `specdec guard isvc/NAME`")
+_WORKERS: Final = (
+    "spec.predictor.workerSpec: this engine runs over several pods, and a service has one pod for each replica; guard "
+    "the existing InferenceService: `specdec guard isvc/NAME`"
+)
+
+
+def untaken(whole: Manifest, name: str) -> tuple[list[Lost], list[str]]:
+    """What nothing took of an InferenceService, and why there cannot be a service. name: of the InferenceService."""
+    lost, why_not = [], []
+    for path, value in whole.left():
+        if path.startswith("spec.predictor.workerSpec"):
+            why_not.append(_WORKERS.replace("NAME", name))
+            continue
+        steps = path.replace("]", "").replace("[", ".").split(".")
+        why, way_out = next((_WHY[each] for each in reversed(steps) if each in _WHY), _UNKNOWN)
+        shown = f"{path} ({value})" if isinstance(value, str | int | float) else path
+        lost.append(Lost(field=shown, why=why, way_out=way_out.replace("NAME", name)))
+    return lost, why_not

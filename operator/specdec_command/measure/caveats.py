@@ -1,0 +1,79 @@
+"""What a reader has to know before believing the numbers."""
+
+from collections.abc import Iterator
+from typing import Final
+
+from specdec_command.measure.benchmark import Side
+from specdec_command.measure.compare import Level, Measurement
+
+_STRANGERS: Final = 0.02
+"""Share of tokens that nobody here asked for, above which other clients are told of."""
+
+
+def caveats(measurement: Measurement) -> Iterator[str]:
+    """All remarks, the weightiest first."""
+    if measurement.order.in_place:
+        yield (
+            "Measured in place: first all repeats with speculation, then all repeats of the baseline, on other pods. "
+            "The two sides were not interleaved, so changes in between (neighbours, clocks, other clients) affect the "
+            "ratios, but not their intervals."
+        )
+    for each in measurement.context.other_differences:
+        yield f"The two sides differ by more than speculation: {each}."
+    yield from _hardware(measurement)
+    for side in Side:
+        yield from _other_clients(measurement, side)
+    for level in measurement.levels:
+        yield from _about(level)
+    if measurement.context.method == "suffix":
+        yield (
+            "Suffix decoding reuses earlier answers, and this measurement repeats the same prompts: acceptance and "
+            "speed are lower for traffic without repetition."
+        )
+    for each in measurement.redone:
+        yield f"Discarded and repeated: {each}."
+    yield (
+        "Requests went through the API server's proxy. Its time is part of the times of both sides, so it moves their "
+        "ratios towards 1."
+    )
+    yield (
+        "Every repeat sends the same prompts: with prefix caching, the times to first token on both sides are those "
+        "of cached prompts."
+    )
+
+
+def _hardware(measurement: Measurement) -> Iterator[str]:
+    speculating, plain = measurement.context.speculating, measurement.context.plain
+    if set(map(str, speculating.nodes)) != set(map(str, plain.nodes)):
+        yield "The two sides ran on different hardware, so the ratios also contain the difference of the machines."
+    elif not measurement.order.in_place and speculating.node_names & plain.node_names:
+        yield (
+            "Both sides had pods on one node. Only one of them got requests at a time, but they share resources of "
+            "the node, such as main memory and its bandwidth."
+        )
+    if speculating.pods != plain.pods:
+        yield f"{speculating.pods} pods with speculation, {plain.pods} without."
+
+
+def _other_clients(measurement: Measurement, side: Side) -> Iterator[str]:
+    repeats = [each for each in measurement.repeats if each.turn.side is side]
+    ours, all_of_them = sum(each.tokens for each in repeats), sum(each.drafting.generated for each in repeats)
+    if all_of_them > ours * (1 + _STRANGERS):
+        yield (
+            f"Other clients also sent requests to the {side} side: its engines generated {all_of_them:.0f} tokens "
+            f"during the measurement, {ours} of them for it."
+        )
+
+
+def _about(level: Level) -> Iterator[str]:
+    at_once, equal, again = f"With {level.concurrency} at once", level.equal, level.plain_again
+    if not level.speculating.drafting.drafted:
+        yield f"{at_once} the engine drafted nothing, so both sides ran without speculation."
+    if level.plain.drafting.drafted:
+        yield f"{at_once} the baseline side drafted tokens, so it is not a baseline."
+    if equal.same < equal.of:
+        yield (
+            f"{at_once} {equal.same} of {equal.of} greedy answers are the same on both sides. The baseline side "
+            f"repeats itself in {again.same} of {again.of}: differences there come from rounding that depends on the "
+            "batch, not from speculation."
+        )

@@ -1,0 +1,131 @@
+"""One document -> its problems: what the API server would refuse, then what KServe could not bring, then the engine."""
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, Final
+
+from specdec_command.validation import schema
+from specdec_command.validation.documents import Document
+from specdec_operator import names
+from specdec_operator.api.taken import refuse_taken
+from specdec_operator.engine.check import check
+from specdec_operator.engine.instrument import findings as of_instrument
+from specdec_operator.engine.instrument import instrumented
+from specdec_operator.engine.rule import Finding, Severity
+from specdec_operator.engine.translate import path_of, translate
+from specdec_operator.errors import Invalid
+from specdec_operator.staging.kserve import KServe
+from specdec_operator.staging.layout import DRAFT_PATH, lay_out
+
+SCHEMA: Final = f"{__file__.rpartition('/specdec_command/')[0]}/specdec_operator/api/schema.json"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Problem:
+    """One problem of a document, ready to be shown.
+
+    rule: the id of the rule; since: the engine version it begins with, where that is known.
+    """
+
+    severity: Severity
+    line: int
+    path: str
+    value: object
+    message: str
+    rule: str
+    since: str = ""
+
+
+@cache
+def crd_schema() -> schema.Schema:
+    """The CRD's schema of the whole object, as it was generated with this release."""
+    with open(SCHEMA, encoding="utf-8") as file:
+        parsed: schema.Schema = json.load(file)
+    return parsed
+
+
+def completed(body: Any) -> tuple[Any, tuple[schema.Problem, ...]]:
+    """A whole object as the API server keeps it, with every default, and what it would refuse of it."""
+    whole = schema.filled(body, crd_schema())
+    return whole, tuple(schema.problems(whole, crd_schema(), ""))
+
+
+def is_service(document: Document) -> bool:
+    """Whether the document is one of ours; every other kind is somebody else's."""
+    data = document.data
+    return isinstance(data, dict) and data.get("kind") == names.KIND
+
+
+def check_document(document: Document, kserve: KServe | None = None) -> tuple[Problem, ...]:
+    """The problems of a service. The engine's rules are asked only for what the API server would take.
+
+    kserve: the KServe that is to serve it; without one nothing is said about its versions.
+    """
+    version = document.data.get("apiVersion")
+    if version != names.API_VERSION:
+        return (_refused(document, "apiVersion", version, f"must be {names.API_VERSION}", "SCHEMA-ENUM"),)
+    whole, wrong = completed(document.data)
+    refused = tuple(_refused(document, each.path, each.value, each.message, each.kind) for each in wrong)
+    if not refused and "model" not in whole["spec"]:
+        return ()  # what is guarded says itself how it is served
+    return refused or tuple(_of_rules(document, whole["spec"], kserve))
+
+
+def _of_rules(document: Document, spec: dict[str, Any], kserve: KServe | None) -> Iterator[Problem]:
+    name = str((document.data.get("metadata") or {}).get("name", ""))
+    try:
+        layout = lay_out(spec, name=name, kserve=kserve)
+        refuse_taken(spec, name=name, layout=layout)
+        findings = (
+            *layout.findings,
+            *_of_image(spec, kserve or KServe()),
+            *findings_of(spec, synthetic=allows_synthetic(document.data)),
+        )
+    except Invalid as error:
+        yield _refused(document, error.field, error.value, error.rule, "SPEC-INVALID")
+        return
+    for each in findings:
+        path = path_of(each.field)
+        yield Problem(
+            severity=each.rule.severity,
+            line=document.line_of(path),
+            path=path,
+            value=each.value,
+            message=each.message,
+            rule=each.rule.id,
+            since=each.rule.since,
+        )
+
+
+def _of_image(spec: dict[str, Any], kserve: KServe) -> Iterator[Finding]:
+    """What is to be said of an image or a runtime that is not this project's."""
+    engine = spec.get("engine") or {}
+    return of_instrument(engine, instrumented(engine, runtimes=kserve.names, operator_image=kserve.operator_image))
+
+
+def allows_synthetic(body: dict[str, Any]) -> bool:
+    """Whether an annotation lets the engine pretend an acceptance."""
+    annotations = (body.get("metadata") or {}).get("annotations") or {}
+    return isinstance(annotations, dict) and annotations.get(names.SYNTHETIC_ANNOTATION) == "true"
+
+
+def findings_of(spec: dict[str, Any], *, synthetic: bool) -> tuple[Finding, ...]:
+    """What the engine's rules find in a spec that the API server took. Raises Invalid for what cannot be said."""
+    request = translate(spec, draft_path=DRAFT_PATH, synthetic=synthetic)
+    if _plans_memory(spec):
+        from specdec_operator.engine.memory.budget import budget  # noqa: PLC0415 - most specs plan no memory: a tenth of the time
+
+        budget(spec, request)
+    return (*request.findings, *check(request.case))
+
+
+def _plans_memory(spec: dict[str, Any]) -> bool:
+    memory, draft = spec.get("memory") or {}, (spec.get("speculation") or {}).get("draft") or {}
+    return "device" in memory or "size" in draft or memory.get("draftReserve", "Auto") != "Auto"
+
+
+def _refused(document: Document, path: str, value: object, message: str, rule: str) -> Problem:
+    line = document.line_of(path)
+    return Problem(severity=Severity.REFUSED, line=line, path=path, value=value, message=message, rule=rule)
