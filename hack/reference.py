@@ -169,8 +169,12 @@ def scale_page(folder: pathlib.Path = _DOCS / "scale") -> str:
         "sharded": sharded,
     }
     days = dict.fromkeys(sentence(each if "origin" in each else sharded) for each in sharded["rows"])
-    made = {"made": sentence(found), "soak_made": sentence(soak), "kserve_made": sentence(kserve)}
-    made["sharded_made"] = " ".join(days)
+    made = {
+        "made": sentence(found),
+        "soak_made": sentence(soak),
+        "kserve_made": sentence(kserve),
+        "sharded_made": " ".join(days),
+    }
     return render("scale.md", **found, **more, **made)
 
 

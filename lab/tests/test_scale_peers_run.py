@@ -29,9 +29,7 @@ Fleet = dict[str, PodServer]
 @pytest.fixture
 def kubeconfig(tmp_path: pathlib.Path) -> Iterator[pathlib.Path]:
     """Of an API server of its own: the benchmark's maker of Deployments and KServe would fight."""
-    folder = tmp_path / "cluster"
-    folder.mkdir()
-    with without_kserve(folder) as path:
+    with without_kserve(tmp_path / "cluster") as path:
         yield path
 
 

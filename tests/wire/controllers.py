@@ -59,12 +59,12 @@ def kubernetes_controllers(kubeconfig: pathlib.Path, *names: str) -> Iterator[No
 
 
 @contextmanager
-def cluster(folder: pathlib.Path, *flags: str) -> Iterator[pathlib.Path]:
+def cluster(folder: pathlib.Path, gate: str = IMAGE_VOLUMES) -> Iterator[pathlib.Path]:
     """An API server with these controllers, KServe and this project's runtimes; yields an administrator's kubeconfig.
 
-    flags: of the API server; none: it keeps image volumes.
+    gate: a flag of the API server.
     """
-    with api_server(folder, *(flags or (IMAGE_VOLUMES,))) as kubeconfig, beside(kubeconfig):
+    with api_server(folder, gate) as kubeconfig, beside(kubeconfig):
         yield kubeconfig
 
 

@@ -66,10 +66,9 @@ async def _leader(pair: tuple[OperatorProcess, ...], seconds: float = 60.0) -> O
         assert len(found) < 2, "two replicas lead at once"
         return found
 
-    found: list[OperatorProcess] = await until(
-        "a leader", leading, seconds, state=lambda: [each.log.read_text()[-800:] for each in pair]
-    )
-    return found[0]
+    leader: OperatorProcess
+    (leader,) = await until("a leader", leading, seconds, state=lambda: [each.log.read_text()[-800:] for each in pair])
+    return leader
 
 
 async def _roles(pair: tuple[OperatorProcess, OperatorProcess]) -> tuple[OperatorProcess, OperatorProcess]:

@@ -102,9 +102,11 @@ async def test_an_image_volume_that_the_api_server_drops_is_noticed(tmp_path: pa
                 child = await world.child()
                 assert child["spec"]["predictor"]["volumes"][0]["image"]["reference"] == "registry.example/llama:1"
                 await world.roll_out(child, EngineStandIn(tokens_per_second=200.0))
-                said = conditions(await world.condition("ArtifactsStaged", "False"))["ArtifactsStaged"]
+                status = await world.condition("ArtifactsStaged", "False")
+                said = conditions(status)["ArtifactsStaged"]
                 assert said[1] == "Dropped"
                 assert "/mnt/target/model" in said[2]
+                assert status["kserve"]["version"] == "0.20"
 
 
 async def test_rights_that_are_missing_are_named(bare: tuple[Api, pathlib.Path], tmp_path: pathlib.Path) -> None:

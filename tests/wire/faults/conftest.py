@@ -17,18 +17,14 @@ from tests.wire.world import World
 @pytest.fixture
 def own_kubeconfig(tmp_path: pathlib.Path) -> Iterator[pathlib.Path]:
     """An API server with KServe for a test that changes a CRD, which closes the watches of all tests that share one."""
-    folder = tmp_path / "cluster"
-    folder.mkdir()
-    with cluster(folder) as path:
+    with cluster(tmp_path / "cluster") as path:
         yield path
 
 
 @pytest.fixture
 def alone(tmp_path: pathlib.Path) -> Iterator[pathlib.Path]:
     """An API server with KServe's CRDs and no controller at all, for a test that one would hinder."""
-    folder = tmp_path / "alone"
-    folder.mkdir()
-    with without_kserve(folder) as path:
+    with without_kserve(tmp_path / "alone") as path:
         yield path
 
 
