@@ -102,7 +102,9 @@ def _commits() -> int:
 
 
 def _closed(results: list[Result]) -> int:
-    """Print what each part proved; return the exit code."""
+    """Print what each part proved, and last each test that failed, for a log is often cut at its begin; return the exit
+    code.
+    """
     table = Table("part", "time", "result", "what it proves")
     for each in results:
         minutes, seconds = divmod(round(each.seconds), 60)
@@ -110,6 +112,8 @@ def _closed(results: list[Result]) -> int:
     Console(width=160).print(table)
     passed, failed, skipped = (sum(getattr(each, part) for each in results) for part in ("passed", "failed", "skipped"))
     print(f"\n{passed} passed, {failed} failed, {skipped} skipped", flush=True)
+    for each in (each for result in results for each in result.broken):
+        print(f"FAILED {each}", flush=True)
     return 1 if failed else 0
 
 

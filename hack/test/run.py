@@ -18,6 +18,10 @@ from hack.test.parts import Part
 ROOT: Final = pathlib.Path(__file__).parents[2]
 _PATIENCE: Final = 90.0
 """Seconds in which pytest may take down what its tests have started, and write its report."""
+_FAULTS: Final = ("failure", "error")
+"""Elements of a JUnit report."""
+_LAST_LINES: Final = 12
+"""Of what a test said that failed: they hold its last frame and the error."""
 _STOPPED: Final = threading.Event()
 """Set by Ctrl-C."""
 _RUNNING: Final[set[subprocess.Popen[bytes]]] = set()
@@ -26,7 +30,10 @@ _TERMINAL: Final = threading.Lock()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Result:
-    """What became of a part. Counts are tests; `lost` says why it was not run, or where it broke."""
+    """What became of a part. Counts are tests; `lost` says why it was not run, or where it broke.
+
+    broken: each test that failed, with the last lines of what it said.
+    """
 
     name: str
     proves: str = ""
@@ -35,6 +42,7 @@ class Result:
     failed: int = 0
     skipped: int = 0
     lost: str = ""
+    broken: tuple[str, ...] = ()
 
     @property
     def outcome(self) -> str:
@@ -74,7 +82,8 @@ def part_of_tests(part: Part, seconds: float | None = None, *, aside: bool = Fal
 
 def counted(part: Part, seconds: float, report: str, code: int) -> Result:
     """The counts in a JUnit report. A run that pytest calls failed has failed, whatever it counted."""
-    suites = list(ElementTree.fromstring(report).iter("testsuite"))  # noqa: S314 - pytest wrote it a moment ago
+    root = ElementTree.fromstring(report)  # noqa: S314 - pytest wrote it a moment ago
+    suites = list(root.iter("testsuite"))
     total, failures, errors, skipped = (
         sum(int(suite.get(key, "0")) for suite in suites) for key in ("tests", "failures", "errors", "skipped")
     )
@@ -86,7 +95,13 @@ def counted(part: Part, seconds: float, report: str, code: int) -> Result:
         passed=total - failed - skipped,
         failed=failed or int(code != 0),
         skipped=skipped,
+        broken=tuple(_told(case, each) for case in root.iter("testcase") for each in case if each.tag in _FAULTS),
     )
+
+
+def _told(case: ElementTree.Element, fault: ElementTree.Element) -> str:
+    lines = [each for each in (fault.text or fault.get("message") or "").splitlines() if each.strip()]
+    return "\n    ".join([f"{case.get('classname')}::{case.get('name')}", *lines[-_LAST_LINES:]])
 
 
 def prepared(name: str, *module: str) -> Result:

@@ -180,11 +180,15 @@ class Stores:
         _take_in(self._jobs, key, body["metadata"]["name"], _short(body) if ours and not deleted else None)
         return key
 
-    def note_applied(self, key: Key, marks: MetadataMarks = frozenset()) -> None:
-        """Takes in that the InferenceService was just made as it is to be, before its event says so."""
+    def note_applied(self, key: Key, uid: str, marks: MetadataMarks = frozenset()) -> None:
+        """Takes in that the InferenceService was just made as it is to be, before its event says so.
+
+        uid: its own. The event of its end may come before the answer to the write: that object stays deleted.
+        """
         child = self._children.get(key)
         if child is not None and child.deleted:
-            del self._children[key]
+            if child.uid != uid:
+                del self._children[key]
         elif child is not None:
             self._children[key] = replace(child, marks=child.marks | marks)
 

@@ -10,8 +10,7 @@ from specdec_operator.guest.refusals import GUEST_MISSING, GUEST_TAKEN
 from specdec_operator.kube.cluster import Cluster
 from specdec_operator.kube.denial import QUOTA_EXCEEDED, QUOTA_PAUSE
 from specdec_operator.observe.inference_service import KServeError, metadata_marks
-from specdec_operator.observe.ownership import LOOK_AGAIN, NAME_TAKEN
-from specdec_operator.observe.store import Child
+from specdec_operator.observe.ownership import LOOK_AGAIN, NAME_TAKEN, Standing
 from specdec_operator.reconcile.desired import Desired
 from specdec_operator.reconcile.memory import Applied, Memory, RefusedManifest
 from specdec_operator.reconcile.observed import Observed
@@ -64,7 +63,7 @@ async def apply_if_drifted(
     Returns why it could not be applied, too, for that is to be remembered.
     """
     digest, look = digest_of(rendered), observed.look
-    due, memory = _is_due(memory, observed.objects.child, digest, now)
+    due, memory = _is_due(memory, observed, digest, now)
     if not due:
         return memory, None
     try:
@@ -75,19 +74,22 @@ async def apply_if_drifted(
         why = KServeError(reason=error.reason, message=error.message)
         return replace(memory, kserve_error=why, free_at=0.0), error
     metadata, meta = metadata_marks(rendered.manifest), live["metadata"]
-    applied = Applied(digest=digest, generation=meta["generation"], metadata=metadata, uid=str(meta.get("uid", "")))
+    uid, generation = str(meta.get("uid", "")), meta["generation"]
+    applied = Applied(digest=digest, generation=generation, metadata=metadata, uid=uid, at=now)
     if told := adoption("InferenceService", sis.owner.name, look, sis.claimant):
         memory = replace(memory, unsent=(*memory.unsent, told))
     return replace(memory, refused=None, kserve_error=None, applied=applied), None
 
 
-def _is_due(memory: Memory, child: Child | None, digest: str, now: float) -> tuple[bool, Memory]:
+def _is_due(memory: Memory, observed: Observed, digest: str, now: float) -> tuple[bool, Memory]:
     """Whether the manifest is to be applied now; notes who made that necessary, and what is left for later."""
-    conflict, applied = memory.conflict.so_far(now), memory.applied
+    conflict, applied, child = memory.conflict.so_far(now), memory.applied, observed.objects.child
     memory = replace(memory, conflict=conflict)
     if applied is None or applied.digest != digest:
         return True, memory
-    if child is None or not child.drifted(applied.generation, applied.metadata):
+    if child is None:  # its event is on the way, or it went while nothing was watched and was looked for
+        return observed.look.standing is Standing.FREE, memory
+    if not child.drifted(applied.generation, applied.metadata):
         return False, memory
     due = now >= conflict.due
     return due, replace(memory, conflict=conflict.put_back(child.by, now) if due else conflict.waiting())

@@ -222,7 +222,7 @@ class Reconciler:
         if error is not None:
             raise error
         if memory.applied is not None and memory.applied is not applied:
-            self._stores.note_applied(key, memory.applied.metadata)
+            self._stores.note_applied(key, memory.applied.uid, memory.applied.metadata)
         return memory
 
     def _requeue(self, memory: Memory) -> Result:

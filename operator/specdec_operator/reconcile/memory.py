@@ -31,11 +31,14 @@ _SHOWN_WITHIN: Final = 1.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Applied:
-    """The InferenceService as it was applied last: digest and metadata of the manifest, generation then, uid."""
+    """The InferenceService as it was applied last: digest and metadata of the manifest, generation then, uid, and when,
+    epoch seconds.
+    """
 
     digest: str
     generation: int
     metadata: MetadataMarks
+    at: float
     uid: str = ""
 
 

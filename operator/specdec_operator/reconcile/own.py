@@ -30,6 +30,8 @@ from specdec_operator.report.events import Event
 
 _NOBODY: Final = "1"
 """The version of no object. An apply with it makes an object that is not there, and conflicts with one that is."""
+_ON_ITS_WAY: Final = 10.0
+"""Seconds in which the event of an object that was just made may come; without one by then, its name is read."""
 _FRESH: Final = 30.0
 """Seconds for which a name that was free is not looked at again: the write itself finds who has come meanwhile."""
 
@@ -58,7 +60,7 @@ async def look_at_child(
         )
         if look.standing is Standing.OURS:
             return look
-    elif child is None and memory.applied is not None:  # made just now: its event is on the way
+    elif child is None and memory.applied is not None and now - memory.applied.at < _ON_ITS_WAY:
         owned = (OWNER_MARK, claimant.uid) in memory.applied.metadata
         controller = Controller(kind=KIND, name=key[1], uid=claimant.uid) if owned else None
         return Look(standing=Standing.OURS, uid=memory.applied.uid, controller=controller)

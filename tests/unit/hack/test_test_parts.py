@@ -78,6 +78,7 @@ def test_a_run_that_pytest_calls_failed_has_failed_though_no_test_did() -> None:
     report = '<testsuites><testsuite tests="3" failures="0" errors="0" skipped="1"/></testsuites>'
     assert run.counted(WIRE, 1.0, report, 0).failed == 0
     assert run.counted(WIRE, 1.0, report, 0).passed == 2
+    assert run.counted(WIRE, 1.0, report, 0).broken == ()
     assert run.counted(WIRE, 1.0, report, 3).failed == 1
 
 
@@ -141,3 +142,12 @@ def test_what_runs_in_other_threads_ends_with_the_run(
     assert "1 passed" in capfd.readouterr().out
     assert run.part_of_tests(part).lost == "not run: stopped"
     assert run.prepared("a", "hack.no_such_module").lost == "not run: stopped"
+
+
+def test_a_test_that_failed_is_named_with_its_error() -> None:
+    """At the end of a run, where a log that was cut still has it."""
+    report = """<testsuites><testsuite tests="2" failures="1" errors="0" skipped="0">
+        <testcase classname="tests.wire.test_guard" name="test_it"><failure message="m">frame\n\nE   AssertionError: 1
+        </failure></testcase><testcase classname="tests.wire.test_guard" name="test_that"/></testsuite></testsuites>"""
+    (told,) = run.counted(WIRE, 1.0, report, 1).broken
+    assert told.splitlines() == ["tests.wire.test_guard::test_it", "    frame", "    E   AssertionError: 1"]

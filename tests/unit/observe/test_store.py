@@ -43,8 +43,18 @@ def test_what_is_gone_is_gone() -> None:
     child = stores.objects(KEY).child
     assert child is not None
     assert child.deleted
-    stores.note_applied(KEY)
+    stores.note_applied(KEY, "uid of the next")
     assert stores.objects(KEY).child is None
+
+
+def test_an_end_that_is_told_before_the_answer_to_the_last_write_counts() -> None:
+    """Otherwise the service would wait for the event of an object that is gone."""
+    stores = told()
+    stores.note_child(CHILD | {"metadata": CHILD["metadata"] | {"uid": "its own"}}, deleted=True)
+    stores.note_applied(KEY, "its own")
+    child = stores.objects(KEY).child
+    assert child is not None
+    assert child.deleted
 
 
 @pytest.mark.parametrize(("generation", "deleted", "drifted"), [(3, False, False), (4, False, True), (3, True, True)])

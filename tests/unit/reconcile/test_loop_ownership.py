@@ -61,6 +61,17 @@ async def test_a_name_that_is_free_is_not_looked_at_each_time() -> None:
     assert looks == []
 
 
+async def test_what_went_before_any_watch_told_of_it_is_made_again() -> None:
+    """Its event never comes; until then one is on the way, and nothing is asked."""
+    stage = Stage()
+    await stage.turn()
+    stage.cluster.child = {}
+    await stage.run(9)
+    assert stage.cluster.child == {}
+    await stage.run(10)
+    assert stage.cluster.child["metadata"]["name"] == NAME
+
+
 async def test_what_is_to_stay_is_in_the_status_before_its_owner_reference_goes() -> None:
     """An operator that dies in between still knows whose it is; so it is on the way back."""
     stage, _ = await watching()
