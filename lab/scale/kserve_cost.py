@@ -67,7 +67,7 @@ async def apply(api: Api, services: int, seqs: int) -> None:
         found = await api.items(DEPLOYMENT, NAMESPACE)
         return sum(f"--max-num-seqs={seqs}" in json.dumps(each) for each in found) == services
 
-    await until(f"{services} Deployments", made, 3600)
+    await until(f"{services} Deployments", made, patience=3600)
 
 
 async def step(pid: int, act: Callable[[], Awaitable[object]]) -> Cost:

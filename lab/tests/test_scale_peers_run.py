@@ -21,7 +21,6 @@ from lab.scale.stage import beside
 
 _SERVICES = 10
 _ACCEPTANCE = 0.7
-_PATIENCE = 120.0
 
 Fleet = dict[str, PodServer]
 
@@ -67,8 +66,8 @@ async def test_every_service_is_applied_and_read_again_and_again(world: World, a
     async def read_twice() -> bool:
         return all(fleet[name].engine.asked >= 2 for name in well)
 
-    await until("every status is written", told, _PATIENCE)
-    await until("every pod is read twice", read_twice, _PATIENCE)
+    await until("every status is written", told)
+    await until("every pod is read twice", read_twice)
     children = await api.items(ISVC, world.namespace)
     assert {each["metadata"]["name"] for each in children} == set(fleet)
     assert all(is_speculative(each) for each in children)
@@ -89,7 +88,7 @@ async def test_a_changed_service_is_applied(world: World, api: Api, fleet: Fleet
     async def changed() -> bool:
         return await argument(name) == "--max-num-seqs=32"
 
-    await until("both are made", both, _PATIENCE)
+    await until("both are made", both)
     await api.apply(SIS, world.namespace, sis_of(int(name.rpartition("-")[2]), max_num_seqs=32))
-    await until("the InferenceService follows", changed, _PATIENCE)
+    await until("the InferenceService follows", changed)
     assert await argument(other) == "--max-num-seqs=64"

@@ -28,7 +28,6 @@ _NAMESPACED: Final = {
     "Service": SERVICE,
 }
 _CLUSTER_WIDE: Final = {"ClusterServingRuntime": RUNTIMES, "ClusterStorageContainer": CONTAINERS}
-_PATIENCE: Final = 60.0
 _PAUSE: Final = 0.5
 """Between two looks at everything in a namespace."""
 
@@ -128,7 +127,7 @@ class Place:
             found = await self.found(name)
             return found if found and len(found.pods) == pods else None
 
-        result: Made = await until(f"pods of {name}", there, _PATIENCE, state=lambda: self.warnings(name))
+        result: Made = await until(f"pods of {name}", there, state=lambda: self.warnings(name))
         return result
 
     async def found(self, name: str) -> Made | None:
@@ -159,7 +158,7 @@ class Place:
         async def told() -> str:
             return "" if await self.found(name) else await self.warnings(name)
 
-        words: str = await until(f"an Event about {name}", told, _PATIENCE)
+        words: str = await until(f"an Event about {name}", told)
         return words
 
     async def warnings(self, name: str) -> str:
@@ -177,7 +176,7 @@ class Place:
             found = await self.api.get(ISVC, self.namespace, name)
             return found if found is not None and fits(found) else None
 
-        found: Object = await until(what, so, _PATIENCE)
+        found: Object = await until(what, so)
         return found
 
     async def reconciled(self, name: str) -> None:
@@ -189,7 +188,7 @@ class Place:
             live = await self.api.get(DEPLOYMENT, self.namespace, f"{name}-predictor")
             return live is not None and live["metadata"]["labels"].get("touched-by-a-test") == note
 
-        await until("another reconcile", seen, _PATIENCE)
+        await until("another reconcile", seen)
 
 
 def named(item: Object, name: str) -> Object:
@@ -215,5 +214,5 @@ async def all_made(place: Place, manifests: Mapping[str, Object]) -> dict[str, M
         missing[:] = [name for name in manifests if name not in found or len(found[name].pods) != 1]
         return None if missing else found
 
-    result: dict[str, Made] = await until("all pods", there, _PATIENCE * 3, state=lambda: missing)
+    result: dict[str, Made] = await until("all pods", there, state=lambda: missing)
     return result

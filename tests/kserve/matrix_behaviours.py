@@ -62,7 +62,7 @@ class World:
         async def there() -> bool:
             return await self.deployment(marker) is not None
 
-        await until(f"Deployment {marker}-predictor", there, 60)
+        await until(f"Deployment {marker}-predictor", there)
         await asyncio.sleep(1)
 
 
@@ -89,7 +89,7 @@ async def with_keda(api: Api) -> str:
     async def there() -> list[Object] | str:
         return await api.items(SCALED, namespace.name) or await _complaint(api, namespace.name, "keda")
 
-    found = await until("a ScaledObject", there, 60)
+    found = await until("a ScaledObject", there)
     if isinstance(found, str):
         return found
     (found,) = found
@@ -110,7 +110,7 @@ async def install_keda(api: Api, version: str) -> str:
         conditions = (await api.call("get", path)).get("status", {}).get("conditions") or ()
         return any(each["type"] == "Established" and each["status"] == "True" for each in conditions)
 
-    await until("KEDA's CRD", served, 30)
+    await until("KEDA's CRD", served)
     return str(told["Version"]).removeprefix("v")
 
 

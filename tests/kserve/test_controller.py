@@ -152,7 +152,7 @@ async def test_what_carries_its_labels_under_another_name_is_deleted(place: Plac
     async def gone() -> bool:
         return await place.api.get(plural, place.namespace, "theirs") is None
 
-    await until(f"the {kind} is gone", gone, 10)
+    await until(f"the {kind} is gone", gone)
 
 
 async def test_two_entries_with_one_path_are_one_mount(place: Place) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 
 from tests.signals import heed_interrupts
 from tests.wire.api import SIS, Object
+from tests.wire.waiting import PATIENCE
 from tests.wire.world import NAME, World
 
 _ROOT = pathlib.Path(__file__).parents[2]
@@ -72,7 +73,7 @@ class Command:
         """Runs it to its end."""
         pipe = asyncio.subprocess.PIPE
         process = await self.start(*words, stdin=asyncio.subprocess.DEVNULL, stdout=pipe, stderr=pipe)
-        out, err = await asyncio.wait_for(process.communicate(), 60)
+        out, err = await asyncio.wait_for(process.communicate(), PATIENCE)
         return Said(code=process.returncode or 0, out=out.decode(), err=err.decode())
 
 

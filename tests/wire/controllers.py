@@ -21,6 +21,7 @@ from hack.kserve.versions import Choice
 
 from tests.ports import free_ports
 from tests.wire.server import api_server
+from tests.wire.waiting import PATIENCE
 
 CONTROLLERS: Final = (
     "deployment-controller",
@@ -35,7 +36,6 @@ RUNTIMES: Final = [path for path in sorted(_MANIFESTS.glob("*.yaml")) if path.na
 """Of this project, one for each accelerator."""
 IMAGE_VOLUMES: Final = "--feature-gates=ImageVolume=true"
 """As on hack.cluster. Kubernetes 1.34 has it off, and drops each image volume of a pod; from 1.35 it is on."""
-_START_SECONDS: Final = 120.0
 
 
 @contextmanager
@@ -59,12 +59,12 @@ def kubernetes_controllers(kubeconfig: pathlib.Path, *names: str) -> Iterator[No
 
 
 @contextmanager
-def cluster(folder: pathlib.Path, gate: str = IMAGE_VOLUMES) -> Iterator[pathlib.Path]:
+def cluster(folder: pathlib.Path, *more: str, gate: str = IMAGE_VOLUMES) -> Iterator[pathlib.Path]:
     """An API server with these controllers, KServe and this project's runtimes; yields an administrator's kubeconfig.
 
-    gate: a flag of the API server.
+    gate, more: flags of the API server.
     """
-    with api_server(folder, gate) as kubeconfig, beside(kubeconfig):
+    with api_server(folder, gate, *more) as kubeconfig, beside(kubeconfig):
         yield kubeconfig
 
 
@@ -145,7 +145,7 @@ def _running(
 
 
 def _wait_until_ready(program: subprocess.Popen[bytes], port: int, log: pathlib.Path) -> None:
-    deadline = time.monotonic() + _START_SECONDS
+    deadline = time.monotonic() + PATIENCE
     while not _ready(port):
         if program.poll() is not None or time.monotonic() > deadline:
             raise RuntimeError(f"KServe does not answer; its log ends: {log.read_text()[-2000:]}")

@@ -15,8 +15,6 @@ from tests.wire.pods import EngineStandIn, PodServer
 from tests.wire.waiting import until
 
 REPLICA_SET: Final = "apps/v1", "replicasets"
-_PATIENCE: Final = 90.0
-"""Seconds for each thing that KServe and the controllers do: generous, for many tests share them."""
 _HASH: Final = "pod-template-hash"
 Fits = Callable[[Object], bool]
 """Whether a Deployment is the one that is waited for."""
@@ -45,9 +43,7 @@ class Kubelet:
             newest = await self._newest_of(deployment)
             return (deployment, newest) if newest is not None else None
 
-        found: tuple[Object, Object] = await until(
-            f"Deployment {name} as it is asked for", there, _PATIENCE, state=self._said
-        )
+        found: tuple[Object, Object] = await until(f"Deployment {name} as it is asked for", there, state=self._said)
         return found
 
     async def bring(self, name: str, engines: Sequence[EngineStandIn], *, ready: bool, fits: Fits = bool) -> list[str]:
@@ -116,7 +112,7 @@ class Kubelet:
             wanted = len(engines) if ready else newest["spec"]["replicas"]
             return len(bound) >= wanted and len(pods) >= wanted
 
-        await until(f"{len(engines)} pods of Deployment {name}", enough, _PATIENCE, state=self._said)
+        await until(f"{len(engines)} pods of Deployment {name}", enough, state=self._said)
         return bound
 
     async def _bind(self, pod: Object, engines: Sequence[EngineStandIn], bound: dict[int, str], *, ready: bool) -> None:

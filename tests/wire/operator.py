@@ -13,8 +13,8 @@ import aiohttp
 
 from tests import installed
 from tests.ports import free_ports
+from tests.wire.waiting import PATIENCE
 
-_START_SECONDS = 60.0
 _ANSWER = aiohttp.ClientTimeout(total=2.0)
 _ROOT = pathlib.Path(__file__).parents[2]
 
@@ -58,7 +58,7 @@ class OperatorProcess:
 
     async def _healthy(self) -> None:
         """Waits until /healthz answers, so that a slow start on a busy machine is no test's failure."""
-        deadline = time.monotonic() + _START_SECONDS
+        deadline = time.monotonic() + PATIENCE
         async with aiohttp.ClientSession(timeout=_ANSWER) as session:
             while time.monotonic() < deadline:
                 try:
@@ -95,7 +95,7 @@ class OperatorProcess:
         self._process.send_signal(number)
 
     async def ended(self, seconds: float) -> int:
-        """Waits until it ends by itself; returns its exit code."""
+        """Waits until it ends by itself, as it promises to within these seconds; returns its exit code."""
         assert self._process is not None
         return await asyncio.wait_for(self._process.wait(), seconds)
 
@@ -106,7 +106,7 @@ class OperatorProcess:
         process, self._process = self._process, None
         if process.returncode is None:
             process.send_signal(how)
-        return await asyncio.wait_for(process.wait(), 15)
+        return await asyncio.wait_for(process.wait(), PATIENCE)
 
     async def __aenter__(self) -> Self:
         try:

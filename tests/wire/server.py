@@ -10,8 +10,7 @@ from hack.cluster import binaries, pki
 from hack.cluster.kubectl import api_ready
 
 from tests.ports import free_ports
-
-_START_SECONDS = 60.0
+from tests.wire.waiting import PATIENCE
 
 
 @contextmanager
@@ -78,7 +77,7 @@ def administrator(folder: pathlib.Path, secure: int) -> pathlib.Path:
 
 def wait_until_ready(program: subprocess.Popen[bytes], port: int, folder: pathlib.Path) -> None:
     """Waits until the API server serves. Raises RuntimeError with its last words where it does not."""
-    log, deadline = folder / "apiserver.log", time.monotonic() + _START_SECONDS
+    log, deadline = folder / "apiserver.log", time.monotonic() + PATIENCE
     while not api_ready(port, folder / "pki" / "ca.crt"):
         if program.poll() is not None or time.monotonic() > deadline:
             raise RuntimeError(f"kube-apiserver does not serve; its log ends: {log.read_text()[-2000:]}")

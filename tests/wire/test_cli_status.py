@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from tests.wire.command import WATCHING, Command, Said, report
+from tests.wire.waiting import PATIENCE
 from tests.wire.world import NAME, World, sis
 
 
@@ -90,7 +91,7 @@ async def test_a_rollback_is_a_new_value_each_time_and_leaves_the_spec_alone(wor
 async def _says(waiting: asyncio.subprocess.Process, state: str) -> None:
     """Reads what a command that waits tells, until it is this state."""
     assert waiting.stderr is not None
-    while state not in (line := (await asyncio.wait_for(waiting.stderr.readline(), 30)).decode()):
+    while state not in (line := (await asyncio.wait_for(waiting.stderr.readline(), PATIENCE)).decode()):
         assert line, f"it ended before it told of {state}"
 
 
@@ -115,7 +116,7 @@ async def test_an_act_is_waited_for(
     for state, told in zip(ways, ("Watching", *ways[:-1]), strict=True):
         await _says(waiting, told)
         await _decide(world, state, reduced=None, **{handled: value})
-    out, err = await asyncio.wait_for(waiting.communicate(), 60)
+    out, err = await asyncio.wait_for(waiting.communicate(), PATIENCE)
     assert waiting.returncode == code
     assert words in (err if code else out).decode()
 

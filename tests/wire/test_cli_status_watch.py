@@ -13,13 +13,13 @@ from tests.wire.api import SIS, Api, Object
 from tests.wire.command import WATCHING, Command, report
 from tests.wire.faults.proxy import Proxy
 from tests.wire.install import operator_kubeconfig
-from tests.wire.waiting import until
+from tests.wire.waiting import PATIENCE, until
 from tests.wire.world import NAME, World, sis
 
 
 async def _line(stream: asyncio.StreamReader | None) -> str:
     assert stream is not None
-    return (await asyncio.wait_for(stream.readline(), 30)).decode()
+    return (await asyncio.wait_for(stream.readline(), PATIENCE)).decode()
 
 
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
@@ -40,7 +40,7 @@ async def test_a_watch_in_a_pipe_is_a_line_a_change_until_it_is_ended(
         await report(world, {"phase": "RolledBack", "reason": "AcceptanceRateLow", "message": "so low"})
         assert " RolledBack AcceptanceRateLow " in await _line(process.stdout)
         process.send_signal(how)
-        out, err = await asyncio.wait_for(process.communicate(), 15)
+        out, err = await asyncio.wait_for(process.communicate(), PATIENCE)
     assert (process.returncode, out, err) == (0, b"", b"")
 
 
@@ -70,7 +70,7 @@ async def test_a_watch_ends_when_its_service_is_gone(world: World, specdec: Comm
     process = await specdec.start("watch", NAME, stdout=pipe, stderr=pipe)
     await _line(process.stdout)
     await world.api.delete(SIS, world.namespace, NAME)
-    _, err = await asyncio.wait_for(process.communicate(), 30)
+    _, err = await asyncio.wait_for(process.communicate(), PATIENCE)
     assert process.returncode == 1
     assert err.decode().startswith(f"error: namespace {world.namespace} has no service {NAME}")
 
@@ -86,7 +86,7 @@ async def test_a_watch_leaves_a_terminal_as_it_was(world: World, specdec: Comman
     await _read(ours, seen, lambda: b"Acceptance by position" in seen)
     process.send_signal(signal.SIGINT)
     await _read(ours, seen, lambda: False)
-    assert await asyncio.wait_for(process.wait(), 15) == 0
+    assert await asyncio.wait_for(process.wait(), PATIENCE) == 0
     os.close(ours)
     left = seen.rindex(b"\x1b[?1049l")
     assert seen.rindex(b"\x1b[?25h") > seen.rindex(b"\x1b[?25l")
@@ -98,6 +98,6 @@ async def _read(terminal: int, into: bytearray, enough: Callable[[], bool]) -> N
     """Reads until it is enough, or the other side is closed."""
     try:
         while not enough():
-            into += await asyncio.wait_for(asyncio.to_thread(os.read, terminal, 65536), 30)
+            into += await asyncio.wait_for(asyncio.to_thread(os.read, terminal, 65536), PATIENCE)
     except OSError:  # how a pseudo-terminal says that nobody is there any more
         return

@@ -85,4 +85,4 @@ async def test_a_denial_is_told_by_its_name(
         assert await operator.metric("specdec_api_errors_total") == before
         assert await world.api.get(ISVC, world.namespace, "llama") is None
     if reason == "QuotaExceeded":
-        await world.child(speculative=True, seconds=60)
+        await world.child(speculative=True)

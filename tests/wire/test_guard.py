@@ -21,7 +21,7 @@ def engine(acceptance: float = 0.8, *, time_per_token: float = 0.02, speculative
     )
 
 
-async def verdict(world: World, wanted: str, reason: str | None = None, seconds: float = 60.0) -> Object:
+async def verdict(world: World, wanted: str, reason: str | None = None) -> Object:
     """Waits for a verdict; returns the status."""
 
     async def there() -> Object | None:
@@ -29,7 +29,7 @@ async def verdict(world: World, wanted: str, reason: str | None = None, seconds:
         guard = status.get("guard", {})
         return status if guard.get("verdict") == wanted and guard.get("reason") == (reason or guard["reason"]) else None
 
-    found: Object = await world.until(f"verdict {wanted} {reason or ''}", there, seconds)
+    found: Object = await world.until(f"verdict {wanted} {reason or ''}", there)
     return found
 
 
@@ -52,7 +52,7 @@ async def test_the_plain_service_is_measured_first_and_speculation_has_to_beat_i
     await world.apply(sis(guard={"speedup": {"min": 1.0}, "baseline": "MeasureFirst"}))
     await plain(world, engine(speculative=False, time_per_token=0.02))
     await world.phase("MeasuringBaseline")
-    child = await world.child(speculative=True, seconds=40)
+    child = await world.child(speculative=True)
     (known,) = (await world.status())["guard"]["baseline"]
     assert (known["load"], round(known["timePerOutputTokenMs"])) == (1, 20)
     busy = engine(time_per_token=0.01)

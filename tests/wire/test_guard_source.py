@@ -52,10 +52,10 @@ async def _story(world: World, url: str, found: pathlib.Path) -> None:
     await world.until("a window without metrics", silent)
     labels = {"pod": pod, "namespace": world.namespace}
     found.write_text(json.dumps([{"targets": [f"{world.address(pod)}:8080"], "labels": labels}]))
-    status = await world.until("a passing window", passing, 60)
+    status = await world.until("a passing window", passing)
     assert status["acceptance"]["rate"] == pytest.approx(0.8, abs=0.01)
     engine.acceptance = 0.0
-    status = await world.phase("Responding", seconds=60)
+    status = await world.phase("Responding")
     assert status["guard"]["rollback"]["reason"] == "AcceptanceRateLow"
     assert engine.asked_by == {"Prometheus"}, "the pods were asked by somebody else"
 

@@ -77,11 +77,11 @@ async def test_a_guest_that_comes_later_and_speculates_later(world: World, opera
     status = await world.condition("Stalled", "True")
     assert status["reason"] == "GuestMissing"
     await serve(world, engine(speculative=False), args=ARGS)
-    status = await world.phase("Serving", seconds=90)
+    status = await world.phase("Serving")
     assert status["reason"] == "NothingToGuard"
     assert "--speculative-config" in status["message"]
     await serve(world, engine(), args=[*ARGS, SPECULATES])
-    await world.phase("Watching", seconds=150)
+    await world.phase("Watching")
 
 
 async def test_two_services_do_not_guard_one_inference_service(world: World, operator: OperatorProcess) -> None:
@@ -109,7 +109,7 @@ async def has_flags(world: World, wanted: list[str]) -> None:
     async def there() -> bool:
         return await flags(world) == wanted
 
-    await world.until(f"args {wanted}", there, 90)
+    await world.until(f"args {wanted}", there)
 
 
 async def take_out(world: World) -> None:

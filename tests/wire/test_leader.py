@@ -60,14 +60,14 @@ async def let_elect(api: Api, namespace: str) -> None:
     await api.create(("rbac.authorization.k8s.io/v1", "rolebindings"), namespace, binding)
 
 
-async def _leader(pair: tuple[OperatorProcess, ...], seconds: float = 60.0) -> OperatorProcess:
+async def _leader(pair: tuple[OperatorProcess, ...]) -> OperatorProcess:
     async def leading() -> list[OperatorProcess]:
         found = [each for each in pair if await each.leads()]
         assert len(found) < 2, "two replicas lead at once"
         return found
 
     leader: OperatorProcess
-    (leader,) = await until("a leader", leading, seconds, state=lambda: [each.log.read_text()[-800:] for each in pair])
+    (leader,) = await until("a leader", leading, state=lambda: [each.log.read_text()[-800:] for each in pair])
     return leader
 
 

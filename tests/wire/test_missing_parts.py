@@ -48,7 +48,7 @@ async def told(world: World, reason: str) -> tuple[str, str, str]:
         ready = conditions(await world.status()).get("Ready", ("", "", ""))
         return ready if ready[:2] == ("False", reason) else None
 
-    found: tuple[str, str, str] = await world.until(f"Ready=False, {reason}", said, 60)
+    found: tuple[str, str, str] = await world.until(f"Ready=False, {reason}", said)
     return found
 
 
@@ -91,7 +91,7 @@ async def test_a_cluster_that_is_put_together_in_the_wrong_order_says_what_is_mi
 
 async def test_an_image_volume_that_the_api_server_drops_is_noticed(tmp_path: pathlib.Path) -> None:
     """Without the feature gate ImageVolume it takes the Deployment and leaves volume and mount out."""
-    with cluster(tmp_path, WITHOUT_IMAGE_VOLUMES) as admin:
+    with cluster(tmp_path, gate=WITHOUT_IMAGE_VOLUMES) as admin:
         async with connected(admin) as api:
             await install(api, OURS)
             own = await operator_kubeconfig(api, admin, tmp_path / "operator.kubeconfig")
@@ -149,4 +149,4 @@ async def test_the_right_to_download_is_asked_for_by_name_and_used_once_it_is_th
         async def claimed() -> Object | None:
             return await api.get(("v1", "persistentvolumeclaims"), TEAM, f"{NAME}-models")
 
-        await world.until("the claim is made", claimed, 120)
+        await world.until("the claim is made", claimed)

@@ -109,27 +109,27 @@ async def _story(watched: Watched) -> None:
     known: Any = {"facts": facts, "kv_tokens": 400_000}
     plain = [EngineStandIn(tokens_per_second=TOKENS, speculative=False, **known) for _ in range(2)]
     watched.scrape(*await world.roll_out(await world.child(speculative=False), *plain))
-    child = await world.child(speculative=True, seconds=60)
+    child = await world.child(speculative=True)
     engines = [
         EngineStandIn(tokens_per_second=TOKENS, acceptance=0.6, token_time=0.012, falls=0.8, **known) for _ in range(2)
     ]
     pods = await world.roll_out(child, *engines)
     watched.scrape(*pods)
     await world.bring_arm(EngineStandIn(tokens_per_second=TOKENS, speculative=False, **known))
-    await world.until("what both arms show", lambda: _compared(watched), 60)
-    await world.until("a passing window", lambda: _verdict(world, "Pass"), 60)
-    await world.until("what it knows of its memory", lambda: _planned(watched), 60)
-    await world.until("enough to draw", lambda: _scraped(watched, 12, *pods), 60)
+    await world.until("what both arms show", lambda: _compared(watched))
+    await world.until("a passing window", lambda: _verdict(world, "Pass"))
+    await world.until("what it knows of its memory", lambda: _planned(watched))
+    await world.until("enough to draw", lambda: _scraped(watched, 12, *pods))
     for engine in engines:
         engine.acceptance, engine.token_time = 0.1, 0.025
-    child = await world.child(speculative=False, seconds=60)
+    child = await world.child(speculative=False)
     plain = [EngineStandIn(tokens_per_second=TOKENS, speculative=False) for _ in range(2)]
     pods = await world.roll_out(child, *plain)
     watched.scrape(*pods)
     await world.phase("RolledBack")
-    await world.until("the alert", lambda: _firing(watched), 30)
-    await world.until("what it knows of its memory", lambda: _planned(watched), 60)
-    await world.until("enough to draw", lambda: _scraped(watched, 6, *pods), 60)
+    await world.until("the alert", lambda: _firing(watched))
+    await world.until("what it knows of its memory", lambda: _planned(watched))
+    await world.until("enough to draw", lambda: _scraped(watched, 6, *pods))
 
 
 async def _scraped(watched: Watched, times: int, *pods: str) -> bool:

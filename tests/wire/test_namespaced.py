@@ -53,7 +53,7 @@ async def test_an_operator_of_one_namespace_needs_no_rights_in_others(
         await world.apply(sis())
         child = await world.child(speculative=True)
         await world.roll_out(child, EngineStandIn(tokens_per_second=2000.0, acceptance=0.05))
-        await world.phase("Responding", "RolledBack", seconds=60)
+        await world.phase("Responding", "RolledBack")
         await world.child(speculative=False)
         assert await api.get(ISVC, elsewhere, NAME) is None
         lines = [json.loads(line) for line in operator.log.read_text().splitlines() if line.startswith("{")]

@@ -20,12 +20,12 @@ async def _watched(world: World, *engines: EngineStandIn, **spec: object) -> lis
     return pods
 
 
-async def _verdict(world: World, *wanted: str, seconds: float = 60.0) -> str:
+async def _verdict(world: World, *wanted: str) -> str:
     async def there() -> str | None:
         reason = (await world.status())["guard"].get("reason")
         return reason if reason in wanted else None
 
-    return await world.until(f"verdict {wanted}", there, seconds)
+    return await world.until(f"verdict {wanted}", there)
 
 
 async def _still_speculating(world: World) -> None:
@@ -86,7 +86,7 @@ async def test_metrics_that_hang_do_not_count(world: World, operator: OperatorPr
     await _watched(world, engine)
     await _verdict(world, "Accepted")
     engine.acceptance, engine.hangs = 0.0, True
-    await _verdict(world, "ScrapeFailed", seconds=25)
+    await _verdict(world, "ScrapeFailed")
     await _still_speculating(world)
     (said,) = [each for each in (await world.status())["conditions"] if each["type"] == "GuardPassing"]
     assert "no answer within 5 s; a NetworkPolicy may block the operator" in said["message"]

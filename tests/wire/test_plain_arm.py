@@ -57,7 +57,7 @@ async def test_a_doubt_asks_for_a_plain_pod_that_acquits_the_draft(world: World,
     async def acquitted() -> bool:
         return "DraftAcquitted" in await world.events()
 
-    await world.until("an acquittal", acquitted, 90.0)
+    await world.until("an acquittal", acquitted)
     await world.until("no plain arm", lambda: gone(world))
     status = await world.status()
     assert status["phase"] == "Watching"
@@ -133,7 +133,7 @@ async def test_an_operator_that_restarts_finds_its_arm(world: World, operator: O
     async def more() -> bool:
         return len((await world.status())["guard"].get("pairs", ())) > pairs
 
-    await world.until("more windows of both arms", more, 60.0)
+    await world.until("more windows of both arms", more)
     assert (await world.arm())["metadata"]["uid"] == before["metadata"]["uid"]
     await world.apply(sis(guard=ALWAYS | {"control": {"mode": "Never"}}))
     await world.until("no plain arm", lambda: gone(world))

@@ -96,14 +96,14 @@ async def test_a_finalizer_of_an_earlier_release_is_taken_off(world: World, oper
         service = await world.api.get(kind, world.namespace, NAME)
         return service is not None and not service["metadata"].get("finalizers")
 
-    await world.until("no finalizer", free, seconds=10)
+    await world.until("no finalizer", free)
     await world.api.delete(("serving.specdec.io/v1alpha1", "speculativeinferenceservices"), world.namespace, NAME)
 
     async def gone() -> bool:
         kind = ("serving.specdec.io/v1alpha1", "speculativeinferenceservices")
         return await world.api.get(kind, world.namespace, NAME) is None
 
-    await world.until("the sis gone", gone, seconds=10)
+    await world.until("the sis gone", gone)
 
 
 async def test_a_restarted_operator_does_not_claim_that_nothing_serves(world: World, operator: OperatorProcess) -> None:

@@ -96,7 +96,7 @@ async def test_pods_that_come_and_go_are_each_judged_while_they_are_there(
             same = status.get("acceptance", {}).get("pods") == pods
             return same and status["guard"].get("verdict") == "Pass"
 
-        await world.until(f"a good window of {pods} pods", seen, 150)
+        await world.until(f"a good window of {pods} pods", seen)
 
     await world.roll_out(child, good())
     await measured(1)
@@ -108,7 +108,7 @@ async def test_pods_that_come_and_go_are_each_judged_while_they_are_there(
         status = await world.status()
         return status["guard"].get("reason") == "NoTraffic" and status["readyReplicas"] == 0
 
-    await world.until("no pods, and no verdict on them", asleep, 90)
+    await world.until("no pods, and no verdict on them", asleep)
     ready = next(each for each in (await world.status())["conditions"] if each["type"] == "Ready")
     assert ready["reason"] == "ScaledToZero"
     await world.roll_out(child, good())
@@ -116,5 +116,5 @@ async def test_pods_that_come_and_go_are_each_judged_while_they_are_there(
     async def awake() -> bool:
         return (await world.status())["guard"].get("verdict") == "Pass"
 
-    await world.until("a good window again", awake, 90)
+    await world.until("a good window again", awake)
     assert (await world.status())["guard"]["rollbacks"] == 0

@@ -96,7 +96,7 @@ async def _measured_first(world: World) -> EngineStandIn:
     await world.apply(sis(guard={"speedup": {"min": 1.0}, "baseline": "MeasureFirst"}))
     await world.roll_out(await world.child(speculative=False), engine(0.021, speculative=False))
     busy = engine(0.0135)
-    await world.roll_out(await world.child(speculative=True, seconds=60), busy)
+    await world.roll_out(await world.child(speculative=True), busy)
     await _verdict(world, "Pass")
     return busy
 
@@ -105,15 +105,15 @@ async def _verdict(world: World, wanted: str) -> None:
     async def there() -> bool:
         return bool((await world.status()).get("guard", {}).get("verdict") == wanted)
 
-    await world.until(f"verdict {wanted}", there, 60)
+    await world.until(f"verdict {wanted}", there)
 
 
 async def _rolled_back(world: World) -> None:
     """A service whose draft stops being accepted."""
     busy = await _measured_first(world)
     busy.acceptance = 0.03
-    await world.roll_out(await world.child(speculative=False, seconds=60), engine(0.021, speculative=False))
-    await world.phase("RolledBack", seconds=60)
+    await world.roll_out(await world.child(speculative=False), engine(0.021, speculative=False))
+    await world.phase("RolledBack")
 
 
 async def _observed(world: World) -> None:
@@ -124,7 +124,7 @@ async def _observed(world: World) -> None:
     async def would() -> bool:
         return "would" in (await world.status()).get("guard", {})
 
-    await world.until("what it would do", would, 60)
+    await world.until("what it would do", would)
 
 
 async def _idle(world: World) -> None:

@@ -3,17 +3,26 @@
 import asyncio
 import time
 from collections.abc import Awaitable, Callable
-from typing import Any
+from typing import Any, Final
 
+PATIENCE: Final = 240.0
+"""Seconds for whatever is to come: it must come, however busy the machine. No test proves by it how soon.
+
+Where a third of all requests fails, a step takes a dozen reconciles, five seconds from each failure to the next.
+"""
 _PAUSE = 0.05
 """Seconds between two looks, and at least twice as long as a look takes: all tests share one API server."""
 
 
 async def until(
-    what: str, probe: Callable[[], Awaitable[Any]], seconds: float = 60.0, *, state: Callable[[], Any] = lambda: ""
+    what: str,
+    probe: Callable[[], Awaitable[Any]],
+    *,
+    state: Callable[[], Any] = lambda: "",
+    patience: float = PATIENCE,
 ) -> Any:
-    """Waits until the probe gives something; returns it. state: what a failure tells besides."""
-    deadline = time.monotonic() + seconds
+    """Waits until the probe gives something; returns it. state: what a failure tells besides. patience: seconds."""
+    deadline = time.monotonic() + patience
     while True:
         begun = time.monotonic()
         if found := await probe():
@@ -22,5 +31,5 @@ async def until(
         if now > deadline:
             told = state()
             said = await told if isinstance(told, Awaitable) else told
-            raise AssertionError(f"{what}: not within {seconds:.0f} s; {said}")
+            raise AssertionError(f"{what}: not within {patience:.0f} s; {said}")
         await asyncio.sleep(max(_PAUSE, 2 * (now - begun)))

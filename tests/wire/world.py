@@ -66,11 +66,11 @@ class World:
         for each in await self.api.items(SIS, self.namespace):  # lets a dead operator's finalizer not keep it
             await self.api.merge(SIS, self.namespace, each["metadata"]["name"], {"metadata": {"finalizers": None}})
 
-    async def until(self, what: str, probe: Callable[[], Awaitable[Any]], seconds: float = 60.0) -> Any:
+    async def until(self, what: str, probe: Callable[[], Awaitable[Any]]) -> Any:
         """Waits until the probe gives something; fails with what the sis says."""
-        return await until(what, probe, seconds, state=self.status)
+        return await until(what, probe, state=self.status)
 
-    async def read_again(self, times: int, *engines: EngineStandIn, seconds: float = 120.0) -> None:
+    async def read_again(self, times: int, *engines: EngineStandIn) -> None:
         """Waits until the counters of these engines, or of all pods, were read so often more: once in an interval."""
         if not engines:
             await self.kubelet.forget()
@@ -80,7 +80,7 @@ class World:
         async def looked() -> bool:
             return all(each.asked >= enough[id(each)] for each in read)
 
-        await until(f"{times} more readings of each pod", looked, seconds, state=self.status)
+        await until(f"{times} more readings of each pod", looked, state=self.status)
 
     async def turned(self, *operators: OperatorProcess) -> Object:
         """Waits until each operator has looked at the whole sis, in a turn that began after this call.
@@ -131,16 +131,16 @@ class World:
         """Its status."""
         return dict((await self.sis()).get("status", {}))
 
-    async def phase(self, *wanted: str, seconds: float = 60.0) -> Object:
+    async def phase(self, *wanted: str) -> Object:
         """Waits for a phase; returns the status."""
 
         async def there() -> Object | None:
             status = await self.status()
             return status if status.get("phase") in wanted else None
 
-        return dict(await self.until(f"phase {' or '.join(wanted)}", there, seconds))
+        return dict(await self.until(f"phase {' or '.join(wanted)}", there))
 
-    async def condition(self, kind: str, wanted: str, seconds: float = 60.0) -> Object:
+    async def condition(self, kind: str, wanted: str) -> Object:
         """Waits for a condition; returns the status."""
 
         async def there() -> Object | None:
@@ -148,16 +148,16 @@ class World:
             said = {each["type"]: each["status"] for each in status.get("conditions", ())}
             return status if said.get(kind) == wanted else None
 
-        return dict(await self.until(f"{kind}={wanted}", there, seconds))
+        return dict(await self.until(f"{kind}={wanted}", there))
 
-    async def child(self, *, speculative: bool | None = None, seconds: float = 60.0) -> Object:
+    async def child(self, *, speculative: bool | None = None) -> Object:
         """Waits for the InferenceService, with or without speculation in its flags."""
 
         async def there() -> Object | None:
             found = await self.api.get(ISVC, self.namespace, NAME)
             return found if found and (speculative is None or is_speculative(found) is speculative) else None
 
-        return dict(await self.until(f"InferenceService, speculative={speculative}", there, seconds))
+        return dict(await self.until(f"InferenceService, speculative={speculative}", there))
 
     async def roll_out(self, child: Object, *engines: EngineStandIn, ready: bool = True) -> list[str]:
         """Plays the kubelet while the real Deployment goes for the child's revision: one engine for each of its pods.
@@ -176,13 +176,13 @@ class World:
         found, _ = await self.kubelet.current(PREDICTOR, of_revision(child))
         return found
 
-    async def arm(self, seconds: float = 60.0) -> Object:
+    async def arm(self) -> Object:
         """Waits until the operator has made the plain arm; returns its Deployment."""
 
         async def there() -> Object | None:
             return await self.api.get(DEPLOYMENT, self.namespace, ARM)
 
-        found: Object = await self.until("a plain arm", there, seconds)
+        found: Object = await self.until("a plain arm", there)
         return found
 
     async def bring_arm(self, *engines: EngineStandIn) -> list[str]:

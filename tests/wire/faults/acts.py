@@ -38,28 +38,28 @@ async def rolled_back(world: World, **spec: Any) -> None:
     await plain_pods(world)
 
 
-async def plain_pods(world: World, *, seconds: float = 60.0) -> None:
+async def plain_pods(world: World) -> None:
     """Brings up the pods that a rollback asks for."""
-    child = await world.child(speculative=False, seconds=seconds)
+    child = await world.child(speculative=False)
     wanted = child["spec"]["predictor"].get("minReplicas", 1)
     await world.roll_out(child, *(busy(speculative=False) for _ in range(wanted)))
-    await world.phase("RolledBack", seconds=seconds)
+    await world.phase("RolledBack")
 
 
-async def rolled_back_once(world: World, *, seconds: float = 60.0) -> None:
+async def rolled_back_once(world: World) -> None:
     """The draft is taken out, by one decision, and plain pods serve."""
-    await plain_pods(world, seconds=seconds)
+    await plain_pods(world)
     await decided_once(world, "AcceptanceRateLow")
 
 
-async def verdict(world: World, *wanted: str, seconds: float = 60.0) -> str:
+async def verdict(world: World, *wanted: str) -> str:
     """Waits for a verdict with one of these reasons; returns what it says."""
 
     async def there() -> str | None:
         guard = (await world.status())["guard"]
         return guard.get("message") or "-" if guard.get("reason") in wanted else None
 
-    return str(await world.until(f"verdict {wanted}", there, seconds))
+    return str(await world.until(f"verdict {wanted}", there))
 
 
 async def still_speculating(world: World) -> None:

@@ -81,14 +81,14 @@ def conditions(status: Object) -> dict[str, Object]:
     return {each["type"]: each for each in status.get("conditions", ())}
 
 
-async def taken(world: World, seconds: float = 60.0) -> str:
+async def taken(world: World) -> str:
     """Waits until the sis is stalled because a name is taken, and says so everywhere; returns its words."""
 
     async def told() -> Object | None:
         status = await world.status()
         return status if status.get("reason") == "NameTaken" else None
 
-    status = await world.until("NameTaken", told, seconds)
+    status = await world.until("NameTaken", told)
     said = conditions(status)
     assert status["phase"] == "Stalled"
     assert {each: (said[each]["status"], said[each]["reason"]) for each in ("Ready", "Stalled")} == {

@@ -20,7 +20,7 @@ async def watched(world: World, **spec: Any) -> EngineStandIn:
     return engine
 
 
-async def served(world: World, seconds: float) -> None:
+async def served(world: World) -> None:
     """Waits until the API server has every kind at hand: it serves a while before that ("storage is initializing")."""
 
     async def there() -> bool:
@@ -31,7 +31,7 @@ async def served(world: World, seconds: float) -> None:
             return False
         return True
 
-    await world.until("the API server serves every kind", there, seconds)
+    await world.until("the API server serves every kind", there)
 
 
 async def not_blamed(world: World) -> None:
@@ -50,14 +50,14 @@ async def lives(operator: OperatorProcess, pid: int) -> None:
         assert answer.status == 200, await answer.text()
 
 
-async def still_follows(world: World, *, replicas: int = 2, seconds: float = 60.0) -> None:
+async def still_follows(world: World, *, replicas: int = 2) -> None:
     """The watches work: a changed spec is applied, and an InferenceService that somebody deletes is made again."""
     await world.api.merge(SIS, world.namespace, NAME, {"spec": {"replicas": replicas}})
 
     async def applied() -> bool:
         return bool((await world.child())["spec"]["predictor"].get("minReplicas") == replicas)
 
-    await world.until("the changed spec", applied, seconds)
+    await world.until("the changed spec", applied)
     before = (await world.child())["metadata"]["uid"]
     await world.api.delete(ISVC, world.namespace, NAME)
 
@@ -65,4 +65,4 @@ async def still_follows(world: World, *, replicas: int = 2, seconds: float = 60.
         found = await world.api.get(ISVC, world.namespace, NAME)
         return found is not None and found["metadata"]["uid"] != before
 
-    await world.until("the InferenceService again", made_again, seconds)
+    await world.until("the InferenceService again", made_again)

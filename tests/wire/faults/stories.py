@@ -9,10 +9,6 @@ from tests.wire.pods import EngineStandIn
 from tests.wire.world import NAME, World, sis
 
 QUICK: Final = {"window": "1s"}
-PATIENCE: Final = 240.0
-"""Seconds for each step: what is to come must come, however busy the machine. Where a third of all requests fails, a
-step can take a dozen reconciles, five seconds from each failure to the next.
-"""
 
 
 async def rollback(world: World, *, slowly: bool = False) -> None:
@@ -29,21 +25,21 @@ async def watched(world: World, *, slowly: bool = False) -> EngineStandIn:
     """From nothing to Watching; returns the engine, whose draft is accepted."""
     engine = busy()
     await _served(world, engine, sis(guard=QUICK), slowly=slowly)
-    await world.phase("Watching", seconds=PATIENCE)
+    await world.phase("Watching")
     return engine
 
 
 async def taken_out(world: World, *, slowly: bool = False) -> None:
     """From a draft that is no longer accepted to RolledBack."""
     await _served(world, busy(speculative=False), tokens=0, slowly=slowly)
-    await world.phase("RolledBack", seconds=PATIENCE)
+    await world.phase("RolledBack")
 
 
 async def retry(world: World) -> None:
     """After a rollback: the annotation that asks for another try, and a draft that is accepted."""
     await world.api.merge(SIS, world.namespace, NAME, {"metadata": {"annotations": {"specdec.io/retry": "1"}}})
     await _served(world, busy())
-    await world.phase("Watching", seconds=PATIENCE)
+    await world.phase("Watching")
 
 
 async def ladder(world: World) -> None:
@@ -51,10 +47,10 @@ async def ladder(world: World) -> None:
     late = busy(acceptance=0.23, falls=0.1)  # a collapse with four tokens; two of them would have passed,
     late.tokens_per_second *= 5  # and a window of so many drafts proves that
     await _served(world, late, sis(guard=QUICK | {"response": ["ReduceTokens", "RollBack"]}))
-    fewer = await world.until("fewer tokens", lambda: _reduced(world), seconds=PATIENCE)
+    fewer = await world.until("fewer tokens", lambda: _reduced(world))
     await _served(world, busy(acceptance=0.0, tokens=fewer), tokens=fewer)
     await _served(world, busy(speculative=False), tokens=0)
-    await world.phase("RolledBack", seconds=PATIENCE)
+    await world.phase("RolledBack")
 
 
 async def _served(
@@ -68,10 +64,10 @@ async def _served(
         child = await world.api.get(ISVC, world.namespace, NAME)
         return child if child and tokens_of(child) == tokens else None
 
-    child = await world.until(f"an InferenceService of {tokens} tokens", there, PATIENCE)
+    child = await world.until(f"an InferenceService of {tokens} tokens", there)
     if slowly:
         await world.roll_out(child, engine, ready=False)
-        await world.until("a status that tells of pods that are not ready", lambda: _waits(world), PATIENCE)
+        await world.until("a status that tells of pods that are not ready", lambda: _waits(world))
     await world.roll_out(child, engine)
 
 

@@ -128,7 +128,7 @@ async def test_too_many_requests_are_answered_with_fewer(world: World, proxied: 
         tries = [write(each.asked) for each in proxy.requests[before:] if each.asked.writes]
         return any(tries.count(each) == _TRIES for each in tries)
 
-    await until(f"{_TRIES} tries", tried, 90)
+    await until(f"{_TRIES} tries", tried)
     seconds = time.monotonic() - begun
     asked = [each.asked for each in proxy.requests[before:]]
     writes = [each for each in asked if each.writes]

@@ -18,8 +18,6 @@ from tests.wire.world import World
 Enough = Callable[[int], Awaitable[None]]
 """Waits until the operator has met an outage so often."""
 Outage = Callable[[ControlPlane, Enough], Awaitable[None]]
-_BACK = 60.0
-"""Seconds within which all is as it was once the API server serves again; an etcd that was away takes a while."""
 _WRITES = 'specdec_api_requests_total{verb="patch"}'
 
 
@@ -107,13 +105,13 @@ async def test_a_draft_that_turns_bad_in_an_outage_is_taken_out_once(
         async def has() -> bool:
             return await operator.metric(_WRITES) >= written + times
 
-        await until("a write in vain", has, 60)
+        await until("a write in vain", has)
 
     await outage(plane, tried)
-    await steps.served(world, _BACK)
-    await acts.rolled_back_once(world, seconds=_BACK)
+    await steps.served(world)
+    await acts.rolled_back_once(world)
     await steps.lives(operator, pid)
-    await steps.still_follows(world, seconds=_BACK)
+    await steps.still_follows(world)
 
 
 @fault(
@@ -132,9 +130,9 @@ async def test_an_outage_is_no_evidence(
         await world.read_again(6 * times, engine)
 
     await outage(plane, three_windows)
-    await steps.served(world, _BACK)
+    await steps.served(world)
     await world.read_again(4, engine)
     await steps.not_blamed(world)
     await steps.lives(operator, pid)
-    await steps.still_follows(world, seconds=_BACK)
+    await steps.still_follows(world)
     await steps.lives(operator, pid)

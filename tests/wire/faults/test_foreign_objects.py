@@ -59,7 +59,7 @@ async def test_a_foreign_inference_service_is_left_alone(world: World, operator:
     await taken(world)
     assert await as_written(world) == as_left(before)
     await world.api.delete(ISVC, world.namespace, NAME)
-    await world.child(speculative=True, seconds=45)
+    await world.child(speculative=True)
     await world.phase("RollingOut")
 
 
@@ -91,7 +91,7 @@ async def test_a_foreign_claim_or_job_is_left_alone(
         found = await world.api.get(kind, world.namespace, name)
         return found is not None and found["metadata"]["uid"] != before["metadata"]["uid"]
 
-    await world.until(f"a {before['kind']} of its own", ours, 45)
+    await world.until(f"a {before['kind']} of its own", ours)
 
 
 async def _made(world: World, kind: tuple[str, str]) -> Object:

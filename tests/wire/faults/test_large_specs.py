@@ -47,7 +47,7 @@ async def _stalled(world: World) -> dict[str, Object]:
             status: Object = (body or {}).get("status", {})
             return status if status.get("reason") == "SpecTooLarge" else None
 
-        found[name] = await until(f"the refusal of {name}", refused, 60)
+        found[name] = await until(f"the refusal of {name}", refused)
     return found
 
 

@@ -195,7 +195,7 @@ async def test_two_controllers_that_fight_write_little(world: World, operator: O
         return bool((await world.child())["spec"]["predictor"]["minReplicas"] != 7)
 
     for _ in range(5):  # as it was made, put back at once, then after 2 s, 4 s and 8 s
-        await world.until("put back", ours, 60)
+        await world.until("put back", ours)
         words = {"content_type": "application/apply-patch+yaml", "field_manager": "rival", "force_conflicts": True}
         await world.api.call("patch", path, other, **words)
     assert time.monotonic() - begun > 13.0, "each time later"
@@ -266,7 +266,7 @@ async def test_a_service_that_is_made_again_is_a_new_one(world: World, operator:
         owners = (await world.child())["metadata"]["ownerReferences"]
         return [each["uid"] for each in owners] == [made["metadata"]["uid"]]
 
-    await world.until("the new owner", owned, 45)
+    await world.until("the new owner", owned)
     engine = busy()
     await world.roll_out(await world.child(speculative=True), engine)
     await world.phase("Watching")

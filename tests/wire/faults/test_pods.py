@@ -128,7 +128,7 @@ async def test_a_budget_that_lets_nobody_go_is_heeded(world: World, operator: Op
     async def restarting() -> bool:
         return bool((await world.status()).get("guard", {}).get("restarting") == [going])
 
-    await world.until("the pod named", restarting, 60)
+    await world.until("the pod named", restarting)
     await world.read_again(3, good)
     assert await world.pods() == sorted([staying, going])
     assert await operator.metric("specdec_turn_failures_total") == failed
@@ -137,5 +137,5 @@ async def test_a_budget_that_lets_nobody_go_is_heeded(world: World, operator: Op
     async def gone() -> bool:
         return await world.pods() == [staying]
 
-    await world.until("the pod evicted", gone, 60)
+    await world.until("the pod evicted", gone)
     assert is_speculative(await world.child())

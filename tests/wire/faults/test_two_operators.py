@@ -47,7 +47,7 @@ class Replica:
         async def has() -> bool:
             return reads() >= enough
 
-        await until("the Lease is read again", has, 60)
+        await until("the Lease is read again", has)
 
 
 async def _replica(
@@ -87,8 +87,8 @@ async def both(
         yield made[0], made[1]
 
 
-async def _leads(replica: Replica, seconds: float = 60.0) -> None:
-    await until("a leader", replica.process.leads, seconds, state=lambda: replica.process.log.read_text()[-1500:])
+async def _leads(replica: Replica) -> None:
+    await until("a leader", replica.process.leads, state=lambda: replica.process.log.read_text()[-1500:])
 
 
 def _never_two_writers(old: Replica, new: Replica) -> None:
@@ -202,4 +202,4 @@ async def _quiet(world: World, *operators: OperatorProcess) -> None:
         touched = await world.turned(*operators)
         return bool((await world.sis())["metadata"]["resourceVersion"] == touched["metadata"]["resourceVersion"])
 
-    await world.until("nobody writes to the sis", still, 60)
+    await world.until("nobody writes to the sis", still)

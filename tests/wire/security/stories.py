@@ -26,11 +26,11 @@ async def rolled_back_and_tried_again(world: World) -> None:
     await world.apply(sis(engine={"accelerator": "nvidia"}))
     await world.api.merge(SIS, world.namespace, NAME, {"metadata": {"finalizers": [FINALIZER]}})
     await world.roll_out(await world.child(speculative=True), engine(0.0))
-    await world.phase("Responding", seconds=60)
+    await world.phase("Responding")
     await world.roll_out(await world.child(speculative=False), engine(speculative=False))
-    await world.phase("RolledBack", seconds=60)
+    await world.phase("RolledBack")
     await world.api.merge(SIS, world.namespace, NAME, {"metadata": {"annotations": {"specdec.io/retry": "1"}}})
-    await world.child(speculative=True, seconds=60)
+    await world.child(speculative=True)
     await gone(world)
 
 
@@ -47,15 +47,15 @@ async def restarted(world: World) -> None:
     async def one_left() -> bool:
         return await world.pods() == [good]
 
-    await world.until("the bad pod evicted", one_left, 150)
+    await world.until("the bad pod evicted", one_left)
     await world.roll_out(child, EngineStandIn(), EngineStandIn(), ready=False)
-    await world.phase("RollingOut", "Stalled", "Watching", "WarmingUp", seconds=60)
+    await world.phase("RollingOut", "Stalled", "Watching", "WarmingUp")
     await world.apply(sis())
 
     async def no_budget() -> bool:
         return await world.budget() is None
 
-    await world.until("no budget any more", no_budget, 60)
+    await world.until("no budget any more", no_budget)
     await _compared(world)
 
 
@@ -69,7 +69,7 @@ async def _compared(world: World) -> None:
     async def no_arm() -> bool:
         return await world.api.get(DEPLOYMENT, world.namespace, ARM) is None
 
-    await world.until("no plain arm any more", no_arm, 60)
+    await world.until("no plain arm any more", no_arm)
 
 
 async def downloaded(world: World, log_read: Callable[[], bool]) -> None:
@@ -83,10 +83,10 @@ async def downloaded(world: World, log_read: Callable[[], bool]) -> None:
     async def is_read() -> bool:
         return log_read()
 
-    await world.until("the log read", is_read, 90)
+    await world.until("the log read", is_read)
     model = {"uri": "hf://org/model:other"}
     await world.apply(sis(model=model, speculation={"method": "ngram", "tokens": 3}, staging=staging))
-    await world.until("the old Job removed", lambda: _removed(world, first), 60)
+    await world.until("the old Job removed", lambda: _removed(world, first))
 
 
 async def gone(world: World) -> None:
@@ -96,7 +96,7 @@ async def gone(world: World) -> None:
     async def left() -> bool:
         return [await world.api.get(kind, world.namespace, NAME) for kind in (SIS, ISVC)] == [None, None]
 
-    await until("the sis and its InferenceService are gone", left, 60)
+    await until("the sis and its InferenceService are gone", left)
 
 
 async def _job(world: World, other: str) -> Object:
@@ -104,7 +104,7 @@ async def _job(world: World, other: str) -> Object:
         found = await world.api.items(JOB, world.namespace)
         return next((each for each in found if each["metadata"]["name"] != other), None)
 
-    found: Object = await world.until("a download Job", there, 60)
+    found: Object = await world.until("a download Job", there)
     return found
 
 

@@ -97,7 +97,7 @@ async def _until_none(unused: Callable[[], list[Right]]) -> None:
     async def none() -> bool:
         return not unused()
 
-    await until("every right needed", none, 90, state=unused)
+    await until("every right needed", none, state=unused)
 
 
 async def test_the_operator_asks_for_all_that_it_may_and_for_nothing_else(

@@ -40,10 +40,10 @@ async def test_no_sis_of_a_tenant_disturbs_the_guard_of_another(world: World, op
     await world.roll_out(await world.child(speculative=True), good)
     taken = [name for number, spec in enumerate(ILL) if (name := await _applied(world, f"ill-{number}", spec))]
     assert taken
-    await world.phase("Watching", seconds=60)
-    await world.until("an answer to each", lambda: _answered(world, taken), 120)
+    await world.phase("Watching")
+    await world.until("an answer to each", lambda: _answered(world, taken))
     good.acceptance = 0.0
-    await world.child(speculative=False, seconds=60)
+    await world.child(speculative=False)
     for child in await world.api.items(ISVC, world.namespace):
         predictor, name = child["spec"]["predictor"], child["metadata"]["name"]
         assert not {*PRIVILEGES, "securityContext"} & {*predictor, *predictor["model"]}, name
@@ -107,7 +107,7 @@ async def _passes(world: World) -> None:
     async def there() -> bool:
         return (await world.status()).get("guard", {}).get("verdict") == "Pass"
 
-    await world.until("verdict Pass", there, 60)
+    await world.until("verdict Pass", there)
 
 
 @pytest.fixture
@@ -131,7 +131,7 @@ async def test_nothing_of_an_answer_that_is_no_metrics_is_told(
         await world.apply(sis(guard={"source": {"prometheus": {"url": server.url}}}))
         await world.roll_out(await world.child(speculative=True), EngineStandIn(tokens_per_second=TOKENS))
         await asyncio.wait_for(asked.wait(), 60)
-        await world.until("its verdict", lambda: _unread(world), 60)
+        await world.until("its verdict", lambda: _unread(world))
     told = [json.dumps(await world.sis()), json.dumps(await world.api.items(EVENT, world.namespace))]
     assert [MARKER in text for text in (*told, operator.log.read_text())] == [False] * 3
 
