@@ -40,7 +40,7 @@ async def served(world: World, flux: Flux, busy: EngineStandIn, **changes: Objec
     """A sis comes out of Git and is watched; Flux waited for it. Returns the commit."""
     commit = flux.repository.commit({"sis.yaml": text(world, **changes)})
     await flux.begin()
-    child = await world.child(speculative=True, seconds=60)
+    child = await world.child(speculative=True)
     waiting = await flux.waits()
     assert waiting["status"] == "Unknown", "the pods are not there yet"
     await world.roll_out(child, busy)
@@ -52,7 +52,7 @@ async def served(world: World, flux: Flux, busy: EngineStandIn, **changes: Objec
 async def rolled_back(world: World, busy: EngineStandIn) -> Object:
     """The draft goes bad, the guard takes it out, and the plain pods come."""
     busy.acceptance = 0.02
-    child = await world.child(speculative=False, seconds=40)
+    child = await world.child(speculative=False)
     await world.roll_out(child, engine(speculative=False))
     return await world.phase("RolledBack")
 

@@ -114,7 +114,7 @@ async def test_an_arm_that_is_refused_is_told(world: World, operator: OperatorPr
 
         await world.until("the words of the webhook", told)
         assert (await world.status())["phase"] == "Watching"
-    await world.arm(60.0)
+    await world.arm()
 
 
 async def test_an_operator_that_restarts_finds_its_arm(world: World, operator: OperatorProcess) -> None:

@@ -18,12 +18,11 @@ from tests.wire.faults.proxy import Proxy
 from tests.wire.install import operator_kubeconfig
 from tests.wire.operator import OperatorProcess
 from tests.wire.test_leader import FAIL_OVER, let_elect
+from tests.wire.waiting import PATIENCE
 from tests.wire.world import NAME, World, sis
 
 SLACK = 10.0
 """Seconds that a busy machine may need for the reconcile itself, after the services have moved."""
-BACK = 60.0
-"""Seconds in which one that is begun again has its services: its start, the Lease's end, and until all know of it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,9 +45,9 @@ class Pair:
     replicas: tuple[Replica, Replica]
     worlds: tuple[list[World], list[World]]
 
-    async def all_lead(self, seconds: float = BACK) -> None:
+    async def all_lead(self) -> None:
         """Waits until both work."""
-        deadline = time.monotonic() + seconds
+        deadline = time.monotonic() + PATIENCE
         for each in self.replicas:
             while not await each.process.leads():
                 assert time.monotonic() < deadline, each.process.log.read_text()[-1500:]
@@ -103,7 +102,7 @@ async def _applied(world: World, replicas: int) -> None:
         child: Object | None = await world.api.get(ISVC, world.namespace, NAME)
         return child is not None and child["spec"]["predictor"].get("minReplicas") == replicas
 
-    await world.until(f"{replicas} replicas in {world.namespace}", there, BACK)
+    await world.until(f"{replicas} replicas in {world.namespace}", there)
 
 
 async def _ask(worlds: list[World], replicas: int) -> None:

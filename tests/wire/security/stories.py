@@ -63,7 +63,7 @@ async def _compared(world: World) -> None:
     """A plain arm is made, and is not wanted any more."""
     await world.apply(sis(guard={"control": {"mode": "Always"}}))
     await world.roll_out(await world.child(speculative=True), engine())
-    await world.arm(60.0)
+    await world.arm()
     await world.apply(sis(guard={"control": {"mode": "Never"}}))
 
     async def no_arm() -> bool:
