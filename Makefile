@@ -123,10 +123,10 @@ bench-scale: venv ## 100 to 3,000 services on a real API server, and other opera
 	@$(RUN) -m hack.reference
 
 bench-engine: venv ## Methods, faults and speed on the real engine, written to docs/engine.md (an hour)
-	$(RUN) -m hack.engine methods
-	$(RUN) -m hack.engine faults
-	$(RUN) -m hack.engine bench
-	$(RUN) -m hack.engine image
+	$(RUN) -m lab.engine methods
+	$(RUN) -m lab.engine faults
+	$(RUN) -m lab.engine bench
+	$(RUN) -m lab.engine image
 	@$(RUN) -m hack.reference
 
 bench-memory: venv ## The KV cache against its plan, and out-of-memory crashes, on the node, written to docs/memory.md (a quarter of an hour)
@@ -136,9 +136,9 @@ bench-memory: venv ## The KV cache against its plan, and out-of-memory crashes, 
 	@$(RUN) -m hack.reference
 
 bench-gpu: venv ## The same, methods and faults besides, on this machine's GPU, written to docs/engine.md (an hour)
-	SPECDEC_ACCELERATOR=nvidia $(RUN) -m hack.engine methods
-	SPECDEC_ACCELERATOR=nvidia $(RUN) -m hack.engine bench
-	SPECDEC_ACCELERATOR=nvidia $(RUN) -m hack.engine faults
+	SPECDEC_ACCELERATOR=nvidia $(RUN) -m lab.engine methods
+	SPECDEC_ACCELERATOR=nvidia $(RUN) -m lab.engine bench
+	SPECDEC_ACCELERATOR=nvidia $(RUN) -m lab.engine faults
 	@$(RUN) -m hack.reference
 
 cluster-up: venv ## A real local cluster: kind where Docker or podman is, else one real node
@@ -157,11 +157,11 @@ images: venv ## Build the images and load them onto the local cluster
 	$(RUN) -m hack.images all
 
 image-nvidia: venv ## Build the image for GPUs and ask it what can be asked without one (30 GB of free disk; KEEP=yes: keep it)
-	$(RUN) -m hack.images trial nvidia
+	$(RUN) -m lab.trial nvidia
 	@$(RUN) -m hack.reference
 
 image-ascend: venv ## The same for NPUs, on a Debian where CANN's base image cannot be had
-	$(RUN) -m hack.images trial ascend
+	$(RUN) -m lab.trial ascend
 	@$(RUN) -m hack.reference
 
 sbom: venv ## What the operator's and the runtime image are made of, in CycloneDX, checked and written to dist/sbom

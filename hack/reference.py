@@ -14,14 +14,14 @@ from enum import Enum
 from typing import Any, Final
 
 import yaml
+from lab.engine.page import page as engine_page
 from lab.guard import page as guard_tables
 from lab.scale.row import GOALS, GROWING
+from lab.trial.report import page as images_page
 from tests.wire.faults.table import FAULTS, Part
 from typer.testing import CliRunner
 
 from hack.command import generate, run
-from hack.engine.page import page as engine_page
-from hack.images.trial.report import page as images_page
 from hack.machine import sentence
 from hack.pages import filled, render
 from hack.pages.demo import page as demo_page

@@ -3,8 +3,6 @@ python -m hack.images initializer|s3|tests    the same, of what the tests on a n
 python -m hack.images refs                    prints the names only
 python -m hack.images lock|verify             writes or checks requirements/
 python -m hack.images resolve                 asks the package index whether each engine's requirements hold together
-python -m hack.images trial nvidia|ascend     builds that image, asks it what can be asked without a device, writes
-                                              docs/images, and removes it (gigabytes; KEEP=yes keeps it)
 python -m hack.images sbom                    builds both images and writes what they are made of to dist/sbom
 """
 
@@ -67,19 +65,9 @@ def write_sbom() -> None:
             say(f"written: {path.relative_to(content.ROOT)}")
 
 
-def try_out(kind: str) -> None:
-    """Build and ask an image that is for a device; what is asked needs the operator's code, and the page templates."""
-    from hack.images.trial import report  # noqa: PLC0415
-
-    path = report.trial(kind, say)
-    say(f"written: {path.relative_to(content.ROOT)}; `make generate` takes it into docs/images.md")
-
-
 def main(words: list[str]) -> int:
     """Run one command."""
     match words:
-        case ["trial", ("nvidia" | "ascend") as kind]:
-            try_out(kind)
         case [name] if name in _IMAGES:
             ensure(_IMAGES[name])
         case ["refs"]:

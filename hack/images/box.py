@@ -12,7 +12,7 @@ from hack.cluster.errors import ClusterError
 from hack.images import content, tool
 
 ENGINE_PYTHON = "SPECDEC_ENGINE_PYTHON"
-_SOURCE = "/src"
+SOURCE = "/src"
 _NAMESPACES = ("--cap-add=CAP_SYS_ADMIN",)
 # Threads that wait asleep: on a machine that does something else too, waiting ones take most of the time.
 _QUIET_THREADS = {"OMP_WAIT_POLICY": "passive", "GOMP_SPINCOUNT": "0"}
@@ -27,10 +27,10 @@ def run(module: Sequence[str], folder: Path, ref: str, *, namespaces: bool = Fal
     python = os.environ.get(ENGINE_PYTHON)
     if python:
         return _outside(python, module)
-    options = [f"--volume={content.ROOT / 'hack'}:{_SOURCE}/hack:ro", f"--volume={folder}:{folder}"]
+    options = [*sources(), f"--volume={folder}:{folder}"]
     # As the user who calls, so that what is written belongs to them.
     options += [f"--user={os.getuid()}:{os.getgid()}", "--network=host", *(_NAMESPACES if namespaces else ())]
-    variables = {"PYTHONPATH": f"{_SOURCE}:/opt/specdec", **_QUIET_THREADS}
+    variables = {"PYTHONPATH": f"{SOURCE}:/opt/specdec", **_QUIET_THREADS}
     words = [*(f"{name}={value}" for name, value in variables.items()), "python3", "-m", *module]
     builder = tool.choose()
     if devices:
@@ -41,6 +41,11 @@ def run(module: Sequence[str], folder: Path, ref: str, *, namespaces: bool = Fal
             return subprocess.run(command, check=False).returncode
     command = [builder.kind, "run", "--rm", *options, "--shm-size=1g", "--entrypoint=env", ref, *words]
     return subprocess.run(command, check=False).returncode
+
+
+def sources() -> tuple[str, ...]:
+    """Options of a builder's run that mount the repository's own tools, read-only, below SOURCE."""
+    return tuple(f"--volume={content.ROOT / name}:{SOURCE}/{name}:ro" for name in ("hack", "lab"))
 
 
 def _gpus(builder: tool.Tool) -> str:

@@ -203,7 +203,7 @@ def main(out: str) -> None:
     """Ask for every part, and write what was said."""
     if importlib.util.find_spec("torch_npu"):
         sys.path.append(str(Path(__file__).parents[2]))
-        importlib.import_module("hack.verdicts.standin").load("cann")
+        importlib.import_module("lab.verdicts.standin").load("cann")
     platforms: Any = importlib.import_module("vllm.platforms")
     if not platforms.current_platform.device_type:  # built without a device, as for NPUs
         platforms._current_platform = found("vllm.platforms.cpu:CpuPlatform")()

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from hack.images import box
 from hack.models import store
-from hack.models.ends import REQUESTS
+from lab.engine.ends import REQUESTS
 
 pytestmark = pytest.mark.node
 
@@ -16,7 +16,7 @@ def ends() -> dict[str, Any]:
     """Each end once: a stop, one during the start, a killed engine process, a crash by a request."""
     models = store.ensure()
     out = models / "ends.json"
-    assert box.run(("hack.models.ends", str(models), str(out)), models, store.image(), namespaces=True) == 0
+    assert box.run(("lab.engine.ends", str(models), str(out)), models, store.image(), namespaces=True) == 0
     found: dict[str, Any] = json.loads(out.read_text(encoding="utf-8"))
     return found
 

@@ -3,8 +3,8 @@
 from typing import Any
 
 import pytest
-from hack.engine import runs
-from hack.engine.faults import ALL, Fault, Layer
+from lab.engine import runs
+from lab.engine.faults import ALL, Fault, Layer
 
 pytestmark = pytest.mark.node
 

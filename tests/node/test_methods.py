@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from hack.engine import cases, runs
+from lab.engine import cases, runs
 
 pytestmark = pytest.mark.node
 GOOD = {"draft_model", "draft_model, heterogeneousVocabulary", "eagle", "eagle3", "mtp", "suffix", "ngram"}

@@ -4,8 +4,8 @@ import pathlib
 from typing import Any
 
 import pytest
-from hack.engine import cases
 from hack.models import store
+from lab.engine import cases
 
 from tests.node import measured
 from tests.node.service import ENGINE, Service

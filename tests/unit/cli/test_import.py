@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 import yaml
-from hack.verdicts.judge import case_of, judge
+from lab.verdicts.judge import case_of, judge
 from tests.unit.engine.cases import KINDS, VERDICTS
 from typer.testing import CliRunner
 

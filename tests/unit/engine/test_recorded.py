@@ -4,9 +4,9 @@ import json
 from typing import Any
 
 import pytest
-from hack.verdicts.judge import judge
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from lab.verdicts.judge import judge
 from tests.unit.engine.cases import KINDS
 
 from specdec_operator.engine.tables import table

@@ -4,8 +4,8 @@ import pathlib
 from typing import Any
 
 import pytest
-from hack.verdicts.agree import lines as recordings
-from hack.verdicts.judge import judge
+from lab.verdicts.agree import lines as recordings
+from lab.verdicts.judge import judge
 from tests.unit.engine.cases import KINDS, VERDICTS
 
 from specdec_operator.engine.check import RULES

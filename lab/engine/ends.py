@@ -1,6 +1,6 @@
 """Ends the real engine in the ways a pod ends, and notes what the kubelet would see; runs where vLLM is.
 
-python -m hack.models.ends MODELS OUT.json [NAME...]
+python -m lab.engine.ends MODELS OUT.json [NAME...]
 """
 
 import http.client
@@ -17,8 +17,8 @@ from importlib.metadata import entry_points
 from pathlib import Path
 
 import specdec_runtime
-from hack.engine import server
-from hack.engine.server import Server
+from lab.engine import server
+from lab.engine.server import Server
 
 _END_SECONDS = 120
 _SETTLED = 5.0

@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Any, Final
 
 import yaml
-
-from hack.engine.cases import METHODS, Method
 from hack.models import built, tensors
+
+from lab.engine.cases import METHODS, Method
 
 _POINTER: Final = "version https://git-lfs.github.com/spec/v1\noid sha256:{}\nsize 1469376\n"
 

@@ -1,6 +1,6 @@
 """Whether vLLM finds the project's plugins and loads them; the answer is one line of JSON, the last on standard output.
 
-python3 -m hack.images.trial.inside
+python3 -m lab.trial.inside
 """
 
 import importlib

@@ -1,6 +1,6 @@
 """Serves the pair with vLLM and measures both kinds of traffic; runs where vLLM is.
 
-    python -m hack.models.measure MODELS OUT.json [--plain]
+    python -m lab.engine.measure MODELS OUT.json [--plain]
 
 Prints nothing but progress; the numbers go into the file.
 """
@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from hack.engine import server
+from lab.engine import server
 
 _TOKENS = 96
 _PROMPTS = 16

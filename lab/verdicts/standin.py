@@ -3,7 +3,7 @@
 They let an engine's own libraries be loaded where no device is. Their functions are those that the engine's libraries
 ask for, by `nm`. Nothing of this is ever part of an image.
 
-    python3 -m hack.verdicts.standin cuda|cann FOLDER        (needs gcc and binutils)
+    python3 -m lab.verdicts.standin cuda|cann FOLDER        (needs gcc and binutils)
 """
 
 import ctypes

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from hack.verdicts.judge import judge
+from lab.verdicts.judge import judge
 
 _SHOWN: Final = 5
 _LONGEST: Final = 200

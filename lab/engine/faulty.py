@@ -1,6 +1,6 @@
 """Starts the engine with each fault and says who caught it, how soon and in what words; runs where vLLM is.
 
-    python -m hack.engine.faulty WORK.json OUT.json
+    python -m lab.engine.faulty WORK.json OUT.json
 
 WORK.json: {"prompts": file, "runs": [{"name", "flags", "tokens"}]}. Where nothing stops the engine, clients
 ask it for a while and its metrics are recorded, for the guard to judge.
@@ -14,7 +14,7 @@ import time
 from pathlib import Path
 from typing import Any, Final
 
-from hack.engine import server
+from lab.engine import server
 from specdec_engine.exit_codes import REFUSED
 
 SAID: Final = re.compile(r"^specdec: (?:refused to start|ended): (\w+): (.*)$")

@@ -7,11 +7,12 @@ from pathlib import Path
 from typing import Any, Final
 
 from hack import images
-from hack.engine import cases
-from hack.engine.faults import ALL, Layer
 from hack.images import tool
 from hack.machine import sentence
 from hack.pages import block, filled, share
+
+from lab.engine import cases
+from lab.engine.faults import ALL, Layer
 
 FOLDER: Final = Path(__file__).parents[2] / "docs" / "engine"
 _Found = Mapping[str, Any]

@@ -1,6 +1,6 @@
 """Times each method against the plain engine, on two kinds of prompts and with several clients; runs where vLLM is.
 
-    python -m hack.engine.bench WORK.json OUT.json
+    python -m lab.engine.bench WORK.json OUT.json
 
 WORK.json: {"models": folder, "groups": [runs as lossless.py's], "rounds", "clients"}. The engines of a group run side
 by side and are asked in turn, round after round, so that a machine that changes its speed changes it for all of them.
@@ -18,8 +18,8 @@ from itertools import count
 from pathlib import Path
 from typing import Any, Final
 
-from hack.engine import server
-from hack.engine.server import moved
+from lab.engine import server
+from lab.engine.server import moved
 
 TOKENS: Final = 96
 SECONDS: Final = 2.0

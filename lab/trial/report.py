@@ -13,10 +13,11 @@ from typing import Any, Final
 from hack import images
 from hack.cluster import paths, shell
 from hack.images import build, content, tool
-from hack.images.trial import models, questions
 from hack.machine import describe, hardware
 from hack.pages import filled
 from hack.release import dockerfile
+
+from lab.trial import models, questions
 
 FOLDER: Final = content.ROOT / "docs" / "images"
 KINDS: Final = ("nvidia", "ascend")

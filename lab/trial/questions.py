@@ -12,11 +12,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-from hack.images import content, tool
-from hack.verdicts import samples
+from hack.images import box, tool
+
+from lab.verdicts import samples
 
 _PLACE: Final = "/trial"
-_SOURCE: Final = "/src"
 _TINY: Final = f"{_PLACE}/tiny"
 _LAST_WORDS: Final = "last-words.json"
 _SECONDS: Final = 1800
@@ -26,7 +26,7 @@ _HELP: Final = "vllm serve --help"
 QUESTIONS: Final = {
     _HELP: ("vllm", "serve", "--help"),
     "preflight of a tiny model": ("python3", "-m", "specdec_runtime", "preflight", _TINY),
-    "plugins": ("python3", "-m", "hack.images.trial.inside"),
+    "plugins": ("python3", "-m", "lab.trial.inside"),
     "serve": ("python3", "-m", "specdec_runtime", "serve", f"--model={_TINY}", "--max-model-len=128", "--port=18099"),
 }
 _BUILDAHS: Final = re.compile(r"^(Error: )?(exit status|subprocess exited|exiting with)|while running runtime")
@@ -46,7 +46,7 @@ _MISSING: Final = {"nvidia": "cuda", "ascend": "cann"}
 _PLATFORM: Final = {"nvidia": "cuda", "ascend": "npu"}
 """What the verdicts' harness calls the pretended device."""
 _QUIET: Final = {
-    "PYTHONPATH": f"{_SOURCE}:/opt/specdec",
+    "PYTHONPATH": f"{box.SOURCE}:/opt/specdec",
     "OMP_NUM_THREADS": "1",
     "TOKENIZERS_PARALLELISM": "false",
     "VLLM_LOGGING_LEVEL": "WARNING",
@@ -99,8 +99,7 @@ def running(container: str, folder: Path) -> Image:
 
 def _options(folder: Path) -> tuple[str, ...]:
     """As the user who calls, so that what is written belongs to them."""
-    volumes = (f"--volume={content.ROOT / 'hack'}:{_SOURCE}/hack:ro", f"--volume={folder}:{_PLACE}")
-    return (f"--user={os.getuid()}:{os.getgid()}", *volumes)
+    return (f"--user={os.getuid()}:{os.getgid()}", *box.sources(), f"--volume={folder}:{_PLACE}")
 
 
 @dataclass(kw_only=True, slots=True)
@@ -125,7 +124,7 @@ def ask_all(image: Image, kind: str) -> Answers:
             answers.questions.append({"question": name, "with": "stand-ins", **again})
     _stand_ins(image, kind, answers)
     if kind == "nvidia":  # vLLM prints no help where it finds no device
-        words = ("python3", "-m", "hack.verdicts.pretend", _PLATFORM[kind], *QUESTIONS[_HELP][1:])
+        words = ("python3", "-m", "lab.verdicts.pretend", _PLATFORM[kind], *QUESTIONS[_HELP][1:])
         answers.questions.append({"question": _HELP, "with": "a pretended device", **_answer(image, _HELP, words, {})})
     _configure(image, kind, answers)
     return answers
@@ -153,7 +152,7 @@ def _stand_ins(image: Image, kind: str, answers: Answers) -> None:
         return
     for part in ("opp", "compiler", "runtime", "python/site-packages"):
         (image.folder / "cann" / part).mkdir(parents=True, exist_ok=True)
-    found = image.ask(("python3", "-m", "hack.verdicts.standin", _MISSING[kind], f"{_PLACE}/standins"), {})
+    found = image.ask(("python3", "-m", "lab.verdicts.standin", _MISSING[kind], f"{_PLACE}/standins"), {})
     answers.functions = found["said"].strip() or found["words"]
 
 
@@ -163,7 +162,7 @@ def _configure(image: Image, kind: str, answers: Answers) -> None:
     samples.written(kind, cases)
     shutil.copy(samples.KINDS, image.folder / "kinds.json")
     given = [f"--{name}={_PLACE}/{file}" for name, file in (("models", "kinds.json"), ("out", out.name))]
-    words = ("python3", "-m", "hack.verdicts.ask", f"--platform={_PLATFORM[kind]}", *given, f"{_PLACE}/{cases.name}")
+    words = ("python3", "-m", "lab.verdicts.ask", f"--platform={_PLATFORM[kind]}", *given, f"{_PLACE}/{cases.name}")
     found = image.ask(words, STAND_INS[kind])
     answers.warm = found["seconds"]
     lines = out.read_text(encoding="utf-8").splitlines() if out.exists() else []

@@ -1,6 +1,6 @@
 """Measures what speculation does to sampled text, with and without the plugin; runs where vLLM is.
 
-    python -m hack.models.sampling MODELS OUT.json
+    python -m lab.engine.sampling MODELS OUT.json
 
 Verification must not change the distribution of what is sampled. It is compared by the total variation distance
 between two samples of third tokens, and judged by the distance between two samples of the plain server.
@@ -11,8 +11,7 @@ import sys
 from collections import Counter
 from pathlib import Path
 
-from hack.engine import server
-from hack.models import measure
+from lab.engine import measure, server
 
 _SAMPLES = 600
 _PER_REQUEST = 50

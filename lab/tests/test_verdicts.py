@@ -6,10 +6,11 @@ import pathlib
 from typing import Any
 
 import pytest
-from hack.verdicts import __main__ as command
-from hack.verdicts import ask, samples
-from hack.verdicts.agree import agreement
-from hack.verdicts.draw import drawn
+
+from lab.verdicts import __main__ as command
+from lab.verdicts import ask, samples
+from lab.verdicts.agree import agreement
+from lab.verdicts.draw import drawn
 
 KINDS = json.loads(command.KINDS.read_text())
 SPECULATION = {"method": "ngram", "num_speculative_tokens": 3}
@@ -92,7 +93,7 @@ def test_models_are_folders_with_a_config(tmp_path: pathlib.Path) -> None:
 @pytest.mark.parametrize(("accelerator", "version"), [("nvidia", "0.33.0"), ("ascend", "0.23.0"), ("cpu", "0.32.0")])
 def test_every_sample_is_accepted_by_its_engine(accelerator: str, version: str) -> None:
     """As recorded of the engine's own configuration code; a sample that renders what no other does has to be asked:
-    python -m hack.verdicts samples."""
+    python -m lab.verdicts samples."""
     text = (command.KINDS.parent / f"samples-{accelerator}.jsonl").read_text()
     said = {samples.question(each): each for each in map(json.loads, text.splitlines())}
     asked = {each["id"]: samples.question(each) for each in samples.cases(accelerator)}

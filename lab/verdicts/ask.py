@@ -1,6 +1,6 @@
 """Verdicts of the engine that is installed: its own parser and configuration code, asked without a device.
 
-    PYTHON -m hack.verdicts.ask --platform cpu|cuda|npu --models KINDS.json --out OUT.jsonl IN.jsonl
+    PYTHON -m lab.verdicts.ask --platform cpu|cuda|npu --models KINDS.json --out OUT.jsonl IN.jsonl
 
 Runs in that engine's interpreter and needs no package of this repository's. Each case is asked in a fork of a warm
 process, so that no case changes the next one. Models are folders with a config.json and nothing else.
@@ -200,7 +200,7 @@ def main(words: list[str]) -> None:
     given = parser.parse_args(words)
     kinds = json.loads(given.models.read_text())
     sys.path.append(str(Path(__file__).parents[2]))
-    importlib.import_module("hack.verdicts.pretend").pretend(given.platform)
+    importlib.import_module("lab.verdicts.pretend").pretend(given.platform)
     version = warm(kinds)
     done = {json.loads(each)["id"] for each in given.out.read_text().splitlines()} if given.out.exists() else set()
     lines = [each for each in map(json.loads, given.file.read_text().splitlines()) if each["id"] not in done]

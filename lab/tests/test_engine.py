@@ -7,13 +7,13 @@ import time
 from typing import Any
 
 import pytest
-from hack.engine import cases, faulty, lossless, page
-from hack.engine.faults import ALL, Layer
-from hack.engine.proposer import LastSeen
-from hack.engine.runs import prepare
-from hack.engine.server import several
 from hack.models import built, tensors
 
+from lab.engine import cases, faulty, lossless, page
+from lab.engine.faults import ALL, Layer
+from lab.engine.proposer import LastSeen
+from lab.engine.runs import prepare
+from lab.engine.server import several
 from specdec_command.cli.render import rendering
 
 

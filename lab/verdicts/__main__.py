@@ -1,10 +1,10 @@
-"""python -m hack.verdicts agree --models KINDS.json [--json] [--all] FILE…
+"""python -m lab.verdicts agree --models KINDS.json [--json] [--all] FILE…
     how often the rules foretell the verdicts in FILE…; a line for each file
-python -m hack.verdicts ask PYTHON PLATFORM IN.jsonl OUT.jsonl [--models KINDS.json]
+python -m lab.verdicts ask PYTHON PLATFORM IN.jsonl OUT.jsonl [--models KINDS.json]
     verdicts of the engine in PYTHON's environment on the cases of IN.jsonl; goes on where it was stopped
-python -m hack.verdicts contact PYTHON PLATFORM OUT.jsonl [--seed N] [--count N]
+python -m lab.verdicts contact PYTHON PLATFORM OUT.jsonl [--seed N] [--count N]
     the same on cases that are drawn at random, and then how often the rules foretold them
-python -m hack.verdicts samples PYTHON PLATFORM OUT.jsonl
+python -m lab.verdicts samples PYTHON PLATFORM OUT.jsonl
     the same on the samples of the accelerator
 
 PLATFORM: cpu, cuda or npu; devices are pretended. The files' format: tests/data/verdicts/README.md.
@@ -18,9 +18,10 @@ from pathlib import Path
 from typing import Any, Final
 
 from hack.command import run
-from hack.verdicts import samples
-from hack.verdicts.agree import agreement
-from hack.verdicts.draw import drawn
+
+from lab.verdicts import samples
+from lab.verdicts.agree import agreement
+from lab.verdicts.draw import drawn
 
 _ALL: Final = 10**6
 _ASKS: Final = Path(__file__).parent / "ask.py"
@@ -30,7 +31,7 @@ ACCELERATORS: Final = {"cpu": "cpu", "cuda": "nvidia", "npu": "ascend"}
 
 
 def _agree(words: list[str]) -> int:
-    parser = argparse.ArgumentParser(prog="python -m hack.verdicts agree")
+    parser = argparse.ArgumentParser(prog="python -m lab.verdicts agree")
     parser.add_argument("--models", type=Path, default=KINDS, help="kinds.json: the models' configs by name")
     parser.add_argument("--json", action="store_true", help="one JSON object a line")
     parser.add_argument("--all", action="store_true", help="show every difference, not the first ones")
@@ -58,7 +59,7 @@ def ask(python: str, platform: str, file: Path, out: Path, models: Path) -> None
 
 def _engine(name: str, words: list[str], *, file: bool) -> argparse.Namespace:
     """The words of a command that asks an engine."""
-    parser = argparse.ArgumentParser(prog=f"python -m hack.verdicts {name}")
+    parser = argparse.ArgumentParser(prog=f"python -m lab.verdicts {name}")
     parser.add_argument("python", help="the interpreter of the environment that the engine is in")
     parser.add_argument("platform", choices=sorted(ACCELERATORS))
     if file:

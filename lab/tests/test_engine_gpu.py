@@ -5,8 +5,9 @@ from pathlib import Path
 
 import pytest
 from hack.cluster.errors import ClusterError
-from hack.engine import cases, page, place
 from hack.images import box, tool
+
+from lab.engine import cases, page, place
 
 
 @pytest.fixture

@@ -8,9 +8,10 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from hack.engine import cases, place
-from hack.engine.faults import Fault
 from hack.models import store
+
+from lab.engine import cases, place
+from lab.engine.faults import Fault
 from specdec_command.replay.play import play, read_recording
 from specdec_operator.api.guard import Guard
 from specdec_operator.api.speculation import Method
@@ -38,7 +39,7 @@ def methods(names: Sequence[str] = ()) -> dict[str, Any]:
     ]
     exact = [each | {"flags": [*each["flags"], _EXACT]} for each in runs]
     work = {"models": str(models), "runs": _once([*exact, *elsewhere])}
-    found: dict[str, Any] = _ask("hack.engine.lossless", models, work)
+    found: dict[str, Any] = _ask("lab.engine.lossless", models, work)
     return found
 
 
@@ -49,7 +50,7 @@ def bench() -> list[list[dict[str, Any]]]:
     groups = [timed[at : at + _SIDE_BY_SIDE] for at in range(0, len(timed), _SIDE_BY_SIDE)]
     runs = [_once([each for method in group for each in _with_base(method, models)]) for group in groups]
     work = {"models": str(models), "groups": runs, "rounds": _ROUNDS, "clients": list(CLIENTS)}
-    found: list[list[dict[str, Any]]] = _ask("hack.engine.bench", models, work)
+    found: list[list[dict[str, Any]]] = _ask("lab.engine.bench", models, work)
     return found
 
 
@@ -60,7 +61,7 @@ def faults(asked: Iterable[Fault]) -> dict[str, Any]:
         scratch = Path(folder)
         scratch.chmod(0o755)
         runs = prepare(by_name.values(), models, scratch)
-        found = _ask("hack.engine.faulty", models, {"prompts": str(models / "prompts.json"), "runs": runs})
+        found = _ask("lab.engine.faulty", models, {"prompts": str(models / "prompts.json"), "runs": runs})
         return {name: _told(by_name[name], result, scratch) for name, result in found.items()}
 
 

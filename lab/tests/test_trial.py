@@ -1,4 +1,4 @@
-"""hack.images.trial: what an image is asked where no device is, and what stands in for a device."""
+"""lab.trial: what an image is asked where no device is, and what stands in for a device."""
 
 import json
 import subprocess
@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 from hack.images import build, content
-from hack.images.trial import models, questions, report
-from hack.verdicts import pretend, samples, standin
 
+from lab.trial import models, questions, report
+from lab.verdicts import pretend, samples, standin
 from specdec_runtime import preflight
 from specdec_runtime.preflight.command import flags_of
 

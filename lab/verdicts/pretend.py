@@ -9,7 +9,7 @@ import os
 import sys
 from typing import Any
 
-from hack.verdicts import standin
+from lab.verdicts import standin
 
 DEVICES = 8
 H100, H100_GIB, H100_UNITS = "NVIDIA H100 80GB HBM3", 80, 132

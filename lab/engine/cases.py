@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import yaml
 
-from hack.engine import place, server
+from lab.engine import place, server
 from specdec_command.cli.render import rendering
 from specdec_operator.errors import Invalid
 

@@ -1,6 +1,6 @@
 """Runs each method and holds its greedy answers against the plain engine's, token by token; runs where vLLM is.
 
-    python -m hack.engine.lossless WORK.json OUT.json
+    python -m lab.engine.lossless WORK.json OUT.json
 
 WORK.json: {"models": folder, "runs": [{"name", "base", "flags", "preflight"}]}; a run without a base is one.
 """
@@ -11,8 +11,8 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, Final
 
-from hack.engine import server
-from hack.engine.server import moved
+from lab.engine import server
+from lab.engine.server import moved
 
 PROMPTS: Final = 20
 TOKENS: Final = 96

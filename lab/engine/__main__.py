@@ -1,10 +1,13 @@
-"""python -m hack.engine methods   every method on the real engine, its answers against the plain engine's
-python -m hack.engine faults    every fault, and what catches it
-python -m hack.engine bench     every method against the plain engine, with 1, 4 and 8 clients
-python -m hack.engine image     size of the image, and seconds from its start to a proven server
+"""python -m lab.engine methods   every method on the real engine, its answers against the plain engine's
+python -m lab.engine faults    every fault, and what catches it
+python -m lab.engine bench     every method against the plain engine, with 1, 4 and 8 clients
+python -m lab.engine image     size of the image, and seconds from its start to a proven server
+python -m lab.engine pair      whether the tiny pair is what the tests need: good on code, worthless on drift
+python -m lab.engine speed     the same, and the speed against the plain server
+python -m lab.engine sampling  whether the plugin keeps the distribution of sampled text, and is needed for that
 
-Each runs in the runtime image, minutes long, and writes docs/engine/NAME.json, which docs/engine.md is made of. With
-SPECDEC_ACCELERATOR=nvidia the first three run on this machine's first GPU and write docs/engine/gpu-NAME.json:
+The first four run in the runtime image, minutes long. Each writes docs/engine/NAME.json, which docs/engine.md is made
+of. With SPECDEC_ACCELERATOR=nvidia the first three run on this machine's first GPU and write docs/engine/gpu-NAME.json:
 `make bench-gpu` is all of them.
 """
 
@@ -13,10 +16,11 @@ from typing import Any
 
 from hack.cluster.errors import ClusterError
 from hack.command import run
-from hack.engine import cases, page, place, runs
-from hack.engine.faults import ALL
-from hack.engine.faulty import SAID
 from hack.machine import origin
+
+from lab.engine import cases, page, pair, place, runs
+from lab.engine.faults import ALL
+from lab.engine.faulty import SAID
 
 
 def methods() -> dict[str, Any]:
@@ -42,6 +46,10 @@ def bench() -> dict[str, Any]:
 
 def main(words: list[str]) -> int:
     """Run one command and write its file."""
+    checks = {"pair": lambda: pair.measure(plain=False), "speed": lambda: pair.measure(plain=True)}
+    checks["sampling"] = pair.sampling
+    if len(words) == 1 and words[0] in checks:
+        return checks[words[0]]()
     known: dict[str, Any] = {
         "methods": methods,
         "faults": lambda: {"runs": runs.faults(ALL)},
