@@ -1,4 +1,7 @@
-"""`python -m hack.prose` checks every file of hack/prose/pages.txt; with names of files, these instead."""
+"""`python -m hack.prose` checks every file of hack/prose/pages.txt, and the docstrings, comments and names of tests of
+those of hack/prose/code.txt; with names of files, these instead: of a Python file
+that is not held, its docstrings, comments and names of tests alone.
+"""
 
 import pathlib
 import sys
@@ -7,7 +10,7 @@ from typing import Final
 
 import yaml
 
-from hack.prose.check import Finding, Rules, in_data, in_messages, on_page, rules_of
+from hack.prose.check import Finding, Rules, in_data, in_messages, in_notes, on_page, rules_of
 
 _HERE: Final = pathlib.Path(__file__).parent
 _ROOT: Final = _HERE.parents[1]
@@ -19,9 +22,9 @@ def rules() -> Rules:
     return rules_of(yaml.safe_load((_HERE / "rules.yaml").read_text(encoding="utf-8")))
 
 
-def held() -> list[str]:
-    """The files that are held to the rules, by their paths from the root."""
-    lines = (_HERE / "pages.txt").read_text(encoding="utf-8").splitlines()
+def held(named_in: str = "pages.txt") -> list[str]:
+    """The files that a list of this folder holds to the rules, by their paths from the root."""
+    lines = (_HERE / named_in).read_text(encoding="utf-8").splitlines()
     named = [line.strip() for line in lines if line.strip() and not line.startswith("#")]
     return [path for each in named for path in (_below(each) if "*" in each else [each])]
 
@@ -36,16 +39,24 @@ def check(path: str) -> list[Finding]:
     return _CHECKS.get(pathlib.PurePath(path).suffix, on_page)(text, rules())
 
 
+def check_notes(path: str) -> list[Finding]:
+    """What the docstrings, comments and names of tests of a Python file break."""
+    return in_notes((_ROOT / path).read_text(encoding="utf-8"), rules())
+
+
 _CHECKS: Final = {".py": in_messages, ".json": in_data}
 
 
 def main(paths: list[str]) -> int:
     """Print each finding with its file and line. The exit code is 1 if there is one."""
-    found = [f"{path}:{each}" for path in paths for each in check(path)]
+    pages = [path for path in paths if path in set(held()) or not path.endswith(".py")] if paths else held()
+    read = [(path, check(path)) for path in pages]
+    read += [(path, check_notes(path)) for path in paths or held("code.txt") if path.endswith(".py")]
+    found = [f"{path}:{each}" for path, broken in read for each in broken]
     for line in found:
         print(line, file=sys.stderr)
     return int(bool(found))
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:] or held()))
+    sys.exit(main(sys.argv[1:]))

@@ -1,9 +1,11 @@
 """What a text breaks of the rules of prose. Pure: text in, findings out."""
 
 import ast
+import io
 import itertools
 import json
 import re
+import tokenize
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final
@@ -14,10 +16,13 @@ _NO_PROSE: Final = re.compile(
 )
 """Blocks, comments, code, targets of links, tags, addresses."""
 _PARAGRAPH: Final = re.compile(r"^\s*$|^(?=\s*(?:[-*]|\d+\.) |\||#)", re.M)
-"""Where a paragraph ends: at an empty line, and before an item, a row or a heading."""
+"""A paragraph ends at an empty line, and before an item, a row or a heading."""
 _SENTENCE: Final = re.compile(r"\S.*?(?:[.?!:;](?=\s)|$)", re.S)
 _NO_MESSAGE: Final = re.compile(r"\A\S*\Z|\bself\.|\bhas\(|\(\?[P:=!<]")
 """Strings of code that no user reads: single words such as keys, validation rules in CEL, regular expressions."""
+
+_FOR_TOOLS: Final = re.compile(r"# (noqa|type|fmt|mypy)\b|#!")
+"""Comments that no person is meant to read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +86,30 @@ def in_messages(source: str, rules: Rules) -> list[Finding]:
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in bare:
             found += [replace(each, line=node.lineno) for each in _in_text(node.value, rules)]
     return sorted(found, key=lambda each: each.line)
+
+
+def in_notes(source: str, rules: Rules) -> list[Finding]:
+    """Everything in the docstrings, comments and names of tests of a Python file that breaks a rule."""
+    found = []
+    for line, text in _notes(source):
+        prose = re.sub(r"`[^`]+`|https?://\S+", lambda code: re.sub(r"[^\n]", "¤", code[0]), text)
+        for start, end in _paragraphs(prose):
+            shift = line + prose.count("\n", 0, start) - 1
+            broken = _broken(prose[start:end], rules.rules, rules.most_words)
+            found += [replace(each, line=each.line + shift) for each in broken]
+    return sorted(found, key=lambda each: each.line)
+
+
+def _notes(source: str) -> Iterator[tuple[int, str]]:
+    """Each docstring, comment and name of a test with its first line. Comments for tools are left out."""
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
+            yield node.lineno, node.value.value
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name.startswith("test_"):
+            yield node.lineno, node.name.replace("_", " ")
+    for token in tokenize.generate_tokens(io.StringIO(source).readline):
+        if token.type == tokenize.COMMENT and not _FOR_TOOLS.match(token.string):
+            yield token.start[0], token.string.lstrip("# ")
 
 
 def in_data(source: str, rules: Rules) -> list[Finding]:

@@ -7,7 +7,7 @@ from typing import Final
 
 import pytest
 from hack.prose import __main__ as command
-from hack.prose.check import in_data, in_messages, on_page, rules_of
+from hack.prose.check import in_data, in_messages, in_notes, on_page, rules_of
 
 ROOT: Final = pathlib.Path(__file__).parents[3]
 RULES: Final = command.rules()
@@ -35,6 +35,31 @@ def test_no_message_of_the_operator_and_the_runtime_has_a_finding() -> None:
     assert {each.partition("/")[0] for each in code} == {"operator", "runtime"}
     assert {pathlib.PurePath(each).name for each in code} >= {"rules.json", "kinds.json", "methods.json", "schema.json"}
     assert [f"{path}:{each}" for path in code for each in command.check(path)] == []
+
+
+def test_no_docstring_or_comment_of_a_listed_file_has_a_finding() -> None:
+    """Names of tests are read as sentences."""
+    code = command.held("code.txt")
+    assert len(code) == len(set(code))
+    assert [f"{path}:{each}" for path in code for each in command.check_notes(path)] == []
+
+
+@pytest.mark.parametrize(
+    ("source", "lines"),
+    [
+        ('"""It tells."""\n', [1]),
+        ('x = 1\n"""Fine.\n\nIt says so.\n"""\n', [4]),
+        ("x = 1  # nobody reads it\n", [1]),
+        ("# noqa: nobody\nx = 1  # type: ignore[says]\n", []),
+        ("def test_the_page_says_so(): ...\n", [1]),
+        ("def says_so(): ...\n", []),
+        ('"""The field `said`, and https://example.org/says."""\n', []),
+        ('x = "it says"\n', []),
+    ],
+)
+def test_docstrings_comments_and_names_of_tests_are_prose(source: str, lines: list[int]) -> None:
+    """With the line on which the finding is."""
+    assert [each.line for each in in_notes(source, RULES)] == lines
 
 
 def test_the_list_of_pages_only_grows() -> None:
