@@ -1,5 +1,6 @@
-"""Writes the generated pages: those of docs/ that say so, the tables of docs/guard.md, docs/guard-evidence.md,
-docs/engine.md and docs/monitoring.md, and the demo's run in README.md and docs/demo.md. Their words are in hack/pages.
+"""Writes the generated pages: those of docs/ that say so, the tables of docs/guard-reference.md,
+docs/guard-evidence.md, docs/engine.md and docs/monitoring.md, and the demo's run in README.md and docs/demo.md. Their
+words are in hack/pages.
 
 `python -m hack.reference` writes; `python -m hack.reference verify` says which of them is stale.
 """
@@ -185,21 +186,18 @@ def _beside_peers(ours: Mapping[str, Any]) -> dict[str, Any]:
     return {**ours, "peer": "specdec-operator", **reads, "writes_per_minute": ours["idle_writes_per_minute"]}
 
 
-def guard_page(text: str) -> str:
-    """docs/guard.md with its tables, out of the guard's own code: states, checks, reasons and rungs; with what it makes
-    of two recordings.
-    """
+def guard_reference_page(text: str) -> str:
+    """docs/guard-reference.md with its tables, out of the guard's own code: states, checks, reasons and rungs."""
     kinds: dict[str, type[Enum]] = {"state": Phase, "reason of a verdict": Reason, "action": Action}
     words = {title: list(_documented(kind)) for title, kind in kinds.items()}
-    slower, costly = (_replayed(name).splitlines() for name in (_SLOWER, _COSTLY))
-    costs = [line for line in costly if "collateral:" in line]
-    arms = {"guard": _BESIDE, "names": (_SLOWER, _COSTLY), "slower": slower[-_SHOWN:], "costs": costs}
     tables: dict[str, dict[str, Any]] = {"states": {"table": TABLE}, "checks": {"checks": CHECKS}}
-    return filled(text, "docs/guard.md", tables | {"words": {"words": words}, "arms": arms})
+    return filled(text, "docs/guard-reference.md", tables | {"words": {"words": words}})
 
 
 def guard_evidence_page(text: str) -> str:
-    """docs/guard-evidence.md with the figures of the guard's simulations."""
+    """docs/guard-evidence.md with the figures of the guard's simulations, and what it makes of two recordings."""
+    slower, costly = (_replayed(name).splitlines() for name in (_SLOWER, _COSTLY))
+    costs = [line for line in costly if "collateral:" in line]
     found = json.loads((_DOCS / "guard" / "figures.json").read_text(encoding="utf-8"))
     figures = found["figures"]
     parts: dict[str, dict[str, Any]] = {
@@ -207,6 +205,7 @@ def guard_evidence_page(text: str) -> str:
         "acceptance": {"lines": guard_tables.markdown(guard_tables.acceptance(figures))},
         "speed": {"lines": guard_tables.markdown(guard_tables.speed(figures))},
         "figures": {"lines": guard_tables.markdown(guard_tables.tables(figures["hours"]))},
+        "arms": {"guard": _BESIDE, "names": (_SLOWER, _COSTLY), "slower": slower[-_SHOWN:], "costs": costs},
     }
     return filled(text, "docs/guard-evidence.md", parts)
 
@@ -285,7 +284,7 @@ def pages() -> dict[pathlib.Path, str]:
     parts = {
         _DOCS / "engine.md": engine_page,
         _DOCS / "images.md": images_page,
-        _DOCS / "guard.md": guard_page,
+        _DOCS / "guard-reference.md": guard_reference_page,
         _DOCS / "guard-evidence.md": guard_evidence_page,
         _DOCS / "monitoring.md": monitoring_page,
         _DOCS / "versioning.md": versioning_page,
