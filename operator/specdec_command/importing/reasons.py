@@ -21,11 +21,12 @@ _WHY: Final = MappingProxyType(
         "image": (
             "the operator serves with its own runtime, which has the engine, the startup proof and the drain",
             "to keep this image set spec.engine.image; the operator adds the missing parts to its pods "
-            "(docs/own-image.md)",
+            "(docs/images.md#your-own-image)",
         ),
         "runtime": (
             "the operator serves with its own runtime",
-            "to keep this runtime set spec.engine.runtime (docs/own-image.md), or use `specdec guard isvc/NAME`",
+            "to keep this runtime set spec.engine.runtime (docs/images.md#your-own-image), or use "
+            "`specdec guard isvc/NAME`",
         ),
         "readinessProbe": ("the operator's own probe reads /health", "see spec.engine.startTimeout"),
         "livenessProbe": ("the container ends when its engine dies, and the kubelet restarts it", "remove it"),

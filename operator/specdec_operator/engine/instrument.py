@@ -38,7 +38,7 @@ class Instrument(StrEnum):
 
 
 def _rule(severity: Severity, name: str, says: str) -> Rule:
-    return Rule(id=name, severity=severity, says=says, source="this project: docs/own-image.md")
+    return Rule(id=name, severity=severity, says=says, source="this project: docs/images.md#your-own-image")
 
 
 INJECTED: Final = _rule(
