@@ -2,7 +2,7 @@
 python -m hack.push_model FOLDER IMAGE [--no-push | --node]
 
 Makes a Modelcar of a model's folder and pushes it to the registry in the image's name. PUSH=no only builds it;
-NODE=yes puts it onto the local cluster's node instead. docs/modelcar.md says how to serve it.
+NODE=yes puts it onto the local cluster's node instead. docs/staging.md#modelcars says how to serve it.
 """
 
 import sys

@@ -12,12 +12,10 @@ from typing import Any, Final
 
 from hack.pages import render
 from hack.pages.staging_recorded import Key, Run, recording, runs, said
-from specdec_operator.engine.rule import Finding, Severity, rules_in
-from specdec_operator.staging import rules
+from specdec_operator.engine.rule import Finding, Severity
 from specdec_operator.staging.compatibility import KSERVE
 from specdec_operator.staging.kserve import NEWEST, KServe, Version, shown
 from specdec_operator.staging.layout import lay_out
-from specdec_operator.staging.rules import LACKS
 
 _LAYOUTS: Final = "tests/node/test_layouts.py"
 _REMOTE: Final = "hf s3 gs https"
@@ -199,10 +197,7 @@ def page() -> str:
         services=found[0].services,
         kubernetes=whole["kubernetes"],
         at=whole["origin"]["at"],
-        tried=[row for row in rows() if row.tried],
         tried_on=shown(TRIED_ON),
-        rules=rules_in(rules),
-        lacks=LACKS,
     )
 
 

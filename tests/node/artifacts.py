@@ -18,7 +18,7 @@ ACCOUNT = "puller"
 STRANGER = "stranger"
 _REGION = "us-east-1"
 _ROOT = pathlib.Path(__file__).parents[2]
-_RECIPES = content.Sources(files=("hack/images/modelcar.py", "docs/modelcar.md"))
+_RECIPES = content.Sources(files=("hack/images/modelcar.py", "docs/staging.md"))
 _DOCKERFILE = re.compile(r"```dockerfile\n(.*?)```", re.DOTALL)
 
 
@@ -33,7 +33,7 @@ class Modelcars:
 
 def modelcars(models: pathlib.Path) -> Modelcars:
     """Makes the images and puts them onto the node, where they are not there: two by `make push-model`'s code, and
-    the draft's by the Dockerfile in docs/modelcar.md."""
+    the draft's by the Dockerfile in docs/staging.md."""
     tag = f"{models.name}-{content.digest(_RECIPES)}"
     made = Modelcars(
         target=f"localhost/tiny-target:{tag}", draft=f"localhost/tiny-draft:{tag}", pair=f"localhost/tiny:{tag}"
@@ -53,7 +53,7 @@ def modelcars(models: pathlib.Path) -> Modelcars:
 def _by_hand(model: pathlib.Path, ref: str) -> None:
     """As the documentation tells people who do not have this repository, but on a base that is at hand."""
     builder = tool.choose()
-    found = _DOCKERFILE.search((_ROOT / "docs" / "modelcar.md").read_text())
+    found = _DOCKERFILE.search((_ROOT / "docs" / "staging.md").read_text())
     assert found is not None
     public = build.PUBLIC.partition("@")[0]
     assert public in found[1]

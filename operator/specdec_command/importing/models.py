@@ -74,7 +74,7 @@ def _use(made: Models, found: Found, role: str) -> None:
     made.used.append(found)
     if found.hub:
         made.notes.append(
-            f"the {role} {found.uri} {_HUB} at each start of a pod; docs/private-models.md lists other ways"
+            f"the {role} {found.uri} {_HUB} at each start of a pod; docs/staging.md#private-models lists other ways"
         )
 
 
