@@ -216,7 +216,7 @@ def _cell(row: Row, column: Column, reasons: dict[str, int]) -> Cell:
 def _documented(row: Row, version: Version, reasons: dict[str, int]) -> Cell:
     kserve = KServe(version=version, kubernetes=(1, 35), oci_mode="modelcar")
     refused = [each for each in lay_out(row.spec, name="NAME", kserve=kserve).findings if _refuses(each)]
-    texts = [f"By documentation: {each.message}" for each in refused]
+    texts = [f"By documentation: {each.message.partition('; ')[0]}" for each in refused]
     return Cell(fares="refused" if refused else "served", numbers=_numbers(texts, reasons))
 
 

@@ -2,6 +2,7 @@
 
 import json
 import pathlib
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -15,6 +16,8 @@ _ALONE: Final = "refused by the operator alone"
 BY_THE_DOWNLOAD: Final = "git"
 """KServe hands the URI to its download container, whatever it is; that of 0.16 takes a git repository for a file."""
 Key = tuple[str, str, str]
+_SHORT: Final = re.compile(r"; |: \[?spec\.")
+"""What follows is advice, or the names of fields: matrix.json has the whole text."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,7 +83,7 @@ def said(row: Mapping[str, Any]) -> list[str]:
 
 def _said(form: str, answer: Mapping[str, Any]) -> str:
     if answer["words"]:
-        return f"{answer['by']} refuses `{form}`: `{answer['words']}`"
+        return f"{answer['by']} refuses `{form}`: `{_SHORT.split(answer['words'])[0]}`"
     lost = str(answer["outcome"]).removeprefix("made without ").replace("adapter-0", "adapter")
     return f"With `{form}` KServe makes the pod without an error, and without {lost}"
 
