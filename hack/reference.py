@@ -29,7 +29,7 @@ from hack.pages.demo import page as demo_page
 from hack.pages.demo import readme
 from hack.pages.memory import page as memory_page
 from hack.pages.staging import page as staging_page
-from hack.pages.staging_recorded import alike, changes, recording, runs
+from hack.pages.staging_recorded import changes, recording, runs
 from hack.pages.works_with import page as works_with_page
 from specdec_command.advice.catalogue import METHODS, MethodAdvice, release_for, runs_on
 from specdec_command.advice.estimate import UNDER_LOAD
@@ -241,7 +241,7 @@ def versioning_page(text: str) -> str:
     """docs/versioning.md: its table of Kubernetes, KServe and vLLM, and what changes between versions of KServe."""
     asked = runs(recording())
     versions = [each.kserve for each in asked if each.behaviours]
-    differ = {"versions": versions, "changes": changes(asked), "alike": alike(asked)}
+    differ = {"versions": versions, "changes": changes(asked)}
     return filled(text, "docs/versioning.md", {"compatibility": {"parts": MATRIX, "shown": shown}, "kserve": differ})
 
 

@@ -104,13 +104,6 @@ def changes(found: Sequence[Run]) -> tuple[Change, ...]:
     return tuple(_change(name, asked) for name in questions if len({each.behaviours[name] for each in asked}) > 1)
 
 
-def alike(found: Sequence[Run]) -> tuple[tuple[str, str], ...]:
-    """The behaviours in which they agree, with the answer."""
-    asked = [each for each in found if each.behaviours]
-    first = asked[0].behaviours
-    return tuple((name, text) for name, text in first.items() if {each.behaviours[name] for each in asked} == {text})
-
-
 def _change(question: str, asked: Sequence[Run]) -> Change:
     pairs = pairwise(asked)
     differ = [_between(one, two) for one, two in pairs if one.behaviours[question] != two.behaviours[question]]
