@@ -111,14 +111,14 @@ def rows() -> Iterator[Row]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cell:
-    """A mix on one KServe: how it fares, and the numbers of what is said about it."""
+    """A mix on one KServe: how it fares, and the numbers of what is said about a refusal."""
 
     fares: str
     numbers: tuple[int, ...] = ()
 
     def __str__(self) -> str:
         """As in the table."""
-        return " ".join([self.fares, *(f"({number})" for number in self.numbers)])
+        return " ".join(f"({number})" for number in self.numbers) or self.fares
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -129,6 +129,11 @@ class Group:
     mode: str
     cells: tuple[Cell, ...]
     rows: tuple[Row, ...]
+
+    @property
+    def last_two_alike(self) -> bool:
+        """Whether the two newest columns agree."""
+        return self.cells[-2] == self.cells[-1]
 
     @property
     def drafts(self) -> str:
@@ -208,8 +213,8 @@ def _cell(row: Row, column: Column, reasons: dict[str, int]) -> Cell:
     recorded = [each.rows[row.key] for each in column.runs]
     first = recorded[0]
     if first["outcome"] != "refused":
-        by = ", storageUri" if first["outcome"] == "served" and first["form"] == "storageUri" else ""
-        return Cell(fares=f"{first['outcome']}{by}")
+        lone = first["outcome"] == "served" and first["form"] == "storageUri"
+        return Cell(fares="storageUri" if lone else first["outcome"])
     return Cell(fares="refused", numbers=_numbers([text for each in recorded for text in said(each)], reasons))
 
 
