@@ -131,6 +131,11 @@ class Group:
     rows: tuple[Row, ...]
 
     @property
+    def everywhere(self) -> bool:
+        """Whether every version serves them, by the form that the operator renders for the newest."""
+        return {cell.fares for cell in self.cells} == {"served"}
+
+    @property
     def last_two_alike(self) -> bool:
         """Whether the two newest columns agree."""
         return self.cells[-2] == self.cells[-1]
