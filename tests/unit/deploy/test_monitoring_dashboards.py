@@ -24,7 +24,7 @@ ENGINE = {
     "vllm:spec_decode_num_accepted_tokens_total",
     "vllm:spec_decode_num_accepted_tokens_per_pos_total",
 }
-"""What docs/prometheus.md asks a server to keep."""
+"""What docs/monitoring.md asks a server to keep."""
 OF_GRAFANA = {"__rate_interval", "__interval"}
 """Variables that Grafana fills in itself."""
 KINDS = {"row", "stat", "table", "timeseries", "state-timeline", "bargauge"}

@@ -308,10 +308,10 @@ def test_the_operator_may_be_told_which_servers_it_asks() -> None:
 
 
 def test_the_page_names_what_a_server_must_keep() -> None:
-    """docs/prometheus.md lists every series that is read, and its example is a guard."""
-    page_of_docs = (pathlib.Path(__file__).parents[3] / "docs" / "prometheus.md").read_text()
+    """docs/monitoring.md lists every series that is read, and its example is a guard."""
+    page_of_docs = (pathlib.Path(__file__).parents[3] / "docs" / "monitoring.md").read_text()
     assert set(re.findall(r"^   ((?:vllm:|process_)\w+)$", page_of_docs, re.MULTILINE)) == set(FAMILIES)
-    example = re.findall(r"```yaml\n(.*?)```", page_of_docs, re.DOTALL)[0]
+    (example,) = re.findall(r"```yaml\n(guard:.*?)```", page_of_docs, re.DOTALL)
     source = Guard.model_validate(yaml.safe_load(example)["guard"]).source
     assert source is not None
     assert source.prometheus == Prometheus(url="http://prometheus-operated.monitoring:9090")
