@@ -60,8 +60,8 @@ async def webhook(world: World) -> AsyncIterator[str]:
 @fault(
     part=Part.CLUSTER,
     when="a quota, an admission webhook or a ValidatingAdmissionPolicy refuses the InferenceService",
-    then="the service is Stalled with its own reason (QuotaExceeded, AdmissionRefused) and the cluster's message; the "
-    "operator tries again after 30 s or five minutes, and the service continues when the cause is gone",
+    then="Stalled with its own reason (QuotaExceeded, AdmissionRefused) and the cluster's message; the "
+    "operator retries after 30 s or five minutes",
 )
 @pytest.mark.parametrize(
     ("refuses", "reason"), [(quota, "QuotaExceeded"), (webhook, "AdmissionRefused"), (policy, "AdmissionRefused")]

@@ -38,10 +38,9 @@ async def lowered(world: World, steps: int) -> Object:
 
 @fault(
     part=Part.PODS,
-    when="a pod with a draft is killed for its memory limit at two starts, and the operator is killed after each of "
-    "them",
-    then="it starts with less memory each time, serves at the third start, and keeps this setting when the same file "
-    "is applied again and after another restart; no decision against speculation is made",
+    when="a pod with a draft is killed for its memory limit at two starts, and the operator after each",
+    then="it starts with less memory each time, serves at the third start, and keeps this setting; no decision "
+    "against speculation",
 )
 async def test_a_pair_that_is_killed_twice_comes_up_with_less_memory(world: World, operator: OperatorProcess) -> None:
     """Each step is decided once, whoever decides it."""
@@ -72,8 +71,8 @@ async def test_a_pair_that_is_killed_twice_comes_up_with_less_memory(world: Worl
 
 @fault(
     part=Part.PODS,
-    when="a pod with a draft is also killed for its memory limit at its third start",
-    then="speculation is taken out for OutOfMemory, and the baseline pods have the whole cache",
+    when="it is killed at the third start too",
+    then="speculation is taken out for OutOfMemory; baseline pods have the whole cache",
 )
 async def test_a_pair_that_never_fits_goes_back_to_plain_with_its_full_share(
     world: World, operator: OperatorProcess

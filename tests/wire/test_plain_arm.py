@@ -68,7 +68,7 @@ async def test_a_doubt_asks_for_a_plain_pod_that_acquits_the_draft(world: World,
 @fault(
     part=Part.CLUSTER,
     when="another user's Deployment has the name of the baseline Deployment",
-    then="the operator does not write it; the condition names its owner, and speculation continues",
+    then="the operator does not write it; the condition names its owner; speculation continues",
 )
 async def test_a_deployment_of_a_stranger_is_not_touched(world: World, operator: OperatorProcess) -> None:
     """By owner and not by name."""
@@ -99,7 +99,7 @@ async def test_a_deployment_of_a_stranger_is_not_touched(world: World, operator:
 @fault(
     part=Part.CLUSTER,
     when="an admission webhook refuses the baseline Deployment",
-    then="the condition shows the webhook's message, the operator tries again, and speculation continues",
+    then="the condition shows the message; the operator retries; speculation continues",
 )
 async def test_an_arm_that_is_refused_is_told(world: World, operator: OperatorProcess) -> None:
     """The refusal of something that is only there to measure stops nothing."""

@@ -17,8 +17,8 @@ class Part(StrEnum):
     KSERVE = "KServe"
     OBJECTS = "Objects changed by others"
     PODS = "Pods"
-    CLUSTER = "A full, policed cluster"
-    METRICS = "Metrics that lie"
+    CLUSTER = "Quotas, policies, drains and autoscalers"
+    METRICS = "Wrong metrics"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -33,9 +33,9 @@ async def _rolled_back_once(world: World, events: Sequence[str] = _TWICE, untold
 
 @fault(
     part=Part.API_SERVER,
-    when="each kind of write fails once while a draft becomes bad: 409, 429 with Retry-After, 500, 503, a reset "
-    "connection before or after the write. The same for each list and watch, except 409",
-    then="the rollback is decided once and carried out; each of its Events exists once, or twice if an answer was lost",
+    when="each kind of write, list and watch fails once while a draft becomes bad: 409 (writes only), 429 with "
+    "Retry-After, 500, 503, a reset connection",
+    then="once; an Event exists twice if an answer was lost",
 )
 @pytest.mark.parametrize("error", ERRORS.values(), ids=ERRORS)
 async def test_errors_during_a_rollback(world: World, proxied: OperatorProcess, proxy: Proxy, error: Deed) -> None:
@@ -70,8 +70,8 @@ async def test_errors_at_a_start(world: World, proxied: OperatorProcess, proxy: 
 
 @fault(
     part=Part.API_SERVER,
-    when="a third of all requests fails, is reset, or is delayed by one second, in any order",
-    then="the rollback is decided once and carried out",
+    when="a third of all requests fails, is reset, or is delayed by one second",
+    then="once",
 )
 @pytest.mark.parametrize("seed", range(4))
 async def test_errors_in_any_order(world: World, proxied: OperatorProcess, proxy: Proxy, seed: int) -> None:
@@ -85,8 +85,8 @@ async def test_errors_in_any_order(world: World, proxied: OperatorProcess, proxy
 
 @fault(
     part=Part.API_SERVER,
-    when="a write of a rollback gets no answer; the API server has made it, or has not",
-    then="the operator gives up after 30 seconds and repeats the write; the rollback is decided once and carried out",
+    when="a write of a rollback gets no answer",
+    then="the operator repeats it after 30 seconds; once",
 )
 @pytest.mark.parametrize("done", [False, True], ids=["not made", "made"])
 @pytest.mark.parametrize("named", _DECISION[:2])
@@ -112,9 +112,8 @@ async def test_a_write_that_is_never_answered(
 
 @fault(
     part=Part.API_SERVER,
-    when="the API server answers each request with 429 for some time, with Retry-After: 10",
-    then="for one service it gets at most 80 requests in 20 s, including watches, and at most 6 writes; afterwards the "
-    "service continues",
+    when="the API server answers each request with 429 and Retry-After: 10",
+    then="for one service at most 80 requests in 20 s, with watches, and at most 6 writes",
 )
 async def test_too_many_requests_are_answered_with_fewer(world: World, proxied: OperatorProcess, proxy: Proxy) -> None:
     """A server that is overloaded is not asked more often."""

@@ -54,8 +54,8 @@ async def test_the_clock_of_these_tests_is_set(world: World, operator: OperatorP
 
 @fault(
     part=Part.CLOCK,
-    when=f"the clock {IN_WORDS} while a good draft is watched; later the draft becomes bad",
-    then="windows keep their length, and none counts against the good draft; the bad draft is taken out once",
+    when="the clock is set forward or back by an hour or a day while a draft is watched",
+    then="windows keep their length; none counts against a good draft; a bad draft is taken out once",
 )
 @pytest.mark.parametrize("by", SETS)
 async def test_windows_close_as_before(world: World, operator: OperatorProcess, clock: Clock, by: int) -> None:
@@ -73,7 +73,7 @@ async def test_windows_close_as_before(world: World, operator: OperatorProcess, 
 
 @fault(
     part=Part.CLOCK,
-    when=f"the clock {IN_WORDS} during the warm-up of new pods",
+    when="the same during the warm-up of new pods",
     then="the warm-up keeps its length",
 )
 @pytest.mark.parametrize("by", SETS)
@@ -91,8 +91,8 @@ async def test_a_warm_up_lasts_its_time(world: World, operator: OperatorProcess,
 
 @fault(
     part=Part.CLOCK,
-    when=f"the clock {IN_WORDS} while a rollout of speculating pods never becomes ready",
-    then="the rollout has exactly `spec.rollout.deadline`; then speculation is taken out once",
+    when="the same during a rollout that never becomes ready",
+    then="it has exactly `spec.rollout.deadline`; then once",
 )
 @pytest.mark.parametrize("by", SETS)
 async def test_a_rollout_has_its_whole_time(world: World, operator: OperatorProcess, clock: Clock, by: int) -> None:
@@ -110,8 +110,8 @@ async def test_a_rollout_has_its_whole_time(world: World, operator: OperatorProc
 
 @fault(
     part=Part.CLOCK,
-    when=f"the clock {IN_WORDS} while a rolled-back service waits for `spec.guard.retry.after`",
-    then="speculation is retried once, after that time has really passed",
+    when="the same during `spec.guard.retry.after`",
+    then="one retry, after that time has really passed",
 )
 @pytest.mark.parametrize("by", SETS)
 async def test_a_retry_waits_its_time(world: World, operator: OperatorProcess, clock: Clock, by: int) -> None:
@@ -132,10 +132,8 @@ async def test_a_retry_waits_its_time(world: World, operator: OperatorProcess, c
 
 @fault(
     part=Part.CLOCK,
-    when="the clock is set back by an hour or a day while the operator is stopped, and the operator starts again while "
-    "pods warm up",
-    then="the warm-up begins again with the present clock, and then the service is watched; nothing waits for the "
-    "stored time",
+    when="the clock is set back while the operator is stopped and pods warm up",
+    then="the warm-up begins again with the present clock",
 )
 @pytest.mark.parametrize("by", [-HOUR, -DAY])
 async def test_a_clock_that_went_back_while_the_operator_was_away_freezes_nothing(

@@ -87,10 +87,8 @@ LONG = [_away, _hang, _etcd_away, _etcd_hangs]
 
 @fault(
     part=Part.API_SERVER,
-    when="the API server is restarted or killed, or etcd is killed, or one of them is stopped or hangs until a write "
-    "of the operator has failed, while a draft becomes bad",
-    then="the draft is taken out once, as soon as a write succeeds; the operator's process does not restart, is "
-    "healthy, and follows later changes",
+    when="the API server or etcd is restarted, killed, stopped or hangs while a draft becomes bad",
+    then="once, as soon as a write succeeds; the operator does not restart",
 )
 @pytest.mark.parametrize("outage", [*SHORT, *LONG])
 async def test_a_draft_that_turns_bad_in_an_outage_is_taken_out_once(
@@ -117,7 +115,7 @@ async def test_a_draft_that_turns_bad_in_an_outage_is_taken_out_once(
 @fault(
     part=Part.API_SERVER,
     when="the API server or etcd is stopped or hangs for three windows or more, while a draft is good",
-    then="no decision: no window counts against the draft, and later changes are followed",
+    then="no decision",
 )
 @pytest.mark.parametrize("outage", LONG)
 async def test_an_outage_is_no_evidence(

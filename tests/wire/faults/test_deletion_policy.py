@@ -50,9 +50,8 @@ async def _dropped(world: World) -> None:
 
 @fault(
     part=Part.OBJECTS,
-    when="deletionPolicy of a serving service changes from Delete to Orphan and back",
-    then="its owner reference is removed and restored; nothing else of its InferenceService changes, so no pod is "
-    "replaced, also if the operator restarts in between",
+    when="deletionPolicy changes from Delete to Orphan and back",
+    then="only the owner reference changes; no pod is replaced",
 )
 async def test_a_policy_is_changed_without_a_new_pod(world: World, operator: OperatorProcess) -> None:
     """Metadata only: generation and spec stay. While there is no owner reference, the status says whose it is."""
@@ -81,8 +80,7 @@ async def test_a_policy_is_changed_without_a_new_pod(world: World, operator: Ope
 @fault(
     part=Part.OBJECTS,
     when="a service with deletionPolicy Orphan is deleted, and created again with annotation adopt",
-    then="its InferenceService does not change; the new service does not write it until it may adopt it, and then "
-    "continues with the same pods",
+    then="the InferenceService and its pods do not change",
 )
 async def test_what_stayed_is_taken_over_with_its_pods(world: World, operator: OperatorProcess) -> None:
     """Its generation is what KServe makes pods by."""
@@ -109,8 +107,8 @@ async def test_what_stayed_is_taken_over_with_its_pods(world: World, operator: O
 
 @fault(
     part=Part.OBJECTS,
-    when="a service adopts an InferenceService that a user made, and that others changed",
-    then="it gets exactly the spec that the service renders; annotations of others and the status stay",
+    when="a service adopts an InferenceService of a user",
+    then="it gets exactly the rendered spec; annotations of others and the status stay",
 )
 async def test_nothing_of_the_old_spec_is_left_in_what_is_adopted(world: World, operator: OperatorProcess) -> None:
     """By the field owners: what others wrote into the spec is ours, and goes with our next apply."""
@@ -148,8 +146,7 @@ def _without_names(spec: Object) -> Object:
 @fault(
     part=Part.OBJECTS,
     when="a service with downloads and deletionPolicy Orphan is deleted, and created again with annotation adopt",
-    then="the PVC that pods mount stays, without an owner, and the new service takes it over; its owner follows the "
-    "policy",
+    then="the new service takes over the PVC; its owner follows the policy",
 )
 async def test_the_claim_stays_too(world: World, downloader: OperatorProcess) -> None:
     """Jobs may go: the next ones find the artifact in the claim."""

@@ -39,9 +39,9 @@ _MODELS = f"{NAME}-models"
 
 @fault(
     part=Part.OBJECTS,
-    when="an InferenceService with the service's name exists already; a user made it",
-    then="the operator does not write it, adopt it, or delete it with the service, which is Stalled with NameTaken; "
-    "the service continues within half a minute after the name is free",
+    when="an InferenceService of a user has the service's name",
+    then="the operator does not write, adopt or delete it; Stalled with NameTaken; the service continues "
+    "within half a minute after the name is free",
 )
 async def test_a_foreign_inference_service_is_left_alone(world: World, operator: OperatorProcess) -> None:
     """The sis names it, who wrote it, and both ways out; it stays byte for byte, also when the sis is deleted."""
@@ -65,8 +65,8 @@ async def test_a_foreign_inference_service_is_left_alone(world: World, operator:
 
 @fault(
     part=Part.OBJECTS,
-    when="a PVC or a download Job with the service's names exists already; a user made it",
-    then="the operator does not write it, and the service is Stalled with NameTaken until the name is free",
+    when="the same with a PVC or a download Job",
+    then="the operator does not write it; Stalled with NameTaken until the name is free",
 )
 @pytest.mark.parametrize("kind", [CLAIM, JOB], ids=["claim", "Job"])
 async def test_a_foreign_claim_or_job_is_left_alone(
@@ -109,8 +109,8 @@ def _job(name: str) -> Object:
 
 @fault(
     part=Part.OBJECTS,
-    when="the InferenceService with the service's name has another controller, and the service has annotation adopt",
-    then="the operator does not write it, and the message names its controller",
+    when="the InferenceService has another controller, and the service has annotation adopt",
+    then="the operator does not write it; the message names the controller",
 )
 async def test_what_another_controller_owns_is_not_adopted(world: World, operator: OperatorProcess) -> None:
     """Two controllers of one object would fight for ever, and its owner would delete it with itself."""
@@ -129,7 +129,7 @@ async def test_what_another_controller_owns_is_not_adopted(world: World, operato
 @fault(
     part=Part.OBJECTS,
     when="another user creates or replaces the InferenceService between the operator's read and its write",
-    then="the API server refuses the write, and the other object does not change",
+    then="the API server refuses the write",
 )
 @pytest.mark.parametrize("was", ["free", "ours"])
 async def test_a_race_for_the_name_seizes_nothing(

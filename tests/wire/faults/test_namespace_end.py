@@ -23,8 +23,8 @@ def kubeconfig(alone: pathlib.Path) -> pathlib.Path:
 
 @fault(
     part=Part.OBJECTS,
-    when="the namespace is being deleted, so that no object can be created in it",
-    then="the operator tries every few seconds, stops when the service is deleted, and continues with other services",
+    when="the namespace is being deleted",
+    then="the operator retries every few seconds, stops when the service is deleted, and continues with others",
 )
 async def test_a_namespace_that_ends_is_left_in_peace(world: World, operator: OperatorProcess) -> None:
     """The API server refuses what is new there: no hot loop, no crash, and no service that cannot go."""

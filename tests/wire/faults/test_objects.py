@@ -55,7 +55,7 @@ async def _ours(world: World) -> Object:
 @fault(
     part=Part.OBJECTS,
     when="a user edits flags, model format, replicas or labels of the InferenceService, or removes its mode or owner",
-    then="the operator reverts the edit; annotations of others stay, and no window or decision is lost",
+    then="the operator reverts the edit; annotations of others stay; no window or decision is lost",
 )
 @pytest.mark.parametrize("name", EDITS)
 async def test_an_edited_inference_service_is_put_back(world: World, operator: OperatorProcess, name: str) -> None:
@@ -124,7 +124,7 @@ ACTS: dict[str, Callable[[World], Awaitable[None]]] = {"deleted": _delete, "wipe
 @fault(
     part=Part.OBJECTS,
     when="the InferenceService is deleted, or the status emptied by `kubectl replace`, in each phase of a rollback",
-    then="the operator makes it again; the rollback is decided once, counted once, and not reverted",
+    then="the operator makes it again; once",
 )
 @pytest.mark.parametrize("act", ACTS)
 async def test_a_loss_in_each_phase_changes_no_decision(world: World, operator: OperatorProcess, act: str) -> None:
@@ -158,8 +158,7 @@ async def test_a_loss_in_each_phase_changes_no_decision(world: World, operator: 
 @fault(
     part=Part.OBJECTS,
     when="the status is emptied while no operator runs",
-    then="the decision is lost, because only the status has it: the service begins as a new one, and its draft is "
-    "judged and rolled back again",
+    then="the decision is lost: the service begins as a new one, and is judged again",
 )
 async def test_a_status_that_is_emptied_while_nobody_looks_begins_anew(world: World, operator: OperatorProcess) -> None:
     """What cannot survive: nothing else in the cluster knows of the decision. It is made again, by evidence."""
@@ -181,8 +180,7 @@ async def _bare(world: World) -> Object:
 @fault(
     part=Part.OBJECTS,
     when="another controller writes to the InferenceService as often as the operator does",
-    then="the operator writes it at most six times a minute, names the other controller in condition and Event "
-    "Contested, and decides as before",
+    then="at most six writes a minute; condition and Event Contested name the other controller; decisions as before",
 )
 async def test_two_controllers_that_fight_write_little(world: World, operator: OperatorProcess) -> None:
     """Each write of ours is answered at once by the other: ours become rarer, and the user is told who it is."""
@@ -209,8 +207,8 @@ async def test_two_controllers_that_fight_write_little(world: World, operator: O
 
 @fault(
     part=Part.OBJECTS,
-    when="a service is deleted in the middle of its rollback, or while no operator runs",
-    then="it is deleted at once; no operator makes its InferenceService again or fails afterwards",
+    when="a service is deleted during its rollback, or while no operator runs",
+    then="it is deleted at once; its InferenceService is not made again",
 )
 @pytest.mark.parametrize("away", [False, True], ids=["in-a-rollback", "operator-away"])
 async def test_a_deleted_service_goes(world: World, operator: OperatorProcess, away: bool) -> None:
@@ -251,9 +249,8 @@ async def _gone(world: World) -> None:
 
 @fault(
     part=Part.OBJECTS,
-    when="a service is deleted in the middle of a rollback and created again at once with the same name",
-    then="the new one has no decision of the old one, makes its own InferenceService when Kubernetes has removed the "
-    "old one's, and is judged from the beginning",
+    when="a service is deleted during a rollback and created again at once",
+    then="the new one has no decision of the old one, and waits until Kubernetes has removed the old InferenceService",
 )
 async def test_a_service_that_is_made_again_is_a_new_one(world: World, operator: OperatorProcess) -> None:
     """Same name, another object: nothing of the old one's guard is left."""

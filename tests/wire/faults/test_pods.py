@@ -25,8 +25,8 @@ def bad(**more: float) -> EngineStandIn:
 
 @fault(
     part=Part.PODS,
-    when="one of two pods is evicted, or its node is lost, in the middle of a window",
-    then="the operator stops reading it and continues to judge the other one; there is no rollback",
+    when="one of two pods is evicted, or its node is lost, during a window",
+    then="the operator judges the other one; no rollback",
 )
 @pytest.mark.parametrize("status", [FAILED, LOST], ids=["evicted", "node-lost"])
 async def test_a_pod_that_is_lost_convicts_nobody(world: World, operator: OperatorProcess, status: Object) -> None:
@@ -66,8 +66,7 @@ async def _download(world: World, pod: str, *, done: bool) -> None:
 @fault(
     part=Part.PODS,
     when="a pod downloads its models for longer than `rollout.deadline`",
-    then="the service is Stalled and the message names the container; speculation is not blamed; when the download "
-    "has ended, the engine has the whole deadline",
+    then="Stalled, and the message names the container; after the download the engine has the whole deadline",
 )
 async def test_a_slow_download_is_not_the_drafts_fault(world: World, operator: OperatorProcess) -> None:
     """An engine that has not started says nothing; one that has started and does not answer is held against it."""
@@ -91,8 +90,8 @@ async def test_a_slow_download_is_not_the_drafts_fault(world: World, operator: O
 
 @fault(
     part=Part.PODS,
-    when="another engine, of another service or of a new pod, answers at a pod's address in the middle of a window",
-    then="the window is Inconclusive (Restarted): the counters of the two engines are not compared",
+    when="another engine answers at a pod's address during a window",
+    then="the window is Inconclusive (Restarted)",
 )
 async def test_an_address_that_is_inherited_mixes_no_counters(world: World, operator: OperatorProcess) -> None:
     """The other process has another start time: what it counted in its life says nothing about this window."""
@@ -114,8 +113,7 @@ async def test_an_address_that_is_inherited_mixes_no_counters(world: World, oper
 @fault(
     part=Part.PODS,
     when="a PodDisruptionBudget forbids the eviction of a pod that is to be restarted",
-    then="the pod continues, the operator requests the eviction again every half minute, and reads and status updates "
-    "continue",
+    then="the operator requests the eviction every half minute; reads and status updates continue",
 )
 async def test_a_budget_that_lets_nobody_go_is_heeded(world: World, operator: OperatorProcess) -> None:
     """No reconcile fails of it; once the budget allows it, the pod is evicted."""

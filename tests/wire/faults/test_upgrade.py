@@ -40,7 +40,7 @@ def grown() -> Object:
 
 @fault(
     part=Part.OBJECTS,
-    when="the CRD is replaced by one with a further field while the operator runs",
+    when="a CRD with a further field replaces the CRD",
     then="the guards continue, and running pods do not change",
 )
 async def test_a_crd_that_grows_stops_no_guard(world: World, operator: OperatorProcess, grown: Object) -> None:
@@ -62,8 +62,8 @@ async def test_a_crd_that_grows_stops_no_guard(world: World, operator: OperatorP
 
 @fault(
     part=Part.OPERATOR,
-    when="an operator is replaced by a newer one; the status has fields that the older one did not write",
-    then="the decision is unchanged: rolled back, counted once, and the draft stays out",
+    when="a newer operator replaces one that did not write all fields of the status",
+    then="the decision is unchanged, and counted once",
 )
 async def test_a_status_of_an_older_operator_is_read(world: World, operator: OperatorProcess) -> None:
     """What is missing has a meaning; nothing is decided anew because of it."""
