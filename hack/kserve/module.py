@@ -25,7 +25,7 @@ from hack.kserve.versions import MODULE, SUMS, Choice
 Say = Callable[[str], None]
 FOLDERS: Final = ("default", "base", "clusterresources")
 """What upstream's `kserve.yaml` and `kserve-cluster-resources.yaml` are made of; 0.16 has `base` within `default`."""
-_OURS: Final = "KSERVE_MANAGER and KSERVE_CONFIG run a controller that you built (docs/cluster.md)"
+_OURS: Final = "KSERVE_MANAGER and KSERVE_CONFIG run a controller that you built (docs/contributing.md)"
 _WAY_OUT: Final = f"`go clean -modcache` makes Go fetch its modules anew; {_OURS}"
 
 
