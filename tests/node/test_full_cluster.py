@@ -49,8 +49,8 @@ async def roll_back(service: Service, film: Film) -> float:
 @fault(
     part=Part.CLUSTER,
     when="a rollback is decided while a ResourceQuota has no room for another pod",
-    then="condition and Event show the quota's message within 10 s; the old pod stops first; baseline pods "
-    "serve 46 s after the decision on two idle cores",
+    then="condition and Event show the message within 10 s; the old pod stops first; baseline pods serve after "
+    "46 s on two idle cores",
 )
 async def test_a_rollback_under_a_full_quota_makes_its_own_room(service: Service, film: Film) -> None:
     """The quota has room for the pod that runs and for no other: that one goes first."""
@@ -130,7 +130,7 @@ async def test_a_rollback_whose_pod_is_gated_gives_the_old_pod_up_first(service:
 @fault(
     part=Part.CLUSTER,
     when="the kernel kills a watched engine for its memory limit, and the user has set the size of the cache",
-    then="each kill is an Event; after the third, speculation is taken out for OutOfMemory",
+    then="each kill is an Event; after three, speculation is taken out (OutOfMemory)",
 )
 async def test_an_engine_that_the_kernel_kills_loses_its_draft_after_three_kills(service: Service, film: Film) -> None:
     """For its memory limit, each time by a program beside it in its container; the plain engine serves afterwards."""

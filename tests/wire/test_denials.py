@@ -60,8 +60,7 @@ async def webhook(world: World) -> AsyncIterator[str]:
 @fault(
     part=Part.CLUSTER,
     when="a quota, an admission webhook or a ValidatingAdmissionPolicy refuses the InferenceService",
-    then="Stalled with its own reason (QuotaExceeded, AdmissionRefused) and the cluster's message; the "
-    "operator retries after 30 s or five minutes",
+    then="Stalled (QuotaExceeded, AdmissionRefused) with the cluster's message; a retry after 30 s or five minutes",
 )
 @pytest.mark.parametrize(
     ("refuses", "reason"), [(quota, "QuotaExceeded"), (webhook, "AdmissionRefused"), (policy, "AdmissionRefused")]

@@ -39,8 +39,7 @@ async def lowered(world: World, steps: int) -> Object:
 @fault(
     part=Part.PODS,
     when="a pod with a draft is killed for its memory limit at two starts, and the operator after each",
-    then="it starts with less memory each time, serves at the third start, and keeps this setting; no decision "
-    "against speculation",
+    then="each start has less memory; the third serves and keeps this setting",
 )
 async def test_a_pair_that_is_killed_twice_comes_up_with_less_memory(world: World, operator: OperatorProcess) -> None:
     """Each step is decided once, whoever decides it."""

@@ -68,7 +68,7 @@ async def test_a_doubt_asks_for_a_plain_pod_that_acquits_the_draft(world: World,
 @fault(
     part=Part.CLUSTER,
     when="another user's Deployment has the name of the baseline Deployment",
-    then="the operator does not write it; the condition names its owner; speculation continues",
+    then="the operator does not write it, and names its owner; speculation continues",
 )
 async def test_a_deployment_of_a_stranger_is_not_touched(world: World, operator: OperatorProcess) -> None:
     """By owner and not by name."""

@@ -88,7 +88,7 @@ LONG = [_away, _hang, _etcd_away, _etcd_hangs]
 @fault(
     part=Part.API_SERVER,
     when="the API server or etcd is restarted, killed, stopped or hangs while a draft becomes bad",
-    then="once, as soon as a write succeeds; the operator does not restart",
+    then="once, as soon as a write succeeds; no restart of the operator",
 )
 @pytest.mark.parametrize("outage", [*SHORT, *LONG])
 async def test_a_draft_that_turns_bad_in_an_outage_is_taken_out_once(

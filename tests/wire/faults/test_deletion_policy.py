@@ -145,8 +145,8 @@ def _without_names(spec: Object) -> Object:
 
 @fault(
     part=Part.OBJECTS,
-    when="a service with downloads and deletionPolicy Orphan is deleted, and created again with annotation adopt",
-    then="the new service takes over the PVC; its owner follows the policy",
+    when="the same for a service with downloads",
+    then="the new service takes over the PVC too; its owner follows the policy",
 )
 async def test_the_claim_stays_too(world: World, downloader: OperatorProcess) -> None:
     """Jobs may go: the next ones find the artifact in the claim."""

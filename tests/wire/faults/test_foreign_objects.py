@@ -40,8 +40,8 @@ _MODELS = f"{NAME}-models"
 @fault(
     part=Part.OBJECTS,
     when="an InferenceService of a user has the service's name",
-    then="the operator does not write, adopt or delete it; Stalled with NameTaken; the service continues "
-    "within half a minute after the name is free",
+    then="the operator does not write, adopt or delete it; Stalled with NameTaken, until half a minute after "
+    "the name is free",
 )
 async def test_a_foreign_inference_service_is_left_alone(world: World, operator: OperatorProcess) -> None:
     """The sis names it, who wrote it, and both ways out; it stays byte for byte, also when the sis is deleted."""

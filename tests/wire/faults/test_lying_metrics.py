@@ -84,7 +84,7 @@ LIES = {
     part=Part.METRICS,
     when="an engine reports more accepted than drafted tokens, counters that decrease, or another start time "
     "at each read",
-    then="windows are Inconclusive (Implausible, Restarted); no rollback; with correct counters it is judged again",
+    then="Inconclusive (Implausible, Restarted), until the counters are correct",
 )
 @pytest.mark.parametrize("name", LIES)
 async def test_counters_that_cannot_be_convict_nobody(world: World, operator: OperatorProcess, name: str) -> None:
@@ -105,7 +105,7 @@ async def test_counters_that_cannot_be_convict_nobody(world: World, operator: Op
 @fault(
     part=Part.METRICS,
     when="a pod's answer is endless, a gzip bomb, thousands of labels, a redirect, half a page, or a byte at a time",
-    then="windows are Inconclusive (ScrapeFailed); no rollback; other services keep their interval",
+    then="Inconclusive (ScrapeFailed); other services keep their interval",
 )
 async def test_a_pod_that_lies_spoils_no_other_service(world: World, good: World, both: None) -> None:
     """The liar is told what is wrong, and loses nothing; its neighbour is looked at as before."""

@@ -48,7 +48,7 @@ async def _read(liars: Mapping[str, Answer]) -> dict[str, Any]:
     part=Part.METRICS,
     when="a pod's metrics are negative, NaN, infinite, 1e308, cut off, of another program, huge, packed, "
     "another HTTP status, slow, TLS, or no HTTP",
-    then="the page counts as not read, with the reason; at most its time limit and 20 MB",
+    then="not read, with the reason, within the time limit and 20 MB",
 )
 async def test_no_lie_becomes_a_number() -> None:
     """What is no whole page of an engine's counters is missing data: words, in time, and in little memory."""

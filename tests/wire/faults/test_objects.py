@@ -55,7 +55,7 @@ async def _ours(world: World) -> Object:
 @fault(
     part=Part.OBJECTS,
     when="a user edits flags, model format, replicas or labels of the InferenceService, or removes its mode or owner",
-    then="the operator reverts the edit; annotations of others stay; no window or decision is lost",
+    then="the operator reverts the edit; annotations of others stay",
 )
 @pytest.mark.parametrize("name", EDITS)
 async def test_an_edited_inference_service_is_put_back(world: World, operator: OperatorProcess, name: str) -> None:
@@ -180,7 +180,7 @@ async def _bare(world: World) -> Object:
 @fault(
     part=Part.OBJECTS,
     when="another controller writes to the InferenceService as often as the operator does",
-    then="at most six writes a minute; condition and Event Contested name the other controller; decisions as before",
+    then="at most six writes a minute; condition and Event Contested name it",
 )
 async def test_two_controllers_that_fight_write_little(world: World, operator: OperatorProcess) -> None:
     """Each write of ours is answered at once by the other: ours become rarer, and the user is told who it is."""
@@ -250,7 +250,7 @@ async def _gone(world: World) -> None:
 @fault(
     part=Part.OBJECTS,
     when="a service is deleted during a rollback and created again at once",
-    then="the new one has no decision of the old one, and waits until Kubernetes has removed the old InferenceService",
+    then="it has no decision of the old one, and waits until the old InferenceService is gone",
 )
 async def test_a_service_that_is_made_again_is_a_new_one(world: World, operator: OperatorProcess) -> None:
     """Same name, another object: nothing of the old one's guard is left."""

@@ -66,7 +66,7 @@ async def _download(world: World, pod: str, *, done: bool) -> None:
 @fault(
     part=Part.PODS,
     when="a pod downloads its models for longer than `rollout.deadline`",
-    then="Stalled, and the message names the container; after the download the engine has the whole deadline",
+    then="Stalled, with the container's name; afterwards the engine has the whole deadline",
 )
 async def test_a_slow_download_is_not_the_drafts_fault(world: World, operator: OperatorProcess) -> None:
     """An engine that has not started says nothing; one that has started and does not answer is held against it."""

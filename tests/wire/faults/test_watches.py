@@ -36,8 +36,8 @@ async def _busy(proxy: Proxy) -> None:
 
 @fault(
     part=Part.API_SERVER,
-    when="each watch is closed, cut, corrupted, or answered with 410, 500 or 429, ten times while a draft becomes bad",
-    then="once; the operator does not restart, and watches again",
+    when="each watch is closed, cut, corrupted, or answered with 410, 500 or 429, ten times",
+    then="once; no restart of the operator",
 )
 @pytest.mark.parametrize(
     "broken",
