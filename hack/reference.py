@@ -157,7 +157,6 @@ def scale_page(folder: pathlib.Path = _DOCS / "scale") -> str:
         raise ValueError(f"{folder / 'scale.json'} holds no rows: run `make bench-scale`")
     soak = json.loads((folder.parent / "soak" / "soak.json").read_text(encoding="utf-8"))
     ours = _beside_peers(found["beside_peers"]) if found["peers"] else None
-    pairs = json.loads((folder / "before.json").read_text(encoding="utf-8"))["pairs"]
     sharded = json.loads((folder / "sharded.json").read_text(encoding="utf-8"))
     kserve = json.loads((folder / "kserve.json").read_text(encoding="utf-8"))
     more = {
@@ -166,7 +165,6 @@ def scale_page(folder: pathlib.Path = _DOCS / "scale") -> str:
         "ours": ours,
         "goals": GOALS,
         "growing": GROWING,
-        "pairs": pairs,
         "sharded": sharded,
     }
     days = dict.fromkeys(sentence(each if "origin" in each else sharded) for each in sharded["rows"])

@@ -39,10 +39,9 @@ def _written(folder: Path, **more: Any) -> Path:
     of_shards: dict[str, Any] = dict.fromkeys(sharded.Row.__dataclass_fields__, 1.0)
     of_shards |= {"processes": 2, "cpu_cores": [0.5, 0.25], "rss_mb": [80.0, 90.0], "lost_seconds": None}
     shards: dict[str, Any] = {"rows": [of_shards | {"origin": ORIGIN}], "breaks": "The CPU."}
-    before = {"pairs": [{"how": "one after the other", "before": row | {"rss_mb": 7.0}, "after": row}]}
     cost = {"seconds": 60.0, "cpu": 19.5, "rss": 150.0}
     kserve = {"services": 1000, "kserve": "0.20.0", "made": cost, "idle": cost, "changed": cost, "origin": ORIGIN}
-    for name, content in (("before", before), ("sharded", shards), ("kserve", kserve)):
+    for name, content in (("sharded", shards), ("kserve", kserve)):
         (folder / "scale" / f"{name}.json").write_text(json.dumps(content))
     return folder / "scale"
 
@@ -66,14 +65,6 @@ def test_reads_that_were_not_made_are_not_counted_as_made(tmp_path: Path) -> Non
     text = page(_written(tmp_path))
     assert "| specdec-operator | 1 | 2 | 1 | 1 | 66.7 | 50 |" in text
     assert "ours takes 0.50 times the CPU" in text
-
-
-def test_what_was_measured_before_stands_beside_it(tmp_path: Path) -> None:
-    """With how the two were measured."""
-    text = page(_written(tmp_path))
-    assert (
-        "1,000 services took 1 s after a restart and 7 MiB; with one queue 1 s and 1 MiB (one after the other)." in text
-    )
 
 
 def test_several_processes_are_added_up(tmp_path: Path) -> None:
