@@ -50,8 +50,8 @@ async def arms_gone(service: Service) -> bool:
 
 @fault(
     part=Part.CLUSTER,
-    when="a draft is slower than the baseline pods next to it, under traffic; the operator is killed in between",
-    then="speculation is taken out for the measured speeds; no request fails",
+    when="a draft is slower than the baseline pods next to it, and the operator is killed",
+    then="rollback for the measured speeds; no request fails",
 )
 async def test_a_slow_draft_is_taken_out_beside_a_plain_pod(service: Service, film: Film) -> None:
     """A plain pod comes and goes as often as is asked for; then the drift prompts are slower with the draft."""

@@ -48,9 +48,8 @@ async def roll_back(service: Service, film: Film) -> float:
 
 @fault(
     part=Part.CLUSTER,
-    when="a rollback is decided while a ResourceQuota has no room for another pod",
-    then="condition and Event show the message within 10 s; the old pod stops first; baseline pods serve after "
-    "46 s on two idle cores",
+    when="a ResourceQuota has no room for a rollback",
+    then="its message within 10 s; the old pod stops first; baseline pods serve after 46 s on two idle cores",
 )
 async def test_a_rollback_under_a_full_quota_makes_its_own_room(service: Service, film: Film) -> None:
     """The quota has room for the pod that runs and for no other: that one goes first."""
@@ -72,8 +71,8 @@ async def test_a_rollback_under_a_full_quota_makes_its_own_room(service: Service
 
 @fault(
     part=Part.CLUSTER,
-    when="... while an admission webhook refuses each new pod",
-    then="its message within 10 s; the only pod keeps serving until the webhook admits pods",
+    when="a webhook refuses the pods of a rollback",
+    then="its message within 10 s; the only pod serves until the webhook admits pods",
 )
 async def test_a_webhook_that_refuses_pods_is_named_and_the_only_pod_serves_on(service: Service, film: Film) -> None:
     """The rollback stays decided, and is carried out once the webhook lets pods in."""
@@ -95,8 +94,8 @@ async def test_a_webhook_that_refuses_pods_is_named_and_the_only_pod_serves_on(s
 
 @fault(
     part=Part.CLUSTER,
-    when="... while a webhook gives each new pod a scheduling gate",
-    then="the scheduler's message within 10 s; the old pod stops first; baseline pods serve when the gate is removed",
+    when="a webhook gives the pods of a rollback a scheduling gate",
+    then="the scheduler's message within 10 s; the old pod stops first",
 )
 async def test_a_rollback_whose_pod_is_gated_gives_the_old_pod_up_first(service: Service, film: Film) -> None:
     """A queue takes the gate off when the old pod's share of the quota is free: here the test does."""
@@ -130,7 +129,7 @@ async def test_a_rollback_whose_pod_is_gated_gives_the_old_pod_up_first(service:
 @fault(
     part=Part.CLUSTER,
     when="the kernel kills a watched engine for its memory limit, and the user has set the size of the cache",
-    then="each kill is an Event; after three, speculation is taken out (OutOfMemory)",
+    then="each kill is an Event; after three, rollback for OutOfMemory",
 )
 async def test_an_engine_that_the_kernel_kills_loses_its_draft_after_three_kills(service: Service, film: Film) -> None:
     """For its memory limit, each time by a program beside it in its container; the plain engine serves afterwards."""

@@ -92,8 +92,8 @@ def draft(model_folder: Any) -> dict[str, Any]:
 
 @fault(
     part=Part.PODS,
-    when="the memory limit is enough for the baseline but not for target and draft (real engine, real limit)",
-    then="the pod starts with a smaller KV cache, at most twice, and drafts",
+    when="the memory limit is enough for the baseline but not for target and draft (real engine)",
+    then="a smaller KV cache, at most twice; the pod drafts",
 )
 async def test_a_pair_that_does_not_fit_its_limit_ends_up_drafting_by_itself(
     service: Service, draft: dict[str, Any]

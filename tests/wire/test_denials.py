@@ -59,8 +59,8 @@ async def webhook(world: World) -> AsyncIterator[str]:
 
 @fault(
     part=Part.CLUSTER,
-    when="a quota, an admission webhook or a ValidatingAdmissionPolicy refuses the InferenceService",
-    then="Stalled (QuotaExceeded, AdmissionRefused) with the cluster's message; a retry after 30 s or five minutes",
+    when="a quota, a webhook or a ValidatingAdmissionPolicy refuses the InferenceService",
+    then="Stalled (QuotaExceeded, AdmissionRefused) with the message; a retry after 30 s or five minutes",
 )
 @pytest.mark.parametrize(
     ("refuses", "reason"), [(quota, "QuotaExceeded"), (webhook, "AdmissionRefused"), (policy, "AdmissionRefused")]

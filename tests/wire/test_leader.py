@@ -91,7 +91,7 @@ async def test_one_replica_works_and_the_other_answers_its_probe(
 
 @fault(
     part=Part.OPERATOR,
-    when="two replicas with a Lease; the leader is stopped",
+    when="the leader of two replicas is stopped",
     then="it releases the Lease; the other leads within 10 s",
 )
 async def test_a_replica_that_is_stopped_gives_its_lease_back(
@@ -147,7 +147,7 @@ async def test_a_replica_that_is_stopped_as_it_begins_to_lead_ends(
 
 @fault(
     part=Part.OPERATOR,
-    when="the leader is paused until another replica leads, and then continues",
+    when="the leader is paused until another replica leads",
     then="it ends within 5 s with exit code 75, and writes nothing",
 )
 async def test_a_replica_that_slept_through_its_lease_ends_and_writes_nothing(

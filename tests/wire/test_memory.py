@@ -71,7 +71,7 @@ async def test_a_pair_that_is_killed_twice_comes_up_with_less_memory(world: Worl
 @fault(
     part=Part.PODS,
     when="it is killed at the third start too",
-    then="speculation is taken out for OutOfMemory; baseline pods have the whole cache",
+    then="rollback for OutOfMemory; baseline pods have the whole cache",
 )
 async def test_a_pair_that_never_fits_goes_back_to_plain_with_its_full_share(
     world: World, operator: OperatorProcess

@@ -68,7 +68,7 @@ async def test_a_doubt_asks_for_a_plain_pod_that_acquits_the_draft(world: World,
 @fault(
     part=Part.CLUSTER,
     when="another user's Deployment has the name of the baseline Deployment",
-    then="the operator does not write it, and names its owner; speculation continues",
+    then="not written; its owner is named; speculation continues",
 )
 async def test_a_deployment_of_a_stranger_is_not_touched(world: World, operator: OperatorProcess) -> None:
     """By owner and not by name."""
@@ -98,8 +98,8 @@ async def test_a_deployment_of_a_stranger_is_not_touched(world: World, operator:
 
 @fault(
     part=Part.CLUSTER,
-    when="an admission webhook refuses the baseline Deployment",
-    then="the condition shows the message; the operator retries; speculation continues",
+    when="a webhook refuses the baseline Deployment",
+    then="its message; a retry; speculation continues",
 )
 async def test_an_arm_that_is_refused_is_told(world: World, operator: OperatorProcess) -> None:
     """The refusal of something that is only there to measure stops nothing."""

@@ -87,8 +87,8 @@ async def test_a_tenant_cannot_ask_for_more_than_the_level_allows(api: Api, fiel
 
 @fault(
     part=Part.CLUSTER,
-    when="a namespace enforces Pod Security `restricted`",
-    then="pods of this project's runtimes and of downloads are admitted",
+    when="Pod Security `restricted`",
+    then="pods of our runtimes and of downloads are admitted",
 )
 async def test_the_pod_of_a_download_is_let_in(api: Api, restricted: str) -> None:
     """And would not be without what it says."""

@@ -33,9 +33,9 @@ async def _rolled_back_once(world: World, events: Sequence[str] = _TWICE, untold
 
 @fault(
     part=Part.API_SERVER,
-    when="each kind of write, list and watch fails once while a draft becomes bad: 409 (writes only), 429 with "
-    "Retry-After, 500, 503, a reset connection",
-    then="once; an Event exists twice if an answer was lost",
+    when="each kind of write, list and watch fails once during a rollback: 409 (writes), 429, 500, 503, a "
+    "reset connection",
+    then="once; an Event may exist twice",
 )
 @pytest.mark.parametrize("error", ERRORS.values(), ids=ERRORS)
 async def test_errors_during_a_rollback(world: World, proxied: OperatorProcess, proxy: Proxy, error: Deed) -> None:
@@ -54,7 +54,7 @@ async def test_errors_during_a_rollback(world: World, proxied: OperatorProcess, 
 
 @fault(
     part=Part.API_SERVER,
-    when="each kind of request fails once while the operator starts and a service is new",
+    when="each kind of request fails once while a service is new",
     then="the service is rolled out once, and watched",
 )
 @pytest.mark.parametrize("error", ERRORS.values(), ids=ERRORS)
@@ -70,7 +70,7 @@ async def test_errors_at_a_start(world: World, proxied: OperatorProcess, proxy: 
 
 @fault(
     part=Part.API_SERVER,
-    when="a third of all requests fails, is reset, or is delayed by one second",
+    when="a third of all requests fails, is reset, or is one second late",
     then="once",
 )
 @pytest.mark.parametrize("seed", range(4))
@@ -113,7 +113,7 @@ async def test_a_write_that_is_never_answered(
 @fault(
     part=Part.API_SERVER,
     when="the API server answers each request with 429 and Retry-After: 10",
-    then="for one service at most 80 requests in 20 s, with watches, and at most 6 writes",
+    then="per service at most 80 requests in 20 s, and 6 writes",
 )
 async def test_too_many_requests_are_answered_with_fewer(world: World, proxied: OperatorProcess, proxy: Proxy) -> None:
     """A server that is overloaded is not asked more often."""

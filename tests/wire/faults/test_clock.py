@@ -54,7 +54,7 @@ async def test_the_clock_of_these_tests_is_set(world: World, operator: OperatorP
 
 @fault(
     part=Part.CLOCK,
-    when="the clock is set forward or back by an hour or a day while a draft is watched",
+    when="the clock is set by an hour or a day, forward or back, while a draft is watched",
     then="windows keep their length; none counts against a good draft",
 )
 @pytest.mark.parametrize("by", SETS)
@@ -133,7 +133,7 @@ async def test_a_retry_waits_its_time(world: World, operator: OperatorProcess, c
 @fault(
     part=Part.CLOCK,
     when="the clock is set back while the operator is stopped and pods warm up",
-    then="the warm-up begins again with the present clock",
+    then="the warm-up begins again",
 )
 @pytest.mark.parametrize("by", [-HOUR, -DAY])
 async def test_a_clock_that_went_back_while_the_operator_was_away_freezes_nothing(

@@ -108,7 +108,7 @@ async def test_what_stayed_is_taken_over_with_its_pods(world: World, operator: O
 @fault(
     part=Part.OBJECTS,
     when="a service adopts an InferenceService of a user",
-    then="it gets exactly the rendered spec; annotations of others and the status stay",
+    then="it gets exactly the rendered spec; annotations and status stay",
 )
 async def test_nothing_of_the_old_spec_is_left_in_what_is_adopted(world: World, operator: OperatorProcess) -> None:
     """By the field owners: what others wrote into the spec is ours, and goes with our next apply."""
@@ -145,7 +145,7 @@ def _without_names(spec: Object) -> Object:
 
 @fault(
     part=Part.OBJECTS,
-    when="the same for a service with downloads",
+    when="a service with downloads and deletionPolicy Orphan is deleted, and created again with annotation adopt",
     then="the new service takes over the PVC too; its owner follows the policy",
 )
 async def test_the_claim_stays_too(world: World, downloader: OperatorProcess) -> None:

@@ -40,8 +40,7 @@ _MODELS = f"{NAME}-models"
 @fault(
     part=Part.OBJECTS,
     when="an InferenceService of a user has the service's name",
-    then="the operator does not write, adopt or delete it; Stalled with NameTaken, until half a minute after "
-    "the name is free",
+    then="not written, adopted or deleted; NameTaken, until half a minute after the name is free",
 )
 async def test_a_foreign_inference_service_is_left_alone(world: World, operator: OperatorProcess) -> None:
     """The sis names it, who wrote it, and both ways out; it stays byte for byte, also when the sis is deleted."""
@@ -66,7 +65,7 @@ async def test_a_foreign_inference_service_is_left_alone(world: World, operator:
 @fault(
     part=Part.OBJECTS,
     when="the same with a PVC or a download Job",
-    then="the operator does not write it; Stalled with NameTaken until the name is free",
+    then="not written; NameTaken until the name is free",
 )
 @pytest.mark.parametrize("kind", [CLAIM, JOB], ids=["claim", "Job"])
 async def test_a_foreign_claim_or_job_is_left_alone(
@@ -110,7 +109,7 @@ def _job(name: str) -> Object:
 @fault(
     part=Part.OBJECTS,
     when="the InferenceService has another controller, and the service has annotation adopt",
-    then="the operator does not write it; the message names the controller",
+    then="not written; the message names the controller",
 )
 async def test_what_another_controller_owns_is_not_adopted(world: World, operator: OperatorProcess) -> None:
     """Two controllers of one object would fight for ever, and its owner would delete it with itself."""

@@ -63,7 +63,7 @@ def _said(status: dict[str, object], kind: str) -> str:
 @fault(
     part=Part.KSERVE,
     when="KServe is missing for longer than `rollout.deadline`",
-    then="Stalled: KServe made no Deployment; the service is rolled out when KServe is back",
+    then="Stalled: no Deployment; the service is rolled out when KServe is back",
 )
 async def test_a_kserve_that_is_away_is_not_the_drafts_fault(
     world: World, operator: OperatorProcess, installed: KServe

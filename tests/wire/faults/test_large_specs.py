@@ -54,7 +54,7 @@ async def _stalled(world: World) -> dict[str, Object]:
 @fault(
     part=Part.OBJECTS,
     when="20 services with 1.4 MB in `pod.affinity` each, and a restart of the operator",
-    then="each is Stalled (SpecTooLarge); the operator stays below 200 MiB, and follows a good service",
+    then="SpecTooLarge; the operator stays below 200 MiB, and follows a good service",
 )
 async def test_specs_of_megabytes_are_refused_and_not_kept(world: World, operator: OperatorProcess) -> None:
     """While they come, and when a restarted operator lists them all."""

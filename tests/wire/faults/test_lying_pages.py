@@ -46,9 +46,9 @@ async def _read(liars: Mapping[str, Answer]) -> dict[str, Any]:
 
 @fault(
     part=Part.METRICS,
-    when="a pod's metrics are negative, NaN, infinite, 1e308, cut off, of another program, huge, packed, "
-    "another HTTP status, slow, TLS, or no HTTP",
-    then="not read, with the reason, within the time limit and 20 MB",
+    when="metrics are negative, NaN, infinite, 1e308, cut off, of another program, huge, packed, slow, TLS, "
+    "no HTTP, or another HTTP status",
+    then="not read, within the time limit and 20 MB",
 )
 async def test_no_lie_becomes_a_number() -> None:
     """What is no whole page of an engine's counters is missing data: words, in time, and in little memory."""
@@ -67,8 +67,8 @@ async def test_no_lie_becomes_a_number() -> None:
 
 @fault(
     part=Part.METRICS,
-    when="a pod's metrics come in HTTP/1.0, in chunks, or under another content type",
-    then="they are read",
+    when="metrics in HTTP/1.0, in chunks, or under another content type",
+    then="read",
 )
 async def test_an_odd_answer_with_true_counters_is_read() -> None:
     """What counts is the page."""

@@ -54,7 +54,7 @@ async def _ours(world: World) -> Object:
 
 @fault(
     part=Part.OBJECTS,
-    when="a user edits flags, model format, replicas or labels of the InferenceService, or removes its mode or owner",
+    when="a user edits flags, model format, replicas, labels, mode or owner of the InferenceService",
     then="the operator reverts the edit; annotations of others stay",
 )
 @pytest.mark.parametrize("name", EDITS)
@@ -123,7 +123,7 @@ ACTS: dict[str, Callable[[World], Awaitable[None]]] = {"deleted": _delete, "wipe
 
 @fault(
     part=Part.OBJECTS,
-    when="the InferenceService is deleted, or the status emptied by `kubectl replace`, in each phase of a rollback",
+    when="the InferenceService is deleted, or the status emptied, in each phase of a rollback",
     then="the operator makes it again; once",
 )
 @pytest.mark.parametrize("act", ACTS)
@@ -158,7 +158,7 @@ async def test_a_loss_in_each_phase_changes_no_decision(world: World, operator: 
 @fault(
     part=Part.OBJECTS,
     when="the status is emptied while no operator runs",
-    then="the decision is lost: the service begins as a new one, and is judged again",
+    then="the decision is lost: the service begins as a new one",
 )
 async def test_a_status_that_is_emptied_while_nobody_looks_begins_anew(world: World, operator: OperatorProcess) -> None:
     """What cannot survive: nothing else in the cluster knows of the decision. It is made again, by evidence."""
@@ -179,8 +179,8 @@ async def _bare(world: World) -> Object:
 
 @fault(
     part=Part.OBJECTS,
-    when="another controller writes to the InferenceService as often as the operator does",
-    then="at most six writes a minute; condition and Event Contested name it",
+    when="another controller writes to the InferenceService as often as the operator",
+    then="at most six writes a minute; Contested names it",
 )
 async def test_two_controllers_that_fight_write_little(world: World, operator: OperatorProcess) -> None:
     """Each write of ours is answered at once by the other: ours become rarer, and the user is told who it is."""
@@ -208,7 +208,7 @@ async def test_two_controllers_that_fight_write_little(world: World, operator: O
 @fault(
     part=Part.OBJECTS,
     when="a service is deleted during its rollback, or while no operator runs",
-    then="it is deleted at once; its InferenceService is not made again",
+    then="its InferenceService is not made again",
 )
 @pytest.mark.parametrize("away", [False, True], ids=["in-a-rollback", "operator-away"])
 async def test_a_deleted_service_goes(world: World, operator: OperatorProcess, away: bool) -> None:
@@ -250,7 +250,7 @@ async def _gone(world: World) -> None:
 @fault(
     part=Part.OBJECTS,
     when="a service is deleted during a rollback and created again at once",
-    then="it has no decision of the old one, and waits until the old InferenceService is gone",
+    then="it has no old decision, and waits until the old InferenceService is gone",
 )
 async def test_a_service_that_is_made_again_is_a_new_one(world: World, operator: OperatorProcess) -> None:
     """Same name, another object: nothing of the old one's guard is left."""

@@ -65,8 +65,8 @@ async def _download(world: World, pod: str, *, done: bool) -> None:
 
 @fault(
     part=Part.PODS,
-    when="a pod downloads its models for longer than `rollout.deadline`",
-    then="Stalled, with the container's name; afterwards the engine has the whole deadline",
+    when="a pod downloads for longer than `rollout.deadline`",
+    then="Stalled; afterwards the engine has the whole deadline",
 )
 async def test_a_slow_download_is_not_the_drafts_fault(world: World, operator: OperatorProcess) -> None:
     """An engine that has not started says nothing; one that has started and does not answer is held against it."""
@@ -113,7 +113,7 @@ async def test_an_address_that_is_inherited_mixes_no_counters(world: World, oper
 @fault(
     part=Part.PODS,
     when="a PodDisruptionBudget forbids the eviction of a pod that is to be restarted",
-    then="the operator requests the eviction every half minute; reads and status updates continue",
+    then="a new request every half minute; reads continue",
 )
 async def test_a_budget_that_lets_nobody_go_is_heeded(world: World, operator: OperatorProcess) -> None:
     """No reconcile fails of it; once the budget allows it, the pod is evicted."""

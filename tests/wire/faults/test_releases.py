@@ -183,7 +183,7 @@ async def test_an_upgrade_and_the_way_back_lose_nothing(
 @fault(
     part=Part.OBJECTS,
     when="a second version of the API is served, and then stored",
-    then="the guards continue, users may write either version, no InferenceService is written",
+    then="the guards continue; no InferenceService is written",
 )
 async def test_a_second_version_of_the_api_stops_no_guard(api: Api, world: World, operator: OperatorProcess) -> None:
     """The way from v1alpha1 to v1beta1: both agree, so nothing has to convert."""

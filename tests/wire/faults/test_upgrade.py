@@ -41,7 +41,7 @@ def grown() -> Object:
 @fault(
     part=Part.OBJECTS,
     when="a CRD with a further field replaces the CRD",
-    then="the guards continue, and running pods do not change",
+    then="the guards continue; pods do not change",
 )
 async def test_a_crd_that_grows_stops_no_guard(world: World, operator: OperatorProcess, grown: Object) -> None:
     """The watch begins anew, and the windows go on."""
@@ -62,8 +62,8 @@ async def test_a_crd_that_grows_stops_no_guard(world: World, operator: OperatorP
 
 @fault(
     part=Part.OPERATOR,
-    when="a newer operator replaces one that did not write all fields of the status",
-    then="the decision is unchanged, and counted once",
+    when="the status of an older operator lacks fields",
+    then="the decision is unchanged",
 )
 async def test_a_status_of_an_older_operator_is_read(world: World, operator: OperatorProcess) -> None:
     """What is missing has a meaning; nothing is decided anew because of it."""

@@ -36,7 +36,7 @@ async def _busy(proxy: Proxy) -> None:
 
 @fault(
     part=Part.API_SERVER,
-    when="each watch is closed, cut, corrupted, or answered with 410, 500 or 429, ten times",
+    when="each watch is closed, cut, corrupted, or gets 410, 500 or 429, ten times",
     then="once; no restart of the operator",
 )
 @pytest.mark.parametrize(
@@ -60,7 +60,7 @@ async def test_watches_that_break_lose_nothing(
 
 @fault(
     part=Part.API_SERVER,
-    when="each watch stays open, but receives no more events",
+    when="each watch stays open without events",
     then="the watches start again after 70 s; a changed spec is followed within three times 70 s",
 )
 async def test_watches_that_fall_silent_are_begun_anew(world: World, proxied: OperatorProcess, proxy: Proxy) -> None:
@@ -86,8 +86,8 @@ LATE = 15.0
 
 @fault(
     part=Part.API_SERVER,
-    when="after a restart, the list of the pods, Deployments or InferenceServices arrives 15 s after the others",
-    then="the operator writes nothing before it has that list",
+    when="after a restart, the list of pods, Deployments or InferenceServices arrives 15 s late",
+    then="no write before",
 )
 @pytest.mark.parametrize("what", ["pods", "inferenceservices", "deployments"])
 async def test_nothing_is_decided_before_everything_is_listed(
