@@ -24,7 +24,7 @@ _FONTS: Final = "fonts.conf"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Browser:
-    """A program, and what its environment needs besides the caller's."""
+    """A program, and the environment variables that it needs in addition to the caller's."""
 
     program: pathlib.Path
     environment: Mapping[str, str]

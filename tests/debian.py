@@ -1,4 +1,4 @@
-"""Programs of Debian's packages, unpacked into the cache: nothing is installed, so nobody has to be root."""
+"""Programs of Debian's packages, unpacked into the cache: nothing is installed, so root is not needed."""
 
 import fcntl
 import os
@@ -14,11 +14,11 @@ from hack.cluster.errors import ClusterError
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wanted:
-    """What is to be unpacked, and what to say where it cannot be.
+    """What is to be unpacked, and the message if it cannot be.
 
-    packages: Debian's names. file: path within the unpacked tree by which it is known that all is there. needs: whether
-    the packages that these need, and the machine lacks, come along. absent: what the machine itself lacks, as the first
-    half of a sentence. way_out: what the reader can do, such as "install one". size: for the reader, such as "100 MB".
+    packages: Debian's names. file: a path in the unpacked tree; if it exists, the tree is complete. needs: whether the
+    dependencies that the machine lacks are unpacked too. absent: what the machine itself lacks, as the first half of a
+    sentence. way_out: what the reader can do, such as "install one". size: for the reader, such as "100 MB".
     """
 
     packages: tuple[str, ...]

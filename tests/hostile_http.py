@@ -1,4 +1,4 @@
-"""HTTP servers for tests of whatever reads from servers that are not its own: they answer as a test says.
+"""HTTP servers for tests of code that reads from servers that are not its own: they answer as a test defines.
 
 Raw TCP, because no HTTP library would send what some of these send. An Answer is what happens on one connection.
 """
@@ -76,7 +76,7 @@ class HostileServer:
         self._under_way.add(task)
         task.add_done_callback(self._under_way.discard)
         try:
-            with suppress(OSError, asyncio.IncompleteReadError):  # whoever asked has had enough, and went
+            with suppress(OSError, asyncio.IncompleteReadError):  # the client has closed the connection
                 await self._answer(reader, writer)
         finally:
             writer.close()
@@ -165,7 +165,7 @@ def resetting(*parts: bytes) -> Answer:
 
 
 async def silent(_: Asked, reader: asyncio.StreamReader, __: asyncio.StreamWriter) -> None:
-    """Takes the request, and says nothing until the other side has gone."""
+    """Takes the request, and sends nothing until the client has disconnected."""
     await reader.read()
 
 

@@ -1,4 +1,4 @@
-"""What manifests/ tells the operator that it installs."""
+"""What manifests/ passes to the operator that it installs."""
 
 import pathlib
 from typing import Final

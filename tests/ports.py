@@ -1,7 +1,7 @@
 """Free TCP ports for the servers that tests start, each given to one test process only.
 
-Asking the kernel for port 0 and letting go of it gives a port of the range that outgoing connections use too: with
-six test processes side by side, somebody else had it before the server listened.
+Asking the kernel for port 0 and closing it gives a port of the range that outgoing connections use too: with six test
+processes side by side, another process took it before the server listened.
 """
 
 import fcntl
@@ -18,7 +18,7 @@ _held: list[object] = []
 
 
 def free_ports(count: int) -> list[int]:
-    """Ports that nobody listens on now; no other test process is given them while this one runs."""
+    """Ports on which no process listens now; no other test process is given them while this one runs."""
     found: list[int] = []
     for port in random.sample(PORTS, _TRIES):
         if len(found) == count:

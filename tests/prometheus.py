@@ -22,7 +22,7 @@ _GRACE_SECONDS = 5.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Server:
-    """A server that runs. log: what it has to say."""
+    """A server that runs. log: the file with its output."""
 
     url: str
     identity: process.Identity

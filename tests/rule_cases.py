@@ -1,6 +1,6 @@
-"""Each rule of the CRD with a spec that it refuses and one beside it that it takes.
+"""Each rule of the CRD with a spec that it refuses and a similar one that it accepts.
 
-tests/unit asks the offline reading of `specdec validate`, tests/wire asks a real API server: both must say the same.
+tests/unit runs the offline check of `specdec validate`, tests/wire a real API server: both must give the same result.
 """
 
 from dataclasses import dataclass
@@ -442,6 +442,6 @@ CASES: Final = (
 
 
 def whole(spec: Spec) -> Spec:
-    """The spec with a model, unless it says that it has none."""
+    """The spec with a model, unless it sets the model to null."""
     every = {"model": {"uri": "pvc://models/target"}} | spec
     return {name: part for name, part in every.items() if part is not None}

@@ -27,7 +27,7 @@ _KINDS = "/apis/admissionregistration.k8s.io/v1"
 async def refusing(
     api: Api, namespace: str, group: str, resource: str, *, prefix: Sequence[str] = ()
 ) -> AsyncIterator[str]:
-    """For the length of the block nothing of a resource is made in the namespace; yields what the API server says.
+    """For the length of the block nothing of a resource is made in the namespace; yields the API server's error.
 
     prefix: of the server's command line, so that it runs where the API server reaches it.
     """
@@ -37,8 +37,8 @@ async def refusing(
 
 @contextlib.asynccontextmanager
 async def gating(api: Api, namespace: str, *, prefix: Sequence[str] = ()) -> AsyncIterator[None]:
-    """For the length of the block each pod that is made in the namespace has the scheduling gate GATE, as a queue of
-    jobs gives it: it is scheduled once somebody takes the gate off.
+    """For the length of the block each pod that is made in the namespace has the scheduling gate GATE, as a job queue
+    sets it: the pod is scheduled once another component removes the gate.
     """
     async with _serving(api, namespace, "", "pods", prefix=prefix, kind="mutating"):
         yield
@@ -82,7 +82,7 @@ def _configuration(name: str, namespace: str, rule: Object, port: int, folder: p
 
 
 class _Review(BaseHTTPRequestHandler):
-    """Says no, or gives a pod the gate."""
+    """Refuses an object, or adds the gate to a pod."""
 
     gates = False
 

@@ -98,7 +98,7 @@ async def test_the_page_follows_what_happens_without_losing_its_place(
         assert look.wrong == []
 
 
-async def test_pictures_and_tables_say_what_they_are(browser: Browser, base: str) -> None:
+async def test_pictures_and_tables_have_accessible_names(browser: Browser, base: str) -> None:
     """To those who do not see them: each picture has words, each table a caption and heads, each part a heading."""
     async with looking(browser) as look:
         await look.at(f"{base}/services/team-b/watching")

@@ -23,12 +23,12 @@ class Release:
     name: str = chart.RELEASE
 
     def upgrade(self, values: Mapping[str, Any], *words: str, source: pathlib.Path = chart.CHART) -> str:
-        """`helm upgrade --install`, and wait until it is ready. Raises ClusterError with Helm's words."""
+        """`helm upgrade --install`, and wait until the release is ready. Raises ClusterError with Helm's output."""
         asked = [f"--set-json={name}={json.dumps(value)}" for name, value in values.items()]
         return self.run("upgrade", "--install", self.name, str(source), "--create-namespace", *_WAIT, *asked, *words)
 
     def test(self, *words: str) -> shell.Answer:
-        """Return what `helm test` says, with the log of its pod."""
+        """Return the output of `helm test`, with the log of its pod."""
         return self.ask("test", self.name, f"--timeout={_SECONDS}s", *words)
 
     def rollback(self, revision: int) -> str:

@@ -85,6 +85,6 @@ def test_a_runtime_that_the_release_has_no_image_of_is_refused_with_the_way_out(
 
 
 @pytest.mark.parametrize("target", ["operator", "cpu", "nvidia", "ascend"])
-def test_what_is_no_digest_is_refused_where_it_is(target: str) -> None:
+def test_a_wrong_digest_is_refused_with_its_path(target: str) -> None:
     with pytest.raises(ClusterError, match=f"at '/digests/{target}'"):
         chart.template({f"digests.{target}": "sha256:1"})

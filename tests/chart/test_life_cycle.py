@@ -132,8 +132,8 @@ async def test_a_runtime_of_other_content_is_another_one_and_the_old_one_stays(
     assert runtimes(installed.kubeconfig) == before | {newer}
 
 
-async def test_a_test_that_cannot_pass_says_why(service: Service, installed: Release, ours: dict[str, object]) -> None:
-    """Its words are the conditions of the sample."""
+async def test_a_failing_test_prints_the_reason(service: Service, installed: Release, ours: dict[str, object]) -> None:
+    """The test prints the conditions of the sample."""
     wrong = TINY | {"model": {"uri": "pvc://nowhere/target"}}
     tested = {"test.namespace": service.namespace, "test.service": wrong, "test.waitForReady": True, "test.timeout": 15}
     await asyncio.to_thread(installed.upgrade, ours | tested)
@@ -196,7 +196,7 @@ async def test_a_list_of_namespaces_is_all_that_it_sees_and_may(
             return bool(await service.api.get(ISVC, service.namespace, service.name))
 
         await service.until("an InferenceService", seen, 60)
-        assert await other.status() == {"observedGeneration": -1}  # as the CRD has it of what nobody looked at
+        assert await other.status() == {"observedGeneration": -1}  # the CRD's default, before an operator reads the sis
         role = kubectl.get(installed.kubeconfig, "clusterrole", "specdec-operator")
         assert role is not None
         assert not [rule for rule in role["rules"] if "serving.specdec.io" in rule["apiGroups"]]

@@ -25,7 +25,7 @@ def built(overlay: str) -> list[dict[str, Any]]:
 
 
 def bare(body: dict[str, Any]) -> dict[str, Any]:
-    """An object without what says only who brought it: its labels, and annotations for Helm."""
+    """An object without the parts that only show which tool installed it: its labels, and the annotations for Helm."""
     meta = {part: value for part, value in body["metadata"].items() if part not in ("labels", "annotations")}
     return body | {"metadata": meta}
 
@@ -37,14 +37,14 @@ def test_nothing_is_stale() -> None:
 
 @pytest.mark.parametrize("overlay", OVERLAYS)
 def test_an_overlay_is_the_chart(overlay: str) -> None:
-    """But for the namespace, which Helm makes or somebody else has made, and for the chart's hooks."""
+    """Two differences are allowed: the namespace, which Helm or another tool creates, and the chart's hooks."""
     theirs = [each for each in built(overlay) if each["kind"] != "Namespace"]
     ours = chart.objects(OVERLAYS[overlay], "--skip-tests", "--no-hooks")
     made = {key: bare(each) for key, each in chart.by_key(ours).items()}
     assert {key: bare(each) for key, each in chart.by_key(theirs).items()} == made
 
 
-def test_the_namespace_lets_no_pod_in_that_may_more_than_it_needs() -> None:
+def test_the_namespace_admits_only_restricted_pods() -> None:
     """The Pod Security Standard `restricted` is enforced by the API server."""
     (namespace,) = (each for each in built("default") if each["kind"] == "Namespace")
     assert namespace["metadata"]["labels"]["pod-security.kubernetes.io/enforce"] == "restricted"

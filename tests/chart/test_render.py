@@ -1,4 +1,4 @@
-"""What the chart renders: golden files, the CRD's one source, and values that are refused in words."""
+"""What the chart renders: golden files, the CRD's one source, and values that are refused with an error message."""
 
 import os
 import pathlib
@@ -32,7 +32,7 @@ def shown(case: str) -> str:
 
 @pytest.mark.parametrize("case", CASES)
 def test_the_chart_renders_what_was_reviewed(case: str) -> None:
-    """SPECDEC_GOLDEN=write writes it anew; `git diff` is the review."""
+    """SPECDEC_GOLDEN=write rewrites the file; `git diff` is the review."""
     path = GOLDEN / f"{case}.yaml"
     if os.environ.get("SPECDEC_GOLDEN") == "write":
         path.parent.mkdir(exist_ok=True)
@@ -82,7 +82,7 @@ def test_alerts_link_to_the_published_runbooks(address: str, link: str) -> None:
 
 
 def runtimes(values: Mapping[str, Any]) -> dict[str, str]:
-    """The runtimes that the operator is told of; those that are rendered have these names."""
+    """The runtimes in the operator's environment. Checks that the rendered runtimes have these names."""
     every = chart.objects(values)
     (operator,) = (each for each in every if each["kind"] == "Deployment")
     env = operator["spec"]["template"]["spec"]["containers"][0]["env"]
@@ -131,7 +131,7 @@ def test_a_runtime_with_other_content_has_another_name_and_no_other_one_has() ->
     ids=lambda each: next(iter(each)) if isinstance(each, dict) else "",
 )
 def test_a_typo_or_a_wrong_type_is_refused_where_it_is(values: Mapping[str, Any], words: str) -> None:
-    """A value that Helm would drop in silence is a wish that is lost."""
+    """Helm ignores an unknown value without an error, so the user's setting would be lost."""
     with pytest.raises(ClusterError, match=re.escape(words)):
         chart.template(values)
 
@@ -165,7 +165,7 @@ def test_values_that_cannot_go_together_name_the_way_out(values: Mapping[str, An
     ids=["as many as shards", "with spare ones", "stopped", "one acts"],
 )
 def test_each_shard_has_a_replica(values: Mapping[str, Any], replicas: int) -> None:
-    """Whoever asks for shards need not count twice; whoever stops the operator stops all of it."""
+    """A user who sets shards does not have to set replicas as well. Zero replicas stop the whole operator."""
     (made,) = (each for each in chart.objects(values) if each["kind"] == "Deployment")
     assert made["spec"]["replicas"] == replicas
 

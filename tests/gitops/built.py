@@ -1,4 +1,4 @@
-"""The programs that take many minutes to build: `make gitops` builds them, and `make test-all` runs what is there."""
+"""Programs that take many minutes to build: `make gitops` builds them, `make test-all` runs those that are built."""
 
 import pathlib
 
@@ -8,7 +8,7 @@ from hack.gitops import programs
 
 
 def needed(module: Module, name: str) -> pathlib.Path:
-    """The program; skips the test, and says so, where it was not built."""
+    """The program. If it is not built, skips the test with a message."""
     if not (module.folder() / name).exists():
         pytest.skip(f"{name} is not built yet: `make gitops` builds it, in minutes, and runs this test")
     return programs.ensure(module, name)

@@ -40,7 +40,7 @@ async def install_crds(api: Api) -> None:
 
 
 def _crds() -> tuple[pathlib.Path, ...]:
-    """Flux's CRDs, out of the modules that its controllers are built from. Raises ClusterError with Go's words."""
+    """Flux's CRDs, out of the modules that its controllers are built from. Raises ClusterError with Go's output."""
     found: list[pathlib.Path] = []
     for controller in _CONTROLLERS:
         told = shell.run(["go", f"-C={programs.FLUX.root}", "mod", "download", "-json", controller], timeout=_SECONDS)
@@ -82,7 +82,7 @@ def controllers(kubeconfig: pathlib.Path, namespace: str, folder: pathlib.Path) 
 
 
 class Flux:
-    """A Kustomization of a repository, and what it says."""
+    """A Kustomization of a repository, and its status."""
 
     def __init__(self, api: Api, namespace: str, repository: Repository) -> None:
         self.repository = repository
@@ -169,7 +169,7 @@ def ready(status: Object) -> Object:
 
 
 def words(status: Object) -> str:
-    """What the condition Reconciling says."""
+    """The message of the condition Reconciling, in lower case."""
     return " ".join(each["message"] for each in status.get("conditions", ()) if each["type"] == "Reconciling").lower()
 
 

@@ -46,7 +46,7 @@ class Repository:
 
 
 def git(*words: str, folder: pathlib.Path) -> str:
-    """What git says. Raises RuntimeError where there is no git, and CalledProcessError where it fails."""
+    """git's output. Raises RuntimeError if git is not installed, and CalledProcessError if it fails."""
     if shutil.which("git") is None:
         raise RuntimeError("no `git` on PATH: install it (Debian: apt-get install git)")
     environment = os.environ | _ENVIRONMENT
@@ -83,7 +83,7 @@ def _handler(root: pathlib.Path) -> type[BaseHTTPRequestHandler]:
             self._answer(self.rfile.read(int(self.headers.get("Content-Length", 0))))
 
         def log_message(self, *_: Any) -> None:
-            """Says nothing."""
+            """Logs nothing."""
 
         def _answer(self, body: bytes) -> None:
             done = subprocess.run(

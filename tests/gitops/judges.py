@@ -1,4 +1,4 @@
-"""What Flux's and Argo CD's own code says of objects."""
+"""How Flux's and Argo CD's own code judges objects."""
 
 import json
 import os

@@ -9,7 +9,7 @@ _OS: Final = ("time", "date")
 
 
 def run(script: str, obj: dict[str, Any]) -> Any:
-    """What a script returns about an object, in Python's own values. Raises lupa.LuaError as Lua says it."""
+    """What a script returns about an object, in Python's own values. Raises lupa.LuaError for an error in Lua."""
     runtime: Any = LuaRuntime(register_eval=False, register_builtins=False)
     names = runtime.globals()
     for each in _TAKEN:

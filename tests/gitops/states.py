@@ -1,4 +1,4 @@
-"""A sis in every state that GitOps tools meet, with a status of the operator's own code, and what they have to say."""
+"""A sis in each state that GitOps tools meet, its status by the operator's own code, and what each tool must show."""
 
 import pathlib
 from dataclasses import dataclass, replace
@@ -69,7 +69,7 @@ def _case(
 
 
 def _judged(words: str, body: Body, flux: str, *, argo: str = "", strict: str = "", acts: str = "rollback") -> Case:
-    """A case; what is not said follows from kstatus."""
+    """A case; verdicts that are not given follow from kstatus."""
     body["metadata"]["finalizers"] = [FINALIZER]
     hold = "release" if HOLD_ANNOTATION in body["metadata"].get("annotations", {}) else "hold"
     known = {"InProgress": "Progressing", "Terminating": "Progressing", "Current": "Healthy", "Failed": "Degraded"}
@@ -80,7 +80,7 @@ def _judged(words: str, body: Body, flux: str, *, argo: str = "", strict: str = 
 
 
 def _new() -> Body:
-    """A sis that nobody has looked at, as the API server hands it out: with the CRD's default of its status."""
+    """A sis that no operator has read yet, as the API server returns it: with the CRD's default of its status."""
     text = (_ROOT / "crds" / f"{GROUP}_{PLURAL}.yaml").read_text()
     (version,) = yaml.safe_load(text)["spec"]["versions"]
     status = version["schema"]["openAPIV3Schema"]["properties"]["status"].get("default")

@@ -28,7 +28,7 @@ def done() -> dict[str, dict[str, Any]]:
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.words)
-def test_argo_cd_itself_shows_each_state_as_the_table_says(case: Case) -> None:
+def test_argo_cd_itself_shows_each_state_as_in_the_table(case: Case) -> None:
     """The words are those that a real Lua has as well."""
     health = said()[case.words].get("health")
     assert health is not None, said()[case.words]

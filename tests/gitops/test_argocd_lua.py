@@ -31,7 +31,7 @@ def data(folder: str, path: str) -> Any:
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.words)
-def test_argo_shows_each_state_as_the_table_says(case: Case) -> None:
+def test_argo_shows_each_state_as_in_the_table(case: Case) -> None:
     """Degraded only where the user must act, or asked for it; a rolled back service that answers is Healthy."""
     said = run(argocd.health(), case.body)
     assert said["status"] == case.argo

@@ -29,19 +29,19 @@ def said(strict: str = "") -> dict[str, dict[str, Any]]:
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.words)
-def test_kstatus_says_what_the_table_says(case: Case) -> None:
+def test_kstatus_agrees_with_the_table(case: Case) -> None:
     """`wait: true` waits while pods come up, succeeds when they serve, fails at once where only the user can help."""
     assert said()[case.words]["status"] == case.flux, said()[case.words]["message"]
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.words)
-def test_the_expressions_say_what_kstatus_says(case: Case) -> None:
-    """But for an object that is being deleted, of which expressions know nothing."""
+def test_the_expressions_agree_with_kstatus(case: Case) -> None:
+    """One exception: the expressions cannot see that an object is being deleted."""
     wanted = "Current" if case.flux == "Terminating" else case.flux
     assert said()[case.words].get("expressions") == wanted, said()[case.words]
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.words)
 def test_the_strict_expressions_call_a_rollback_a_failure(case: Case) -> None:
-    """Whatever `guard.health` says; while it rolls back, they wait."""
+    """This holds for every value of `guard.health`. While the service rolls back, the expressions wait."""
     assert said("-strict")[case.words].get("expressions") == case.strict, said("-strict")[case.words]

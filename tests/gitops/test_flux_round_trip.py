@@ -50,7 +50,7 @@ async def served(world: World, flux: Flux, busy: EngineStandIn, **changes: Objec
 
 
 async def rolled_back(world: World, busy: EngineStandIn) -> Object:
-    """The draft goes bad, the guard takes it out, and the plain pods come."""
+    """The draft goes bad, the guard takes it out, and the baseline pods start."""
     busy.acceptance = 0.02
     child = await world.child(speculative=False)
     await world.roll_out(child, engine(speculative=False))
@@ -65,7 +65,7 @@ def owned(body: Object) -> Object:
 
 
 async def at_rest(world: World) -> Object:
-    """The sis, once nobody has written to it while its pods were read four times."""
+    """The sis, once it stayed unchanged while its pods were read four times."""
     for _ in range(20):
         before = await world.sis()
         await world.read_again(4)
@@ -76,21 +76,21 @@ async def at_rest(world: World) -> Object:
 
 
 def kubectl(kubeconfig: pathlib.Path, *words: str) -> tuple[int, str]:
-    """The real kubectl: its exit code, and all that it says."""
+    """The real kubectl: its exit code and its whole output."""
     program = binaries.ensure("kubectl")["kubectl"]
     argv = [str(program), f"--kubeconfig={kubeconfig}", *words]
     done = subprocess.run(argv, capture_output=True, text=True, check=False, timeout=60)
     return done.returncode, done.stdout + done.stderr
 
 
-async def test_a_sis_that_nobody_has_looked_at_is_waited_for(world: World, flux: Flux) -> None:
+async def test_flux_waits_for_a_sis_without_a_status(world: World, flux: Flux) -> None:
     """kstatus takes an object without a status for done, so the CRD begins it with generation -1."""
     flux.repository.commit({"sis.yaml": text(world)})
     await flux.begin()
     assert "timeout" in (await flux.reason("HealthCheckFailed"))["message"]
 
 
-async def test_at_rest_nobody_writes_and_everybody_agrees(
+async def test_at_rest_no_manager_writes_and_all_agree(
     world: World, operator: OperatorProcess, flux: Flux, kubeconfig: pathlib.Path, tmp_path: pathlib.Path
 ) -> None:
     """Flux's looks change nothing, `kubectl diff` is empty, and another manager applies the file without a conflict."""
@@ -132,7 +132,7 @@ async def test_drift_is_put_back_and_a_rollback_is_not_undone(
 
 
 async def test_a_retry_by_annotation_survives_flux(world: World, operator: OperatorProcess, flux: Flux) -> None:
-    """What a user or Argo CD's action annotates is nobody's in Git: it is not pruned, and it acts once."""
+    """An annotation of a user or of Argo CD's action is not in Git: Flux does not prune it, and it acts once."""
     busy = engine()
     commit = await served(world, flux, busy)
     await rolled_back(world, busy)
@@ -149,7 +149,7 @@ async def test_a_retry_by_annotation_survives_flux(world: World, operator: Opera
     assert now["status"]["phase"] in ("WarmingUp", "Watching")
 
 
-async def test_a_rollback_is_a_failure_where_the_user_says_so(
+async def test_a_rollback_is_a_failure_if_the_user_sets_degraded(
     world: World, operator: OperatorProcess, flux: Flux
 ) -> None:
     """`guard.health: Degraded`: Flux's Ready is False, and becomes True by another speculation."""

@@ -1,4 +1,4 @@
-"""docs/gitops.md tells what the tests prove."""
+"""docs/gitops.md states what the tests prove."""
 
 import os
 import pathlib
