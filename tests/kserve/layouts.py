@@ -59,7 +59,7 @@ def mounted(pod: Json) -> dict[str, Json]:
 
 
 def brought(pod: Json) -> set[str]:
-    """Claims, images and URIs that come into a pod."""
+    """The PVCs, images and URIs whose content a pod gets."""
     volumes = pod["volumes"]
     claims = {
         f"pvc://{each['persistentVolumeClaim']['claimName']}" for each in volumes if "persistentVolumeClaim" in each

@@ -34,7 +34,7 @@ _PAUSE: Final = 0.5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Made:
-    """What is there of one InferenceService once KServe is done with it."""
+    """The objects of one InferenceService once KServe has reconciled it."""
 
     isvc: Object
     deployment: Object
@@ -151,7 +151,7 @@ class Place:
         }
 
     async def refusal(self, manifest: Object) -> str:
-        """Apply an InferenceService that the webhooks take and the controller does not; returns its Event's words."""
+        """Apply an InferenceService that only the controller refuses, not a webhook; returns its Event's message."""
         await self.apply(manifest)
         name = manifest["metadata"]["name"]
 
@@ -162,7 +162,7 @@ class Place:
         return words
 
     async def warnings(self, name: str) -> str:
-        """What the Warning Events about an InferenceService say."""
+        """The messages of the Warning Events about an InferenceService."""
         return " ".join(
             each["message"]
             for each in await self.api.items(EVENT, self.namespace)

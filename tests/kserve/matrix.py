@@ -28,7 +28,7 @@ from tests.wire.controllers import IMAGE_VOLUMES, install_runtimes, kserve
 
 Object = dict[str, Any]
 _MAIN: Final = "s3"
-"""How the downloads of a row are written in its answer; other schemes are told where they fare otherwise."""
+"""The name in a row's answer for the result of its downloads; another scheme is listed if its result differs."""
 
 
 def main() -> None:

@@ -67,7 +67,7 @@ class _Reader:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Made:
-    """What became of one InferenceService. words: of whoever refused it; by: who that is."""
+    """The result for one InferenceService. words: the error if it was refused; by: the component that refused it."""
 
     isvc: Object | None = None
     deployment: Object | None = None
@@ -77,7 +77,7 @@ class Made:
 
     @property
     def settled(self) -> bool:
-        """Whether nothing more is to come: there is a pod, or somebody refused one."""
+        """Whether the result is final: a pod exists, or a component refused it."""
         return bool(self.pod or self.words)
 
 

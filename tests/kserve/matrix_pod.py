@@ -16,7 +16,7 @@ _LINK: Final = "ln -sf /proc/$$$$/root/models "
 
 
 def brought(pod: Object) -> dict[str, str]:
-    """By folder as the engine sees it: the URI of what is there."""
+    """The content of each folder as the engine sees it: the URI by the folder."""
     spec = pod["spec"]
     engine = next(each for each in spec["containers"] if each["name"] == ENGINE)
     volumes = {each["name"]: each for each in spec.get("volumes") or ()}
@@ -47,7 +47,7 @@ def uri_of(uri: str, folder: str = "") -> str:
 
 
 def flags(pod: Object) -> dict[str, str]:
-    """The folders of target, draft and adapters, as the engine is told them."""
+    """The folders of target, draft and adapters in the engine's arguments."""
     engine = next(each for each in pod["spec"]["containers"] if each["name"] == ENGINE)
     found: dict[str, str] = {}
     words: list[str] = engine["args"]
@@ -102,7 +102,7 @@ def _mounted(mount: Mapping[str, Any], volume: Mapping[str, Any]) -> str | None:
 
 
 def _downloads(container: Mapping[str, Any]) -> dict[str, str]:
-    """By folder, what the download container is told to fetch. It takes an image for a file."""
+    """What the download container is configured to fetch, by folder. It takes an image for a file."""
     words = container.get("args") or []
     pairs = zip(words[::2], words[1::2], strict=True)
     return {at.rstrip("/"): uri for uri, at in pairs if not uri.startswith("oci")}

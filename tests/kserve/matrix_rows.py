@@ -40,7 +40,7 @@ class Form(StrEnum):
 
 
 _KSERVES: Final = {Form.LIST: KServe(version=(0, 20)), Form.SINGLE: KServe(version=(0, 15))}
-"""With these the operator renders one field and the other, where it can."""
+"""The operator renders one field for the first version and the other for the second, if the spec allows both."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

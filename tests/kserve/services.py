@@ -1,4 +1,4 @@
-"""InferenceServices and what stands around them, written by hand: what KServe does with them, whoever wrote them."""
+"""InferenceServices and the objects that they need, written by hand: KServe does the same for any author of them."""
 
 from typing import Any
 
@@ -6,7 +6,7 @@ from tests.kserve.made import shipped
 from tests.wire.api import Object
 
 RUNTIME = "specdec-cpu"
-"""The runtime of this project, under the name of an operator that was told none."""
+"""The default name of this project's runtime, for an operator that is given no other name."""
 HUB, BUCKET = "hf://org/target", "s3://bucket/draft/"
 
 

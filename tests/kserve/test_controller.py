@@ -13,13 +13,13 @@ PREDICTOR = "asked-predictor"
 
 
 async def run(place: Place, pod: Object) -> None:
-    """Say, as a kubelet would, that a pod runs and is ready."""
+    """Set a pod's status to running and ready, as a kubelet would."""
     status = {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]}
     await place.api.merge(POD, place.namespace, pod["metadata"]["name"], {"status": status}, "status")
 
 
 async def crash(place: Place, pod: Object) -> None:
-    """Say that a pod's engine ended, and is started again."""
+    """Set a pod's status to an engine that ended and was restarted."""
     ended = {"terminated": {"exitCode": 1, "reason": "Error", "message": "no such model"}}
     engine = {
         "name": "kserve-container",
@@ -35,7 +35,7 @@ async def crash(place: Place, pod: Object) -> None:
 
 
 def is_ready(isvc: Object) -> bool:
-    """Whether the InferenceService says so."""
+    """Whether the InferenceService's condition Ready is True."""
     return condition_of(isvc, "Ready").get("status") == "True"
 
 
@@ -70,7 +70,7 @@ async def test_it_is_ready_while_old_pods_serve_and_new_ones_crash(place: Place)
 async def test_another_format_without_storage_is_a_multi_model_server(
     place: Place, name: str, beside: list[str]
 ) -> None:
-    """KServe's pod webhook then puts an agent into the pod, which waits for models that nobody sends."""
+    """KServe's pod webhook then puts an agent into the pod, which waits for models that no component sends."""
     own = runtime("own")
     own["spec"]["supportedModelFormats"] = [{"name": name}]
     await place.give(own)
@@ -109,7 +109,7 @@ RESTART = {"template": {"metadata": {"annotations": {"kubectl.kubernetes.io/rest
 
 @pytest.mark.parametrize("change", [{"replicas": 3}, RESTART], ids=["scale", "restart"])
 async def test_what_others_change_in_a_deployment_is_put_back(place: Place, change: Object) -> None:
-    """`kubectl scale` and `kubectl rollout restart` do not last, nor does a label that came with them."""
+    """KServe reverts `kubectl scale` and `kubectl rollout restart`, and removes a label that came with them."""
     before = (await place.make(service())).deployment
     body = {"metadata": {"labels": {"theirs": "x"}}, "spec": change}
     await place.api.merge(DEPLOYMENT, place.namespace, PREDICTOR, body)

@@ -21,7 +21,7 @@ def crd(version: str) -> Json:
 
 
 def schema_of(version: str) -> Json:
-    """What the CRD says of an InferenceService's spec."""
+    """The CRD's schema of an InferenceService's spec."""
     (served,) = (each for each in crd(version)["spec"]["versions"] if each["name"] == "v1beta1")
     found: Json = served["schema"]["openAPIV3Schema"]["properties"]["spec"]
     return found

@@ -9,7 +9,7 @@ KEYS = {"AWS_ACCESS_KEY_ID": "k", "AWS_SECRET_ACCESS_KEY": "s"}
 
 
 def container(name: str, prefix: str, **parts: object) -> Object:
-    """A ClusterStorageContainer for URIs that nobody else has: it is seen by every test."""
+    """A ClusterStorageContainer for URIs that no other test uses: every test sees it."""
     spec = {
         "container": {"name": "storage-initializer", "image": f"image-of-{name}"},
         "supportedUriFormats": [{"prefix": prefix}],
@@ -19,7 +19,7 @@ def container(name: str, prefix: str, **parts: object) -> Object:
 
 
 async def test_the_first_uri_chooses_the_container_for_all(place: Place) -> None:
-    """Also where it is a claim, of which nothing is downloaded; the default container has no part in it then."""
+    """This also holds if the first URI is a PVC, which needs no download; the default container is then not used."""
     name = place.namespace
     await place.give(container(name, f"pvc://{name}", supportsMultiModelDownload=True))
     one = (await place.make(service("one", storageUris=sources(f"pvc://{name}/a", HUB)))).pod
@@ -73,7 +73,7 @@ async def test_a_missing_account_is_ignored(place: Place) -> None:
 
 
 async def test_a_missing_secret_refuses_the_service_until_it_is_there(place: Place) -> None:
-    """A retry finds it; that a secret comes or changes wakes nobody."""
+    """A retry finds it. KServe does not reconcile when a secret is created or changed."""
     await place.give(account("puller", "absent"))
     manifest = service(serviceAccountName="puller", storageUris=sources(HUB, BUCKET))
     assert 'secrets "absent" not found' in await place.refusal(manifest)

@@ -1,4 +1,4 @@
-"""What KServe says where it makes no Deployment: the reasons and the words that the operator passes on."""
+"""KServe's errors when it makes no Deployment: the reasons and messages that the operator passes on."""
 
 import pytest
 
@@ -36,7 +36,7 @@ SAID = {
     ),
     "RuntimeDisabled": ("disabled", disabled(), service(model={"runtime": "mine"})),
 }
-"""By reason: its words, a runtime of the namespace if one is needed, and the InferenceService."""
+"""By reason: KServe's message, a runtime of the namespace if one is needed, and the InferenceService."""
 
 
 @pytest.mark.parametrize("reason", SAID)

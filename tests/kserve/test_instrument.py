@@ -43,7 +43,7 @@ async def test_another_image_is_started_probed_and_drained_by_what_is_brought(pl
     assert [each["name"] for each in init["volumeMounts"]] == [mount["name"]]
 
 
-async def test_another_image_runs_as_nobody_with_a_home(place: Place) -> None:
+async def test_another_image_runs_without_root_and_with_a_home(place: Place) -> None:
     """vLLM's own runs as root, which our runtime forbids: the kubelet would refuse to start it."""
     engine = engine_of(await pod_of(place, predictor(engine={"image": STOCK})))
     assert engine["securityContext"]["runAsNonRoot"]
@@ -83,7 +83,7 @@ async def test_without_it_the_command_is_vllms_own(place: Place, tmp_path: pathl
     assert json.loads(said) == ["serve", *given]
 
 
-async def test_the_plain_pods_beside_have_it_as_well(place: Place) -> None:
+async def test_the_baseline_pods_have_it_as_well(place: Place) -> None:
     """Their volume and their init container are those of the speculating pods."""
     speculating = predictor(engine={"image": STOCK})
     pod = await pod_of(place, speculating)

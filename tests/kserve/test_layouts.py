@@ -77,7 +77,7 @@ async def test_every_mix_is_mounted_whole(place: Place, target: str, draft: str)
 
 
 @pytest.mark.parametrize(("target", "draft"), CLAIMED)
-async def test_a_job_leaves_claims_only(place: Place, target: str, draft: str) -> None:
+async def test_a_job_leaves_only_pvcs(place: Place, target: str, draft: str) -> None:
     """Pods that restart download nothing, whatever KServe's version."""
     pod = (await place.make(isvc(target, draft, ONCE))).pod
     assert all(each.startswith("pvc://") for each in brought(pod))
@@ -94,7 +94,7 @@ def left_to_kserve(target: str, draft: str) -> Json:
     return manifest
 
 
-async def test_two_claims_are_mounted_where_kserve_would(place: Place) -> None:
+async def test_two_pvcs_are_mounted_at_the_paths_of_kserve(place: Place) -> None:
     """KServe would leave out the folder of each, so the volumes are ours."""
     ours = isvc_of({"model": {"uri": "pvc://claim-a"}, "speculation": DRAFT | {"draft": {"uri": "pvc://claim-b"}}})
     found = await all_made(place, {"ours": ours, "theirs": left_to_kserve("pvc://claim-a", "pvc://claim-b")})
@@ -102,8 +102,8 @@ async def test_two_claims_are_mounted_where_kserve_would(place: Place) -> None:
     assert "storageUris" not in ours["spec"]["predictor"]
 
 
-async def test_a_folder_of_a_claim_is_not_what_kserve_would_mount(place: Place) -> None:
-    """KServe mounts the whole claim at the path, and the operator the folder: hence volumes of its own."""
+async def test_a_folder_of_a_pvc_differs_from_the_mount_of_kserve(place: Place) -> None:
+    """KServe mounts the whole PVC at the path, and the operator mounts the folder, so it needs volumes of its own."""
     ours = isvc_of({"model": {"uri": "pvc://models/a"}, "speculation": DRAFT | {"draft": {"uri": "pvc://models/b"}}})
     found = await all_made(place, {"ours": ours, "theirs": left_to_kserve("pvc://models/a", "pvc://models/b")})
     assert [each["subPath"] for each in mounted(found["ours"].pod).values()] == ["a", "b"]
@@ -112,7 +112,7 @@ async def test_a_folder_of_a_claim_is_not_what_kserve_would_mount(place: Place) 
 
 
 async def test_image_volumes_are_those_of_kserves_native_mode(place: Place) -> None:
-    """Mounted alike, under names of their own."""
+    """The mounts are equal, the names of the volumes differ."""
     given = left_to_kserve("oci+native://registry.example/target:1", "oci+native://registry.example/draft:1")
     found = await all_made(place, {"ours": isvc("oci+native", "oci+native"), "theirs": given})
     ours, theirs = found["ours"].pod, found["theirs"].pod

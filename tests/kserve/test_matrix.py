@@ -1,4 +1,4 @@
-"""The matrix is asked anew, of the default version or of the one that KSERVE names, and compared with the recording."""
+"""The matrix is measured again, on the default version or the one in KSERVE, and compared with the recording."""
 
 import json
 from typing import Any
@@ -25,7 +25,7 @@ def without_time(runs: list[Object]) -> list[Object]:
 
 @pytest.mark.wire
 def test_this_kserve_does_what_was_recorded_of_it() -> None:
-    """Every mix and every behaviour; `make matrix` records anew."""
+    """This compares every mix and every behaviour; `make matrix` records them again."""
     version = chosen().version
     found = without_time(json.loads(json.dumps(asked(version))))
     before = without_time(recorded(version))
@@ -59,13 +59,13 @@ EMPTY = {"name": "v", "emptyDir": {}}
     ],
 )
 def test_a_download_is_there_if_the_engine_has_its_volume_at_its_place(init: Object, there: str | None) -> None:
-    """An image that is downloaded as a file is no model."""
+    """An image that is downloaded as a file is not a model."""
     mounts = [{"name": "v", "mountPath": "/mnt", "readOnly": True}]
     assert content(pod([EMPTY], mounts, initContainers=[init]), "/mnt/target/model") == there
 
 
-def test_a_claim_and_a_folder_below_it_are_there() -> None:
-    """With the folder of the claim that is mounted."""
+def test_a_pvc_and_a_folder_below_it_are_there() -> None:
+    """The result includes the folder of the PVC that is mounted."""
     volumes = [{"name": "c", "persistentVolumeClaim": {"claimName": "models"}}]
     made = pod(volumes, [{"name": "c", "mountPath": "/mnt/target/model", "subPath": "a/b"}])
     assert content(made, "/mnt/target/model/draft") == "pvc://models/a/b/draft"

@@ -1,4 +1,4 @@
-"""The plain arm's Deployment, made from what KServe makes of each layout of artifacts."""
+"""The Deployment of the baseline pods, made from KServe's Deployment for each layout of artifacts."""
 
 import copy
 
@@ -24,7 +24,7 @@ def isvc(spec: Body, *, plain: bool) -> Body:
 
 
 def arm(spec: Body, live: Body, replicas: int = 1) -> Body:
-    """The plain arm of a spec, whose Deployment is this one."""
+    """The Deployment of the baseline pods for a spec, whose own Deployment is `live`."""
     predictors = (isvc(spec, plain=each)["spec"]["predictor"] for each in (False, True))
     return render_arm(live, *predictors, OWNER, replicas)
 

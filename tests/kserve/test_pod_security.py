@@ -1,4 +1,4 @@
-"""Namespaces that enforce Pod Security's level `restricted`: the pods that KServe makes of our services are let in."""
+"""Namespaces that enforce Pod Security's level `restricted` admit the pods that KServe makes of our services."""
 
 import copy
 
@@ -44,7 +44,7 @@ async def made_of(
 
 
 def bare(pod: Object) -> Object:
-    """The pod's spec without all that it says about its security."""
+    """The pod without the security settings of its spec and its containers."""
     pod = copy.deepcopy(pod)
     for part in (pod, *pod["containers"], *pod.get("initContainers", ())):
         part.pop("securityContext", None)
@@ -61,8 +61,8 @@ async def admitted(place: Place, spec: Object) -> None:
 
 
 @pytest.mark.parametrize("accelerator", ["cpu", "nvidia", "ascend"])
-async def test_the_pods_of_every_shipped_runtime_are_let_in(place: Place, accelerator: str) -> None:
-    """And would not be without what their container says."""
+async def test_the_pods_of_every_shipped_runtime_are_admitted(place: Place, accelerator: str) -> None:
+    """Without the security settings of their container they are refused."""
     pod = (await made_of(place, shipped(accelerator), CLAIM)).pod
     await admitted(place, pod)
     with pytest.raises(Refused, match=REFUSED):
@@ -70,7 +70,7 @@ async def test_the_pods_of_every_shipped_runtime_are_let_in(place: Place, accele
 
 
 def said_by_the_user() -> Object:
-    """A service whose user says all that can be said of pods, and volumes of every kind."""
+    """A service whose user sets every field of the pod, with volumes of every kind."""
     spec: Object = yaml.safe_load((ROOT / "manifests" / "samples" / "production-pod.yaml").read_text())["spec"]
     kinds: Object = {
         "emptyDir": {},
@@ -82,8 +82,8 @@ def said_by_the_user() -> Object:
     return {"pod": spec["pod"], "engine": spec["engine"]}
 
 
-async def test_what_a_user_says_is_let_in_even_where_the_runtime_says_nothing(place: Place) -> None:
-    """And without what is said the same pod is refused."""
+async def test_settings_of_a_user_are_admitted_with_a_runtime_that_has_none(place: Place) -> None:
+    """Without these settings the same pod is refused."""
     silent = named(shipped("nvidia"), f"silent-nvidia-{place.namespace}")
     del silent["spec"]["containers"][0]["securityContext"]
     await place.give(silent)
@@ -94,7 +94,7 @@ async def test_what_a_user_says_is_let_in_even_where_the_runtime_says_nothing(pl
         await admitted(place, bare(pod))
 
 
-async def test_kserves_own_download_is_let_in_where_its_storage_container_says_the_same(place: Place) -> None:
+async def test_kserves_own_download_is_admitted_with_a_storage_container_that_has_the_settings(place: Place) -> None:
     """KServe gives its init container none of the engine's; the administrator's ClusterStorageContainer does."""
     runtime = shipped("cpu")
     pod = (await made_of(place, runtime, HUB)).pod
@@ -112,15 +112,15 @@ async def test_kserves_own_download_is_let_in_where_its_storage_container_says_t
     await place.api.call("delete", f"{CONTAINERS}/{own}")
 
 
-async def test_modelcars_are_not_let_in(place: Place) -> None:
-    """Nobody can tell KServe what their containers are to say: such a namespace needs another way for the model."""
+async def test_modelcars_are_refused(place: Place) -> None:
+    """KServe has no setting for the security of their containers: such a namespace needs another way for the model."""
     pod = (await made_of(place, shipped("cpu"), IMAGE)).pod
     with pytest.raises(Refused, match=REFUSED + "modelcar"):
         await admitted(place, pod)
 
 
-async def test_pods_of_another_image_are_let_in_where_a_quota_asks_for_all(place: Place) -> None:
-    """The init container says what the level and the quota ask for; without its part of it each refuses the pod."""
+async def test_pods_of_another_image_are_admitted_with_a_quota_for_all_resources(place: Place) -> None:
+    """The init container sets what the level and the quota require. Each of them refuses the pod without that."""
     hard = {f"{which}.{what}": "100" for which in ("requests", "limits") for what in ("cpu", "memory")}
     hard |= {each: f"{amount}Gi" for each, amount in hard.items() if each.endswith("memory")}
     amounts = {"cpu": "1", "memory": "1Gi"}

@@ -70,7 +70,7 @@ def pods_of(manifest: dict[str, Any]) -> int:
     return 1 if scaled else int(manifest["spec"]["predictor"].get("minReplicas", 1))
 
 
-def test_the_samples_have_what_is_asked_for() -> None:
+def test_the_samples_have_the_requested_parts() -> None:
     """Else the rule above would ask nothing of it."""
     parts = [asked(path)["spec"]["predictor"] for path in SAMPLES]
     for part in ("topologySpreadConstraints", "schedulerName", "serviceAccountName", "securityContext", "volumes"):
@@ -88,7 +88,7 @@ def test_what_is_only_guarded_becomes_no_pod(name: str) -> None:
 
 @pytest.mark.parametrize("name", sorted(KEDA))
 async def test_without_keda_its_service_is_not_made(place: Place, name: str) -> None:
-    """KServe says which kind is missing."""
+    """KServe's error names the missing kind."""
     words = await place.refusal(asked(ROOT / "manifests" / "samples" / f"{name}.yaml"))
     assert 'no matches for kind "ScaledObject" in version "keda.sh/v1alpha1"' in words
 

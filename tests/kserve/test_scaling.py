@@ -39,7 +39,7 @@ async def test_without_an_autoscaler_kserve_sets_the_number(place: Place) -> Non
     assert made.deployment["spec"]["replicas"] == 2
 
 
-async def test_the_number_of_a_scaler_of_somebody_elses_stays(place: Place) -> None:
+async def test_kserve_keeps_the_number_of_an_external_scaler(place: Place) -> None:
     """KServe names none in its Deployment, and leaves it through its next reconcile."""
     made = await made_of(place, {"autoscalerClass": "external"})
     assert made.autoscaler is None

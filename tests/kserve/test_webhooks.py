@@ -27,7 +27,7 @@ LATER = {
 
 @pytest.mark.parametrize("words", REFUSED)
 async def test_the_validating_webhook_refuses_it(place: Place, words: str) -> None:
-    """In the answer to whoever applies it: the operator reads the words there, and no InferenceService is made."""
+    """The client that applies it gets the message: the operator reads it there, and no InferenceService is made."""
     with pytest.raises(Refused) as refused:
         await place.apply(REFUSED[words])
     assert "inferenceservice.kserve-webhook-server.validator" in str(refused.value)
@@ -36,7 +36,7 @@ async def test_the_validating_webhook_refuses_it(place: Place, words: str) -> No
 
 @pytest.mark.parametrize("words", LATER)
 async def test_the_controller_refuses_it_after_the_webhooks_took_it(place: Place, words: str) -> None:
-    """It is there, nothing is made of it, and an Event says why."""
+    """The InferenceService exists, KServe makes nothing of it, and an Event shows the reason."""
     assert words in await place.refusal(LATER[words])
 
 
