@@ -25,11 +25,11 @@ TRIED: Final[Mapping[Key, str]] = MappingProxyType(
     {
         ("pvc", "none", "Auto"): "tests/node/test_story.py::test_ngram_needs_no_draft_and_drafts_on_repetition",
         ("pvc", "the same PVC", "Auto"): "tests/node/test_story.py::test_serve_watch_roll_back",
-        ("pvc", _REMOTE, "Auto"): f"{_LAYOUTS}::test_target_from_a_claim_and_draft_from_s3",
+        ("pvc", _REMOTE, "Auto"): f"{_LAYOUTS}::test_target_from_a_pvc_and_draft_from_s3",
         (_REMOTE, _REMOTE, "Auto"): f"{_LAYOUTS}::test_target_and_draft_from_s3",
         ("oci", "oci", "Auto"): f"{_LAYOUTS}::test_target_and_draft_from_two_modelcars",
         ("oci", _INSIDE, "Auto"): f"{_LAYOUTS}::test_target_and_draft_from_one_modelcar",
-        (_REMOTE, _REMOTE, _ONCE): f"{_LAYOUTS}::test_what_is_in_the_operators_claim_is_downloaded_once",
+        (_REMOTE, _REMOTE, _ONCE): f"{_LAYOUTS}::test_the_content_of_the_operators_pvc_is_downloaded_once",
     }
 )
 """Target, draft and mode of a row -> the test on a real node that ends with a draft that is accepted."""

@@ -1,4 +1,4 @@
-"""Where the tests' artifacts lie: a store that speaks S3 with accounts for it, and Modelcars of the tiny models."""
+"""The stores of the tests' artifacts: an S3 store with accounts for it, and Modelcars of the tiny models."""
 
 import pathlib
 import re
@@ -32,8 +32,9 @@ class Modelcars:
 
 
 def modelcars(models: pathlib.Path) -> Modelcars:
-    """Makes the images and puts them onto the node, where they are not there: two by `make push-model`'s code, and
-    the draft's by the Dockerfile in docs/staging.md."""
+    """Makes the images and puts them onto the node if the node lacks them. The code of `make push-model` makes two, the
+    Dockerfile in docs/staging.md makes the draft's.
+    """
     tag = f"{models.name}-{content.digest(_RECIPES)}"
     made = Modelcars(
         target=f"localhost/tiny-target:{tag}", draft=f"localhost/tiny-draft:{tag}", pair=f"localhost/tiny:{tag}"
@@ -51,7 +52,7 @@ def modelcars(models: pathlib.Path) -> Modelcars:
 
 
 def _by_hand(model: pathlib.Path, ref: str) -> None:
-    """As the documentation tells people who do not have this repository, but on a base that is at hand."""
+    """Builds an image as the documentation describes it, but on a base that needs no download."""
     builder = tool.choose()
     found = _DOCKERFILE.search((_ROOT / "docs" / "staging.md").read_text())
     assert found is not None

@@ -21,9 +21,9 @@ class Client:
         self._namespace = service.namespace
 
     async def start(self, kind: str, connections: tuple[str, ...] = (*client.PAUSES,) * 2) -> None:
-        """Starts asking about one kind of prompts, inside the cluster and by the service's own address.
+        """Starts to send requests with one kind of prompts, inside the cluster and to the service's own address.
 
-        connections: a kind for each of them; two of each where nothing else is said.
+        connections: the kind of each connection; by default two of each kind.
         """
         found = await self._service.api.get(("v1", "services"), self._namespace, f"{self._service.name}-predictor")
         assert found is not None

@@ -72,7 +72,7 @@ def go_on(tally: Tally, kind: str, address: str, bodies: list[dict[str, Any]], f
 
 
 def main(address: str, model: str, prompts: list[str], kinds: list[str]) -> None:
-    """Start a connection for each kind that is named, and say how it goes."""
+    """Start a connection for each kind that is named, and print the tally every second."""
     tally = Tally()
     sampling = {"model": model, "max_tokens": _TOKENS, "temperature": 0, "ignore_eos": True}
     bodies = [sampling | {"prompt": each} for each in prompts]

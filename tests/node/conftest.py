@@ -28,7 +28,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """A failure says what the cluster looked like: afterwards the namespace is gone, and often the cluster too."""
+    """Adds the cluster's state to the report of a failure: its namespace is deleted next, and often the cluster."""
     report = yield
     if report.failed and pathlib.Path(__file__).parent in item.path.parents:
         report.sections.append(("the cluster when it failed", "\n".join(trouble.ask())))
@@ -70,7 +70,7 @@ async def api(cluster: pathlib.Path) -> AsyncIterator[Api]:
 
 @pytest.fixture
 async def service(api: Api, model_folder: pathlib.Path) -> AsyncIterator[Service]:
-    """A sis in a namespace of its own, with the models on a claim; removed afterwards with all that it made."""
+    """A sis in a namespace of its own, with the models on a PVC; removed afterwards with all that it made."""
     namespace = f"node-{uuid.uuid4().hex[:8]}"
     await asyncio.to_thread(volumes.ensure_models, model_folder, namespace)
     made = Service(api, namespace, model_folder)

@@ -70,7 +70,7 @@ class Film:
         return int(answer.status)
 
     async def text(self, path: str) -> str:
-        """What the API server answers, where it is no JSON. Raises ApiException where it refuses."""
+        """The API server's answer as text, for answers that are not JSON. Raises ApiException if the server refuses."""
         assert self._client is not None
         answer = await self._client.request("get", path, serialize=False, _request_timeout=_TIMEOUT)
         return str(await answer.text())

@@ -1,4 +1,4 @@
-"""An engine image as somebody else publishes it: vLLM, run as root, and nothing of this project."""
+"""An engine image as another publisher builds it: vLLM runs as root, and the image contains nothing of this project."""
 
 import pathlib
 import subprocess
@@ -17,7 +17,7 @@ ENTRYPOINT ["python3", "-m", "vllm.entrypoints.cli.main", "serve"]
 
 
 def image() -> str:
-    """Puts the image onto the node, where it is not there; returns its name. Its layers are those of our own."""
+    """Puts the image onto the node if the node lacks it; returns its name. Its layers are those of our own image."""
     tag = images.refs().runtime.rpartition("-")[2]
     ref = f"localhost/stock-vllm:{tag}"
     if not node.has(ref):

@@ -21,7 +21,7 @@ _LABELS = {"app": _NAME}
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Store:
-    """Where the store is, and the keys that it accepts."""
+    """The address of the store, and the keys that it accepts."""
 
     address: str
     access_key: str = _KEYS["S3_ACCESS_KEY"]
@@ -52,7 +52,7 @@ def requests(method: str, path: str = "") -> int:
 
 
 def count(log: str, method: str, path: str) -> int:
-    """Count the lines of successful requests in the store's log; a list of the bucket is none of its objects."""
+    """Count the lines of successful requests in the store's log. A listing of the bucket is not counted."""
     wanted = f'"{method} /{BUCKET}/{path}'
     return sum(wanted in line and ('" 200 ' in line or '" 206 ' in line) for line in log.splitlines())
 

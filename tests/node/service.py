@@ -114,7 +114,7 @@ class Service:
         }
 
     async def event(self, reason: str) -> str:
-        """The message of an Event. It is sent after the status, which a test may just have read."""
+        """The message of an Event. The operator sends it after the status, so this waits for it."""
 
         async def sent() -> str | None:
             return (await self.events()).get(reason)

@@ -1,4 +1,4 @@
-"""A plain arm on real parts: KServe's own Service spreads real clients over speculating and plain pods."""
+"""Baseline pods on real parts: KServe's own Service spreads real clients over speculating and baseline pods."""
 
 import asyncio
 import os
@@ -17,8 +17,8 @@ ARM = {"serving.specdec.io/arm": "plain"}
 OPERATOR = "specdec-system"
 TIMES = int(os.environ.get("SPECDEC_TIMES", "1"))
 CONNECTIONS = int(os.environ.get("SPECDEC_CONNECTIONS", "4"))
-"""How often a plain pod comes and goes, and how many clients ask meanwhile: more than in a usual run, where 10,000
-requests are to be seen.
+"""How often a baseline pod starts and stops, and how many clients send requests meanwhile. To see 10,000 requests, set
+more than in a usual run.
 """
 FASTER: dict[str, Any] = {"acceptanceRate": {"min": 0}, "speedup": {"min": 1.0}, "baseline": "None"}
 UNASKED: dict[str, Any] = {"acceptanceRate": {"min": 0}, "baseline": "None"}
@@ -37,12 +37,12 @@ async def ready(service: Service, *, plain: bool) -> list[str]:
 
 
 def is_plain(pod: Object) -> bool:
-    """Whether it is of the plain arm."""
+    """Whether it is a baseline pod."""
     return ARM.items() <= pod["metadata"].get("labels", {}).items()
 
 
 async def arms_gone(service: Service) -> bool:
-    """Whether neither the arm's Deployment nor a pod of it is left."""
+    """Whether the Deployment of the baseline pods and all its pods are deleted."""
     deployments = await service.api.items(DEPLOYMENT, service.namespace)
     pods = await service.api.items(POD, service.namespace)
     return not any(ARM.items() <= each["metadata"].get("labels", {}).items() for each in [*deployments, *pods])
@@ -53,8 +53,8 @@ async def arms_gone(service: Service) -> bool:
     when="a draft is slower than the baseline pods next to it, and the operator is killed",
     then="rollback for the measured speeds; no request fails",
 )
-async def test_a_slow_draft_is_taken_out_beside_a_plain_pod(service: Service, film: Film) -> None:
-    """A plain pod comes and goes as often as is asked for; then the drift prompts are slower with the draft."""
+async def test_a_slow_draft_is_taken_out_with_a_baseline_pod(service: Service, film: Film) -> None:
+    """A baseline pod starts and stops as often as configured; then the drift prompts are slower with the draft."""
     told = {"rollout": {"strategy": "Surge", "deadline": "10m"}}
     stays, goes = {"mode": "Always", "replicas": 1}, {"mode": "Never"}
     await service.apply(DRAFT, told, control=goes, **UNASKED)
@@ -87,7 +87,7 @@ async def test_a_slow_draft_is_taken_out_beside_a_plain_pod(service: Service, fi
 
 
 async def test_a_draft_that_pays_stays_when_prompts_become_four_times_as_long(service: Service) -> None:
-    """Plain of the short prompts says nothing about it: one plain pod comes, settles it for the draft, and goes."""
+    """Baselines of short prompts do not apply: a baseline pod starts, shows that the draft pays, and stops."""
     quick = {"rollout": {"strategy": "Surge", "deadline": "10m"}, "replicas": 2}
     # three engines share two cores, so speculation pays less than on devices of their own
     measured = FASTER | {"speedup": {"min": 0.4}, "baseline": "MeasureFirst", "window": "10s"}

@@ -1,4 +1,4 @@
-"""The drain of a node that nobody notices: two replicas are evicted beside a running client, and no request is lost."""
+"""The drain of a node without an effect on clients: two replicas are evicted under traffic, and no request is lost."""
 
 import asyncio
 import time

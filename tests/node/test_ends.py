@@ -22,7 +22,7 @@ def ends() -> dict[str, Any]:
 
 
 def test_a_stop_answers_what_was_asked_before_it(ends: dict[str, Any]) -> None:
-    """Without a preStop hook, as `docker stop` sends it; the end is clean and has no last words."""
+    """The engine gets no preStop hook, as with `docker stop`; it ends cleanly and writes no termination message."""
     assert (ends["stop"]["code"], ends["stop"]["whole"], ends["stop"]["said"]) == (0, REQUESTS, "")
 
 
@@ -36,7 +36,7 @@ def test_a_stop_during_the_start_waits_for_nothing(ends: dict[str, Any]) -> None
     ("end", "cause"),
     [("kill", "ended without a log line"), ("crash", "Error: ")],
 )
-def test_a_dead_engine_is_told_from_a_stop(ends: dict[str, Any], end: str, cause: str) -> None:
+def test_a_dead_engine_differs_from_a_stop(ends: dict[str, Any], end: str, cause: str) -> None:
     """By the exit code and by one line of JSON with the cause; vLLM's own code is 0 for all three."""
     assert ends[end]["code"] == 70
     said = json.loads(ends[end]["said"])

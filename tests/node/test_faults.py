@@ -1,4 +1,4 @@
-"""Every fault of the table in docs/engine.md on the real engine: it is caught where the table says."""
+"""Every fault of the table in docs/engine.md on the real engine: the check that the table names catches it."""
 
 from typing import Any
 

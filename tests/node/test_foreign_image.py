@@ -1,4 +1,4 @@
-"""Images and runtimes of somebody else on real pods: they come up, draft, are judged, and rolled back."""
+"""Images and runtimes of other publishers on real pods: they start, draft, are judged, and are rolled back."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -78,11 +78,11 @@ async def test_a_stock_image_gets_what_it_lacks_and_a_rollback_loses_no_request(
     print(f"rolled back on a stock image: {tally}")
     assert tally["failed"] == 0, tally["faults"]
     assert min(tally[kind] for kind in client.PAUSES) > 0
-    assert await of(service, "specdec-runtime")  # the plain pod has it, too
+    assert await of(service, "specdec-runtime")  # the baseline pod has it, too
 
 
 async def test_a_stock_image_refuses_a_pair_that_cannot_work(service: Service, stock: str) -> None:
-    """Preflight runs before vLLM does, and its words reach the status."""
+    """Preflight runs before vLLM starts, and its message reaches the status."""
     await service.apply(OTHER, engine(image=stock))
     status = await service.phase("Responding", "RolledBack", seconds=120)
     rollback = status["guard"]["rollback"]
@@ -92,7 +92,7 @@ async def test_a_stock_image_refuses_a_pair_that_cannot_work(service: Service, s
     await service.condition("Ready", "Serving", _STARTS)
 
 
-async def test_a_runtime_of_somebody_else_is_judged_by_its_counters_alone(service: Service, platform: str) -> None:
+async def test_a_foreign_runtime_is_judged_by_its_counters_alone(service: Service, platform: str) -> None:
     """Without preflight, proof and drain: it comes up by /health, and the guard takes its draft out."""
     await service.apply(DRAFT, engine(runtime=platform))
     await service.phase("Watching", seconds=_STARTS)

@@ -1,4 +1,4 @@
-"""A rollback where the cluster lets no pod in, and engines that the kernel kills. Quota, webhooks, kills are real."""
+"""A rollback in a cluster that admits no pod, and engines that the kernel kills. Quota, webhooks and kills are real."""
 
 import asyncio
 import contextlib
@@ -132,7 +132,9 @@ async def test_a_rollback_whose_pod_is_gated_gives_the_old_pod_up_first(service:
     then="each kill is an Event; after three, rollback for OutOfMemory",
 )
 async def test_an_engine_that_the_kernel_kills_loses_its_draft_after_three_kills(service: Service, film: Film) -> None:
-    """For its memory limit, each time by a program beside it in its container; the plain engine serves afterwards."""
+    """The kernel kills it for its memory limit, each time because of a second program in its container. The engine
+    without speculation serves afterwards.
+    """
     own = {**ENGINE, "args": [*ENGINE["args"], "--kv-cache-memory-bytes=1073741824"]}  # which the guard does not lower
     await service.apply(NGRAM, AUTO | {"resources": {"limits": {"memory": "6Gi"}}, "engine": own})
     begun = await film.phase("Watching", 0, 240)
@@ -160,7 +162,7 @@ async def _killed(service: Service, kills: int) -> str:
         return name if told.get("ready") and told["restartCount"] == kills - 1 else None
 
     async def ended() -> Any:
-        told = (await engines())[name]  # after the third kill the pod of the plain engine is beside it
+        told = (await engines())[name]  # after the third kill the baseline pod runs as well
         last = told.get("state", {}).get("terminated") or told.get("lastState", {}).get("terminated")
         return last if last and told["restartCount"] + ("terminated" in told["state"]) >= kills else None
 

@@ -11,7 +11,7 @@ DRAFT = {"method": "draft_model", "tokens": 4, "draft": {"uri": "pvc://models/dr
 FASTER: dict[str, Any] = {"acceptanceRate": {"min": 0}, "speedup": {"min": 0.9}, "baseline": "MeasureFirst"}
 
 
-async def test_speculation_has_to_beat_the_plain_service_at_the_same_load(service: Service) -> None:
+async def test_speculation_has_to_beat_the_baseline_at_the_same_load(service: Service) -> None:
     """Plain is measured first; on the same prompts the draft is faster and stays."""
     await service.apply(DRAFT, **FASTER)
     await service.condition("Ready", "Serving")
@@ -43,7 +43,7 @@ async def test_fewer_tokens_are_tried_before_none(service: Service) -> None:
         tokens, foreseen = status["guard"]["reduced"]["tokens"], status["guard"]["fewerTokens"]
         assert tokens < 4
     await service.phase("Watching")
-    async with Crowd(service, "code", 2, max_tokens=12):  # the pods were replaced, and nobody answered meanwhile
+    async with Crowd(service, "code", 2, max_tokens=12):  # the pods were replaced, and no pod answered meanwhile
         status = await service.until("a window with fewer tokens", lambda: _measured(service, tokens), 120)
     (row,) = [each for each in foreseen if each["tokens"] == tokens]
     assert -0.1 < status["acceptance"]["rate"] - row["rate"] < 0.2, (status["acceptance"], row)

@@ -1,4 +1,4 @@
-"""Somebody else's InferenceService on real pods is guarded where it is, and moved over to a service."""
+"""An InferenceService of another owner is guarded in place on real pods, and then moved over to a service."""
 
 from collections.abc import AsyncIterator
 
@@ -39,7 +39,7 @@ async def asked(service: Service) -> list[str]:
 
 @pytest.fixture
 async def theirs(service: Service) -> AsyncIterator[Service]:
-    """The InferenceService of somebody else; it is gone before the namespace is looked at."""
+    """The InferenceService of another owner; it is deleted before the test looks at the namespace."""
     await service.api.apply(RUNTIME, service.namespace, runtime(service.name), "somebody")
     await service.api.apply(ISVC, service.namespace, isvc(service.name), "somebody")
     try:
@@ -49,7 +49,7 @@ async def theirs(service: Service) -> AsyncIterator[Service]:
         await service.api.delete(RUNTIME, service.namespace, f"{service.name}-vllm")
 
 
-async def test_what_somebody_else_serves_is_observed_then_enforced_and_restored(theirs: Service) -> None:
+async def test_a_guest_is_observed_then_enforced_and_restored(theirs: Service) -> None:
     """The draft is good on code and fails on drift prompts; its flag goes once that is asked for, and comes back."""
     before = await asked(theirs)
     await theirs.api.apply(SIS, theirs.namespace, guard(theirs, "Observe"))
@@ -70,7 +70,7 @@ async def test_what_somebody_else_serves_is_observed_then_enforced_and_restored(
         await theirs.phase("Responding", seconds=180)
     await theirs.phase("RolledBack", seconds=_STARTS)
     assert FLAG not in await asked(theirs)
-    async with Traffic(theirs, "code"):  # the plain pod answers
+    async with Traffic(theirs, "code"):  # the baseline pod answers
         await theirs.condition("Ready", "Serving")
 
     await theirs.api.delete(SIS, theirs.namespace, theirs.name)
@@ -82,9 +82,9 @@ async def test_what_somebody_else_serves_is_observed_then_enforced_and_restored(
 
 
 async def test_it_is_imported_and_moved_over_in_place(theirs: Service, film: Film) -> None:
-    """With its name: the operator takes the InferenceService over, and its pods come up beside the old ones.
+    """The name stays: the operator takes the InferenceService over, and its pods start next to the old ones.
 
-    Whoever opens a connection for a request loses none. An engine without the operator's runtime answers kept
+    A client that opens a connection for each request loses none. An engine without the operator's runtime answers kept
     connections with 500 while it stops: a few requests of more than a thousand.
     """
     live = await theirs.api.get(ISVC, theirs.namespace, theirs.name)
@@ -118,7 +118,7 @@ async def test_it_is_imported_and_moved_over_in_place(theirs: Service, film: Fil
 
 
 def _imported(live: Object | None) -> Object:
-    """What `specdec import` makes of it. Its runtime is told, and goes."""
+    """What `specdec import` makes of it. The command lists the runtime as not carried over."""
     result = CliRunner().invoke(application(), ["import", "-"], input=yaml.safe_dump(live))
     assert result.exit_code == 3, result.output
     told = [each for each in result.stdout.splitlines() if each.startswith("# NOT CARRIED OVER")]

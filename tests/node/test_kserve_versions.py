@@ -1,4 +1,4 @@
-"""The main job on every KServe that can be built here besides the default one."""
+"""The main job on every KServe that can be built here, except the default version."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -16,7 +16,7 @@ _OPERATOR = ("deployment/specdec-operator", "--namespace=specdec-system")
 
 
 def switch(version: str) -> None:
-    """Put a version of KServe in place of the one that runs. The operator starts anew: it looks every five minutes."""
+    """Replace the running version of KServe. The operator is restarted: it reads the version every five minutes."""
     with pytest.MonkeyPatch.context() as environment:
         environment.setenv("KSERVE", version)
         lifecycle.up(print)
@@ -35,6 +35,6 @@ async def other(request: pytest.FixtureRequest, cluster: object) -> AsyncIterato
 
 
 async def test_a_draft_serves_and_a_bad_one_is_taken_out(other: str, service: Service) -> None:
-    """As on the default version; the status box says which KServe runs."""
+    """Same as on the default version; the status box shows which KServe runs."""
     assert kserve.running() == other
     await serve_watch_roll_back(service)

@@ -56,15 +56,15 @@ async def test_a_download_beyond_the_deadline_takes_no_speculation_out(service: 
     assert (status["guard"]["rollbacks"], "rollback" in status["guard"]) == (0, False)
 
 
-async def test_target_from_a_claim_and_draft_from_s3(service: Service, store: s3.Store) -> None:
-    """A mount of the user's claim beside a download."""
+async def test_target_from_a_pvc_and_draft_from_s3(service: Service, store: s3.Store) -> None:
+    """The pod has a mount of the user's PVC and a download."""
     before = s3.requests("GET", "target/"), s3.requests("GET", "draft/")
     await service.apply(draft(uri="s3://models/draft/"), {"pod": PULLER})
     await service.drafts()
     assert (s3.requests("GET", "target/"), s3.requests("GET", "draft/")) == (before[0], before[1] + _files("draft"))
 
 
-async def test_what_is_in_the_operators_claim_is_downloaded_once(service: Service, store: s3.Store) -> None:
+async def test_the_content_of_the_operators_pvc_is_downloaded_once(service: Service, store: s3.Store) -> None:
     """Not again by pods that start, and not by a rollback; all of it goes with the sis."""
     wanted = await asyncio.to_thread(volumes.provide, f"{service.name}-models", service.namespace)
     claim = {"storage": "1Gi"} | ({"storageClassName": wanted} if wanted else {})
@@ -88,7 +88,7 @@ async def test_what_is_in_the_operators_claim_is_downloaded_once(service: Servic
 
 
 async def test_an_image_volume_that_the_api_server_drops_is_noticed(service: Service, cars: Modelcars) -> None:
-    """The Deployment is accepted, and has neither volume nor mount: without a word from anybody but the operator."""
+    """The API server drops the Deployment's volume and mount without an error. Only the operator reports it."""
     if await image_volumes(service.api):
         pytest.skip("this API server keeps image volumes")
     await service.apply(None, {"model": {"uri": f"oci+native://{cars.target}"}})
@@ -106,8 +106,8 @@ async def test_target_and_draft_from_image_volumes(service: Service, cars: Model
     await service.drafts()
 
 
-async def test_what_keeps_an_artifact_away_is_said_within_seconds(service: Service, store: s3.Store) -> None:
-    """A key that is not there, keys that are refused, a claim and an image that do not exist: four sis at once."""
+async def test_the_reason_for_a_missing_artifact_is_shown_within_seconds(service: Service, store: s3.Store) -> None:
+    """A missing key, refused keys, a PVC and an image that do not exist: four sis at once."""
     cases = {
         "no-such-key": ({"model": {"uri": "s3://models/nothing/"}, "pod": PULLER}, "NotFound", "No model found"),
         "wrong-keys": (
@@ -131,8 +131,8 @@ async def test_what_keeps_an_artifact_away_is_said_within_seconds(service: Servi
             all_at_once.create_task(said(name, parts, reason, words))
 
 
-async def test_a_download_job_says_what_keeps_it_from_its_work(service: Service, store: s3.Store) -> None:
-    """A key that is not there, and a claim that nobody gives a volume."""
+async def test_a_download_job_shows_why_it_cannot_work(service: Service, store: s3.Store) -> None:
+    """A missing key, and a PVC that no provisioner gives a volume."""
     name = "no-such-key"
     wanted = await asyncio.to_thread(volumes.provide, f"{name}-models", service.namespace)
     claims = {name: {"storage": "1Gi"} | ({"storageClassName": wanted} if wanted else {})}

@@ -1,4 +1,4 @@
-"""`specdec measure` on real parts: a real vLLM with a real draft beside its plain twin, and in its own place."""
+"""`specdec measure` on real parts: a real vLLM with a real draft next to its baseline, and in its own place."""
 
 import asyncio
 import json
@@ -41,7 +41,7 @@ async def _measure(service: Service, config: pathlib.Path, folder: pathlib.Path,
 async def test_both_sides_are_measured_and_everything_is_put_back(
     service: Service, cluster: pathlib.Path, tmp_path: pathlib.Path, more: tuple[str, ...]
 ) -> None:
-    """The speculating side drafts, the plain one does not, all greedy answers are equal, and no twin is left."""
+    """The speculating side drafts, the baseline does not, all greedy answers are equal, and the copy is deleted."""
     await service.apply(DRAFT)
     await service.phase("Watching")
     found = await _measure(service, cluster, tmp_path, *more)

@@ -15,7 +15,7 @@ from tests.wire.faults.table import Part, fault
 
 MIB = 1024**2
 CACHE = 6
-"""GiB of KV cache. The plain engine takes about 7 GiB with it, so that a step of 0.05 of its limit is 360 MiB."""
+"""GiB of KV cache. Without a draft the engine takes about 7 GiB with it: a step of 0.05 of its limit is 360 MiB."""
 DRAFT = 120
 """MiB of the draft's file, and twice as much in memory (`_FULL`): the pair takes 240 MiB more than plain, and 360 where
 the file, which the kernel keeps, counts as well. Both are more than what plain has left, and less than two steps.
@@ -101,7 +101,7 @@ async def test_a_pair_that_does_not_fit_its_limit_ends_up_drafting_by_itself(
     """Plain is measured first, and then served at the limit that the pair does not fit."""
     await _plain(service)
     await _plain(service, await peak(service) + SPARE)
-    limit = await peak(service) + SPARE  # the first start reads files that count until somebody wants their place
+    limit = await peak(service) + SPARE  # the first start reads files, which count until memory runs short
     await _plain(service, limit)
     print(f"plain took at most {limit - SPARE} MiB of {limit}, and {await peak(service)} MiB at the limit")
     await service.apply(draft, parts(limit), acceptanceRate={"min": 0.0})

@@ -17,8 +17,8 @@ def found() -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("method", cases.METHODS, ids=lambda each: each.name)
-def test_a_method_answers_like_the_plain_engine(found: dict[str, Any], method: cases.Method) -> None:
-    """30 greedy answers of 96 tokens each, 20 on code and 10 on drift, equal to the plain engine's token for token."""
+def test_a_method_answers_like_the_baseline(found: dict[str, Any], method: cases.Method) -> None:
+    """30 greedy answers of 96 tokens each, 20 on code and 10 on drift, equal to the baseline's token for token."""
     result = found[method.name]
     assert "compared" in result, result
     assert (result["identical"], result["compared"]) == (30, 30)

@@ -1,4 +1,4 @@
-"""What a new user runs into on a real node: each is said in the sis's conditions, in words that name the fix."""
+"""Mistakes of new users on a real node: the sis's conditions show each of them and name the fix."""
 
 import asyncio
 
@@ -17,7 +17,7 @@ async def _operator_address(service: Service) -> str:
     return address
 
 
-async def test_metrics_behind_a_network_policy_are_said_and_are_no_reason_to_roll_back(service: Service) -> None:
+async def test_unreachable_metrics_are_reported_and_cause_no_rollback(service: Service) -> None:
     """Clients and the kubelet reach the pod, the operator does not: Inconclusive, with the policy named as a cause."""
     await service.apply(NGRAM, window="3s")
     await service.phase("Watching")
@@ -34,8 +34,8 @@ async def test_metrics_behind_a_network_policy_are_said_and_are_no_reason_to_rol
         await service.condition("SpeculationActive", "Drafting", 60)
 
 
-async def test_an_accelerator_that_the_cluster_lacks_is_said(service: Service) -> None:
-    """No node offers a GPU here: the scheduler's words, the device plugin and the field are named."""
+async def test_an_accelerator_that_the_cluster_lacks_is_reported(service: Service) -> None:
+    """No node has a GPU here: the condition has the scheduler's message, and names the device plugin and the field."""
     await service.apply(NGRAM, {"engine": {"accelerator": "nvidia"}})
     ready = await service.condition("Ready", "Unschedulable")
     assert "Insufficient nvidia.com/gpu" in ready["message"]
@@ -43,8 +43,8 @@ async def test_an_accelerator_that_the_cluster_lacks_is_said(service: Service) -
     assert "spec.engine.accelerator" in ready["message"]
 
 
-async def test_a_runtime_that_is_missing_is_said_and_comes_later(service: Service) -> None:
-    """As KServe says it, with the command that brings the runtimes; the sis goes on once it is named right."""
+async def test_a_missing_runtime_is_reported_and_can_be_corrected(service: Service) -> None:
+    """The condition has KServe's message and the command that installs runtimes; a right name makes the sis go on."""
     await service.apply(NGRAM, {"engine": ENGINE | {"runtime": "nowhere"}})
     ready = await service.condition("Ready", "RuntimeNotRecognized")
     assert "ClusterServingRuntime nowhere" in ready["message"]

@@ -1,4 +1,4 @@
-"""What pods tell of their models, and the KV cache that was planned with it, against what the engine really has."""
+"""The models that pods report, and the KV cache planned from that, against the cache that the engine really has."""
 
 import pathlib
 from typing import Any
@@ -43,7 +43,7 @@ async def _begun(service: Service, before: str | None) -> bool:
 
 
 async def test_five_pairs_have_the_cache_that_was_planned(service: Service) -> None:
-    """Each by itself, one after the other: what its pod told is planned with, and replaces no pod."""
+    """One pair after the other: the plan uses what the pair's pod reported, and replaces no pod."""
     assert len(PAIRS) == 5
     pairs = []
     for method in PAIRS:

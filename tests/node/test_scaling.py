@@ -20,8 +20,8 @@ PARTS: Object = {
     "resources": {"requests": {"cpu": "250m"}},
     "rollout": {"strategy": "Replace", "deadline": "10m"},
 }
-"""An engine that three clients keep busy takes a whole core, four times what it requests. Three engines on two cores
-take more than they request, each. One that nobody asks takes next to nothing.
+"""An engine that three clients keep busy takes a whole core, four times what it requests. Each of three engines on two
+cores takes more than it requests. One without requests takes next to nothing.
 """
 GUARD: dict[str, Any] = {"acceptanceRate": {"min": 0.4}, "baseline": "None", "window": "10s"}
 
@@ -79,7 +79,7 @@ def usage(cluster: pathlib.Path) -> Iterator[None]:
 
 @pytest.mark.usefixtures("usage")
 async def test_load_scales_a_service_to_three_and_back_and_it_is_rolled_back_at_three(service: Service) -> None:
-    """With a verdict on each number of pods; nobody but the autoscaler writes a number."""
+    """Each number of pods gets a verdict; only the autoscaler writes a number."""
     await service.apply(DRAFT, PARTS, **GUARD)
     await service.phase("Watching", seconds=300)
     async with Crowd(service, "code", 3, max_tokens=24):

@@ -25,7 +25,7 @@ FAULTS: dict[str, dict[str, Any]] = {"draft-permuted": {}, "draft-short": LONG, 
 
 @pytest.fixture
 async def claim(service: Service, model_folder: pathlib.Path) -> AsyncIterator[pathlib.Path]:
-    """The folder behind the claim `models`, in place of the one that all tests share: this one may be repaired."""
+    """The folder behind the PVC `models`, in place of the one that all tests share: this one may be repaired."""
     with tempfile.TemporaryDirectory(prefix="claim-", dir=paths.layout().run) as made:
         folder = pathlib.Path(made)
         shutil.copytree(model_folder, folder, dirs_exist_ok=True)
@@ -38,10 +38,11 @@ async def claim(service: Service, model_folder: pathlib.Path) -> AsyncIterator[p
 async def test_silent_faults_are_taken_out_and_a_repaired_draft_comes_back(
     service: Service, cluster: pathlib.Path, claim: pathlib.Path
 ) -> None:
-    """Each fault: green, speculating, out within failureLimit + 1 windows, patched within 2 s, and plain pods answer.
+    """Each fault: green, speculating, out within failureLimit + 1 windows, patched within 2 s, and baseline pods
+    answer.
 
-    Then the weights on the claim are copied again, and a retry is all that it takes. One sis for each draft: they
-    start together, which is quicker than one after the other.
+    Then the weights on the PVC are copied again, and a retry is all that it takes. One sis for each draft: they start
+    together, which is quicker than one after the other.
     """
     async with contextlib.AsyncExitStack() as stack:
         faulty = [service.sibling(draft) for draft in FAULTS]

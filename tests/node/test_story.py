@@ -8,7 +8,7 @@ from tests.wire.api import ISVC, POD
 
 INTERVAL = 1
 ROUNDING = 2
-"""The kubelet tells whole seconds, and tells the API server of an end within a second."""
+"""The kubelet reports whole seconds, and reports an end to the API server within a second."""
 DRAFT = {"method": "draft_model", "tokens": 4, "draft": {"uri": "pvc://models/draft"}}
 
 
@@ -57,7 +57,7 @@ async def test_a_draft_that_cannot_work_is_taken_out_in_the_preflights_words(ser
     assert any(each["type"] == "Ready" and each["status"] == "True" for each in pod["status"]["conditions"])
 
 
-async def test_a_broken_draft_is_refused_within_seconds_and_the_sis_says_so_at_once(service: Service) -> None:
+async def test_a_broken_draft_is_refused_within_seconds_and_the_sis_shows_it_at_once(service: Service) -> None:
     """200,000 flipped bytes: the container ends within five seconds, and the sentence is there an interval later."""
     await service.apply(DRAFT | {"draft": {"uri": "pvc://models/draft-corrupt"}})
     ended: dict[str, str] = {}

@@ -1,4 +1,4 @@
-"""A rollback that nobody notices: two replicas are rolled over beside a running client, and no request is lost."""
+"""A rollback without an effect on clients: two replicas are rolled over under traffic, and no request is lost."""
 
 import asyncio
 import time
@@ -12,7 +12,7 @@ from tests.wire.api import POD
 
 
 async def test_a_rollback_of_two_replicas_loses_no_request(service: Service, film: Film) -> None:
-    """RollingUpdate with surge: >= 500 requests from before the decision until plain pods serve alone, none failed."""
+    """RollingUpdate with surge: >= 500 requests from before the decision until only baseline pods serve. None fails."""
     surge = {"replicas": 2, "rollout": {"strategy": "Surge", "deadline": "10m"}}
     await service.apply({"method": "draft_model", "tokens": 4, "draft": {"uri": "pvc://models/draft"}}, surge)
     await film.phase("Watching", 0, 240)

@@ -1,4 +1,4 @@
-"""Somebody else's InferenceService on real pods: its runtime starts vLLM, and the operator renders nothing of it."""
+"""An InferenceService of another owner on real pods: its runtime starts vLLM, the operator renders nothing of it."""
 
 import json
 
