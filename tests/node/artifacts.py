@@ -52,7 +52,7 @@ def modelcars(models: pathlib.Path) -> Modelcars:
 
 
 def _by_hand(model: pathlib.Path, ref: str) -> None:
-    """Builds an image as the documentation describes it, but on a base that needs no download."""
+    """Builds an image as the documentation describes it, but on a base image that is available here."""
     builder = tool.choose()
     found = _DOCKERFILE.search((_ROOT / "docs" / "staging.md").read_text())
     assert found is not None

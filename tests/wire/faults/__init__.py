@@ -1,4 +1,4 @@
-"""Faults, each brought about for real: what the operator makes of them is what docs/reliability.md says."""
+"""Faults, each brought about for real: the operator handles them as docs/reliability.md states."""
 
 import pytest
 

@@ -12,7 +12,7 @@ TOKENS = 400.0
 
 
 def busy(**more: float) -> EngineStandIn:
-    """An engine with traffic, whose drafts are accepted unless it is told otherwise."""
+    """An engine with traffic, whose drafts are accepted unless `more` sets another rate."""
     return EngineStandIn(tokens_per_second=TOKENS, **more)  # type: ignore[arg-type]
 
 
@@ -25,7 +25,7 @@ async def watched(world: World, *engines: EngineStandIn, **spec: Any) -> list[st
 
 
 async def responding(world: World, **spec: Any) -> None:
-    """A service whose draft has just been found wanting: the plain pods are asked for, and not there yet."""
+    """A service whose draft has failed a moment ago: the baseline pods are requested and do not exist yet."""
     engine = busy()
     await watched(world, engine, **spec)
     engine.acceptance = 0.0
@@ -47,13 +47,13 @@ async def plain_pods(world: World) -> None:
 
 
 async def rolled_back_once(world: World) -> None:
-    """The draft is taken out, by one decision, and plain pods serve."""
+    """The draft is taken out, by one decision, and baseline pods serve."""
     await plain_pods(world)
     await decided_once(world, "AcceptanceRateLow")
 
 
 async def verdict(world: World, *wanted: str) -> str:
-    """Waits for a verdict with one of these reasons; returns what it says."""
+    """Waits for a verdict with one of these reasons; returns its message."""
 
     async def there() -> str | None:
         guard = (await world.status())["guard"]

@@ -19,7 +19,7 @@ _PATIENCE = 70.0
 
 
 class Program:
-    """One of the two. log: where its words go, of all its lives."""
+    """One of the two. log: the file of its output, kept over restarts."""
 
     def __init__(self, command: list[str], log: pathlib.Path) -> None:
         self._command = command

@@ -34,7 +34,7 @@ def downloading(**spec: Any) -> Object:
 
 
 def claim_by_hand() -> Object:
-    """A claim of the name that the operator's would have."""
+    """A PVC with the name of the operator's own."""
     spec = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "5Gi"}}}
     return {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": f"{NAME}-models"}, "spec": spec}
 
@@ -47,7 +47,7 @@ def controlled(by: Object, body: Object) -> Object:
 
 
 def as_left(body: Object) -> Object:
-    """An InferenceService, but for what KServe writes of it: status, finalizer, and that it was KServe."""
+    """An InferenceService without what KServe writes: the status, the finalizer, and KServe as a field manager."""
     meta = {key: part for key, part in body["metadata"].items() if key not in ("resourceVersion", "finalizers")}
     writers = [each for each in meta.pop("managedFields") if each["manager"] != "manager"]
     return {"metadata": meta, "spec": body["spec"], "writers": writers}
@@ -61,7 +61,7 @@ async def as_written(world: World) -> Object:
 
 
 async def vanish(world: World, kind: tuple[str, str], name: str) -> None:
-    """Deletes an object for good: nobody here takes the finalizer off that protects claims."""
+    """Deletes an object for good: no controller here removes the finalizer that protects PVCs."""
 
     async def gone() -> bool:
         try:
@@ -82,7 +82,7 @@ def conditions(status: Object) -> dict[str, Object]:
 
 
 async def taken(world: World) -> str:
-    """Waits until the sis is stalled because a name is taken, and says so everywhere; returns its words."""
+    """Waits until the sis is stalled because a name is taken, and every condition shows it; returns the message."""
 
     async def told() -> Object | None:
         status = await world.status()
@@ -116,7 +116,7 @@ async def removed(world: World) -> None:
 
 
 async def owned_by(world: World, kind: tuple[str, str], name: str, uid: str | None) -> Object:
-    """Waits until an object is controlled by this uid, or by nobody; returns it."""
+    """Waits until an object is controlled by this uid, or by no owner; returns it."""
 
     async def there() -> Object | None:
         found = await world.api.get(kind, world.namespace, name)

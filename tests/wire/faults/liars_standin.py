@@ -102,7 +102,7 @@ UNREAD: Final[dict[str, Answer]] = {
     "no-http": saying(b"SSH-2.0-OpenSSH_9.6\r\n"),
     "nothing": saying(),
 }
-"""What is no page of an engine's counters: none of it may become a number."""
+"""Answers that are not a page of an engine's counters: none of them may become a number."""
 
 READ: Final[dict[str, Answer]] = {
     "http-1.0": saying(b"HTTP/1.0 200 OK\r\n\r\n" + PAGE),

@@ -31,7 +31,7 @@ def write(asked: Asked) -> str:
 
 
 def in_turn(writes: Iterable[Asked]) -> list[str]:
-    """The writes in order; a status that says no more than the one before, for the user's decisions, is left out."""
+    """The writes in order, without each status that only repeats the user's decisions of the one before."""
     named = [write(each) for each in writes]
     last, kept = "", list[str]()
     for each in named:

@@ -1,4 +1,4 @@
-"""A real HTTP proxy on loopback between the operator and the API server, which does to requests what a rule says.
+"""A real HTTP proxy on loopback between the operator and the API server, which handles each request by a rule.
 
     async with Proxy(kubeconfig) as proxy:
         own = proxy.through(operator_kubeconfig, tmp_path / "through")   # what the operator is started with
@@ -103,16 +103,16 @@ class Proxy:
         self.cut()
 
     async def garble(self) -> None:
-        """Sends every running watch a line that is no JSON, and goes on."""
+        """Sends every running watch a line that is not JSON, and goes on."""
         await self._say(b'{"type":"MODIFIED","object":{"kind":"Po\n')
 
     async def expire(self) -> None:
-        """Tells every running watch that what it goes on from is too old, and ends it: HTTP 410 in the stream."""
+        """Sends every running watch HTTP 410, its resource version is too old, in the stream, and ends it."""
         await self._say(_GONE)
         self.cut()
 
     async def fail(self, code: int, *, what: str = "") -> None:
-        """Tells every running watch of an error inside the API server, and ends it. what: of this resource alone."""
+        """Sends every running watch an internal error of the API server, and ends it. what: only this resource's."""
         status = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure", "code": code}
         event = {"type": "ERROR", "object": status | {"message": "a test's proxy"}}
         await self._say(json.dumps(event).encode() + b"\n", what)
@@ -170,7 +170,7 @@ class Proxy:
                     return await _never()
                 await answer.write_eof()
                 return answer
-        except aiohttp.ClientError:  # the API server is away, or the operator: either way there is nobody to answer
+        except aiohttp.ClientError:  # the API server or the operator has closed the connection: no answer is possible
             _reset(request)
             return await _never()
         finally:

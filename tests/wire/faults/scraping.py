@@ -21,7 +21,7 @@ _BEAT = 0.01
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """One page. words: why it was not read, empty where it was; counters: what it said, where it was.
+    """One page. words: why it was not read, empty if it was; counters: its counters, if it was read.
 
     seconds: how long that took; stall: the longest time in which the process did nothing else, in seconds.
     """
@@ -50,7 +50,7 @@ async def _read(scraper: PodMetrics, url: str) -> Outcome:
 
 
 def _most_memory() -> int:
-    """KiB of memory that this program had at most; what getrusage says begins with that of the parent."""
+    """KiB of memory that this program had at most; the number of getrusage begins with that of the parent."""
     said = pathlib.Path("/proc/self/status").read_text().splitlines()
     return next(int(line.split()[1]) for line in said if line.startswith("VmHWM"))
 

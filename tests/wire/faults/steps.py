@@ -21,7 +21,7 @@ async def watched(world: World, **spec: Any) -> EngineStandIn:
 
 
 async def served(world: World) -> None:
-    """Waits until the API server has every kind at hand: it serves a while before that ("storage is initializing")."""
+    """Waits until the API server serves every kind: it answers for a while before that ("storage is initializing")."""
 
     async def there() -> bool:
         try:
@@ -43,7 +43,7 @@ async def not_blamed(world: World) -> None:
 
 
 async def lives(operator: OperatorProcess, pid: int) -> None:
-    """It is the same process as before, and /healthz says that it is well."""
+    """It is the same process as before, and /healthz shows that it is healthy."""
     assert operator.pid == pid
     url = f"http://127.0.0.1:{operator.health_port}/healthz"
     async with aiohttp.ClientSession() as session, session.get(url) as answer:
@@ -51,7 +51,7 @@ async def lives(operator: OperatorProcess, pid: int) -> None:
 
 
 async def still_follows(world: World, *, replicas: int = 2) -> None:
-    """The watches work: a changed spec is applied, and an InferenceService that somebody deletes is made again."""
+    """The watches work: a changed spec is applied, and a deleted InferenceService is made again."""
     await world.api.merge(SIS, world.namespace, NAME, {"spec": {"replicas": replicas}})
 
     async def applied() -> bool:

@@ -1,4 +1,4 @@
-"""What a user sees of a rollback, of a retry and of two rungs of the ladder, each played as fast as windows allow."""
+"""What a user sees of a rollback, of a retry and of two steps of the guard, each as fast as windows allow."""
 
 from typing import Final
 
@@ -14,7 +14,7 @@ QUICK: Final = {"window": "1s"}
 async def rollback(world: World, *, slowly: bool = False) -> None:
     """From nothing to RolledBack: a draft that is accepted at first, and then no longer.
 
-    slowly: no pod is ready before the status has told that it is not.
+    slowly: no pod is ready before the status has shown that it is not.
     """
     engine = await watched(world, slowly=slowly)
     engine.acceptance = 0.0

@@ -1,4 +1,4 @@
-"""What a fault test tests, in words: the rows of docs/reliability.md are generated from these."""
+"""The text of what a fault test tests: the rows of docs/reliability.md are generated from these."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -21,7 +21,7 @@ from tests.wire.world import World
 _TOLD: Final = (*events_of(ROLLBACK), *("ApiServerRefused", "ApiServerUnavailable") * 5)
 """The Events of a rollback, and a warning for each time that the InferenceService could not be written."""
 _TWICE: Final = (*_TOLD, *_TOLD)
-"""Where the answer to an Event that was made is lost, it is posted again."""
+"""If the answer to a created Event is lost, the operator posts the Event again."""
 _DECISION: Final = ("status Responding (plain)", "InferenceService (plain)", "status RolledBack (plain)")
 _AT_START: Final = ("status RollingOut (4 tokens)", "InferenceService (4 tokens)")
 
@@ -75,7 +75,7 @@ async def test_errors_at_a_start(world: World, proxied: OperatorProcess, proxy: 
 )
 @pytest.mark.parametrize("seed", range(4))
 async def test_errors_in_any_order(world: World, proxied: OperatorProcess, proxy: Proxy, seed: int) -> None:
-    """Whatever the order. A warm-up can be over before the status that tells of it is written at last."""
+    """The order does not matter. A warm-up can be over before its status is written at last."""
     proxy.rule = rule = Some(seed, share=0.33)
     await stories.rollback(world)
     proxy.rule = let_pass

@@ -118,10 +118,10 @@ async def test_a_draft_that_turns_bad_in_an_outage_is_taken_out_once(
     then="no decision",
 )
 @pytest.mark.parametrize("outage", LONG)
-async def test_an_outage_is_no_evidence(
+async def test_an_outage_proves_nothing(
     plane: ControlPlane, world: World, operator: OperatorProcess, outage: Outage
 ) -> None:
-    """That nothing can be read from the API server says nothing about a draft."""
+    """An API server that cannot be read proves nothing about a draft."""
     engine, pid = await steps.watched(world), operator.pid
 
     async def three_windows(times: int) -> None:

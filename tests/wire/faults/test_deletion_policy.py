@@ -1,4 +1,4 @@
-"""What stays when a service is deleted, and how another one takes it over: no pod is made anew by either."""
+"""What stays when a service is deleted, and how another one takes it over: neither replaces a pod."""
 
 from typing import Any
 
@@ -54,7 +54,7 @@ async def _dropped(world: World) -> None:
     then="only the owner reference changes; no pod is replaced",
 )
 async def test_a_policy_is_changed_without_a_new_pod(world: World, operator: OperatorProcess) -> None:
-    """Metadata only: generation and spec stay. While there is no owner reference, the status says whose it is."""
+    """Metadata only: generation and spec stay. Without an owner reference, the status lists what the sis owns."""
     made = await world.apply(sis())
     await world.roll_out(await world.child(), busy())
     await world.phase("Watching")
@@ -148,7 +148,7 @@ def _without_names(spec: Object) -> Object:
     when="a service with downloads and deletionPolicy Orphan is deleted, and created again with annotation adopt",
     then="the new service takes over the PVC too; its owner follows the policy",
 )
-async def test_the_claim_stays_too(world: World, downloader: OperatorProcess) -> None:
+async def test_the_pvc_stays_too(world: World, downloader: OperatorProcess) -> None:
     """Jobs may go: the next ones find the artifact in the claim."""
     await world.apply(downloading(deletionPolicy="Orphan"))
     before = await owned_by(world, CLAIM, _MODELS, None)

@@ -1,4 +1,4 @@
-"""What somebody else made under a name of the service is never written or deleted: InferenceService, claim, Job.
+"""Objects of another owner under a name of the service are never written or deleted: InferenceService, PVC, Job.
 
 Compared as a whole, with version and field owners: not one write reaches it.
 """
@@ -68,10 +68,10 @@ async def test_a_foreign_inference_service_is_left_alone(world: World, operator:
     then="not written; NameTaken until the name is free",
 )
 @pytest.mark.parametrize("kind", [CLAIM, JOB], ids=["claim", "Job"])
-async def test_a_foreign_claim_or_job_is_left_alone(
+async def test_a_foreign_pvc_or_job_is_left_alone(
     world: World, downloader: OperatorProcess, kind: tuple[str, str]
 ) -> None:
-    """The claim holds data of somebody, and a Job may be at work."""
+    """The PVC holds another owner's data, and a Job may be at work."""
     await world.apply(downloading())
     name = (await _made(world, kind))["metadata"]["name"]
     await removed(world)

@@ -21,7 +21,7 @@ _REPORTS: Final = ("status RollingOut (4 tokens)", "status Responding (plain)", 
 
 
 def _decisions(writes: tuple[str, ...]) -> list[str]:
-    """The writes without the Events, which are not sent again by an operator that died: they only tell."""
+    """The writes without the Events: these only inform, and an operator that died does not send them again."""
     return [each for each in writes if not each.startswith("Event")]
 
 
@@ -42,7 +42,7 @@ async def test_a_rollback_takes_these_writes(world: World, proxied: OperatorProc
     assert [each for each in in_turn(proxy.writes) if "RolledBack" not in each] == list(RETRY)
 
 
-async def test_a_ladder_takes_these_writes(world: World, proxied: OperatorProcess, proxy: Proxy) -> None:
+async def test_two_steps_take_these_writes(world: World, proxied: OperatorProcess, proxy: Proxy) -> None:
     """Two steps down: fewer tokens, then none."""
     await stories.ladder(world)
     await world.event("RolledBack")
@@ -117,7 +117,7 @@ async def test_two_kills_at_a_write_of_a_retry(
     then="each step runs once",
 )
 @pytest.mark.parametrize("named", _decisions(LADDER))
-async def test_two_kills_at_a_write_of_a_ladder(
+async def test_two_kills_at_a_write_of_two_steps(
     world: World, proxied: OperatorProcess, proxy: Proxy, named: str
 ) -> None:
     """A step that was taken is not taken back, and none is left out."""

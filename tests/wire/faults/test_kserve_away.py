@@ -94,8 +94,8 @@ async def test_a_kserve_that_is_away_is_not_the_drafts_fault(
 async def test_a_rollback_waits_for_kserve(
     world: World, operator: OperatorProcess, installed: KServe, webhooks: bool, words: str
 ) -> None:
-    """The old pods serve on. The InferenceService asks for plain ones, and nobody makes them. Where KServe's webhooks
-    are still registered, the API server does not even take that.
+    """The old pods serve on. The InferenceService requests baseline pods, and no controller makes them. If KServe's
+    webhooks are still registered, the API server does not even accept that write.
     """
     await installed.start()
     engine = busy()

@@ -1,4 +1,4 @@
-"""Specs as large as the API server takes them: the operator keeps none, and says so to each."""
+"""Specs as large as the API server accepts them: the operator keeps none, and each status shows the reason."""
 
 import json
 import pathlib

@@ -39,12 +39,12 @@ async def both(
 
 
 Lie = Callable[[str, int], str]
-"""A line of a page, and how often the page was asked for -> what is said instead."""
+"""A line of a page, and how often the page was read -> the line that replaces it."""
 
 
 @dataclass(kw_only=True)
 class LyingEngine(EngineStandIn):
-    """An engine that tells lies of a kind while there is one."""
+    """An engine whose page has false numbers while `lie` is set."""
 
     lie: Lie | None = field(default=None)
 
@@ -86,7 +86,7 @@ LIES = {
     then="Inconclusive (Implausible, Restarted)",
 )
 @pytest.mark.parametrize("name", LIES)
-async def test_counters_that_cannot_be_convict_nobody(world: World, operator: OperatorProcess, name: str) -> None:
+async def test_impossible_counters_take_no_draft_out(world: World, operator: OperatorProcess, name: str) -> None:
     """Numbers that contradict each other prove nothing, however bad they look; true ones are judged afterwards."""
     lie, reason, words = LIES[name]
     engine = LyingEngine(tokens_per_second=TOKENS)
@@ -107,7 +107,7 @@ async def test_counters_that_cannot_be_convict_nobody(world: World, operator: Op
     then="Inconclusive (ScrapeFailed); other services keep their interval",
 )
 async def test_a_pod_that_lies_spoils_no_other_service(world: World, good: World, both: None) -> None:
-    """The liar is told what is wrong, and loses nothing; its neighbour is looked at as before."""
+    """Its status shows what is wrong, and its draft stays; the other service is read as before."""
     neighbour, engine = busy(), busy()
     await watched(good, neighbour)
     (pod,) = await watched(world, engine)

@@ -20,7 +20,7 @@ TIMEOUT = 2.0
 MEMORY = 20 * 1024
 """KiB that the process may grow by, whatever is sent."""
 LONGEST_WORDS = 500
-"""Characters of what is said about a page, the pod's address and advice included."""
+"""Characters of the message about a page, the pod's address and advice included."""
 ROOT = pathlib.Path(__file__).parents[3]
 
 
@@ -51,7 +51,7 @@ async def _read(liars: Mapping[str, Answer]) -> dict[str, Any]:
     then="not read, within the time limit and 20 MB",
 )
 async def test_no_lie_becomes_a_number() -> None:
-    """What is no whole page of an engine's counters is missing data: words, in time, and in little memory."""
+    """A page that is incomplete or not of an engine is missing data: it gives a message, in time, in little memory."""
     made_before_the_clock_runs = bomb(), series(1_000_000)
     assert all(made_before_the_clock_runs)
     found = await _read(READ | UNREAD)

@@ -44,7 +44,7 @@ EDITS: dict[str, Object] = {
 
 
 async def _ours(world: World) -> Object:
-    """What the operator says about the InferenceService."""
+    """The fields that the operator sets in the InferenceService."""
     found = await world.api.get(ISVC, world.namespace, NAME) or {"metadata": {}, "spec": {}}
     meta = found["metadata"]
     kept = {key: meta.get(key) for key in ("labels", "annotations", "ownerReferences")}
@@ -59,7 +59,7 @@ async def _ours(world: World) -> Object:
 )
 @pytest.mark.parametrize("name", EDITS)
 async def test_an_edited_inference_service_is_put_back(world: World, operator: OperatorProcess, name: str) -> None:
-    """Spec, label, annotations and owner are ours; an annotation that somebody adds is not."""
+    """Spec, label, annotations and owner are ours; an annotation that another client adds is not."""
     await watched(world, busy())
     await world.api.merge(ISVC, world.namespace, NAME, _at(("metadata", "annotations", "team"), "a"))
     before = await _ours(world)
@@ -73,7 +73,7 @@ async def test_an_edited_inference_service_is_put_back(world: World, operator: O
     await still_speculating(world)
 
 
-async def test_kserve_itself_lets_nobody_change_the_mode(world: World, operator: OperatorProcess) -> None:
+async def test_kserve_itself_refuses_another_mode(world: World, operator: OperatorProcess) -> None:
     """To another one: its webhook refuses that once it has made something of the InferenceService."""
     await watched(world, busy())
     other = _at(("metadata", "annotations", "serving.kserve.io/deploymentMode"), "Knative")
@@ -160,7 +160,9 @@ async def test_a_loss_in_each_phase_changes_no_decision(world: World, operator: 
     when="the status is emptied while no operator runs",
     then="the decision is lost: the service begins as a new one",
 )
-async def test_a_status_that_is_emptied_while_nobody_looks_begins_anew(world: World, operator: OperatorProcess) -> None:
+async def test_a_status_that_is_emptied_without_an_operator_is_decided_again(
+    world: World, operator: OperatorProcess
+) -> None:
     """What cannot survive: nothing else in the cluster knows of the decision. It is made again, by evidence."""
     await rolled_back(world)
     await operator.stop()
@@ -183,7 +185,7 @@ async def _bare(world: World) -> Object:
     then="at most six writes a minute; Contested names it",
 )
 async def test_two_controllers_that_fight_write_little(world: World, operator: OperatorProcess) -> None:
-    """Each write of ours is answered at once by the other: ours become rarer, and the user is told who it is."""
+    """The other controller undoes each write of ours at once: ours become rarer, and the status names that one."""
     await watched(world, busy())
     other = {"apiVersion": ISVC[0], "kind": "InferenceService", "metadata": {"name": NAME}}
     other |= _at(PREDICTOR, {"minReplicas": 7, "maxReplicas": 7})

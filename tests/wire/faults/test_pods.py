@@ -17,7 +17,7 @@ FAILED: Object = EVICTED | {"conditions": [{"type": "Ready", "status": "False", 
 
 
 def bad(**more: float) -> EngineStandIn:
-    """Another engine, with a long life of refused drafts behind it: mixed into a window, it would convict."""
+    """Another engine, with a long life of refused drafts behind it: mixed into a window, it would fail the window."""
     engine = busy(acceptance=0.0, **more)
     engine.spend(3600.0)
     return engine
@@ -29,8 +29,8 @@ def bad(**more: float) -> EngineStandIn:
     then="the operator judges the other one; no rollback",
 )
 @pytest.mark.parametrize("status", [FAILED, LOST], ids=["evicted", "node-lost"])
-async def test_a_pod_that_is_lost_convicts_nobody(world: World, operator: OperatorProcess, status: Object) -> None:
-    """What the lost pod counts from then on is nobody's evidence."""
+async def test_a_lost_pod_takes_no_draft_out(world: World, operator: OperatorProcess, status: Object) -> None:
+    """The counters of the lost pod are not evidence from then on."""
     staying, going = busy(), busy()
     _, pod = await watched(world, staying, going, replicas=2)
     await verdict(world, "Accepted")
@@ -69,7 +69,7 @@ async def _download(world: World, pod: str, *, done: bool) -> None:
     then="Stalled; afterwards the engine has the whole deadline",
 )
 async def test_a_slow_download_is_not_the_drafts_fault(world: World, operator: OperatorProcess) -> None:
-    """An engine that has not started says nothing; one that has started and does not answer is held against it."""
+    """An engine that has not started proves nothing; a started one that does not answer counts against the draft."""
     await world.apply(sis(rollout={"deadline": "8s"}))
     (pod,) = await world.roll_out(await world.child(speculative=True), busy(), ready=False)
     await _download(world, pod, done=False)
@@ -94,7 +94,7 @@ async def test_a_slow_download_is_not_the_drafts_fault(world: World, operator: O
     then="the window is Inconclusive (Restarted)",
 )
 async def test_an_address_that_is_inherited_mixes_no_counters(world: World, operator: OperatorProcess) -> None:
-    """The other process has another start time: what it counted in its life says nothing about this window."""
+    """The other process has another start time: its earlier counters do not belong to this window."""
     engine = busy()
     (pod,) = await watched(world, engine, guard={"window": "4s"})
     await verdict(world, "Accepted")
@@ -115,7 +115,7 @@ async def test_an_address_that_is_inherited_mixes_no_counters(world: World, oper
     when="a PodDisruptionBudget forbids the eviction of a pod that is to be restarted",
     then="a new request every half minute; reads continue",
 )
-async def test_a_budget_that_lets_nobody_go_is_heeded(world: World, operator: OperatorProcess) -> None:
+async def test_a_budget_that_allows_no_eviction_is_respected(world: World, operator: OperatorProcess) -> None:
     """No reconcile fails of it; once the budget allows it, the pod is evicted."""
     good, bad_one = busy(), busy(acceptance=0.0)
     await world.apply(sis(replicas=2, guard={"window": "8s"}))

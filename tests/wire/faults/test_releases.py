@@ -79,7 +79,7 @@ class _Cluster:
         await self.operator.start()
 
     async def settled(self) -> None:
-        """Waits until the operator has decided anew about each service: a change of the guard rolls nothing out."""
+        """Waits until the operator has decided again about each service: a change of the guard rolls nothing out."""
         for world in self._worlds:
             change = {"spec": {"guard": {"failureLimit": 2 + self._starts}}}
             generation = (await world.api.merge(SIS, world.namespace, NAME, change))["metadata"]["generation"]
@@ -91,7 +91,7 @@ class _Cluster:
 
 
 async def _kept(worlds: list[World]) -> list[Any]:
-    """Decisions; claims, Jobs and pods; and what KServe is asked for that reaches pods."""
+    """Decisions; PVCs, Jobs and pods; and the parts of the InferenceServices that reach pods."""
     pictures = []
     for world in worlds:
         guard = (await world.status())["guard"]
@@ -106,7 +106,7 @@ async def _kept(worlds: list[World]) -> list[Any]:
 
 
 def _in_pods(child: Object) -> Object:
-    """What an InferenceService says of its pods: a rollout is changed by the rest, and no pod is renewed for it."""
+    """The parts of an InferenceService that reach its pods: the other parts change a rollout, and replace no pod."""
     predictor = child["spec"]["predictor"]
     beside = ("minReplicas", "maxReplicas", "deploymentStrategy")
     return {"uid": child["metadata"]["uid"]} | {key: predictor[key] for key in predictor if key not in beside}

@@ -168,7 +168,7 @@ async def test_a_stand_by_whose_clock_is_set_ahead_stands_by(world: World, elect
 async def test_a_stand_by_whose_clock_is_set_back_takes_over_in_time(
     world: World, elected: tuple[Replica, Replica]
 ) -> None:
-    """Else nobody would lead for an hour."""
+    """Otherwise no replica would lead for an hour."""
     old, new = elected
     await new.sees_the_lease(2)  # by its right clock
     new.clock.set(-3600)

@@ -44,7 +44,7 @@ def grown() -> Object:
     then="the guards continue; pods do not change",
 )
 async def test_a_crd_that_grows_stops_no_guard(world: World, operator: OperatorProcess, grown: Object) -> None:
-    """The watch begins anew, and the windows go on."""
+    """The watch begins again, and the windows go on."""
     engine = busy()
     await watched(world, engine)
     await _put(world.api, grown)
@@ -66,7 +66,7 @@ async def test_a_crd_that_grows_stops_no_guard(world: World, operator: OperatorP
     then="the decision is unchanged",
 )
 async def test_a_status_of_an_older_operator_is_read(world: World, operator: OperatorProcess) -> None:
-    """What is missing has a meaning; nothing is decided anew because of it."""
+    """A missing field has a meaning; it does not make the operator decide again."""
     await rolled_back(world)
     await operator.stop()
     whole = await world.sis()

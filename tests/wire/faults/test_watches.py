@@ -1,4 +1,4 @@
-"""The watches break off, are told of errors, or fall silent: what they would have told is found out all the same."""
+"""The watches break off, report errors, or fall silent: the operator sees the changes all the same."""
 
 import asyncio
 import signal
@@ -63,8 +63,8 @@ async def test_watches_that_break_lose_nothing(
     when="each watch stays open without events",
     then="the watches start again after 70 s; a changed spec is followed within three times 70 s",
 )
-async def test_watches_that_fall_silent_are_begun_anew(world: World, proxied: OperatorProcess, proxy: Proxy) -> None:
-    """A connection whose other end is gone does not say so."""
+async def test_watches_that_fall_silent_are_begun_again(world: World, proxied: OperatorProcess, proxy: Proxy) -> None:
+    """A connection does not show that its other end is closed."""
     pid = proxied.pid
     await steps.watched(world)
     proxy.mute()

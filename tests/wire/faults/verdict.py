@@ -12,7 +12,7 @@ CLAIM: Final = "v1", "persistentvolumeclaims"
 
 
 async def decided_once(world: World, reason: str) -> None:
-    """A rollback for this reason was decided once, plain pods serve, and there is no object that nobody needs."""
+    """A rollback for this reason was decided once, baseline pods serve, and no unneeded object is left."""
     status = await world.phase("RolledBack")
     guard = status["guard"]
     assert guard["rollback"]["reason"] == reason
@@ -36,7 +36,7 @@ async def as_undisturbed(
 ) -> None:
     """The history, the InferenceService and the sis are as if there had been no fault.
 
-    states: of the history, newest first. events: those that may be told, each so often; some may be missing.
+    states: of the history, newest first. events: those that may be sent, each so often; some may be missing.
     generation: the InferenceService's, which counts its changes. untold: states that were over before they could be
     written.
     """

@@ -11,7 +11,7 @@ from tests.wire.api import Object
 _POLICY: Object = {
     "apiVersion": "audit.k8s.io/v1",
     "kind": "Policy",
-    "omitStages": ["RequestReceived"],  # a watch is told of when it starts, not when it ends
+    "omitStages": ["RequestReceived"],  # a watch is recorded when it starts, not when it ends
     "rules": [{"level": "Metadata"}],
 }
 _CREATED, _FORBIDDEN = 201, 403

@@ -21,7 +21,7 @@ def engine(acceptance: float = 0.8, *, speculative: bool = True) -> EngineStandI
 async def rolled_back_and_tried_again(world: World) -> None:
     """Created, rolled out, rolled back, and brought back by the annotation; then deleted.
 
-    With the finalizer that an earlier release left, which is taken off; on GPUs, whose memory the nodes tell.
+    With the finalizer of an earlier release, which the operator removes; on GPUs, whose memory the nodes report.
     """
     await world.apply(sis(engine={"accelerator": "nvidia"}))
     await world.api.merge(SIS, world.namespace, NAME, {"metadata": {"finalizers": [FINALIZER]}})
@@ -35,9 +35,9 @@ async def rolled_back_and_tried_again(world: World) -> None:
 
 
 async def restarted(world: World) -> None:
-    """One of two pods far below the other one is evicted; new pods that say nothing are looked up in the Events.
+    """One of two pods far below the other one is evicted; new pods without metrics are looked up in the Events.
 
-    In the end one replica is enough, and needs no budget; a plain arm is made beside it, and removed.
+    In the end one replica is enough, and needs no budget; a baseline pod is made next to it, and removed.
     """
     await world.apply(sis(replicas=2))
     child = await world.child(speculative=True)
@@ -60,7 +60,7 @@ async def restarted(world: World) -> None:
 
 
 async def _compared(world: World) -> None:
-    """A plain arm is made, and is not wanted any more."""
+    """Baseline pods are made, and then no longer requested."""
     await world.apply(sis(guard={"control": {"mode": "Always"}}))
     await world.roll_out(await world.child(speculative=True), engine())
     await world.arm()
@@ -73,7 +73,7 @@ async def _compared(world: World) -> None:
 
 
 async def downloaded(world: World, log_read: Callable[[], bool]) -> None:
-    """A download into a claim that is at work, until its log is read, and then is not wanted any more."""
+    """A download into a PVC that is at work, until its log is read, and then is not needed any more."""
     staging = {"mode": "PersistentVolumeClaim", "claim": {"storage": "1Gi"}}
     model = {"uri": "hf://org/model:main"}
     await world.apply(sis(model=model, speculation={"method": "ngram", "tokens": 3}, staging=staging))

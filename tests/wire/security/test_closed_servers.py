@@ -1,4 +1,4 @@
-"""Prometheus servers that nobody opened: the operator asks none of them."""
+"""Prometheus servers that no administrator has allowed: the operator sends requests to none of them."""
 
 import asyncio
 
@@ -8,7 +8,7 @@ from tests.wire.world import World, sis
 
 
 async def test_no_server_is_asked_that_the_administrator_did_not_name(world: World, operator: OperatorProcess) -> None:
-    """By default a guard may name none: the service is refused with the setting, and nobody gets a request."""
+    """By default a guard may name none: the service is refused with the setting, and no server gets a request."""
     async with HostileServer(answering(b"{}")) as server:
         await world.apply(sis(guard={"interval": "1s", "source": {"prometheus": {"url": server.url}}}))
 

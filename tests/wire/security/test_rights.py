@@ -26,7 +26,7 @@ SYSTEM = "specdec-system"
 ACCOUNT = "specdec-operator"
 GROUP = "serving.specdec.io"
 OWNING = Right(group=GROUP, resource="speculativeinferenceservices/finalizers", verb="update")
-"""Asked for by the API server itself, of whoever writes blockOwnerDeletion: no request, so its test is below."""
+"""The API server checks it for a client that writes blockOwnerDeletion: no request shows it, so its test is below."""
 OF_SOME_NAMESPACES = {Right(group="", resource="namespaces", verb=verb) for verb in ("list", "watch")}
 """Asked for by an operator of some namespaces: the test of that one sees them. One ClusterRole is for both."""
 OF_DOWNLOADS = {"jobs", "persistentvolumeclaims", "pods/log", "configmaps", "clusterstoragecontainers"}

@@ -1,4 +1,4 @@
-"""Tenants who mean ill, against a real API server: what it takes of theirs disturbs nobody else and gets nothing."""
+"""Malicious tenants, against a real API server: their accepted objects disturb no other user and gain nothing."""
 
 import asyncio
 import json
@@ -73,7 +73,7 @@ async def _answered(world: World, names: list[str]) -> bool:
 async def test_a_pod_of_a_stranger_with_the_labels_of_the_service_is_never_asked(
     world: World, operator: OperatorProcess
 ) -> None:
-    """Nor does what it would say count: the service's own pod is measured, and passes."""
+    """Its metrics do not count either: the service's own pod is measured, and passes."""
     own = EngineStandIn(tokens_per_second=TOKENS)
     stranger = EngineStandIn(tokens_per_second=TOKENS, acceptance=0.0)
     await world.apply(sis())
@@ -89,9 +89,9 @@ async def test_a_pod_of_a_stranger_with_the_labels_of_the_service_is_never_asked
 
 
 async def _copied(world: World, address: str) -> None:
-    """A ready pod with the labels of the service's own, and nobody who made it.
+    """A ready pod with the labels of the service's own, and without an owner.
 
-    But for the label that ReplicaSets give: one that has it too is soon the ReplicaSet's own, or is deleted by it.
+    It lacks one label, which ReplicaSets set: the ReplicaSet would adopt or delete a pod with it.
     """
     (own,) = await world.api.items(POD, world.namespace)
     labels = {name: value for name, value in own["metadata"]["labels"].items() if name != "pod-template-hash"}
@@ -117,10 +117,10 @@ def environment() -> dict[str, str]:
 
 
 @pytest.mark.parametrize("status", [200, 302, 500])
-async def test_nothing_of_an_answer_that_is_no_metrics_is_told(
+async def test_an_answer_that_has_no_metrics_is_never_shown(
     world: World, operator: OperatorProcess, status: int
 ) -> None:
-    """A guard may name any server; whoever reads status, Events, logs or metrics learns nothing of what it says."""
+    """A guard may name any server; a reader of status, Events, logs or metrics sees nothing of the server's answer."""
     asked = asyncio.Event()
 
     def reply(_: Asked) -> tuple[int, str]:
