@@ -43,9 +43,9 @@ class Api:
     async def call(
         self, method: str, path: str, body: Any = None, *, patience: float = _PATIENCE, **words: Any
     ) -> Object:
-        """One request, again while the API server says "too many requests", as kubectl does: it says so as it starts.
+        """One request, repeated while a starting API server answers "too many requests", as kubectl does.
 
-        patience: seconds for which it is asked again. Raises Refused with the server's words.
+        patience: seconds for which the request is repeated. Raises Refused with the server's message.
         """
         until = time.monotonic() + patience
         while True:

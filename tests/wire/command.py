@@ -37,7 +37,7 @@ WATCHING: Object = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Said:
-    """What a program said: exit code, standard output, standard error."""
+    """The result of a program: exit code, standard output, standard error."""
 
     code: int
     out: str

@@ -42,7 +42,7 @@ async def world(api: Api) -> AsyncIterator[World]:
 
 @pytest.fixture
 def environment() -> dict[str, str]:
-    """Settings of the operator that a module's tests need; none but the defaults unless it says otherwise."""
+    """Settings of the operator that a module's tests need; only the defaults unless the module overrides this."""
     return {}
 
 

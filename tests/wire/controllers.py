@@ -1,6 +1,6 @@
-"""The real controllers of Kubernetes and the real KServe beside a test's API server: what makes pods of a service.
+"""The real controllers of Kubernetes and the real KServe next to a test's API server: they make the pods of a service.
 
-There is no kubelet and no scheduler: pods stay Pending until a test says what became of them.
+There is no kubelet and no scheduler: pods stay Pending until a test sets their status.
 """
 
 import http.client
@@ -85,7 +85,7 @@ def beside(kubeconfig: pathlib.Path) -> Iterator[None]:
 
 
 def install_runtimes(kubeconfig: pathlib.Path) -> None:
-    """This project's runtimes, under the names of their manifests and of an operator that was told none."""
+    """This project's runtimes, under the names of their manifests and under the operator's default names."""
     shipped = [yaml.safe_load(path.read_text()) for path in RUNTIMES]
     untold = [
         {**each, "metadata": {"name": f"specdec-{path.stem}"}} for path, each in zip(RUNTIMES, shipped, strict=True)

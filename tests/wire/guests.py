@@ -1,4 +1,4 @@
-"""Plays somebody who serves with KServe, or with a Deployment, and knows nothing of this operator."""
+"""Plays an owner who serves with KServe, or with a Deployment, and does not know this operator."""
 
 from typing import Final
 

@@ -1,9 +1,9 @@
-"""Plays the kubelet in a namespace: the test says what becomes of each pod, and a server answers at its address.
+"""Plays the kubelet in a namespace: the test sets the status of each pod, and a server answers at its address.
 
 The pods are made, replaced and removed by the real controllers, for a Deployment that the real KServe made. KWOK is not
 used for their lives: each test decides for each pod when it is ready, which engine answers at its address in
-127.0.0.0/8, and how it crashes. KWOK's stages are templates over the pod alone, and the pods of one ReplicaSet are
-alike, so a test would have to tell a stage of each pod what to do: the same writes, with one more program.
+127.0.0.0/8, and how it crashes. KWOK's stages are templates over the pod alone, and all pods of one ReplicaSet look the
+same. A test would have to configure a stage for each pod: the same writes, with one more program.
 """
 
 from collections.abc import Callable, Sequence
@@ -128,7 +128,7 @@ class Kubelet:
             await self.run(pod, free[0], ready=ready)
 
     async def _said(self) -> list[object]:
-        """What a failure tells: what KServe and the controllers say."""
+        """For the message of a failure: the status of the objects of KServe and of the controllers."""
         found = [
             each for kind in (ISVC, DEPLOYMENT, REPLICA_SET) for each in await self._api.items(kind, self._namespace)
         ]

@@ -57,7 +57,7 @@ class OperatorProcess:
         await self._healthy()
 
     async def _healthy(self) -> None:
-        """Waits until /healthz answers, so that a slow start on a busy machine is no test's failure."""
+        """Waits until /healthz answers, so that a slow start on a busy machine does not fail a test."""
         deadline = time.monotonic() + PATIENCE
         async with aiohttp.ClientSession(timeout=_ANSWER) as session:
             while time.monotonic() < deadline:
@@ -76,11 +76,11 @@ class OperatorProcess:
         return self._process.pid
 
     async def leads(self) -> bool:
-        """Whether it says that it is the one that works; False where it does not answer."""
+        """Whether its metrics show that it is the leader; False if it does not answer."""
         return await self.metric("specdec_leader") == 1.0
 
     async def metric(self, name: str) -> float:
-        """A number of its metrics page, all its series together; 0 where it is not there, or nobody answers."""
+        """A number of its metrics page, the sum of all its series; 0 if it is missing, or no process answers."""
         try:
             url = f"http://127.0.0.1:{self.metrics_port}/metrics"
             async with aiohttp.ClientSession() as session, session.get(url) as answer:

@@ -1,4 +1,4 @@
-"""Stand-ins for vLLM pods: real HTTP servers on loopback that serve vLLM's counters as the test says.
+"""Stand-ins for vLLM pods: real HTTP servers on loopback that serve vLLM's counters as the test sets them.
 
 The text has the families and labels of a recorded page (tests/data/traces); the node tests use the real engine.
 """
@@ -22,8 +22,8 @@ class EngineStandIn:
     """What the engine of one pod counts. Rates are per second of real time; change them to change the traffic.
 
     token_time: time per output token of a request, in seconds. asked, asked_by: how often, and by which programs.
-    kv_tokens: that its KV cache holds; 0: its page does not say. facts: what our runtime tells of the models; None:
-    it is another image's, and knows no such path.
+    kv_tokens: that its KV cache holds; 0: its page does not show it. facts: what our runtime reports about the models;
+    None: it is another image's, which has no such path.
     """
 
     tokens_per_second: float = 0.0
@@ -56,7 +56,7 @@ class EngineStandIn:
         self.token_seconds += new / _REQUEST_TOKENS * self.token_time
 
     def restart(self) -> None:
-        """A new process in the same pod: counters begin anew."""
+        """A new process in the same pod: counters begin again."""
         self.generated = self.drafts = self.accepted = self.requests = self.token_seconds = 0.0
         self.started = time.time()
 
@@ -96,7 +96,7 @@ class EngineStandIn:
 
 
 def told(*, device: int | None = None, used: int | None = None, **models: tuple[int, dict[str, Any]]) -> bytes:
-    """What our runtime tells of models, each by its bytes and its config.json, and of the device."""
+    """What our runtime reports about models, each by its bytes and its config.json, and about the device."""
     page: dict[str, Any] = {
         "models": {role: {"bytes": size, "config": config} for role, (size, config) in models.items()}
     }

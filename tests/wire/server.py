@@ -76,7 +76,7 @@ def administrator(folder: pathlib.Path, secure: int) -> pathlib.Path:
 
 
 def wait_until_ready(program: subprocess.Popen[bytes], port: int, folder: pathlib.Path) -> None:
-    """Waits until the API server serves. Raises RuntimeError with its last words where it does not."""
+    """Waits until the API server serves. Raises RuntimeError with the end of its log if it does not."""
     log, deadline = folder / "apiserver.log", time.monotonic() + PATIENCE
     while not api_ready(port, folder / "pki" / "ca.crt"):
         if program.poll() is not None or time.monotonic() > deadline:

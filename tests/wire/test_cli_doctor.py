@@ -95,7 +95,7 @@ _INFO = {
     | dict.fromkeys(("containerRuntimeVersion", "kubeletVersion", "kubeProxyVersion", "operatingSystem"), "")
     | {"architecture": "amd64"}
 }
-"""What a node must say of itself; only the architecture is looked at."""
+"""The fields that a node must report about itself; the test uses only the architecture."""
 
 
 def _object(version: str, kind: str, name: str) -> Object:
@@ -155,7 +155,7 @@ async def test_a_runtime_that_is_gone_is_found(well: Command, own: Api) -> None:
 
 
 async def test_permissions_that_the_operator_lacks_are_asked_of_the_api_server(well: Command, own: Api) -> None:
-    """One finding for each resource, with the command that tells when it is mended."""
+    """One finding for each resource, with the command that shows when it is fixed."""
     await own.call("delete", f"{_RBAC}/clusterrolebindings/specdec-operator")
     said = await well("doctor", "-o", "json")
     found = [each for each in json.loads(said.out)["findings"] if each["id"] == "NotAllowed"]
@@ -213,10 +213,10 @@ async def _somebody(api: Api, admin: pathlib.Path, target: pathlib.Path, name: s
     return Command(target, "team")
 
 
-async def test_who_may_do_nothing_is_told_what_to_ask_for_and_no_fault(
+async def test_a_user_without_permissions_gets_the_missing_ones_and_no_fault(
     well: Command, own: Api, admin: pathlib.Path, tmp_path: pathlib.Path
 ) -> None:
-    """What is not known is neither a fault nor silence."""
+    """An unknown state is not a fault, and it is still reported."""
     nobody = await _somebody(own, admin, tmp_path / "kubeconfig", "nobody", [])
     said = await nobody("doctor", "-o", "json")
     found = json.loads(said.out)
@@ -225,7 +225,7 @@ async def test_who_may_do_nothing_is_told_what_to_ask_for_and_no_fault(
     assert any("verbs [list] on nodes" in each["fix"] for each in found["findings"])
 
 
-async def test_who_may_read_roles_and_not_ask_about_others_is_told_by_the_roles(
+async def test_a_user_who_reads_roles_and_cannot_review_others_gets_findings_from_the_roles(
     well: Command, own: Api, admin: pathlib.Path, tmp_path: pathlib.Path
 ) -> None:
     """The usual rights of a reader: everything by get and list, and no review."""
@@ -238,8 +238,8 @@ async def test_who_may_read_roles_and_not_ask_about_others_is_told_by_the_roles(
     assert {*_ids(lacking)} == {"NotAllowed", "PermissionsUnknown"}  # KServe's ConfigMap may be granted by a Role
 
 
-async def test_a_cluster_that_cannot_be_asked_is_no_finding(admin: pathlib.Path, tmp_path: pathlib.Path) -> None:
-    """Exit code 2, and words: no kubeconfig, nobody there, and a token that is not taken."""
+async def test_a_cluster_that_cannot_be_reached_is_not_a_finding(admin: pathlib.Path, tmp_path: pathlib.Path) -> None:
+    """Exit code 2, and a message: no kubeconfig, no server at the address, and a token that is refused."""
     content: dict[str, Any] = yaml.safe_load(admin.read_text())
     gone = content["clusters"][0]["cluster"]["server"]
     (tmp_path / "stranger").write_text(

@@ -19,7 +19,7 @@ def specdec(kubeconfig: pathlib.Path, world: World) -> Command:
 
 
 async def test_an_inference_service_of_the_cluster_is_imported(world: World, specdec: Command) -> None:
-    """With what only its writers said: what the API server keeps beside is no setting."""
+    """With only the fields that its writers set: the fields that the API server adds are not settings."""
     model = {"modelFormat": {"name": "huggingface"}, "storageUri": "pvc://llama/8b", "args": ["--max-model-len=4096"]}
     body: Object = {
         "apiVersion": ISVC[0],
@@ -37,7 +37,7 @@ async def test_an_inference_service_of_the_cluster_is_imported(world: World, spe
     assert live["spec"]["engine"]["maxModelLen"] == 4096
 
 
-async def test_one_that_is_not_there_is_told(world: World, specdec: Command) -> None:
+async def test_a_missing_one_is_reported(world: World, specdec: Command) -> None:
     """With the way to see what is."""
     said = await specdec("import", "isvc/nothing")
     assert (said.code, said.out) == (1, "")

@@ -44,7 +44,7 @@ async def test_a_status_is_shown_to_people_and_to_programs(world: World, specdec
 
 
 async def test_all_services_are_listed_as_kubectl_lists_them(world: World, specdec: Command) -> None:
-    """The columns are the CRD's own, so both agree; -A says where each one is."""
+    """The columns are the CRD's own, so both agree; -A shows the namespace of each one."""
     await world.apply(sis())
     await report(world, WATCHING)
     head, row = (await specdec("status")).out.splitlines()
@@ -66,14 +66,14 @@ async def test_all_services_are_listed_as_kubectl_lists_them(world: World, specd
     assert [each["metadata"]["name"] for each in listed["items"]] == [NAME]
 
 
-async def test_an_empty_namespace_is_no_error(world: World, specdec: Command) -> None:
+async def test_an_empty_namespace_is_not_an_error(world: World, specdec: Command) -> None:
     """As with kubectl."""
     said = await specdec("status")
     assert said == Said(code=0, out="", err=f"no services in namespace {world.namespace}\n")
 
 
 async def test_a_rollback_is_a_new_value_each_time_and_leaves_the_spec_alone(world: World, specdec: Command) -> None:
-    """Time and reason; what Git says stays."""
+    """The value has time and reason; the spec stays as it is in Git."""
     before = await world.apply(sis())
     await report(world, WATCHING)
     said = await specdec("rollback", NAME, "--reason", "too\nslow")
@@ -89,7 +89,7 @@ async def test_a_rollback_is_a_new_value_each_time_and_leaves_the_spec_alone(wor
 
 
 async def _says(waiting: asyncio.subprocess.Process, state: str) -> None:
-    """Reads what a command that waits tells, until it is this state."""
+    """Reads the output of a command that waits, until it shows this state."""
     assert waiting.stderr is not None
     while state not in (line := (await asyncio.wait_for(waiting.stderr.readline(), PATIENCE)).decode()):
         assert line, f"it ended before it told of {state}"
@@ -107,7 +107,7 @@ async def _says(waiting: asyncio.subprocess.Process, state: str) -> None:
 async def test_an_act_is_waited_for(
     act: str, handled: str, ways: tuple[str, ...], code: int, words: str, world: World, specdec: Command
 ) -> None:
-    """Each phase on the way is told; the exit code says how it ended."""
+    """The command prints each phase on the way; the exit code shows how it ended."""
     await world.apply(sis())
     await _decide(world, "Watching", reduced={"tokens": 1} if act == "retry" else None)
     pipe = asyncio.subprocess.PIPE
@@ -122,7 +122,7 @@ async def test_an_act_is_waited_for(
 
 
 async def test_a_wait_without_an_operator_ends(world: World, specdec: Command) -> None:
-    """The annotation stays, and the way out is told."""
+    """The annotation stays, and the error names the way out."""
     await world.apply(sis())
     await report(world, WATCHING)
     said = await specdec("rollback", NAME, "--wait", "--timeout", "2s")
@@ -142,7 +142,7 @@ async def test_what_would_come_to_nothing_sets_nothing(world: World, specdec: Co
 
 
 async def test_a_hold_is_there_until_it_is_released(world: World, specdec: Command) -> None:
-    """Both may be said twice; a second hold keeps the first one's time and reason."""
+    """Both commands may be repeated; a second hold keeps the first one's time and reason."""
     await world.apply(sis())
     await report(world, WATCHING)
     assert "was not held" in (await specdec("release", NAME)).out

@@ -1,4 +1,4 @@
-"""`specdec` where a cluster, a name or a permission is missing: in words, against a real API server."""
+"""`specdec` without a cluster, a name or a permission: it prints an error, against a real API server."""
 
 import pathlib
 from typing import Any
@@ -30,7 +30,7 @@ async def test_a_namespace_without_any_brings_those_of_other_namespaces(world: W
 
 
 async def _as_somebody(api: Api, namespace: str, admin: pathlib.Path, target: pathlib.Path, *verbs: str) -> Command:
-    """A user of the namespace who may do to sis what `verbs` say."""
+    """A user of the namespace who has the permissions `verbs` for sis."""
     await api.call("post", f"/api/v1/namespaces/{namespace}/serviceaccounts", {"metadata": {"name": "somebody"}})
     rbac = f"/apis/rbac.authorization.k8s.io/v1/namespaces/{namespace}"
     rule = {"apiGroups": ["serving.specdec.io"], "resources": [SIS[1]], "verbs": list(verbs)}
@@ -66,7 +66,7 @@ def _changed(admin: pathlib.Path, target: pathlib.Path, *, token: str = "", path
         (("get",), ("status", "-A"), "list"),
     ],
 )
-async def test_what_is_forbidden_is_told_with_verb_and_resource(
+async def test_a_forbidden_request_is_reported_with_verb_and_resource(
     verbs: tuple[str, ...],
     words: tuple[str, ...],
     verb: str,
@@ -86,16 +86,16 @@ async def test_what_is_forbidden_is_told_with_verb_and_resource(
     assert f"system:serviceaccount:{world.namespace}:somebody" in said.err
 
 
-async def test_who_may_get_and_not_list_is_told_that_there_is_none(
+async def test_a_user_who_may_get_and_not_list_learns_that_there_is_none(
     world: World, kubeconfig: pathlib.Path, tmp_path: pathlib.Path
 ) -> None:
-    """The names that there are are then nobody's business."""
+    """The error does not suggest other names, because this user may not read them."""
     await world.apply(sis())
     somebody = await _as_somebody(world.api, world.namespace, kubeconfig, tmp_path / "kubeconfig", "get")
     assert (await somebody("status", "lama")).err == f"error: namespace {world.namespace} has no service lama\n"
 
 
-async def test_a_token_that_is_not_taken_and_a_cluster_without_the_crd_are_told_apart(
+async def test_a_refused_token_and_a_missing_crd_have_different_errors(
     world: World, kubeconfig: pathlib.Path, tmp_path: pathlib.Path
 ) -> None:
     """Each has its own way out. The second is played by a path at which the API server knows nothing."""

@@ -26,7 +26,7 @@ async def _line(stream: asyncio.StreamReader | None) -> str:
 async def test_a_watch_in_a_pipe_is_a_line_a_change_until_it_is_ended(
     how: signal.Signals, world: World, kubeconfig: pathlib.Path, tmp_path: pathlib.Path
 ) -> None:
-    """Ctrl-C is how one ends it, so it is no trouble."""
+    """Users end it with Ctrl-C, so it is not an error."""
     await world.apply(sis())
     await report(world, WATCHING)
     pipe = asyncio.subprocess.PIPE
@@ -54,7 +54,7 @@ async def _may_all(api: Api, namespace: str) -> None:
 
 
 async def _looks_again(proxy: Proxy) -> None:
-    """Waits until the command asks for the second time from now on: by then it has said what it had to say."""
+    """Waits until the command sends its second request from now on: by then it has printed all that it had to print."""
     before = len(proxy.requests)
 
     async def asked() -> bool:
@@ -99,5 +99,5 @@ async def _read(terminal: int, into: bytearray, enough: Callable[[], bool]) -> N
     try:
         while not enough():
             into += await asyncio.wait_for(asyncio.to_thread(os.read, terminal, 65536), PATIENCE)
-    except OSError:  # how a pseudo-terminal says that nobody is there any more
+    except OSError:  # a pseudo-terminal reports a closed other end with this error
         return

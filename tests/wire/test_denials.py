@@ -65,10 +65,10 @@ async def webhook(world: World) -> AsyncIterator[str]:
 @pytest.mark.parametrize(
     ("refuses", "reason"), [(quota, "QuotaExceeded"), (webhook, "AdmissionRefused"), (policy, "AdmissionRefused")]
 )
-async def test_a_denial_is_told_by_its_name(
+async def test_a_denial_is_reported_by_its_name(
     world: World, operator: OperatorProcess, refuses: type, reason: str
 ) -> None:
-    """No right is said to be missing, and the API server is left in peace."""
+    """The message names no missing permission, and the operator waits before its next try."""
     async with refuses(world) as words:
         await world.apply(sis())
 

@@ -1,4 +1,4 @@
-"""What the engine's rules say of a sis, as `kubectl` shows it."""
+"""The findings of the engine's rules for a sis, as `kubectl` shows them."""
 
 from tests.wire.api import ISVC
 from tests.wire.operator import OperatorProcess

@@ -1,4 +1,4 @@
-"""Images and runtimes of somebody else, with a real operator and API server: what is rendered and told."""
+"""Images and runtimes of other publishers, with a real operator and API server: what is rendered and reported."""
 
 from typing import Final
 
@@ -29,7 +29,7 @@ PLATFORM: Final[Object] = {
 
 @pytest.fixture
 def environment() -> dict[str, str]:
-    """What the chart tells the operator of its own image."""
+    """The setting by which the chart gives the operator its own image."""
     return {"SPECDEC_IMAGE": OPERATOR}
 
 
@@ -39,7 +39,7 @@ async def _told(world: World, kind: str) -> Object | None:
 
 
 async def test_another_image_gets_what_it_lacks_from_the_operators(world: World, operator: OperatorProcess) -> None:
-    """The API server keeps the init container, the rollback has it too, and the status says so."""
+    """The API server keeps the init container, the rollback has it too, and the status shows it."""
     await world.apply(sis(engine=STOCK))
     predictor = (await world.child())["spec"]["predictor"]
     (init,) = predictor["initContainers"]

@@ -1,4 +1,4 @@
-"""What the guard does besides taking a bad draft out: against a real API server, with engines that count."""
+"""The guard's actions other than taking a bad draft out: against a real API server, with engines that count."""
 
 import asyncio
 import time
@@ -45,7 +45,7 @@ async def plain(world: World, *engines: EngineStandIn) -> None:
     await world.roll_out(child, *(engines or (engine(speculative=False),)))
 
 
-async def test_the_plain_service_is_measured_first_and_speculation_has_to_beat_it(
+async def test_the_baseline_is_measured_first_and_speculation_has_to_beat_it(
     world: World, operator: OperatorProcess
 ) -> None:
     """A draft that is accepted and slows the service is taken out, with both times; the baseline stays known."""
@@ -87,7 +87,7 @@ async def test_a_pod_far_below_its_sibling_is_restarted_and_speculation_stays(
 
 
 async def test_a_held_service_is_measured_and_left_alone(world: World, operator: OperatorProcess) -> None:
-    """The guard says what it would do; released, it does it."""
+    """The guard shows what it would do; released, it does it."""
     await world.apply(sis())
     await world.roll_out(await world.child(speculative=True), engine(0.0))
     await annotate(world, hold="on call")
@@ -114,7 +114,7 @@ async def test_a_user_rolls_back_and_tries_again_by_annotations(world: World, op
     await plain(world)
     status = await world.phase("RolledBack")
     assert (status["guard"]["handledRollback"], "nextRetry" in status["guard"]) == ("1", False)
-    await asyncio.sleep(1.5)  # `retry.after`, by the clock: nothing else tells that it is over
+    await asyncio.sleep(1.5)  # `retry.after`, by the clock: no object shows that it is over
     await world.turned(operator)
     assert (await world.status())["phase"] == "RolledBack"
     await annotate(world, retry="1")
@@ -134,7 +134,7 @@ async def test_speculation_is_tried_again_by_itself_and_not_more_often_than_allo
     status = await world.phase("RolledBack")
     assert (status["guard"]["retries"], status["guard"]["rollbacks"]) == (1, 2)
     assert "nextRetry" not in status["guard"]
-    await asyncio.sleep(4.5)  # twice `retry.after`, by the clock: nothing else tells that it is over
+    await asyncio.sleep(4.5)  # twice `retry.after`, by the clock: no object shows that it is over
     await world.turned(operator)
     assert (await world.status())["phase"] == "RolledBack"
 
@@ -163,7 +163,7 @@ async def test_a_worse_speculation_goes_back_to_the_last_good_one(world: World, 
 
 
 async def test_pods_without_room_make_the_old_ones_go_first(world: World, operator: OperatorProcess) -> None:
-    """The user lets them go where the scheduler finds no room for some seconds; it is said."""
+    """The user allows that if the scheduler finds no room for some seconds; the status shows it."""
     rollout = {"whenNoRoom": "Replace", "noRoomAfter": "5s"}
     await world.apply(sis(rollout=rollout))
     child = await world.child(speculative=True)
@@ -187,7 +187,7 @@ async def test_pods_without_room_make_the_old_ones_go_first(world: World, operat
 async def test_a_spec_that_cannot_run_leaves_the_guard_of_the_running_pods_on(
     world: World, operator: OperatorProcess
 ) -> None:
-    """The mistake is told, and the draft that stops being accepted meanwhile is taken out all the same."""
+    """The status shows the mistake, and a draft that is no longer accepted is taken out all the same."""
     await world.apply(sis())
     busy = engine()
     await world.roll_out(await world.child(speculative=True), busy)

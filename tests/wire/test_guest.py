@@ -1,4 +1,4 @@
-"""What somebody else serves is guarded: against a real API server, with the operator's own permissions."""
+"""An InferenceService of another owner is guarded: against a real API server, with the operator's own permissions."""
 
 from typing import Any
 
@@ -30,7 +30,7 @@ async def said(world: World, verdict: str) -> Object:
 
 
 async def touched(world: World, kind: tuple[str, str], name: str) -> Object:
-    """What is asked for in an object, and who wrote that; not its status, and what KServe and controllers wrote."""
+    """Spec and metadata of an object, and who wrote them; not its status, and not what controllers wrote."""
     found = await world.api.get(kind, world.namespace, name)
     assert found is not None
     meta = {word: found["metadata"].get(word) for word in ("generation", "labels", "annotations")}
@@ -41,7 +41,7 @@ async def touched(world: World, kind: tuple[str, str], name: str) -> Object:
 async def test_an_inference_service_is_watched_judged_and_never_written(
     world: World, operator: OperatorProcess
 ) -> None:
-    """Ten lines guard it. A draft that fails is told; the InferenceService stays as it is, to the last field."""
+    """Ten lines guard it. The status reports a draft that fails; no field of the InferenceService changes."""
     draft = engine()
     await serve(world, draft, args=[*ARGS, SPECULATES])
     before = await touched(world, ISVC, THEIRS)
@@ -72,7 +72,7 @@ async def test_a_deployment_is_watched_and_never_written(world: World, operator:
 
 
 async def test_a_guest_that_comes_later_and_speculates_later(world: World, operator: OperatorProcess) -> None:
-    """Missing, then plain, then with a draft: each is said, and none needs a hand."""
+    """Missing, then without speculation, then with a draft: the status shows each, and none needs a manual step."""
     await world.apply(guest())
     status = await world.condition("Stalled", "True")
     assert status["reason"] == "GuestMissing"
@@ -113,7 +113,7 @@ async def has_flags(world: World, wanted: list[str]) -> None:
 
 
 async def take_out(world: World) -> None:
-    """A draft that fails is taken out, with its owner's leave; plain pods come up."""
+    """A draft that fails is taken out, with its owner's permission; baseline pods start."""
     draft = engine()
     await serve(world, draft, args=[*ARGS, SPECULATES], leave=True)
     await world.apply(guest(guard={"mode": "Enforce"}))
@@ -127,7 +127,7 @@ async def take_out(world: World) -> None:
 async def test_with_its_owners_leave_the_flag_is_taken_out_and_comes_back_with_retry(
     world: World, operator: OperatorProcess
 ) -> None:
-    """By a writer of its own name, and one field: what the owner applies besides stays the owner's."""
+    """The writer has its own name, and writes one field: the other fields that the owner applies stay the owner's."""
     await take_out(world)
     found = await world.api.get(ISVC, world.namespace, THEIRS)
     assert found is not None

@@ -110,7 +110,7 @@ async def test_a_replica_that_is_stopped_gives_its_lease_back(
 async def test_a_replica_that_is_killed_is_replaced_in_time(
     pair: tuple[OperatorProcess, OperatorProcess], world: World
 ) -> None:
-    """Nobody gives the Lease back: it runs out, and the spec's change is still made."""
+    """The killed replica does not release the Lease: it expires, and the spec's change is still made."""
     leader, other = await _roles(pair)
     await world.apply(sis())
     await world.child(speculative=True)
@@ -135,7 +135,7 @@ async def test_a_replica_that_is_killed_is_replaced_in_time(
 async def test_a_replica_that_is_stopped_as_it_begins_to_lead_ends(
     pair: tuple[OperatorProcess, OperatorProcess], world: World
 ) -> None:
-    """Between the election and kopf's own handlers of signals somebody has to listen."""
+    """Between the election and kopf's own handlers of signals, another handler has to catch the signal."""
     leader, other = await _roles(pair)
     await leader.stop()
     async with asyncio.timeout(60):

@@ -14,7 +14,7 @@ CACHES = ["--kv-cache-memory-bytes=858783744", "--kv-cache-memory-bytes=64382566
 
 
 def cache_of(child: Object) -> str:
-    """What an InferenceService says of its KV cache; empty where it says nothing."""
+    """The flag of an InferenceService for its KV cache; empty if there is none."""
     args = child["spec"]["predictor"]["model"]["args"]
     return next((each for each in args if each.startswith("--kv-cache-memory-bytes")), "")
 
@@ -42,7 +42,7 @@ async def lowered(world: World, steps: int) -> Object:
     then="each start has less memory; the third serves and keeps this setting",
 )
 async def test_a_pair_that_is_killed_twice_comes_up_with_less_memory(world: World, operator: OperatorProcess) -> None:
-    """Each step is decided once, whoever decides it."""
+    """Each step is decided once, although the operator restarts in between."""
     await world.apply(sis(**LIMITED))
     child = await world.child(speculative=True)
     assert cache_of(child) == ""
@@ -76,7 +76,7 @@ async def test_a_pair_that_is_killed_twice_comes_up_with_less_memory(world: Worl
 async def test_a_pair_that_never_fits_goes_back_to_plain_with_its_full_share(
     world: World, operator: OperatorProcess
 ) -> None:
-    """The way out is never lowered; another speculation begins anew."""
+    """The service without speculation always keeps its full share; another speculation begins again."""
     await world.apply(sis(**LIMITED))
     child = await world.child(speculative=True)
     for steps in (1, 2):
@@ -93,7 +93,7 @@ async def test_a_pair_that_never_fits_goes_back_to_plain_with_its_full_share(
     assert (cache_of(child), "lowered" in (await world.phase("RollingOut"))["guard"]) == ("", False)
 
 
-async def test_a_guard_that_observes_says_what_it_would_do_about_memory(
+async def test_a_guard_that_observes_shows_what_it_would_do_about_memory(
     world: World, operator: OperatorProcess
 ) -> None:
     """And changes nothing; released to act, it does it."""

@@ -1,4 +1,4 @@
-"""A cluster in the wrong order: the operator first, then its CRD, a sis, KServe, a runtime. Each step says the next.
+"""A cluster in the wrong order: the operator first, then its CRD, a sis, KServe, a runtime. Each step names the next.
 
 It has an API server of its own, because the other tests' has everything.
 """
@@ -42,7 +42,7 @@ def conditions(status: Object) -> dict[str, tuple[str, str, str]]:
 
 
 async def told(world: World, reason: str) -> tuple[str, str, str]:
-    """Waits until the sis is not Ready for this reason; returns what Ready says."""
+    """Waits until the sis is not Ready for this reason; returns the condition Ready."""
 
     async def said() -> tuple[str, str, str] | None:
         ready = conditions(await world.status()).get("Ready", ("", "", ""))
@@ -52,10 +52,10 @@ async def told(world: World, reason: str) -> tuple[str, str, str]:
     return found
 
 
-async def test_a_cluster_that_is_put_together_in_the_wrong_order_says_what_is_missing(
+async def test_a_cluster_that_is_put_together_in_the_wrong_order_shows_what_is_missing(
     bare: tuple[Api, pathlib.Path], tmp_path: pathlib.Path
 ) -> None:
-    """No CRD, no KServe, no runtime: the reason is in Ready, in words that name the fix, and what follows heals it."""
+    """No CRD, no KServe, no runtime: Ready shows the reason and the fix. Installing the part is enough."""
     api, admin = bare
     own = await operator_kubeconfig(api, admin, tmp_path / "operator.kubeconfig")
     name = installed.runtimes()["cpu"]
@@ -110,7 +110,7 @@ async def test_an_image_volume_that_the_api_server_drops_is_noticed(tmp_path: pa
 
 
 async def test_rights_that_are_missing_are_named(bare: tuple[Api, pathlib.Path], tmp_path: pathlib.Path) -> None:
-    """An operator that may not write InferenceServices says so in the sis, with the API server's own words."""
+    """If the operator may not write InferenceServices, the sis shows it with the API server's own error."""
     api, admin = bare
     await install(api, (CRD,))
     controller_of(admin).install_definitions()
@@ -131,7 +131,7 @@ async def test_rights_that_are_missing_are_named(bare: tuple[Api, pathlib.Path],
 async def test_the_right_to_download_is_asked_for_by_name_and_used_once_it_is_there(
     bare: tuple[Api, pathlib.Path], tmp_path: pathlib.Path
 ) -> None:
-    """By default nobody may make claims and Jobs: a service that needs them says so, and goes on by itself."""
+    """By default the operator may not make PVCs and Jobs: a service that needs them shows it. It goes on by itself."""
     api, admin = bare
     await install(api, (CRD,))
     controller_of(admin).install_definitions()

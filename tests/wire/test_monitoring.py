@@ -81,7 +81,7 @@ class Watched:
 
 @pytest.fixture
 async def watched(world: World, operator: OperatorProcess, tmp_path: pathlib.Path) -> AsyncIterator[Watched]:
-    """A server, and the story told."""
+    """A server, after the whole story has run."""
     made = Watched(world, operator, tmp_path)
     running = await asyncio.to_thread(server.start, tmp_path / "prometheus", made.config)
     made.url = running.url
@@ -93,8 +93,8 @@ async def watched(world: World, operator: OperatorProcess, tmp_path: pathlib.Pat
 
 
 async def _story(watched: Watched) -> None:
-    """The plain service is measured; speculation is faster, also beside a plain pod; its draft goes bad on one day; it
-    is taken out.
+    """The baseline is measured; speculation is faster, also compared with a baseline pod; its draft goes bad on one
+    day; it is taken out.
     """
     world = watched.world
     beside = {"control": {"mode": "Always"}}
@@ -144,7 +144,7 @@ async def _compared(watched: Watched) -> bool:
 
 
 async def _planned(watched: Watched) -> bool:
-    """Whether the server has the tokens that were planned with what the pods told."""
+    """Whether the server has the number of tokens that the operator planned from the pods' reports."""
     return bool(await watched.at(f'specdec_kv_tokens_planned{{namespace="{watched.world.namespace}"}}'))
 
 
@@ -158,7 +158,7 @@ async def _firing(watched: Watched) -> bool:
     return bool(await watched.at(expr))
 
 
-async def test_dashboards_and_alerts_tell_the_story_of_a_rollback(watched: Watched) -> None:
+async def test_dashboards_and_alerts_show_a_rollback(watched: Watched) -> None:
     """Every query of every panel is one to Prometheus and gives data; one alert fires, with the service's labels."""
     empty = []
     for name, dashboard in DASHBOARDS.items():

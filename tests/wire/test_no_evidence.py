@@ -36,7 +36,7 @@ async def _still_speculating(world: World) -> None:
 
 
 async def test_no_traffic_is_inconclusive(world: World, operator: OperatorProcess) -> None:
-    """Flat counters say nothing, for as long as they are flat."""
+    """Flat counters prove nothing, for as long as they are flat."""
     await _watched(world, EngineStandIn(), guard={"window": "1s", "failureLimit": 1})
     await _verdict(world, "NoTraffic")
     await world.read_again(4)
@@ -70,7 +70,7 @@ async def test_an_operator_that_restarts_inside_a_window_keeps_count(world: Worl
 
 
 async def test_a_restarted_engine_does_not_count(world: World, operator: OperatorProcess) -> None:
-    """Counters that begin anew inside a window make it inconclusive."""
+    """Counters that begin again inside a window make it inconclusive."""
     engine = EngineStandIn(tokens_per_second=TOKENS, acceptance=0.8)
     await _watched(world, engine, guard={"window": "3s"})
     await _verdict(world, "Accepted")
@@ -108,7 +108,7 @@ async def test_a_good_pod_and_a_broken_one_do_not_condemn_the_draft(world: World
 
 
 async def test_a_deleted_inference_service_is_made_again(world: World, operator: OperatorProcess) -> None:
-    """With the same flags: a deletion is no verdict."""
+    """The new one has the same flags: a deletion does not count against the draft."""
     await _watched(world, EngineStandIn(tokens_per_second=TOKENS))
     before = await world.child()
     await world.api.delete(ISVC, world.namespace, NAME)
@@ -123,7 +123,7 @@ async def test_a_deleted_inference_service_is_made_again(world: World, operator:
 
 
 async def test_a_changed_inference_service_is_put_back(world: World, operator: OperatorProcess) -> None:
-    """Flags that somebody edits on the InferenceService do not stay."""
+    """Flags that another client edits on the InferenceService do not stay."""
     await _watched(world, EngineStandIn(tokens_per_second=TOKENS))
     before = await world.child()
     edit = {"spec": {"predictor": {"minReplicas": 7, "maxReplicas": 7}}}
@@ -135,8 +135,8 @@ async def test_a_changed_inference_service_is_put_back(world: World, operator: O
     await world.until("the flags as they were", put_back)
 
 
-async def test_a_deleted_deployment_is_no_verdict(world: World, operator: OperatorProcess) -> None:
-    """KServe makes another one, whose pods are not up: nothing serves, and Ready says so; speculation is not blamed."""
+async def test_a_deleted_deployment_does_not_count_against_the_draft(world: World, operator: OperatorProcess) -> None:
+    """KServe makes another one, whose pods are not up: nothing serves, Ready shows it, speculation is not blamed."""
     await _watched(world, EngineStandIn(tokens_per_second=TOKENS))
     await world.api.delete(DEPLOYMENT, world.namespace, PREDICTOR)
     await world.condition("Ready", "False")

@@ -1,4 +1,4 @@
-"""The plain arm against a real API server: made, read, kept over a restart, and removed; never over a stranger's."""
+"""Baseline pods against a real API server: made, read, kept over a restart, removed; no foreign object is replaced."""
 
 import signal
 from typing import Any
@@ -16,7 +16,7 @@ DOUBT: dict[str, Any] = {"speedup": {"min": 1.0}, "baseline": "None"}
 
 
 async def beside(world: World, ours: float, plain: float, **spec: Any) -> None:
-    """A watched service with a plain arm. ours, plain: seconds per output token."""
+    """A watched service with a baseline pod. ours, plain: seconds per output token."""
     await world.apply(sis(**({"guard": ALWAYS} | spec)))
     await world.roll_out(await world.child(), EngineStandIn(tokens_per_second=TOKENS, token_time=ours))
     await world.phase("Watching")
@@ -28,8 +28,8 @@ async def gone(world: World) -> bool:
     return await world.api.get(DEPLOYMENT, world.namespace, ARM) is None
 
 
-async def test_a_draft_that_is_slower_beside_plain_pods_goes(world: World, operator: OperatorProcess) -> None:
-    """The arm has KServe's label and plain flags; it serves until the plain pods have taken over, and is removed."""
+async def test_a_draft_that_is_slower_than_baseline_pods_is_taken_out(world: World, operator: OperatorProcess) -> None:
+    """Their Deployment has KServe's label and no speculation; it serves until the rollback is over, and is removed."""
     await beside(world, 0.03, 0.02)
     arm = await world.arm()
     args = arm["spec"]["template"]["spec"]["containers"][0]["args"]
@@ -46,8 +46,8 @@ async def test_a_draft_that_is_slower_beside_plain_pods_goes(world: World, opera
     await world.until("no plain arm", lambda: gone(world))
 
 
-async def test_a_doubt_asks_for_a_plain_pod_that_acquits_the_draft(world: World, operator: OperatorProcess) -> None:
-    """Two replicas, and plain was never measured: one plain pod settles it in five windows."""
+async def test_a_doubt_starts_a_baseline_pod_that_confirms_the_draft(world: World, operator: OperatorProcess) -> None:
+    """Two replicas, and no baseline was ever measured: one baseline pod settles it in five windows."""
     await world.apply(sis(guard=DOUBT, replicas=2))
     engines = [EngineStandIn(tokens_per_second=TOKENS, token_time=0.01) for _ in range(2)]
     await world.roll_out(await world.child(), *engines)
@@ -101,7 +101,7 @@ async def test_a_deployment_of_a_stranger_is_not_touched(world: World, operator:
     when="a webhook refuses the baseline Deployment",
     then="its message; a retry; speculation continues",
 )
-async def test_an_arm_that_is_refused_is_told(world: World, operator: OperatorProcess) -> None:
+async def test_refused_baseline_pods_are_reported(world: World, operator: OperatorProcess) -> None:
     """The refusal of something that is only there to measure stops nothing."""
     await world.apply(sis(guard=DOUBT, replicas=2))
     engines = [EngineStandIn(tokens_per_second=TOKENS, token_time=0.01) for _ in range(2)]
@@ -118,7 +118,7 @@ async def test_an_arm_that_is_refused_is_told(world: World, operator: OperatorPr
 
 
 async def test_an_operator_that_restarts_finds_its_arm(world: World, operator: OperatorProcess) -> None:
-    """It is the same Deployment, the evidence goes on, and it goes once nobody asks for it."""
+    """It is the same Deployment, the evidence goes on, and the operator removes it once no spec requests it."""
     await beside(world, 0.02, 0.02)
     before = await world.arm()
 

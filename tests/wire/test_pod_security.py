@@ -31,7 +31,7 @@ def download_pod() -> Object:
 
 
 def bare(pod: Object) -> Object:
-    """The pod without all that it says about its security."""
+    """The pod without the security settings of its spec and its containers."""
     pod = copy.deepcopy(pod)
     for part in (pod["spec"], *pod["spec"]["containers"]):
         part.pop("securityContext", None)
@@ -90,8 +90,8 @@ async def test_a_tenant_cannot_ask_for_more_than_the_level_allows(api: Api, fiel
     when="Pod Security `restricted`",
     then="pods of our runtimes and of downloads are admitted",
 )
-async def test_the_pod_of_a_download_is_let_in(api: Api, restricted: str) -> None:
-    """And would not be without what it says."""
+async def test_the_pod_of_a_download_is_admitted(api: Api, restricted: str) -> None:
+    """Without its security settings it is refused."""
     await admitted(api, restricted, download_pod())
     with pytest.raises(Refused, match=REFUSED):
         await admitted(api, restricted, bare(download_pod()))

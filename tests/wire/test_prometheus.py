@@ -1,4 +1,4 @@
-"""A real Prometheus server between the pods and the reader: what comes back is what the pods' pages say, or nothing.
+"""A real Prometheus server between the pods and the reader: it returns the numbers of the pods' pages, or nothing.
 
 Prometheus takes five seconds to its first scrape, so one server scrapes all the targets of these tests.
 """
@@ -150,7 +150,7 @@ async def scene(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Scene
 
 
 def direct(scene: Scene, pod: str) -> Counters:
-    """What the pod's page says when it is read without a server between."""
+    """The counters on the pod's page, read without a server in between."""
     return read_counters(scene.engines[pod].page())
 
 
@@ -195,7 +195,7 @@ async def test_a_restart_is_seen(scene: Scene) -> None:
 
 
 async def test_a_pod_that_hangs_is_unread_until_it_answers(scene: Scene) -> None:
-    """Its last number is there for five minutes, and is none of now; its neighbour is read all the while."""
+    """The server keeps its last number for five minutes, but it is out of date; its neighbour is read all the while."""
     await scene.until_read("hangs", since=0.0)
     scene.engines["hangs"].hangs = True
     hung = time.time() + ROUNDED
@@ -206,7 +206,7 @@ async def test_a_pod_that_hangs_is_unread_until_it_answers(scene: Scene) -> None
 
 
 async def test_a_pod_that_went_is_unread(scene: Scene) -> None:
-    """Nobody is at its address."""
+    """No process listens at its address."""
     await scene.until_read("goes", since=0.0)
     await scene.pods["goes"].stop()
     await scene.unread("goes", since=time.time() + ROUNDED)
@@ -218,7 +218,7 @@ async def test_two_engines_in_one_pod_are_not_read(scene: Scene) -> None:
     await scene.unread("both", since=time.time() - 5)
 
 
-async def test_a_proxy_beside_the_engine_is_no_second_engine(scene: Scene) -> None:
+async def test_a_proxy_next_to_the_engine_does_not_count_as_an_engine(scene: Scene) -> None:
     """Its page has the start of its own process."""
     read = await scene.until_read("mesh", since=time.time())
     assert read["mesh"].started == 5
@@ -230,7 +230,7 @@ async def test_ranks_are_summed(scene: Scene) -> None:
     assert read["ranks"].generation_tokens == 7
 
 
-async def test_what_is_no_number_is_unread(scene: Scene) -> None:
+async def test_a_value_that_is_not_a_number_is_unread(scene: Scene) -> None:
     """NaN travels through a server as it is."""
     await scene.until_read("ranks", since=time.time())
     await scene.unread("no-number", since=0.0, seconds=0.5)
@@ -261,7 +261,7 @@ async def stand_still(pid: int) -> None:
         await asyncio.sleep(0.01)
 
 
-async def test_a_server_that_stands_still_is_no_reading(scene: Scene) -> None:
+async def test_a_server_that_hangs_gives_no_reading(scene: Scene) -> None:
     """It takes connections and never answers; when it goes on, so does the evidence."""
     await scene.until_read("steady", since=0.0)
     try:
@@ -274,8 +274,8 @@ async def test_a_server_that_stands_still_is_no_reading(scene: Scene) -> None:
     await scene.until_read("steady", "ranks", since=time.time())
 
 
-async def test_a_server_that_is_gone_is_no_reading(scene: Scene, tmp_path: pathlib.Path) -> None:
-    """Nor is one at another path."""
+async def test_a_missing_server_gives_no_reading(scene: Scene, tmp_path: pathlib.Path) -> None:
+    """A server at another path gives none either."""
     gone = await asyncio.to_thread(server.start, tmp_path, {})
     await asyncio.to_thread(server.stop, gone)
     for url in (gone.url, f"{scene.server.url}/elsewhere"):

@@ -1,4 +1,4 @@
-"""What the operator tells of itself, to the kubelet and to Prometheus."""
+"""What the operator reports about itself, to the kubelet and to Prometheus."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""Pods that do not come up, and what is told of them."""
+"""Pods that do not come up, and what the status reports about them."""
 
 import json
 
@@ -11,7 +11,7 @@ WORDS = "/mnt/draft/model: no such folder; check spec.speculation.draft"
 
 
 async def test_a_draft_that_the_preflight_refuses_is_taken_out(world: World, operator: OperatorProcess) -> None:
-    """RolloutFailed, with the preflight's own words in the status and in an Event."""
+    """RolloutFailed, with the preflight's own message in the status and in an Event."""
     await world.apply(sis())
     (pod,) = await world.roll_out(await world.child(speculative=True), EngineStandIn(), ready=False)
     await world.refuse(pod, json.dumps({"reason": "DraftMissing", "field": "draft", "message": WORDS}) + "\n")
@@ -22,7 +22,7 @@ async def test_a_draft_that_the_preflight_refuses_is_taken_out(world: World, ope
     await world.phase("RolledBack")
 
 
-async def test_a_plain_service_that_does_not_come_up_stalls(world: World, operator: OperatorProcess) -> None:
+async def test_a_baseline_that_does_not_come_up_stalls(world: World, operator: OperatorProcess) -> None:
     """Without speculation nothing is left to take out: the user must act."""
     await world.apply(sis())
     for _ in range(2):
@@ -53,7 +53,7 @@ async def test_twenty_slow_replicas_are_served_though_they_take_three_deadlines(
     assert "rollback" not in status["guard"]
 
 
-async def test_flags_that_the_operator_owns_are_refused_in_words(world: World, operator: OperatorProcess) -> None:
+async def test_flags_that_the_operator_owns_are_refused_with_a_message(world: World, operator: OperatorProcess) -> None:
     """What the CRD's rule cannot see (underscores) is refused by the operator, with field, value and rule."""
     await world.apply(sis(engine={"accelerator": "cpu", "args": ["--speculative_config={}"]}))
     status = await world.condition("Stalled", "True")
@@ -106,8 +106,10 @@ async def test_a_finalizer_of_an_earlier_release_is_taken_off(world: World, oper
     await world.until("the sis gone", gone)
 
 
-async def test_a_restarted_operator_does_not_claim_that_nothing_serves(world: World, operator: OperatorProcess) -> None:
-    """Before its watches have told of the pods it says nothing, so Ready keeps its value and its time."""
+async def test_a_restarted_operator_does_not_report_that_nothing_serves(
+    world: World, operator: OperatorProcess
+) -> None:
+    """Until its watches have delivered the pods it writes nothing, so Ready keeps its value and its time."""
     await world.apply(sis())
     await world.roll_out(await world.child(), EngineStandIn(tokens_per_second=400.0))
 

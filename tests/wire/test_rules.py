@@ -8,7 +8,7 @@ from tests.wire.world import World
 
 
 async def ask(world: World, spec: Spec) -> None:
-    """A dry run of creating it. Raises Refused with the server's words."""
+    """A dry run of creating it. Raises Refused with the server's message."""
     body = {
         "apiVersion": SIS[0],
         "kind": "SpeculativeInferenceService",
@@ -21,7 +21,7 @@ async def ask(world: World, spec: Spec) -> None:
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.field}: {case.message[:30]}")
 async def test_the_api_server_refuses_and_takes(world: World, case: RuleCase) -> None:
-    """In the rule's own words, with the field that it names; tests/unit asks the offline reading the same."""
+    """The error has the rule's own message, with its field; tests/unit expects the same of the offline check."""
     with pytest.raises(Refused) as refused:
         await ask(world, case.bad)
     assert case.message in str(refused.value)

@@ -32,7 +32,7 @@ async def asked(world: World) -> tuple[Any, Any]:
 
 
 async def test_kubectl_scale_sets_the_number_of_pods(world: World, operator: OperatorProcess) -> None:
-    """By the scale subresource, which says what there is, and by what selector; no pod is replaced by it."""
+    """By the scale subresource, which shows the number of pods and their selector; no pod is replaced by it."""
     await world.apply(sis())
     before = await world.child()
     await world.roll_out(before, good())
@@ -51,7 +51,7 @@ async def test_kubectl_scale_sets_the_number_of_pods(world: World, operator: Ope
 
 
 async def test_kubectl_scale_is_refused_where_an_autoscaler_counts(world: World) -> None:
-    """In words: two who count would undo each other's number."""
+    """The error explains it: two components that set the number would undo each other's number."""
     await world.apply(sis(**HPA))
     with pytest.raises(Refused, match="autoscaling sets the number of pods"):
         await scaled(world, 3)
@@ -62,8 +62,8 @@ async def test_kubectl_scale_is_refused_where_an_autoscaler_counts(world: World)
     when="an autoscaler has scaled one pod to three, and the guard takes speculation out",
     then="there are still three",
 )
-async def test_a_scaler_of_somebody_elses_is_not_fought(world: World, operator: OperatorProcess) -> None:
-    """Neither on a rollback nor later: the fields of the InferenceService that KServe counts by are not there."""
+async def test_the_number_of_an_external_scaler_is_kept(world: World, operator: OperatorProcess) -> None:
+    """This holds on a rollback and later: the InferenceService lacks the fields by which KServe sets the number."""
     await world.apply(sis(**EXTERNAL))
     await world.roll_out(await world.child(), good())
     await world.phase("Watching")

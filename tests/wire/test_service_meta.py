@@ -11,7 +11,7 @@ ASKED: Object = {
 
 
 async def test_what_a_platform_reads_is_there_and_put_back(world: World, operator: OperatorProcess) -> None:
-    """Somebody who takes it away does not keep it away, and another value is another revision."""
+    """The operator restores it if a user removes it, and another value makes another revision."""
     await world.apply(sis(inferenceService=ASKED))
     child = await world.child()
     carries(child, ASKED)
@@ -37,7 +37,7 @@ async def test_what_a_platform_reads_is_there_and_put_back(world: World, operato
 
 
 def carries(child: Object, asked: Object) -> None:
-    """The InferenceService says it; tests/kserve/test_labels.py has the pods that KServe makes of it."""
+    """The InferenceService has these values; tests/kserve/test_labels.py has the pods that KServe makes of it."""
     for part, wanted in asked.items():
         assert wanted.items() <= child["metadata"][part].items()
 

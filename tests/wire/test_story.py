@@ -72,7 +72,7 @@ async def test_a_draft_that_is_no_longer_accepted_is_taken_out(world: World, ope
 async def test_an_unchanged_sis_that_is_applied_again_stays_rolled_back(
     world: World, operator: OperatorProcess
 ) -> None:
-    """Neither `kubectl apply` nor `kubectl replace` of the same file undoes a decision."""
+    """`kubectl apply` and `kubectl replace` of the same file do not undo a decision."""
     engine = EngineStandIn(tokens_per_second=TOKENS)
     await _rolled_back(world, engine)
     await world.apply(sis())
@@ -86,7 +86,7 @@ async def test_an_unchanged_sis_that_is_applied_again_stays_rolled_back(
         await world.api.items(ISVC, world.namespace)
 
 
-async def test_a_changed_speculation_starts_anew(world: World, operator: OperatorProcess) -> None:
+async def test_a_changed_speculation_starts_again(world: World, operator: OperatorProcess) -> None:
     """Another K is another question."""
     await _rolled_back(world, EngineStandIn(tokens_per_second=TOKENS))
     draft = {"uri": "pvc://models/draft"}

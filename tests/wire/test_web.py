@@ -1,6 +1,6 @@
 """The web page of a real operator in a real browser, while it serves, judges and rolls back several services.
 
-`SPECDEC_GOLDEN=write pytest tests/wire/test_web.py -k people_see` writes the pictures of docs/web/ anew.
+`SPECDEC_GOLDEN=write pytest tests/wire/test_web.py -k people_see` writes the pictures of docs/web/ again.
 """
 
 import asyncio
@@ -179,7 +179,7 @@ async def _pictures(browser: Browser, page: str) -> None:
 
 
 async def test_a_deleted_service_leaves_the_page(worlds: dict[str, World], page: str) -> None:
-    """And one that is made appears, without anybody asking the API server for it."""
+    """A new service appears too; the page needs no request to the API server."""
     world = worlds["docs"]
     await world.apply(sis())
     await world.child()

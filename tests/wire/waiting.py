@@ -21,7 +21,7 @@ async def until(
     state: Callable[[], Any] = lambda: "",
     patience: float = PATIENCE,
 ) -> Any:
-    """Waits until the probe gives something; returns it. state: what a failure tells besides. patience: seconds."""
+    """Waits until the probe gives something; returns it. state: added to a failure's message. patience: seconds."""
     deadline = time.monotonic() + patience
     while True:
         begun = time.monotonic()

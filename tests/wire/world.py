@@ -1,7 +1,7 @@
-"""One namespace in which the test plays the user and the kubelet, and nobody else.
+"""One namespace in which the test plays only the user and the kubelet.
 
-The real KServe makes the Deployment of an InferenceService, and the real controllers of Kubernetes make its pods; what
-becomes of each pod is told by the test (tests/wire/kubelet.py says why). The node tests have a real kubelet.
+The real KServe makes the Deployment of an InferenceService, and the real controllers of Kubernetes make its pods; the
+test sets the status of each pod (tests/wire/kubelet.py explains why). The node tests have a real kubelet.
 """
 
 import asyncio
@@ -67,7 +67,7 @@ class World:
             await self.api.merge(SIS, self.namespace, each["metadata"]["name"], {"metadata": {"finalizers": None}})
 
     async def until(self, what: str, probe: Callable[[], Awaitable[Any]]) -> Any:
-        """Waits until the probe gives something; fails with what the sis says."""
+        """Waits until the probe gives something; fails with the status of the sis."""
         return await until(what, probe, state=self.status)
 
     async def read_again(self, times: int, *engines: EngineStandIn) -> None:
@@ -83,10 +83,10 @@ class World:
         await until(f"{times} more readings of each pod", looked, state=self.status)
 
     async def turned(self, *operators: OperatorProcess) -> Object:
-        """Waits until each operator has looked at the whole sis, in a turn that began after this call.
+        """Waits until each operator has reconciled the whole sis, in a reconcile that began after this call.
 
-        For a service whose pods are not being read: else turns come by themselves too. Returns the sis as it was when
-        the last of these turns was asked for. A turn that is under way is woken again, hence two.
+        For a service whose pods are not being read: otherwise reconciles happen by themselves too. Returns the sis as
+        it was when the last of these reconciles was requested. A reconcile that is under way is woken again, so two.
         """
         touched: Object = {}
         for _ in range(2):
@@ -106,7 +106,7 @@ class World:
         return await self.api.apply(SIS, self.namespace, body)
 
     async def replace(self, body: Object) -> None:
-        """What `kubectl replace` does: the whole object, again when somebody wrote to it in between."""
+        """What `kubectl replace` does: the whole object, again if another client wrote to it in between."""
 
         async def replaced() -> bool:
             now = (await self.sis())["metadata"]["resourceVersion"]
@@ -162,8 +162,8 @@ class World:
     async def roll_out(self, child: Object, *engines: EngineStandIn, ready: bool = True) -> list[str]:
         """Plays the kubelet while the real Deployment goes for the child's revision: one engine for each of its pods.
 
-        With `ready` until no older pod is left. Where another autoscaler counts the pods, the test is that one too.
-        Returns the new pods. Pods of that revision that have other engines are replaced.
+        With `ready` until no older pod is left. If another autoscaler sets the number of pods, the test plays that one
+        too. Returns the new pods. Pods of that revision that have other engines are replaced.
         """
         of_child = of_revision(child)
         if child["metadata"].get("annotations", {}).get("serving.kserve.io/autoscalerClass") == "external":
@@ -177,7 +177,7 @@ class World:
         return found
 
     async def arm(self) -> Object:
-        """Waits until the operator has made the plain arm; returns its Deployment."""
+        """Waits until the operator has made the Deployment of the baseline pods; returns it."""
 
         async def there() -> Object | None:
             return await self.api.get(DEPLOYMENT, self.namespace, ARM)
@@ -186,7 +186,7 @@ class World:
         return found
 
     async def bring_arm(self, *engines: EngineStandIn) -> list[str]:
-        """Plays the kubelet for the plain arm's pods: they come up."""
+        """Plays the kubelet for the baseline pods: they start."""
         await self.arm()
         return await self.kubelet.bring(ARM, engines, ready=True)
 
@@ -215,7 +215,7 @@ class World:
         return await self.api.get(BUDGET, self.namespace, f"{NAME}-specdec")
 
     async def allow_evictions(self, number: int) -> None:
-        """Plays the disruption controller, which is not run: each test says how many pods may be evicted, and when."""
+        """Plays the disruption controller, which is not run: each test sets how many pods may be evicted, and when."""
         found = await self.until("a PodDisruptionBudget", self.budget)
         status = {
             "observedGeneration": found["metadata"]["generation"],
@@ -235,7 +235,7 @@ class World:
         await self.end(pod, {"exitCode": exit_code, "reason": "Error", "message": message})
 
     async def end(self, pod: str, ended: Object) -> None:
-        """Lets the engine of a pod end so, as a kubelet tells it."""
+        """Ends the engine of a pod with this state, as a kubelet reports it."""
         state = {"name": "kserve-container", "ready": False, "restartCount": 0, "state": {"terminated": ended}}
         await self.kubelet.say(pod, {"containerStatuses": [state | {"image": "i", "imageID": ""}]})
 
@@ -253,14 +253,14 @@ class World:
         return sum(server.engine.asked for server in self.kubelet.servers.values())
 
     async def events(self) -> list[str]:
-        """Reasons of all Events about the sis, oldest first. KServe tells Events of its InferenceService."""
+        """Reasons of all Events about the sis, oldest first. KServe sends Events about its InferenceService."""
         found = await self.api.items(EVENT, self.namespace)
         sis_of_world = {"kind": "SpeculativeInferenceService", "name": NAME}
         ours = [each for each in found if sis_of_world.items() <= each["involvedObject"].items()]
         return [each["reason"] for each in sorted(ours, key=lambda each: each["metadata"]["creationTimestamp"])]
 
     async def event(self, reason: str) -> None:
-        """Waits for an Event: they are posted after what they tell of, and may come late."""
+        """Waits for an Event: the operator sends it after the change that it describes, and it may come late."""
 
         async def there() -> bool:
             return reason in await self.events()
@@ -275,7 +275,7 @@ def of_revision(child: Object) -> Callable[[Object], bool]:
 
 
 def replica_set_of(sis: str, revision: str) -> Object:
-    """The entry of ownerReferences of a pod of a sis, where a benchmark makes pods and nobody makes ReplicaSets."""
+    """The entry of ownerReferences of a pod of a sis, for a benchmark that makes pods without ReplicaSets."""
     name = f"{sis}-predictor-{revision}"
     return {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": name, "uid": f"uid-of-{name}", "controller": True}
 
