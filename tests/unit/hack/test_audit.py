@@ -26,14 +26,14 @@ HOPELESS = {"name": "idna", "version": "3.0", "vulns": [{"id": "PYSEC-2", "fix_v
 def test_only_an_audit_of_everything_that_found_nothing_is_green(
     packages: list[dict[str, object]], code: int, said: str
 ) -> None:
-    """pip-audit itself says `No known vulnerabilities found` when the index answered for no package at all."""
+    """pip-audit itself prints `No known vulnerabilities found` when the index answered for no package at all."""
     found = answer.read(json.dumps({"dependencies": packages, "fixes": []}))
     assert found.code == code
     assert said in found.lines()
 
 
 @pytest.mark.parametrize("text", ["", "No known vulnerabilities found", "[]", "{}"])
-def test_what_is_no_answer_is_refused(text: str) -> None:
+def test_a_text_that_is_not_an_answer_is_refused(text: str) -> None:
     """A program that gave up wrote no list."""
     with pytest.raises(ValueError, match=r"Expecting value|no list of dependencies"):
         answer.read(text)

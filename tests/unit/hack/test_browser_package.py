@@ -1,4 +1,4 @@
-"""Where the tests' browser comes from, without fetching anything."""
+"""The source of the tests' browser, without fetching anything."""
 
 import pathlib
 
@@ -23,7 +23,7 @@ def _file(path: pathlib.Path) -> pathlib.Path:
 
 
 def test_the_machines_own_comes_first_and_needs_nothing(tmp_path: pathlib.Path) -> None:
-    """Whoever installed one wants that one, with its own libraries."""
+    """A user who installed one expects that one, with its own libraries."""
     _file(tmp_path / "cache" / "browser" / "usr" / "lib" / "chromium" / "chromium-headless-shell")
     own = _file(tmp_path / "bin" / "chromium")
     assert package.ensure() == package.Browser(program=own, environment={})
@@ -42,7 +42,7 @@ def test_what_was_fetched_once_runs_with_the_libraries_that_came_along(tmp_path:
     assert found.environment["FONTCONFIG_FILE"] == str(root / "fonts.conf")
 
 
-def test_where_none_can_be_had_the_way_out_is_told() -> None:
+def test_without_a_browser_the_error_names_the_way_out() -> None:
     """Without Debian's programs there is nothing to fetch it with."""
     with pytest.raises(ClusterError, match=r"none of chromium-headless-shell.*on PATH.*install Chromium"):
         package.ensure()

@@ -1,4 +1,4 @@
-"""hack.cluster: what each program is told, and that what one is told agrees with what another is."""
+"""hack.cluster: the flags of each program, and that the flags of different programs agree."""
 
 import base64
 import ipaddress
@@ -83,8 +83,8 @@ def test_metrics_server_answers_under_the_name_and_the_port_by_which_it_is_asked
     assert base64.b64decode(api["caBundle"]) == b"PEM"
 
 
-def test_further_apis_trust_the_front_proxy_and_nobody_whom_the_api_server_trusts() -> None:
-    """With one authority for both, each client certificate of the cluster could speak for any user."""
+def test_further_apis_trust_only_the_front_proxy() -> None:
+    """With one authority for both, each client certificate of the cluster could act as any user."""
     told = flags(node.command("kube-apiserver", LAYOUT, PROGRAMS))
     assert told["requestheader-client-ca-file"] != told["client-ca-file"]
     assert pki.FRONT_PROXY[0] == f"/CN={told['requestheader-allowed-names']}"
@@ -176,7 +176,7 @@ def test_certificates_pass_the_strict_check_that_newer_pythons_make(tmp_path: pa
         shell.run(["openssl", "verify", *authority, str(tmp_path / f"{name}.crt")])
 
 
-def test_a_record_is_read_back_and_a_torn_one_is_no_record(tmp_path: pathlib.Path) -> None:
+def test_a_record_is_read_back_and_a_torn_one_is_ignored(tmp_path: pathlib.Path) -> None:
     place = Layout(root=tmp_path)
     place.run.mkdir()
     known = Record(driver=Driver.NODE, pins="p", kserve="0.20.0")
@@ -237,7 +237,7 @@ def test_an_unknown_program_is_named_with_the_known_ones() -> None:
     ("text", "version"),
     [("go1.26.8", (1, 26)), ("go1.24rc1", (1, 24)), ("go1.24-custom", (1, 24)), ("devel", None), ("", None)],
 )
-def test_go_says_its_version_in_several_ways(text: str, version: tuple[int, int] | None) -> None:
+def test_go_prints_its_version_in_several_ways(text: str, version: tuple[int, int] | None) -> None:
     assert binaries.go_version(text) == version
 
 

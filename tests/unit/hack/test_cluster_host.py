@@ -54,7 +54,7 @@ def test_the_innermost_mount_decides_about_the_file_system(path: str, kind: str)
 
 @pytest.fixture
 def mounted(tmp_path: pathlib.Path) -> Layout:
-    """A run folder into which somebody's models are mounted."""
+    """A run folder with a user's models mounted into it."""
     models, place = tmp_path / "models", Layout(root=tmp_path / "cluster")
     (models / "target").mkdir(parents=True)
     point = place.run / "kubelet" / "models"
@@ -76,7 +76,7 @@ def test_a_folder_with_a_mount_in_it_is_not_removed(mounted: Layout, tmp_path: p
 
 
 def test_the_socket_of_a_killed_shim_is_removed(tmp_path: pathlib.Path) -> None:
-    """It lies in a folder of the machine, where nobody else would."""
+    """It is in a folder of the machine, which no other program cleans."""
     place, socket = Layout(root=tmp_path / "cluster"), tmp_path / "shim.sock"
     bundle = place.run / "containerd" / "io.containerd.runtime.v2.task" / "k8s.io" / "pod"
     bundle.mkdir(parents=True)
@@ -133,7 +133,9 @@ def fake_program(folder: pathlib.Path, name: str, script: str) -> None:
     (folder / name).chmod(0o755)
 
 
-def test_a_client_without_its_service_is_no_engine(monkeypatch: pytest.MonkeyPatch, tmp_path: pathlib.Path) -> None:
+def test_a_client_without_its_service_does_not_count_as_an_engine(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: pathlib.Path
+) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     assert shell.container_engine() is None
     fake_program(tmp_path, "docker", "exit 1")
@@ -164,7 +166,7 @@ def test_every_store_is_read_through_a_pipe() -> None:
     ],
 )
 def test_a_pipe_fails_when_either_end_does(source: list[str], sink: list[str], words: str) -> None:
-    """The second case would hang for ever if the producer were not told that its reader has gone."""
+    """The second case would hang for ever if the producer did not learn that its reader has ended."""
     with pytest.raises(ClusterError, match=words):
         shell.pipe(source, sink, timeout=10)
 

@@ -15,7 +15,7 @@ def test_kind_sees_the_cache_under_its_own_path() -> None:
     assert node["image"] == versions.KIND_NODE_IMAGE
 
 
-def test_kind_is_told_the_kubeconfig_and_never_touches_the_users_own() -> None:
+def test_kind_gets_the_kubeconfig_and_never_touches_the_users_own() -> None:
     program = pathlib.Path("/b/kind")
     for command in (kind.create(program, pathlib.Path("/c/kind.yaml"), KUBECONFIG), kind.delete(program, KUBECONFIG)):
         assert f"--kubeconfig={KUBECONFIG}" in command
@@ -38,7 +38,7 @@ def test_kserve_on_kind_is_in_standard_mode_without_an_ingress() -> None:
     assert "--set=kserve.controller.gateway.disableIngressCreation=true" in settings
 
 
-def test_the_models_volume_is_read_only_and_bound_to_one_claim() -> None:
+def test_the_models_volume_is_read_only_and_bound_to_one_pvc() -> None:
     _, volume, claim = volumes.objects(pathlib.Path("/c/models/abc"), "team-a")
     assert volume["spec"]["hostPath"] == {"path": "/c/models/abc", "type": "Directory"}
     assert volume["spec"]["accessModes"] == claim["spec"]["accessModes"] == ["ReadOnlyMany"]
@@ -47,14 +47,14 @@ def test_the_models_volume_is_read_only_and_bound_to_one_claim() -> None:
 
 
 def test_another_folder_or_namespace_is_another_volume() -> None:
-    """A volume's folder cannot be changed, and a volume serves one claim only."""
+    """A volume's folder cannot be changed, and a volume serves one PVC only."""
     folders, namespaces = ("/c/a", "/c/b"), ("one", "two")
     names = {volumes.volume_name(pathlib.Path(folder), place) for folder in folders for place in namespaces}
     assert len(names) == 4
 
 
-def test_room_for_a_claim_can_be_written_and_is_for_that_claim_alone() -> None:
-    """Its class has no provisioner: the claim waits for this very volume."""
+def test_room_for_a_pvc_can_be_written_and_is_for_that_pvc_alone() -> None:
+    """Its class has no provisioner: the PVC waits for this very volume."""
     volume = volumes.room(pathlib.Path("/c/run/claims/x"), "llama-models", "team-a")["spec"]
     assert volume["accessModes"] == ["ReadWriteOnce"]
     assert volume["claimRef"] == {"namespace": "team-a", "name": "llama-models"}

@@ -31,14 +31,14 @@ def test_a_started_program_is_alive_until_it_is_stopped(sleeper: process.Identit
 
 
 def test_a_recycled_pid_is_a_stranger_and_is_left_alone(sleeper: process.Identity) -> None:
-    """The file names this pid, but another start: somebody else has the number now."""
+    """The file names this pid, but another start: another process has the number now."""
     stranger = replace(sleeper, started=sleeper.started - 1)
     assert not process.alive(stranger)
     process.stop([stranger], grace=0.0)
     assert process.alive(sleeper)
 
 
-def test_a_file_from_before_a_reboot_names_nobody(sleeper: process.Identity) -> None:
+def test_a_file_from_before_a_reboot_names_no_process(sleeper: process.Identity) -> None:
     assert not process.alive(replace(sleeper, boot="an-earlier-boot"))
 
 
@@ -80,7 +80,7 @@ def test_ctrl_c_here_does_not_reach_a_started_program(sleeper: process.Identity)
     assert os.getsid(sleeper.pid) != os.getsid(0)
 
 
-def test_identities_are_read_back_and_half_written_ones_are_nobody(tmp_path: pathlib.Path) -> None:
+def test_identities_are_read_back_and_half_written_ones_are_ignored(tmp_path: pathlib.Path) -> None:
     identity = process.Identity(pid=1, started=2, boot="b")
     process.remember(tmp_path, "one", identity)
     (tmp_path / "torn.json").write_text('{"pid": 3')
@@ -100,7 +100,7 @@ def test_a_program_name_may_hold_anything(text: str, name: str) -> None:
     assert process.stat_fields(text)[:3] == ["7", name, "S"]
 
 
-def test_a_program_that_cannot_be_asked_is_not_waited_for_longer_than_said(sleeper: process.Identity) -> None:
+def test_a_program_that_does_not_answer_is_waited_for_only_until_the_timeout(sleeper: process.Identity) -> None:
     os.kill(sleeper.pid, signal.SIGSTOP)
     begun = time.monotonic()
     assert process.wait_gone([sleeper], timeout=0.2) == [sleeper]

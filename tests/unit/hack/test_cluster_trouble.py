@@ -20,7 +20,7 @@ def test_a_healthy_node_and_ready_or_ended_pods_take_one_line() -> None:
     assert lines([node], pods, []) == ["node a: ready, no pressure"]
 
 
-def test_a_node_under_pressure_says_so_with_its_taint() -> None:
+def test_a_node_under_pressure_is_reported_with_its_taint() -> None:
     """Pressure is a condition that is true; readiness is one that is not."""
     conditions = [{"type": "DiskPressure", "status": "True", "message": "little disk"}, _READY | {"status": "Unknown"}]
     taints = [{"key": "node.kubernetes.io/disk-pressure", "effect": "NoSchedule"}]
@@ -30,7 +30,7 @@ def test_a_node_under_pressure_says_so_with_its_taint() -> None:
     ]
 
 
-def test_a_pod_says_what_it_waits_for() -> None:
+def test_a_pod_is_reported_with_the_reason_for_its_wait() -> None:
     """A pod without a node has the scheduler's message, one with a node its containers' reasons."""
     away = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": "0/1 nodes"}
     waiting = {"name": "main", "state": {"waiting": {"reason": "ErrImageNeverPull", "message": "not there"}}}

@@ -58,14 +58,14 @@ def test_it_is_fetched_once_and_with_files_of_ones_own(log: pathlib.Path, tmp_pa
 
 
 def test_what_it_needs_comes_along_where_that_is_asked(log: pathlib.Path, tmp_path: pathlib.Path) -> None:
-    """apt-get says what the machine lacks."""
+    """apt-get lists what the machine lacks."""
     standin(log)
     wanted = debian.Wanted(packages=("tool",), file=FILE, needs=True, absent="", way_out="")
     debian.unpack(tmp_path / "cache" / "tool", wanted, say=lambda _: None)
     assert (tmp_path / "cache" / "tool" / "usr" / "bin" / "libtool").exists()
 
 
-def test_what_cannot_be_had_is_told_in_words_and_leaves_nothing(log: pathlib.Path, tmp_path: pathlib.Path) -> None:
+def test_a_failed_download_is_reported_and_leaves_nothing(log: pathlib.Path, tmp_path: pathlib.Path) -> None:
     """The lists are renewed once before it gives up."""
     standin(log, download="echo 'E: no such package' >&2; exit 100;;")
     with pytest.raises(ClusterError, match=r"cannot download tool here: install one \(E: no such package\)"):
@@ -74,7 +74,7 @@ def test_what_cannot_be_had_is_told_in_words_and_leaves_nothing(log: pathlib.Pat
     assert not (tmp_path / "cache" / "tool" / FILE).exists()
 
 
-def test_without_debians_programs_the_way_out_is_told(log: pathlib.Path, tmp_path: pathlib.Path) -> None:
+def test_without_debians_programs_the_error_names_the_way_out(log: pathlib.Path, tmp_path: pathlib.Path) -> None:
     """On another system."""
     with pytest.raises(ClusterError, match=r"there is no tool, and without apt-get and dpkg-deb .*: install one"):
         debian.unpack(tmp_path / "cache" / "tool", WANTED, say=lambda _: None)

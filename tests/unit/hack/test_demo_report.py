@@ -97,7 +97,7 @@ def test_every_number_of_the_report_follows_from_what_was_measured(run: Recordin
     assert found["machine"] == {"cores": 2, "memory_gib": 16.0, "cpu": "a processor"}
 
 
-def test_failed_requests_are_reported_with_their_time_and_their_words(run: Recording) -> None:
+def test_failed_requests_are_reported_with_their_time_and_their_error(run: Recording) -> None:
     """Nothing is hidden: a request that failed during the rollback is in the file."""
     found = report.assemble(run)["requests"]
     assert (found["ok"], found["failed"]) == (72, 1)
@@ -204,7 +204,7 @@ def test_the_samples_differ_in_speculation_alone() -> None:
 
 
 def test_the_samples_run_on_a_processor_with_windows_of_seconds() -> None:
-    """What the README says about the demo: no accelerator, and a decision within seconds."""
+    """The README states this about the demo: no accelerator, and a decision within seconds."""
     sample = story.spec(story.SPECULATIVE)
     assert sample.engine.accelerator is Accelerator.CPU
     assert report.decision_bound(sample) == (sample.guard.failure_limit + 1) * sample.guard.window
@@ -236,7 +236,7 @@ def test_steps_that_overlap_are_each_timed_and_so_is_everything_together() -> No
     assert view.seconds() == {"cluster": 30, "images": 24, "together": 40}
 
 
-def test_plain_lines_say_what_a_step_said_and_how_long_it_took() -> None:
+def test_plain_lines_show_the_notes_of_a_step_and_how_long_it_took() -> None:
     """In a pipe nothing is drawn over: each line stays."""
     view, out = _screen()
     with view, view.step("tiny models") as note:
@@ -248,7 +248,7 @@ def test_plain_lines_say_what_a_step_said_and_how_long_it_took() -> None:
 
 
 def test_a_step_that_fails_is_marked_and_its_error_goes_on() -> None:
-    """The error itself is told once, at the end."""
+    """The error itself is printed once, at the end."""
     view, out = _screen()
     with pytest.raises(ValueError, match="no"), view, view.step("images"):
         raise ValueError("no")
@@ -266,7 +266,7 @@ def test_traffic_is_a_line_now_and_then_and_not_at_each_look() -> None:
 
 
 def test_the_live_view_draws_steps_and_the_service_while_there_is_traffic() -> None:
-    """Running steps show what they said last; the service its phase, speed, requests and last Event."""
+    """Running steps show their last note; the service its phase, speed, requests and last Event."""
     view, out = _screen(terminal=True)
     with view, view.step("speculation measured") as note:
         note("first [window]")
@@ -282,13 +282,13 @@ def test_the_live_view_draws_steps_and_the_service_while_there_is_traffic() -> N
 
 
 def test_the_course_of_speeds_is_a_row_of_bars() -> None:
-    """From zero to the highest; nothing at all is no row."""
+    """From zero to the highest; without any speed there is no row."""
     assert screen.sparkline((0.0, 450.0, 900.0)) == "▁▅█"
     assert screen.sparkline((0.0, 0.0)) == ""
     assert screen.sparkline(()) == ""
 
 
-async def test_a_program_that_fails_is_reported_in_its_own_words() -> None:
+async def test_a_program_that_fails_is_reported_with_its_output() -> None:
     """Its output is shown as it comes, and the end of it is the error."""
     view, out = _screen()
     with pytest.raises(ClusterError, match=r"(?s)`python -m json.tool --bad` failed: .*unrecognized arguments: --bad$"):
@@ -298,7 +298,7 @@ async def test_a_program_that_fails_is_reported_in_its_own_words() -> None:
 
 
 def test_a_failure_is_what_follows_the_last_error_line_or_else_the_last_lines() -> None:
-    """A program that crashed says something, and it is passed on."""
+    """A program that crashed prints something, and the demo passes it on."""
     assert screen.failure([str(number) for number in range(9)]) == "4\n5\n6\n7\n8"
     assert screen.failure([]) == "it printed nothing"
     assert screen.failure(["error: old", "more", "error: new", "its second line"]) == "new\nits second line"

@@ -39,7 +39,7 @@ def _pod(name: str, revision: str, *, ready: bool, leaving: bool = False) -> dic
 
 
 def _rollback() -> Observed:
-    """A plain service, the same with speculation, and a rollback to the very same plain revision."""
+    """A baseline, the same with speculation, and a rollback to the very same baseline revision."""
     seen = Observed()
     seen.take(Kind.CHILD, "MODIFIED", [_child("plain", "--model=m")], 1)
     seen.take(Kind.POD, "MODIFIED", [_pod("p1", "plain", ready=True)], 2)
@@ -77,7 +77,7 @@ def test_a_decision_before_the_onset_is_not_one_about_it() -> None:
     assert _rollback().decided(30) is None
 
 
-def test_a_pod_that_leaves_no_longer_serves_though_its_condition_says_ready() -> None:
+def test_a_pod_that_leaves_no_longer_serves_though_its_condition_is_ready() -> None:
     """Kubernetes sets the deletion time first and the condition later."""
     seen = Observed()
     seen.take(Kind.POD, "MODIFIED", [_pod("p", "r", ready=True)], 1)
@@ -88,7 +88,7 @@ def test_a_pod_that_leaves_no_longer_serves_though_its_condition_says_ready() ->
 
 
 def test_a_list_after_a_lost_watch_removes_what_has_gone() -> None:
-    """Deletions that nobody told of are found by their absence."""
+    """Deletions that no watch reported are found by their absence."""
     seen = Observed()
     seen.take(Kind.SERVICE, "MODIFIED", [_sis("Serving")], 1)
     seen.take(Kind.POD, LISTED, [_pod("a", "r", ready=True), _pod("b", "r", ready=True)], 1)
@@ -100,7 +100,7 @@ def test_a_list_after_a_lost_watch_removes_what_has_gone() -> None:
 
 
 def test_a_service_without_status_is_there_and_has_no_phase() -> None:
-    """Just applied, before the operator looked at it."""
+    """The service was applied, and no operator has read it yet."""
     seen = Observed()
     seen.take(Kind.SERVICE, "MODIFIED", [_sis(None)], 1)
     assert seen.phase == ""
@@ -138,7 +138,7 @@ async def served(answer: Answer) -> AsyncIterator[DynamicClient]:
 
 
 async def test_a_failed_request_is_counted_and_its_prompt_asked_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nothing is skipped, nothing is hidden, and tokens are what the engine says."""
+    """Nothing is skipped, nothing is hidden, and the engine's own count of tokens is used."""
     monkeypatch.setattr(traffic, "_PAUSE", 0.01)
     asked: list[str] = []
 
@@ -247,8 +247,8 @@ async def test_a_watch_lists_first_and_lists_again_after_an_error(monkeypatch: p
     assert asked == [LISTED, "1", "1", LISTED]
 
 
-async def test_an_api_server_that_refuses_is_reported_with_its_own_words() -> None:
-    """A missing CRD, say."""
+async def test_an_api_server_that_refuses_is_reported_with_its_own_message() -> None:
+    """An example is a missing CRD."""
 
     async def answer(_: web.Request) -> web.Response:
         return web.Response(status=404, text="the server could not find the requested resource")

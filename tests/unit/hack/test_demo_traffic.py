@@ -47,7 +47,7 @@ def test_the_speed_is_the_median_of_slices_with_its_spread() -> None:
 
 
 def test_counters_are_read_from_the_engines_page() -> None:
-    """Totals only: the counters by position, which begin alike, are not added to them."""
+    """Totals only: the counters by position, whose names begin the same, are not added to them."""
     assert traffic.read(PAGE, pod="a", at=1.0) == Reading(at=1.0, pod="a", drafted=400, accepted=292)
 
 
@@ -58,8 +58,8 @@ def test_counters_of_several_engines_are_added_up() -> None:
     assert (found.drafted, found.accepted) == (800, 584)
 
 
-def test_a_page_without_speculation_says_nothing() -> None:
-    """A plain engine has no such family, and one of the two alone is not enough."""
+def test_a_page_without_speculation_gives_no_reading() -> None:
+    """A baseline engine has no such family, and one of the two alone is not enough."""
     assert traffic.read("vllm:generation_tokens_total 5\n", pod="a", at=1.0) is None
     assert traffic.read("vllm:spec_decode_num_draft_tokens_total 5\n", pod="a", at=1.0) is None
 

@@ -57,7 +57,7 @@ def test_every_source_of_the_images_is_there() -> None:
 def test_what_the_tests_images_install_is_resolved_again_only_for_another_question(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """So that `make verify` needs no network, and no release of somebody else breaks it."""
+    """So `make verify` needs no network, and no release of another project breaks it."""
     assert locked.stale() == []
     (tmp_path / "s3.txt").write_text(locked.path("s3").read_text().replace("moto[s3]==", "moto[s3]==0.", 1))
     (tmp_path / "sbom.txt").write_text(locked.path("sbom").read_text() + "another==1\n")
@@ -90,7 +90,7 @@ def test_docker_gets_no_flag_that_only_buildah_knows() -> None:
     assert {"--target=cpu", "--build-arg=BASE_IMAGE=base"} <= set(docker) & set(buildah)
 
 
-def test_the_runtimes_labels_say_the_projects_version_and_the_commit() -> None:
+def test_the_runtimes_labels_show_the_projects_version_and_the_commit() -> None:
     labels = build.labels()
     assert labels["VERSION"] == content.version()
     assert re.fullmatch(r"[0-9a-f]{40}|unknown", labels["REVISION"])

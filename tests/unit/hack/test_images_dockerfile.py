@@ -1,4 +1,4 @@
-"""The Dockerfiles: what the linter says, and what all targets of the runtime image have in common."""
+"""The Dockerfiles: the linter's findings, and the parts that all targets of the runtime image share."""
 
 import fnmatch
 import importlib
@@ -24,7 +24,7 @@ COMPILED = (
     "TVM_FFI_CACHE_DIR",
     "CUDA_CACHE_PATH",
 )
-"""What compiles for a GPU at run time, by the variable that says where it keeps what it made."""
+"""The programs that compile for a GPU at run time, by the variable that names the folder of their output."""
 
 
 def stage(name: str) -> str:
@@ -46,12 +46,12 @@ def hadolint(path: Path) -> subprocess.CompletedProcess[str]:
 
 @pytest.mark.parametrize("name", DOCKERFILES)
 def test_the_linter_has_nothing_against_a_dockerfile(name: str) -> None:
-    """hadolint with shellcheck inside; .hadolint.yaml says what is not asked for, and why."""
+    """hadolint with shellcheck inside; .hadolint.yaml lists the checks that are switched off, and why."""
     done = hadolint(content.ROOT / name)
     assert done.returncode == 0, done.stdout
 
 
-def test_the_linter_would_say_so(tmp_path: Path) -> None:
+def test_the_linter_would_report_a_fault(tmp_path: Path) -> None:
     (tmp_path / "Dockerfile").write_text("FROM debian\nRUN cd /tmp && ls $1\n")
     done = hadolint(tmp_path / "Dockerfile")
     assert done.returncode == 1
@@ -75,7 +75,7 @@ def test_a_build_is_sent_every_file_that_it_copies(name: str) -> None:
 
 
 @pytest.mark.parametrize("target", TARGETS)
-def test_every_target_ends_alike(target: str) -> None:
+def test_every_target_has_the_same_end(target: str) -> None:
     """One text three times, because a Dockerfile cannot share environment and labels between bases; it stays one."""
     assert tail(target) == tail("cpu")
 
@@ -97,7 +97,7 @@ def test_what_an_arbitrary_user_writes_is_below_tmp(target: str) -> None:
 
 @pytest.mark.parametrize("target", ["nvidia", "thin"])
 def test_one_folder_holds_all_that_is_compiled_for_a_gpu(target: str) -> None:
-    """A claim mounted at /tmp/cache keeps it over restarts; what stays under the home is compiled again each time."""
+    """A PVC mounted at /tmp/cache keeps it over restarts; what stays under the home is compiled again each time."""
     values = dict(re.findall(r"(\w+)=(/\S+)", stage(target)))
     wanted = {*COMPILED, "VLLM_CACHE_ROOT", "TORCHINDUCTOR_CACHE_DIR", "TRITON_CACHE_DIR"}
     assert {values[name].rpartition("/")[0] for name in wanted} == {"/tmp/cache"}  # noqa: S108
@@ -155,7 +155,7 @@ def test_no_build_loads_torch_npu() -> None:
 
 
 def test_base_images_and_indexes_can_be_replaced_and_name_no_registry() -> None:
-    """A mirror is named by whoever builds; a default with a host in it would be asked first."""
+    """The user who builds names a mirror; a default with a host in it would be tried first."""
     bases = dict(re.findall(r"^ARG (\w*_IMAGE)=(\S+)", RUNTIME, re.MULTILINE))
     assert bases.keys() == {"BASE_IMAGE", "ASCEND_BASE_IMAGE", "ENGINE_IMAGE"}
     assert not any("." in image.split("/")[0].split(":")[0] for image in bases.values())

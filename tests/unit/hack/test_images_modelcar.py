@@ -1,4 +1,4 @@
-"""hack.images.modelcar: what goes into a Modelcar, in which layers, and what is refused in words."""
+"""hack.images.modelcar: what goes into a Modelcar, in which layers, and what is refused with an error message."""
 
 from pathlib import Path
 
@@ -26,7 +26,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def test_everybody_can_read_what_is_staged_and_hidden_files_are_left_out(folder: Path, tmp_path: Path) -> None:
-    """Pods run as somebody else than the one who downloaded; a link to a blob would lead nowhere in an image."""
+    """Pods run as another user than the one who downloaded; a link to a blob would lead nowhere in an image."""
     context = tmp_path / "context"
     context.mkdir()
     size = modelcar.stage(folder, context)
@@ -75,7 +75,7 @@ def test_more_shards_than_an_image_has_layers_are_spread() -> None:
         ("", "IMAGE has no tag"),
     ],
 )
-def test_a_name_that_no_registry_takes_is_refused_in_words(folder: Path, ref: str, words: str) -> None:
+def test_a_name_that_no_registry_takes_is_refused_with_the_reason(folder: Path, ref: str, words: str) -> None:
     """Before minutes of copying, not after."""
     with pytest.raises(ClusterError, match=words):
         modelcar.check(folder, ref)
@@ -87,7 +87,7 @@ def test_names_that_registries_take_are_taken(folder: Path, ref: str) -> None:
     modelcar.check(folder, ref)
 
 
-def test_a_folder_that_holds_no_model_is_refused_in_words(folder: Path, tmp_path: Path) -> None:
+def test_a_folder_that_holds_no_model_is_refused_with_the_reason(folder: Path, tmp_path: Path) -> None:
     """A target and a draft may lie side by side in one folder; nothing at all may not."""
     with pytest.raises(ClusterError, match="is not a folder: MODEL is the folder of a model"):
         modelcar.check(tmp_path / "absent", "a:1")
@@ -97,13 +97,13 @@ def test_a_folder_that_holds_no_model_is_refused_in_words(folder: Path, tmp_path
 
 
 @pytest.mark.parametrize("words", [[], ["folder"], ["", ""], ["folder", "a:1", "--push"]])
-def test_a_half_said_command_is_answered_with_its_usage(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_incomplete_command_is_answered_with_its_usage(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     """`make push-model` without MODEL arrives as empty words."""
     assert main(words) == 2
     assert "make push-model MODEL=folder IMAGE=registry/name:tag" in capsys.readouterr().err
 
 
-def test_only_buildah_is_told_not_to_compress_weights() -> None:
+def test_only_buildah_gets_the_flag_against_compression_of_weights() -> None:
     """The others do not know the flag."""
     commands = {kind: tool.Tool(kind=kind).push("a:1") for kind in tool.Kind}
     assert commands[tool.Kind.DOCKER] == ["docker", "push", "--quiet", "a:1"]

@@ -1,4 +1,4 @@
-"""hack.images.resolved: what the package index says of the requirements of engines that are not built here."""
+"""hack.images.resolved: the package index's answers for the requirements of engines that are not built here."""
 
 import itertools
 
@@ -56,13 +56,13 @@ def test_the_requirements_hold_together_on_their_platform(platform: locked.Platf
 
 
 @pytest.mark.index
-def test_a_conflict_is_told_with_the_engine_the_platform_and_the_reason() -> None:
+def test_a_conflict_is_reported_with_the_engine_the_platform_and_the_reason() -> None:
     with pytest.raises(locked.Unresolved, match=r"(?s)cpu on x86_64-manylinux_2_36, Python 3\.11: .*anyio"):
         locked.check(X86, "starlette==1.10.0\nanyio==1.0.0\n")
 
 
 @pytest.mark.index
-def test_a_package_that_is_needed_and_not_named_is_told() -> None:
+def test_a_package_that_is_needed_and_not_named_is_reported() -> None:
     """An image installs without dependencies, so what is not in the file would be missing at run time."""
     with pytest.raises(locked.Unresolved, match=r"cpu\.txt on x86_64.* lacks .*anyio=="):
         locked.check(X86, "starlette==1.10.0\n")

@@ -29,11 +29,11 @@ def test_a_document_with_components_passes() -> None:
         ({"packages": []}, "packages"),
     ],
 )
-def test_another_document_does_not_and_the_fault_is_told(change: dict[str, object], fault: str) -> None:
+def test_another_document_fails_and_the_fault_is_reported(change: dict[str, object], fault: str) -> None:
     assert fault in sbom.fault_of(json.dumps(GOOD | change))
 
 
-def test_what_is_no_json_is_told() -> None:
+def test_a_text_that_is_not_json_is_reported() -> None:
     assert sbom.fault_of("bomFormat: CycloneDX").startswith("no JSON: ")
 
 

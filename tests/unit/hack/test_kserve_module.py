@@ -37,7 +37,7 @@ def answer(source: pathlib.Path, total: str = SUMS[VERSION]) -> str:
 
 
 def left() -> list[str]:
-    """Files of a version in the cache that somebody would take for finished ones."""
+    """Files of a version in the cache that another run would take for finished ones."""
     return sorted(each.name for each in module.folder(VERSION).glob("*") if each.name != ".lock")
 
 
@@ -48,14 +48,14 @@ def refused() -> str:
     return str(failure.value)
 
 
-def test_without_go_one_sentence_says_what_is_needed(monkeypatch: pytest.MonkeyPatch, tmp_path: pathlib.Path) -> None:
+def test_without_go_one_sentence_names_what_is_needed(monkeypatch: pytest.MonkeyPatch, tmp_path: pathlib.Path) -> None:
     monkeypatch.setenv("SPECDEC_CACHE", str(tmp_path))
     monkeypatch.setenv("PATH", str(tmp_path))
     assert "needs Go >= 1.24 on PATH: no `go` was found" in refused()
     assert left() == []
 
 
-def test_a_proxy_that_refuses_is_told_in_its_words_with_the_way_out(go: Go) -> None:
+def test_a_proxy_that_refuses_is_reported_with_its_message_and_the_way_out(go: Go) -> None:
     error = json.dumps({"Error": "reading the proxy: dial tcp: no such host"})
     go(f"echo '{error}'; exit 1")
     words = refused()
@@ -65,7 +65,7 @@ def test_a_proxy_that_refuses_is_told_in_its_words_with_the_way_out(go: Go) -> N
     assert left() == []
 
 
-def test_an_answer_that_is_none_is_told_too(go: Go) -> None:
+def test_an_answer_that_is_not_json_is_reported_too(go: Go) -> None:
     go("echo 'disk full' >&2; exit 1")
     assert "disk full" in refused()
     go("exit 1")
@@ -103,7 +103,7 @@ def test_a_build_that_ends_in_the_middle_is_done_again(go: Go, tmp_path: pathlib
 
 
 def test_a_program_that_is_there_is_not_built_again(go: Go, tmp_path: pathlib.Path) -> None:
-    """Nor is Go asked for anything."""
+    """The test also shows that Go is not called."""
     folder = module.folder(VERSION)
     folder.mkdir(parents=True)
     (folder / "manager").write_text("x")

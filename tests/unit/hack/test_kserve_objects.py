@@ -75,7 +75,7 @@ def test_the_configuration_is_standard_mode_without_an_ingress_and_otherwise_ups
     }
 
 
-def test_the_deployment_tells_the_version_and_has_no_pod() -> None:
+def test_the_deployment_shows_the_version_and_has_no_pod() -> None:
     (found,) = [each for each in objects.before_start(upstream(), version="1.2.3") if each["kind"] == "Deployment"]
     assert found["spec"]["replicas"] == 0
     images = {each["name"]: each["image"] for each in found["spec"]["template"]["spec"]["containers"]}

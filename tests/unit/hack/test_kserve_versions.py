@@ -1,4 +1,4 @@
-"""hack.kserve: which KServe is run, and what is said where it cannot be had."""
+"""hack.kserve: which KServe is run, and the error if it cannot be fetched or built."""
 
 import pathlib
 
@@ -10,7 +10,7 @@ from hack.kserve.versions import SUMS, Choice, chosen
 
 @pytest.fixture
 def manager(tmp_path: pathlib.Path) -> pathlib.Path:
-    """A controller that somebody built."""
+    """A controller that a user built."""
     found = tmp_path / "manager"
     found.touch(mode=0o755)
     return found
@@ -47,7 +47,7 @@ def test_another_version_is_refused_with_those_that_can_be_had_and_the_way_out(v
     assert "KSERVE_CONFIG" in words
 
 
-def test_a_controller_of_somebody_is_run_on_the_manifests_of_a_version(manager: pathlib.Path) -> None:
+def test_a_users_own_controller_is_run_on_the_manifests_of_a_version(manager: pathlib.Path) -> None:
     choice = chosen({"KSERVE": "0.19.0", "KSERVE_MANAGER": str(manager)})
     assert choice == Choice(version="0.19.0", manager=manager)
     assert choice.name == f"{manager}, with the manifests of 0.19.0"
@@ -69,7 +69,7 @@ def test_a_setting_that_points_nowhere_is_refused(tmp_path: pathlib.Path, name: 
             chosen({name: str(place)})
 
 
-def test_a_file_that_does_not_run_is_no_controller(manager: pathlib.Path) -> None:
+def test_a_file_that_does_not_run_is_refused_as_a_controller(manager: pathlib.Path) -> None:
     manager.chmod(0o644)
     with pytest.raises(ClusterError, match="must be an executable file"):
         chosen({"KSERVE_MANAGER": str(manager)})

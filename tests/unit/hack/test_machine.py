@@ -40,7 +40,7 @@ def test_a_commit_is_dirty_if_its_code_changed_and_not_if_a_benchmark_wrote_numb
     assert machine.commit(checkout) == f"{clean}-dirty"
 
 
-def test_a_folder_that_is_no_checkout_has_no_commit(tmp_path: pathlib.Path) -> None:
+def test_a_folder_that_is_not_a_checkout_has_no_commit(tmp_path: pathlib.Path) -> None:
     """A release is unpacked without one."""
     assert machine.commit(tmp_path) == "unknown"
 

@@ -11,7 +11,7 @@ def test_any_two_words_decide_the_third_and_every_pair_occurs_once() -> None:
     assert len(circle) == len(pairs) == drift.WORDS**2
 
 
-def test_one_word_alone_says_nothing_about_the_next() -> None:
+def test_one_word_alone_does_not_determine_the_next() -> None:
     circle = drift.circle(SEED)
     after_first = {circle[(i + 1) % len(circle)] for i, word in enumerate(circle) if word == circle[0]}
     assert len(after_first) == drift.WORDS

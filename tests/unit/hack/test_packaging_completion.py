@@ -31,7 +31,7 @@ def in_bash(path: str) -> str:
 
 
 def run(argv: list[str], path: str) -> str:
-    """What a program says; its standard error is empty."""
+    """A program's output; its standard error is empty."""
     around = os.environ | {"PATH": path, "PYTHONPATH": f"{ROOT / 'operator'}{os.pathsep}{ROOT / 'runtime'}"}
     done = subprocess.run(argv, env=around, capture_output=True, text=True, timeout=60, check=False)
     assert done.stderr == ""
@@ -86,7 +86,7 @@ def _lines(words: list[str], path: str) -> tuple[set[str], str]:
     ],
 )
 def test_kubectls_protocol_is_spoken(words: list[str], found: set[str], last: str, path: str) -> None:
-    """A line for each, with what it means behind a tab; files are the shell's where there is nothing to say."""
+    """A line for each, with its meaning after a tab; if the program has no suggestion, the shell completes files."""
     assert _lines(words, path) == (found, last)
 
 

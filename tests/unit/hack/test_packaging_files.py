@@ -13,7 +13,7 @@ ROOT = pathlib.Path(__file__).parents[3]
 
 
 def test_an_archive_has_the_folders_files_and_nothing_of_this_machine(tmp_path: pathlib.Path) -> None:
-    """The same files give the same bytes, whoever packs them, and when."""
+    """The same files give the same bytes, for any user who packs them, at any time."""
     (tmp_path / "assets").mkdir()
     for name in ("index.html", "assets/site.css"):
         (tmp_path / name).write_text(name)

@@ -25,7 +25,7 @@ pytestmark = pytest.mark.index
 
 
 def run(*argv: object, **environment: str) -> subprocess.CompletedProcess[str]:
-    """A program, with what it says. It finds no package of this checkout."""
+    """A program with its output. It finds no package of this checkout."""
     clean = {key: value for key, value in os.environ.items() if key not in ("PYTHONPATH", "VIRTUAL_ENV")}
     words = [str(each) for each in argv]
     return subprocess.run(words, env=clean | environment, capture_output=True, text=True, timeout=600, check=False)
@@ -83,7 +83,7 @@ def installed(dist: pathlib.Path, tmp_path_factory: pytest.TempPathFactory) -> p
 
 
 @pytest.mark.parametrize("program", ["specdec", "kubectl-specdec"])
-def test_the_installed_programs_say_their_version_and_judge_a_sample(program: str, installed: pathlib.Path) -> None:
+def test_the_installed_programs_print_their_version_and_judge_a_sample(program: str, installed: pathlib.Path) -> None:
     """By both names, from any folder, with the tables that they carry."""
     assert run(installed / program, "--version").stdout == f"specdec {__version__}\n"
     judged = run(installed / program, "validate", _SAMPLE)
@@ -121,7 +121,7 @@ def test_uv_installs_it_as_a_tool(dist: pathlib.Path, tmp_path: pathlib.Path) ->
         assert run(tmp_path / "bin" / name, "--version").stdout == f"specdec {__version__}\n"
 
 
-def test_without_the_extra_the_command_says_what_is_missing(dist: pathlib.Path, tmp_path: pathlib.Path) -> None:
+def test_without_the_extra_the_command_names_what_is_missing(dist: pathlib.Path, tmp_path: pathlib.Path) -> None:
     """`validate` needs none of it."""
     home = tmp_path / "venv"
     run(UV, "venv", "--quiet", f"--python={sys.executable}", home)

@@ -45,13 +45,13 @@ def test_the_pythons_are_those_that_the_project_is_for() -> None:
 
 
 @pytest.mark.parametrize("words", [[], ["plugin"], ["plugin", "here"], ["plugin", "https://h", "plan9_mips"]])
-def test_a_misspelt_command_is_told_how(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_misspelt_command_gets_the_usage(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     """Nothing is built."""
     assert main(words) == 2
     assert "linux_amd64" in capsys.readouterr().err
 
 
-def test_a_python_without_packages_is_told_which_ones_have(tmp_path: pathlib.Path) -> None:
+def test_a_python_without_packages_is_refused_with_the_versions_that_have_them(tmp_path: pathlib.Path) -> None:
     """Krew installs no Python."""
     launcher = tmp_path / "kubectl-specdec"
     launcher.write_text((ROOT / "hack" / "packaging" / "launcher.py").read_text())

@@ -1,4 +1,4 @@
-"""Where the tests' Prometheus comes from, without fetching anything."""
+"""The source of the tests' Prometheus, without fetching anything."""
 
 import pathlib
 from collections.abc import Callable
@@ -28,7 +28,7 @@ PROGRAMS = pytest.mark.parametrize(("name", "ensure"), [("prometheus", package.e
 
 @PROGRAMS
 def test_the_machines_own_comes_first(tmp_path: pathlib.Path, name: str, ensure: Callable[[], pathlib.Path]) -> None:
-    """Whoever installed one wants that one."""
+    """A user who installed one expects that one."""
     _program(tmp_path / "cache" / "prometheus" / "usr" / "bin" / name)
     own = _program(tmp_path / "bin" / name)
     assert ensure() == own
@@ -44,7 +44,7 @@ def test_what_was_fetched_once_is_not_fetched_again(
 
 
 @PROGRAMS
-def test_where_none_can_be_had_the_way_out_is_told(name: str, ensure: Callable[[], pathlib.Path]) -> None:
+def test_without_the_program_the_error_names_the_way_out(name: str, ensure: Callable[[], pathlib.Path]) -> None:
     """Without Debian's programs there is nothing to fetch it with."""
     with pytest.raises(ClusterError, match=rf"no program `{name}` on PATH.*install one"):
         ensure()

@@ -113,7 +113,7 @@ def test_blocks_comments_and_tags_are_not_looked_at() -> None:
     assert not on_page(text, RULES)
 
 
-def test_a_finding_has_the_line_of_its_word() -> None:
+def test_a_finding_has_the_line_of_the_found_text() -> None:
     """Also in the middle of a paragraph, below a block."""
     text = "# Head\n\n```\nx\n```\n\nFirst line\nsecond line, and nobody acts.\n"
     assert [(each.line, each.found) for each in on_page(text, RULES)] == [(8, "nobody")]
@@ -163,7 +163,7 @@ def test_messages_have_rules_that_pages_do_not_have(message: str) -> None:
 @pytest.mark.parametrize(
     "text", ["claim", "self.mode == 'Auto' || has(self.claim)", '(?P<claim>[^"]+) is gone', "set `claim.storage`"]
 )
-def test_keys_rules_of_the_api_server_and_patterns_are_no_messages(text: str) -> None:
+def test_keys_rules_of_the_api_server_and_patterns_are_not_messages(text: str) -> None:
     """No user reads them as a sentence; names of fields stay as they are."""
     assert not in_messages(f"KEY = {text!r}", RULES)
 
@@ -175,7 +175,7 @@ def test_data_is_checked_string_by_string_with_its_line() -> None:
 
 
 def test_each_rule_has_a_reason_and_a_better_form() -> None:
-    """Whoever is stopped learns what to write."""
+    """A user whose text is refused learns what to write."""
     assert all(each.why and each.use for each in (*RULES.rules, *RULES.messages))
     with pytest.raises(KeyError):
         rules_of({"rules": [{"find": "x", "why": "y"}], "most_words": 40})

@@ -1,4 +1,4 @@
-"""The tests' store: which requests count as downloads, and when the store starts anew."""
+"""The tests' store: which requests count as downloads, and when the store starts again."""
 
 from pathlib import Path
 

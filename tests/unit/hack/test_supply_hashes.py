@@ -72,7 +72,7 @@ def test_every_package_that_an_image_installs_has_hashes(file: pathlib.Path) -> 
 
 
 def test_no_install_goes_without_hashes() -> None:
-    """Each `pip install` of the images, of the repository and of the workflows; uv's and pip's own option says so."""
+    """Each `pip install` of the images, of the repository and of the workflows has the option --require-hashes."""
     found = {}
     for file in INSTALLERS:
         commands = re.findall(r"\bpip\"? install\b(?:[^\n]*\\\n)*[^\n]*", file.read_text())
@@ -127,7 +127,7 @@ def test_what_everybody_installs_has_every_hash() -> None:
     assert "colorama==2 ; sys_platform == 'win32'" in text
 
 
-def test_a_package_without_a_file_for_the_image_is_told() -> None:
+def test_a_package_without_a_file_for_the_image_is_reported() -> None:
     """Left out, it would be missing when the image runs."""
     lock = LOCK.partition('[[packages]]\nname = "nvidia')[0]
     with pytest.raises(ClusterError, match=r"quick==1: the lock names no file of it for Python 3\.13 on Linux: choose"):
@@ -135,7 +135,7 @@ def test_a_package_without_a_file_for_the_image_is_told() -> None:
 
 
 @pytest.mark.parametrize("image", ["cpu", "ascend"])
-def test_cudas_libraries_are_left_out_but_for_the_runtime(image: str) -> None:
+def test_cudas_libraries_except_the_runtime_are_left_out(image: str) -> None:
     assert locked.is_left_out(image, "nvidia-cublas")
     assert not locked.is_left_out(image, "nvidia-cuda-runtime")
     assert not locked.is_left_out("nvidia", "nvidia-cublas")
@@ -158,7 +158,7 @@ def test_what_is_released_stands_on_images_by_digest(target: str) -> None:
 
 
 def test_a_base_without_a_digest_is_refused_with_the_way_out() -> None:
-    """No digest of CANN's image is known to this repository: whoever releases for Ascend names it."""
+    """No digest of CANN's image is known to this repository: the user who releases for Ascend names it."""
     (fault,) = dockerfile.faults("ascend", {"ASCEND_BASE_IMAGE": ""})
     assert "Dockerfile.runtime, target ascend" in fault
     assert "build argument ASCEND_BASE_IMAGE; `docker buildx imagetools inspect ascendai/cann:" in fault

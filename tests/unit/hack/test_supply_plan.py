@@ -54,7 +54,7 @@ def test_each_image_is_built_on_its_processor_and_engines_for_devices_on_larger_
     assert runners["nvidia", "amd64"] == "ubuntu-24.04"
 
 
-def test_what_is_left_out_is_not_built_and_the_page_of_the_release_says_so() -> None:
+def test_what_is_left_out_is_not_built_and_the_page_of_the_release_lists_it() -> None:
     """By target, or by target and processor."""
     found = plan.of(OWNER | {"LEFT_OUT": "nvidia, cpu/arm64"})
     assert found.architectures("cpu") == ("amd64",)
@@ -109,7 +109,7 @@ def test_an_index_is_named_by_the_digest_of_what_the_registry_has() -> None:
 
 
 def test_an_index_of_other_images_is_not_signed() -> None:
-    """Somebody else may have pushed the tag in between."""
+    """Another user may have pushed the tag in between."""
 
     def other(wanted: Sequence[str], parts: Sequence[Pushed]) -> bytes:
         return written(wanted, [*parts, part("amd64", "nvidia")])
@@ -129,7 +129,7 @@ def test_an_index_needs_the_image_of_every_processor(tmp_path: pathlib.Path) -> 
 
 
 def test_a_sample_drafts_once_its_draft_is_used_and_a_window_passed() -> None:
-    """Ready alone, or a window without tokens, is no proof."""
+    """Ready alone, or a window without tokens, does not prove it."""
     used = {"type": "SpeculationActive", "status": "True", "reason": "Drafting", "message": "counted"}
     assert drafting({}) is None
     assert drafting({"conditions": [used], "guard": {"verdict": "Inconclusive"}}) is None

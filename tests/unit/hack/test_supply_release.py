@@ -1,4 +1,4 @@
-"""hack.release: what was pushed, what the chart is told of it, and what is signed besides."""
+"""hack.release: what was pushed, which digests the chart gets, and what else is signed."""
 
 import hashlib
 import json
@@ -33,7 +33,7 @@ WORKFLOW = {
 
 
 def image(target: str, registry: str = "registry.example:5000/team") -> pushed.Pushed:
-    """As the workflow names what it pushed: the most telling tag first."""
+    """The image under the names by which the workflow pushed it: the most specific tag first."""
     repository, _, tag = names.images(target, VERSION)[0].partition(":")
     digest = f"sha256:{hashlib.sha256(target.encode()).hexdigest()}"
     return pushed.Pushed(registry=registry, repository=repository, tag=tag, digest=digest)
@@ -48,7 +48,7 @@ def folder(path: pathlib.Path, *targets: str) -> pathlib.Path:
 
 
 def test_what_was_pushed_is_read_by_target(tmp_path: pathlib.Path) -> None:
-    """A registry's port is no tag; the target that this release goes without is absent."""
+    """A registry's port is not a tag; the target that this release goes without is absent."""
     assert pushed.read(folder(tmp_path, "operator", "cpu", "nvidia"), without={"ascend"}) == {
         target: image(target) for target in ("operator", "cpu", "nvidia")
     }
@@ -129,7 +129,7 @@ def test_the_charts_bill_of_materials_is_cyclonedx_and_names_each_image_by_diges
     ]
 
 
-def test_provenance_says_who_made_it_of_which_commit() -> None:
+def test_provenance_shows_the_builder_and_the_commit() -> None:
     """As a workflow's variables have it."""
     assert provenance.of_workflow(WORKFLOW) == RUN
     made = provenance.of_files(RUN)
@@ -158,7 +158,7 @@ def test_provenance_of_an_image_has_its_base_and_every_file_that_pins_what_it_in
 
 
 def test_provenance_of_an_index_has_its_images_by_digest() -> None:
-    """Their own provenance says what they are made of."""
+    """Their own provenance lists their sources."""
     made = provenance.of_index(RUN, "cpu", [image("cpu")])["buildDefinition"]
     assert made["buildType"].endswith("/index/v1")
     assert made["resolvedDependencies"][1] == image("cpu").dependency
@@ -175,6 +175,6 @@ def test_a_release_needs_nothing_that_is_installed() -> None:
 
 
 def test_an_image_on_a_base_without_a_digest_gets_no_provenance() -> None:
-    """It could not say what the image stands on."""
+    """It could not name the base of the image."""
     with pytest.raises(Refused, match="target ascend: it stands on 'ascendai/cann"):
         provenance.of_image(RUN, "ascend", "amd64", {})

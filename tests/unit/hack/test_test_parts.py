@@ -1,4 +1,4 @@
-"""Every test is in a part, a part names what is there, and runs with little time begin with another part each time."""
+"""Every test is in a part, a part names existing tests, and runs with little time begin with another part each time."""
 
 import ast
 import pathlib
@@ -90,7 +90,7 @@ def test_a_part_whose_node_could_not_be_made_has_failed() -> None:
 
 
 def test_an_operator_that_was_there_before_stays() -> None:
-    """`make test` after `make demo`: a part that needs a cluster without one says so, and is no failure."""
+    """`make test` after `make demo`: a part that needs a cluster without an operator reports it, and does not fail."""
     node = Node()
     node.made.append(run.Result(name="local cluster", lost="ready"))
     node.had_operator = True
@@ -101,7 +101,7 @@ def test_an_operator_that_was_there_before_stays() -> None:
 
 
 def test_what_takes_too_long_is_ended_with_all_that_it_started(tmp_path: pathlib.Path) -> None:
-    """A part that hangs must not keep the machine, nor the table from being printed."""
+    """A part that hangs must not keep the machine, and the table must be printed."""
     left = tmp_path / "left"
     script = f"(sleep 3; touch {left}) & sleep 60"
     assert run.call(("sh", "-c", script), 0.5) is None
@@ -118,7 +118,7 @@ def _part(folder: pathlib.Path, *tests: str) -> Part:
 
 
 def test_a_part_that_runs_out_of_time_reports_the_tests_that_ended(tmp_path: pathlib.Path) -> None:
-    """On a slow machine the time ends first: that is no failure, but what failed until then is."""
+    """On a slow machine the time ends first: that is not a failure, but a test that failed until then is."""
     result = run.part_of_tests(_part(tmp_path, "assert True", "assert False", "time.sleep(90)"), 12.0)
     assert (result.passed, result.failed) == (1, 1)
     assert result.lost.endswith("the rest not run: the time is over")

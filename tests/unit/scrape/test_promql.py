@@ -203,7 +203,7 @@ BAD = {
 
 
 @pytest.mark.parametrize("what", BAD)
-def test_what_is_no_answer_is_refused(what: str) -> None:
+def test_a_text_that_is_not_an_answer_is_refused(what: str) -> None:
     """As a ValueError, which the reader takes for no answer."""
     with pytest.raises(ValueError, match="validation error"):
         readings(json.dumps(BAD[what]).encode(), SOURCE, ["a"], since=0.0)
