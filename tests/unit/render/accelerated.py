@@ -19,7 +19,7 @@ def sample(name: str) -> Body:
 
 ASCEND: Final[dict[str, Body]] = {
     "ascend-eagle3": sample("ascend-eagle3"),
-    "ascend-mtp-block-verify": {  # Huawei CCE calls its devices otherwise; 25 requests of 5 tokens are no usual size
+    "ascend-mtp-block-verify": {  # Huawei CCE has other device names; 25 requests of 5 tokens are an unusual size
         "model": {"uri": "pvc://models/deepseek-v3"},
         "speculation": {"method": "mtp", "tokens": 4, "ascend": {"blockVerify": True}},
         "engine": {

@@ -13,7 +13,7 @@ OWNER = Owner(name="llama", namespace="team-a", uid="u-1")
 
 
 def test_of_several_replicas_one_may_be_evicted_at_a_time() -> None:
-    """Whatever their number, and pods that do not serve hold nobody up."""
+    """This holds for any number of replicas, and pods that do not serve block no eviction."""
     budget = render_budget(make_spec(replicas=3), OWNER)
     assert budget is not None
     assert (budget["metadata"]["name"], budget["metadata"]["namespace"]) == ("llama-specdec", "team-a")
@@ -24,7 +24,7 @@ def test_of_several_replicas_one_may_be_evicted_at_a_time() -> None:
 
 
 def test_it_names_the_engines_and_not_the_pods_of_downloads() -> None:
-    """Both carry the service's label; a download that is evicted is made anew."""
+    """Both carry the service's label; an evicted download is made again."""
     budget = render_budget(make_spec(replicas=2), OWNER)
     assert budget is not None
     assert budget["spec"]["selector"]["matchLabels"] == {OWNER_LABEL: "llama"}

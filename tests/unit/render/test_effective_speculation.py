@@ -52,7 +52,7 @@ def test_without_a_speculation_in_the_spec_none_is_served() -> None:
 
 
 @pytest.mark.parametrize("block", ["", "[]", "{}", '{"method":"telepathy","tokens":2}', '{"method":"ngram"'])
-def test_a_good_one_that_cannot_be_read_any_more_is_none(block: str) -> None:
+def test_a_good_speculation_that_cannot_be_read_any_more_is_not_used(block: str) -> None:
     """Edited by hand, or from a release that knew another method: plain is always possible."""
     state = make_state(rollback=make_rollback(good=make_good(block=block)))
     assert effective_speculation(make_spec(), state) is None

@@ -159,13 +159,13 @@ CHANGES: dict[str, tuple[State | None, Body]] = {
 
 @pytest.mark.parametrize("what", CHANGES)
 def test_whatever_reaches_the_pods_changes_their_revision(what: str) -> None:
-    """The guard tells old pods from new ones by it."""
+    """The guard distinguishes old pods from new ones by it."""
     state, spec = CHANGES[what]
     assert rendered(state, **spec).revision != rendered().revision
 
 
 def test_every_change_has_a_revision_of_its_own() -> None:
-    """No two of them look alike, but for a service that is rolled back: it is the plain one."""
+    """No two of them are equal, except a service that is rolled back: it equals the baseline."""
     revisions = {what: rendered(state, **spec).revision for what, (state, spec) in CHANGES.items()}
     assert revisions.pop("rolled back") == revisions["no speculation"]
     assert len(set(revisions.values())) == len(revisions)
@@ -183,7 +183,7 @@ def test_every_change_has_a_revision_of_its_own() -> None:
     ],
 )
 def test_what_does_not_reach_the_pods_keeps_the_revision(spec: Body) -> None:
-    """A stricter guard restarts nothing, nor does another pod beside the first."""
+    """A stricter guard restarts nothing, and a second pod restarts nothing."""
     assert rendered(**spec).revision == rendered().revision
 
 
@@ -194,8 +194,8 @@ def test_the_revision_is_on_the_pods_and_the_owner_on_both() -> None:
     assert made.manifest["metadata"]["labels"] == {OWNER_LABEL: NAME}
 
 
-def test_what_is_said_of_the_inference_service_is_on_it_beside_ours() -> None:
-    """And is another revision, for KServe copies it to the pods; empty parts are none."""
+def test_labels_and_annotations_of_the_user_are_on_the_inference_service_with_ours() -> None:
+    """They make another revision, because KServe copies them to the pods; empty parts make none."""
     said = {"labels": {"networking.kserve.io/visibility": "cluster-local"}, "annotations": {"example.com/auth": "true"}}
     made, plain = rendered(inferenceService=said), rendered()
     meta, ours = made.manifest["metadata"], plain.manifest["metadata"]
@@ -244,9 +244,7 @@ def test_surge_needs_room_and_replace_needs_none(strategy: str, replicas: int, r
 def test_surging_is_given_up_for_the_revision_that_finds_no_room(
     strategy: str, replicas: int, replacing: str | None, rendered_strategy: Body
 ) -> None:
-    """The pods stay the same: only how they are brought up changes. Where the user chose Surge, only a rollback asks
-    for it.
-    """
+    """The pods stay the same: only how they are replaced changes. If the user chose Surge, only a rollback uses it."""
     planned = plan(make_spec(rollout={"strategy": strategy}, replicas=replicas), make_state(), name=NAME)
     usual = render(planned, OWNER)
     made = render(planned, OWNER, usual.revision if replacing == "this" else replacing)

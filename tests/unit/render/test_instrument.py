@@ -1,4 +1,4 @@
-"""What is asked for of images and runtimes that are not this project's. tests/kserve has the pods that come of it."""
+"""What is rendered for images and runtimes that are not this project's. tests/kserve has the pods that come of it."""
 
 from typing import Any
 
@@ -26,7 +26,7 @@ def predictor(*, prepared: bool = False, plain: bool = False, **parts: Any) -> d
 
 
 def test_the_users_own_user_and_variables_win() -> None:
-    """Wherever they say so: for the container, or for the pod."""
+    """The user may set them for the container, or for the pod."""
     env = [{"name": "HOME", "value": "/models"}]
     own = predictor(engine={"image": STOCK, "env": env, "securityContext": {"runAsUser": 1000}})["model"]
     assert own["securityContext"] == {"runAsUser": 1000}
@@ -41,8 +41,8 @@ def test_an_npu_image_runs_in_the_group_of_the_devices() -> None:
     assert context["securityContext"] == {"runAsUser": 65532, "runAsGroup": 1000}
 
 
-def test_a_runtime_of_somebody_else_keeps_its_command_its_hook_and_its_user() -> None:
-    """What it starts is not known. Its port is the user's to say."""
+def test_a_foreign_runtime_keeps_its_command_its_hook_and_its_user() -> None:
+    """The operator does not know what it starts. The user sets its port."""
     model = predictor(engine={"runtime": "platform-vllm", "port": 8000})["model"]
     assert not model.keys() & {"command", "lifecycle", "securityContext", "env"}
     assert {model[each]["httpGet"]["port"] for each in ("startupProbe", "readinessProbe")} == {8000}

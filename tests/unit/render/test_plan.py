@@ -1,4 +1,4 @@
-"""What is served in which state, with which flags and folders, and what is refused in words."""
+"""What is served in which state, with which flags and folders, and what is refused with an error message."""
 
 import json
 from typing import Any
@@ -49,7 +49,7 @@ def draft(**changes: Any) -> Body:
         ({"speculation": None, "engine": {"args": ["--seed=1", "--b"]}}, ["--seed=1", "--b"]),
     ],
 )
-def test_the_flags_are_plain_ones_of_vllm(spec: Body, flags: list[str]) -> None:
+def test_the_flags_are_flags_of_vllm(spec: Body, flags: list[str]) -> None:
     """In a fixed order; the speculation is one JSON with sorted keys."""
     args = planned(**spec).args
     assert args == (*BASE, *flags)
@@ -112,7 +112,7 @@ def test_flags_that_adapters_stand_for_are_not_given_twice(arg: str) -> None:
 
 
 @pytest.mark.parametrize("more", [{"aliases": [NAME]}, {"aliases": ["a", "a"]}, {"adapters": ADAPTERS[:1] * 2}])
-def test_no_two_names_are_alike(more: dict[str, object]) -> None:
+def test_no_two_names_are_equal(more: dict[str, object]) -> None:
     """The engine would answer for one of them."""
     with pytest.raises(Invalid, match="must be unique"):
         planned(model={"uri": "pvc://models", "path": "llama", **more})
@@ -121,7 +121,7 @@ def test_no_two_names_are_alike(more: dict[str, object]) -> None:
 @pytest.mark.parametrize("flag", [*OWNED_FLAGS, "-sc", "--speculative_config", "--speculative-config.method"])
 @pytest.mark.parametrize("value", ["", "=x"])
 def test_flags_that_the_operator_renders_are_refused(flag: str, value: str) -> None:
-    """In every spelling that vLLM takes; the message says where, what, and what to do."""
+    """In every spelling that vLLM takes; the message has the field, the value, and the fix."""
     with pytest.raises(Invalid) as refused:
         planned(engine={"args": ["--seed=1", flag + value]})
     assert refused.value.message == (
@@ -136,7 +136,7 @@ def test_a_template_is_refused() -> None:
 
 
 @pytest.mark.parametrize("args", [["--models=x"], ["--seed=--model"], ["--portal"]])
-def test_flags_that_only_look_alike_are_taken(args: list[str]) -> None:
+def test_flags_that_only_look_similar_are_taken(args: list[str]) -> None:
     """Whole flags are compared, not beginnings."""
     assert planned(speculation=None, engine={"args": args}).args == (*BASE, *args)
 
@@ -152,7 +152,7 @@ def test_flags_name_the_folders_of_the_layout() -> None:
     assert '"model":"/mnt/draft/model/d"' in apart.args[-1]
 
 
-def test_what_this_kserve_leaves_out_is_refused_and_what_nobody_knows_is_warned_of() -> None:
+def test_what_this_kserve_leaves_out_is_refused_and_an_unknown_kserve_is_warned_of() -> None:
     """With the rule's name; a KServe that is not known bars nothing."""
     mix = {"model": {"uri": "hf://a/b:1"}} | draft(uri="oci://registry.example/d:1")
     old, new = (plan(make_spec(**mix), make_state(), name=NAME, kserve=KServe(version=(0, v))) for v in (19, 22))

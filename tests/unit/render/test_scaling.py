@@ -33,13 +33,13 @@ def asked(**spec: Any) -> tuple[str, Body]:
     return made["metadata"]["annotations"][f"{KSERVE_GROUP}/autoscalerClass"], said
 
 
-def test_a_number_of_pods_is_that_number_and_nobody_scales() -> None:
+def test_a_number_of_pods_is_that_number_without_an_autoscaler() -> None:
     """As before there was an autoscaler in the API."""
     assert asked(replicas=3) == ("none", {"minReplicas": 3, "maxReplicas": 3})
 
 
 def test_an_autoscaler_is_passed_on_in_kserves_words() -> None:
-    """HPA and KEDA; with a scaler of somebody else's no number is written that it would have to heed."""
+    """HPA and KEDA; with an external scaler the operator writes no number that the scaler would have to respect."""
     assert asked(autoscaling=HPA) == ("hpa", HPA)
     least = {"minReplicas": 0, "maxReplicas": 4, "autoScaling": {"metrics": [WAITING]}}
     assert asked(autoscaling=KEDA) == ("keda", least)
@@ -72,8 +72,8 @@ def test_a_rollback_asks_for_the_same_scaler_and_numbers(autoscaling: Body) -> N
     assert before["spec"]["predictor"]["deploymentStrategy"] == after["spec"]["predictor"]["deploymentStrategy"]
 
 
-def test_no_pod_of_an_autoscaler_gives_way_to_a_plain_one() -> None:
-    """Whoever counts the pods would make another in its place."""
+def test_no_pod_of_an_autoscaler_gives_way_to_a_baseline_pod() -> None:
+    """The autoscaler would make another pod in its place."""
     made = plan(make_spec(autoscaling=HPA), make_state(), name=NAME)
     assert render(made, OWNER, fewer=1) == render(made, OWNER)
     fixed = plan(make_spec(replicas=3), make_state(), name=NAME)
@@ -100,5 +100,5 @@ def test_the_way_in_which_pods_make_room_does_not_change_with_their_number() -> 
     ],
 )
 def test_pods_that_may_be_several_have_a_disruption_budget(spec: Body, *, there: bool) -> None:
-    """It is written once, and heeds their number by itself."""
+    """It is written once, and follows their number by itself."""
     assert (render_budget(make_spec(**spec), OWNER) is not None) is there

@@ -1,4 +1,4 @@
-"""How a pod stops: what its engine, its hook and the kubelet are told."""
+"""How a pod stops: the settings of its engine, its hook and the kubelet."""
 
 from typing import Any
 
@@ -22,7 +22,7 @@ from specdec_operator.render.plan import plan
         ({"args": ["--shutdown-timeouts=5"]}, ("--shutdown-timeout=50",)),
     ],
 )
-def test_an_engine_that_can_finish_what_it_was_asked_is_told_for_how_long(
+def test_an_engine_that_can_finish_its_requests_gets_a_time_limit(
     engine: dict[str, Any], told: tuple[str, ...]
 ) -> None:
     """vLLM has the flag since 0.18; an older one would not start with it. Who writes it has their own way."""
@@ -31,7 +31,7 @@ def test_an_engine_that_can_finish_what_it_was_asked_is_told_for_how_long(
 
 
 @pytest.mark.parametrize(("asked", "whole", "enough"), [({}, 60, 50), ({"grace": "10m"}, 600, 590)])
-def test_hook_engine_and_kubelet_are_told_of_one_grace(asked: dict[str, Any], whole: int, enough: int) -> None:
+def test_hook_engine_and_kubelet_share_one_grace_period(asked: dict[str, Any], whole: int, enough: int) -> None:
     """Ten seconds of it are kept for the end of the engine's processes."""
     served = plan(make_spec(rollout=asked), make_state(), name="llama")
     owner = Owner(name="llama", namespace="team-a", uid="u-1")

@@ -91,7 +91,7 @@ def write(
     added: list[Json] | None = None,
     weights: bytes | None = None,
 ) -> Path:
-    """A folder in which nothing is wrong unless the caller says so."""
+    """A folder without a fault, unless the arguments add one."""
     folder.mkdir(parents=True)
     settings = {"vocab_size": len(VOCABULARY), "hidden_size": HIDDEN, "max_position_embeddings": 1024}
     (folder / "config.json").write_text(json.dumps(settings | (config or {})))

@@ -30,19 +30,19 @@ def test_a_link_that_comes_late_is_waited_for(tmp_path: pathlib.Path) -> None:
 
 
 def test_nothing_is_waited_for_where_everything_is_mounted(tmp_path: pathlib.Path) -> None:
-    """Without KServe's word a folder that is missing is missing."""
+    """Without KServe's setting a missing folder is missing."""
     begun = time.monotonic()
     arrival.wait(served(tmp_path / "gone"), {}, seconds=20)
     assert time.monotonic() - begun < 5
 
 
 def test_the_time_is_bounded(tmp_path: pathlib.Path) -> None:
-    """Preflight then says in its own words what is not there."""
+    """Preflight then reports in its own message what is missing."""
     arrival.wait(served(tmp_path / "gone"), ASYNC, seconds=0.3)
 
 
 def test_a_hub_id_is_left_to_the_engine() -> None:
-    """It is no folder."""
+    """It is not a folder."""
     arrival.wait(flags.read(["--model=org/model"]), ASYNC, seconds=60)
 
 

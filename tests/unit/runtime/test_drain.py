@@ -124,7 +124,9 @@ def test_every_answer_of_a_pod_that_leaves_closes_its_connection(vllm: Metrics) 
     assert headers(served) == [(b"server", b"uvicorn"), (b"connection", b"close")]
 
 
-def test_a_server_that_was_told_to_stop_closes_connections_without_the_hook(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_server_that_got_the_signal_to_stop_closes_connections_without_the_hook(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """Outside Kubernetes there is no preStop hook, only the signal."""
     monkeypatch.setattr(leaving, "STOP", stop.Stop(served=True, asked=True))
     assert (b"connection", b"close") in headers(leaving.Leaving(app))

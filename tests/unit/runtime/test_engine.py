@@ -1,4 +1,4 @@
-"""specdec_runtime.engine: how the end of vLLM is told, with stand-ins of its server that end in each way."""
+"""specdec_runtime.engine: how the end of vLLM is reported, with stand-ins of its server that end in each way."""
 
 import json
 import os
@@ -66,7 +66,7 @@ def run(
 
 @pytest.mark.parametrize("newest", [False, True])
 def test_a_server_that_ends_unasked_has_lost_its_engine(tmp_path: Path, newest: bool) -> None:
-    """vLLM returns as after a clean stop; the cause is what another of its processes said last."""
+    """vLLM returns as after a clean stop; the cause is in the last log line of another of its processes."""
     text = f"{UP}{NOTE}\ndef main():\n    asyncio.run(serve(0.1))\nif __name__ == '__main__':\n    main()\n"
     code, said = run(tmp_path, text, newest=newest)
     assert code == 70
@@ -80,7 +80,7 @@ def test_a_server_that_ends_unasked_has_lost_its_engine(tmp_path: Path, newest: 
 OUT_OF_MEMORY = "raise type('OutOfMemoryError', (RuntimeError,), {})('CUDA out of memory. Tried to allocate 2 GiB')"
 
 
-def test_an_engine_that_ran_out_of_memory_is_told_as_that(tmp_path: Path) -> None:
+def test_an_engine_that_ran_out_of_memory_is_reported_as_that(tmp_path: Path) -> None:
     """Whatever it was doing: the operator asks for less then."""
     code, said = run(tmp_path, OUT_OF_MEMORY)
     assert code == 1
@@ -89,7 +89,7 @@ def test_an_engine_that_ran_out_of_memory_is_told_as_that(tmp_path: Path) -> Non
     assert said["message"].startswith("the engine did not start: OutOfMemoryError: CUDA out of memory.")
 
 
-def test_an_engine_that_died_without_a_word_is_told_as_that(tmp_path: Path) -> None:
+def test_an_engine_that_died_without_a_log_line_is_reported_as_that(tmp_path: Path) -> None:
     """As one that the kernel killed."""
     code, said = run(tmp_path, f"{UP}\nasyncio.run(serve(0.1))\n")
     assert code == 70
@@ -101,7 +101,7 @@ def test_an_engine_that_died_without_a_word_is_told_as_that(tmp_path: Path) -> N
 @pytest.mark.parametrize("send", [signal.SIGTERM, signal.SIGINT])
 @pytest.mark.parametrize("ending", ["None", "RuntimeError('EngineCore encountered an issue')", "KeyboardInterrupt()"])
 def test_a_stop_that_was_asked_for_is_clean_whatever_vllm_makes_of_it(tmp_path: Path, ending: str, send: int) -> None:
-    """vLLM's log is full of dead engines then, and they are no news; its own loop must hear the signal, too."""
+    """vLLM's log is full of dead engines then, and they do not matter; its own loop must get the signal, too."""
     began = time.monotonic()
     assert run(tmp_path, f"{UP}{NOTE}\nasyncio.run(serve(25, {ending}))\n", send=send) == (0, None)
     assert time.monotonic() - began < 20
@@ -140,7 +140,7 @@ def test_an_engine_that_dies_with_an_exception_has_died(tmp_path: Path) -> None:
 def test_a_server_that_does_not_come_up_ends_with_vllms_code_and_the_cause(
     tmp_path: Path, text: str, code: int, message: str
 ) -> None:
-    """vLLM's own words point at the log, which nobody has open."""
+    """vLLM's own message points at the log, which the user does not have open."""
     said = {"reason": "EngineStartFailed", "field": "", "message": f"the engine did not start: {message}"}
     assert run(tmp_path, text) == (code, said)
 
@@ -203,7 +203,7 @@ def main():
 
 
 def test_a_stop_during_the_start_is_clean_where_the_processes_cannot_be_listed(tmp_path: Path) -> None:
-    """What a signal's handler raises is raised in the middle of the start: it would be told as a failed one."""
+    """What a signal's handler raises is raised in the middle of the start: it would be reported as a failed start."""
     assert run(tmp_path, UNLISTED, send=signal.SIGTERM, newest=True) == (0, None)
 
 

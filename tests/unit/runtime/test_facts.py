@@ -1,4 +1,4 @@
-"""What the runtime tells of the models that it loads."""
+"""What the runtime reports about the models that it loads."""
 
 import asyncio
 import json
@@ -60,7 +60,7 @@ def asked(path: str = "/specdec/facts", **scope: Any) -> tuple[int, bytes]:
     return sent[0]["status"], sent[1]["body"]
 
 
-def test_it_tells_the_bytes_of_the_tensors_and_the_config(folder: Path) -> None:
+def test_it_reports_the_bytes_of_the_tensors_and_the_config(folder: Path) -> None:
     """Without private keys and long texts, and without the file's header."""
     facts.leave(case(model(folder, "target"), model(folder, "draft", 32)))
     status, body = asked()
@@ -73,8 +73,8 @@ def test_it_tells_the_bytes_of_the_tensors_and_the_config(folder: Path) -> None:
     }
 
 
-def test_it_tells_how_much_is_taken(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of a container at most, of the smallest device now; a device that cannot be asked tells nothing."""
+def test_it_reports_how_much_is_taken(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The most that a container took, or the smallest device's use now; an unreadable device gives no number."""
     peaks = (folder / "no-such", folder / "peak")
     peaks[1].write_text("700\n")
     assert device.most_taken(peaks) == 700
@@ -87,13 +87,13 @@ def test_it_tells_how_much_is_taken(folder: Path, monkeypatch: pytest.MonkeyPatc
 
 
 def test_all_else_is_passed_on(folder: Path) -> None:
-    """Other paths, other verbs, and what is no request."""
+    """These are other paths, other verbs, and a scope that is not a request."""
     facts.leave(case(model(folder, "target")))
     for scope in ({"path": "/metrics"}, {"method": "POST"}, {"type": "websocket"}):
         assert asked(**scope) == (204, b"vLLM")  # type: ignore[arg-type]
 
 
-def test_what_an_earlier_start_left_is_not_told(folder: Path) -> None:
+def test_what_an_earlier_start_left_is_not_reported(folder: Path) -> None:
     """The folder outlives a container; a model by its hub id has no folder to look into."""
     facts.leave(case(model(folder, "target")))
     facts.leave(preflight.gather(read(["--model=org/model"])))

@@ -9,7 +9,7 @@ from specdec_runtime import family
 
 
 def test_all_below_are_found_parents_first(tmp_path: pathlib.Path) -> None:
-    """Names may hold blanks and brackets; processes of others, and files that are no process, are left out."""
+    """Names may hold blanks and brackets; processes of others, and files that are not processes, are left out."""
     parents = {10: (1, "sh"), 11: (10, "a (b) c"), 12: (10, "x"), 20: (12, "y"), 21: (20, "z"), 30: (1, "other")}
     for pid, (parent, name) in parents.items():
         (tmp_path / str(pid)).mkdir()

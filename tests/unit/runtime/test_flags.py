@@ -36,8 +36,8 @@ def test_what_is_not_given_is_absent() -> None:
     ("method", "model"),
     [("ngram", "[ngram]"), ("ngram_gpu", "ngram_gpu"), ("suffix", "suffix"), ("custom_class", "drafters.Last")],
 )
-def test_a_model_that_is_a_word_is_no_draft(method: str, model: str) -> None:
-    """The engine puts its own words there, or the name of a class."""
+def test_a_model_that_is_a_keyword_is_not_a_draft(method: str, model: str) -> None:
+    """The engine takes keywords of its own there, or the name of a class."""
     assert flags.read(["--model=/m", "-sc", json.dumps({"method": method, "model": model})]).draft is None
 
 
@@ -52,7 +52,7 @@ def test_what_decides_of_devices_and_sampling_is_read() -> None:
 
 
 @pytest.mark.parametrize("word", ["--enable-expert-parallel", "--data-parallel-size=8", "-dp=8", "--enable_eplb"])
-def test_experts_may_lie_on_more_devices_than_tensor_parallelism_says(word: str) -> None:
+def test_experts_may_be_on_more_devices_than_tensor_parallelism_sets(word: str) -> None:
     """A model of experts that is larger than its tensor-parallel devices is then no fault."""
     assert flags.read(["--model=/m", word]).spreads
     assert not flags.read(["--model=/m", "--tensor-parallel-size=8"]).spreads

@@ -45,7 +45,7 @@ def test_the_folder_serves_with_the_images_own_path_kept(folder: Path, tmp_path:
 
 
 def test_the_folder_refuses_what_was_meant_for_a_shell(folder: Path, tmp_path: Path) -> None:
-    """A runtime of `bash -c` has a script among its arguments: vLLM would be told to read it as a flag."""
+    """A runtime of `bash -c` has a script among its arguments: vLLM would read it as a flag."""
     log = tmp_path / "termination-log"
     words = ("vllm serve /mnt/models", f"--model={tmp_path}")
     done = run(folder, "serve", *words, python_path="", TERMINATION_LOG=str(log))
@@ -63,7 +63,7 @@ def test_the_folder_proves(folder: Path) -> None:
 
 
 def test_the_engine_runs_in_the_python_that_has_vllm(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Images have it in an environment of its own now and then; its command says where."""
+    """Some images have vLLM in an environment of its own; the first line of the command names it."""
     monkeypatch.setenv("PATH", str(tmp_path))
     assert interpreter.with_vllm() == sys.executable
     python = tmp_path / "venv-python3"

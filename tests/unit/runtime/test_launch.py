@@ -1,4 +1,4 @@
-"""specdec_runtime.launch: what becomes of the process, what it says, and what it leaves for prove."""
+"""specdec_runtime.launch: the program that it becomes, its output, and what it leaves for prove."""
 
 import json
 import os
@@ -47,10 +47,10 @@ def test_serve_becomes_vllm_with_the_flags_as_they_came(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("words", "kept"), [([], ["3"]), (["--kv-cache-memory-bytes=536870912"], [None])])
-def test_a_flag_for_the_cache_of_a_cpu_is_heeded_before_the_variable(
+def test_a_flag_for_the_cache_of_a_cpu_goes_before_the_variable(
     tmp_path: Path, words: list[str], kept: list[str | None]
 ) -> None:
-    """vLLM takes the variable, which the runtime's manifest sets for whoever says nothing."""
+    """vLLM reads the variable, which the runtime's manifest sets for users who set no flag."""
     server(tmp_path, 'import json, os\nprint(json.dumps([os.environ.get("VLLM_CPU_KVCACHE_SPACE")]))\n')
     target = models.write(tmp_path / "target")
     out, _ = serve(tmp_path, f"--model={target}", *words, VLLM_CPU_KVCACHE_SPACE="3").communicate(timeout=30)
@@ -71,7 +71,7 @@ def test_a_stop_before_vllm_runs_is_a_clean_end(tmp_path: Path) -> None:
 
 
 def _caught(pid: int) -> int:
-    """Signals that a process has a handler for, as the kernel tells: one bit each."""
+    """Signals that a process has a handler for, as the kernel reports them: one bit each."""
     status = Path(f"/proc/{pid}/status").read_text()
     return int(next(line.split()[1] for line in status.splitlines() if line.startswith("SigCgt")), 16)
 
@@ -102,7 +102,7 @@ def test_a_plan_holds_what_prove_expects_and_how_the_engine_runs() -> None:
         (["--max-num-batched-tokens=8"], ["--max-num-batched-tokens=8"]),
     ],
 )
-def test_a_plan_tells_no_secret(words: list[str], shown: list[str]) -> None:
+def test_a_plan_shows_no_secret(words: list[str], shown: list[str]) -> None:
     """Logs are read by many."""
     said = plan(*words, VLLM_API_KEY="abc")
     assert said["command"][-len(shown) :] == shown

@@ -1,4 +1,4 @@
-"""Which last words tell of too little memory: real ones of vLLM, PyTorch and the vendors, and some that do not."""
+"""Termination messages that mean too little memory: real ones of vLLM, PyTorch and vendors, and some that do not."""
 
 import pytest
 
@@ -43,6 +43,6 @@ def test_words_of_an_engine_that_ran_out_of_memory(words: str) -> None:
         "weights and KV cache need 4096.00 GiB, and this host has 23.54 GiB: the memory is too small; raise the limit",
     ],
 )
-def test_words_that_say_something_else(words: str) -> None:
-    """A cache that is too small would be smaller still; a guess is no evidence."""
+def test_messages_that_mean_something_else(words: str) -> None:
+    """A cache that is too small would be smaller still; a guess is not evidence."""
     assert not ran_out(words)

@@ -7,7 +7,7 @@ import pytest
 from specdec_runtime import plugin
 
 
-def test_it_never_raises_and_says_why_it_did_nothing(caplog: pytest.LogCaptureFixture) -> None:
+def test_it_never_raises_and_logs_why_it_did_nothing(caplog: pytest.LogCaptureFixture) -> None:
     """Here there is no vLLM to import, which is as bad as it can get."""
     with caplog.at_level(logging.WARNING):
         plugin.register()

@@ -155,7 +155,7 @@ def test_weights_in_another_format_are_served_with_a_warning(pair: tuple[Path, P
 
 
 def test_an_embedding_of_another_shape_than_the_config_is_refused(tmp_path: Path, pair: tuple[Path, Path]) -> None:
-    """vLLM loads a slice of the larger tensor and says nothing."""
+    """vLLM loads a slice of the larger tensor without an error."""
     wide = models.write(tmp_path / "wide", weights=models.safetensors((4, 3)))
     assert "[4, 3], but config.json requires [4, 2]" in only(inspect(pair[0], wide), "DraftWeightsMismatch").sentence
 
@@ -215,7 +215,7 @@ def test_a_refusal_carries_the_first_reason_and_every_sentence(pair: tuple[Path,
     assert str(pair[1] / "config.json") in caught.value.refusal.message
 
 
-def test_every_refusal_says_field_value_rule_and_way_out(pair: tuple[Path, Path]) -> None:
+def test_every_refusal_has_field_value_rule_and_way_out(pair: tuple[Path, Path]) -> None:
     """The sentence is `value: rule; way out`, and the field is a flag."""
     (pair[0] / "config.json").unlink()
     (pair[1] / "model.safetensors").write_bytes(b"")

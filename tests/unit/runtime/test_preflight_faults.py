@@ -16,7 +16,7 @@ from specdec_runtime.preflight.finding import ROLE, Severity
 
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.what)
 def test_every_fault_is_found_and_nothing_else(fault: Fault, tmp_path: Path) -> None:
-    """One fault, one finding of its id; what follows from it is not said."""
+    """One fault gives one finding of its id; what follows from the fault is not reported."""
     found = preflight.inspect(fault.build(tmp_path), fault.around)
     ids = {each.id for each in found} - ({"MemoryNotMeasured"} if fault.id != "MemoryNotMeasured" else set())
     assert ids == {fault.id}
@@ -24,7 +24,7 @@ def test_every_fault_is_found_and_nothing_else(fault: Fault, tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.what)
-def test_every_sentence_says_value_rule_and_way_out(fault: Fault, tmp_path: Path) -> None:
+def test_every_sentence_has_value_rule_and_way_out(fault: Fault, tmp_path: Path) -> None:
     """`value: rule; way out`, and the field is a flag."""
     for finding in preflight.inspect(fault.build(tmp_path), fault.around):
         assert finding.field.startswith("--")
@@ -42,7 +42,7 @@ def test_every_rule_has_a_fault_that_breaks_it() -> None:
     assert len(names) == len(preflight.RULES)
 
 
-def test_the_rules_say_the_severity_of_their_findings(tmp_path: Path) -> None:
+def test_the_rules_have_the_severity_of_their_findings(tmp_path: Path) -> None:
     """The page is made of the rules; a finding takes its severity from its rule."""
     severities = {rule.id: rule.severity for rule in preflight.RULES}
     (found,) = preflight.inspect(pair(gone("tokenizer.json"))(tmp_path))

@@ -113,7 +113,7 @@ def test_without_a_driver_nothing_is_known_of_devices(library: str) -> None:
 
 
 class NvmlStandIn:
-    """What NVML's header says that two of its functions do; no driver was at hand to record."""
+    """Two functions of NVML as its header describes them; no driver was available for a recording."""
 
     def __init__(self, number: int, name: bytes | None) -> None:
         self._number, self._name = number, name
@@ -139,8 +139,8 @@ class NvmlStandIn:
         (0, b"580.65.06", None),
     ],
 )
-def test_a_driver_says_which_cuda_it_runs(number: int, name: bytes | None, found: device.Driver | None) -> None:
-    """One that does not say refuses nothing."""
+def test_the_cuda_version_of_a_driver_is_read(number: int, name: bytes | None, found: device.Driver | None) -> None:
+    """An unknown version refuses nothing."""
     assert device._driver(NvmlStandIn(number, name)) == found  # type: ignore[arg-type]
     assert device.driver("libc.so.6") is None
 
@@ -156,7 +156,7 @@ def test_a_driver_says_which_cuda_it_runs(number: int, name: bytes | None, found
 def test_the_cuda_of_the_engine_is_that_of_its_runtime_library(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, installed_as: str, version: str, major: int | None
 ) -> None:
-    """PyTorch's own word for it would need PyTorch to be imported."""
+    """PyTorch's own value for it would need an import of PyTorch."""
     installed(tmp_path, "vllm", version="0.33.0")
     monkeypatch.syspath_prepend(installed(tmp_path, installed_as, version=version))
     assert surroundings.here().cuda == major

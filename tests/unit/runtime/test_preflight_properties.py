@@ -88,7 +88,7 @@ def test_any_value_in_the_speculative_config_is_a_finding(values: dict[str, Any]
 )
 @QUICK
 def test_any_entry_in_a_header_is_a_finding(entry: Any) -> None:
-    """A header that cannot be read, or that does not fit the file, is broken; nothing else is said."""
+    """A header that cannot be read, or that does not fit the file, is broken; there is no other finding."""
     with two() as (target, draft):
         text = json.dumps({"a.weight": entry}).encode()
         (draft / "model.safetensors").write_bytes(struct.pack("<Q", len(text)) + text + b"12")

@@ -108,7 +108,7 @@ def test_a_published_target_has_no_finding(model: Published, tmp_path: Path) -> 
 
 @pytest.mark.parametrize("model", TARGETS, ids=lambda model: model.what)
 def test_a_published_model_drafts_for_one_of_its_vocabulary(model: Published, tmp_path: Path) -> None:
-    """As a draft it is looked at no more sternly than as a target, but for warnings."""
+    """The checks are as strict for a draft as for a target, except for warnings."""
     stored = models.stored(model.shapes, model.kind)
     folder = models.write(tmp_path / "d", config=model.config, vocabulary=models.WORDS, weights=stored)
     found = preflight.inspect(read(models.llama(tmp_path / "t"), folder), GPU)
@@ -201,7 +201,7 @@ def test_a_model_in_shards_is_whole_by_its_index(tmp_path: Path) -> None:
     assert preflight.inspect(read(folder, None), GPU) == ()
 
 
-def test_tokens_without_a_vector_of_their_own_are_no_damage(tmp_path: Path) -> None:
+def test_tokens_without_a_vector_of_their_own_are_not_damage(tmp_path: Path) -> None:
     """Padding at either end of a table is zero in many models, and a pruned head is."""
     wide = models.LLAMA | {"vocab_size": 4096, "hidden_size": 64, "num_hidden_layers": 40, "head_dim": 16}
     folder = models.llama(tmp_path / "d", **wide)

@@ -48,10 +48,10 @@ def test_it_generates_greedily_with_top_k_and_by_a_schema(vllm: StandIn, tmp_pat
     ("broken", "name", "asked"),
     [("temperature", "greedy", 1), ("top_k", "sampled", 2), ("response_format", "structured", 3)],
 )
-def test_a_server_that_dies_at_one_kind_of_request_is_not_up_and_that_is_said(
+def test_a_server_that_dies_at_one_kind_of_request_is_not_up_and_the_sentence_names_it(
     vllm: StandIn, tmp_path: Path, broken: str, name: str, asked: int
 ) -> None:
-    """With the server's own words, and no request after it."""
+    """The sentence has the server's own message, and no request follows."""
     vllm.broken_when = broken
     proof = run(vllm, tmp_path, "draft_model")
     assert not proof.ok
@@ -85,7 +85,7 @@ def test_an_engine_that_dies_of_what_it_answered_is_not_up(vllm: StandIn, tmp_pa
 
 @pytest.mark.parametrize(("key", "ok"), [("abc", True), (None, False)])
 def test_a_server_that_wants_a_key_is_asked_with_it(vllm: StandIn, tmp_path: Path, key: str | None, ok: bool) -> None:
-    """The pod has it in VLLM_API_KEY; without it the server's refusal is said."""
+    """The pod has it in VLLM_API_KEY; without it the sentence shows the server's refusal."""
     vllm.key = "abc"
     proof = prove.prove(vllm.port, 5, tmp_path / "plan.json", key)
     assert (proof.ok, "401" in proof.sentence) == (ok, not ok)
@@ -127,7 +127,7 @@ def test_a_draft_model_that_does_not_draft_is_not_up(vllm: StandIn, tmp_path: Pa
 def test_a_healthy_server_that_has_no_reason_to_draft_is_up(
     vllm: StandIn, tmp_path: Path, method: str, schedule: object, why: str
 ) -> None:
-    """And says why it need not."""
+    """The sentence shows why it need not draft."""
     vllm.drafts_per_generation = 0
     proof = run(vllm, tmp_path, method, schedule=schedule)
     assert proof.ok
@@ -174,7 +174,7 @@ def test_a_server_that_hangs_is_given_up_in_time(vllm: StandIn, tmp_path: Path) 
         ("/v1/completions", "{}"),
     ],
 )
-def test_an_answer_that_is_not_vllms_is_no_proof(vllm: StandIn, tmp_path: Path, path: str, text: str) -> None:
+def test_an_answer_that_is_not_vllms_proves_nothing(vllm: StandIn, tmp_path: Path, path: str, text: str) -> None:
     vllm.answers[path] = text
     proof = run(vllm, tmp_path)
     assert not proof.ok
@@ -191,7 +191,7 @@ def test_the_command_ends_with_zero_only_when_the_server_is_up(
     assert [line.split(":")[0] for line in capsys.readouterr().out.splitlines()] == ["up", "not up"]
 
 
-def test_counters_are_summed_over_engines_and_told_from_longer_names() -> None:
+def test_counters_are_summed_over_engines_and_longer_names_are_not_counted() -> None:
     text = 'a_total{engine="0"} 1.0\na_total{engine="1"} 2.0\na_total_created{engine="0"} 9.0\n# HELP a_total x\n'
     assert metrics.total(text, "a_total") == 3.0
     assert metrics.total(text, "b_total") is None

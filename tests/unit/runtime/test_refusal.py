@@ -38,7 +38,7 @@ def test_a_long_sentence_is_cut_so_that_the_line_stays_json() -> None:
     assert json.loads(long.line())["message"].endswith("…")
 
 
-def test_outside_a_pod_the_sentence_is_still_said(
+def test_outside_a_pod_the_sentence_is_still_printed(
     log: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("TERMINATION_LOG", str(log / "no" / "such" / "folder"))

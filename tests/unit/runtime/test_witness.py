@@ -1,4 +1,4 @@
-"""specdec_runtime.witness and .sentence: which error is the cause, and what is kept of its words."""
+"""specdec_runtime.witness and .sentence: which error is the cause, and which part of its message is kept."""
 
 import json
 import logging
@@ -45,7 +45,7 @@ def test_an_error_that_the_engine_outlived_is_not_the_cause() -> None:
 
 
 def test_only_errors_that_end_a_process_are_noted() -> None:
-    """A request that could not be read is no one's end; neither is a warning."""
+    """A request that could not be read ends no process, and a warning ends none."""
     witness.register()
     fail("Error in preprocessing prompt inputs", ValueError("x"))
     LOG.warning("WorkerProc is slow")
@@ -55,8 +55,8 @@ def test_only_errors_that_end_a_process_are_noted() -> None:
 
 
 @pytest.mark.parametrize("text", ["", "{", "[1]\n", '{"at": 1}\n', '{"at": "x", "said": "y"}\n'])
-def test_notes_that_cannot_be_read_are_none(text: str) -> None:
-    """Whoever kills a process may kill it in the middle of a line."""
+def test_notes_that_cannot_be_read_are_ignored(text: str) -> None:
+    """A kill may end a process in the middle of a line."""
     witness.notes().write_text(text)
     assert witness.cause() is None
 
@@ -70,7 +70,7 @@ def test_notes_do_not_grow_for_ever() -> None:
 
 
 def test_a_folder_that_is_gone_stops_no_engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Logging an error must never become one; logging says so itself where it is asked to."""
+    """Logging an error must never become one; the logging module reports its own errors if it is set to."""
     monkeypatch.setattr(logging, "raiseExceptions", False)
     witness.register()
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "gone"))

@@ -1,4 +1,4 @@
-"""Pods that hang delay nobody else's reading, and are asked less often: sockets that accept and never answer."""
+"""Pods that hang do not delay the reading of others, and are read less often: sockets that accept and never answer."""
 
 import asyncio
 import itertools
@@ -73,8 +73,8 @@ async def test_a_namespace_that_waits_gets_the_next_place_though_many_others_han
     assert took < 1.5 * TIMEOUT
 
 
-async def test_a_pod_that_does_not_answer_is_asked_less_often_and_told_of_each_time(engines: HostileServer) -> None:
-    """What is not known stays missing, with words that say when it is asked again; one that answers is always asked."""
+async def test_a_pod_that_does_not_answer_is_read_less_often_and_reported_each_time(engines: HostileServer) -> None:
+    """An unread value stays missing, with the time of the next try; a pod that answers is always read."""
     scraper = PodMetrics(timeout=0.1, limit=LIMIT)
     words = []
     for _ in range(30):

@@ -52,7 +52,7 @@ async def test_each_pod_gets_its_counters_or_nothing(address: str) -> None:
         ("broken", "this is not a metrics page of an engine"),
     ],
 )
-async def test_what_could_not_be_read_is_told_with_its_address_and_what_does_that(
+async def test_what_could_not_be_read_is_reported_with_its_address_and_possible_causes(
     address: str, page: str, words: str
 ) -> None:
     """The words end in the condition GuardPassing."""
@@ -64,7 +64,7 @@ async def test_what_could_not_be_read_is_told_with_its_address_and_what_does_tha
     assert words in found.words
 
 
-async def test_a_pod_at_which_nobody_listens_is_told() -> None:
+async def test_a_pod_without_a_listener_is_reported() -> None:
     """Refused at once: no engine, or a policy that rejects instead of dropping."""
     scraper = PodMetrics(timeout=10.0, limit=32)
     found = (await scraper.read("ns", {"pod-1": "http://127.0.0.1:9/metrics"}))["pod-1"]

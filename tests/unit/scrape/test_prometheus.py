@@ -35,7 +35,7 @@ QUERY = "/api/v1/query"
 
 
 def well(asked: Asked) -> tuple[int, str]:
-    """What a server says of pod a."""
+    """A server's answer about pod a."""
     (query,) = parse_qs(asked.body.decode())["query"]
     assert asked.method == "POST"
     assert asked.headers["accept-encoding"] == "identity"
@@ -81,7 +81,7 @@ async def tokens(reader: PrometheusReader, url: str) -> float | None:
 
 @pytest.mark.parametrize("end", ["", "/"])
 async def test_pods_are_read_below_the_servers_own_path(reader: PrometheusReader, address: str, end: str) -> None:
-    """One request, in which nothing tells who asks; a slash at the end of the address is no matter."""
+    """One request, without anything that identifies the operator; a slash at the end of the address changes nothing."""
     assert await tokens(reader, f"{address}/well{end}") == 22
 
 
@@ -90,7 +90,7 @@ async def test_nothing_that_a_server_sets_is_sent_again(reader: PrometheusReader
     assert [await tokens(reader, f"{address}/cookies") for _ in range(2)] == [22, 22]
 
 
-async def test_trouble_is_no_reading_and_no_news(
+async def test_trouble_gives_no_reading_and_no_log_lines(
     reader: PrometheusReader, address: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     """All at once, within one time limit; of an answer that is not understood nothing is logged above DEBUG."""
@@ -106,8 +106,8 @@ async def test_trouble_is_no_reading_and_no_news(
 
 
 @pytest.mark.parametrize("url", ["http://127.0.0.1:99999", "http://[::1", "http://..", "http://host:port"])
-async def test_an_address_that_is_none_is_no_reading(reader: PrometheusReader, url: str) -> None:
-    """The schema lets some through; they are the user's mistake and nobody's crash."""
+async def test_an_invalid_address_gives_no_reading(reader: PrometheusReader, url: str) -> None:
+    """The schema accepts some of them; they are the user's mistake, and must not crash the operator."""
     assert await tokens(reader, url) is None
 
 
@@ -121,7 +121,7 @@ async def test_only_so_many_requests_are_under_way_at_once(address: str) -> None
     assert took >= 0.4
 
 
-async def test_without_pods_nobody_is_asked() -> None:
+async def test_without_pods_no_server_is_asked() -> None:
     """And nothing is left to close."""
     reader = PrometheusReader(clock=lambda: NOW, timeout=1.0, limit=1)
     assert await reader.read(Prometheus(url="http://127.0.0.1:9"), "ns", [], since=0.0) == {}

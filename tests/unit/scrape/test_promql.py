@@ -49,12 +49,12 @@ def without(whole: Page, *words: str) -> Page:
 
 
 def counters(whole: Page) -> Counters:
-    """What the page says when it is read directly."""
+    """The counters on the page when it is read directly."""
     return counters_of((name, dict(labels), value) for (name, labels), value in whole.items())
 
 
 def answer(*seen: Seen) -> bytes:
-    """What the server says after these scrapes: target labels, time, page."""
+    """The server's answer after these scrapes: target labels, time, page."""
     series: dict[tuple[tuple[str, str], ...], list[tuple[float, str]]] = {}
     for target, time, shown in seen:
         for (name, labels), value in shown.items():
@@ -76,7 +76,7 @@ def test_the_newest_scrape_is_read() -> None:
     assert read(*reversed(seen)) == counters(page(30))
 
 
-def test_what_is_not_newer_than_asked_is_no_reading() -> None:
+def test_a_sample_that_is_not_newer_than_asked_gives_no_reading() -> None:
     """An old number is not what the pod shows now: a pod that hangs or went has no newer one."""
     assert read((JOB, 100.0, page(10))) is None
     assert read((JOB, 100.001, page(10))) is not None
@@ -131,21 +131,21 @@ def test_two_processes_in_one_pod_are_not_read() -> None:
     assert read(*seen, since=101.2) is None
 
 
-def test_two_targets_that_do_not_tell_their_start_are_not_read() -> None:
+def test_two_targets_without_a_start_time_are_not_read() -> None:
     """They may be one process or two; one target alone is one."""
     seen = [(JOB, 101.0, page(10, started=None)), (OTHER_JOB, 101.5, page(11, started=None))]
     assert read(*seen) is None
     assert read(seen[0]) == counters(page(10, started=None))
 
 
-def test_a_sidecar_is_no_engine() -> None:
+def test_a_sidecar_does_not_count_as_an_engine() -> None:
     """A mesh's proxy in the pod has a start time of its own, and no tokens."""
     proxy = JOB | {"instance": "10.0.0.1:15020"}
     assert read((proxy, 102.0, {STARTED: 40.0}), (JOB, 101.0, page(10))) == counters(page(10))
 
 
 def test_after_a_restart_the_new_process_is_read() -> None:
-    """Its counters began anew, and what it no longer has is not held against it."""
+    """Its counters began again, and a missing family does not count against it."""
     seen = [(JOB, 101.0, page(1000)), (JOB, 102.0, page(5, started=101.5, speculative=False))]
     assert read(*seen) == counters(page(5, started=101.5, speculative=False))
 
@@ -160,18 +160,18 @@ def test_a_scrape_that_is_not_there_whole_is_passed_over(lost: str) -> None:
 
 @pytest.mark.parametrize("lost", ["drafts_total", "accepted_tokens_total", "per_pos", "seconds_sum", "generation"])
 def test_half_a_page_is_seen_by_itself(lost: str) -> None:
-    """With no scrape before it to tell: what an engine always shows together is together."""
+    """No earlier scrape is needed: families that an engine always shows together must be together."""
     assert read((JOB, 101.0, without(page(10), lost))) is None
 
 
-def test_ranks_that_differ_are_no_whole_page() -> None:
+def test_ranks_that_differ_are_not_a_whole_page() -> None:
     """One rank's series came, the other's not yet."""
     half = {own: value for own, value in page(10, ranks=2).items() if "'1'" not in str(own) or "generation" in own[0]}
     assert read((JOB, 101.0, half)) is None
 
 
 @pytest.mark.parametrize("value", [nan, inf, -1.0])
-def test_a_value_that_no_counter_has_is_no_reading(value: float) -> None:
+def test_a_value_that_no_counter_has_gives_no_reading(value: float) -> None:
     """For that pod; the others are read."""
     odd = {own: value if "draft_tokens" in own[0] else each for own, each in page(10).items()}
     seen = [(JOB, 101.0, odd), (JOB | {"pod": "b"}, 101.0, page(10))]
@@ -179,7 +179,7 @@ def test_a_value_that_no_counter_has_is_no_reading(value: float) -> None:
 
 
 def test_a_pod_label_of_the_engines_own_is_read_by_its_other_name() -> None:
-    """Where target and page both have `pod`, the page's becomes `exported_pod`: podLabel says which one counts."""
+    """If target and page both have `pod`, the page's becomes `exported_pod`: podLabel names the one that counts."""
     target = JOB | {"pod": "collector", "exported_pod": "a"}
     assert read((target, 101.0, page(10))) is None
     source = Prometheus(url="http://prometheus:9090", pod_label="exported_pod")
@@ -210,13 +210,13 @@ def test_a_text_that_is_not_an_answer_is_refused(what: str) -> None:
 
 
 @pytest.mark.parametrize("body", [b"", b"<html>", b"\xff\xfe", b"[" * 100_000, b'{"status":"success"'])
-def test_what_is_no_json_is_refused(body: bytes) -> None:
+def test_a_text_that_is_not_json_is_refused(body: bytes) -> None:
     """However deep it is nested."""
     with pytest.raises(ValueError, match="validation error"):
         readings(body, SOURCE, ["a"], since=0.0)
 
 
-def test_series_without_samples_say_nothing() -> None:
+def test_series_without_samples_give_no_reading() -> None:
     """A native histogram has none of the samples that are read here."""
     metric = {"__name__": "vllm:generation_tokens_total"} | JOB
     histogram = {"metric": metric, "histograms": [[101, {"count": "1", "sum": "1"}]]}
@@ -289,13 +289,13 @@ def test_no_name_breaks_out_of_the_query(pods: Iterable[str], namespace: str) ->
 
 
 def test_the_span_reaches_back_to_the_scrape_before() -> None:
-    """Within bounds: a clock that is wrong asks neither for nothing nor for a month."""
+    """Within bounds: with a wrong clock the span is at least one second and at most an hour."""
     assert span(since=70.0, now=100.0) == 60.0
     assert (span(since=200.0, now=100.0), span(since=0.0, now=1e9)) == (1.0, 3600.0)
 
 
-def test_the_operator_may_be_told_which_servers_it_asks() -> None:
-    """Without a list it asks none; the refusal says what is allowed and the way out."""
+def test_the_operator_reads_only_from_allowed_servers() -> None:
+    """Without a list it reads from none; the refusal shows what is allowed and the way out."""
     assert allowed("http://anything", ("*",)) == allowed("http://anything", ("http://one", "*")) == ""
     closed = allowed("http://127.0.0.1:9090", ())
     assert "reads from no Prometheus server" in closed

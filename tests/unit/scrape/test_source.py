@@ -1,4 +1,4 @@
-"""Where counters are read: from the pods, or from the Prometheus server that a guard names and the operator may ask."""
+"""The sources of counters: the pods, or the Prometheus server that a guard names and the operator may read from."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -66,7 +66,7 @@ async def test_a_pod_is_asked_at_its_address(address: str, url: str) -> None:
     ],
 )
 async def test_an_address_that_no_pod_has_is_not_asked(address: str, local: bool, asked: bool) -> None:
-    """The operator's own host, its link, and what is no address; a cluster on one machine may have pods on loopback."""
+    """The operator's host, its link, and no address at all; a cluster on one machine may have pods on loopback."""
     scraper = Asked()
     readers = MetricsSource(scraper, Asked(), clock=lambda: 1000.0, local=local)  # type: ignore[arg-type]
     found = await readers.read(Guard(), {"pod-0": address}, namespace="team-a")
@@ -94,7 +94,7 @@ def test_a_cluster_is_on_this_machine_where_its_api_server_is(server: str, local
 
 
 async def test_a_server_is_asked_for_samples_that_are_two_intervals_old_at_most() -> None:
-    """Older ones say nothing about now; no pod is asked."""
+    """Older ones do not show the present state; no pod is read."""
     scraper, prometheus = await read(SOURCE | {"interval": "20s"}, {"pod-0": "10.0.0.7"})
     assert scraper.urls == {}
     assert prometheus.query == {
