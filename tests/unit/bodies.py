@@ -22,7 +22,7 @@ def make_pod(
     """A pod. `engine` is the container's status, from running(), ended(), waiting() or crashed().
 
     since: since when it is ready, or not scheduled. download: the status of its init container. mounted: whether the
-    kubelet says that its volumes are mounted.
+    kubelet reports its volumes as mounted.
     """
     moved = {"lastTransitionTime": since} if since else {}
     spec = {"containers": [{"name": "kserve-container", "volumeMounts": list(mounts)}]}
@@ -104,7 +104,7 @@ def make_deployment(
     refused: str | None = None,
     since: str = "2026-11-20T10:00:00Z",
 ) -> Body:
-    """A Deployment, rolled out unless the numbers say otherwise. `seen`: its controller knows its newest generation.
+    """A Deployment, rolled out unless the numbers differ. `seen`: its controller knows its newest generation.
 
     mounted: folders at which the engine's container has volumes. refused: why no pod can be made of it, and since when.
     """

@@ -117,7 +117,7 @@ def make_lowering(steps: int = 1, at: float = 0.0) -> Lowering:
 
 
 def make_dry_run(action: str = "RollBack", at: float = 0.0) -> DryRunAction:
-    """What a guard that may not act says."""
+    """What a guard that may not act would do."""
     return DryRunAction(action=action, reason="AcceptanceRateLow", message="acceptance 0.02 < 0.30", at=at)
 
 
@@ -137,7 +137,7 @@ def pace(*seconds: float, requests: float = 10) -> TokenTime:
 
 
 def make_plain(load: int = 1, *seconds: float, blocks: int = 8, requests: float = 10) -> Plain:
-    """The plain service at a load: known, its blocks all alike at 0.02 s unless `seconds` gives each its own."""
+    """The baseline at a load: known, all its blocks at 0.02 s unless `seconds` gives each its own."""
     return Plain(load=load, token_time=pace(*(seconds or (0.02,) * blocks), requests=requests))
 
 
@@ -150,7 +150,7 @@ NO_ROOM: Body = {
     "obstacle": Obstacle(reason="Unschedulable", words="pod new is not scheduled", since=0.0, frees=True),
     "crowded": True,
 }
-"""What makes a rollout stand still for want of room, since the beginning."""
+"""What stops a rollout that has no room, since the beginning."""
 PROGRESSING = view(Progress.PROGRESSING, "RollingOut", message="0 of 1 pods of revision r2 are ready")
 FAILED = view(Progress.FAILED, "CrashLoop", message="pod p ended 3 times", serving=0)
 BLOCKED = view(Progress.BLOCKED, "DeploymentMissing", message="KServe has made no Deployment in 61 s", serving=0)

@@ -29,10 +29,10 @@ KEY = (NAMESPACE, NAME)
 class FakeCluster:
     """Keeps what was applied last, and the order of calls: ("status", phase) and ("apply", "speculative" or "plain").
 
-    failing: what a verb, or the apply of a kind, raises instead, until it is taken out again.
-    there: what can be read, by path. made: every claim, Job and budget that was applied, with a uid.
-    logs: what the pods' logs end with. asked_to_evict: how often, in vain or not. nodes: labels of each; None: they may
-    not be listed. listed: the selectors that nodes were listed by.
+    failing: what a verb, or the apply of a kind, raises instead, until it is taken out again. there: what can be read,
+    by path. made: every PVC, Job and budget that was applied, with a uid. logs: what the pods' logs end with.
+    asked_to_evict: how often, in vain or not. nodes: labels of each; None: they may not be listed. listed: the
+    selectors that nodes were listed by.
     """
 
     def __init__(self) -> None:
@@ -78,7 +78,7 @@ class FakeCluster:
         self.calls.append(("evict", pod))
 
     async def find(self, manifest: Body) -> Body | None:
-        """The InferenceService, the budget that is there, or the claim or Job that was made last under a name."""
+        """The InferenceService, the existing budget, or the PVC or Job that was made last under a name."""
         if manifest["kind"] == "InferenceService":
             return self.child or None
         if manifest["kind"] == "PodDisruptionBudget":
@@ -88,7 +88,7 @@ class FakeCluster:
         return named[-1] if named else None
 
     async def patch(self, manifest: Body, changes: Sequence[Body]) -> Body:
-        """Changes the InferenceService of somebody else's, where every test in the patch holds."""
+        """Changes the InferenceService of another owner if every test in the patch holds."""
         assert manifest["metadata"]["name"] == self.child["metadata"]["name"]
         self.child = patched(self.child, changes)
         self.calls.append(("patch", manifest["metadata"]["name"]))
@@ -155,11 +155,11 @@ def is_speculative(manifest: Body) -> bool:
 class Stage:
     """One sis, its pods, and the time.
 
-    events: all that were sent. phases: every written phase in turn. asked: the pods that each look read.
+    events: all that were sent. phases: every written phase in turn. asked: the pods that each reading covered.
     late: seconds by which the turns of `until` are late. spares: engines of the pods in place of deleted ones.
-    runtimes: what an operator that is started is told of them.
-    told_facts: what each pod tells of its models, None: it knows no such page; told: how often one was asked.
-    seen: what the watches told last, of "child", "deployment" and each pod by name.
+    runtimes: those in the settings of an operator that is started.
+    told_facts: what each pod reports about its models, None: it has no such page; `told`: how often one was read.
+    seen: what the watches delivered last, of "child", "deployment" and each pod by name.
     """
 
     def __init__(self, **sis: Any) -> None:
@@ -181,7 +181,7 @@ class Stage:
         self.restart()
 
     def restart(self, *, watches: bool = True) -> None:
-        """A new operator process; unless its watches are slow it is told of everything that is there."""
+        """A new operator process; unless its watches are slow they deliver every existing object."""
         self.wake()
         self.stores = Stores()
         about = {"namespace": "kserve", "told": "0.20", "runtimes": self.runtimes}
@@ -209,14 +209,14 @@ class Stage:
         return {pod: None if self.engines[pod].hangs else read_counters(self.engines[pod].page()) for pod in pods}
 
     async def facts(self, namespace: str, address: str, *, port: int = 8080) -> bytes | None:
-        """What a pod tells of its models; pods of the stage have no addresses of their own, so all tell the same."""
+        """What a pod reports about its models: the same for all, as pods of the stage have no own addresses."""
         assert namespace == NAMESPACE
         assert address
         self.told += 1
         return self.told_facts
 
     async def turn(self, *, due: bool = False) -> Result:
-        """One reconcile, as the clock stands. due: it is woken only where anything was told since the last one."""
+        """One reconcile, at the clock's time. due: woken only if a watch delivered anything since the last one."""
         shown = json.dumps([self.sis, "phase" in self.cluster.status])
         woken, self._shown = not due or shown != self._shown, shown
         body = make_sis(status=self.cluster.status, **self.sis)
@@ -276,7 +276,7 @@ class Stage:
         self.note(name, make_pod(name, revision=revision))
 
     def note(self, name: str, body: Body) -> None:
-        """The watches tell of a child, the Deployment or a pod."""
+        """The watches deliver a child, the Deployment or a pod."""
         self.seen[name] = body
         self._note(name, body)
 
@@ -294,7 +294,7 @@ class Stage:
                 self.throttle.settle(other, Request.URGENT, waits=False, now=self.now)
 
     def delete_child(self) -> None:
-        """Somebody deletes the InferenceService."""
+        """A user deletes the InferenceService."""
         self.stores.note_child(self.seen.pop("child"), deleted=True)
         self.cluster.child = {}
         self.wake()

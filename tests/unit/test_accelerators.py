@@ -51,7 +51,7 @@ def test_no_sample_is_refused(file: pathlib.Path, capsys: pytest.CaptureFixture[
 
 @pytest.mark.parametrize("accelerator", Accelerator)
 def test_every_accelerator_has_its_runtime_with_the_image_of_its_name(accelerator: Accelerator) -> None:
-    """The operator is told the runtime's name; Dockerfile.runtime has the target by the accelerator alone."""
+    """The operator gets the runtime's name; Dockerfile.runtime has the target by the accelerator alone."""
     document = yaml.safe_load((RUNTIMES / f"{accelerator}.yaml").read_text(encoding="utf-8"))
     name = installed.runtimes()[accelerator]
     assert document["metadata"]["name"] == name
@@ -89,14 +89,14 @@ def test_the_two_ways_to_verify_in_blocks_are_never_mixed(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", NVIDIA)
-def test_a_gpu_is_told_nothing_that_is_for_npus(name: str) -> None:
+def test_a_gpu_gets_no_setting_that_is_for_npus(name: str) -> None:
     said = " ".join(arguments(name))
     assert "additional-config" not in said
     assert "compilation-config" not in said
 
 
 def test_a_rollback_takes_every_flag_of_the_speculation_away_and_keeps_the_devices() -> None:
-    """What is left is the plain service on the same NPUs."""
+    """What is left is the baseline on the same NPUs."""
     before, after = arguments("ascend-mtp-block-verify"), arguments("ascend-rolled-back")
     gone = {arg.partition("=")[0] for arg in before if arg not in after}
     assert gone == {

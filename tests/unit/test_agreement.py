@@ -36,7 +36,7 @@ spec:
 
 
 def specdec(*words: str, text: str | None = None) -> tuple[int, str]:
-    """Exit code and all that was said."""
+    """Exit code and the whole output."""
     result = CliRunner().invoke(application(), list(words), input=text)
     return result.exit_code, result.output
 
@@ -134,12 +134,12 @@ def test_what_the_command_writes_begins_in_the_same_way() -> None:
 @pytest.mark.parametrize(
     "path", [ROOT / "README.md", *(ROOT / "docs" / f"{name}.md" for name in ("guard", "tour", "guests"))]
 )
-def test_every_page_that_tells_how_to_begin_tells_the_same(path: pathlib.Path) -> None:
+def test_every_page_about_the_beginning_has_the_same_advice(path: pathlib.Path) -> None:
     """One sentence, word for word."""
     assert BEGINS in " ".join(path.read_text().split())
 
 
-def test_no_page_tells_otherwise() -> None:
+def test_no_page_has_other_advice() -> None:
     """As docs/guard.md and docs/tour.md once did."""
     otherwise = re.compile(
         r"[Bb]egin with `mode: Observe`|changes nothing: begin with it|`guard.mode: Observe`[^.]{0,60}best beginning"

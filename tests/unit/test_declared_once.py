@@ -34,7 +34,7 @@ def texts(part: dict[str, Any]) -> str:
 
 
 def test_the_newest_engine_is_that_of_the_tables_and_of_the_image() -> None:
-    """Nothing knows of a later release than NEWEST, and somebody knows of that one."""
+    """No table knows a later release than NEWEST, and at least one knows that one."""
     of_rules = [text for rule in check.RULES for text in (rule.since, rule.until) if text]
     of_tables = [each for row in table("methods")["methods"].values() for each in (row.get("since"), row.get("until"))]
     of_advice = [each.since for advice in ADVICE.values() for each in advice.releases if each.flavor is Flavor.VLLM]
@@ -45,7 +45,7 @@ def test_the_newest_engine_is_that_of_the_tables_and_of_the_image() -> None:
 
 
 def test_a_method_is_known_wherever_methods_are() -> None:
-    """The API's words are those of the engine's table, of the guard and of the advice."""
+    """The API's names are those of the engine's table, of the guard and of the advice."""
     words = {each.value for each in Method}
     of_table = {word for word, row in table("methods")["methods"].items() if "alias_of" not in row}
     assert words == of_table == set(ADVICE) == {each.value for each in GUARDED}
@@ -84,7 +84,7 @@ def test_every_reader_has_a_scheme_and_every_unserved_one_has_none() -> None:
 
 
 def test_a_flag_with_a_field_is_owned_and_in_the_crd() -> None:
-    """Whoever writes it into engine.args is sent to the field."""
+    """If a user writes it into engine.args, the error names the field."""
     fields = {each.alias or name for name, each in Engine.model_fields.items()}
     assert {field for field, _ in FLAGS} <= fields
     assert {option(flag) for _, flag in FLAGS} <= set(OWNED_FLAGS)
@@ -106,7 +106,7 @@ def test_a_quantity_that_the_crd_takes_is_one_for_every_reader(text: str) -> Non
 
 
 def test_every_rule_file_is_looked_at_and_every_check_of_a_window_asked() -> None:
-    """A file or a function that nobody lists would silently check nothing."""
+    """A file or a function that no list names would silently check nothing."""
     listed = {each.__module__.rpartition(".")[2] for each in check.CHECKS}
     assert listed == {each.stem for each in pathlib.Path(rules.__path__[0]).glob("[a-z]*.py")}
     functions = (

@@ -66,11 +66,11 @@ BORROWED = {
     "web": {"datetime", "html", "urllib.parse"},
     "web/server.py": {"ipaddress"},
 }
-"""What pure code may import besides: parsers of text, and the doors to the package's own tables and programs."""
+"""What else pure code may import: parsers of text, and the doors to the package's own tables and programs."""
 PROGRAM = tuple(f"downloads/program/{name}.py" for name in ("failure", "claim", "fetch"))
 """Travels as text into the staging Job and runs there: it is all I/O, and the operator never imports it."""
 MEASURE_SHELL = tuple(f"measure/{name}.py" for name in ("service", "baseline", "run"))
-"""What `specdec measure` does to a cluster; the rest of its package decides and tells."""
+"""What `specdec measure` does to a cluster; the rest of its package decides and reports."""
 SHELL = (*PROGRAM, *MEASURE_SHELL, "doctor/gather.py", "validation/check.py", "web/server.py")
 """Files of pure packages that ask the cluster, or listen for browsers; the rest of their packages works on values."""
 PRINTS = "api/crd.py"
@@ -291,7 +291,7 @@ def test_source_roots_hold_packages_only(root: str, packages: set[str]) -> None:
 
 
 @pytest.mark.parametrize("file", sorted([*ROOT.glob("operator/*/**/*.py"), *ROOT.glob("runtime/*/**/*.py")]))
-def test_files_stay_small_and_say_what_they_are(file: pathlib.Path) -> None:
+def test_files_stay_small_and_have_a_docstring(file: pathlib.Path) -> None:
     """One subject a file: at most 400 lines, and a docstring on top."""
     source, path = file.read_text(), file.name
     assert len(source.splitlines()) <= MOST_LINES, path

@@ -68,7 +68,7 @@ def test_metrics_keep_their_names_and_labels() -> None:
     assert {name: now.get(name) for name in BEFORE["metrics"]} == BEFORE["metrics"]
 
 
-def test_phases_conditions_reasons_and_events_keep_their_words() -> None:
+def test_phases_conditions_reasons_and_events_keep_their_names() -> None:
     """`kubectl wait`, alerts and GitOps health checks name them."""
     texts = "\n".join(path.read_text() for folder in SOURCES for path in (ROOT / folder).rglob("*.py"))
     constants = (each.value for each in ast.walk(ast.parse(texts)) if isinstance(each, ast.Constant))

@@ -59,7 +59,7 @@ NEXT = crd(predictor=("storageUris", "storageContainerName"), spec=("canary", "t
 def test_the_version_is_read_where_it_shows(
     sighted: KServeEvidence, version: tuple[int, int] | None, words: str
 ) -> None:
-    """The image tells it; a CRD that is older bounds it, because Helm leaves CRDs behind."""
+    """The image's tag has it; a CRD that is older bounds it, because Helm leaves CRDs behind."""
     seen = kserve_of(sighted)
     assert seen.version == version
     assert words in seen.seen
@@ -76,7 +76,7 @@ def test_the_version_is_read_where_it_shows(
         (None, "", None),
     ],
 )
-def test_the_config_map_says_how_images_are_served(storage: object, mode: str | None, image: str | None) -> None:
+def test_the_config_map_shows_how_images_are_served(storage: object, mode: str | None, image: str | None) -> None:
     """ociModelMode goes before the older switches; what cannot be read is not known."""
     data = {} if storage is None else {"storageInitializer": storage if storage == "{" else json.dumps(storage)}
     seen = kserve_of(KServeEvidence(config={"data": data}))
@@ -98,10 +98,10 @@ def container(prefix: str, image: str, **more: object) -> Body:
         ([container("hf://", "i:1", workloadType="localModelDownloadJob")], True, None),
     ],
 )
-def test_the_storage_containers_say_whether_two_uris_are_taken(
+def test_the_storage_containers_show_whether_two_uris_are_taken(
     containers: list[Body], multi: bool, image: str | None
 ) -> None:
-    """KServe 0.17 shipped one that does not; one for another scheme says nothing about ours."""
+    """KServe 0.17 shipped one that does not take them; one for another scheme does not matter for ours."""
     seen = kserve_of(KServeEvidence(containers={"items": containers}))
     assert (seen.multi_download, seen.initializer) == (multi, image)
 

@@ -1,4 +1,4 @@
-"""The program of the staging Job, run as the Job runs it: what comes, what is left after any end, and what it says."""
+"""The program of the staging Job, run as the Job runs it: its downloads, what is left after any end, its output."""
 
 import contextlib
 import json
@@ -42,13 +42,13 @@ class Run:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
-    """A claim, a model to bring into it, and what the program leaves beside it."""
+    """A PVC, a model to download into it, and what the program leaves beside it."""
 
     root: pathlib.Path
 
     @property
     def claim(self) -> pathlib.Path:
-        """The folder at which the claim is mounted."""
+        """The folder at which the PVC is mounted."""
         return self.root / "claim"
 
     @property
@@ -99,7 +99,7 @@ class Place:
 
     @property
     def left(self) -> set[str]:
-        """What lies in the claim, but for locks."""
+        """The names in the PVC, without locks."""
         return {path.name for path in self.claim.iterdir() if not path.name.startswith(".lock-")}
 
     def whole(self, key: str = KEY) -> bool:
@@ -116,7 +116,7 @@ def safetensors(size: int) -> bytes:
 
 @pytest.fixture
 def place(tmp_path: pathlib.Path) -> Place:
-    """An empty claim and a model of two shards, which only its owner may read."""
+    """An empty PVC and a model of two shards, which only its owner may read."""
     found = Place(root=tmp_path)
     found.claim.mkdir()
     found.model.mkdir()
@@ -149,8 +149,8 @@ def test_everybody_may_read_what_came(place: Place) -> None:
     assert stat.S_IMODE(place.folder.stat().st_mode) & 0o555 == 0o555
 
 
-def test_what_is_there_is_not_downloaded_again(place: Place) -> None:
-    """Nor is kserve_storage looked for: nothing goes over the network."""
+def test_an_artifact_that_exists_is_not_downloaded_again(place: Place) -> None:
+    """The program does not import kserve_storage then, and sends nothing over the network."""
     place.run()
     again = place.run(PYTHONPATH="")
     assert (again.code, again.done["already"], place.calls) == (0, True, 1)
@@ -166,8 +166,8 @@ def test_what_is_there_is_not_downloaded_again(place: Place) -> None:
     ],
     ids=["no marker", "no JSON", "another size", "a file missing"],
 )
-def test_what_is_not_as_its_marker_says_is_downloaded_again(place: Place, harm: Any) -> None:
-    """Whoever changed it: what is served is what came."""
+def test_an_artifact_that_differs_from_its_marker_is_downloaded_again(place: Place, harm: Any) -> None:
+    """This holds for any writer of the change: the served files are the downloaded ones."""
     place.run()
     harm(place)
     again = place.run()
@@ -287,7 +287,7 @@ def test_a_killed_run_leaves_nothing_that_is_served_and_the_next_removes_its_res
     assert place.left == {KEY, f"{KEY}.json"}
 
 
-def test_a_run_that_is_told_to_stop_removes_its_rest(place: Place) -> None:
+def test_a_run_that_gets_the_signal_to_stop_removes_its_rest(place: Place) -> None:
     """The Job is deleted: its bytes are needed for what comes next."""
     with half_way(place) as process:
         process.send_signal(signal.SIGTERM)
@@ -301,7 +301,7 @@ def test_processes_that_are_forked_for_the_download_end_without_harm(place: Plac
     assert place.whole()
 
 
-def test_of_two_at_once_one_downloads_and_says_how_far_it_is(place: Place) -> None:
+def test_of_two_at_once_one_downloads_and_reports_its_progress(place: Place) -> None:
     """A pod of a node that was lost may still be at work when the next one starts."""
     first = place.start(f"slow:{place.model}", PAUSE="0.6")
     while not list(place.claim.glob(".partial-*")):
@@ -318,7 +318,7 @@ def test_of_two_at_once_one_downloads_and_says_how_far_it_is(place: Place) -> No
 
 
 def test_the_second_of_two_gives_up_when_the_first_does_not_end(place: Place) -> None:
-    """The Job is made anew later; the lock is named, in case nobody holds it any more."""
+    """The Job is made again later; the message names the lock, in case no process holds it any more."""
     assert PATIENCE in program()
     with half_way(place):
         late = place.run(text=program().replace(PATIENCE, "_PATIENCE: Final = 0.0"))
@@ -327,8 +327,8 @@ def test_the_second_of_two_gives_up_when_the_first_does_not_end(place: Place) ->
     assert f".lock-{KEY}" in late.last_words["message"]
 
 
-def test_artifacts_that_are_not_kept_are_removed_and_their_bytes_told(place: Place) -> None:
-    """The claim holds what the spec names, and what still serves."""
+def test_artifacts_that_are_not_kept_are_removed_and_their_bytes_reported(place: Place) -> None:
+    """The PVC holds what the spec names, and what still serves."""
     place.run(key=OTHER_KEY)
     place.run("", OTHER_KEY)
     assert place.left >= {KEY, OTHER_KEY}
@@ -337,7 +337,7 @@ def test_artifacts_that_are_not_kept_are_removed_and_their_bytes_told(place: Pla
     assert run.done["freed"] == run.done["bytes"]
 
 
-def test_what_others_put_into_the_claim_stays(place: Place) -> None:
+def test_what_others_put_into_the_pvc_stays(place: Place) -> None:
     """Only folders with a marker of ours are ours."""
     (place.claim / OTHER_KEY).mkdir()
     (place.claim / OTHER_KEY / "weights").write_text("x")
@@ -382,7 +382,7 @@ def change(name: str, content: bytes) -> Any:
     ids=["missing", "empty", "cut short", "a pointer", "a page", "bytes", "no index"],
 )
 def test_half_a_model_is_refused_by_name(place: Place, harm: Any, said: str) -> None:
-    """An engine would find it out after minutes, in words that only it understands."""
+    """An engine would find it out after minutes, with an unclear error."""
     harm(place.model)
     run = place.run()
     assert run.last_words is not None
@@ -399,7 +399,7 @@ def test_nothing_at_all_is_not_found(place: Place) -> None:
     assert (run.code, run.last_words["reason"]) == (1, "NotFound")
 
 
-def test_a_full_claim_is_told_with_its_numbers(place: Place) -> None:
+def test_a_full_pvc_is_reported_with_its_numbers(place: Place) -> None:
     """So that the user knows what to ask for."""
     run = place.run(f"full:{place.model}")
     assert run.last_words is not None
@@ -409,15 +409,15 @@ def test_a_full_claim_is_told_with_its_numbers(place: Place) -> None:
     assert run.lines[-1] == {"failed": run.last_words}
 
 
-def test_a_claim_that_may_not_be_written_is_told_with_the_user_who_may_not(place: Place) -> None:
+def test_a_pvc_that_may_not_be_written_is_reported_with_the_user_who_may_not(place: Place) -> None:
     """On some file systems fsGroup changes nothing, and an administrator has to."""
     run = place.run("denied:/mnt/claim/x")
     assert run.last_words is not None
     assert run.last_words["message"].startswith(f"user {os.getuid()} may not write to the PVC: PermissionError:")
 
 
-def test_an_image_without_kserve_storage_is_told(place: Place) -> None:
-    """Somebody's own storage container is another program."""
+def test_an_image_without_kserve_storage_is_reported(place: Place) -> None:
+    """A user's own storage container is another program."""
     run = place.run(PYTHONPATH="")
     assert run.last_words == {
         "reason": "DownloadFailed",
@@ -425,8 +425,8 @@ def test_an_image_without_kserve_storage_is_told(place: Place) -> None:
     }
 
 
-def test_no_secret_is_told(place: Place) -> None:
-    """Neither the value of a variable that is named like one, nor what a URL carries beside its path."""
+def test_no_secret_is_shown(place: Place) -> None:
+    """The log has no value of a variable that is named like a secret, and nothing of a URL beside its path."""
     words = "fails:cannot get https://me:pass1234@host/a?sig=signature1 with hf_token1234"
     run = place.run(words, HF_TOKEN="hf_token1234")  # noqa: S106 - it is to be looked for
     assert run.last_words == {"reason": "DownloadFailed", "message": "cannot get https://***@host/a?*** with ***"}
@@ -435,6 +435,6 @@ def test_no_secret_is_told(place: Place) -> None:
 
 
 def test_the_marker_holds_no_secret(place: Place) -> None:
-    """Whoever serves from the claim can read it."""
+    """Every user who serves from the PVC can read it."""
     place.run(f"copy:{place.model}?sig=signature1")
     assert json.loads((place.claim / f"{KEY}.json").read_text())["uri"] == f"copy:{place.model}?***"

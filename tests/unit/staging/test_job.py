@@ -1,4 +1,4 @@
-"""The claim and the Job as they are made, what their state means, and when a Job is due again."""
+"""The PVC and the Job as they are made, what their state means, and when a Job is due again."""
 
 import ast
 import copy
@@ -93,8 +93,8 @@ def test_what_is_made_is_the_golden_one(name: str) -> None:
     assert CASES[name] == golden.expected(name, CASES[name])
 
 
-def test_a_claim_of_the_empty_class_asks_for_it() -> None:
-    """An empty storageClassName means a volume that somebody made by hand, and none at all the default class."""
+def test_a_pvc_of_the_empty_class_names_it() -> None:
+    """An empty storageClassName means a volume that a user made by hand, and none at all the default class."""
     assert claim_manifest(OWNER, {"storage": "1Gi", "storageClassName": ""})["spec"]["storageClassName"] == ""
     assert "storageClassName" not in claim_manifest(OWNER, {"storage": "1Gi"})["spec"]
 
@@ -104,7 +104,7 @@ def test_equal_jobs_are_made_equally() -> None:
     assert made(keep=["b" * 16, "a" * 16]) == made(keep=("a" * 16, "b" * 16, "a" * 16))
 
 
-def test_a_mesh_leaves_the_job_alone_and_an_older_versions_job_is_not_made_anew() -> None:
+def test_a_mesh_leaves_the_job_alone_and_an_older_versions_job_is_not_made_again() -> None:
     """Beside a proxy no Job is ever complete, whatever the engine's pods ask for; what it brings is the same."""
     job = made()
     about = job["spec"]["template"]["metadata"]
@@ -139,8 +139,8 @@ def test_kubernetes_expands_nothing_in_what_the_job_is_given() -> None:
     assert container(made())["command"][2].replace("$$", "$") == program()
 
 
-def test_a_jobs_name_says_whose_it_is_and_fits() -> None:
-    """It is a label of its pods: at most 63 characters. What is cut off still tells two apart."""
+def test_a_jobs_name_shows_its_service_and_fits() -> None:
+    """It is a label of its pods: at most 63 characters. Two names differ also if they are cut off."""
     assert job_name("llama", TARGET) == "llama-target-0123456789abcdef"
     long = [job_name("a" * 52 + last, TARGET) for last in "ab"]
     assert {len(name) for name in long} == {63}
@@ -170,8 +170,8 @@ def test_the_program_is_one_text_in_which_nothing_has_two_meanings() -> None:
     ],
     ids=str,
 )
-def test_another_spec_is_told_by_its_digest_and_another_attempt_is_not(change: Body) -> None:
-    """A Job that failed is made anew at once when what it is made of has changed; not when other pods come and go."""
+def test_another_spec_changes_the_digest_and_another_attempt_does_not(change: Body) -> None:
+    """A Job that failed is made again at once if its own input has changed, but not if other pods start or stop."""
     digest = "specdec.io/made-of"
     assert made(**change)["metadata"]["annotations"][digest] != made()["metadata"]["annotations"][digest]
     again = made(attempt=2, keep=["a" * 16])
@@ -256,14 +256,14 @@ TOLD = json.dumps({"reason": "Unauthorized", "message": "S3 error [403]: Forbidd
 def test_a_jobs_state_is_read_with_the_words_of_its_own_pods(
     body: Body | None, pods: list[Body], stand: JobState, reason: str, said: str
 ) -> None:
-    """The program's own words before the kubelet's, and both before the Job's, which never say why."""
+    """The program's own message goes before the kubelet's, and both before the Job's, which never has a reason."""
     view = job_view(body, pods)
     assert (view.stand, view.reason) == (stand, reason)
     assert said in view.message
 
 
 def test_a_jobs_times_and_notes_are_read() -> None:
-    """Seconds since 1970; what somebody wrote over an annotation does no harm."""
+    """Seconds since 1970; a user's value in an annotation does no harm."""
     view = job_view(job(condition("Complete")))
     assert (view.attempt, view.made_of) == (2, "m")
     assert (view.started, view.finished) == (NOON - 7200, NOON - 7140)
@@ -319,7 +319,7 @@ def test_attempts_are_counted_for_one_spec() -> None:
         ('{"bytes": 5, "seconds": 2.0}\n{"done": {"bytes": 9}}\n', DownloadProgress(bytes=5, seconds=2.0)),
     ],
 )
-def test_progress_is_the_newest_line_that_tells_it(log: str, expected: DownloadProgress | None) -> None:
+def test_progress_is_the_newest_line_that_has_it(log: str, expected: DownloadProgress | None) -> None:
     """Libraries write into the same log, and its end may be cut."""
     assert progress(log) == expected
 
@@ -388,7 +388,7 @@ def test_why_a_download_failed_is_read_from_types_and_numbers_before_words(error
 
 
 def test_the_words_of_a_failure_are_its_own_and_those_of_its_cause() -> None:
-    """In one line: kserve_storage's sentence says what to do, the cause what happened. Not the third, not twice."""
+    """In one line: kserve_storage's sentence names the fix, the cause what happened. Not the third, not twice."""
     deep = caused(caused(raised("ClientError", words="An error\noccurred (403)"), "S3 error"), "S3 error")
     assert words_of(deep) == "S3 error (ClientError: An error occurred (403))"
     assert words_of(KeyError("x")) == "KeyError: 'x'"

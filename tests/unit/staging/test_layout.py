@@ -31,7 +31,7 @@ def laid(model: Json, draft: Json | None = None, staging: Json | None = None, **
 
 
 def claims(layout: Layout) -> dict[str, str]:
-    """Claims by volume."""
+    """PVCs by volume."""
     return {each["name"]: each["persistentVolumeClaim"]["claimName"] for each in layout.volumes}
 
 
@@ -52,10 +52,10 @@ def mounts(layout: Layout) -> list[tuple[str, str, str]]:
         ({"uri": "pvc://a"}, {"uri": "pvc://b"}, {"specdec-target": "a", "specdec-draft": "b"}, ["", ""]),
     ],
 )
-def test_each_claim_is_one_volume_and_each_folder_one_mount(
+def test_each_pvc_is_one_volume_and_each_folder_one_mount(
     model: Json, draft: Json | None, volumes: dict[str, str], folders: list[str]
 ) -> None:
-    """Two volumes of one pod that name the same claim never mount; KServe is asked for nothing."""
+    """Two volumes of one pod that name the same PVC never mount; the operator sets nothing for KServe to mount."""
     found = laid(model, draft)
     assert claims(found) == volumes
     assert all(each["persistentVolumeClaim"]["readOnly"] for each in found.volumes)
@@ -102,8 +102,8 @@ def test_an_image_volume_is_a_plain_volume_of_the_pod() -> None:
     assert (len(both.volumes), len(both.mounts), both.draft) == (1, 1, f"{TARGET_PATH}/d")
 
 
-def test_a_job_downloads_each_artifact_once_into_the_operators_claim() -> None:
-    """Mounted as any claim; the path is a folder of what was downloaded."""
+def test_a_job_downloads_each_artifact_once_into_the_operators_pvc() -> None:
+    """Mounted like any PVC; the path is a folder of what was downloaded."""
     found = laid(HUB | {"path": "t"}, HEAD, ONCE)
     first, second = found.downloads
     assert [(each.name, each.uri) for each in found.downloads] == [("target", HUB["uri"]), ("draft", HEAD["uri"])]
@@ -124,7 +124,7 @@ def test_two_folders_of_one_repository_are_downloaded_together() -> None:
     assert [folder for _, folder, _ in mounts(found)] == [download.key, f"{download.key}/d"]
 
 
-def test_claims_of_the_user_are_mounted_beside_downloads() -> None:
+def test_pvcs_of_the_user_are_mounted_beside_downloads() -> None:
     """Only what is remote is downloaded."""
     found = laid({"uri": "pvc://mine/t"}, HEAD, ONCE)
     assert claims(found) == {"specdec-target": "mine", "specdec-draft": "llama-models"}
@@ -165,7 +165,7 @@ def or_none(*mix: Any) -> Layout | None:
 
 @given(MIXES)
 def test_any_mix_is_refused_or_laid_out_soundly(mix: tuple[Json, Json | None, Json | None]) -> None:
-    """No claim twice, no mount in another, a model behind every path, nothing by two ways, and twice the same."""
+    """No PVC twice, no mount in another, a model behind every path, nothing by two ways, and twice the same."""
     found = or_none(*mix)
     if found is None:
         return
@@ -186,7 +186,7 @@ def test_any_mix_is_refused_or_laid_out_soundly(mix: tuple[Json, Json | None, Js
 
 @given(MIXES)
 def test_without_the_draft_the_target_stays_as_it_is(mix: tuple[Json, Json | None, Json | None]) -> None:
-    """A rollback moves nothing, downloads nothing, and lets no Job remove the draft that a retry needs."""
+    """A rollback moves nothing, downloads nothing, and allows no Job to remove the draft that a retry needs."""
     whole = or_none(*mix)
     if whole is None:
         return
@@ -247,7 +247,7 @@ def test_what_no_kserve_could_bring_is_refused_in_every_state(
     [("StorageUris", HUB, HEAD), ("Modelcar", CAR, {"uri": "oci+native://a/d:1"}), ("Modelcar", CAR, {"path": "d"})],
 )
 def test_a_mode_that_fits_changes_nothing(mode: str, model: Json, draft: Json) -> None:
-    """It asserts what the URIs say already."""
+    """It asserts what the URIs determine already."""
     assert laid(model, draft, {"mode": mode}) == laid(model, draft)
 
 
@@ -284,7 +284,7 @@ def test_downloads_make_way_where_their_volume_would_have_another_mount_in_it(
     assert len(places) == 1 or not any(each.startswith(f"{above}/") for each in others)
 
 
-def test_two_adapters_stay_where_they_are_beside_a_claim() -> None:
+def test_two_adapters_stay_where_they_are_beside_a_pvc() -> None:
     """The folder above them has nothing else in it."""
     two = {"adapters": [{"name": name, "uri": f"hf://org/{name}:1"} for name in "ab"]}
     found = laid({"uri": "pvc://a/t"} | two, {"uri": "pvc://a/d"})

@@ -47,7 +47,7 @@ VERSIONS = [(0, minor) for minor in range(13, 22)]
 
 
 def found(mix: str, kserve: KServe, **more: Any) -> tuple[Finding, ...]:
-    """What is said about a mix."""
+    """The findings about a mix."""
     target, draft = MIXES[mix]
     speculation = {"speculation": {"method": "eagle3", "draft": {"uri": draft}}} if draft else {}
     return lay_out({"model": {"uri": target}} | speculation | more, name="llama", kserve=kserve).findings
@@ -89,7 +89,7 @@ def test_nothing_is_refused_for_what_is_not_known(mix: str) -> None:
 @pytest.mark.parametrize("mix", ["hf", "hf + s3", "git", "pvc + hf"])
 @pytest.mark.parametrize("version", VERSIONS, ids=shown)
 def test_a_job_needs_nothing_of_kserve(mix: str, version: tuple[int, int]) -> None:
-    """But for a git repository, which only a newer storage-initializer knows."""
+    """One exception: a git repository, which only a newer storage-initializer knows."""
     said = refused(found(mix, KServe(version=version, multi_download=False, oci_mode=""), staging=ONCE))
     assert bool(said) == (mix == "git" and version < (0, 17))
 
@@ -103,7 +103,7 @@ def test_patterns_need_an_initializer_that_reads_them(version: tuple[int, int] |
 
 @pytest.mark.parametrize("mix", ["hf + s3", "oci + hf"])
 def test_a_container_that_takes_one_download_is_refused(mix: str) -> None:
-    """KServe 0.17 ships such a one; its controller would make no pods. Where it cannot be read, that is said."""
+    """KServe 0.17 ships such a container; its controller makes no pods. If it cannot be read, a finding shows that."""
     assert "KSERVE-MULTI-DOWNLOAD" in ids(found(mix, KServe(version=(0, 20), multi_download=False)))
     assert not refused(found(mix, KServe(version=(0, 20), multi_download=True)))
     assert not refused(found("hf", KServe(version=(0, 20), multi_download=False)))
@@ -150,7 +150,7 @@ def test_image_volumes_need_a_kubernetes_that_has_them(kubernetes: tuple[int, in
 
 
 def test_a_newer_kserve_is_warned_of_and_goes_on() -> None:
-    """Nobody knows what it does; what was mounted is looked at in the Deployment."""
+    """Its behaviour is unknown; the operator checks in the Deployment what was mounted."""
     (said,) = found("pvc", KServe(version=(0, NEWEST[1] + 1)))
     assert (said.rule.id, said.rule.severity, said.value) == ("KSERVE-NEWER", Severity.WARNED, "0.22")
     assert found("pvc", KServe(version=NEWEST)) == ()
@@ -182,7 +182,7 @@ def drafted(target: str, draft: str, **more: Any) -> list[tuple[str, Severity, s
 )
 @pytest.mark.parametrize("staging", [{}, ONCE])
 def test_two_accounts_of_one_kind_are_noted(target: str, draft: str, words: str | None, staging: Json) -> None:
-    """One set of credentials downloads both, by KServe as by a Job; often both are public, so it is no warning."""
+    """One set of credentials downloads both, by KServe as by a Job; often both are public, so this is only a note."""
     if staging and target.startswith("oci"):
         return
     said = [each for each in drafted(target, draft, staging=staging) if each[0] == "STAGING-ONE-ACCOUNT"]
@@ -205,13 +205,13 @@ def test_two_accounts_of_one_kind_are_noted(target: str, draft: str, words: str 
         ("https://host/llama", ["STAGING-ONE-FILE"]),
     ],
 )
-def test_what_may_surprise_is_said(uri: str, said: list[str]) -> None:
+def test_surprising_uris_are_reported(uri: str, said: list[str]) -> None:
     """A revision that moves, and one file where a folder is needed."""
     findings = lay_out({"model": {"uri": uri}}, name="llama").findings
     assert ids(findings) == said
 
 
-def test_a_claim_of_one_node_with_several_pods_is_warned_of() -> None:
+def test_a_pvc_of_one_node_with_several_pods_is_warned_of() -> None:
     """The second node would wait for ever."""
     many = {"staging": ONCE, "replicas": 2}
     assert ids(found("hf", KServe(), **many)) == ["STAGING-ONE-NODE"]
@@ -222,7 +222,7 @@ def test_a_claim_of_one_node_with_several_pods_is_warned_of() -> None:
 
 
 def test_refusals_come_first() -> None:
-    """Only the first is said of a sis that is Stalled."""
+    """A sis that is Stalled shows only the first one."""
     findings = lay_out({"model": {"uri": "hf://a/b"}}, name="llama", kserve=KServe(version=(0, 13))).findings
     assert [each.rule.severity for each in findings] == [Severity.REFUSED, Severity.NOTED]
 

@@ -36,7 +36,7 @@ def test_the_target_alone_is_found_where_kserve_puts_it(uri: str) -> None:
     assert "--model=/mnt/models/target" in asked["model"]["args"]
 
 
-def test_a_draft_inside_the_target_or_in_a_claim_leaves_one_artifact() -> None:
+def test_a_draft_inside_the_target_or_in_a_pvc_leaves_one_artifact() -> None:
     """Both are found."""
     inside = predictor({"uri": "oci://a/pair:1", "path": "target"}, EAGLE | {"draft": {"path": "draft"}}, OLD)
     assert "/mnt/models/draft" in inside["model"]["args"][-2]
@@ -60,7 +60,7 @@ def test_everywhere_else_nothing_changes(kserve: KServe) -> None:
     assert (layout.storage_uri, len(layout.storage_uris)) == (None, 1)
 
 
-def test_no_plain_arm_is_made_without_its_model() -> None:
+def test_no_baseline_pods_are_made_without_their_model() -> None:
     """KServe's webhook brings it into KServe's own pods only."""
     asked = predictor({"uri": "hf://org/llama:1"}, NGRAM, OLD)
     with pytest.raises(Invalid, match="for its own pods only"):

@@ -1,4 +1,4 @@
-"""Where an artifact lies, out of its URI and path, and what is refused in words before anything is made."""
+"""The place of an artifact, out of its URI and path, and what is refused with an error before anything is made."""
 
 import pytest
 from hypothesis import given
@@ -45,8 +45,8 @@ def refusal(uri: str, path: str | None = None) -> Invalid:
         (f"oci+native://a.b/c/d__e:1{DIGEST}", Kind.IMAGE_VOLUME, f"a.b/c/d__e:1{DIGEST}", ""),
     ],
 )
-def test_every_scheme_says_what_it_is_and_where_it_lies(uri: str, kind: Kind, place: str, folder: str) -> None:
-    """One slash at the end is nothing, but for s3."""
+def test_every_scheme_has_its_kind_and_its_place(uri: str, kind: Kind, place: str, folder: str) -> None:
+    """A slash at the end does not matter, except for s3."""
     found = read(uri)
     assert (found.kind, found.place, found.folder) == (kind, place, folder)
     assert found.uri.removesuffix("/") == uri.removesuffix("/")

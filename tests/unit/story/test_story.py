@@ -1,4 +1,4 @@
-"""The story is decided by the guard of today, from recordings that nobody has touched."""
+"""Today's guard decides the story, from unchanged recordings."""
 
 import asyncio
 import functools

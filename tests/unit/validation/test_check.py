@@ -33,13 +33,13 @@ def service(spec: Any) -> dict[str, Any]:
 
 
 def judged(body: Any) -> tuple[Problem, ...]:
-    """What is said about an object."""
+    """The problems of an object."""
     return check_document(Document(data=body, line=1, lines={}))
 
 
 @given(garbage())
 @CALM
-def test_garbage_is_refused_in_words(spec: Any) -> None:
+def test_garbage_is_refused_with_an_error(spec: Any) -> None:
     """Wrong types everywhere, unknown fields, nothing at all."""
     for remark in judged(service(spec)):
         assert remark.message
@@ -49,7 +49,7 @@ def test_garbage_is_refused_in_words(spec: Any) -> None:
 
 @given(values(SPEC))
 @CALM
-def test_what_the_api_server_takes_is_judged_and_rendered_alike_twice(spec: dict[str, Any]) -> None:
+def test_what_the_api_server_takes_is_judged_and_rendered_the_same_twice(spec: dict[str, Any]) -> None:
     """Whatever the parts mean together."""
     body = service(spec)
     said = judged(body)

@@ -80,7 +80,7 @@ BOMB = "\n".join(
     ],
     ids=lambda value: value[:30] if isinstance(value, str) else "",
 )
-def test_what_cannot_be_read_is_said(text: str, words: str) -> None:
+def test_what_cannot_be_read_is_reported(text: str, words: str) -> None:
     """Before it takes much time or memory, whatever it is."""
     with pytest.raises(Unreadable) as unreadable:
         list(documents(text))
@@ -90,7 +90,7 @@ def test_what_cannot_be_read_is_said(text: str, words: str) -> None:
 @given(st.text(alphabet=string.printable + "\0é☃\x85", max_size=200))
 @settings(max_examples=150, deadline=None)
 def test_no_text_ends_in_a_traceback(text: str) -> None:
-    """It is read, or it is said why not."""
+    """It is read, or an error shows why not."""
     assert outcome(text)
 
 

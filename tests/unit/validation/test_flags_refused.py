@@ -36,7 +36,7 @@ def problems(engine: Body, **spec: object) -> list[Problem]:
     ],
 )
 def test_the_engine_of_every_image_refuses_it_by_name(accelerator: str, arg: str, rule: str, words: str) -> None:
-    """The operator and the command say the same."""
+    """The operator and the command report the same."""
     (said,) = problems({"accelerator": accelerator, "args": [arg]})
     assert (said.rule, said.path) == (rule, "spec.engine.args")
     assert words in said.message

@@ -36,7 +36,7 @@ def rules(node: dict[str, Any]) -> Iterator[dict[str, Any]]:
 
 
 def test_no_rule_is_without_a_case() -> None:
-    """Whoever adds a rule shows it refusing and taking."""
+    """Each new rule needs a case that it refuses and one that it accepts."""
     shown = {case.message for case in CASES}
     assert [rule["message"] for rule in rules(SPEC) if not any(rule["message"].endswith(each) for each in shown)] == []
 
@@ -69,6 +69,6 @@ def test_the_part_of_cel_that_is_read(rule: str, value: Any, expected: bool) -> 
 
 
 def test_other_cel_is_not_guessed() -> None:
-    """A rule in words that are not read fails loudly, here and not at a user's."""
+    """A rule with an unknown expression fails loudly, here and not at a user's."""
     with pytest.raises(NotImplementedError):
         schema.holds("[x for x in self]", [1])

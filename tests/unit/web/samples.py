@@ -27,7 +27,7 @@ def sample(case: str, **meta: Any) -> dict[str, Any]:
 
 
 def spoiled(value: Any) -> Any:
-    """The same with every text replaced by a hostile one, but for times, which would only be left out."""
+    """The same with every text replaced by a hostile one, except times, which the page would only drop."""
     if isinstance(value, dict):
         return {key: spoiled(each) for key, each in value.items()}
     if isinstance(value, list):

@@ -44,13 +44,13 @@ def row(name: str = "a", **fields: Any) -> Row:
         ("older-operator", Concern.FINE),
     ],
 )
-def test_a_status_says_how_much_attention_it_needs(case: str, concern: Concern) -> None:
-    """By what serves, what was taken out, and what the newest window says."""
+def test_a_status_shows_how_much_attention_it_needs(case: str, concern: Concern) -> None:
+    """By what serves, what was taken out, and the newest window."""
     assert concern_of(Untrusted(sample(case))) is concern
 
 
 def test_a_service_that_lost_its_pods_is_broken_and_one_that_is_brought_up_is_not() -> None:
-    """Ready=False says the same of both; the phase tells them apart."""
+    """Ready=False is the same for both; the phase distinguishes them."""
     conditions = [{"type": "Ready", "status": "False"}]
     said = [
         concern_of(Untrusted({"status": {"phase": phase, "conditions": conditions}}))
@@ -76,7 +76,7 @@ def test_every_column_sorts(sort: str, down: bool) -> None:
 
 
 def test_problems_come_first_without_being_asked() -> None:
-    """The first look is at what needs somebody."""
+    """The first rows are those that need a user."""
     rows = [row("fine"), row("out", concern=Concern.OUT), row("broken", concern=Concern.BROKEN)]
     assert [each.name for each in chosen(rows, FleetFilter())] == ["broken", "out", "fine"]
 
@@ -97,7 +97,7 @@ def test_phases_are_counted_the_worst_first() -> None:
     "asked",
     [FleetFilter(), FleetFilter(namespace="a&b=c", phase="x y", sort="since", down=True, page=3)],
 )
-def test_an_address_says_what_it_asks(asked: FleetFilter) -> None:
+def test_an_address_holds_its_filter(asked: FleetFilter) -> None:
     """What is written into a link is read out of it again."""
     from urllib.parse import parse_qsl
 
@@ -106,7 +106,7 @@ def test_an_address_says_what_it_asks(asked: FleetFilter) -> None:
 
 @pytest.mark.parametrize("query", [{"sort": "x"}, {"page": "0"}, {"page": "-1"}, {"page": "٣"}, {"page": "9" * 99}])
 def test_an_address_that_asks_nonsense_asks_nothing(query: dict[str, str]) -> None:
-    """Anybody can type one."""
+    """Any user can type one."""
     assert filter_of(query) == FleetFilter()
 
 
@@ -121,13 +121,13 @@ def test_a_thousand_services_are_shown_a_page_at_a_time() -> None:
     assert len(first) < 400_000
 
 
-def test_a_page_without_services_says_what_to_do() -> None:
+def test_a_page_without_services_shows_what_to_do() -> None:
     """None seen, and none left by the filter, are two things."""
     assert "kubectl apply" in fleet_page([], FleetFilter(), FRAME)
     assert "This namespace has no service in this phase" in fleet_page([row()], FleetFilter(phase="Stalled"), FRAME)
 
 
-def test_a_row_says_what_is_served() -> None:
+def test_a_row_shows_what_is_served() -> None:
     """Plain after a rollback, the last good speculation, nothing before the first turn."""
     cases = ("rolled-back", "last-good", "fresh", "watching")
     assert [row_of(sample(case)).served for case in cases] == [

@@ -105,7 +105,7 @@ def test_a_status_of_any_shape_is_shown(case: str, chance: Any, junk: Any) -> No
 
 
 def test_the_numbers_and_what_they_are_compared_with_are_on_the_page() -> None:
-    """Acceptance by position, the interval of the speedup, the plain service by load, each threshold."""
+    """Acceptance by position, the interval of the speedup, the baseline by load, each threshold."""
     page = read(service_page(service("watching"), FRAME))
     drawn = [each["aria-label"] for tag, each in page.elements if tag == "svg"]
     assert drawn == [
@@ -151,21 +151,21 @@ def test_the_links_of_a_page_below_another_lead_back() -> None:
         ("older-operator", "Nothing: the service runs as requested."),
     ],
 )
-def test_what_to_do_next_is_said_with_its_command(case: str, said: str) -> None:
+def test_the_next_step_is_shown_with_its_command(case: str, said: str) -> None:
     """By the state of the service."""
     told = " ".join(f"{step.words} {step.command}" for step in steps(Untrusted(sample(case)), NOW))
     assert said in told
 
 
 @pytest.mark.parametrize("reason", ["NoTraffic", "FewTokens", "ScrapeFailed", "NotMeasured", "RarelyDrafts"])
-def test_a_window_that_says_nothing_names_the_way_out(reason: str) -> None:
-    """Each reason for which nothing can be said has a remedy."""
+def test_an_inconclusive_window_names_the_way_out(reason: str) -> None:
+    """Each reason for an inconclusive window has a remedy."""
     guard = {"verdict": "Inconclusive", "reason": reason}
     (step,) = steps(Untrusted({"metadata": {}, "status": {"phase": "Watching", "guard": guard}}), NOW)
     assert not step.words.startswith("Nothing")
 
 
-def test_a_service_as_json_says_what_its_page_says() -> None:
+def test_a_service_as_json_has_what_its_page_has() -> None:
     """The body as it is shown, with the concern and the next steps."""
     told = json.loads(service_data(service("watching"), NOW))
     assert (told["concern"], told["status"]["acceptance"]["rate"]) == ("failing", 0.38)
@@ -183,7 +183,7 @@ def test_a_part_of_html_is_escaped_once() -> None:
     assert join("a", Html("<br>")) == "a<br>"
 
 
-def test_a_page_says_how_old_its_numbers_are() -> None:
+def test_a_page_shows_how_old_its_numbers_are() -> None:
     """Times are relative for people and exact for machines."""
     body = sample("watching")
     body["status"]["guard"]["judged"] = (NOW - timedelta(seconds=30)).isoformat()

@@ -1,4 +1,4 @@
-"""The page as a server on loopback: who may ask, what it answers, and what it never says."""
+"""The page as a server on loopback: who may read it, what it answers, and what it never shows."""
 
 import json
 import logging
@@ -35,7 +35,7 @@ PATHS = ("/", "/services/team-b/watching", "/api/v1/services", "/api/v1/services
 
 
 @pytest.mark.parametrize("path", [*PATHS, "/refresh.js", "/icon.svg", "/nothing", "/services/a/b", "/api/nothing"])
-async def test_every_answer_tells_the_browser_to_trust_nothing_else(base: str, path: str) -> None:
+async def test_every_answer_has_headers_that_trust_nothing_else(base: str, path: str) -> None:
     """No foreign or inline script, no frame, no cache, no guessing of types; errors included."""
     status, headers, _ = await ask(base + path)
     assert status == (200 if path in PATHS or path in ("/refresh.js", "/icon.svg") else 404)
@@ -87,7 +87,7 @@ def test_only_names_of_its_own_are_answered(host: str, known: bool) -> None:
 
 
 async def test_a_strangers_name_is_refused_with_the_way_out(base: str) -> None:
-    """Nothing of the fleet is told."""
+    """The answer shows nothing of the fleet."""
     status, _, text = await ask(base, Host="evil.example.com")
     assert (status, "SPECDEC_WEB_HOSTS" in text, "team-a" in text) == (403, True, False)
 
@@ -103,14 +103,14 @@ async def test_the_data_are_those_of_the_page_and_answer_the_same_question(base:
     assert (await ask(f"{base}/api/v1/services/team-z/watching"))[0] == 404
 
 
-async def test_what_is_not_there_is_said_on_a_page_with_a_way_back(base: str) -> None:
+async def test_a_missing_address_gets_a_page_with_a_way_back(base: str) -> None:
     """However deep the address was."""
     status, _, text = await ask(f"{base}/services/team-a/gone")
     assert (status, 'href="../../"' in text, "Deleted services" in text) == (404, True, True)
 
 
 async def test_places_where_people_write_secrets_are_not_shown(base: str) -> None:
-    """Neither the environment, the arguments and the pod, nor annotations of others."""
+    """The page leaves out the environment, the arguments and the pod, and annotations of others."""
     seen = ServiceStore(lambda _: ())
     body = sample(
         "watching", annotations={"kubectl.kubernetes.io/last-applied-configuration": "s3cret", "specdec.io/hold": "x"}
@@ -143,7 +143,7 @@ def test_a_deleted_service_is_forgotten() -> None:
 
 
 async def test_a_port_that_is_taken_costs_the_page_and_not_the_guard(caplog: pytest.LogCaptureFixture) -> None:
-    """It is said where, and what to do."""
+    """The log names the port and the fix."""
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
@@ -165,7 +165,7 @@ async def test_without_a_port_nothing_listens(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_the_settings_of_the_page_are_read() -> None:
-    """And a port that is none is named."""
+    """An invalid port is named in the error."""
     environ = {"SPECDEC_WEB_PORT": "8081", "SPECDEC_WEB_ADDRESS": "::1", "SPECDEC_WEB_HOSTS": "a.example.com, b"}
     settings = read_settings(environ)
     assert (settings.web_port, settings.web_address, settings.web_hosts) == (8081, "::1", ("a.example.com", "b"))
