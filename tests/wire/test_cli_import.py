@@ -37,7 +37,7 @@ async def test_an_inference_service_of_the_cluster_is_imported(world: World, spe
     assert live["spec"]["engine"]["maxModelLen"] == 4096
 
 
-async def test_a_missing_one_is_reported(world: World, specdec: Command) -> None:
+async def test_a_missing_inference_service_is_reported(world: World, specdec: Command) -> None:
     """With the way to see what is."""
     said = await specdec("import", "isvc/nothing")
     assert (said.code, said.out) == (1, "")

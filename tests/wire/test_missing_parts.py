@@ -131,7 +131,7 @@ async def test_rights_that_are_missing_are_named(bare: tuple[Api, pathlib.Path],
 async def test_the_right_to_download_is_asked_for_by_name_and_used_once_it_is_there(
     bare: tuple[Api, pathlib.Path], tmp_path: pathlib.Path
 ) -> None:
-    """By default the operator may not make PVCs and Jobs: a service that needs them shows it. It goes on by itself."""
+    """By default the operator may not make PVCs and Jobs: a service that needs them shows it. A grant is enough."""
     api, admin = bare
     await install(api, (CRD,))
     controller_of(admin).install_definitions()

@@ -107,7 +107,7 @@ class Proxy:
         await self._say(b'{"type":"MODIFIED","object":{"kind":"Po\n')
 
     async def expire(self) -> None:
-        """Sends every running watch HTTP 410, its resource version is too old, in the stream, and ends it."""
+        """Sends every running watch an error in its stream, HTTP 410 (resource version too old), and ends it."""
         await self._say(_GONE)
         self.cut()
 
