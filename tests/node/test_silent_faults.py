@@ -38,8 +38,7 @@ async def claim(service: Service, model_folder: pathlib.Path) -> AsyncIterator[p
 async def test_silent_faults_are_taken_out_and_a_repaired_draft_comes_back(
     service: Service, cluster: pathlib.Path, claim: pathlib.Path
 ) -> None:
-    """Each fault: green, speculating, out within failureLimit + 1 windows, patched within 2 s, and baseline pods
-    answer.
+    """Each fault: green, speculating, out within failureLimit + 1 windows, patched within 2 s; baseline pods answer.
 
     Then the weights on the PVC are copied again, and a retry is all that it takes. One sis for each draft: they start
     together, which is quicker than one after the other.
