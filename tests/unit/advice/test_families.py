@@ -28,7 +28,7 @@ from specdec_command.advice.request import Kind, kind_of
     ],
 )
 def test_names_lead_to_families(word: str, name: str) -> None:
-    """The longest name that fits wins: Qwen3-Next is no Qwen3."""
+    """The longest matching name wins: Qwen3-Next is not a Qwen3 model."""
     found = family_named(word)
     assert found is not None
     assert found.name == name
@@ -58,8 +58,8 @@ def test_configs_lead_to_families(config: Mapping[str, Any], name: str | None) -
     assert (found.name if found else None) == name
 
 
-def test_families_are_told_apart() -> None:
-    """No name and no model type stands for two of them, and their drafts run by known methods."""
+def test_families_are_distinct() -> None:
+    """No name or model type belongs to two families, and their drafts run by known methods."""
     names = [name for each in FAMILIES for name in (each.name, *each.also)]
     types = [one for each in FAMILIES for one in each.model_types]
     assert len(names) == len(set(names))
@@ -85,8 +85,8 @@ def test_families_are_told_apart() -> None:
         ({"model_type": None, "architectures": "x"}, Kind.DRAFT_MODEL),
     ],
 )
-def test_configs_tell_what_a_draft_is(config: Mapping[str, Any], kind: Kind) -> None:
-    """So that nobody has to name it twice."""
+def test_configs_show_the_kind_of_a_draft(config: Mapping[str, Any], kind: Kind) -> None:
+    """So the user does not have to name the kind as well."""
     assert kind_of(config) is kind
 
 

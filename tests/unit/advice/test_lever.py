@@ -38,8 +38,8 @@ def _said(**given: Any) -> str:
         ({"uses": frozenset({Use.STRUCTURED_OUTPUT})}, "most answers follow a grammar"),
     ],
 )
-def test_what_speaks_against_speculation(given: dict[str, Any], said: str) -> None:
-    """Each with the words that the user reads."""
+def test_warnings_against_speculation(given: dict[str, Any], said: str) -> None:
+    """Each warning has the message that the user reads."""
     assert re.search(said, _said(**given)), _said(**given)
 
 
@@ -58,8 +58,8 @@ def test_what_speaks_against_speculation(given: dict[str, Any], said: str) -> No
         {"config": {"architectures": "nonsense", "model_type": 7}},
     ],
 )
-def test_what_does_not(given: dict[str, Any]) -> None:
-    """The other side of each boundary; what is not known is no objection."""
+def test_settings_without_a_warning(given: dict[str, Any]) -> None:
+    """The other side of each boundary. An unknown value causes no warning."""
     assert _said(**given) == ""
 
 

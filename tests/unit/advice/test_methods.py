@@ -1,4 +1,4 @@
-"""What is said of each method: complete, sourced, and the same as what the rest of the operator holds true."""
+"""The description of each method: complete, sourced, and consistent with the rest of the operator."""
 
 import json
 import pathlib
@@ -48,14 +48,14 @@ def test_every_method_of_the_api_is_explained() -> None:
 
 @pytest.mark.parametrize("advice", METHODS.values(), ids=lambda each: each.method)
 def test_every_fact_is_a_sentence_with_a_source(advice: MethodAdvice) -> None:
-    """Nobody should have to believe us."""
+    """A reader can check each fact."""
     found = list(facts_of(advice))
     assert len(found) >= 4
     assert [each for each in found if not each.source or not each.says.endswith(".")] == []
 
 
 @pytest.mark.parametrize("advice", METHODS.values(), ids=lambda each: each.method)
-def test_the_guard_uses_the_alarm_that_is_told(advice: MethodAdvice) -> None:
+def test_the_guard_uses_the_documented_alarm(advice: MethodAdvice) -> None:
     """Two tables of one number would drift apart."""
     if advice.method != Method.MLP_SPECULATOR:
         assert advice.alarm == guard_methods.METHODS[Method(advice.method)].acceptance_rate_min
@@ -139,8 +139,8 @@ def test_which_engine_runs_what(method: str, accelerator: str, version: str, run
 
 @pytest.mark.parametrize("advice", DEPLOYABLE, ids=lambda each: each.method)
 @pytest.mark.parametrize("version", [f"0.{minor}.0" for minor in range(11, 34)])
-def test_the_engines_rules_say_the_same(advice: MethodAdvice, version: str) -> None:
-    """What is told to people and what is refused are one truth, release by release."""
+def test_the_engines_rules_agree(advice: MethodAdvice, version: str) -> None:
+    """The advice and the check accept the same versions, release by release."""
     spec = {"model": {"uri": "pvc://models/target"}, "speculation": plain(advice.example)}
     asked = translate(
         spec | {"engine": {"accelerator": "nvidia", "version": version, "maxNumSeqs": 64}},

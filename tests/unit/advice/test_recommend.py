@@ -73,7 +73,7 @@ def with_draft(config: dict[str, Any], kind: Kind | None = None) -> Draft:
 
 
 def candidate(question: Request, method: str) -> Candidate:
-    """What is said of one method."""
+    """The candidate of one method."""
     return next(each for each in candidates(question) if each.method == method)
 
 
@@ -111,7 +111,7 @@ def test_what_is_recommended_is_accepted(
 
 @pytest.mark.parametrize("family", FAMILIES, ids=lambda each: each.name)
 def test_a_family_is_enough(family: Any) -> None:
-    """Without any config.json: heads of its own are used, and nothing is asked for that is not at hand."""
+    """Without any config.json: the model's own heads are used, and nothing is requested that is not available."""
     found = recommend(Request(name="asked", family=family))
     assert problems(found.sis) == []
     speculation = found.sis["spec"].get("speculation", {})
@@ -157,7 +157,7 @@ def test_which_method_and_k(question: Request, method: str | None, tokens: int |
     ],
 )
 def test_under_load_it_guesses_less_or_not_at_all(accelerator: str, version: str, by_load: bool) -> None:
-    """Where the engine heeds K by load it is used; elsewhere the service is plain."""
+    """K by load is used if the engine supports it. Otherwise the service runs without speculation."""
     question = asked(
         LLAMA,
         draft=with_draft(EAGLE3),
@@ -173,14 +173,16 @@ def test_under_load_it_guesses_less_or_not_at_all(accelerator: str, version: str
     assert found.sis["spec"].get("speculation", {}).get("tokensByBatchSize", []) == (rows if by_load else [])
 
 
-def test_without_a_draft_the_headline_says_what_one_would_give() -> None:
-    """A bare "no" would send people away whose model has a public draft."""
+def test_without_a_draft_the_headline_shows_what_a_draft_would_give() -> None:
+    """A bare "no" would mislead users whose model has a public draft."""
     headline = recommend(asked(LLAMA, concurrency=4)).headline
     assert headline.startswith("Recommendation: no speculation with 4 requests at once, or a draft (--draft): the best")
 
 
 def test_a_draft_that_samples_where_clients_do() -> None:
-    """At temperature > 0 a greedy draft is hardly accepted; versions without the switch are told so."""
+    """At temperature > 0 few tokens of a greedy draft are accepted. For versions without the
+    setting the steps explain this.
+    """
     question = asked(LLAMA, draft=with_draft(EAGLE3), temperature=0.8)
     assert recommend(question).sis["spec"]["speculation"]["draftSampling"] == "Probabilistic"
     old = recommend(replace(question, version="0.20.2"))
@@ -211,7 +213,7 @@ def test_drafts_that_guess_all_at_once(kind: Kind, method: str) -> None:
     ],
 )
 def test_what_stands_against_the_others(question: Request, method: str, standing: Standing, said: str) -> None:
-    """Each method that is not chosen says why."""
+    """Each method that is not chosen has a reason."""
     found = candidate(question, method)
     assert found.standing is standing
     assert any(said in each.says for each in found.reasons)
@@ -243,22 +245,22 @@ def test_warnings_of_the_engine_come_along() -> None:
     assert [each.source for each in candidate(question, "mtp").warnings] == ["rule K-REPEATS", "rule MTP-EAGER"]
 
 
-def test_the_price_in_memory_is_told() -> None:
-    """As far as the configs tell it."""
+def test_the_price_in_memory_is_shown() -> None:
+    """As far as the configs contain it."""
     found = candidate(asked(LLAMA, draft=with_draft(SMALL)), "draft_model")
     assert "GiB of weights, in addition to the target's" in found.price
     assert "more cache for each token" in found.price
     assert candidate(asked(LLAMA, workload=Workload.CODE), "ngram").price == ""
 
 
-def test_a_target_that_the_engine_does_not_know_is_no_question_of_speculation() -> None:
-    """Nothing could be recommended: the plain service does not start either."""
+def test_a_target_that_the_engine_does_not_know_is_an_error() -> None:
+    """Nothing can be recommended: the service does not start without speculation either."""
     with pytest.raises(Invalid, match="nosuch_type"):
         recommend(asked(LLAMA | {"model_type": "nosuch_type"}, version="0.32.0"))
 
 
-def test_a_version_that_is_none_is_refused() -> None:
-    """Like in the spec."""
+def test_an_invalid_version_is_refused() -> None:
+    """As in the spec."""
     with pytest.raises(Invalid, match="engine version"):
         recommend(asked(LLAMA, version="latest"))
 

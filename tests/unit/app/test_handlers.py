@@ -1,4 +1,6 @@
-"""What the watches tell: whose it is, whom it wakes, and what is left of what is gone."""
+"""Events of the watches: which service an object belongs to, which service an event wakes, and
+what remains after a deletion.
+"""
 
 import asyncio
 from typing import Any
@@ -29,7 +31,7 @@ class NoPosts(FakeCluster):
         self.services: list[Body] = []
 
     async def post_event(self, namespace: str, event: Body) -> None:
-        """Nobody reads it."""
+        """Drops the Event."""
 
     async def list_metadata(self, path: str, label_selector: str) -> list[Body]:
         """The services, and nothing of other kinds."""
@@ -113,8 +115,8 @@ CHILDREN = ("inferenceservices", "deployments", "pods", "jobs")
 
 
 @in_virtual_time
-async def test_a_new_service_is_reconciled_and_our_own_write_about_it_is_no_reason() -> None:
-    """It comes back as an event of the same generation."""
+async def test_a_new_service_is_reconciled_and_our_own_write_does_not_reconcile_it() -> None:
+    """The write comes back as an event of the same generation."""
     played = Played()
     await played.tell("ADDED", "services", make_sis())
     assert played.reconciled == [KEY] * len(played.reconciled) != []
@@ -174,7 +176,7 @@ def test_what_belongs_to_a_service_and_goes_without_a_word_is_taken_in(kind: str
 
 @in_virtual_time
 async def test_a_service_that_is_being_deleted_is_not_reconciled_any_more() -> None:
-    """Its children go with it: none is made anew. Somebody's finalizer may keep it for long."""
+    """Its children are deleted with it and not created again. A user's finalizer may keep the service for long."""
     played = Played()
     await played.tell("ADDED", "services", make_sis())
     body = make_sis(generation=2)
@@ -189,8 +191,10 @@ async def test_a_service_that_is_being_deleted_is_not_reconciled_any_more() -> N
 
 
 @in_virtual_time
-async def test_what_is_told_after_its_end_is_not_kept() -> None:
-    """Its last events and its InferenceService's come after its end; names may never come back."""
+async def test_events_after_the_end_of_a_service_are_not_kept() -> None:
+    """The last events of a service and of its InferenceService come after its end, and
+    the name may never be used again.
+    """
     played = Played()
     await played.tell("ADDED", "services", make_sis())
     for kind in CHILDREN:
@@ -220,7 +224,7 @@ async def test_nothing_is_kept_of_what_went_without_a_word() -> None:
 
 @in_virtual_time
 async def test_an_inference_service_that_is_deleted_before_its_service_is_made_again() -> None:
-    """Somebody took it away: its end is remembered until it is there again."""
+    """A user deleted the InferenceService: the operator remembers the deletion until the object exists again."""
     played = Played()
     await played.tell("ADDED", "services", make_sis())
     live = played.cluster.child
@@ -277,7 +281,7 @@ async def test_the_end_of_an_older_service_of_the_same_name_does_not_end_the_new
 
 @in_virtual_time
 async def test_a_service_that_was_replaced_begins_without_what_the_old_one_left() -> None:
-    """Its end was not told of; its rollbacks are not the new one's."""
+    """No event reported the end of the old service. Its rollbacks do not count for the new one."""
     played = Played()
     await played.tell("ADDED", "services", make_sis())
     memory = vars(played.stage.loop)["_memories"][KEY]
@@ -291,7 +295,7 @@ async def test_a_service_that_was_replaced_begins_without_what_the_old_one_left(
 
 @in_virtual_time
 async def test_the_probe_fails_when_there_are_services_and_none_is_reconciled() -> None:
-    """A process that hangs is begun anew; one without services rests."""
+    """The kubelet restarts a process that hangs. A process without services is idle."""
     played = Played()
     played.app.services.reconciled -= 1000
     health = played.app.health()

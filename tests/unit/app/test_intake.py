@@ -70,7 +70,7 @@ def test_a_long_list_is_read_as_any_other_without_what_is_too_large(number: int)
 
 @pytest.mark.parametrize("answer", [{}, {"items": []}, {"items": [{"kind": "Pod"}], "metadata": {}}, [1]])
 def test_other_answers_are_read_as_they_are(answer: Any) -> None:
-    """Short ones, and those that are no lists."""
+    """Short answers, and those that are not lists."""
     assert read_answer(json.dumps(answer)) == answer
 
 

@@ -1,4 +1,4 @@
-"""When the watches have told of everything, and what is gone of which they did not tell."""
+"""When the watches have reported every object, and which objects were deleted without an event."""
 
 import asyncio
 import logging
@@ -15,9 +15,9 @@ from specdec_operator.names import OWNER_LABEL, STAGING_LABEL
 
 Object = dict[str, Any]
 RELIST = 5.0
-"""Seconds after which what was not told of is looked for again."""
+"""Seconds after which the inventory lists again what no watch has reported."""
 AFTER_LIST = 2.5
-"""Seconds after the beginning of a new list of kopf's in which what it leaves out is told of as gone."""
+"""Seconds after kopf begins a new list, in which the inventory reports the objects that the list lacks as deleted."""
 
 
 def pod(name: str, uid: str, *, namespace: str = "team", owner: str = "llama", staging: str = "") -> Object:
@@ -32,7 +32,9 @@ def service(name: str, uid: str, namespace: str = "team") -> Object:
 
 
 class Lister:
-    """What there is, by plural; None: not ours to read. away: whether nobody answers. asked: every path and label."""
+    """The existing objects by plural; None: no permission to read them. away: whether the API server does not
+    answer. asked: every path and label.
+    """
 
     def __init__(self) -> None:
         self.there: dict[str, list[Object] | None] = {}
@@ -53,7 +55,7 @@ class Lister:
 
 
 class Told:
-    """An inventory, what it lists, and of whose end it told."""
+    """An inventory, the objects that it lists, and the deletions that it reported."""
 
     def __init__(self, *namespaces: str, owns: Callable[[str], bool] = lambda _: True) -> None:
         self.lister = Lister()
@@ -71,11 +73,11 @@ class Told:
         return [self.inventory.note(kind, {"type": how, "object": each}) for each in bodies]
 
     def uids(self) -> list[str]:
-        """Of whose end it told."""
+        """The uids of the objects that were reported as deleted."""
         return [end["metadata"]["uid"] for _, end in self.ends]
 
     async def is_complete(self, seconds: float = 1.0) -> bool:
-        """Whether the watches have told of everything within so many seconds."""
+        """Whether the watches have reported every object within so many seconds."""
         try:
             await asyncio.wait_for(self.inventory.complete(), seconds)
         except TimeoutError:
@@ -93,8 +95,8 @@ class Told:
 
 
 @in_virtual_time
-async def test_nothing_is_complete_before_everything_in_the_list_was_told_of() -> None:
-    """Of every kind: a reconcile that knows no pods would decide about none."""
+async def test_nothing_is_complete_before_the_watches_have_reported_every_listed_object() -> None:
+    """Of every kind: a reconcile that knows no pods would decide without them."""
     told = Told()
     told.lister.there = {
         "speculativeinferenceservices": [service("llama", "s")],
@@ -118,13 +120,13 @@ async def test_nothing_is_complete_before_everything_in_the_list_was_told_of() -
 
 @in_virtual_time
 async def test_an_empty_cluster_is_complete_at_once() -> None:
-    """A new installation waits for nobody."""
+    """A new installation has nothing to wait for."""
     assert await Told().is_complete()
 
 
 @in_virtual_time
 async def test_what_goes_meanwhile_is_not_waited_for_for_ever() -> None:
-    """Nobody will ever tell of it: after a while the list is made anew."""
+    """No event will ever report it: after a while the inventory lists again."""
     told = Told()
     told.lister.there["pods"] = [pod("a", "1"), pod("b", "2")]
     told.note(pod("a", "1"))
@@ -136,7 +138,7 @@ async def test_what_goes_meanwhile_is_not_waited_for_for_ever() -> None:
 
 @in_virtual_time
 async def test_what_comes_after_the_list_is_kept() -> None:
-    """It is not in the list, and was told of after it."""
+    """The list does not contain it, and its event came after the list."""
     told = Told()
     told.lister.there["pods"] = [pod("a", "1")]
     waiting = asyncio.create_task(told.inventory.complete())
@@ -148,7 +150,7 @@ async def test_what_comes_after_the_list_is_kept() -> None:
 
 
 @in_virtual_time
-async def test_what_a_new_list_leaves_out_is_told_as_gone() -> None:
+async def test_what_a_new_list_lacks_is_reported_as_deleted() -> None:
     """With its labels, by which its service is found."""
     told = Told()
     bodies = [pod("a", "1"), pod("b", "2"), pod("c", "3", owner="other", staging="draft")]
@@ -175,14 +177,16 @@ async def test_what_a_new_list_leaves_out_is_told_as_gone() -> None:
 
 
 @in_virtual_time
-async def test_what_goes_after_the_others_were_listed_anew_is_found_soon() -> None:
-    """An outage ends for each watch at another time; the last of a kind may go before its watch is back."""
+async def test_deletions_after_the_other_kinds_were_listed_again_are_found_soon() -> None:
+    """After an outage each watch recovers at another time. The last object of a kind may be
+    deleted before its watch is back.
+    """
     told = Told()
     told.lister.there = {"pods": [pod("a", "1")], "jobs": [pod("j", "2")]}
     told.note(pod("a", "1"))
     told.note(pod("j", "2"), kind="jobs")
     async with told.kept():
-        told.note(pod("j", "2"), kind="jobs")  # kopf lists the Jobs anew, and the pods not yet
+        told.note(pod("j", "2"), kind="jobs")  # kopf lists the Jobs again, and the pods not yet
         await asyncio.sleep(AFTER_LIST)
         told.lister.there["pods"] = []
         await asyncio.sleep(25)
@@ -190,8 +194,8 @@ async def test_what_goes_after_the_others_were_listed_anew_is_found_soon() -> No
 
 
 @in_virtual_time
-async def test_what_is_gone_is_found_without_a_new_list_of_kopfs_too() -> None:
-    """When all of a kind is gone, a new list has no object that would tell of it."""
+async def test_a_deletion_is_found_without_a_new_list_of_kopf_too() -> None:
+    """If all objects of a kind are deleted, a new list has no object to report."""
     told = Told()
     told.lister.there["pods"] = [pod("a", "1")]
     told.note(pod("a", "1"))
@@ -202,8 +206,8 @@ async def test_what_is_gone_is_found_without_a_new_list_of_kopfs_too() -> None:
 
 
 @in_virtual_time
-async def test_changes_of_a_running_watch_are_no_reason_to_list() -> None:
-    """A pod changes often, and a list of all is dear."""
+async def test_changes_of_a_running_watch_do_not_cause_a_list() -> None:
+    """A pod changes often, and a list of all pods is expensive."""
     told = Told()
     told.lister.there["pods"] = [pod("a", "1")]
     told.note(pod("a", "1"))
@@ -216,8 +220,8 @@ async def test_changes_of_a_running_watch_are_no_reason_to_list() -> None:
 
 
 @in_virtual_time
-async def test_the_end_of_an_object_is_told_before_another_one_of_its_name() -> None:
-    """Else what is kept of the old one would be taken for the new one's."""
+async def test_the_end_of_an_object_is_reported_before_another_one_of_its_name() -> None:
+    """Otherwise the data of the old object would be attributed to the new one."""
     told = Told()
     told.note(pod("a", "1", staging="target"))
     (end,) = told.note(pod("a", "2"))
@@ -259,8 +263,8 @@ async def test_the_end_of_an_object_that_was_replaced_is_outdated() -> None:
 
 
 @in_virtual_time
-async def test_what_was_told_to_be_deleted_is_not_told_again() -> None:
-    """The watch said so itself."""
+async def test_a_deletion_that_the_watch_reported_is_not_reported_again() -> None:
+    """The watch itself reported the deletion."""
     told = Told()
     told.note(pod("a", "1"), how="ADDED")
     assert told.note(pod("a", "1"), how="DELETED") == [None]
@@ -272,8 +276,8 @@ async def test_what_was_told_to_be_deleted_is_not_told_again() -> None:
 
 
 @in_virtual_time
-async def test_kinds_of_one_name_are_told_apart() -> None:
-    """A service and its InferenceService are called the same."""
+async def test_kinds_with_objects_of_one_name_are_kept_apart() -> None:
+    """A service and its InferenceService have the same name."""
     told = Told()
     told.note(service("llama", "s"), kind="services")
     assert told.note(pod("llama", "i"), kind="inferenceservices") == [None]
@@ -301,8 +305,8 @@ async def test_only_the_namespaces_that_are_watched_are_listed() -> None:
 
 
 @in_virtual_time
-async def test_a_kind_that_may_not_be_read_is_no_obstacle_and_proves_nothing() -> None:
-    """A permission that is away for a moment ends no pods."""
+async def test_a_kind_without_permission_to_read_blocks_nothing_and_proves_nothing() -> None:
+    """The pods are not reported as deleted because a permission is missing for a moment."""
     told = Told()
     told.lister.there = {"jobs": None, "pods": [pod("a", "1")]}
     told.note(pod("a", "1"))
@@ -317,8 +321,8 @@ async def test_a_kind_that_may_not_be_read_is_no_obstacle_and_proves_nothing() -
 
 
 @in_virtual_time
-async def test_what_was_told_before_the_watches_began_anew_proves_nothing() -> None:
-    """It may have changed since; and what is gone since is told as gone."""
+async def test_events_from_before_a_restart_of_the_watches_prove_nothing() -> None:
+    """An object may have changed since then, and an object that was deleted since then is reported as deleted."""
     told = Told()
     told.lister.there["pods"] = [pod("a", "1"), pod("b", "2")]
     told.note(pod("a", "1"), pod("b", "2"))
@@ -335,7 +339,7 @@ async def test_what_was_told_before_the_watches_began_anew_proves_nothing() -> N
 
 @in_virtual_time
 async def test_namespaces_that_are_not_ours_any_more_are_let_go() -> None:
-    """Another replica has them: nothing of them is kept here. When they come back, all is told anew."""
+    """Another replica has them: nothing of them is kept here. If they come back, the watches report all of it again."""
     ours = {"team", "others"}
     told = Told(owns=ours.__contains__)
     bodies = [pod("a", "1"), pod("b", "2", namespace="others")]

@@ -1,4 +1,4 @@
-"""The services as the watch told of them: what wakes, what is kept of them, and the Events that are sent."""
+"""The services as the watch reported them: what wakes a service, what is kept of it, and the Events that are sent."""
 
 import asyncio
 import json
@@ -75,7 +75,7 @@ def made(**meta: Any) -> Body:
 
 @pytest.fixture
 def played() -> Played:
-    """Nothing was told yet."""
+    """No event has come yet."""
     return Played()
 
 
@@ -84,7 +84,7 @@ def _annotated(body: Body, **annotations: str) -> Body:
 
 
 def test_a_new_service_wakes_and_the_same_again_does_not(played: Played) -> None:
-    """A watch that begins anew tells of everything once more."""
+    """A watch that begins again reports every object once more."""
     assert played.services.note(KEY, made())
     assert not played.services.note(KEY, made())
 
@@ -100,7 +100,7 @@ CHANGES: Mapping[str, Callable[[Body], Body]] = {
 
 @pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
 def test_what_a_user_changed_wakes_once(played: Played, change: Callable[[Body], Body]) -> None:
-    """A spec, an annotation of ours, and a status that somebody took out."""
+    """A spec, an annotation of ours, and a status that a user removed."""
     body = made() | {"status": {"phase": "Serving"}}
     played.services.note(KEY, body)
     assert played.services.note(KEY, change(body))
@@ -131,8 +131,8 @@ def test_one_that_was_forgotten_is_new_again(played: Played) -> None:
     assert played.services.note(KEY, made())
 
 
-async def test_a_reconcile_is_of_the_object_as_it_was_told_of_last(played: Played) -> None:
-    """And the page shows it."""
+async def test_a_reconcile_uses_the_last_reported_object(played: Played) -> None:
+    """And the page shows that object."""
     played.services.note(KEY, made())
     played.services.note(KEY, made(generation=2))
     at = played.services.reconciled
@@ -143,14 +143,16 @@ async def test_a_reconcile_is_of_the_object_as_it_was_told_of_last(played: Playe
     assert [row.name for row in played.page.rows()] == [KEY[1]]
 
 
-async def test_a_service_that_nobody_told_of_is_not_reconciled(played: Played) -> None:
-    """It went while it waited for its turn."""
+async def test_a_service_without_an_event_is_not_reconciled(played: Played) -> None:
+    """It was deleted while it waited for its reconcile."""
     await played.services.reconcile(KEY, True)
     assert played.cluster.calls == []
 
 
 def test_who_set_which_field_is_not_kept(played: Played) -> None:
-    """It is as large as the object itself, and nobody reads it of a service. The event itself is left as it is."""
+    """managedFields is as large as the object itself, and the operator does not read it of a service.
+    The event itself does not change.
+    """
     body = made(managedFields=[{"manager": "kubectl"}])
     played.services.note(KEY, body)
     assert "managedFields" not in json.dumps(vars(played.services)["_bodies"][KEY])
@@ -182,7 +184,7 @@ async def test_the_events_of_a_reconcile_are_sent(played: Played) -> None:
 async def test_an_event_that_cannot_be_sent_is_logged_and_no_error(
     played: Played, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """What it tells is in the status, and the next reconcile is due as if it had been sent."""
+    """The status contains the same message, and the next reconcile is due as if the Event had been sent."""
     played.services.note(KEY, make_sis(replicas=-1))
     played.poster.error = Unavailable("Forbidden", "events are forbidden")
     with caplog.at_level(logging.WARNING):
@@ -222,7 +224,7 @@ def test_an_event_is_about_its_service_and_not_too_long() -> None:
 
 @pytest.mark.parametrize("again", [False, True], ids=["gone", "made anew"])
 async def test_nothing_is_kept_of_a_service_that_goes_during_its_reconcile(played: Played, again: bool) -> None:
-    """And one that is made anew under its name meanwhile begins without what the old one left."""
+    """A service that is created again under its name meanwhile begins without the data of the old one."""
     played.services.note(KEY, made())
     played.cluster.gate.clear()
     running = asyncio.create_task(played.services.reconcile(KEY, True))

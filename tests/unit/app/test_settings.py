@@ -18,7 +18,7 @@ def test_what_is_set_is_read() -> None:
 
 
 def test_runtimes_are_named_by_their_accelerators() -> None:
-    """A word that is no accelerator would be a service without its runtime."""
+    """A name that is not an accelerator would leave a service without its runtime."""
     names = (("cpu", "specdec-cpu-1"), ("nvidia", "mine"))
     assert read_settings({"SPECDEC_RUNTIMES": "cpu=specdec-cpu-1, nvidia=mine"}).runtimes == names
     for wrong in ("gpu=specdec-gpu", "cpu", "cpu="):

@@ -1,4 +1,4 @@
-"""How `specdec` asks an API server that is busy, or that has only just heard of a kind."""
+"""How `specdec` queries an API server that is busy, or that learned of a kind a moment ago."""
 
 import asyncio
 import json
@@ -58,10 +58,10 @@ async def test_a_server_that_is_busy_is_asked_again(
     assert server.asked == 4
 
 
-async def test_a_server_that_stays_busy_is_told_in_its_words(
+async def test_the_error_of_a_server_that_stays_busy_is_shown(
     tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A command ends."""
+    """The command ends."""
     monkeypatch.setattr(request, "_PAUSE", 0.01)
     monkeypatch.setattr(request, "_PATIENCE", 0.05)
     server = ApiServer(503, times=1000)
@@ -70,8 +70,8 @@ async def test_a_server_that_stays_busy_is_told_in_its_words(
 
 
 @pytest.mark.parametrize("status", [401, 403, 500])
-async def test_other_refusals_are_told_at_once(status: int, tmp_path: pathlib.Path) -> None:
-    """Asking again would not help."""
+async def test_other_refusals_are_shown_at_once(status: int, tmp_path: pathlib.Path) -> None:
+    """A second request would not help."""
     server = ApiServer(status, times=2)
     with pytest.raises(Unavailable, match=r"storage is \(re\)initializing"):
         await all_services(server, tmp_path)
@@ -79,8 +79,8 @@ async def test_other_refusals_are_told_at_once(status: int, tmp_path: pathlib.Pa
 
 
 @pytest.mark.parametrize("kubeconfig", [None, ""])
-def test_an_empty_kubeconfig_is_none(kubeconfig: str | None, tmp_path: pathlib.Path) -> None:
-    """As kubectl has it: then ~/.kube/config is meant, and the message names it."""
+def test_an_empty_kubeconfig_counts_as_unset(kubeconfig: str | None, tmp_path: pathlib.Path) -> None:
+    """As in kubectl: then ~/.kube/config is used, and the message names it."""
     settings = {key: value for key, value in os.environ.items() if key != "KUBECONFIG"} | {"HOME": str(tmp_path)}
     settings |= {} if kubeconfig is None else {"KUBECONFIG": kubeconfig}
     settings["PYTHONPATH"] = os.pathsep.join(str(ROOT / each) for each in ("operator", "runtime"))

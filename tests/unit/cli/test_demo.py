@@ -59,8 +59,8 @@ def test_the_page_is_one_file_that_loads_nothing(tmp_path: pathlib.Path) -> None
 
 
 @pytest.mark.parametrize("speed", ["0", "-1", "nan", "inf", "1001"])
-def test_a_speed_that_is_none_is_refused(speed: str) -> None:
-    """With what is allowed."""
+def test_an_invalid_speed_is_refused(speed: str) -> None:
+    """The message shows the allowed range."""
     code, output = demo("--speed", speed)
     assert (code, "must be a number from 0.1 to 1000" in output) == (2, True)
 

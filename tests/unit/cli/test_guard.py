@@ -39,8 +39,8 @@ def test_the_lines_are_few_and_good(what: str, field: str) -> None:
         ("isvc/Llama_1", "must match"),
     ],
 )
-def test_what_cannot_be_guarded_is_said(what: str, words: str) -> None:
-    """No traceback, and the way out."""
+def test_an_unusable_input_of_the_guard_command_is_an_error(what: str, words: str) -> None:
+    """The message has the fix and no traceback."""
     said = CliRunner().invoke(application("guard"), ["guard", what])
     assert said.exit_code == 2
     assert words in " ".join(said.output.replace("│", " ").split())

@@ -1,4 +1,6 @@
-"""`specdec import`: what people run today becomes a service that asks for the same, or it is said why not."""
+"""`specdec import`: today's configuration becomes a service with the same settings, or the
+message shows the reason why not.
+"""
 
 import json
 from typing import Any
@@ -22,8 +24,8 @@ def run(*words: str, text: str | None = None) -> tuple[int, str, str]:
 
 
 @pytest.mark.parametrize("version", ["0.11.2", "0.15.1", "0.20.2", "0.25.1", "0.32.0"])
-def test_what_would_be_deployed_can_be_said_in_a_sis(version: str) -> None:
-    """Of the recorded configurations that are fit to run; the service is asked back and must mean the same."""
+def test_a_deployable_configuration_becomes_a_spec(version: str) -> None:
+    """Of the recorded configurations that are fit to run. The spec is translated back and must mean the same."""
     deployable = said = 0
     for line in map(json.loads, (VERDICTS / f"vllm-{version}.jsonl").read_text().splitlines()):
         if judge(line, KINDS)["ok"]:
@@ -97,7 +99,7 @@ def test_an_inference_service_becomes_a_sis() -> None:
         ),
     ],
 )
-def test_why_not_is_said(words: list[str], why: str) -> None:
+def test_the_reason_for_a_refusal_is_shown(words: list[str], why: str) -> None:
     """On standard error, with exit code 1 and nothing on standard output."""
     code, out, err = run(*words)
     assert (code, out) == (1, "")
@@ -120,7 +122,7 @@ def test_why_not_is_said(words: list[str], why: str) -> None:
         (["-"], "", "has no InferenceService"),
     ],
 )
-def test_wrong_use_is_told_with_code_2(words: list[str], text: str | None, why: str) -> None:
+def test_wrong_use_ends_with_code_2(words: list[str], text: str | None, why: str) -> None:
     """Nothing is on standard output, and no traceback anywhere."""
     code, out, err = run(*words, text=text)
     assert (code, out) == (2, "")
@@ -139,8 +141,8 @@ def test_wrong_use_is_told_with_code_2(words: list[str], text: str | None, why: 
         {"predictor": {"model": {"storageUri": 3, "storageUris": [3, {"uri": 3}], "volumeMounts": [{"name": 3}]}}},
     ],
 )
-def test_an_odd_inference_service_is_no_traceback(spec: Any) -> None:
-    """It ends with a code that scripts know."""
+def test_an_odd_inference_service_causes_no_traceback(spec: Any) -> None:
+    """The command ends with a documented exit code for scripts."""
     result = CliRunner().invoke(
         application(), ["import", "-"], input=yaml.safe_dump({"kind": "InferenceService", "spec": spec})
     )
@@ -148,36 +150,36 @@ def test_an_odd_inference_service_is_no_traceback(spec: Any) -> None:
     assert result.exception is None or isinstance(result.exception, SystemExit)
 
 
-def test_bytes_that_are_no_text_are_told() -> None:
-    """As from a file of weights."""
+def test_bytes_that_are_not_text_are_refused() -> None:
+    """For example a file of weights."""
     result = CliRunner().invoke(application(), ["import", "-"], input=b"kind: \xff\xfe")
     assert result.exit_code == 2
 
 
-def test_a_method_that_is_misspelt_is_told_what_was_meant() -> None:
-    """The engine's own list is behind it."""
+def test_the_valid_name_of_a_misspelt_method_is_suggested() -> None:
+    """The names come from the engine's own list."""
     _, _, err = run("--speculative-config", '{"method":"eagl3","num_speculative_tokens":3}')
     assert "did you mean eagle3?" in err
 
 
 def test_old_flags_are_todays_configuration() -> None:
-    """Of engines from before 0.11; a draft whose name tells a head is one, as the engine takes it."""
+    """Flags of engines before 0.11. A draft whose name contains the name of a head is that head, as in the engine."""
     code, out, _ = run("--", "vllm serve org/m --speculative-model org/m-EAGLE3 --num-speculative-tokens 4")
     assert code == 0
     found = yaml.safe_load(out)["spec"]["speculation"]
     assert found == {"method": "eagle3", "tokens": 4, "draft": {"uri": "hf://org/m-EAGLE3"}}
 
 
-def test_what_nobody_says_is_a_placeholder_that_is_told() -> None:
-    """Flags alone name no model: the exit code is 3, and the first lines say what to write."""
+def test_a_missing_value_becomes_a_placeholder_that_is_reported() -> None:
+    """Flags alone name no model: the exit code is 3, and the first lines show what to add."""
     code, out, err = run("--", "--max-num-seqs", "8")
     assert code == 3
     assert "# NOT CARRIED OVER: --model: the input names no model; pvc://models/target is a placeholder" in out
     assert "1 settings are not carried over" in err
 
 
-def test_what_a_guard_has_taken_out_is_told() -> None:
-    """The flags that are there are not all of what its owner wrote."""
+def test_speculation_that_a_guard_has_removed_is_reported() -> None:
+    """The current flags are not all of the flags that the owner wrote."""
     meta = {"name": "llama", "annotations": {"specdec.io/enforce": "true", "specdec.io/taken-out": "{}"}}
     model = {"storageUri": "pvc://llama/8b", "args": []}
     body = {"kind": "InferenceService", "metadata": meta, "spec": {"predictor": {"model": model}}}

@@ -26,7 +26,7 @@ def draft(tmp_path: Path) -> str:
 
 
 def run(*words: str) -> tuple[int, str]:
-    """Exit code, and all that was said."""
+    """The exit code and the whole output."""
     result = CliRunner(env={"COLUMNS": "500"}).invoke(application(), ["preflight", *words])
     return result.exit_code, result.output
 
@@ -53,8 +53,8 @@ def test_a_good_pair_ends_with_zero(target: str, draft: str) -> None:
     assert run(target) == (0, "no speculation: no problem found\n")
 
 
-def test_a_refused_pair_ends_with_one_and_says_why(target: str, draft: str) -> None:
-    """The whole sentence, to its way out."""
+def test_a_refused_pair_ends_with_code_1_and_the_reason(target: str, draft: str) -> None:
+    """The whole message, with the fix."""
     (Path(draft) / "config.json").unlink()
     code, out = run(target, draft)
     assert code == 1
@@ -63,8 +63,8 @@ def test_a_refused_pair_ends_with_one_and_says_why(target: str, draft: str) -> N
     assert "1 of 1 findings prevent a start" in out
 
 
-def test_a_warning_is_no_refusal(target: str, tmp_path: Path) -> None:
-    """And the context is that of the server."""
+def test_a_warning_does_not_refuse(target: str, tmp_path: Path) -> None:
+    """And the context length is that of the server."""
     short = str(models.llama(tmp_path / "short", max_position_embeddings=256))
     assert [each["id"] for each in found(target, short, "--max-model-len", "1024")] == ["DraftContextShort"]
     assert found(target, short) == []
@@ -83,8 +83,8 @@ def test_the_engine_is_the_one_that_is_named(target: str, options: list[str], id
     assert [each["id"] for each in found(target, *options)] == ids
 
 
-def test_a_version_that_is_none_is_a_usage_error(target: str) -> None:
-    """It would else leave out checks without a word."""
+def test_an_invalid_version_is_a_usage_error(target: str) -> None:
+    """Otherwise the command would skip checks without an error."""
     code, out = run(target, "--vllm", "latest")
     assert code == 2
     assert "write it as 0.33" in out
@@ -114,8 +114,8 @@ def test_a_service_and_the_command_line_name_the_same_folders(target: str, draft
     assert "remove the other options" in out
 
 
-def test_a_model_of_the_hub_is_no_folder() -> None:
-    """Somebody who names it as elsewhere is told what is read here."""
+def test_a_model_of_the_hub_is_not_a_folder() -> None:
+    """A user who names the model as elsewhere reads which input preflight needs."""
     code, out = run("Qwen/Qwen3-8B")
     rule = "preflight reads the folder of a downloaded model, with its config.json"
     assert (code, out) == (2, f"error: Qwen/Qwen3-8B: no such folder; {rule}\n")

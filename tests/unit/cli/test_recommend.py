@@ -77,15 +77,15 @@ def test_programs_read_everything() -> None:
     assert found["sis"]["spec"] == {"model": {"uri": "pvc://models/llama-3"}, "engine": {"accelerator": "nvidia"}}
 
 
-def test_a_wrong_lever_is_said_first() -> None:
-    """And the service serves plainly."""
+def test_a_wrong_lever_comes_first() -> None:
+    """And the service runs without speculation."""
     text = run("glm-4.5", "--uses", "min_p", "--uses", "structured_output", "--format", "yaml")
     assert text.startswith("# Recommendation: no speculation. The reasons are below.\n# Because clients send min_p")
     assert "speculation" not in yaml.safe_load(text)["spec"]
 
 
 def test_models_are_read_from_their_folders(tmp_path: pathlib.Path) -> None:
-    """The config tells the family and the heads; the draft's config tells what it is."""
+    """The target's config shows the family and the heads. The draft's config shows its kind."""
     target = folder(tmp_path / "Glm 4 test", GLM)
     found = yaml.safe_load(run(target, "--format", "yaml"))
     assert found["metadata"]["name"] == "glm-4-test"
@@ -134,7 +134,7 @@ def test_what_cannot_be_answered_is_an_error(words: tuple[str, ...], said: str) 
 
 
 @pytest.mark.parametrize("content", ["", "[]", "{", '"text"'])
-def test_a_config_that_is_none_is_an_error(tmp_path: pathlib.Path, content: str) -> None:
+def test_an_invalid_config_is_an_error(tmp_path: pathlib.Path, content: str) -> None:
     """With the file's name."""
     (tmp_path / "config.json").write_text(content, encoding="utf-8")
     assert "config.json" in run(str(tmp_path), code=2)

@@ -55,8 +55,8 @@ def test_plain_is_what_runs_after_a_rollback(file: pathlib.Path) -> None:
     assert len(model["volumeMounts"]) == 1
 
 
-def test_what_is_known_of_the_models_is_judged(file: pathlib.Path, tmp_path: pathlib.Path) -> None:
-    """Two config.json say more than a spec alone."""
+def test_known_models_are_checked(file: pathlib.Path, tmp_path: pathlib.Path) -> None:
+    """Two config.json files contain more than a spec alone."""
     paths = []
     for name in ("llama", "d-llama-v2050"):
         (tmp_path / name).mkdir()
@@ -67,8 +67,8 @@ def test_what_is_known_of_the_models_is_judged(file: pathlib.Path, tmp_path: pat
     assert "(rule VOCAB-EQUAL)" in err
 
 
-def test_a_kserve_that_cannot_bring_it_is_said_with_the_one_that_can(file: pathlib.Path) -> None:
-    """No cluster is asked: the version is assumed."""
+def test_a_kserve_that_is_too_old_is_refused_with_the_version_that_works(file: pathlib.Path) -> None:
+    """The command queries no cluster: the version is assumed."""
     mix = {"model": {"uri": "hf://a/b:1"}, "speculation": DRAFT | {"draft": {"uri": "oci://registry.example/d:1"}}}
     code, out, err = run("render", written(file, **mix), "--kserve", "0.19")
     assert (code, out) == (1, "")
@@ -94,7 +94,7 @@ def test_a_kserve_that_cannot_bring_it_is_said_with_the_one_that_can(file: pathl
         (yaml.safe_dump(make_sis(model={"uri": "pvc://UPPER"})), 1, "SPEC-INVALID"),
     ],
 )
-def test_what_cannot_be_rendered_is_said(file: pathlib.Path, text: str, code: int, why: str) -> None:
+def test_what_cannot_be_rendered_is_refused_with_the_reason(file: pathlib.Path, text: str, code: int, why: str) -> None:
     """With an exit code for CI."""
     file.write_text(text)
     found, out, err = run("render", str(file))

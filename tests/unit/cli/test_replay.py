@@ -35,8 +35,8 @@ def replay(*arguments: str) -> tuple[int, str]:
     return result.exit_code, result.output
 
 
-def test_a_draft_that_is_slower_beside_plain_pods_is_taken_out(guard: str) -> None:
-    """The running evidence is printed, with its bound."""
+def test_a_draft_that_is_slower_than_baseline_pods_is_removed(guard: str) -> None:
+    """The output shows the current evidence and its bound."""
     code, output = replay(str(SLOWER), "--guard", guard)
     assert code == 0
     assert "evidence" in output.splitlines()[0]
@@ -44,8 +44,8 @@ def test_a_draft_that_is_slower_beside_plain_pods_is_taken_out(guard: str) -> No
     assert "of 4.5)" in output
 
 
-def test_each_decision_says_its_kind(guard: str) -> None:
-    """A warning is no rollback; an acquittal is no act."""
+def test_each_decision_has_its_kind(guard: str) -> None:
+    """A warning is not a rollback. The decision `acquit` changes nothing."""
     code, output = replay(str(COSTLY), "--guard", guard, "--json")
     assert code == 0
     told = [each for each in json.loads(output)["decisions"] if each["kind"]]
@@ -82,7 +82,7 @@ def test_it_is_drawn(guard: str, tmp_path: pathlib.Path, kind: str) -> None:
     ("name", "words"),
     [("picture.gif", "a file that ends in .png, .svg, .pdf"), ("nowhere/picture.png", "it cannot be written")],
 )
-def test_what_cannot_be_drawn_is_said(guard: str, tmp_path: pathlib.Path, name: str, words: str) -> None:
+def test_an_impossible_plot_is_an_error(guard: str, tmp_path: pathlib.Path, name: str, words: str) -> None:
     """In one line, and with exit code 1."""
     code, output = replay(str(SLOWER), "--guard", guard, "--plot", str(tmp_path / name))
     assert code == 1
@@ -99,8 +99,8 @@ def test_an_arm_of_another_name_is_refused(guard: str, tmp_path: pathlib.Path) -
     assert ":1" in output
 
 
-def test_a_recording_without_room_for_a_window_says_so(tmp_path: pathlib.Path) -> None:
-    """It is no verdict, and the way out is named."""
+def test_a_recording_shorter_than_a_window_is_reported(tmp_path: pathlib.Path) -> None:
+    """The replay has no result, and the message shows the fix."""
     short = tmp_path / "short.jsonl"
     with gzip.open(TRACES / "25-arm-much-slower.jsonl.gz", "rt") as whole:
         short.write_text("".join(whole.readline() for _ in range(10)))

@@ -39,7 +39,7 @@ def service(state: str = "Watching", *, speculating: bool = True, asks: bool = T
     return Untrusted({"metadata": {"annotations": annotations}, "spec": spec, "status": status})
 
 
-def test_a_value_tells_when_and_why_in_one_short_line() -> None:
+def test_a_value_contains_the_time_and_the_reason_in_one_short_line() -> None:
     """It goes into an annotation, a status and a terminal."""
     assert annotate.nonce("T", "") == "T"
     assert annotate.nonce("T", " too\n slow\x1b[2J\x00 ") == "T too slow [2J"
@@ -63,8 +63,8 @@ def test_a_value_tells_when_and_why_in_one_short_line() -> None:
         (Act.RETRY, Untrusted({"spec": {"speculation": {"method": "mtp"}}}), ""),
     ],
 )
-def test_what_would_come_to_nothing_is_said_at_once(act: Act, now: Untrusted, words: str) -> None:
-    """Nobody waits for what cannot happen; where nothing is known, the operator decides."""
+def test_a_pointless_command_is_refused_at_once(act: Act, now: Untrusted, words: str) -> None:
+    """The user does not wait for something that cannot happen. If nothing is known, the operator decides."""
     assert words in annotate.pointless(act, now)
     assert bool(words) is bool(annotate.pointless(act, now))
 
@@ -83,8 +83,8 @@ def test_what_would_come_to_nothing_is_said_at_once(act: Act, now: Untrusted, wo
         (Untrusted({}), False),
     ],
 )
-def test_a_rollback_is_done_when_the_service_runs_plain(now: Untrusted, good: bool | None) -> None:
-    """And it has failed when plain serving does not come up, or somebody asked for something else."""
+def test_a_rollback_is_done_when_the_service_runs_without_speculation(now: Untrusted, good: bool | None) -> None:
+    """It fails if the service does not come up without speculation, or if another request replaced it."""
     ended = annotate.ended(Act.ROLLBACK, now, NONCE)
     assert (ended.good if ended else None) is good
 
@@ -124,7 +124,7 @@ def test_a_retry_is_done_when_the_speculation_is_watched(now: Untrusted, good: b
     ],
 )
 def test_a_command_that_is_misspelt_ends_with_two(words: list[str]) -> None:
-    """Usage is told from trouble, before any cluster is asked."""
+    """A usage error differs from a failure, before the command queries any cluster."""
     code, out, err = run(*words)
     assert (code, out) == (2, "")
     assert "Error: " in err or "Invalid value" in err
@@ -154,10 +154,10 @@ KUBECONFIG = {
     ],
 )
 @pytest.mark.parametrize("command", ["status", "rollback"])
-def test_no_way_to_a_cluster_is_told_in_words(
+def test_a_missing_way_to_a_cluster_is_an_error(
     command: str, content: str | None, words: str, tmp_path: pathlib.Path
 ) -> None:
-    """The file that was read or the address that was asked, and no traceback."""
+    """The message names the file or the address, and has no traceback."""
     file = tmp_path / "kubeconfig"
     if content is not None:
         file.write_text(content)
@@ -168,8 +168,8 @@ def test_no_way_to_a_cluster_is_told_in_words(
     assert words.startswith("https") or str(file) in err
 
 
-def test_a_context_that_is_not_there_is_named(tmp_path: pathlib.Path) -> None:
-    """As --context says it."""
+def test_a_context_that_does_not_exist_is_named(tmp_path: pathlib.Path) -> None:
+    """The name that --context gives."""
     (tmp_path / "kubeconfig").write_text(yaml.safe_dump(KUBECONFIG))
     code, _, err = run("status", "--kubeconfig", str(tmp_path / "kubeconfig"), "--context", "staging")
     assert code == 1
@@ -187,7 +187,7 @@ def test_a_service_that_no_operator_looks_at_is_trouble(capsys: pytest.CaptureFi
 
 
 async def test_a_watch_in_a_pipe_goes_on_while_the_api_server_is_away(capsys: pytest.CaptureFixture[str]) -> None:
-    """Trouble goes to standard error, and what has not changed is not told again."""
+    """Errors go to standard error, and an unchanged status is not printed again."""
 
     async def looks() -> AsyncIterator[tuple[dict[str, Any], str]]:
         for phase, trouble in (("RollingOut", ""), ("RollingOut", "away"), ("RollingOut", ""), ("Watching", "")):
@@ -213,7 +213,7 @@ async def _five() -> int:
 
 
 def test_each_end_of_a_command_has_its_exit_code(capsys: pytest.CaptureFixture[str]) -> None:
-    """Its own, 1 for trouble, 130 when somebody ends it."""
+    """Its own code, 1 for an error, and 130 when the user interrupts it."""
     codes = []
     for work in (_five, _trouble, _interrupt):
         with pytest.raises(typer.Exit) as ended:

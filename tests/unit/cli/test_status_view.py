@@ -48,7 +48,7 @@ def shown(service: dict[str, Any], *, width: int = 80, glyphs: Glyphs = UNICODE,
 
 @pytest.mark.parametrize("case", CASES)
 def test_a_status_reads_like_its_golden_page(case: str) -> None:
-    """At 80 columns, without colours; SPECDEC_GOLDEN=write writes them anew."""
+    """At 80 columns, without colours. SPECDEC_GOLDEN=write writes the pages again."""
     text = shown(loaded(case)) + line(Untrusted(loaded(case)), NOW) + "\n"
     golden = FOLDER / f"{case}.txt"
     if os.environ.get("SPECDEC_GOLDEN") == "write":
@@ -59,14 +59,14 @@ def test_a_status_reads_like_its_golden_page(case: str) -> None:
 @pytest.mark.parametrize("case", CASES)
 @pytest.mark.parametrize("width", [30, 80, 200])
 def test_no_line_is_wider_than_the_terminal_and_no_message_is_cut(case: str, width: int) -> None:
-    """Numbers that an ellipsis hides are no numbers."""
+    """An ellipsis would hide digits."""
     lines = shown(loaded(case), width=width).splitlines()
     assert max(len(each) for each in lines) <= width
     assert "…" not in "".join(lines)
 
 
 def test_what_comes_from_a_pod_cannot_steer_the_terminal() -> None:
-    """A pod's last words travel through the status: escape sequences and rich's markup stay text."""
+    """A pod's last log line reaches the terminal by the status: escape sequences and rich's markup stay text."""
     text = shown(loaded("garbage"))
     assert all(each.isprintable() for each in text.splitlines())
     assert "[bold red]markup[/]" in text
@@ -79,8 +79,8 @@ def test_an_output_that_knows_no_blocks_gets_plain_signs() -> None:
     assert shown(loaded("watching"), glyphs=ASCII).isascii()
 
 
-def test_colours_say_nothing_that_words_do_not() -> None:
-    """A pipe and a colour-blind reader lose nothing."""
+def test_colours_add_nothing_to_the_text() -> None:
+    """The output is complete in a pipe and for a colour-blind reader."""
     coloured = shown(loaded("rolled-back"), colours=True)
     assert "\x1b[33mRolledBack" in coloured
     assert "below" in coloured
@@ -122,8 +122,8 @@ def test_whatever_stands_in_a_field_the_page_is_shown(case: str, data: st.DataOb
         (180000, "2d2h"),
     ],
 )
-def test_a_length_of_time_is_told_in_its_largest_units(seconds: float, words: str) -> None:
-    """As kubectl does it, nearly."""
+def test_a_length_of_time_has_its_largest_units(seconds: float, words: str) -> None:
+    """Nearly as in kubectl."""
     assert span(seconds) == words
 
 
@@ -145,7 +145,7 @@ def test_the_line_for_a_pipe_changes_when_the_status_does_and_not_with_time() ->
 
 
 def test_a_list_in_a_pipe_has_every_name_in_full(capsys: pytest.CaptureFixture[str]) -> None:
-    """Whoever greps for a name finds it: without a terminal there is no width that a row would have to fit."""
+    """A user can grep for a name: without a terminal there is no width that a row would have to fit."""
     name, reason = "a-rather-long-name-of-a-service-that-somebody-made", "x" * 100
     columns = [{"name": each, "priority": 0} for each in ("Name", "Phase", "Reason")]
     row = {"cells": [name, "RollingOut", reason], "object": {"metadata": {"namespace": "team-a"}}}

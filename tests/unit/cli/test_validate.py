@@ -108,8 +108,8 @@ def test_standard_input_is_read_where_no_file_is_named(
     assert "2 SpeculativeInferenceServices" in capsys.readouterr().out
 
 
-def test_neither_pydantic_nor_kubernetes_is_loaded() -> None:
-    """It has to start in a moment; `make bench` says in how long."""
+def test_pydantic_and_kubernetes_are_not_loaded() -> None:
+    """The command has to start in a moment; `make bench` shows how long it takes."""
     code = "import sys; from specdec_command.cli import validate; print(sorted(sys.modules))"
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
     assert [
@@ -121,15 +121,15 @@ def test_neither_pydantic_nor_kubernetes_is_loaded() -> None:
 def test_a_kserve_may_be_named_for_the_rules_about_its_versions(
     files: pathlib.Path, capsys: pytest.CaptureFixture[str], version: str | None, code: int
 ) -> None:
-    """Nobody asks a cluster in a commit hook."""
+    """A commit hook does not query a cluster."""
     (files / "car.yaml").write_text(good(model={"uri": "oci://registry.example/llama:1"}))
     named = [] if version is None else ["--kserve", version]
     assert validate.main([*named, str(files / "car.yaml")]) == code
     assert ("rule KSERVE-LACKS" in capsys.readouterr().out) == bool(code)
 
 
-def test_what_is_no_version_of_kserve_is_said(files: pathlib.Path) -> None:
-    """As any other wrong word on the command line."""
+def test_an_invalid_version_of_kserve_is_refused(files: pathlib.Path) -> None:
+    """As any other wrong argument."""
     with pytest.raises(SystemExit) as ended:
         validate.main(["--kserve", "latest", str(files / "good.yaml")])
     assert ended.value.code == validate.UNREADABLE
@@ -143,8 +143,10 @@ def test_a_folder_is_answered_with_how_to_name_its_files(
     assert f"{files}/: a folder: give its files, such as {files}/*.yaml (unreadable)" in capsys.readouterr().out
 
 
-def test_a_terminal_is_told_of_it(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    """Without a file the command would seem to hang; a pipe is read in silence."""
+def test_the_command_shows_on_a_terminal_that_it_reads_standard_input(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Without a file the command would seem to hang. It reads a pipe without a message."""
 
     class Terminal(io.TextIOWrapper):
         def isatty(self) -> bool:

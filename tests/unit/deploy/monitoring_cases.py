@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 
 LLAMA = {"namespace": "team-a", "name": "llama"}
 ON = 'namespace="team-a",name="llama",instance="operator"'
-"""Labels of a series as it is scraped: the operator's own pod is told too."""
+"""Labels of a series as it is scraped, with the operator's own pod."""
 OTHER_POD = ON.replace("operator", "its successor")
 _VERDICT = f"specdec_verdict{{{ON},outcome="
 _INFO = f'specdec_service_info{{{ON},mode="Enforce",accelerator="nvidia",method='
@@ -12,9 +12,10 @@ _INFO = f'specdec_service_info{{{ON},mode="Enforce",accelerator="nvidia",method=
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Case:
-    """An alert some minutes after the beginning. labels: of the alert that fires, but its severity; None: it does not.
+    """An alert some minutes after the beginning. labels: of the alert that fires, except its severity; None: the alert
+    does not fire.
 
-    summary, description: what it says.
+    summary, description: the texts of the alert.
     """
 
     alert: str

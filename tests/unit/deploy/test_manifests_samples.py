@@ -1,4 +1,4 @@
-"""A sample for every method on every accelerator that runs it; where there is none, a rule says why."""
+"""A sample for every method on every accelerator that runs it. If a pair has no sample, a rule has the reason."""
 
 import pathlib
 import re
@@ -32,7 +32,7 @@ PAIRS: Final = [(accelerator, method) for accelerator in Accelerator for method 
 
 
 def file(accelerator: Accelerator, method: Method) -> pathlib.Path:
-    """Where the sample of a pair is, if there is one."""
+    """The path of a pair's sample, whether it exists or not."""
     return FOLDER / f"{accelerator}-{method.replace('_', '-')}.yaml"
 
 
@@ -67,8 +67,8 @@ def test_each_pair_has_a_sample_or_a_rule_against_it(accelerator: Accelerator, m
 
 
 @pytest.mark.parametrize("path", sorted(FOLDER.glob("*.yaml")), ids=lambda each: str(each.stem))
-def test_a_sample_says_what_to_expect_and_names_a_revision(path: pathlib.Path) -> None:
-    """A comment on top; and models from a hub by name and revision, so that `main` is seen to be a choice."""
+def test_a_sample_states_what_to_expect_and_names_a_revision(path: pathlib.Path) -> None:
+    """A comment at the top; models of a hub have a name and a revision, so `main` is a visible choice."""
     text = path.read_text()
     assert text.startswith("# ")
     for uri in re.findall(r"uri: (hf://\S+)", text):
@@ -86,12 +86,12 @@ def test_a_sample_to_start_from_has_a_head_that_can_be_read_at_a_glance(name: st
 
 @pytest.mark.parametrize("path", sorted(FOLDER.glob("*.yaml")), ids=lambda each: str(each.stem))
 def test_no_rule_refuses_a_sample(path: pathlib.Path) -> None:
-    """Also of those that are no pair."""
+    """Samples that do not belong to a pair pass as well."""
     assert refusals(path.read_text()) == []
 
 
 def test_the_first_sample_is_the_readmes() -> None:
-    """Word for word, so that nobody has to copy it from the page."""
+    """Identical text, so the user does not have to copy it from the page."""
     (block,) = re.findall(r"```yaml\n(.*?)```", (FOLDER.parents[1] / "README.md").read_text(), re.DOTALL)
     lines = (FOLDER / "qwen3-8b.yaml").read_text().splitlines(keepends=True)
     assert "".join(line for line in lines if not line.startswith("#")) == block

@@ -1,4 +1,4 @@
-"""The dashboards as Grafana will read them: what is asked for exists, and panels do not lie on each other."""
+"""The dashboards as Grafana reads them: each queried metric exists, and panels do not overlap."""
 
 import re
 from itertools import combinations
@@ -75,8 +75,8 @@ def test_panels_have_room_and_numbers_of_their_own(name: str) -> None:
 
 
 @each_dashboard
-def test_a_panel_says_what_it_shows(name: str) -> None:
-    """A title, a description, a unit and queries, each with a letter of its own, of the kind that the panel takes."""
+def test_a_panel_describes_what_it_shows(name: str) -> None:
+    """A title, a description, a unit, and queries of the panel's kind. Each query has its letter."""
     for panel in DASHBOARDS[name]["panels"]:
         assert panel["title"].strip()
     for panel in panels_of(name):
@@ -91,8 +91,8 @@ def test_a_panel_says_what_it_shows(name: str) -> None:
 
 
 @each_dashboard
-def test_an_override_is_of_a_series_that_is_there(name: str) -> None:
-    """A threshold whose name was changed would no longer be dashed, and nobody would see why."""
+def test_an_override_matches_an_existing_series(name: str) -> None:
+    """A threshold with a changed name would lose its dashes without an error."""
     for panel in panels_of(name):
         names = {target["legendFormat"] for target in panel["targets"]}
         assert {each["matcher"]["options"] for each in panel["fieldConfig"]["overrides"]} <= names, panel["title"]
@@ -145,8 +145,8 @@ def test_the_dashboards_link_to_each_other() -> None:
 
 
 @each_dashboard
-def test_every_state_has_its_word_and_colour(name: str) -> None:
-    """A new one would be a bare number in the stripe, or missing."""
+def test_every_state_has_a_name_and_a_colour(name: str) -> None:
+    """A new state would be a bare number in the stripe, or missing."""
     panels = [panel for panel in panels_of(name) if panel["title"] == "State"]
     assert panels
     wanted = {str(number): phase.value for number, phase in enumerate(Phase, 1)}

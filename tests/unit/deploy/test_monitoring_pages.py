@@ -30,13 +30,13 @@ COMMANDS = [
 
 
 def test_alerts_and_runbooks_match_one_to_one() -> None:
-    """A page that nobody is sent to is as bad as a link to nothing."""
+    """No alert would link to an additional page, and an additional link would be dead."""
     assert set(RUNBOOKS) == set(ALERTS)
 
 
 @pytest.mark.parametrize("name", sorted(RUNBOOKS))
-def test_a_runbook_says_what_it_means_what_to_see_and_what_to_do(name: str) -> None:
-    """In this order, and never nothing."""
+def test_a_runbook_has_its_meaning_diagnosis_and_fix(name: str) -> None:
+    """In this order, and none of them is empty."""
     heads = re.findall(r"^#+ (.*)$", RUNBOOKS[name], re.M)
     assert heads == [name, *PARTS]
     for part in re.split(r"^#+ .*$", RUNBOOKS[name], flags=re.M)[1:]:
@@ -66,7 +66,7 @@ def test_every_metric_is_in_the_table() -> None:
     assert names - set(re.findall(r"`(specdec_\w+)`", PAGE.read_text())) == set()
 
 
-def test_the_table_says_how_many_series_a_service_has_at_most() -> None:
+def test_the_table_has_the_largest_number_of_series_of_a_service() -> None:
     """The number is the code's."""
     assert f"at most {service_metrics.MOST_SERIES} series" in PAGE.read_text()
 

@@ -74,12 +74,12 @@ def run(program: pathlib.Path, *words: str, folder: pathlib.Path, **files: Any) 
 
 
 def written(series: dict[str, str]) -> list[dict[str, str]]:
-    """Series in promtool's words."""
+    """Series in promtool's format."""
     return [{"series": name, "values": values} for name, values in series.items()]
 
 
 def alert_test(case: Case) -> dict[str, Any]:
-    """A case in promtool's words."""
+    """A case in promtool's format."""
     expected = []
     if case.labels is not None:
         page = RUNBOOKS.replace("{alert}", case.alert)
@@ -95,7 +95,7 @@ def alert_test(case: Case) -> dict[str, Any]:
 
 
 def expression_test(series: dict[str, str], recorded: dict[str, dict[str, float]]) -> dict[str, Any]:
-    """Recording rules in promtool's words."""
+    """Recording rules in promtool's format."""
     asked = [
         {
             "expr": f"round({record}, 0.0001)",
@@ -124,7 +124,7 @@ def test_the_rules_are_rules(promtool: pathlib.Path, tmp_path: pathlib.Path) -> 
 def test_an_alert_fires_when_it_should_and_only_then(
     alert: str, promtool: pathlib.Path, tmp_path: pathlib.Path
 ) -> None:
-    """With its labels and its words, its numbers filled in."""
+    """With its labels and its texts, with the numbers filled in."""
     cases = [case for case in CASES if case.alert == alert]
     asked = cases_of([alert_test(case) for case in cases], minutes=max(case.minutes for case in cases))
     done = run(promtool, "test", "rules", "cases.yaml", folder=tmp_path, rules=RULES, cases=asked)
@@ -132,7 +132,7 @@ def test_an_alert_fires_when_it_should_and_only_then(
 
 
 def test_every_alert_has_cases_of_both_kinds() -> None:
-    """One that never fires is no alert, and one that always does is none either."""
+    """An alert that never fires is useless, and so is one that always fires."""
     assert {case.alert for case in CASES if case.labels is not None} == set(SEVERITY)
     assert {case.alert for case in CASES if case.labels is None} == set(SEVERITY)
 
@@ -162,8 +162,8 @@ def test_promtool_sees_an_alert_that_does_not_fire(promtool: pathlib.Path, tmp_p
 
 
 @pytest.mark.parametrize("alert", sorted(ALERTS))
-def test_an_alert_says_how_bad_it_is_and_where_to_read_on(alert: str) -> None:
-    """A severity, words, its runbook, and how long it has to last."""
+def test_an_alert_has_a_severity_and_a_runbook(alert: str) -> None:
+    """A severity, texts, its runbook, and how long the condition has to last."""
     rule = ALERTS[alert]
     assert rule["labels"].keys() == {"severity"}
     assert SEVERITY[alert] in {"critical", "warning", "info"}

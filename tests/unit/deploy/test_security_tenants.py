@@ -1,7 +1,8 @@
-"""A tenant's sis, whatever it says, makes objects of its own namespace, without a privilege, with the operator's flags.
+"""A tenant's sis makes only objects of its namespace, without a privilege, with the operator's flags, whatever its spec
+contains.
 
-Each spec goes the whole way: read, planned, checked by the engine's rules, and rendered. What cannot go is refused in
-words, as Invalid, and nothing else is ever raised.
+Each spec goes the whole way: read, planned, checked by the engine's rules, and rendered. A spec that cannot be deployed
+raises Invalid with a message, and nothing else is ever raised.
 """
 
 import json
@@ -48,7 +49,7 @@ OF_POD = {
     "annotations",
 }
 OF_SCALING = {"minReplicas", "maxReplicas", "scaleMetric", "scaleTarget", "scaleMetricType", "autoScaling"}
-"""Words of KServe's that make pods more or fewer, and none that says what they are."""
+"""Fields of KServe that set the number of pods, and no field that sets what the pods are."""
 OF_PREDICTOR = {
     *OF_SCALING,
     "deploymentStrategy",
@@ -122,7 +123,7 @@ def test_no_spec_makes_an_object_of_another_namespace_or_a_privilege(spec: Any) 
 
 
 def check_brought(predictor: Body) -> None:
-    """The init container and the commands are reserved for the operator, whatever the spec says."""
+    """The init container and the commands are reserved for the operator, whatever the spec contains."""
     for init in predictor.get("initContainers", ()):
         assert init["image"] == OPERATOR_IMAGE
         assert init["command"] == ["cp", "-R", "/opt/specdec-runtime/.", RUNTIME_PATH]
@@ -136,7 +137,7 @@ def check_brought(predictor: Body) -> None:
 @given(spec=specs())
 @MANY
 def test_no_spec_makes_a_download_of_another_namespace_or_a_privilege(spec: Any) -> None:
-    """The Job and its claim, where the spec asks for them."""
+    """The Job and its PVC, if the spec requests them."""
     read, plans = planned(spec)
     for each in plans:
         for job in jobs(read, each):
@@ -190,7 +191,7 @@ def check_rights(said: Body) -> None:
 
 
 def check_volumes(volumes: list[Body], mounts: list[Body]) -> None:
-    """Claims, images, memory and what users may mount; of the operator's claims only what lies below their root."""
+    """PVCs, images, memory and the volumes that users may mount. Of the operator's PVCs only paths below their root."""
     for volume in volumes:
         assert volume.keys() <= OF_VOLUME
         claim = volume.get("persistentVolumeClaim") if volume["name"].startswith("specdec-") else None
@@ -250,7 +251,7 @@ def test_every_word_of_the_corpus_is_refused_or_harmless(arg: str, before: list[
 
 @pytest.mark.parametrize("uri", URIS)
 def test_every_uri_of_the_corpus_is_refused_or_stays_inside(uri: str) -> None:
-    """Refused with the field that is wrong, or mounted below the root of a claim of this namespace."""
+    """Refused with the field that is wrong, or mounted below the root of a PVC of this namespace."""
     _, plans = planned({"model": {"uri": uri}, "engine": {"accelerator": "cpu"}})
     for each in plans:
         predictor = render(each, OWNER).manifest["spec"]["predictor"]

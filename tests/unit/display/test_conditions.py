@@ -36,7 +36,7 @@ GOOD = {
     "Warned": "False",
     "MemoryFits": "True",
 }
-"""What each says of a service for which all is well."""
+"""The status of each condition for a service without problems."""
 
 
 def body(name: str, status: str) -> dict[str, Any]:
@@ -87,10 +87,10 @@ def test_the_page_and_the_command_agree_on_every_condition(name: str, status: st
         ("Held", {"guard": {"held": True}}, "held"),
     ],
 )
-def test_a_condition_without_a_row_of_its_name_is_told_under_another_heading(
+def test_a_condition_without_a_row_of_its_name_is_shown_under_another_heading(
     name: str, status: dict[str, Any], row: str
 ) -> None:
-    """The command says nothing twice, and leaves nothing out."""
+    """The command prints each fact once, and no fact is missing."""
     assert name in TOLD_IN_ROWS
     assert any(line.startswith(row) for line in command({"metadata": {}, "status": status}).splitlines())
 

@@ -1,4 +1,4 @@
-"""What somebody who looks at a service is told to do next."""
+"""The next step that the status recommends to the user."""
 
 from datetime import UTC, datetime
 
@@ -19,8 +19,8 @@ NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
         ("PodRefused", "Change the policy"),
     ],
 )
-def test_pods_that_are_not_let_in_have_a_way_out(reason: str, words: str) -> None:
-    """By the reason of Reconciling; the Events have the cluster's words."""
+def test_pods_that_are_not_admitted_have_a_fix(reason: str, words: str) -> None:
+    """By the reason of Reconciling; the Events have the cluster's message."""
     condition = {"type": "Reconciling", "status": "True", "reason": reason, "message": "as the cluster says"}
     meta = {"name": "llama", "namespace": "team-a", "generation": 1}
     status = {"observedGeneration": 1, "phase": "RollingOut", "conditions": [condition]}

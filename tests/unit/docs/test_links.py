@@ -52,12 +52,12 @@ def test_every_decision_is_in_the_index() -> None:
         ('![p](q.png "x")', []),
     ],
 )
-def test_links_in_code_are_no_links(text: str, found: list[str]) -> None:
-    """What a block or a word of code shows is not followed."""
+def test_links_in_code_are_ignored(text: str, found: list[str]) -> None:
+    """The check does not follow links in a block or in inline code."""
     assert list(links(text)) == found
 
 
 def test_anchors_are_named_as_the_repository_names_them() -> None:
-    """Lower case, without signs, words joined by dashes; headings inside of blocks are none."""
+    """Lower case, without signs, words joined by dashes. Headings inside of blocks do not count."""
     text = "# What `x y` shows, and why\n```\n# no\n```\n## A (b) — c\n"
     assert anchors(text) == {"what-x-y-shows-and-why", "a-b--c"}

@@ -23,7 +23,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> pathlib.Path:
 
 
 class _Loaded(HTMLParser):
-    """What a browser loads for a page, besides the page."""
+    """What a browser loads for a page, in addition to the page."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -39,7 +39,7 @@ class _Loaded(HTMLParser):
 
 
 def test_nothing_is_loaded_from_elsewhere(site: pathlib.Path) -> None:
-    """A reader without a way out sees everything, and nobody learns what is read."""
+    """A reader without an internet connection sees everything, and no other site learns what is read."""
     for page in site.rglob("*.html"):
         loaded = _Loaded()
         loaded.feed(page.read_text(encoding="utf-8"))

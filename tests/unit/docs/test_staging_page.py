@@ -1,4 +1,4 @@
-"""docs/staging.md says of every mix and version whether it is served or refused, and which mixes were run."""
+"""docs/staging.md shows for every mix and version whether it is served or refused, and which mixes were run."""
 
 import ast
 import pathlib
@@ -21,7 +21,7 @@ RECORDED = recorded.runs(recorded.recording())
 
 
 def test_every_version_that_is_supported_is_in_every_row() -> None:
-    """Whoever teaches the operator a newer KServe sees it in the page."""
+    """A developer who adds a newer KServe to the operator sees it in the page."""
     assert tuple((0, minor) for minor in range(KSERVE.oldest[1], NEWEST[1] + 1)) == staging_page.VERSIONS
     columns = staging_page.columns(RECORDED)
     assert tuple(dict.fromkeys(each.version for each in columns)) == staging_page.VERSIONS

@@ -22,7 +22,7 @@ def test_releases_are_ordered_by_their_numbers() -> None:
 
 
 def test_each_version_has_its_folder_and_the_newest_release_is_the_front(tmp_path: pathlib.Path) -> None:
-    """Another file beside the archives is no version."""
+    """Another file next to the archives is not a version."""
     main, archives, out = (tmp_path / name for name in ("main", "archives", "out"))
     for folder in (main, archives, out):
         folder.mkdir()

@@ -1,4 +1,4 @@
-"""What the pages tell people to write: commands, variables and reasons that exist, and samples that are valid."""
+"""What the pages show for users to type: commands, variables and reasons that exist, and samples that are valid."""
 
 import functools
 import pathlib
@@ -26,7 +26,7 @@ _VALIDATE = (sys.executable, "-m", "specdec_command.cli.main", "validate")
 
 
 def commands(page: str) -> list[list[str]]:
-    """Every command of specdec that a page shows: its words after `specdec`, up to a comment or a pipe."""
+    """Every command of specdec that a page shows: its arguments after `specdec`, up to a comment or a pipe."""
     code = [text for _, text in blocks(read(page))] + re.findall(r"`([^`\n]+)`", read(page))
     found = re.findall(
         r"(?:^|[|&] *|\$ )(?:kubectl )?specdec ((?:[a-z]+|--)[^\n|#&<>]*)", "\n".join(code), re.MULTILINE
@@ -60,7 +60,7 @@ def test_commands_of_specdec_and_their_options_exist(page: str) -> None:
 
 @pytest.mark.parametrize("page", PAGES)
 def test_targets_of_make_exist(page: str) -> None:
-    """Where a line or a word of code begins with it: outputs speak of making things, too."""
+    """Only if a line or inline code begins with `make`: outputs contain the word "make", too."""
     targets = set(re.findall(r"^([a-z-]+):", read("Makefile"), re.MULTILINE))
     code = "\n".join([text for _, text in blocks(read(page))] + re.findall(r"`([^`\n]+)`", read(page)))
     assert set(re.findall(r"(?:^|[$] |[$]\()make (?:-s )?([a-z-]+)", code, re.MULTILINE)) <= targets
@@ -98,7 +98,7 @@ def _samples() -> list[tuple[str, str]]:
 
 
 def _sis(text: Any) -> dict[str, Any] | None:
-    """The sis of a block: itself, or with what else it needs around a part of a spec. None where it is none."""
+    """The sis of a block: itself, or a part of a spec with the fields that it lacks. None if the block has no sis."""
     if not isinstance(text, dict):
         return None
     if text.get("kind") == "SpeculativeInferenceService":
@@ -138,8 +138,8 @@ def test_samples_are_let_through(tmp_path: pathlib.Path) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-def test_the_mistake_of_the_tour_is_answered_as_it_says() -> None:
-    """The output in docs/tour.md is what the command says of the README's sample."""
+def test_the_mistake_of_the_tour_has_the_shown_output() -> None:
+    """The output in docs/tour.md is the command's output for the README's sample."""
     block = next(text for _, text in blocks(read("docs/tour.md")) if text.startswith("$ sed"))
     command, _, shown = block.partition("\n")
     before, after = re.findall(r"s/([^/]+)/([^/]+)/", command)[0]
@@ -158,7 +158,7 @@ def test_the_settings_of_the_operator_are_those_of_the_page() -> None:
 
 
 def test_reasons_of_the_troubleshooting_page_exist() -> None:
-    """Each is a word that the operator or the runtime can say."""
+    """The operator or the runtime can report each of them."""
     told = set(re.findall(r"`([A-Z][a-z]+[A-Z][A-Za-z]+)`", "\n".join(_first_cells())))
     source = "\n".join(
         path.read_text(encoding="utf-8") for root in ("operator", "runtime") for path in (ROOT / root).rglob("*.py")
@@ -166,8 +166,8 @@ def test_reasons_of_the_troubleshooting_page_exist() -> None:
     assert not {reason for reason in told - _BY_OTHERS if not re.search(rf"\"{reason}\"", source)}
 
 
-def test_every_verdict_that_is_no_pass_is_on_the_troubleshooting_page() -> None:
-    """Whoever reads a reason finds it there."""
+def test_every_verdict_except_a_pass_is_on_the_troubleshooting_page() -> None:
+    """A user who reads a reason finds it there."""
     page = read("docs/troubleshooting.md")
     assert not [
         reason for reason in Reason if reason not in (Reason.ACCEPTED, Reason.PLAIN) and f"`{reason}`" not in page

@@ -1,4 +1,4 @@
-"""The workflow files: what can be said of them without running them. `make lint` runs actionlint on them."""
+"""The workflow files: what can be checked without a run. `make lint` runs actionlint on them."""
 
 import pathlib
 import re
@@ -19,21 +19,21 @@ def test_actions_of_others_are_pinned_by_commit(file: pathlib.Path) -> None:
 
 
 @pytest.mark.parametrize("file", WORKFLOWS, ids=lambda file: file.name)
-def test_a_workflow_may_write_nothing_unless_a_job_says_so(file: pathlib.Path) -> None:
+def test_a_workflow_may_write_nothing_unless_a_job_declares_it(file: pathlib.Path) -> None:
     """The token of a workflow reads; each job names what it writes."""
     assert yaml.safe_load(file.read_text())["permissions"] == {"contents": "read"}
 
 
 @pytest.mark.parametrize("file", WORKFLOWS, ids=lambda file: file.name)
 def test_scripts_take_values_from_the_environment(file: pathlib.Path) -> None:
-    """An expression inside a script is code of whoever writes the value."""
+    """An expression inside a script would run the value as code."""
     for job in yaml.safe_load(file.read_text())["jobs"].values():
         assert not [step["run"] for step in job["steps"] if "${{" in step.get("run", "")]
 
 
 @pytest.mark.parametrize("file", WORKFLOWS, ids=lambda file: file.name)
 def test_make_targets_of_workflows_exist(file: pathlib.Path) -> None:
-    """A workflow runs what anybody can run."""
+    """A workflow runs only targets that a developer can run."""
     targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
     assert set(re.findall(r"\bmake ([a-z-]+)", file.read_text())) <= targets
 
@@ -67,7 +67,7 @@ def tree(
 
 
 def test_a_release_of_one_version_is_let_through(tmp_path: pathlib.Path) -> None:
-    """Package, chart and changelog say what the tag says; the notes are that section and no other."""
+    """Package, chart and changelog have the tag's version. The notes are that section and no other."""
     root = tree(tmp_path)
     assert names.faults("v1.2.3", root) == []
     assert names.notes("v1.2.3", root) == "- new"
@@ -99,7 +99,7 @@ def test_a_release_of_two_versions_is_refused(
         ("nvidia", [r"specdec-runtime:nvidia-[\d.]+-9.9.9", "specdec-runtime:nvidia-9.9.9"]),
     ],
 )
-def test_images_are_named_by_target_engine_and_version(target: str, wanted: list[str]) -> None:
-    """As docs/images.md says, by the pin in pyproject.toml; and as the chart asks for it."""
+def test_image_names_have_target_engine_and_version(target: str, wanted: list[str]) -> None:
+    """As in docs/images.md, with the pin in pyproject.toml, and as the chart requests them."""
     found = names.images(target, "9.9.9")
     assert all(re.fullmatch(name, each) for name, each in zip(wanted, found, strict=True))

@@ -1,4 +1,4 @@
-"""docs/works-with.md: every question has an answer, every yes has a test that is there, and its claims hold."""
+"""docs/works-with.md: every question has an answer, every yes has a test that exists, and its statements hold."""
 
 import pathlib
 import re
@@ -37,7 +37,9 @@ def test_what_people_ask_has_one_answer(asked: str) -> None:
 
 @pytest.mark.parametrize("row", rows(), ids=lambda row: row[0])
 def test_an_answer_has_its_reason(row: tuple[str, str, str]) -> None:
-    """A yes links a test or a page of this project, and every link is there; the others say why, or what to look at."""
+    """A yes links a test or a page of this project, and every link exists. The other answers
+    have a reason, or what to check.
+    """
     _, answer, why = row
     links = LINK.findall(why)
     assert answer != "yes" or links
@@ -47,7 +49,7 @@ def test_an_answer_has_its_reason(row: tuple[str, str, str]) -> None:
 
 
 def test_configurations_with_each_feature_are_judged_as_the_engine_does() -> None:
-    """The numbers of the table; a feature that no recording has would say nothing."""
+    """The numbers of the table. A feature without a recording would prove nothing."""
     found = counts()
     assert found.keys() == FEATURES.keys()
     for name, count in found.items():
@@ -64,6 +66,6 @@ def rendered(body: Body) -> Body:
     return made
 
 
-def test_standard_mode_is_said_by_each_service() -> None:
-    """Also where the cluster's default is Knative."""
+def test_each_service_sets_standard_mode() -> None:
+    """Also if the cluster's default is Knative."""
     assert rendered(make_sis())["metadata"]["annotations"]["serving.kserve.io/deploymentMode"] == "Standard"

@@ -91,7 +91,7 @@ def _beside(*changes: Change) -> Change:
 
 
 def without_lease(raw: Raw) -> None:
-    """Two pods that elect nobody."""
+    """Two pods without an election."""
     found = raw["operators"]["items"][0]["spec"]
     found["replicas"] = 2
     found["template"]["spec"]["containers"][0]["env"] = [{"name": "SPECDEC_LOG_LEVEL", "value": "INFO"}]

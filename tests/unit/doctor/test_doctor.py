@@ -16,10 +16,8 @@ def test_a_cluster_that_is_well_is_left_alone() -> None:
 
 
 @pytest.mark.parametrize(("kind", "change", "words"), CASES, ids=[f"{n}-{each[0]}" for n, each in enumerate(CASES)])
-def test_what_is_wrong_is_found_alone_and_told_with_its_way_out(
-    kind: str, change: Change, words: tuple[str, ...]
-) -> None:
-    """One fault, one kind of finding: what is, why it matters, how to mend it."""
+def test_each_fault_is_found_alone_and_shown_with_its_fix(kind: str, change: Change, words: tuple[str, ...]) -> None:
+    """One fault, one kind of finding: what is wrong, why it matters, how to fix it."""
     found = examine(snapshot(change))
     assert {each.kind.id for each in found.findings} == {kind}
     for each in words:
@@ -29,28 +27,28 @@ def test_what_is_wrong_is_found_alone_and_told_with_its_way_out(
 
 
 @pytest.mark.parametrize("change", QUIET.values(), ids=QUIET.keys())
-def test_what_only_looks_wrong_is_left_alone(change: Change) -> None:
-    """A finding too many is one that nobody reads."""
+def test_a_false_alarm_is_not_reported(change: Change) -> None:
+    """Users would stop reading the findings."""
     assert [each.sentence for each in examine(snapshot(change)).findings] == []
 
 
-def test_a_version_with_gaps_tells_each_of_them() -> None:
-    """As the rules of staging say them, with what would close them."""
+def test_a_version_with_gaps_shows_each_of_them() -> None:
+    """As in the rules of staging, with what would close them."""
     found = examine(snapshot(GAP)).findings
     assert {each.kind.id for each in found} == {"KServeGap"}
     assert len(found) > 2
     assert any("issue 4819" in each.what and "KServe 0.18" in each.fix for each in found)
 
 
-def test_a_version_of_tomorrow_is_said_to_be_unknown_with_the_newest_gaps_that_are_known() -> None:
-    """A gap that nobody closed so far is taken to be open still."""
+def test_an_unknown_newer_version_is_reported_with_the_newest_known_gaps() -> None:
+    """A gap that no version has closed so far counts as open."""
     found = examine(snapshot(both(put(*IMAGE, to="kserve/controller:v0.99.0"), put("kserve_crd", to={})))).findings
     assert [each.kind.id for each in found] == ["KServeNew", "KServeGap"]
     assert "0.99" in found[0].what
 
 
 def test_every_kind_has_a_case() -> None:
-    """What nothing can bring about is no check."""
+    """A finding that no input can cause is useless."""
     assert {*KINDS} == {each[0] for each in CASES} | {"KServeGap", "KServeNew"}
     assert [each.id for each in KINDS.values() if "{" in each.when + each.why] == []  # what stands for a number or name
     with pytest.raises(ValueError, match="set the area"):
@@ -66,8 +64,8 @@ _LOOKS = [
 
 @pytest.mark.parametrize("raw", [DENIED, BROKEN])
 @pytest.mark.parametrize("path", _LOOKS, ids=[path[-1] for path in _LOOKS])
-def test_what_cannot_be_read_is_neither_a_fault_nor_silence(path: tuple[str, ...], raw: str) -> None:
-    """One finding that names it, nothing to fix, and no area that needs it is called fine."""
+def test_an_unreadable_object_is_reported_as_unknown(path: tuple[str, ...], raw: str) -> None:
+    """One finding names it and has no fix, and no area that needs the object is reported as fine."""
     seen = snapshot(put(*path, to=raw))
     found = examine(seen)
     assert [each.kind.severity for each in found.findings] == [Severity.UNKNOWN]

@@ -81,8 +81,8 @@ def test_the_lease_of_each_shard_is_asked_for_by_name() -> None:
 
 
 @pytest.mark.parametrize(("text", "shards"), [("", 1), ("1", 1), ("12", 12), ("0", 1), ("x", 1), ("9" * 5000, 1)])
-def test_a_number_of_shards_that_the_operator_refuses_is_taken_for_none(text: str, shards: int) -> None:
-    """Such an operator does not start, which is said of its pods."""
+def test_a_number_of_shards_that_the_operator_refuses_counts_as_none(text: str, shards: int) -> None:
+    """Such an operator does not start, and the finding about its pods shows it."""
     assert _run(SPECDEC_LEADER_LEASE="home/leader", SPECDEC_SHARDS=text).shards == shards
 
 
@@ -114,9 +114,7 @@ _PODS = Need(group="", resource="pods", verbs=("list",), lost="")
         (_POD_READER | {"resourceNames": ["one"]}, _ACCOUNT, False),
     ],
 )
-def test_cluster_roles_grant_what_their_rules_say_to_those_who_are_bound(
-    rule: Raw, subject: Raw, allowed: bool
-) -> None:
+def test_cluster_roles_grant_their_rules_to_the_bound_subjects(rule: Raw, subject: Raw, allowed: bool) -> None:
     """As the API server's own authorizer reads them."""
     assert _roles(rule, subject).allow(_run(), _PODS, "list") is allowed
 

@@ -61,7 +61,7 @@ async def test_the_operators_own_things_are_looked_at_where_it_has_them() -> Non
 
 
 async def test_without_an_operator_nothing_is_asked_about_it() -> None:
-    """Neither its Lease nor its permissions."""
+    """No Lease and no permissions are read."""
     seen = await taken(Cluster(lambda raw: raw["operators"].update(items=[])))
     assert (seen.leases, seen.home, seen.grants, seen.reviews) == (None, None, (), None)
 
@@ -77,8 +77,8 @@ async def test_without_an_election_no_lease_is_asked_for() -> None:
     assert not any("leases" in each for each in cluster.asked)
 
 
-async def test_who_may_not_ask_about_permissions_has_cluster_roles_read() -> None:
-    """One question is enough to know; what no role tells stays open, and why is kept."""
+async def test_without_permission_to_review_the_cluster_roles_are_read() -> None:
+    """One review is enough to know. A permission that no role shows stays open, and the reason is kept."""
     cluster = Cluster(reviews=DENIED)
     seen = await taken(cluster)
     assert sum("apis" not in each for each in cluster.asked if " " in each) == 1

@@ -35,7 +35,7 @@ def container(*args: str, **more: Any) -> dict[str, Any]:
     ],
 )
 def test_every_way_to_ask_for_speculation_is_found(args: list[str], method: str, tokens: int | None) -> None:
-    """What cannot be read is known to be asked for all the same; a flag of no shell is no script."""
+    """Unreadable arguments still count as a request for speculation. A flag that is not a shell's is not a script."""
     engine = engine_of({"containers": [container(*args)]})
     assert engine is not None
     assert (engine.method, engine.tokens, engine.asks) == (method, tokens, args[0] != "-lc")

@@ -41,13 +41,13 @@ def test_pods_that_run_the_same_have_one_revision() -> None:
 
 
 def test_what_speculates_differently_is_the_same_service() -> None:
-    """What was learnt of the plain service holds for it."""
+    """What the guard learnt of the baseline holds for it."""
     assert seen(pod("a"), args=ARGS).base == seen(pod("a", "--model=/m"), args=["--model=/m"]).base
     assert seen(pod("a"), args=ARGS).base != seen(pod("a", "--model=/n"), args=["--model=/n"]).base
 
 
-def test_pods_that_were_rewritten_when_they_were_admitted_are_those_that_are_asked_for() -> None:
-    """Once the Deployment says that all are new; before, its own template says what is asked for."""
+def test_pods_that_admission_rewrote_count_as_the_requested_pods() -> None:
+    """Once the Deployment reports that all pods are new. Before that, its own template defines the requested pods."""
     rewritten = pod("a", *ARGS, "--added-by-a-webhook")
     assert seen(rewritten).revision == seen(rewritten).pods[0].revision
     assert seen(rewritten, updated=0).revision != seen(rewritten).pods[0].revision

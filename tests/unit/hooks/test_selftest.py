@@ -43,7 +43,7 @@ STRANGER = {"metadata": {"ownerReferences": [{"uid": "another"}]}}
 def test_the_sample_has_arrived_when_nothing_is_missing(
     body: dict[str, Any], child: dict[str, Any] | None, ready: bool, words: str
 ) -> None:
-    """Whoever reads the log of a failed test learns what was waited for last."""
+    """The log of a failed test shows what the test waited for last."""
     said = selftest.missing(body, child, ready=ready)
     assert said.startswith(words) if words else said == ""
 
@@ -57,6 +57,6 @@ def test_the_sample_has_arrived_when_nothing_is_missing(
     ids=["gone", "stalled"],
 )
 def test_what_will_never_arrive_is_not_waited_for(body: dict[str, Any] | None, words: str) -> None:
-    """Stalled means that somebody must act."""
+    """Stalled means that the user must act."""
     with pytest.raises(Unavailable, match=words):
         selftest.missing(body, None, ready=False)

@@ -1,4 +1,4 @@
-"""Who counts the pods of an InferenceService, as KServe acts on it, and what a service says of that."""
+"""What sets the number of pods of an InferenceService, as KServe acts on it, and the same in a service."""
 
 from typing import Any
 
@@ -62,7 +62,7 @@ def parts(predictor: dict[str, Any], **annotations: str) -> Parts:
     ],
 )
 def test_what_scales_is_carried_as_kserve_acts_on_it(predictor: dict[str, Any], scaler: str, spec: Any) -> None:
-    """Without an annotation KServe makes an HPA, and one whose ends are alike scales nothing. Nothing is lost."""
+    """Without an annotation KServe makes an HPA. An HPA with equal bounds scales nothing. No setting is lost."""
     made = parts(predictor, **({"scaler": scaler} if scaler else {}))
     assert {key: made.spec[key] for key in ("replicas", "autoscaling") if key in made.spec} == spec
     assert [str(each) for each in made.lost] == []
@@ -75,8 +75,8 @@ def test_what_scales_is_carried_as_kserve_acts_on_it(predictor: dict[str, Any], 
         ({"minReplicas": 0, "maxReplicas": 4, "scaleMetric": "concurrency", "scaleTarget": 8}, "Standard"),
     ],
 )
-def test_what_knative_scales_by_is_told_by_name(predictor: dict[str, Any], mode: str) -> None:
-    """Requests at once are nothing that an HPA or KEDA's CPU knows."""
+def test_a_metric_of_knative_is_reported_by_name(predictor: dict[str, Any], mode: str) -> None:
+    """An HPA and KEDA's CPU scaler do not know the number of concurrent requests."""
     made = parts(predictor, mode=mode)
     assert "autoscaling" not in made.spec
     lost = " ".join(str(each) for each in made.lost)

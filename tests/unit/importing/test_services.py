@@ -74,7 +74,7 @@ def test_it_becomes_a_service_that_is_valid_and_renders(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", sorted(SERVICES.keys() - REFUSED.keys()))
-def test_every_value_is_carried_or_told(name: str) -> None:
+def test_every_value_is_carried_over_or_reported(name: str) -> None:
     """Each value that the API server or KServe did not write is in the service, or a comment names its field."""
     out = imported(name)[1]
     comments = [each for each in out.splitlines() if each.startswith("#")]
@@ -98,7 +98,7 @@ def prefixes(path: str) -> list[str]:
 
 
 def in_place(value: Any, carried: set[str]) -> bool:
-    """A value that stands inside another there: the claim of a model, and a number of seconds."""
+    """A value that is part of another value there: the PVC of a model, and a number of seconds."""
     text = str(value).strip("/")
     return any(each in carried for each in (f"{text}s", text, f"pvc://{text}"))
 
@@ -134,7 +134,7 @@ def test_what_it_becomes(name: str, spec: dict[str, Any]) -> None:
 
 
 def test_lora_modules_become_adapters() -> None:
-    """Those whose folder is known; the other one is told."""
+    """Those with a known folder; the other one is reported."""
     _, out, _ = imported("lora")
     spec = yaml.safe_load(out)["spec"]
     assert spec["engine"]["args"] == ["--max-loras=4"]
@@ -158,7 +158,7 @@ def test_it_renders_to_what_it_was(name: str, flags: set[str]) -> None:
 
 
 def test_all_of_a_file_come_out_as_documents_of_one() -> None:
-    """The one that cannot be imported is told, and the others are there."""
+    """The error names the service that cannot be imported, and the output has the others."""
     code, out, err = run("import", "-", text=FILE.read_text())
     assert code == 1
     assert "not imported: InferenceService chat/several-nodes" in err
@@ -167,7 +167,7 @@ def test_all_of_a_file_come_out_as_documents_of_one() -> None:
 
 
 def test_a_script_is_read_to_its_end() -> None:
-    """What it does before and after vLLM is told; its own variables have their values in the flags."""
+    """The import reports the commands before and after vLLM. The flags have the values of the script's variables."""
     _, out, _ = imported("with-sidecar")
     for told in ("`pip install numba`", "`| tee /tmp/log`", "`--seed $SEED`", "containers[0]", "initContainers"):
         assert told in out
@@ -197,7 +197,7 @@ def test_devices_that_no_runtime_is_for_are_refused_by_name(device: str) -> None
     ],
 )
 def test_each_way_to_bring_two_artifacts_renders_to_what_it_was(name: str, uri: str, draft: dict[str, str]) -> None:
-    """storageUris, one Modelcar, one claim: the same artifacts, method and K, and both folders where the flags say."""
+    """storageUris, one Modelcar, one PVC: the same artifacts, method and K, and both folders as in the flags."""
     out = imported(name)[1]
     spec = yaml.safe_load(out)["spec"]
     assert spec["model"]["uri"] == uri
@@ -233,13 +233,13 @@ def test_what_the_engine_reads_in_its_own_way_is_read_so() -> None:
         ("shell", "# NOT CARRIED OVER: spec.predictor.model: `$EXTRA_ARGS` uses a variable"),
     ],
 )
-def test_what_would_do_harm_or_is_unknown_is_told(name: str, told: str) -> None:
-    """By name, with the way out."""
+def test_a_harmful_or_unknown_setting_is_reported(name: str, told: str) -> None:
+    """By name, with the fix."""
     assert told in imported(name)[1]
 
 
-def test_other_objects_of_a_file_are_told() -> None:
-    """They are left alone; an LLMInferenceService is easily taken for one that was imported."""
+def test_other_objects_of_a_file_are_reported() -> None:
+    """They are ignored. A user could mistake an LLMInferenceService for an imported service."""
     other = {"apiVersion": "serving.kserve.io/v1alpha1", "kind": "LLMInferenceService", "metadata": {"name": "big"}}
     code, _, err = run("import", "-", text=yaml.safe_dump_all([SERVICES["kserve-hub"], other]))
     assert code == 0

@@ -88,7 +88,7 @@ async def test_a_server_that_is_busy_is_asked_again(code: int, monkeypatch: pyte
 
 
 async def test_the_operator_does_not_wait_for_a_busy_server() -> None:
-    """Its loop has a back-off of its own, which is told how long the server wants to be left alone."""
+    """The operator's reconcile has its own back-off, which gets the delay that the server requests."""
     server = Server((429, status(BUSY)))
     async with asking(server, patience=0.0) as api:
         with pytest.raises(Unavailable, match="HTTP 429 for") as raised:
@@ -105,8 +105,8 @@ async def test_the_operator_does_not_wait_for_a_busy_server() -> None:
         (500, "", "Internal Server Error"),
     ],
 )
-async def test_a_refusal_is_told_at_once_in_the_server_s_words(code: int, body: Any, answer: str) -> None:
-    """With what was asked."""
+async def test_a_refusal_is_reported_at_once_with_the_message_of_the_server(code: int, body: Any, answer: str) -> None:
+    """With the request."""
     server = Server((code, body))
     async with asking(server) as api:
         with pytest.raises(ApiError) as raised:
@@ -116,8 +116,8 @@ async def test_a_refusal_is_told_at_once_in_the_server_s_words(code: int, body: 
 
 
 @pytest.mark.parametrize("body", ["{", "[]"])
-async def test_an_answer_that_is_no_object_is_none(body: str) -> None:
-    """A proxy in between, say."""
+async def test_an_answer_that_is_not_an_object_is_an_error(body: str) -> None:
+    """For example the answer of a proxy in between."""
     async with asking(Server((200, body))) as api:
         with pytest.raises(ApiError, match=r"did not answer: not (a )?JSON") as raised:
             await api.get(PATH)
@@ -133,8 +133,8 @@ async def test_an_answer_that_is_no_object_is_none(body: str) -> None:
         (500, Unavailable, "HTTP 500 for /apis/serving.kserve.io/.*: no"),
     ],
 )
-async def test_the_operator_is_told_who_has_to_act(code: int, error: type[Exception], words: str) -> None:
-    """Invalid: whoever wrote the service. Unavailable: whoever runs the cluster."""
+async def test_the_error_shows_who_has_to_act(code: int, error: type[Exception], words: str) -> None:
+    """Invalid: the author of the service. Unavailable: the administrator of the cluster."""
     meta = {"name": "llama", "namespace": "team-a"}
     async with asking(Server((code, status("no"))), patience=0.0) as api:
         with pytest.raises(error, match=words):
@@ -151,8 +151,8 @@ CHILD = {
 CHILD_PATH = "/apis/serving.kserve.io/v1beta1/namespaces/team-a/inferenceservices/llama"
 
 
-async def test_another_object_of_the_name_is_no_fault_of_the_user() -> None:
-    """The write was for the one that was looked at: it is looked again, and the service is not refused."""
+async def test_another_object_of_the_name_is_not_an_error_of_the_user() -> None:
+    """The write was for the object that was read: the operator reads it again, and does not refuse the service."""
     immutable = 'InferenceService "llama" is invalid: metadata.uid: Invalid value: "u": field is immutable'
     async with asking(Server((422, status(immutable))), patience=0.0) as api:
         with pytest.raises(Unavailable, match="field is immutable"):
@@ -160,7 +160,7 @@ async def test_another_object_of_the_name_is_no_fault_of_the_user() -> None:
 
 
 async def test_writes_hold_for_the_object_that_was_looked_at() -> None:
-    """By force or not, by uid, by version: as the caller says."""
+    """By force or not, by uid, by version: as the caller sets it."""
     server = Server((200, CHILD))
     async with asking(server, patience=0.0) as api:
         cluster = ApiServer(api)
@@ -180,8 +180,8 @@ async def test_writes_hold_for_the_object_that_was_looked_at() -> None:
 
 
 @pytest.mark.parametrize("code", [429, 500])
-async def test_an_eviction_that_a_budget_forbids_is_told_from_other_trouble(code: int) -> None:
-    """429: not now. 500: several budgets name the pod, and Kubernetes asks none."""
+async def test_an_eviction_that_a_budget_forbids_differs_from_other_errors(code: int) -> None:
+    """429: not now. 500: several budgets name the pod, and Kubernetes evaluates none of them."""
     server = Server((code, status("the disruption budget llama needs 2 healthy pods")), (503, status(BUSY)))
     async with asking(server, patience=0.0) as api:
         with pytest.raises(Unavailable, match="needs 2 healthy pods") as raised:
@@ -195,8 +195,8 @@ async def test_an_eviction_that_a_budget_forbids_is_told_from_other_trouble(code
     assert (body["apiVersion"], body["kind"], body["metadata"]["name"]) == ("policy/v1", "Eviction", "llama-0")
 
 
-async def test_what_is_gone_is_no_error() -> None:
-    """Neither to delete it, nor to read it, nor to write its status."""
+async def test_a_deleted_object_causes_no_error() -> None:
+    """The operator may delete it, read it or write its status."""
     async with asking(Server((404, status("gone"))), patience=0.0) as api:
         cluster = ApiServer(api)
         await cluster.remove({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a", "namespace": "b"}})
@@ -207,7 +207,7 @@ async def test_what_is_gone_is_no_error() -> None:
         assert await cluster.log_end("b", "a") == ""
 
 
-async def test_a_status_is_applied_and_its_version_told() -> None:
+async def test_a_status_is_applied_and_its_version_returned() -> None:
     """By server-side apply, under the name of its own manager."""
     server = Server((200, {"metadata": {"resourceVersion": "12"}}))
     async with asking(server, patience=0.0) as api:
@@ -235,7 +235,7 @@ async def test_names_are_listed_in_pages() -> None:
 async def test_a_kind_that_is_not_served_has_no_names_and_one_that_may_not_be_read_unknown_ones(
     code: int, names: list[str] | None
 ) -> None:
-    """Both are told by other means."""
+    """The operator reports both in another way."""
     async with asking(Server((code, status("no"))), patience=0.0) as api:
         assert await ApiServer(api).list_metadata("/api/v1/pods", "") == names
 
@@ -251,7 +251,7 @@ async def test_an_event_is_posted_and_only_by_who_leads() -> None:
     assert server.asked == [("POST", "/api/v1/namespaces/team-a/events", {"reason": "RolledBack"})]
 
 
-async def test_a_user_comes_as_the_kubeconfig_says(tmp_path: pathlib.Path) -> None:
+async def test_a_user_comes_from_the_kubeconfig(tmp_path: pathlib.Path) -> None:
     """With its token, and in the namespace of its context."""
     server, file = Server((200, {})), tmp_path / "kubeconfig"
     async with server.listening() as url:

@@ -1,4 +1,4 @@
-"""Denials in Kubernetes' own words, as a real API server says them (tests/wire/test_denials.py)."""
+"""Denials with Kubernetes' messages, as a real API server returns them (tests/wire/test_denials.py)."""
 
 import pytest
 
@@ -40,8 +40,8 @@ def test_each_denial_has_its_reason_and_its_way_out(answer: str, kind: type, rea
 
 
 @pytest.mark.parametrize(("answer", "seconds"), [(RIGHTS, 60), (QUOTA, 30), (WEBHOOK, 30), (ENDING, 0)])
-def test_what_no_spec_mends_is_asked_again_after_its_own_time(answer: str, seconds: float) -> None:
-    """An Event or a status that admission refuses is no fault of the service."""
+def test_what_no_spec_fixes_is_retried_after_its_own_time(answer: str, seconds: float) -> None:
+    """An Event or a status that admission refuses is not an error of the service."""
     error = denial(answer, "Event llama.1", final=False)
     assert isinstance(error, Unavailable)
     assert error.after == seconds

@@ -9,6 +9,6 @@ from specdec_operator import metrics
 
 @pytest.fixture(autouse=True)
 def _leading() -> Iterator[None]:
-    """The gauge of this process says that it leads, as without an election, for the tests after these."""
+    """The gauge of this process shows that it leads, as without an election, for the tests after these."""
     yield
     metrics.leading(True)

@@ -1,7 +1,7 @@
-"""Several replicas that share services out, in seconds that cost none: each with an event loop, a clock that all share.
+"""Several replicas that share services, in simulated seconds: each has an event loop, and all share one clock.
 
 A replica may be paused (its loop stands still, the seconds pass), cut off, slow, or killed. The Leases are kept as the
-API server keeps them: a write of an old version is refused, and one that nobody waits for any more is done.
+API server keeps them: a write of an old version is refused, and a write whose caller has stopped waiting is done.
 """
 
 import asyncio
@@ -109,7 +109,7 @@ class _Api:
         loop, replica = asyncio.get_running_loop(), self._replica
         answer: asyncio.Future[client.V1Lease] = loop.create_future()
         if replica.cut:
-            return await answer  # nobody answers
+            return await answer  # no server answers
 
         def arrived() -> None:
             result: Any
@@ -176,7 +176,7 @@ class Replica:
         return {each for each in NAMESPACES if self.shards.may_write(each)}
 
     def stop(self) -> None:
-        """It is told to end, and gives its shard back."""
+        """Asks it to end; it gives its shard back."""
         self._keeping.cancel()
         self._stopping = self._stopping or self._loop.create_task(self.shards.give_back())
 
@@ -234,7 +234,7 @@ class Scene:
         return found
 
     def go(self, seconds: float) -> None:
-        """Lets time go by, and looks after each step of anybody."""
+        """Advances the time, and checks after each step of a replica."""
         end = self.clock.now + seconds
         while self.clock.now < end:
             self.clock.now += STEP
@@ -255,7 +255,7 @@ class Scene:
         return self.clock.now - begun
 
     def all_written(self) -> bool:
-        """Whether every namespace has somebody who writes to it."""
+        """Whether every namespace has a replica that writes to it."""
         return len(self.writers()) == len(NAMESPACES)
 
     def close(self) -> None:

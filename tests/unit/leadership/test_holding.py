@@ -83,7 +83,7 @@ async def test_it_is_given_back_after_the_work_has_ended() -> None:
     assert holder.acts == ["begins", "ends", "given back"]
 
 
-async def test_a_replica_that_stands_by_ends_when_it_is_told_to() -> None:
+async def test_a_standby_replica_ends_on_request() -> None:
     """And has done nothing."""
     holder, stop = Ticking(free=False), asyncio.Event()
     asyncio.get_running_loop().call_later(0.05, stop.set)

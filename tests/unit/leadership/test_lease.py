@@ -48,7 +48,7 @@ async def address() -> AsyncIterator[str]:
         yield server.url
 
 
-async def test_a_server_that_does_not_answer_keeps_nobody_in_the_belief_that_it_leads(address: str) -> None:
+async def test_a_replica_does_not_stay_leader_when_the_server_does_not_answer(address: str) -> None:
     """A request of the election ends after two seconds, as one that failed."""
     async with client.ApiClient(client.Configuration(host=address)) as api:
         lease = Lease("n", "l", "me", api)

@@ -14,7 +14,7 @@ from specdec_operator.leadership.lease import DURATION, Lease
 
 
 class Kept:
-    """The Lease on the API server, as another replica holds it. taken: how often somebody wrote to it since."""
+    """The Lease on the API server, as another replica holds it. taken: how often another replica wrote to it since."""
 
     def __init__(self) -> None:
         self.version = 1
@@ -66,7 +66,7 @@ def _election(lease: Lease) -> LeaderElection:
 async def test_a_lease_is_taken_when_its_seconds_are_over(
     api: client.ApiClient, kept: Kept, monkeypatch: pytest.MonkeyPatch, wall: float
 ) -> None:
-    """Whatever the wall clock says by then: set ahead, there would be two leaders; set back, none for an hour."""
+    """Whatever the wall clock shows by then: set ahead, it would cause two leaders; set back, no leader for an hour."""
     real, ahead = 100.0, 0.0
     lease = Lease("n", "l", "me", api, clock=lambda: real)
     election = _election(lease)

@@ -14,12 +14,12 @@ from specdec_operator.leadership.shards import SETTLE, VIEW, owner_of
 MOVED = 20.0
 """Seconds until another replica writes about the services of one that is killed."""
 BACK = DURATION + 2 * RETRY + SETTLE + 1
-"""Seconds until one that comes back writes: it waits for the end of the Lease as if nobody had seen it before."""
+"""Seconds until one that comes back writes: it waits for the end of the Lease like a new replica."""
 MANY = [f"namespace-{each}" for each in range(3000)]
 
 
 def test_no_namespace_has_an_owner_where_no_shard_lives() -> None:
-    """Nobody acts then."""
+    """No replica acts then."""
     assert owner_of("team", frozenset()) is None
     assert owner_of("team", frozenset({3})) == 3
 
@@ -54,8 +54,8 @@ def pair() -> Iterator[tuple[Scene, Replica, Replica]]:
     scene.close()
 
 
-def test_nobody_writes_before_all_others_must_know_of_it() -> None:
-    """A replica that was there before goes on meanwhile with what it keeps."""
+def test_no_replica_writes_before_all_others_must_know_of_it() -> None:
+    """A replica that was there before continues meanwhile with the namespaces that it keeps."""
     scene = Scene(2)
     first = scene.start()
     assert scene.seconds_until(scene.all_written) >= SETTLE
@@ -73,7 +73,7 @@ def test_nobody_writes_before_all_others_must_know_of_it() -> None:
 
 
 def test_the_namespaces_of_a_replica_that_is_killed_move_in_time(pair: tuple[Scene, Replica, Replica]) -> None:
-    """Nobody gives its Lease back."""
+    """The killed replica does not give its Lease back."""
     scene, first, _ = pair
     scene.kill(first)
     assert scene.seconds_until(scene.all_written) <= MOVED
@@ -102,7 +102,7 @@ def test_a_replica_that_comes_back_gets_its_share_again(pair: tuple[Scene, Repli
 def test_a_replica_that_slept_through_its_lease_writes_nothing(
     pair: tuple[Scene, Replica, Replica], seconds: float
 ) -> None:
-    """Neither when it wakes up, nor later: it ends."""
+    """It does not write when it wakes up, and it does not write later: it ends."""
     scene, first, second = pair
     first.paused_until = scene.clock.now + seconds
     scene.go(seconds - 0.5)
@@ -114,7 +114,7 @@ def test_a_replica_that_slept_through_its_lease_writes_nothing(
 
 
 def test_a_replica_that_slept_alone_ends_too(pair: tuple[Scene, Replica, Replica]) -> None:
-    """Nobody took its Lease, and it could renew it: but others believe that it is gone."""
+    """No other replica took its Lease, and it could renew it. But the others assume that it has ended."""
     scene, first, second = pair
     first.paused_until = scene.clock.now + 30
     scene.go(31)
@@ -133,7 +133,7 @@ def test_a_replica_that_cannot_look_at_the_leases_stops_to_write(pair: tuple[Sce
 
 
 def test_an_api_server_that_is_away_for_long_ends_all_and_new_ones_work() -> None:
-    """Their pods begin anew."""
+    """Their pods start again."""
     scene = Scene(2)
     scene.start().cut = True
     scene.start().cut = True

@@ -1,4 +1,4 @@
-"""Measurements for tests of what is told of them."""
+"""Measurements for tests of the report."""
 
 from typing import Any
 
@@ -38,7 +38,7 @@ def repeats(
 
 
 def node(**labels: str) -> Node:
-    """A node that says what it is."""
+    """A node that describes itself."""
     return Node(
         readable=True, capacity={"cpu": "8", "nvidia.com/gpu": "1"}, labels=labels, system={"osImage": "Debian"}
     )

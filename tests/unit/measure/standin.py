@@ -58,11 +58,10 @@ def status(phase: str, *, speculating: bool, reason: str = "", message: str = ""
 
 @dataclass(kw_only=True)
 class StandIn:
-    """What is there, what was asked, and what goes wrong.
+    """A cluster for a measurement: its services, the requests it got, and the faults to inject.
 
     no_room: the twin's pod is never scheduled. failing: which requests, by number, are answered with HTTP 503.
-    taken_out_after: requests after which the guard takes speculation out.
-    nodes: whether nodes may be read.
+    taken_out_after: requests after which the guard takes speculation out. nodes: whether nodes may be read.
     """
 
     services: dict[str, Object] = field(default_factory=dict)

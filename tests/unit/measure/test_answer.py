@@ -1,4 +1,4 @@
-"""One streamed answer: which piece is the first token, which the last, and when it is no answer."""
+"""One streamed answer: which piece is the first token, which the last, and when the answer does not count."""
 
 import json
 from typing import Any
@@ -41,8 +41,8 @@ def test_times_are_of_the_first_and_the_last_piece() -> None:
     assert found.per_token == 1
 
 
-def test_the_greeting_of_a_chat_is_no_token() -> None:
-    """It carries the role and nothing else; thoughts are tokens."""
+def test_the_greeting_of_a_chat_does_not_count_as_a_token() -> None:
+    """It carries the role and nothing else. Tokens of reasoning count."""
     found = collected(
         chat(role="assistant", content=""),
         chat(reasoning_content="hm"),
@@ -70,7 +70,7 @@ def test_one_token_has_no_time_per_token() -> None:
         ((line({"error": {"message": "out of memory"}}),), "out of memory"),
     ],
 )
-def test_half_an_answer_is_none(lines: tuple[bytes, ...], words: str) -> None:
+def test_half_an_answer_does_not_count(lines: tuple[bytes, ...], words: str) -> None:
     """It would look like a fast one."""
     with pytest.raises(Unanswered, match=words):
         collected(*lines)

@@ -1,4 +1,4 @@
-"""The command `specdec measure`: what it refuses before it asks anybody, and what it writes."""
+"""The command `specdec measure`: what it refuses before its first request, and what it writes."""
 
 import asyncio
 import json

@@ -53,7 +53,7 @@ def test_levels_stay_apart() -> None:
 
 
 def test_answers_are_compared_pair_by_pair() -> None:
-    """Same text or not; and the plain side with its own next repeat, which says what rounding does."""
+    """Same text or not. The baseline is also compared with its own next repeat, which shows the effect of rounding."""
     taken: list[Repeat] = []
     for each in repeats((1.0,) * 3, (1.0,) * 3):
         text = "other" if (each.turn.side, each.turn.repeat) == (Side.PLAIN, 3) else "ok"
@@ -73,14 +73,14 @@ def test_answers_of_one_token_have_no_time_per_token() -> None:
 
 
 def counters(tokens: float, started: float = 1.0) -> Counters:
-    """What an engine's page says."""
+    """The counters on an engine's page."""
     return Counters(
         drafts=tokens, draft_tokens=4 * tokens, accepted_tokens=tokens, generation_tokens=2 * tokens, started=started
     )
 
 
 def test_counters_are_read_as_differences_summed_over_pods() -> None:
-    """What was there before does not count."""
+    """Counts from before do not count."""
     found = drafting({"a": counters(10), "b": counters(5)}, {"a": counters(30), "b": counters(5)})
     assert found == Drafting(drafts=20, drafted=80, accepted=20, generated=40)
     assert total([found, found]).drafted == 160
@@ -90,6 +90,6 @@ def test_counters_are_read_as_differences_summed_over_pods() -> None:
     "later",
     [{"b": counters(20)}, {"a": counters(20), "b": counters(20)}, {"a": counters(5)}, {"a": counters(20, started=9.0)}],
 )
-def test_an_engine_that_began_anew_gives_no_difference(later: dict[str, Counters]) -> None:
-    """Another pod, one more, or counters that start again: the repeat is worth nothing."""
+def test_an_engine_that_restarted_gives_no_difference(later: dict[str, Counters]) -> None:
+    """Another pod, one more, or counters that start again: the repeat is discarded."""
     assert drafting({"a": counters(10)}, later) is None

@@ -24,18 +24,18 @@ PLAIN = ["python3", "-m", "vllm", "--model=/m", "--enforce-eager"]
     ],
 )
 def test_commands_are_compared_flag_by_flag(speculating: list[str], said: tuple[str, ...]) -> None:
-    """The flag of speculation is what is measured; everything else has to be told."""
+    """The measurement is about the flag of speculation. Every other difference has to be shown."""
     assert differences(speculating, PLAIN) == said
 
 
 @pytest.mark.parametrize("name", ["HF_TOKEN", "AWS_SECRET_ACCESS_KEY", "OPENAI_API_KEY", "DB_PASSWORD", "KEY"])
-def test_secrets_are_not_told(name: str) -> None:
-    """A report is made to be passed on."""
+def test_secrets_are_not_shown(name: str) -> None:
+    """Users share reports."""
     assert environment([{"name": name, "value": "hush"}]) == (f"{name}=(hidden)",)
 
 
-def test_other_variables_are_told() -> None:
-    """They decide the speed as flags do; what comes from a Secret or a field is named only."""
+def test_other_variables_are_shown() -> None:
+    """They affect the speed as flags do. A value from a Secret or a field is only named."""
     given: list[dict[str, object]] = [
         {"name": "OMP_NUM_THREADS", "value": "8"},
         {"name": "KEYBOARD", "value": "de"},
@@ -44,8 +44,8 @@ def test_other_variables_are_told() -> None:
     assert environment(given) == ("OMP_NUM_THREADS=8", "KEYBOARD=de", "POD=(from elsewhere)")
 
 
-def test_a_node_tells_what_it_is_made_of_and_not_its_name() -> None:
-    """Devices, processor and instance type by the labels that usually say it."""
+def test_a_node_shows_its_hardware_and_not_its_name() -> None:
+    """Devices, processor and instance type by the usual labels."""
     labels = {"kubernetes.io/hostname": "secret-7", "nvidia.com/gpu.product": "H100", "team": "a"}
     capacity = {"cpu": "8", "memory": "32Gi", "pods": "110", "nvidia.com/gpu": "1", "ephemeral-storage": "1"}
     status = {"capacity": capacity, "nodeInfo": {"osImage": "Debian", "machineID": "1234"}}
@@ -71,14 +71,14 @@ def pod(*args: str) -> dict[str, object]:
 
 
 def test_a_side_is_what_its_engine_container_runs() -> None:
-    """Entry point and flags, and the digest of the image; nodes that are alike are told once."""
+    """Entry point and flags, and the digest of the image. Equal nodes are shown once."""
     found = running([pod("--a"), pod("--a")], {"one": None, "two": None}, "0.32.0")
     assert (found.pods, found.command, found.image_id, len(found.nodes)) == (2, ("run", "--a"), "sha256:1", 1)
     assert found.environment == ()
 
 
-def test_a_context_says_what_was_compared() -> None:
-    """Models, method, K, KServe; and what differs besides."""
+def test_a_context_shows_what_was_compared() -> None:
+    """Models, method, K, KServe, and the other differences."""
     side = running([pod("--a", "--speculative-config={}")], {"one": None}, "0.32.0")
     other = running([pod("--a", "--b=1")], {"one": None}, "0.32.0")
     found = context(service(model={"uri": "pvc://models", "path": "target"}), "now", side, other)

@@ -1,4 +1,4 @@
-"""Prompts: what a line may say, how a bad one is refused, and the two built-in sets."""
+"""Prompts: what a line may contain, how a bad one is refused, and the two built-in sets."""
 
 from importlib import resources
 
@@ -46,7 +46,7 @@ def test_a_bad_line_is_refused_with_its_place(line: str, rule: str) -> None:
 
 
 def test_an_empty_file_is_refused() -> None:
-    """Nothing measured is no measurement."""
+    """Without a prompt there is nothing to measure."""
     with pytest.raises(Invalid, match="has no prompt"):
         parse("\n\n", "mine.jsonl")
 
@@ -63,7 +63,7 @@ def test_a_built_in_set_is_varied_and_plain(name: str) -> None:
     assert built_in(name).isascii()
 
 
-def test_a_digest_tells_lists_apart() -> None:
+def test_different_lists_have_different_digests() -> None:
     """Other prompts, or the same in another order, are another measurement."""
     one, other = parse('{"prompt": "a"}\n{"prompt": "b"}', "x"), parse('{"prompt": "b"}\n{"prompt": "a"}', "x")
     assert digest(one) == digest(parse('{ "prompt" :"a"}\n{"prompt": "b"}', "y"))

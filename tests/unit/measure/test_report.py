@@ -1,4 +1,4 @@
-"""What is told: the report, its JSON, the table, and the remarks that keep a reader from believing too much."""
+"""The output: the report, its JSON, the table, and the caveats that limit the result."""
 
 import json
 from typing import Any
@@ -72,7 +72,7 @@ def test_both_commands_are_written_out_as_a_shell_takes_them() -> None:
 
 
 def test_the_json_has_every_repeat_and_no_answers() -> None:
-    """Figures can be worked out anew; texts and names of nodes may be private."""
+    """Figures can be recomputed. Texts and names of nodes may be private."""
     found = json.loads(json.dumps(document(measurement(FASTER))))
     assert len(found["repeats"]) == 10
     assert found["repeats"][0]["answers"][0]["tokens"] == 11
@@ -111,8 +111,8 @@ UNLIKE = measurement(tuple(repeat(each.turn, text=each.turn.side.value) for each
         (measurement(FASTER, redone=("repeat 2: HTTP 503",)), "Discarded and repeated: repeat 2: HTTP 503"),
     ],
 )
-def test_what_weakens_the_numbers_is_told(found: Measurement, words: str) -> None:
-    """On the terminal, in the report and in the JSON alike; and never where it is not so."""
+def test_what_weakens_the_numbers_is_shown(found: Measurement, words: str) -> None:
+    """On the terminal, in the report and in the JSON, and never without the cause."""
     assert any(words in each for each in caveats(found))
     assert words in markdown(found)
     assert any(words in each for each in document(found)["notes"])

@@ -59,7 +59,7 @@ async def after(world: StandIn, task: "asyncio.Task[Measurement]", *, requests: 
 
 
 async def test_both_sides_are_asked_the_same_in_the_same_order(tmp_path: Path) -> None:
-    """Three warm-ups a side; then speculating, plain, plain, speculating; each request alike but for its prompt."""
+    """Three warm-ups a side; then speculating, plain, plain, speculating. Only the prompts of the requests differ."""
     world = StandIn(services={"llama": service()})
     async with world.running():
         found = await measured(world, tmp_path, job())
@@ -110,14 +110,14 @@ async def test_the_twin_is_gone_at_the_end_and_the_service_untouched(tmp_path: P
 
 
 async def test_a_twin_that_was_left_behind_is_replaced(tmp_path: Path) -> None:
-    """It is known by its annotation, deleted first and made anew of the present spec."""
+    """The run knows it by its annotation, deletes it first, and creates it again from the present spec."""
     world = StandIn(services={"llama": service(), "llama-plain": LEFT_BEHIND})
     async with world.running():
         await measured(world, tmp_path, job())
     assert world.deleted == ["llama-plain", "llama-plain"]
 
 
-async def test_a_service_of_somebody_else_is_left_alone(tmp_path: Path) -> None:
+async def test_a_service_of_another_owner_is_not_changed(tmp_path: Path) -> None:
     """A service that has the twin's name and not its annotation ends the run, and stays."""
     stranger = service("llama-plain")
     world = StandIn(services={"llama": service(), "llama-plain": stranger})
@@ -175,8 +175,8 @@ async def test_a_stopped_run_in_place_asks_for_speculation_again(tmp_path: Path)
     assert world.services["llama"]["status"]["serving"]["speculating"] is True
 
 
-async def test_a_failed_request_costs_its_repeat_and_is_told(tmp_path: Path) -> None:
-    """The repeat is done again whole, so that no figure has a hole in it."""
+async def test_a_failed_request_costs_its_repeat_and_is_reported(tmp_path: Path) -> None:
+    """The whole repeat is done again, so that no figure has a gap."""
     world = StandIn(services={"llama": service()}, failing={5})
     async with world.running():
         found = await measured(world, tmp_path, job())
@@ -187,7 +187,7 @@ async def test_a_failed_request_costs_its_repeat_and_is_told(tmp_path: Path) -> 
 
 
 async def test_requests_that_always_fail_end_the_run(tmp_path: Path) -> None:
-    """With the server's own words, and the twin removed."""
+    """With the server's message, and the twin removed."""
     world = StandIn(services={"llama": service()}, failing=range(10**6))
     async with world.running():
         with pytest.raises(Unmeasurable, match="HTTP 503: no endpoints available"):
@@ -195,8 +195,8 @@ async def test_requests_that_always_fail_end_the_run(tmp_path: Path) -> None:
     assert [*world.services] == ["llama"]
 
 
-async def test_a_guard_that_acts_meanwhile_ends_the_run_in_its_words(tmp_path: Path) -> None:
-    """What is no longer speculating cannot be measured as if it did."""
+async def test_a_guard_that_acts_meanwhile_ends_the_run_with_its_message(tmp_path: Path) -> None:
+    """A service that no longer speculates cannot be measured as if it did."""
     world = StandIn(services={"llama": service()}, taken_out_after=6)
     async with world.running():
         with pytest.raises(
@@ -227,22 +227,22 @@ async def test_what_cannot_be_compared_is_refused_before_anything_is_made(
     assert world.requests == []
 
 
-async def test_nodes_that_may_not_be_read_are_no_error(tmp_path: Path) -> None:
-    """A user of a namespace seldom may; the report says that the hardware is unknown."""
+async def test_nodes_that_may_not_be_read_cause_no_error(tmp_path: Path) -> None:
+    """A user of a namespace rarely has the permission. The report shows that the hardware is unknown."""
     world = StandIn(services={"llama": service()}, nodes=False)
     async with world.running():
         found = await measured(world, tmp_path, job())
     assert [each.readable for each in found.context.plain.nodes] == [False]
 
 
-async def test_a_kubeconfig_that_is_not_there_is_said(tmp_path: Path) -> None:
-    """In words, with its path."""
+async def test_a_kubeconfig_that_does_not_exist_is_an_error(tmp_path: Path) -> None:
+    """With its path in the message."""
     with pytest.raises(Unavailable, match=r"no kubeconfig exists at .*nowhere"):
         await run(job(), str(tmp_path / "nowhere"), print)
 
 
-async def test_an_api_server_that_is_not_there_is_said(tmp_path: Path) -> None:
-    """In words, with what was asked."""
+async def test_an_api_server_that_does_not_exist_is_an_error(tmp_path: Path) -> None:
+    """With the request in the message."""
     async with (world := StandIn()).running():
         config = world.kubeconfig(tmp_path)
     with pytest.raises(Unavailable, match="the API server did not answer"):

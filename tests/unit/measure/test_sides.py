@@ -1,4 +1,4 @@
-"""The order of turns: both sides alike, and neither always first."""
+"""The order of turns: both sides equally often first."""
 
 import pytest
 
@@ -6,7 +6,7 @@ from specdec_command.measure.benchmark import Side, interleaved, one_side
 
 
 def test_the_sides_take_turns_at_being_first() -> None:
-    """Speculating, plain, plain, speculating, ...: a service that slows down steadily hits both alike."""
+    """Speculating, plain, plain, speculating, ...: a service that slows down steadily affects both equally."""
     turns = interleaved((1,), 4)
     assert "".join(each.side.value[0] for each in turns) == "spps" * 2
     places = {side: sum(index for index, each in enumerate(turns) if each.side is side) for side in Side}

@@ -32,13 +32,15 @@ def test_no_values_have_no_quantile() -> None:
     [(2, 1, 0.5), (5, 1, 0.9375), (6, 1, 0.96875), (8, 1, 0.9921875), (9, 2, 0.9609375), (20, 6, 0.9586)],
 )
 def test_an_interval_is_as_narrow_as_its_confidence_allows(count: int, cut: int, confidence: float) -> None:
-    """The k-th smallest to the k-th largest of n, by the binomial; five repeats have no 95 % and say 94."""
+    """The k-th smallest to the k-th largest of n, by the binomial. Five repeats cannot
+    reach 95 %: the confidence is 94 %.
+    """
     found = ratio([float(value) for value in range(1, count + 1)])
     assert (found.low, found.high) == (cut, count + 1 - cut)
     assert found.confidence == pytest.approx(confidence, abs=1e-4)
 
 
-def test_one_ratio_says_nothing() -> None:
+def test_one_ratio_shows_nothing() -> None:
     """Its interval has no width, and no confidence either."""
     assert ratio([2.0]) == Ratio(median=2, low=2, high=2, confidence=0)
 

@@ -1,4 +1,4 @@
-"""The plain twin, and when a service counts as ready to be asked."""
+"""The baseline copy (twin) of a service, and when a service counts as ready for requests."""
 
 from typing import Any
 
@@ -46,7 +46,7 @@ def test_a_twin_keeps_a_model_name_of_its_own() -> None:
 
 @pytest.mark.parametrize("annotations", [{}, {"specdec.io/measured": "another"}])
 def test_only_a_twin_of_this_service_may_be_removed(annotations: dict[str, str]) -> None:
-    """Whoever else has that name keeps it."""
+    """Any other service of that name stays."""
     found = service("llama-plain")
     found["metadata"]["annotations"] = annotations
     with pytest.raises(Unmeasurable, match="it is not changed"):

@@ -1,4 +1,4 @@
-"""ArtifactsStaged: what pods, Deployment and Events say about artifacts, and nothing that they do not say."""
+"""ArtifactsStaged: what pods, the Deployment and Events show about artifacts, and no more than that."""
 
 from typing import Any
 
@@ -79,8 +79,8 @@ S3_MISSING = "RuntimeError: Failed to fetch model. No model found in s3://models
         ),
     ],
 )
-def test_what_keeps_artifacts_away_is_told_in_the_clusters_words(seen: PodView, reason: str, words: str) -> None:
-    """By init containers, the scheduler or the kubelet."""
+def test_the_message_names_what_keeps_artifacts_away(seen: PodView, reason: str, words: str) -> None:
+    """The message of an init container, the scheduler or the kubelet."""
     said = artifacts_status(LAYOUT, None, [seen])
     assert (said.status, said.reason) == ("False", reason)
     assert words in said.message
@@ -98,14 +98,14 @@ def test_what_keeps_artifacts_away_is_told_in_the_clusters_words(seen: PodView, 
         (pod(engine=ContainerView(name="kserve-container", ends=1, exit_code=1)), "True", "Staged"),
     ],
 )
-def test_nothing_is_claimed_that_no_container_shows(seen: PodView, status: str, reason: str) -> None:
-    """An engine that started had its mounts; a GPU that is missing says nothing about artifacts."""
+def test_nothing_is_reported_that_no_container_shows(seen: PodView, status: str, reason: str) -> None:
+    """An engine that started had its mounts. A missing GPU shows nothing about artifacts."""
     said = artifacts_status(LAYOUT, None, [seen])
     assert (said.status, said.reason) == (status, reason)
 
 
-def test_the_image_of_a_volume_is_told_from_the_engines_own() -> None:
-    """The kubelet lets the engine's container wait for either; only one is an artifact."""
+def test_the_image_of_a_volume_differs_from_the_engines_own() -> None:
+    """The engine's container waits for either image; only one of them is an artifact."""
     volume = {"name": "specdec-target", "image": {"reference": "registry/llama:1"}}
     layout = Layout(target=TARGET, draft=None, volumes=(volume,), mounts=({"mountPath": TARGET},))
 
@@ -127,8 +127,8 @@ def test_the_image_of_a_volume_is_told_from_the_engines_own() -> None:
         ({"updatedReplicas": 1, "replicas": 1}, "Unknown"),
     ],
 )
-def test_a_deployment_that_serves_has_its_artifacts_whoever_told_of_it_first(numbers: Body, status: str) -> None:
-    """Its event may come before those of its pods; while old pods serve it proves nothing."""
+def test_a_deployment_that_serves_has_its_artifacts_whichever_event_came_first(numbers: Body, status: str) -> None:
+    """Its event may come before those of its pods. While old pods serve, it proves nothing."""
     mounts = [{"mountPath": TARGET}, {"mountPath": DRAFT}]
     engine = {"name": "kserve-container", "volumeMounts": mounts}
     body = {"spec": {"template": {"spec": {"containers": [engine]}}}, "status": numbers}
@@ -208,8 +208,8 @@ def test_events_are_asked_for_only_where_containers_are_silent(seen: PodView, id
         ("downloaded 140300 bytes", "DownloadFailed"),
     ],
 )
-def test_words_are_given_a_reason(said: str, reason: str) -> None:
-    """By what the libraries really write; numbers inside words are no codes."""
+def test_a_message_is_given_a_reason(said: str, reason: str) -> None:
+    """By the messages that the libraries write. Numbers inside words are not codes."""
     assert meaning(said) == reason
 
 

@@ -14,7 +14,7 @@ NO_RUNTIME = KServeError(reason="RuntimeNotRecognized", message="there is none")
 
 
 def failed(reason: str, words: str) -> Body:
-    """An InferenceService of which KServe makes nothing; tests/kserve/test_errors.py has the real one's words."""
+    """An InferenceService that KServe cannot deploy; tests/kserve/test_errors.py has KServe's real messages."""
     said = {"transitionStatus": "InvalidSpec", "lastFailureInfo": {"reason": reason, "message": words}}
     return {"spec": {"predictor": {"model": {"runtime": "rt"}}}, "status": {"modelStatus": said}}
 
@@ -27,7 +27,7 @@ def failed(reason: str, words: str) -> Body:
         ("InvalidPredictorSpec", "kubectl describe inferenceservice"),
     ],
 )
-def test_what_kserve_cannot_make_is_told_with_its_words_and_the_way_out(reason: str, way_out: str) -> None:
+def test_an_error_of_kserve_is_shown_with_its_message_and_the_fix(reason: str, way_out: str) -> None:
     """Read from modelStatus."""
     found = kserve_error(failed(reason, "in its words"))
     assert found is not None
@@ -36,15 +36,15 @@ def test_what_kserve_cannot_make_is_told_with_its_words_and_the_way_out(reason: 
     assert way_out in found.message
 
 
-def test_a_disabled_runtime_is_told() -> None:
-    """KServe has a reason of its own for it."""
+def test_a_disabled_runtime_is_reported() -> None:
+    """KServe has a separate reason for it."""
     found = kserve_error(failed("RuntimeDisabled", "it is disabled"))
     assert found is not None
     assert "remove spec.disabled" in found.message
 
 
-def test_a_failure_that_is_over_hinders_nothing() -> None:
-    """KServe never clears lastFailureInfo: only its transition tells whether it still holds."""
+def test_a_past_failure_blocks_nothing() -> None:
+    """KServe never clears lastFailureInfo: only its transition shows whether it still holds."""
     child = failed("RuntimeNotRecognized", "Waiting for runtime to become available")
     child["status"]["modelStatus"]["transitionStatus"] = "InProgress"
     assert kserve_error(child) is None
@@ -59,23 +59,23 @@ def seen(deployment: Body | None, kserve_error: KServeError | None, *, waited: f
 
 @pytest.mark.parametrize("deployment", [None, make_deployment("r1")])
 @pytest.mark.parametrize(("waited", "progress"), [(10, Progress.PROGRESSING), (61, Progress.BLOCKED)])
-def test_a_hindrance_is_the_rollouts_reason_and_speaks_against_no_speculation(
+def test_an_obstacle_is_the_reason_of_the_rollout_and_does_not_count_against_speculation(
     deployment: Body | None, waited: float, progress: Progress
 ) -> None:
-    """It may pass until the deadline; afterwards the user must act. It never counts as pods that failed."""
+    """It may pass until the deadline. After the deadline the user must act. It never counts as pods that failed."""
     found = seen(deployment, NO_RUNTIME, waited=waited)
     assert (found.progress, found.reason, found.kserve_refuses) == (progress, "RuntimeNotRecognized", True)
     assert found.message == "there is none"
 
 
-def test_what_is_deployed_is_not_hindered() -> None:
-    """A request that failed later says nothing about pods that serve."""
+def test_a_failure_does_not_block_a_deployed_service() -> None:
+    """A failure of a later request shows nothing about pods that serve."""
     found = seen(make_deployment("r2"), NO_RUNTIME)
     assert (found.progress, found.kserve_refuses) == (Progress.COMPLETE, False)
 
 
-async def test_a_cluster_without_kserve_is_told_once_and_healed_by_itself() -> None:
-    """Ready names the reason, one Event tells it, and the rollout goes on when KServe has come."""
+async def test_a_cluster_without_kserve_is_reported_once_and_recovers_by_itself() -> None:
+    """Ready has the reason, one Event reports it, and the rollout continues when KServe is installed."""
     stage = Stage()
     stage.cluster.failing["apply"] = Unavailable("KServeMissing", "install KServe")
     for _ in range(4):

@@ -17,7 +17,9 @@ def entry(manager: str, fields: Body, operation: str = "Update", **more: Any) ->
 
 
 def test_the_spec_of_others_joins_ours() -> None:
-    """Their labels stay theirs; an entry without anything else goes; the status is nobody's business here."""
+    """The labels of other managers stay theirs, an entry without other fields is removed,
+    and the status is not touched.
+    """
     status = entry("kserve", {"f:status": {}}, subresource="status")
     notes = {"f:metadata": {"f:annotations": {}}}
     entries = [
@@ -35,7 +37,7 @@ def test_the_spec_of_others_joins_ours() -> None:
 
 
 def test_what_our_own_updates_wrote_is_taken_too() -> None:
-    """A webhook's defaults are written down as an Update of whoever applied."""
+    """The API server records a webhook's defaults as an Update by the manager that applied."""
     made = taken_over([entry(CHILD_MANAGER, {"f:spec": SPEC})])
     assert made is not None
     assert [(each["operation"], each["fieldsV1"]) for each in made] == [("Apply", {"f:spec": SPEC})]

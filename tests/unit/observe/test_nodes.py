@@ -47,13 +47,13 @@ def test_what_the_pod_asks_of_a_node(pod: dict[str, Any], wanted: tuple[str, ...
         {"nodeSelector": {"a": "x,b"}},
     ],
 )
-def test_what_no_selector_can_say_leaves_more_nodes(pod: dict[str, Any]) -> None:
-    """No text of the user's becomes another selector, and no odd affinity stops a reconcile."""
+def test_an_affinity_that_no_selector_can_express_leaves_more_nodes(pod: dict[str, Any]) -> None:
+    """The user's text does not become another selector, and an odd affinity does not stop a reconcile."""
     assert selectors(pod) == ("",)
 
 
-def test_only_what_tells_of_devices_is_kept() -> None:
-    """A timestamp that each node has of its own would make each node a kind of its own."""
+def test_only_facts_about_devices_are_kept() -> None:
+    """A timestamp of each node would make each node a separate kind."""
     labels = {KEY: "NVIDIA-L4", "nvidia.com/gfd.timestamp": "1", "nvidia.com/mig-1g.5gb.memory": "4864", "zone": "a"}
     annotations = {"hami.io/node-nvidia-register": "[]", "note": "x"}
     assert device_facts({"labels": labels, "annotations": annotations}) == {

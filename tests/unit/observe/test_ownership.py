@@ -1,4 +1,6 @@
-"""Whose an object is: by uid, never by name or label; and what is said where it is another's."""
+"""Which service an object belongs to: by uid, never by name or label. If it belongs to another
+owner, the message of the refusal.
+"""
 
 from typing import Any
 
@@ -38,7 +40,9 @@ def live(uid: str = "u", *owners: Body, **meta: Any) -> Body:
     ],
 )
 def test_an_object_is_ours_by_uid(found: Body | None, standing: Standing) -> None:
-    """A controller's uid, or the object's own where nobody controls it. Against an owner a noted uid does not help."""
+    """By the controller's uid, or by the object's own uid if it has no controller. A noted
+    uid does not override an owner.
+    """
     look = look_at(found, OURS)
     assert look.standing is standing
     refused = name_taken("InferenceService", NAME, look, OURS)
@@ -56,8 +60,8 @@ def test_an_object_is_ours_by_uid(found: Body | None, standing: Standing) -> Non
         ("InferenceService", None, False),
     ],
 )
-def test_only_what_nobody_controls_is_adopted(kind: str, found: Body | None, adopted: bool) -> None:
-    """And only with the annotation; what is ours or not there needs none."""
+def test_only_an_object_without_a_controller_is_adopted(kind: str, found: Body | None, adopted: bool) -> None:
+    """And only with the annotation. An object of ours, or one that does not exist, needs no annotation."""
     look = look_at(found, ADOPTS)
     assert is_adopted(kind, look, ADOPTS) is adopted
     assert not is_adopted(kind, look, OURS)
@@ -97,6 +101,6 @@ def test_the_message_has_the_object_its_owner_the_rule_and_the_way_out(kind: str
         assert each in error.message
 
 
-def test_a_look_at_nothing_is_free() -> None:
-    """What is said of it needs no object."""
+def test_a_name_without_an_object_is_free() -> None:
+    """The result needs no object."""
     assert look_at(None, OURS) == Look(standing=Standing.FREE)

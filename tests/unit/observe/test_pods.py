@@ -39,30 +39,30 @@ def test_the_engines_container_is_read_and_no_other(engine: Body, seen: Body) ->
     assert pod_view(make_pod(ready=False, engine=engine)) == PodView(**KNOWN, engine=expected, helpers=(SIDECAR,))
 
 
-def test_a_pod_that_is_not_scheduled_says_why() -> None:
+def test_a_pod_that_is_not_scheduled_has_the_reason() -> None:
     """It has no address and no containers yet."""
     seen = pod_view(make_pod(unscheduled="0/1 nodes are available: 1 Insufficient nvidia.com/gpu."))
     expected = {"ip": None, "pending": "0/1 nodes are available: 1 Insufficient nvidia.com/gpu."}
     assert seen == PodView(**KNOWN | expected)
 
 
-def test_a_pod_says_since_when_it_waits_or_is_ready() -> None:
-    """In the cluster's time; a warm-up and the scheduler's patience count from there."""
+def test_a_pod_has_the_time_since_which_it_waits_or_is_ready() -> None:
+    """In the cluster's time. A warm-up and the scheduler's patience count from there."""
     waits = pod_view(make_pod(unscheduled="no node", since="2026-11-20T10:00:05Z"))
     assert (waits.pending_since, waits.ready_since) == (1795168805.0, None)
     serves = pod_view(make_pod(since="2026-11-20T10:00:05Z"))
     assert (serves.pending_since, serves.ready_since) == (None, 1795168805.0)
 
 
-def test_a_pod_that_was_just_made_has_no_status() -> None:
-    """The watch tells of it before scheduler and kubelet do."""
+def test_a_new_pod_has_no_status() -> None:
+    """The watch reports it before the scheduler and the kubelet do."""
     assert pod_view({"metadata": {"name": "p"}}) == PodView(
         name="p", revision=None, ip=None, ready=False, deleting=False
     )
 
 
 def test_a_pod_that_is_being_deleted_is_known_as_such() -> None:
-    """It still answers for a while, and still says that it is ready."""
+    """It still answers for a while, and its status is still ready."""
     seen = pod_view(make_pod(deleting=True))
     assert (seen.ready, seen.deleting) == (True, True)
 
@@ -74,7 +74,7 @@ def test_zeros_that_kubernetes_leaves_out_are_zeros() -> None:
     )
 
 
-def test_a_deployment_that_was_just_made_is_not_observed() -> None:
-    """Numbers of an older generation say nothing about this one."""
+def test_a_new_deployment_is_not_observed() -> None:
+    """Numbers of an older generation show nothing about this one."""
     assert not deployment_view(make_deployment(seen=False)).observed
     assert not deployment_view({"metadata": {"generation": 1}, "spec": {}}).observed

@@ -21,6 +21,6 @@ SERVE = ["python3", "-m", "specdec_runtime", "serve"]
     ],
 )
 def test_the_command_of_the_engines_container_shows_it(container: dict[str, Any], prepared: bool) -> None:
-    """Flags that only the package understands are none: they may be injected."""
+    """Flags that only the package understands do not count: they may be injected."""
     body = {"metadata": {}, "spec": {"template": {"spec": {"containers": [container]}}}}
     assert deployment_view(body).prepared is prepared

@@ -112,8 +112,8 @@ DRY = json.dumps({"reason": "OutOfMemory", "message": "the engine did not start:
         "-",
     ],
 )
-def test_a_start_that_runs_out_of_memory_is_told_at_its_first_end(pod: Body, words: str) -> None:
-    """A crash for another reason is no reason to act before its third time."""
+def test_a_start_that_runs_out_of_memory_is_reported_at_its_first_end(pod: Body, words: str) -> None:
+    """A crash for another reason counts from the third time."""
     assert seen(MOVING, OLD, pod).out_of_memory == words
 
 
@@ -122,7 +122,7 @@ def test_a_start_that_runs_out_of_memory_is_told_at_its_first_end(pod: Body, wor
     [([], 0), ([OLD], 1), ([OLD, new(ready=True)], 2), ([OLD, new()], 1), ([make_pod(deleting=True)], 0)],
 )
 def test_every_pod_that_answers_serves_whatever_its_revision(pods: list[Body], serving: int) -> None:
-    """While new pods crash the old ones keep answering, and Ready says so."""
+    """While new pods crash, the old ones keep answering, and Ready shows it."""
     assert seen(MOVING, *pods).serving == serving
 
 
@@ -142,8 +142,8 @@ def test_every_pod_that_answers_serves_whatever_its_revision(pods: list[Body], s
         ),
     ],
 )
-def test_a_rollout_that_waits_says_what_for(pod: Body, message: str) -> None:
-    """In the kubelet's or the scheduler's own words."""
+def test_a_rollout_that_waits_has_the_reason(pod: Body, message: str) -> None:
+    """The message of the kubelet or the scheduler."""
     assert seen(MOVING, OLD, pod).message == message
 
 
@@ -167,13 +167,15 @@ def test_a_rollout_that_waits_says_what_for(pod: Body, message: str) -> None:
         (crashed(1, times=3, message="[1]"), "pod new ended 3 times, last with exit code 1: [1]"),
     ],
 )
-def test_a_failure_is_told_in_the_pods_own_words(engine: Body, message: str) -> None:
-    """The preflight's sentence, the runtime's about a dead engine, or the last line of the log."""
+def test_a_failure_has_the_message_of_the_pod(engine: Body, message: str) -> None:
+    """The preflight's message, the runtime's about a dead engine, or the last line of the log."""
     assert seen(MOVING, new(engine)).message == message
 
 
 def test_a_pod_that_waits_may_wait_until_the_deadline() -> None:
-    """An image of 20 GB takes its time; after the deadline the rollout failed, and what it waited for is said."""
+    """An image of 20 GB takes its time. After the deadline the rollout has failed, and the
+    message shows what it waited for.
+    """
     pod = new(waiting("ImagePullBackOff", "back-off"))
     assert seen(MOVING, pod, waited=60, deadline=60).progress is PROGRESSING
     late = seen(MOVING, pod, waited=61, deadline=60)
@@ -184,7 +186,7 @@ def test_a_pod_that_waits_may_wait_until_the_deadline() -> None:
 
 
 LATE, SOON, AHEAD = "2026-11-20T11:58:00Z", "2026-11-20T11:59:50Z", "2026-11-20T13:00:00Z"
-"""When an engine started: longer ago than the deadline, just now, and in an hour, by the node's clock."""
+"""When an engine started: longer ago than the deadline, a moment ago, and in an hour, by the node's clock."""
 MISSING = "An error occurred (404) when calling the GetObject operation: Not Found"
 INIT = waiting("PodInitializing")
 
@@ -236,7 +238,7 @@ def staging(download: Body, engine: Body = INIT) -> Body:
     ],
 )
 def test_a_deadline_is_the_engines(pods: list[Body], progress: Progress, reason: str) -> None:
-    """Slow weights and images say nothing about a draft that was never loaded; what fails may be its own."""
+    """Slow weights and images show nothing about a draft that was never loaded. A failure may be the draft's."""
     late = seen(make_deployment("r2", replicas=2, updated=2, available=1), *pods, waited=3600)
     assert (late.progress, late.reason) == (progress, reason)
 
@@ -248,15 +250,17 @@ def test_a_deadline_is_the_engines(pods: list[Body], progress: Progress, reason:
         (staging(waiting("PodInitializing")), "pod new pulls its images"),
     ],
 )
-def test_what_takes_longer_than_the_deadline_is_told(pod: Body, words: str) -> None:
-    """The user may wait, or look at the container or pod that is named."""
+def test_what_takes_longer_than_the_deadline_is_shown(pod: Body, words: str) -> None:
+    """The user may wait, or inspect the container or pod that the message names."""
     late = seen(MOVING, OLD, pod, waited=61)
     assert late.message == f"no pod became ready for 61 s; the deadline is 60 s; {words}"
 
 
 @pytest.mark.parametrize("pods", [[], [OLD]])
 def test_without_a_deployment_there_is_nothing_to_blame(pods: list[Body]) -> None:
-    """KServe is away or knows no such runtime: after the deadline that is said, and not held against the draft."""
+    """KServe is away or knows no such runtime: after the deadline the message shows it, and it
+    does not count against the draft.
+    """
     late = seen(None, *pods, waited=61, deadline=60)
     assert (late.progress, late.reason, late.serving) == (BLOCKED, "DeploymentMissing", len(pods))
     assert late.message.startswith(
@@ -265,7 +269,7 @@ def test_without_a_deployment_there_is_nothing_to_blame(pods: list[Body]) -> Non
 
 
 def test_a_rollout_that_is_done_cannot_fail_any_more() -> None:
-    """Neither by the deadline nor by old restarts."""
+    """Not by the deadline, and not by old restarts."""
     assert seen(make_deployment("r2"), new(ready=True), waited=9999).progress is COMPLETE
 
 
@@ -311,10 +315,10 @@ WEBHOOK = 'admission webhook "images.example.com" denied the request: not from o
         (make_deployment("r2", updated=0, refused=WEBHOOK), None, "PodRefused", False),
     ],
 )
-def test_what_lets_no_new_pod_in_is_told_in_the_clusters_own_words(
+def test_an_obstacle_to_new_pods_is_shown_with_the_message_of_the_cluster(
     deployment: Body, pod: Body | None, reason: str, frees: bool
 ) -> None:
-    """And whether an old pod that goes may help: one that is refused for what it is, is refused all the same then."""
+    """And whether the end of an old pod may help: not if the new pod is rejected for its own spec."""
     view = seen(deployment, OLD, *([pod] if pod else []))
     assert view.obstacle is not None
     assert (view.obstacle.reason, view.obstacle.since, view.obstacle.frees) == (reason, AT, frees)
@@ -345,8 +349,8 @@ def test_what_lets_no_new_pod_in_is_told_in_the_clusters_own_words(
         "the Deployment was just changed",
     ],
 )
-def test_what_may_lie_in_the_pod_or_in_the_past_is_no_obstacle(deployment: Body, pods: list[Body]) -> None:
-    """And after the deadline it is held against the pods."""
+def test_a_cause_in_the_pod_or_in_the_past_is_not_an_obstacle(deployment: Body, pods: list[Body]) -> None:
+    """After the deadline it counts against the pods."""
     assert seen(deployment, *pods).obstacle is None
     assert seen(deployment, *pods, waited=61).progress is FAILED
 
@@ -361,7 +365,7 @@ def test_what_may_lie_in_the_pod_or_in_the_past_is_no_obstacle(deployment: Body,
     ids=["no old pod is in the way", "the old pod is leaving", "another new one is on its way"],
 )
 def test_no_old_pod_need_go_for_a_new_one(pods: list[Body]) -> None:
-    """What keeps the new one away is told all the same."""
+    """The status still shows what blocks the new pod."""
     view = seen(MOVING, *pods)
     assert view.obstacle is not None
     assert not view.crowded
@@ -373,8 +377,8 @@ def test_a_rollout_that_is_over_has_no_obstacle() -> None:
 
 
 @pytest.mark.parametrize("name", ["nvidia.com/gpu", "huawei.com/Ascend910", "nvidia.com/mig-1g.10gb"])
-def test_a_device_that_no_node_has_to_spare_is_told_with_the_way_out(name: str) -> None:
-    """The scheduler's word is the same for none at all and for none left: both are named."""
+def test_a_device_that_no_node_has_free_is_shown_with_the_fix(name: str) -> None:
+    """The scheduler's message is the same for no device and for no free device: our message names both."""
     words = f"0/3 nodes are available: 3 Insufficient {name}."
     found = seen(make_deployment("r2", available=0), make_pod("new", revision="r2", unscheduled=words))
     assert found.reason == "Unschedulable"
@@ -382,8 +386,8 @@ def test_a_device_that_no_node_has_to_spare_is_told_with_the_way_out(name: str) 
     assert "spec.engine.accelerator" in found.message
 
 
-def test_memory_that_no_node_has_is_no_device() -> None:
-    """Nothing is said of device plugins."""
+def test_memory_that_no_node_has_is_not_a_device() -> None:
+    """The message does not mention device plugins."""
     found = seen(
         make_deployment("r2", available=0), make_pod("new", revision="r2", unscheduled="0/3: 3 Insufficient memory.")
     )
@@ -414,7 +418,7 @@ def test_of_an_autoscalers_pods_the_least_number_completes_a_rollout(
     assert seen(deployment, UP, least=least).progress is progress
 
 
-def test_a_service_that_is_scaled_to_zero_is_neither_done_nor_failed() -> None:
+def test_a_service_that_is_scaled_to_zero_has_not_completed_and_has_not_failed() -> None:
     """However long it has been: there is no pod that could show anything."""
     none = make_deployment("r2", replicas=0, updated=0, available=0, total=0)
     view = seen(none, waited=10_000, least=0)

@@ -1,4 +1,4 @@
-"""What the watches tell is kept by sis, and dropped with it."""
+"""The store keeps the events of the watches by sis, and drops them with it."""
 
 import pytest
 from tests.unit.bodies import make_deployment, make_pod
@@ -21,7 +21,7 @@ def told() -> Stores:
     return stores
 
 
-def test_what_was_told_is_found_by_its_owner() -> None:
+def test_an_event_is_found_by_its_owner() -> None:
     """And not by another one."""
     stores = told()
     child, deployment = stores.objects(KEY).child, stores.objects(KEY).deployment
@@ -47,8 +47,8 @@ def test_what_is_gone_is_gone() -> None:
     assert stores.objects(KEY).child is None
 
 
-def test_an_end_that_is_told_before_the_answer_to_the_last_write_counts() -> None:
-    """Otherwise the service would wait for the event of an object that is gone."""
+def test_an_end_that_is_reported_before_the_answer_to_the_last_write_counts() -> None:
+    """Otherwise the service would wait for the event of an object that no longer exists."""
     stores = told()
     stores.note_child(CHILD | {"metadata": CHILD["metadata"] | {"uid": "its own"}}, deleted=True)
     stores.note_applied(KEY, "its own")
@@ -82,8 +82,8 @@ def controlled_by(body: Body, *owners: Body) -> Body:
     ],
     ids=["nobody", "another service", "not its controller", "a Job"],
 )
-def test_a_pod_that_only_carries_the_label_is_no_pod_of_the_service(owners: list[Body]) -> None:
-    """It is neither measured nor restarted, and one that a ReplicaSet lets go of is not any more."""
+def test_a_pod_that_only_carries_the_label_does_not_belong_to_the_service(owners: list[Body]) -> None:
+    """It is not measured and not restarted. The same holds for a pod that a ReplicaSet releases."""
     stores = told()
     stores.note_pod(controlled_by(make_pod("stranger"), *owners), deleted=False)
     stores.note_pod(controlled_by(make_pod("p"), *owners), deleted=False)
@@ -91,7 +91,7 @@ def test_a_pod_that_only_carries_the_label_is_no_pod_of_the_service(owners: list
 
 
 def test_copies_under_other_names_are_not_taken_for_the_services_own() -> None:
-    """Whoever copies an object copies its labels."""
+    """A copy of an object has its labels as well."""
     stores = told()
     before = stores.objects(KEY).child, stores.objects(KEY).deployment
     stores.note_child(CHILD | {"metadata": META | {"name": "copy", "generation": 9}}, deleted=False)
@@ -120,7 +120,9 @@ def test_nothing_is_kept_of_what_goes_after_its_sis() -> None:
 
 
 def test_what_outlives_its_sis_is_known_to_one_of_the_same_name() -> None:
-    """Made again at once it takes the InferenceService over, and no watch tells anew of what does not change."""
+    """A service that is created again at once takes the InferenceService over, and no watch
+    reports an unchanged object again.
+    """
     stores = told()
     stores.forget(KEY)
     child, deployment = stores.objects(KEY).child, stores.objects(KEY).deployment
