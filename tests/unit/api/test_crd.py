@@ -73,8 +73,8 @@ def test_lists_that_rules_walk_are_bounded() -> None:
             assert node["items"]["type"] != "string" or "maxLength" in node["items"], path
 
 
-def test_defaults_tell_the_truth() -> None:
-    """What the operator assumes for a field that is left out is what the API server fills in."""
+def test_defaults_of_the_operator_and_the_crd_are_the_same() -> None:
+    """For a field that is not set, the operator assumes the value that the API server fills in."""
     assumed = Spec.model_validate({"model": {"uri": "pvc://models"}})
     filled = {"guard": NODES[".spec.guard"]["default"], "engine": NODES[".spec.engine"]["default"]}
     filled["rollout"] = NODES[".spec.rollout"]["default"]

@@ -1,4 +1,4 @@
-"""Names and places that a user may not choose, where the spec alone does not tell."""
+"""Names and paths that a user may not choose, if the spec alone does not show the conflict."""
 
 from typing import Any
 
@@ -78,8 +78,8 @@ CASES: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
 
 
 @pytest.mark.parametrize("what", CASES)
-def test_what_is_taken_is_refused_by_operator_and_command_alike(what: str) -> None:
-    """With the field and a way out; and the like of it is taken."""
+def test_operator_and_command_refuse_the_same_reserved_names(what: str) -> None:
+    """With the field and a fix. A similar value that is not reserved is accepted."""
     bad, good, field = CASES[what]
     with pytest.raises(Invalid) as refused:
         plan(make_spec(**bad), make_state(), name=NAME)

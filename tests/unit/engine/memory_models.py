@@ -113,7 +113,7 @@ def make_case(
     env: dict[str, str] | None = None,
     **args: object,
 ) -> Case:
-    """A case with 256 requests in a batch, unless the arguments say otherwise."""
+    """A case with 256 requests in a batch, unless the arguments change it."""
     config = {"method": method, "num_speculative_tokens": tokens} | (speculation or {})
     return Case(
         build=build(engine),

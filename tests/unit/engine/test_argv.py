@@ -85,14 +85,14 @@ def test_flags_become_values(words: list[str], args: dict[str, Any]) -> None:
         ("SPEC-FLAGS-SINCE", ["--spec-method", "ngram"], "0.20.2"),
     ],
 )
-def test_a_faulty_line_says_what_is_wrong(rule: str, words: list[str], version: str) -> None:
+def test_a_faulty_line_is_refused_with_the_reason(rule: str, words: list[str], version: str) -> None:
     """One rule each."""
     assert ids(read(*words, version=version)) == [rule]
 
 
 @pytest.mark.parametrize("text", ["", "null"])
-def test_speculation_that_is_silently_off_is_refused_by_us_alone(text: str) -> None:
-    """The engine serves plainly; nobody asked for that."""
+def test_only_we_refuse_speculation_that_is_silently_off(text: str) -> None:
+    """The engine serves without speculation, although the line requests it."""
     (found,) = read("--speculative-config", text).findings
     assert found.rule.stricter
     assert found.rule.severity is Severity.REFUSED

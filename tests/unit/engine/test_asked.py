@@ -1,4 +1,4 @@
-"""A spec in the engine's own words: the speculative configuration, the flags, and the way back to the spec."""
+"""A spec as the engine's configuration: the speculative configuration, the flags, and the way back to the spec."""
 
 import pathlib
 import tomllib
@@ -118,7 +118,7 @@ def test_tokens_by_batch_size_are_ranges_of_requests(rows: list[Body], engine: B
 
 
 def test_hidden_states_need_a_connector_beside_the_configuration() -> None:
-    """Two flags for one wish, which is why it is a field."""
+    """One setting needs two flags, which is why it is a field."""
     states = {"layers": [2, 8], "path": "/var/hidden"}
     made = asked({"method": "extract_hidden_states", "tokens": 1, "hiddenStates": states})
     assert made.case.speculation is not None
@@ -130,8 +130,8 @@ def test_hidden_states_need_a_connector_beside_the_configuration() -> None:
     }
 
 
-def test_ascends_verification_is_no_part_of_the_speculative_configuration() -> None:
-    """It is vllm-ascend's own, and lossy where the GPU's field of a like name is not."""
+def test_ascends_verification_is_not_part_of_the_speculative_configuration() -> None:
+    """It belongs to vllm-ascend and is lossy. The field of a similar name for GPUs is not lossy."""
     made = asked({"method": "ngram", "tokens": 3, "ascend": {"blockVerify": True}}, accelerator="ascend")
     assert made.flags["additional_config"] == {"rejection_sampler_config": {"enable_block_verify": True}}
     assert made.case.speculation == {"method": "ngram", "num_speculative_tokens": 3}
@@ -146,8 +146,8 @@ def test_the_rules_see_the_environment_that_is_written_down() -> None:
     assert asked(None, env=env).case.env == {"VLLM_USE_V2_MODEL_RUNNER": "1"}
 
 
-def test_a_plain_service_asks_for_no_speculation_and_none_of_its_flags() -> None:
-    """Rolled back, a service runs as if it had never speculated."""
+def test_a_service_without_speculation_has_none_of_its_flags() -> None:
+    """After a rollback a service runs as if it had never speculated."""
     spec = {
         "speculation": {"method": "ngram", "tokens": 3, "ascend": {"blockVerify": True}},
         "engine": {"accelerator": "ascend", "maxNumSeqs": 4},
@@ -158,7 +158,7 @@ def test_a_plain_service_asks_for_no_speculation_and_none_of_its_flags() -> None
 
 
 def test_a_key_that_has_a_field_is_refused_among_the_options() -> None:
-    """Two truths about one key are none."""
+    """One key has one place in the spec."""
     with pytest.raises(Invalid) as refused:
         asked({"method": "ngram", "tokens": 3, "options": {"num_speculative_tokens": 4}})
     assert refused.value.message == (
@@ -223,12 +223,12 @@ def test_the_way_back_from_the_engine_to_the_spec(field: str, path: str) -> None
     ],
 )
 def test_the_engine_that_an_accelerator_means(accelerator: str, version: str | None, build: Build) -> None:
-    """The vLLM inside decides, whatever the plug-in's tag says."""
+    """The version of the vLLM inside decides, not the plug-in's tag."""
     assert build_of(accelerator, version) == build
 
 
-def test_a_version_that_is_none_is_refused() -> None:
-    """With the field and the way out."""
+def test_an_invalid_version_is_refused() -> None:
+    """With the field and the fix."""
     with pytest.raises(Invalid, match=r"spec\.engine\.version: 'latest': .* write it as 0\.32\.0"):
         build_of("cpu", "latest")
 

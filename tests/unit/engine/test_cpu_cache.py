@@ -1,4 +1,4 @@
-"""Less memory for a CPU engine: by its KV cache, as the engine heeds it."""
+"""Less memory for a CPU engine: by its KV cache, as the engine applies it."""
 
 import pathlib
 import re
@@ -53,7 +53,7 @@ def cache(gib: str) -> list[dict[str, str]]:
     ],
 )
 def test_the_cache_is_lowered_by_a_share_of_the_container(asked: dict[str, Any], mib: int) -> None:
-    """1 GiB, as the runtime has it, or what the user's variable says."""
+    """The cache is 1 GiB, as in the runtime, or the value of the user's variable."""
     assert flags(**asked) == {"kv_cache_memory_bytes": mib * 1024**2}
 
 
@@ -72,13 +72,13 @@ def test_the_cache_is_lowered_by_a_share_of_the_container(asked: dict[str, Any],
     ],
     ids=["nothing", "plain", "the user's flag", "old", "none", "no number", "elsewhere", "own runtime", "own share"],
 )
-def test_what_the_engine_would_not_heed_is_not_asked_for(asked: dict[str, Any], made: dict[str, Any]) -> None:
-    """A runtime of the user's may set no cache: the share of the container's memory is lowered then."""
+def test_a_setting_that_the_engine_ignores_is_not_lowered(asked: dict[str, Any], made: dict[str, Any]) -> None:
+    """A user's runtime may set no cache. Then the share of the container's memory is lowered."""
     assert flags(**asked) == made
 
 
-def test_it_is_told_from_what_to_what() -> None:
-    """With what that costs."""
+def test_the_message_has_both_values() -> None:
+    """With the cost."""
     spec = {"engine": {"accelerator": "cpu"}, "speculation": NGRAM, "resources": {"limits": {"memory": "4Gi"}}}
     planned = budget(spec, translate(spec, draft_path="/mnt/draft/model"), lowered_further=0.1)
     assert planned.because == "KV cache of 1 GiB lowered to 614 MiB: the engine ran out of memory"
@@ -86,6 +86,6 @@ def test_it_is_told_from_what_to_what() -> None:
 
 
 def test_the_runtimes_cache_is_the_one_of_its_manifest() -> None:
-    """The variable stands there for whoever says nothing."""
+    """The variable sets the default there."""
     manifest = (ROOT / "manifests/runtimes/cpu.yaml").read_text()
     assert re.findall(rf'{VARIABLE}\n +value: "(\d+)"', manifest) == [str(OF_RUNTIME)]

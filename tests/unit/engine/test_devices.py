@@ -37,8 +37,8 @@ def found(
         ),
     ],
 )
-def test_a_node_tells_its_gpus(node: dict[str, str], mib: int, source: str) -> None:
-    """A size before a name; of HAMi's list the smallest."""
+def test_a_node_shows_its_gpus(node: dict[str, str], mib: int, source: str) -> None:
+    """A size counts before a name. Of HAMi's list the smallest counts."""
     assert found(node) == Device(bytes=mib * MIB, source=source)
 
 
@@ -51,27 +51,27 @@ def test_a_node_tells_its_gpus(node: dict[str, str], mib: int, source: str) -> N
         (NPU_HAMI, 64),
     ],
 )
-def test_a_node_tells_its_npus(node: dict[str, str], gib: int) -> None:
+def test_a_node_shows_its_npus(node: dict[str, str], gib: int) -> None:
     """Huawei's plugin writes gigabytes, which are 1024 MiB each."""
     assert found(node, accelerator="ascend").bytes == gib * GIB
 
 
 def test_the_smallest_counts() -> None:
-    """Nobody knows where the pod will land; what has no such device is none of its nodes."""
+    """The node of the pod is not known in advance. A node without such a device does not count."""
     made = found(A100, {"node.kubernetes.io/npu.chip.name": "910B3"}, {}, L4)
     assert made == Device(bytes=23_034 * MIB, source="label nvidia.com/gpu.memory, the smallest of 2")
     assert found(L4, L4).source == "label nvidia.com/gpu.memory"
 
 
-def test_the_spec_is_asked_first() -> None:
-    """Who gives it knows why; an amount that is none is refused."""
+def test_the_spec_counts_first() -> None:
+    """The user's amount wins over the node's label. An invalid amount is refused."""
     assert found(L4, memory={"device": "40Gi"}) == Device(bytes=40 * GIB, source="spec.memory.device")
     with pytest.raises(Invalid, match=r"spec\.memory\.device"):
         found(memory={"device": "much"})
 
 
-def test_a_node_selector_is_a_node_that_nobody_has_to_read() -> None:
-    """What the pod must land on is known without a cluster."""
+def test_a_node_selector_is_enough_without_reading_nodes() -> None:
+    """The product that the selector requires is known without a cluster."""
     made = found(pod={"nodeSelector": {"nvidia.com/gpu.product": "NVIDIA-A10"}})
     assert made.bytes == 23_028 * MIB
 
@@ -92,8 +92,8 @@ def test_a_part_of_a_device_is_the_device(limits: dict[str, str], mib: int) -> N
     assert found(L4, limits=limits).bytes == mib * MIB
 
 
-def test_a_slice_is_told_by_its_own_label() -> None:
-    """A GPU that is cut up in several ways is labelled with its whole memory as well."""
+def test_a_slice_is_read_from_its_own_label() -> None:
+    """A GPU that is divided in several ways also has a label with its whole memory."""
     node = A100 | {"nvidia.com/mig-3g.40gb.memory": "40320", "nvidia.com/mig-1g.10gb.memory": "9728"}
     made = found(node, limits={"nvidia.com/mig-1g.10gb": "1"})
     assert made.bytes == 9728 * MIB
@@ -105,8 +105,8 @@ def test_npu_memory_is_named_by_hami() -> None:
     assert found(accelerator="ascend", limits={"huawei.com/Ascend910B-memory": "4096"}).bytes == 4 * GIB
 
 
-def test_what_nobody_tells_is_not_known_and_says_the_way_out() -> None:
-    """A register that is no JSON, a label that is no number, a name that no table has."""
+def test_unknown_memory_has_a_reason_and_a_fix() -> None:
+    """A register that is not JSON, a label that is not a number, a name that is not in a table."""
     broken = {"hami.io/node-nvidia-register": "GPU-1,10,24576:", "nvidia.com/gpu.memory": "much"}
     made = found(broken, {"nvidia.com/gpu.product": "NVIDIA-Z9"}, {"hami.io/node-nvidia-register": "[3, {}]"})
     assert made == Device(source="unknown: no eligible node reports it; set spec.memory.device")
@@ -144,5 +144,5 @@ def test_on_a_cpu_the_container_is_the_device() -> None:
     ],
 )
 def test_published_products(name: str, mib: int | None) -> None:
-    """By whole words: an A10 is no A100, an L4 no L40."""
+    """By whole words: an A10 is not an A100, and an L4 is not an L40."""
     assert product_memory(name) == (None if mib is None else mib * MIB)

@@ -1,4 +1,4 @@
-"""Which batches NPUs capture as graphs, and when the operator says so."""
+"""Which batches NPUs capture as graphs, and when the operator sets them."""
 
 from typing import Any
 
@@ -30,7 +30,7 @@ def flag(speculation: dict[str, Any] | None = NGRAM, **engine: Any) -> Any:
     ("version", "requests", "tokens", "wanted"),
     [
         ("0.23.0", 10, 2, [3, 6, 9, 18, 24, 30]),  # the engine's own end is 24, that is 8 requests
-        ("0.23.0", 1, 4, [5]),  # the engine's own are none: `No valid cudagraph sizes`
+        ("0.23.0", 1, 4, [5]),  # the engine finds no sizes: `No valid cudagraph sizes`
         ("0.23.0", 10, 3, []),  # 40 is among the engine's own
         ("0.23.0", 64, 3, []),
         ("0.18.0", 10, 2, [3, 6, 9, 18, 24, 30]),
@@ -83,8 +83,8 @@ def test_the_flag_follows_from_the_spec() -> None:
         (NGRAM, {"args": ["--max-cudagraph-capture-size=64"]}),
     ],
 )
-def test_nothing_is_said_where_it_controls_nothing_or_the_user_has_spoken(
+def test_no_flag_if_it_controls_nothing_or_the_user_has_set_the_graphs(
     speculation: dict[str, Any] | None, engine: dict[str, Any]
 ) -> None:
-    """Graphs that users choose themselves are never overridden."""
+    """The operator never overrides graphs that users choose themselves."""
     assert flag(speculation, **engine) is None

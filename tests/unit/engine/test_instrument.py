@@ -42,14 +42,14 @@ def test_auto_goes_by_the_names_of_image_and_runtime(engine: dict[str, Any], exp
 
 
 def test_a_runtime_that_is_seen_to_start_it_has_it() -> None:
-    """One that somebody built on ours: nothing about its pods changes."""
+    """A runtime that a user built on ours: nothing about its pods changes."""
     assert how(runtime="platform-vllm", prepared=True) == ("Image", "")
 
 
 @pytest.mark.parametrize("asked", ["Image", "Inject", "None"])
 @pytest.mark.parametrize("engine", [{}, {"image": STOCK}, {"runtime": "platform-vllm"}])
-def test_what_is_asked_for_is_done(asked: str, engine: dict[str, Any]) -> None:
-    """Whoever knows better says so."""
+def test_the_requested_way_is_used(asked: str, engine: dict[str, Any]) -> None:
+    """A user who knows better sets it."""
     assert how(instrument=asked, **engine)[0] == asked
 
 
@@ -60,8 +60,10 @@ def test_nothing_is_injected_by_an_operator_that_does_not_know_its_image(engine:
     assert "SPECDEC_IMAGE" in instrumented(engine).message
 
 
-def test_what_is_said_has_the_severity_of_what_is_lost() -> None:
-    """What a user asked for, or gets all the same, is a note; what is lost unasked is a warning."""
+def test_the_severity_of_a_finding_depends_on_the_loss() -> None:
+    """A note if the user requested the loss, or if the pods have the feature in another
+    way. A warning for any other loss.
+    """
 
     def said(**engine: Any) -> list[Severity]:
         found = instrumented(engine, operator_image=OPERATOR)
@@ -74,7 +76,7 @@ def test_what_is_said_has_the_severity_of_what_is_lost() -> None:
     assert said(runtime="platform-vllm") == [Severity.WARNED]
 
 
-def test_the_way_out_of_a_lost_preflight_is_said() -> None:
+def test_the_fix_for_a_lost_preflight_is_shown() -> None:
     """With the field and every value that changes it."""
     engine = {"runtime": "platform-vllm"}
     (finding,) = findings(engine, instrumented(engine))

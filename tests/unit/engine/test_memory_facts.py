@@ -1,4 +1,4 @@
-"""What a config.json tells about a model's memory: parameters, weights, cache."""
+"""A model's memory according to its config.json: parameters, weights, cache."""
 
 import pytest
 from hypothesis import given
@@ -142,7 +142,7 @@ def test_mxfp4_is_for_experts_only() -> None:
     assert weights.total / BILLION == pytest.approx(13.76, rel=0.01)
 
 
-def test_some_families_share_their_tables_without_saying_so() -> None:
+def test_some_families_share_their_tables_without_a_setting() -> None:
     """Gemma 2 9B: 9.24 B with one table of 256 000 words; its config.json does not mention it."""
     gemma = {"model_type": "gemma2", "num_hidden_layers": 42, "hidden_size": 3584, "num_attention_heads": 16}
     gemma |= {"num_key_value_heads": 8, "head_dim": 256, "intermediate_size": 14336, "vocab_size": 256_000}
@@ -184,7 +184,7 @@ def test_an_odd_config_is_read_without_an_error(config: models.Config, odd: mode
 
 
 @pytest.mark.parametrize("config", [None, {}, {"num_hidden_layers": "32"}, {"num_hidden_layers": True}])
-def test_a_config_without_sizes_says_nothing(config: models.Config | None) -> None:
+def test_a_config_without_sizes_has_no_facts(config: models.Config | None) -> None:
     facts = model_facts(config)
     assert (facts.weights, facts.cache, facts.vocab, facts.longest) == (None, None, 0, 0)
 
@@ -236,7 +236,9 @@ def test_a_draft_by_its_method(
 
 
 def test_deepseeks_own_head_has_11_billion_parameters() -> None:
-    """The model card's 14 B less the 1.9 B of the two tables, which the engine shares; 8 bits but for what joins."""
+    """The model card's 14 B less the 1.9 B of the two tables, which the engine shares. 8
+    bits, except the joining layer.
+    """
     facts = draft_facts("mtp", target=models.DEEPSEEK_V3)
     assert facts.weights is not None
     assert facts.cache is not None
@@ -268,7 +270,7 @@ def test_a_drafts_config_without_sizes_is_not_replaced_by_the_usual() -> None:
 
 
 def test_medusa_heads_are_as_wide_as_their_target() -> None:
-    """Their config names neither layers of attention nor heads of it: four heads of one block each here."""
+    """Their config has no layers of attention and no attention heads: four heads of one block each here."""
     config = {"model_type": "medusa", "hidden_size": 128, "vocab_size": 2048, "num_heads": 4, "num_hidden_layers": 1}
     target = models.LLAMA_8B | {"hidden_size": 128, "vocab_size": 2048}
     facts = draft_facts("medusa", target=target, draft=config, tokens=4)

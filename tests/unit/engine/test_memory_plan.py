@@ -73,7 +73,7 @@ def test_it_is_not_lowered_below_what_the_model_needs() -> None:
     assert made.kv_tokens == 24_464
 
 
-def test_what_neither_the_budget_nor_the_device_holds_does_not_fit() -> None:
+def test_what_exceeds_both_the_budget_and_the_device_does_not_fit() -> None:
     """64 GiB: the model needs 0.75 of it, 1024 requests x 16 tokens have 18.3 GiB of logits: 2.4 GiB too much."""
     made = plan(
         models.ask("vllm 0.20.2", tokens=16, gib=64, max_num_seqs=1024, target_bytes=42 * GIB, max_model_len=16384)
@@ -98,7 +98,7 @@ def test_a_model_that_is_larger_than_the_device_does_not_fit() -> None:
     assert plan(models.ask(target=models.LLAMA_70B)).fits is False
 
 
-def test_less_than_two_long_requests_are_said() -> None:
+def test_room_for_less_than_two_long_requests_is_reported() -> None:
     made = plan(models.ask("vllm 0.33.0", gib=80, target_bytes=46 * GIB))
     assert made.fits
     assert "a second long request waits" in made.reason
@@ -172,8 +172,8 @@ def test_an_npu_with_uncounted_graphs_stays_at_0_9() -> None:
 
 
 @pytest.mark.parametrize("gib", [64, None])
-def test_who_says_how_much_of_an_npu_to_take_is_believed(gib: float | None) -> None:
-    """0.9 is a rule of thumb; a utilisation that the user wrote is none."""
+def test_a_utilization_of_the_user_for_an_npu_stays(gib: float | None) -> None:
+    """0.9 is a rule of thumb, and a utilisation that the user wrote is not."""
     assert plan(models.ask("vllm-ascend 0.23.0", gib=gib, tokens=1, gpu_memory_utilization=0.91)).utilization == 0.91
 
 
@@ -193,7 +193,7 @@ def test_who_says_how_much_of_an_npu_to_take_is_believed(gib: float | None) -> N
 def test_an_npu_of_unknown_memory_leaves_room_for_graphs_too(
     engine: str, args: models.Config, utilization: float
 ) -> None:
-    """Nobody writes down the device's memory; to run out of it while graphs are captured is the usual fault there."""
+    """The spec rarely has the device's memory. To run out of it while graphs are captured is the usual fault there."""
     made = plan(models.ask(engine, gib=None, **args))
     assert made.utilization == utilization
     assert ("vllm-ascend captures graphs outside of this budget" in made.because) is (

@@ -76,7 +76,7 @@ def test_auto_and_none_are_words() -> None:
         ("0.06", "percentage"),  # a share that was meant, but reads as a part of one byte
     ],
 )
-def test_a_reserve_that_is_none_says_what_to_write(text: str, says: str) -> None:
+def test_an_invalid_reserve_is_refused_with_the_valid_form(text: str, says: str) -> None:
     with pytest.raises(ValueError, match=says) as caught:
         parse_reserve(text)
     assert repr(text) in str(caught.value)

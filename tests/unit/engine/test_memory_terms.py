@@ -75,7 +75,7 @@ def logits(engine: str, runner: Runner, seqs: int, tokens: int, **args: int) -> 
         ("vllm 0.20.2", Runner.V1, 256, 4, 1_167_360_000),
         # 1024 x (8 - 1) x 152 000 x 10: 10.9 GB
         ("vllm 0.32.0", Runner.V1, 1024, 8, 10_895_360_000),
-        ("vllm 0.32.0", Runner.V1, 256, 1, 0),  # just what was profiled
+        ("vllm 0.32.0", Runner.V1, 256, 1, 0),  # no more than was profiled
         # 256 x 4 x 152 000 x 2, and 4 bytes of the same, which is less than a chunk of 1 GiB
         ("vllm 0.28.0", Runner.V2, 256, 4, 311_296_000 + 622_592_000),
         # 1024 x 8 x 152 000 x 2, and one chunk
@@ -118,7 +118,7 @@ def test_the_draft_is_counted_by_every_version() -> None:
     }
 
 
-def test_every_estimate_says_so() -> None:
+def test_every_estimate_is_marked() -> None:
     for term in fixed_terms(models.ask("vllm 0.33.0", target_bytes=16 * 10**9)):
         assert ("estimate" in term.source) is term.estimated, term
 
@@ -141,7 +141,7 @@ def test_some_methods_keep_buffers(case: models.Config, buffers: int | None) -> 
 @pytest.mark.parametrize(
     ("engine", "method", "draft_tp", "devices"),
     [
-        ("vllm 0.33.0", "draft_model", 1, 1),  # the second runner heeds it
+        ("vllm 0.33.0", "draft_model", 1, 1),  # the second runner applies it
         ("vllm 0.33.0", "draft_model", None, 4),
         ("vllm 0.30.0", "draft_model", 1, 4),
         ("vllm 0.33.0", "eagle3", 1, 4),

@@ -1,4 +1,4 @@
-"""What pods tell of their models: read without trust, kept small, and worth as much as the whole config."""
+"""The facts that pods report about their models: read without trust, kept small, and equivalent to the whole config."""
 
 import json
 from typing import Any
@@ -52,7 +52,7 @@ def test_what_is_kept_is_small() -> None:
 
 
 def test_a_page_is_read() -> None:
-    """Bytes of both models and of the device, and the configs as they were told."""
+    """Bytes of both models and of the device, and the configs as the pod reported them."""
     page = read_page(told(device=1000, target=(64, {"a": 1}), draft=(32, {})))
     assert page.bytes == {Role.TARGET: 64, Role.DRAFT: 32, Role.DEVICE: 1000}
     assert page.configs == {Role.TARGET: {"a": 1}, Role.DRAFT: {}}
@@ -66,15 +66,15 @@ JSON = st.recursive(
 
 
 @given(st.binary(max_size=40) | JSON.map(lambda each: json.dumps(each).encode()))
-def test_what_is_no_page_tells_nothing_and_never_fails(body: bytes) -> None:
-    """A tenant's pod may say anything."""
+def test_an_invalid_page_has_no_facts_and_never_fails(body: bytes) -> None:
+    """A tenant's pod may return anything."""
     page = read_page(body)
     assert set(page.configs) <= set(page.bytes)
 
 
 @given(config=JSON, size=JSON)
 def test_a_config_of_any_values_can_be_planned_with(config: Any, size: Any) -> None:
-    """What is told in the place of a size is no reason to fail."""
+    """Any value in the place of a size causes no error."""
     page = read_page(json.dumps({"models": {"target": {"bytes": size, "config": {"hidden_size": config}}}}).encode())
     facts = taken_in((), page, {Role.TARGET: "a"})
     for each in facts:
@@ -83,7 +83,9 @@ def test_a_config_of_any_values_can_be_planned_with(config: Any, size: Any) -> N
 
 
 def test_what_is_known_stays_and_what_is_about_something_else_goes() -> None:
-    """A pod that tells another size of the same artifact changes nothing: flags would move with each answer."""
+    """A pod that reports another size of the same artifact changes nothing. Otherwise the flags
+    would change with each answer.
+    """
     of = {Role.TARGET: "a", Role.DRAFT: "b"}
     first = used(taken_in((), read_page(told(target=(64, {}))), of))
     both = taken_in(first, read_page(told(device=9, target=(65, {}), draft=(32, {}))), of)
@@ -93,7 +95,7 @@ def test_what_is_known_stays_and_what_is_about_something_else_goes() -> None:
 
 @pytest.mark.parametrize("reserve", [AUTO, COUNTED])
 def test_facts_are_planned_with_as_configs_are(reserve: Any) -> None:
-    """The same plan as with the models' folders at hand; with flags that run already, what these mean."""
+    """The same plan as with the models' folders. With flags that run already, the plan that these flags mean."""
     page = read_page(told(target=(16 * 10**9, models.LLAMA_8B), draft=(8 * 10**8, models.EAGLE3_8B)))
     known = known_of(taken_in((), page, {Role.TARGET: "a", Role.DRAFT: "b"}))
     asked: Any = {"gib": 24, "max_model_len": 4096, "reserve": reserve, "method": "eagle3"}

@@ -1,4 +1,4 @@
-"""Lines of recordings, and lines that are none."""
+"""Lines of recordings, and invalid lines."""
 
 import json
 from typing import Any
@@ -58,14 +58,14 @@ def test_a_sound_line() -> None:
         (said(env={"VLLM_USE_V2_MODEL_RUNNER": "1"}), False, False, "V2-TRITON"),
     ],
 )
-def test_what_is_said_of_a_line(*, judgement: dict[str, Any], ok: bool, engine_ok: bool, rule: str) -> None:
+def test_the_judgement_of_a_line(*, judgement: dict[str, Any], ok: bool, engine_ok: bool, rule: str) -> None:
     """Both verdicts, and the rule."""
     assert (judgement["ok"], judgement["engine_ok"]) == (ok, engine_ok)
     assert rule in judgement["rules"]
 
 
-def test_the_platform_alone_counts_where_the_line_says_so() -> None:
-    """Old CPU engines do not speculate at all; a recording on one does not mean to deploy there."""
+def test_the_platform_alone_counts_if_the_line_requires_it() -> None:
+    """Old CPU engines do not speculate at all. A recording made on such an engine is not a request to deploy there."""
     old = {"version": "0.15.1"}
     assert said(**old)["ok"]
     assert "CPU-SPECULATION" in said(**old, platform_specific=True)["rules"]
@@ -88,8 +88,8 @@ def test_the_platform_alone_counts_where_the_line_says_so() -> None:
         None,
     ],
 )
-def test_odd_lines_are_not_ok_and_say_why(line: Any) -> None:
-    """No traceback, and the id where there is one."""
+def test_odd_lines_are_not_ok_and_have_a_reason(line: Any) -> None:
+    """No traceback, and the id if the line has one."""
     judgement = judge(line, KINDS)
     assert (judgement["ok"], judgement["engine_ok"]) == (False, False)
     assert judgement["message"].startswith("not such a line")

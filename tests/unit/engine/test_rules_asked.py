@@ -1,4 +1,4 @@
-"""What is asked for: flags, keys, types, methods. Each rule finds its mistake, and is silent where there is none."""
+"""Rules about the request: flags, keys, types, methods. Each rule finds its mistake, and only its mistake."""
 
 from dataclasses import replace
 

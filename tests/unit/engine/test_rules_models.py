@@ -162,7 +162,7 @@ def test_a_rule_finds_its_mistake_and_nothing_else(rule: str, mistake: Case, sou
 
 @pytest.mark.parametrize("method", ["eagle", "eagle3", "dflash", "medusa", "draft_model", "mtp", "dspark"])
 def test_what_is_not_known_is_not_refused(method: str) -> None:
-    """Models that nobody has read make the rules about them silent."""
+    """Rules about models that were not read have no findings."""
     asked = spec(method, 1, model="/models/draft")
     assert not {
         each for each in broken(case(asked, target=None)) if each.startswith(("MODEL", "ARCH", "VOCAB", "HEAD"))

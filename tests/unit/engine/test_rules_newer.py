@@ -194,7 +194,9 @@ def test_since_0_33_a_batch_holds_more_than_one_drafter_writes_ahead(
     ],
 )
 def test_what_is_filled_in_depends_on_the_device(*, gib: int | None, name: str, k: int, refused: bool) -> None:
-    """LoRA wants K + 1 tokens for each of 1024 requests, or 256; of an unknown device is said what is so on all."""
+    """LoRA needs K + 1 tokens for each of 1024 requests, or 256. An unknown device is refused
+    only what every device refuses.
+    """
     known = newest(spec("ngram", k), enable_lora=True)
     device = None if gib is None else gib << 30
     made = Case(
@@ -209,7 +211,7 @@ def test_what_is_filled_in_depends_on_the_device(*, gib: int | None, name: str, 
 
 
 def test_a_large_a100_is_filled_in_like_a_small_device() -> None:
-    """The engine knows it by its name; where nobody told the name it may be one."""
+    """The engine knows it by its name. A device without a known name may be an A100."""
     asked = newest(spec("ngram", 3), enable_lora=True, max_num_batched_tokens=2048)
     by_name = {
         name: Case(

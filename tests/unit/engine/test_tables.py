@@ -1,4 +1,4 @@
-"""The tables, and what they say of releases that nobody read."""
+"""The tables, and their answers for releases that were not read."""
 
 import ast
 import pathlib
@@ -36,7 +36,7 @@ TABLES = ("architectures", "fields", "flags", "methods", "model_types", "mtp", "
 def test_a_release_between_two_known_ones_is_like_both_or_not_known(
     architecture: str, version: str, there: bool | None
 ) -> None:
-    """The same minor counts as the same release; newer ones keep what was there and may have more."""
+    """The same minor counts as the same release. Newer releases keep the existing entries and may have more."""
     assert in_release("architectures", "registered", architecture, Version.parse(version)) is there
 
 
@@ -79,8 +79,8 @@ def test_ranges_of_versions_are_inclusive(version: str, since: str, until: str, 
     assert holds(Version.parse(version), since, until) is inside
 
 
-def test_every_rule_is_looked_for_in_its_file() -> None:
-    """By its id: one that nobody looks for would silently say nothing, and one that is in no table cannot be said."""
+def test_every_rule_is_used_in_its_file() -> None:
+    """By its id: a rule without code would never have a finding, and code without a rule would have no message."""
     written: dict[str, set[str]] = {}
     for file in sorted([*ENGINE.glob("rules/*.py"), ENGINE / "command_line.py"]):
         nodes = ast.walk(ast.parse(file.read_text()))
@@ -101,7 +101,7 @@ def test_the_range_of_versions_that_the_rules_name_is_that_of_the_releases_that_
     assert f"Engines after {newest} are checked as {newest.major}.{newest.minor}." in named["VERSION-NEW"]
 
 
-def test_rules_have_names_and_say_something() -> None:
+def test_rules_have_names_and_a_message() -> None:
     """Stable ids, one sentence each, a source, and ends that are versions."""
     assert len({rule.id for rule in RULES}) == len(RULES)
     for rule in RULES:

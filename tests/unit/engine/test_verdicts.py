@@ -17,11 +17,11 @@ LEAST_AGREEMENT = 0.999
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.name.partition(".jsonl")[0])
-def test_we_say_what_the_engine_says(path: pathlib.Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """At least 999 of 1000 verdicts are foretold; every other one is printed with what was said on both sides.
+def test_our_verdict_is_the_verdict_of_the_engine(path: pathlib.Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """At least 999 of 1000 verdicts are predicted. The test prints every other one with both results.
 
-    Where we are stricter than the engine a rule marked so says why, and what it refuses we never deploy. Schedules were
-    run through the function that the scheduler's constructor calls: what it refuses later we refuse now.
+    Where we are stricter than the engine, a rule with that mark has the reason, and we never deploy what it refuses.
+    Schedules were run through the function that the scheduler's constructor calls: we refuse now what it refuses later.
     """
     judged = [(line, judge(line, KINDS)) for line in recordings(path)]
     for line, said in judged:

@@ -1,4 +1,4 @@
-"""Every warning names what it is about, why, and what to do: nobody has to look a rule up to act on it."""
+"""Every warning names its subject, the reason, and the fix: the user can act without a lookup of the rule."""
 
 import re
 

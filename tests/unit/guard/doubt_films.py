@@ -1,4 +1,4 @@
-"""The speed in doubt, as film strips: plain pods beside, and a plain while for a service of one pod."""
+"""The speed in doubt, as film strips: with baseline pods, and a trial without speculation for a service of one pod."""
 
 from dataclasses import replace
 from math import log
@@ -36,7 +36,7 @@ def make_pair(speedup: float = 1.2, at: float = 0.0) -> Pair:
 
 
 def found(pairs: tuple[Pair, ...], least: float = 1.0) -> tuple[Finding, ...]:
-    """What windows of both arms say about the speed."""
+    """The finding about the speed from windows of both arms."""
     finding = finding_of(pairs, Measure.SPEED, least)
     return () if finding is None else (finding,)
 
@@ -65,7 +65,7 @@ PLAIN: Frame = {"speculating": False}
 
 
 def on_trial(trial: Trial) -> State:
-    """A provisional rollback, whose plain pods serve."""
+    """A provisional rollback whose baseline pods serve."""
     return make_state(BACK, rollback=replace(OF_TRIAL, trial=trial))
 
 

@@ -206,19 +206,19 @@ FILMS: dict[str, tuple[State, Frames, list[Phase]]] = {
 
 @pytest.mark.parametrize("name", FILMS)
 def test_the_transition_table(name: str) -> None:
-    """The state began at 0 s, warm-up is 4 s, three windows convict; each frame is idempotent."""
+    """The state began at 0 s, warm-up is 4 s, three failing windows decide. Each frame is idempotent."""
     start, frames, phases = FILMS[name]
     assert [state.phase for state in strip(start, *frames)] == phases
 
 
 def test_every_rule_of_the_table_is_fired() -> None:
-    """A rule that no film fires is a rule that nobody has seen at work."""
+    """A rule that no film fires is untested."""
     seen = {(phase, rule) for start, frames, _ in FILMS.values() for phase, rule in fired(start, *frames)}
     assert [(phase, rule) for phase, rules in TABLE.items() for rule in rules if (phase, rule) not in seen] == []
 
 
-def test_every_phase_has_its_rules_and_every_rule_its_words() -> None:
-    """The documentation is made of the docstrings."""
+def test_every_phase_has_its_rules_and_every_rule_its_docstrings() -> None:
+    """The documentation is generated from the docstrings."""
     assert set(TABLE) == set(Phase)
     for rule in (rule for rules in TABLE.values() for rule in rules):
         assert rule.when.__doc__, rule
@@ -237,8 +237,8 @@ def test_a_turn_without_news_returns_the_same_state(phase: Phase) -> None:
 
 @pytest.mark.parametrize("phase", Phase)
 @pytest.mark.parametrize("about", ["plain", "s2", "s1:2", "good:d2"])
-def test_facts_about_something_else_say_nothing(phase: Phase, about: str) -> None:
-    """A turn that was decided on the way finds facts about what was served before."""
+def test_facts_about_another_subject_prove_nothing(phase: Phase, about: str) -> None:
+    """A reconcile after a decision may read facts about the speculation that was served before."""
     state: Any = make_state(phase)
     assert advance(state, facts_at(state, 9, FAILS | BROKEN | {"subject": about}), 9) == state
 
@@ -252,7 +252,7 @@ def test_the_deadline_counts_from_when_a_revision_was_first_wanted() -> None:
 
 
 def test_a_finished_rollout_is_remembered_by_its_revision() -> None:
-    """A later turn tells by it whether the spec asks for other pods."""
+    """A later reconcile compares it with the spec's revision and sees whether the spec needs other pods."""
     for phase, rollback in ((OUT, None), (RESPOND, OF_PLAIN), (BACK, OF_PLAIN)):
         assert strip(make_state(phase, rollback=rollback), (1, OTHER))[0].revision == "r2"
 
@@ -294,14 +294,14 @@ def test_room_that_there_is_not_is_noted_once_and_gives_the_rollout_its_time_aga
     ],
 )
 def test_old_pods_give_way_to_new_ones(phase: Phase, at: float, frame: Frame, gives_way: bool) -> None:
-    """For a change where the user says so; for a rollback at once, unless it would only end the service."""
+    """For a change if the user sets it. For a rollback after 5 s, unless it would only end the service."""
     rollback = OF_PLAIN if phase is RESPOND else None
     (after,) = strip(make_state(phase, wanted="r2", wanted_since=1.0, rollback=rollback), (at, frame))
     assert (after.replacing == "r2") is gives_way
 
 
 def test_a_deadline_counts_from_the_last_pod_that_came_up() -> None:
-    """Twenty pods take twenty times as long as one; a pod that comes and goes is no progress."""
+    """Twenty pods take twenty times as long as one. A pod that starts and ends does not count as progress."""
     state = note_progress(make_state(OUT, wanted="r2", wanted_since=1.0), 2, 50)
     assert (state.up, state.wanted_since) == (2, 50)
     assert note_progress(state, 1, 60) == state
@@ -317,7 +317,7 @@ def failing(*pods: str, ends: int = 1, at: float = 1.0, **changes: Any) -> Frame
 
 
 def test_a_service_whose_engine_is_killed_again_and_again_goes_back_to_plain() -> None:
-    """After three kills, in whatever windows; the numbers are told."""
+    """After three kills, in whatever windows. The message has the numbers."""
     frames = [(at, failing("a", ends=ends, at=at)) for ends, at in enumerate((10, 300, 900), start=1)]
     first, second, third = strip(make_state(WATCH, judged=5000.0), *frames)
     assert [each.phase for each in (first, second, third)] == [WATCH, WATCH, RESPOND]
@@ -327,7 +327,7 @@ def test_a_service_whose_engine_is_killed_again_and_again_goes_back_to_plain() -
 
 
 def test_a_pod_that_fails_alone_is_restarted_twice_before_speculation_is_taken_out() -> None:
-    """Its node, or its memory, may be broken; a third one that fails as well is no accident."""
+    """Its node, or its memory, may be broken. The failure of a third pod is not an accident."""
     state = make_state(WATCH)
     for number, pod in enumerate("abc"):
         frames = [
@@ -340,7 +340,7 @@ def test_a_pod_that_fails_alone_is_restarted_twice_before_speculation_is_taken_o
 
 
 def test_failures_that_were_answered_do_not_count_again() -> None:
-    """A guard that only observes says once what it would do, and goes on to judge windows."""
+    """A guard that only observes shows once what it would do, and then judges windows."""
     frames = [(at, failing("a", ends=ends, at=at, mode=GuardMode.OBSERVE)) for ends, at in enumerate((1, 2, 3), 1)]
     told = strip(make_state(WATCH), *frames)[-1]
     assert told.dry_run is not None
@@ -351,6 +351,6 @@ def test_failures_that_were_answered_do_not_count_again() -> None:
 
 
 def test_new_pods_begin_without_failures() -> None:
-    """What the pods before did is no word against them."""
+    """Failures of earlier pods do not count against them."""
     state = make_state(OUT, pod_failures=(make_failure("old", 2),))
     assert strip(state, (9, {}))[0].pod_failures == ()

@@ -29,7 +29,7 @@ SLOW = (0.90, 0.91, 0.89, 0.90)
 
 
 def test_a_window_compares_the_two_arms_in_the_same_minutes() -> None:
-    """Time per output token, and what speculation costs besides, each with its error."""
+    """Time per output token, and the other costs of speculation, each with its error."""
     ours = make_evidence(
         token_times={4: pace(*(0.02,) * 8)},
         answers=80,
@@ -53,15 +53,15 @@ def test_a_window_compares_the_two_arms_in_the_same_minutes() -> None:
 
 
 @pytest.mark.parametrize("requests", [0.0, 1.0])
-def test_an_arm_that_answered_too_little_is_no_evidence(requests: float) -> None:
+def test_an_arm_with_too_few_requests_proves_nothing(requests: float) -> None:
     """Nine requests are too few."""
     busy, idle = (make_evidence(token_times={1: pace(*(0.02,) * 8, requests=each)}) for each in (10, requests))
     assert pair_of({"a": busy}, {"b": idle}, at=0.0) is None
     assert pair_of({"a": idle}, {"b": busy}, at=0.0) is None
 
 
-def test_slower_windows_convict_and_faster_ones_are_clear() -> None:
-    """After three windows at the earliest; the numbers are told as ratios."""
+def test_slower_windows_fail_and_faster_ones_are_clear() -> None:
+    """After three windows at the earliest. The numbers are ratios."""
     assert finding_of(pairs(0.9, 0.9), Measure.SPEED, 1.0) is None
     slow = finding_of(pairs(*SLOW), Measure.SPEED, 1.0)
     assert slow is not None
@@ -75,14 +75,16 @@ def test_slower_windows_convict_and_faster_ones_are_clear() -> None:
     assert not shows_fast_enough((slow,))
 
 
-def test_what_is_slower_is_slower_than_what_was_asked_for() -> None:
-    """A service that asks for 1.3 is not content with 1.2."""
+def test_slower_means_slower_than_the_required_speedup() -> None:
+    """A service that requires 1.3 does not accept 1.2."""
     assert score(1.2, 1.21, 1.19, 1.2, least=1.3) > 0 > score(1.2, 1.21, 1.19, 1.2, least=1.1)
 
 
 @pytest.mark.parametrize("before", [(), (1.3, 1.31) * 10], ids=["at the start", "after a long good time"])
 def test_two_windows_of_less_than_seven_tenths_are_enough(before: tuple[float, ...]) -> None:
-    """Two of 0.75 are not, nor two of which one is, nor two that tell little."""
+    """Two windows of 0.75 are not enough. One of 0.75 with one of 0.5 is not enough, and two
+    with a large error are not enough.
+    """
     found = finding_of(pairs(*before, 0.5, 0.52), Measure.SPEED, 1.0)
     assert found is not None
     assert found.convicts
@@ -122,7 +124,7 @@ def test_windows_that_resemble_their_neighbours_count_less() -> None:
 
 @given(st.lists(st.floats(0.5, 2.0), min_size=3, max_size=2 * MOST_PAIRS), st.floats(0.5, 2.0))
 def test_whatever_the_windows_the_numbers_hold_together(speedups: list[float], least: float) -> None:
-    """An interval has its value inside; what convicts is below the limit."""
+    """An interval contains its value. A finding against the draft has a value below the limit."""
     found = finding_of(pairs(*speedups), Measure.SPEED, least)
     assert found is not None
     assert found.low <= found.value <= found.high
@@ -135,8 +137,8 @@ def hits(*drops: float) -> tuple[Pair, ...]:
     return tuple(Pair(at=at, seen={Measure.HIT_RATE: (each, 0.01)}) for at, each in enumerate(drops))
 
 
-def test_collateral_is_told_until_it_is_clearly_over() -> None:
-    """A difference is compared as one; in between, what was told stays told."""
+def test_collateral_is_shown_until_it_is_clearly_over() -> None:
+    """A difference is compared with a difference. A value in between does not change the warning."""
     lost = finding_of(hits(0.2, 0.21, 0.19, 0.2), Measure.HIT_RATE, 0.05)
     assert lost is not None
     assert lost.convicts

@@ -35,7 +35,7 @@ def asked(**changes: Any) -> UserIntent:
 
 
 def afresh(**changes: Any) -> State:
-    """Speculation asked for anew at 99 s; only what was learnt, and what runs, is remembered."""
+    """Speculation requested again at 99 s. The state keeps only what it learnt and what runs."""
     known: dict[str, Any] = {
         "phase": Phase.ROLLING_OUT,
         "since": 99,
@@ -99,8 +99,8 @@ def test_a_retry_without_a_decision_is_noted_and_disturbs_nothing(phase: Phase) 
     ],
     ids=["stalled", "fewer tokens", "the last good one"],
 )
-def test_whatever_is_served_instead_a_retry_asks_for_the_speculation_of_the_spec(state: State) -> None:
-    """Also where the plain service does not come up, and where less speculation is served."""
+def test_whatever_is_served_instead_a_retry_starts_the_speculation_of_the_spec(state: State) -> None:
+    """Also if the baseline does not come up, and if less speculation is served."""
     after = follow_user(state, asked(retry="2", rollback=None), 99)
     assert (after.phase, after.rollback, after.reduced, after.subject) == (Phase.ROLLING_OUT, None, None, "s1")
 
@@ -124,7 +124,7 @@ def test_a_service_whose_speed_is_asked_about_begins_plain(measure: bool, phase:
     [((), True), ((make_plain(),), False), ((make_plain(blocks=1), make_plain(2, requests=1)), True)],
 )
 def test_another_speculation_is_measured_first_unless_the_speed_is_known(baseline: Any, measuring: bool) -> None:
-    """What plain pods showed is about the service, not about its draft."""
+    """The speed of baseline pods belongs to the service, not to its draft."""
     state = replace(ROLLED_BACK, baseline=baseline)
     after = follow_user(state, asked(speculation="s2", measure=True), 99)
     assert (after.measuring, after.baseline) == (measuring, baseline)
@@ -137,7 +137,7 @@ def test_another_service_has_another_speed_and_the_decision_stays() -> None:
 
 
 def test_a_state_of_an_earlier_release_keeps_what_it_knows() -> None:
-    """It did not say which service it was about: that is no change."""
+    """It did not record the service that it was about: that does not count as a change."""
     old = replace(ROLLED_BACK, service="")
     assert follow_user(old, asked(), 99) == ROLLED_BACK
 
@@ -154,8 +154,8 @@ def test_a_state_of_an_earlier_release_keeps_what_it_knows() -> None:
     ],
     ids=["watched", "on its way", "measured first", "fewer tokens", "the last good one", "stalled"],
 )
-def test_a_rollback_that_is_asked_for_goes_to_plain(state: State) -> None:
-    """Whatever is served, and wherever it stands; what it says is the annotation's value."""
+def test_a_requested_rollback_serves_without_speculation(state: State) -> None:
+    """In any phase and with any speculation. The message is the annotation's value."""
     after = follow_user(replace(state, service="e1"), asked(retry=None, rollback="b"), 99)
     assert (after.phase, after.since, after.plain, after.subject) == (Phase.RESPONDING, 99, True, "plain")
     assert (after.failures, after.blamed, after.measuring, after.reduced) == (0, (), False, None)
@@ -203,7 +203,7 @@ WATCHED = make_state(service="e1", handled_retry="1", handled_rollback="a", base
     ],
 )
 def test_the_gate_is_never_left_without_a_measurement(state: State, change: dict[str, Any], measures: bool) -> None:
-    """A changed service is another one; a gate that is asked for later needs to know the plain service as well."""
+    """A changed service is another one. A gate that is set later needs the speed of the baseline as well."""
     after = follow_user(state, asked(**change), 99)
     assert after.measuring is measures
     assert (after.phase is Phase.MEASURING_BASELINE) is measures

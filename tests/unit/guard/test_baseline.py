@@ -1,4 +1,4 @@
-"""The plain service's speed by load, as it is learnt, mixed and forgotten."""
+"""The baseline speed by load, as it is learnt, mixed and forgotten."""
 
 import pytest
 from hypothesis import given
@@ -55,7 +55,7 @@ def test_loads_are_kept_apart_and_in_order() -> None:
     assert (second[0], second[2]) == first
 
 
-def test_old_blocks_fade_and_keep_what_they_say() -> None:
+def test_old_blocks_fade_and_keep_their_mean() -> None:
     """As if there had been fewer of the same kind: mean and throughput stay, the scatter shrinks with their number."""
     old = pace(*(0.01, 0.03) * 32)
     (kept,) = learnt((Plain(load=1, token_time=old),), {1: pace(*(0.02,) * 8)})
@@ -92,8 +92,8 @@ def test_what_is_remembered_is_bounded(windows: list[dict[int, int]]) -> None:
 
 
 @given(st.lists(st.floats(0.001, 1.0), min_size=1, max_size=20))
-def test_a_mixture_lies_between_what_it_is_made_of(seconds: list[float]) -> None:
-    """No window makes the plain service look faster than it ever was, or slower."""
+def test_a_mixture_is_between_its_parts(seconds: list[float]) -> None:
+    """No window makes the baseline look faster or slower than it ever was."""
     baseline: Baseline = ()
     for each in seconds:
         baseline = learnt(baseline, {1: TokenTime(times=times(*(each,) * 8), tokens=64.0, seconds=4.0)})

@@ -1,4 +1,4 @@
-"""Each check of one piece of evidence, on both sides of its boundary; the first that has something to say decides."""
+"""Each check of one piece of evidence, on both sides of its boundary. The first check with a result decides."""
 
 import pytest
 from tests.unit.builders import Body, limits, make_evidence, make_plain, pace
@@ -11,7 +11,7 @@ PASS, FAIL, UNSURE = Outcome.PASS, Outcome.FAIL, Outcome.INCONCLUSIVE
 
 
 def verdict(evidence: Body, thresholds: Body | None = None) -> Verdict:
-    """The verdict on one pod's evidence: acceptance 0.80, 2000 drafted tokens, unless it says otherwise."""
+    """The verdict on one pod's evidence: acceptance 0.80, 2000 drafted tokens, unless the arguments change it."""
     seen, wanted = make_evidence(**evidence), limits(**(thresholds or {}))
     found = compare(wanted.baseline, seen.token_times)
     return judge_case(Case(evidence=seen, thresholds=wanted, comparison=found, longer=found))
@@ -144,10 +144,10 @@ def test_a_time_above_its_limit_fails_unless_plain_was_slower_still(
         (500, 9000, SPEED, PASS, Reason.ACCEPTED),
     ],
 )
-def test_acceptance_of_rare_drafts_is_no_pass(
+def test_acceptance_of_rare_drafts_does_not_pass(
     drafts: int, generation_tokens: int, thresholds: Body, outcome: Outcome, reason: Reason
 ) -> None:
-    """Structured output cuts drafts: with a draft at less than a quarter of the steps only the speed can tell."""
+    """Structured output cuts drafts. With a draft at less than a quarter of the steps, only the speed is evidence."""
     evidence = {"drafts": drafts, "generation_tokens": generation_tokens, "token_times": FAST}
     assert words(evidence, thresholds) == (outcome, reason)
 
@@ -163,10 +163,10 @@ def test_acceptance_of_rare_drafts_is_no_pass(
         ({"unread": 1}, LIMIT, UNSURE, Reason.SCRAPE_FAILED),
     ],
 )
-def test_a_plain_service_is_asked_for_its_speed_only(
+def test_a_service_without_speculation_is_judged_by_its_speed_only(
     evidence: Body, thresholds: Body, outcome: Outcome, reason: Reason
 ) -> None:
-    """It drafts nothing, and that is as it should be."""
+    """It has no drafts, which is correct."""
     seen: Body = {"drafts": 0, "generation_tokens": 900, "speculative": False} | evidence
     assert words(seen, thresholds | {"plain": True, "acceptance_rate": None}) == (outcome, reason)
 
@@ -207,6 +207,6 @@ MEASURED = "speedup 0.67 (95 % interval 0.67 to 0.67; 30.0 ms per output token, 
         ({}, {"plain": True}, "baseline: no request ended over 10 s, 2100 tokens"),
     ],
 )
-def test_a_verdict_says_the_numbers_that_it_rests_on(evidence: Body, thresholds: Body, message: str) -> None:
-    """The value, the threshold, and how much was seen."""
+def test_a_verdict_has_the_numbers_that_it_is_based_on(evidence: Body, thresholds: Body, message: str) -> None:
+    """The value, the threshold, and the amount of evidence."""
     assert verdict(evidence, thresholds).message == message

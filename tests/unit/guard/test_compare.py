@@ -1,4 +1,4 @@
-"""Speculation against the plain service, at like loads, with an interval."""
+"""Speculation compared with the baseline, at similar loads, with an interval."""
 
 from math import exp, log, sqrt
 from typing import Any
@@ -32,10 +32,12 @@ def compared(baseline: Baseline, token_times: dict[int, TokenTime]) -> Compariso
         ({1: pace(0.01, 0.01, requests=90), 8: pace(0.08, 0.08)}, (90 * 0.02 + 10 * 0.04) / (90 * 0.01 + 10 * 0.08)),
     ],
 )
-def test_the_speedup_is_plain_time_over_time_at_the_same_loads(
+def test_the_speedup_is_baseline_time_over_time_at_the_same_loads(
     token_times: dict[int, TokenTime], speedup: float
 ) -> None:
-    """Each load counts by the requests that ran at it with speculation: a busier day is not a slower draft."""
+    """Each load counts by the requests that ran at it with speculation: a busier day does
+    not make the draft look slower.
+    """
     assert compared(PLAIN, token_times).speedup == pytest.approx(speedup)
 
 
@@ -64,8 +66,8 @@ def test_the_speedup_is_plain_time_over_time_at_the_same_loads(
         "a speculation that took no time",
     ],
 )
-def test_what_is_not_alike_is_not_compared(baseline: Baseline, token_times: dict[int, TokenTime]) -> None:
-    """None, which is no verdict: nothing is guessed from another load."""
+def test_different_loads_are_not_compared(baseline: Baseline, token_times: dict[int, TokenTime]) -> None:
+    """None, which is not a verdict: no value is derived from another load."""
     assert compare(baseline, token_times) is None
 
 
@@ -89,7 +91,7 @@ def test_the_interval_is_that_of_both_errors() -> None:
 
 
 def test_blocks_at_different_loads_are_compared_with_their_own_mean() -> None:
-    """A busy block is no scatter of a quiet one; but each load costs a degree of freedom."""
+    """A busy block does not add scatter to a quiet one. But each load costs a degree of freedom."""
     found = compared(PLAIN, {1: pace(0.01, 0.01), 8: pace(0.02, 0.02)})
     assert (found.low, found.high) == (pytest.approx(2.0), pytest.approx(2.0))
     unknown = compared(PLAIN, {1: pace(0.01, requests=20), 8: pace(0.02)})
@@ -103,7 +105,7 @@ def test_less_evidence_has_a_wider_interval(few: tuple[float, ...], many: tuple[
     assert wide.high / wide.low > narrow.high / narrow.low
 
 
-def test_a_plain_service_that_varies_widens_it_too() -> None:
+def test_a_baseline_that_varies_widens_the_interval_too() -> None:
     """Both sides are measured."""
     steady, varied = (
         compared((make_plain(1, *each * 2),), {1: pace(0.01, 0.01)}) for each in ((0.02,) * 2, (0.0, 0.04))

@@ -140,8 +140,8 @@ def test_the_truth_is_within_what_is_known_of_shorter_drafts(case: tuple[int, li
         assert fewest - 1e-6 <= sum(min(drawn, tokens) for drawn, _ in lengths) <= most + 1e-6
 
 
-def test_a_rate_that_the_lengths_leave_open_convinces_nobody() -> None:
-    """Of four tokens 0.50 to 0.82 against a minimum of 0.7: neither passes nor fails."""
+def test_a_rate_that_the_lengths_leave_open_decides_nothing() -> None:
+    """Of four tokens 0.50 to 0.82 against a minimum of 0.7: the row does not pass and does not fail."""
     seen = drafts_of(*[(1, 0)] * 200, *[(4, 3)] * 200, *[(8, 3)] * 100, longest=8)
     four = fewer_tokens(seen, limits(acceptance_rate=0.7), None)[3]
     assert (round(four.rate, 2), round(four.rate_high or 0, 2)) == (0.5, 0.82)
@@ -190,7 +190,7 @@ def test_fewer_tokens_have_to_be_faster_by_more_than_chance_explains() -> None:
         (exactly(2.6 / 6), 0.020, 0.046, [True, True, False, False]),
         # nothing is known of plain: a step takes at most as long as now, so 30 ms become 43, 34, 31 and 30
         (None, 0.0, 0.030, [None, True, True, True]),
-        # missed already, and nothing is known of plain: that does not speak against speculation
+        # missed already, and the baseline is unknown: that does not count against speculation
         (None, 0.0, 0.045, [True, True, True, True]),
     ],
     ids=["faster than plain", "slower than plain", "plain unknown", "missed already"],
@@ -198,7 +198,7 @@ def test_fewer_tokens_have_to_be_faster_by_more_than_chance_explains() -> None:
 def test_fewer_tokens_have_to_keep_the_slo(
     speedup: Comparison | None, plain: float, now: float, passing: list[bool | None]
 ) -> None:
-    """The time per output token is plain's by the estimate of the speedup."""
+    """The time per output token is that of the baseline, by the estimate of the speedup."""
     seen = replace(falling(0.8, 0.5, 0.2, 0.1), token_times={1: pace(now, now)})
     against = speedup and replace(speedup, plain=plain)
     rows = fewer_tokens(seen, limits(acceptance_rate=None, time_per_output_token=0.035), against)
@@ -278,7 +278,7 @@ WITH_SPEED = (row(1, speedup=1.30), row(2, speedup=1.48), row(3, speedup=1.40))
         "the present K is the best",
     ],
 )
-def test_what_the_numbers_speak_for(
+def test_the_advice_that_follows_from_the_numbers(
     rows: tuple[Fewer, ...], verdict: Verdict, fewer: int | None, tokens: int | None, message: str
 ) -> None:
     """0 stands for no speculation; None for no advice at all."""

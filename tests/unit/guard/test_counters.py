@@ -62,13 +62,13 @@ def test_counters_are_summed_over_data_parallel_ranks() -> None:
 
 
 def test_the_start_of_a_pod_is_that_of_its_youngest_process() -> None:
-    """A rank that began anew counts from zero, whatever the others do."""
+    """A rank that restarted counts from zero, whatever the others do."""
     samples = [("process_start_time_seconds", {"rank": str(rank)}, at) for rank, at in enumerate((2.0, 9.0, 3.0))]
     assert counters_of([*samples, ("vllm:generation_tokens_total", {}, 1.0)]).started == 9.0
 
 
-def test_an_engine_that_does_not_say_how_busy_it_is_may_be_anything() -> None:
-    """Nothing running is not the same as not being told."""
+def test_an_engine_without_a_load_metric_has_an_unknown_load() -> None:
+    """An unknown load is not zero."""
     assert read_counters("vllm:generation_tokens_total 1\n").running is None
     assert read_counters('vllm:generation_tokens_total 1\nvllm:num_requests_running{engine="0"} 0\n').running == 0
 
@@ -94,8 +94,10 @@ def test_a_page_without_the_families_is_not_a_page_with_zeros() -> None:
     ],
     ids=["another", "empty", "cut-off", "no-drafts", "no-accepted", "twice", "long-line", "many-lines"],
 )
-def test_a_page_that_is_not_whole_is_refused(page: str, words: str) -> None:
-    """What is missing was not counted, which is not the same as zero: a page that lost its tail convicts no draft."""
+def test_a_truncated_page_is_refused(page: str, words: str) -> None:
+    """A missing counter was not counted, which is not the same as zero: a truncated page
+    is not evidence against a draft.
+    """
     with pytest.raises(ValueError, match=words):
         read_counters(page)
 
@@ -167,7 +169,7 @@ vllm:time_to_first_token_seconds_count 11
 
 
 def test_decode_times_are_preferred_to_the_engines_mean_of_each_request() -> None:
-    """The engine counts an answer of one token as 0 s a token; over decode times it is no answer at all."""
+    """The engine counts an answer of one token as 0 s a token. Decode times exclude such an answer."""
     found = read_counters(DECODED)
     assert (found.token_seconds, found.timed_tokens, found.requests, found.first_tokens) == (2.5, 50, 10, 11)
 
@@ -197,9 +199,9 @@ def test_a_page_that_lacks_part_of_them_is_read_by_the_means(name: str) -> None:
         ({"speculative": False}, True),
     ],
 )
-def test_an_engine_began_anew_when_its_start_moved_or_a_counter_fell(
+def test_an_engine_restarted_when_its_start_moved_or_a_counter_fell(
     change: dict[str, float | None], began_anew: bool
 ) -> None:
-    """Counters only grow while a process lives; without a start time only they can tell."""
+    """Counters only grow while a process lives. Without a start time only they show a restart."""
     before = counters(10, requests=5.0, token_seconds=1.0, running=3.0)
     assert restarted(before, replace(before, **change)) is began_anew

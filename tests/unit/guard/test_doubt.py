@@ -25,16 +25,22 @@ HOUR = 3600.0
         (9, 60, BEYOND, True),
     ],
 )
-def test_an_acquitted_draft_is_left_alone_for_a_while(doubts: int, after: float, found: Verdict, *, asks: bool) -> None:
-    """An hour, doubled with each acquittal up to a day; unless it is far slower, or beyond what plain was seen at."""
+def test_a_cleared_draft_is_not_doubted_again_for_a_while(
+    doubts: int, after: float, found: Verdict, *, asks: bool
+) -> None:
+    """An hour, doubled with each cleared doubt up to a day. The wait does not apply to a far lower speed, or
+    to a load beyond the baseline's.
+    """
     begun = make_state(failures=2, unmeasured=2, doubts=doubts, doubted=100.0)
     (state,) = strip(begun, (100 + after, TWO | {"verdict": found, "in_row": 3}))
     assert state.rollback is None
     assert (state.control is not None) is asks
 
 
-def test_no_pod_of_an_autoscaler_gives_way_to_a_plain_one() -> None:
-    """It would make another. Without room the guard does without after a minute; with one pod a plain one comes too."""
+def test_no_pod_of_an_autoscaler_is_replaced_by_a_baseline_pod() -> None:
+    """The autoscaler would create another. Without room the guard continues without the arm after a minute. With
+    one pod it adds a baseline pod.
+    """
     crowded = SCALED | NO_ROOM
     early, late = strip(make_state(control=ASKED), (59, crowded), (60, crowded))
     assert early.control is not None
@@ -46,8 +52,8 @@ def test_no_pod_of_an_autoscaler_gives_way_to_a_plain_one() -> None:
 
 
 @pytest.mark.parametrize(("seconds", "grave"), [(0.023, False), (0.024, False), (0.027, True), (0.06, True)])
-def test_what_takes_far_longer_than_plain_is_grave(seconds: float, *, grave: bool) -> None:
-    """The upper end of the interval of the speedup is below eight tenths of what is asked for."""
+def test_a_speed_far_below_the_baseline_is_grave(seconds: float, *, grave: bool) -> None:
+    """The upper end of the interval of the speedup is below eight tenths of the required speedup."""
     plain = {"baseline": (make_plain(1, *(0.02, 0.0202) * 4),), "speedup": 1.0}
     found = verdict({"token_times": {1: pace(*(seconds, 1.01 * seconds) * 4)}}, plain)
     assert (found.reason, found.grave) == (SLOWER.reason, grave)

@@ -1,4 +1,4 @@
-"""A closed window: each pod is judged before the pool, and bursts are no proof before they repeat."""
+"""A closed window: each pod is judged before the pool, and bursts prove nothing before they repeat."""
 
 from typing import Any
 
@@ -50,7 +50,7 @@ def test_silence_alone_is_never_a_fail(rounds: list[dict[str, Counters | None]])
 
 
 def of(**pods: Any) -> Verdict:
-    """The verdict on pods with their acceptance, 500 drafts each; a dict changes the counters besides."""
+    """The verdict on pods with their acceptance, 500 drafts each. A dict changes the counters as well."""
     first, last = {}, {}
     for pod, each in pods.items():
         changes = each if isinstance(each, dict) else {"rate": each}
@@ -138,11 +138,11 @@ def test_the_worst_pod_is_named_with_its_numbers(broken: dict[str, Any], why: st
     ("fast", "slow", "reason", "blamed"),
     [(0.018, 0.1, Reason.POD_SKEW, ("b",)), (0.005, 0.025, Reason.ACCEPTED, ())],
 )
-def test_a_slow_pod_is_blamed_where_all_together_are_too_slow(
+def test_a_slow_pod_is_blamed_if_all_together_are_too_slow(
     fast: float, slow: float, reason: Reason, blamed: tuple[str, ...]
 ) -> None:
-    """Half the speed of its sibling, at the same load and the same acceptance. Where both together are faster than
-    plain, it may be on a slow node, where plain would be slower still.
+    """Half the speed of its sibling, at the same load and the same acceptance. If both together are faster than the
+    baseline, the pod may be on a slow node, where the baseline would be slower still.
     """
     window = Window(0, 2.0).with_readings({pod: counters(0, running=1.0) for pod in "ab"}, 0)
     for step in (1, 2, 3, 4):
@@ -199,8 +199,8 @@ def test_a_row_of_failing_windows_settles_when_its_own_scatter_leaves_no_doubt(
 
 
 @pytest.mark.parametrize(("answer", "alike"), [(0.0, 1.0), (5.0, 1.5), (30.0, 4.0)])
-def test_blocks_that_one_answer_lies_in_are_no_witnesses_of_their_own(answer: float, alike: float) -> None:
-    """The longer answers take beside a block, the less the scatter of the blocks tells."""
+def test_blocks_of_one_answer_are_not_independent(answer: float, alike: float) -> None:
+    """The longer the answers take compared with a block, the less the scatter of the blocks shows."""
     blocks = RatioSums().plus(20, 100).plus(30, 100)
     times = TokenTime(times=RatioSums().plus(10 * answer, 900), requests=10)
     found = make_evidence(acceptance=blocks.merged(blocks), token_times={1: times}, seconds=30.0, pods=2)
@@ -208,8 +208,8 @@ def test_blocks_that_one_answer_lies_in_are_no_witnesses_of_their_own(answer: fl
     assert make_evidence(acceptance=blocks).alike == 1.0
 
 
-def test_an_unsettled_window_says_what_it_waits_for() -> None:
-    """Else a user would see three failing windows and no decision."""
+def test_an_unsettled_window_shows_what_it_waits_for() -> None:
+    """Otherwise a user would see three failing windows and no decision."""
     (found,) = row_of(BURSTY)
     assert (
         "the traffic comes in bursts, so more windows are needed (bound over all windows 0.45)"
@@ -256,7 +256,7 @@ def test_the_speed_of_failing_windows_in_a_row_adds_up() -> None:
 
 
 def test_a_window_that_was_fast_enough_is_not_failed_by_those_before_it() -> None:
-    """The row convicts no window that is well by itself."""
+    """The row does not fail a window that passes by itself."""
     found = slow(0.01, 0.01, 0.01, 0.01, row=FailingRun(token_times={1: pace(*(0.05,) * 40)}))
     assert (found.verdict.outcome, found.row) == (PASS, FailingRun())
     assert found.comparison is not None

@@ -1,4 +1,4 @@
-"""What the KV cache holds and how full it is, from the lines in which vLLM says so."""
+"""The size and the use of the KV cache, from vLLM's metrics."""
 
 import pytest
 
@@ -34,12 +34,12 @@ USED = 'vllm:kv_cache_usage_perc{engine="0",model_name="m"} 0.0625\n'
     ],
 )
 def test_the_tokens_of_a_page(page: str, tokens: int | None) -> None:
-    """What is not told is not known."""
+    """A missing value is unknown."""
     assert (read_kv_cache(page) or KvCache()).tokens == tokens
 
 
-def test_a_page_tells_more_of_the_cache() -> None:
-    """All that is there, of every rank: sums of what they hold, the share of the one that was given least."""
+def test_a_page_has_more_about_the_cache() -> None:
+    """Over all ranks: the sum of the sizes, the smallest share of memory, and the highest use."""
     whole = KvCache(tokens=524_288, requests=512.0, utilization=0.92, used=0.0625)
     assert read_kv_cache(REAL + USED) == whole
     second = REAL.replace('engine="0"', 'engine="1"').replace("0.92", "0.9")
@@ -67,8 +67,8 @@ def test_what_cannot_be_is_not_known(was: str, said: tuple[str, ...]) -> None:
         assert None in (cache.utilization, cache.requests, cache.used)
 
 
-def test_of_several_pods_the_one_that_holds_least_counts() -> None:
-    """With the fullest of all; a pod that tells nothing changes nothing."""
+def test_of_several_pods_the_one_with_the_smallest_cache_counts() -> None:
+    """With the highest use of all. A pod without a value changes nothing."""
     pods = (KvCache(tokens=400, used=0.2), None, KvCache(tokens=300, used=0.1), KvCache(used=0.9))
     assert smallest(pods) == KvCache(tokens=300, used=0.9)
     assert smallest((None,)) is None
@@ -87,7 +87,7 @@ def test_a_window_keeps_what_was_in_use_at_most() -> None:
 
 
 def test_a_line_that_is_long_or_broken_leaves_the_pod_readable() -> None:
-    """The counters are what decides; this line only tells."""
+    """The counters decide. This line is only information."""
     counters = 'vllm:generation_tokens_total{engine="0"} 10.0\n'
     for line in (REAL, REAL.replace("auto", "x" * 5000), REAL.replace('"} 1.0', " nonsense")):
         assert read_counters(counters + line).generation_tokens == 10.0

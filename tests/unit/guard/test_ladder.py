@@ -1,4 +1,4 @@
-"""The ladder as film strips: what follows what, from the first failing window to the last rung and back."""
+"""The steps as film strips: what follows what, from the first failing window to the last step and back."""
 
 from typing import Any
 
@@ -42,9 +42,9 @@ def skew(*pods: str) -> Frame:
 @pytest.mark.parametrize(
     ("gap", "failures"), [(PASSED, [1, 2, 0, 1, 2]), (UNREAD, [1, 2, 0, 1, 2]), (IDLE, [1, 2, 2, 0, 0])]
 )
-def test_only_failing_windows_in_a_row_convict(gap: Verdict, failures: list[int]) -> None:
-    """A passing window and one that could not be read end the row. A quiet one speaks neither for nor against: the
-    third failing window decides.
+def test_only_failing_windows_in_a_row_decide(gap: Verdict, failures: list[int]) -> None:
+    """A passing window and one that could not be read end the row. A quiet one counts neither way: the third failing
+    window decides.
     """
     frames = [(at, {"verdict": verdict}) for at, verdict in enumerate((LOW, LOW, gap, LOW, LOW), start=1)]
     assert [state.failures for state in strip(make_state(), *frames)] == failures
@@ -65,21 +65,21 @@ def test_failing_windows_wait_until_they_are_beyond_doubt() -> None:
     assert states[-1].phase is RESPOND
 
 
-def test_a_rollback_says_why_and_counts() -> None:
-    """The verdict's own reason and words; the row of failures is spent."""
+def test_a_rollback_has_its_reason_and_counts() -> None:
+    """The verdict's own reason and message; the row of failures is spent."""
     *_, last = strip(make_state(rollbacks=4, failures=2), (7, FAILS))
     assert last.rollback == make_rollback("AcceptanceRateLow", 7, "acceptance 0.02 < 0.30")
     assert (last.rollbacks, last.failures, last.since) == (5, 0, 7)
 
 
-def test_a_failed_rollout_is_told_in_the_pods_words() -> None:
+def test_a_failed_rollout_has_the_message_of_the_pods() -> None:
     """RolloutFailed, with the reason that the pods gave."""
     (last,) = strip(make_state(OUT), (7, {"rollout": FAILED}))
     assert last.rollback == make_rollback("RolloutFailed", 7, "CrashLoop: pod p ended 3 times")
 
 
-def test_the_whole_ladder() -> None:
-    """A pod is restarted, twice; fewer tokens; the last good one; none. Each rung once, each after failing windows."""
+def test_all_steps() -> None:
+    """A pod is restarted, twice; fewer tokens; the last good one; none. Each step once, each after failing windows."""
     asked: Frame = {"failure_limit": 1, "reduce_tokens": True, "fewer": 2}
     state = make_state(last_good=(make_good(),))
     films: list[tuple[float, Frame, Phase, str]] = [
@@ -137,7 +137,7 @@ def test_a_pod_is_restarted_that_failed_in_all_windows_of_the_row(
 
 
 def test_a_restarted_pod_is_named_until_it_is_gone() -> None:
-    """Deleting it again would hit nobody: a new pod has a new name."""
+    """A second deletion would have no target: a new pod has a new name."""
     here: Frame = {"pods": frozenset({"a", "b"})}
     gone: Frame = {"pods": frozenset({"a", "d"})}
     states = strip(make_state(failures=2, blamed=("b",)), (1, skew("b") | here), (2, here), (3, gone), (4, gone))
@@ -146,13 +146,13 @@ def test_a_restarted_pod_is_named_until_it_is_gone() -> None:
 
 
 def test_the_warm_up_of_a_restarted_pod_is_not_judged() -> None:
-    """Nor is what the others did while it was away."""
+    """What the other pods did while it was away is not judged."""
     states = strip(make_state(failures=2, blamed=("b",)), (10, skew("b")), (13.9, FAILS), (14, {}), (20, FAILS))
     assert [(state.phase, state.failures) for state in states] == [(WARM, 0), (WARM, 0), (WATCH, 0), (WATCH, 1)]
 
 
 def test_a_speculation_that_passes_is_remembered_once() -> None:
-    """Window after window: the first one says since when; what would have been done is forgotten."""
+    """In each window. The first window sets its time. The decision of a dry run is dropped."""
     good = make_good(4, of="s1")
     state = make_state(failures=2, dry_run=make_dry_run(), last_good=(make_good(),))
     first, second = strip(
@@ -208,7 +208,9 @@ class TestRetry:
 
     @pytest.mark.parametrize("aside", [{"rollback": make_rollback()}, {"reduced": make_reduction()}])
     def test_a_try_without_room_goes_back_to_what_serves(self, aside: dict[str, Any]) -> None:
-        """No pod was let in by the deadline: nobody has to act, and the next try is due after twice the time."""
+        """The deadline passed without an admitted pod: the user need not act, and the next
+        try is due after twice the time.
+        """
         blocked: Frame = RETRY | {"rollout": BLOCKED, "revision": "r2"}
         before = make_state(BACK if "rollback" in aside else WATCH, **aside)
         served: Frame = RETRY | {"speculating": "reduced" in aside}
@@ -230,8 +232,10 @@ class TestRetry:
         ("instead", "retries"),
         [({}, 0), ({"reduced": make_reduction(at=9e9)}, 2), ({"rollback": make_rollback(at=9e9, good=make_good())}, 2)],
     )
-    def test_only_what_is_asked_for_renews_its_tries(self, instead: dict[str, Any], retries: int) -> None:
-        """A day that fewer tokens pass says nothing about the others: they would be tried for ever."""
+    def test_only_the_requested_speculation_renews_its_tries(self, instead: dict[str, Any], retries: int) -> None:
+        """A day of passing windows with fewer tokens shows nothing about the other tokens: the
+        guard would retry them for ever.
+        """
         state = make_state(WATCH, retries=2, **instead)
         (after,) = strip(state, (90_000, RETRY | {"verdict": PASSED}))
         assert after.retries == retries
@@ -240,7 +244,7 @@ class TestRetry:
         "instead", [{"reduced": make_reduction()}, {"rollback": make_rollback(good=make_good()), "revision": "r1"}]
     )
     def test_less_speculation_is_retried_as_well(self, instead: dict[str, Any]) -> None:
-        """Fewer tokens, or the last good one, are watched; what was asked for is due again all the same."""
+        """Fewer tokens, or the last good one, are watched. The requested speculation is still due again."""
         state = make_state(WATCH, **instead)
         early, due = strip(state, (99, RETRY), (100, RETRY))
         assert (early.phase, due.phase, due.subject, due.retries) == (WATCH, OUT, "s1", 1)
@@ -258,7 +262,7 @@ class TestBaseline:
         states = strip(state, (10, window), (11, window | {"closed": 10.0}), (20, window))
         assert [each.baseline[0].token_time.times.blocks for each in states] == [2, 2, 4]
 
-    def test_pods_that_were_not_the_plain_ones_teach_nothing(self) -> None:
+    def test_pods_that_were_not_baseline_pods_change_no_baseline(self) -> None:
         """A window across a rollout is counted and not learnt."""
         state = make_state(BACK, rollback=make_rollback())
         (after,) = strip(state, (10, {"token_times": {1: pace(0.02, 0.02)}, "revision": "r2"}))

@@ -34,7 +34,7 @@ NOTHING_LEFT: Frame = DRY | {"less": ""}
 
 
 def stands(state: State) -> tuple[Phase, str, int]:
-    """Where a state is, what it asks for, and by how many steps its memory is lowered."""
+    """The phase and the subject of a state, and by how many steps its memory is lowered."""
     return state.phase, state.subject, state.lowered
 
 
@@ -61,16 +61,18 @@ def test_a_start_that_runs_out_of_memory_comes_up_with_less() -> None:
     assert lowering.message == f"{WORDS}; next start: --gpu-memory-utilization=0.87"
 
 
-def test_the_ladder_goes_on_after_two_steps() -> None:
-    """The third start that runs out of memory is taken out at once; the plain service has its full share."""
+def test_after_two_steps_the_guard_rolls_back() -> None:
+    """The third start that runs out of memory causes a rollback at once. The service without
+    speculation has its full share.
+    """
     *_, last = strip(make_state(OUT), (10, DRY), (20, DRY), (30, DRY))
     assert stands(last) == (RESPOND, "plain", 0)
     assert last.rollback is not None
     assert (last.rollback.reason, last.rollback.message, last.rollbacks) == ("OutOfMemory", WORDS, 1)
 
 
-def test_the_ladder_goes_on_to_the_last_good_speculation_with_the_memory_that_it_had() -> None:
-    """What was good with less memory than planned has that again, and no less."""
+def test_after_two_steps_the_guard_returns_to_the_last_good_speculation_with_the_memory_that_it_had() -> None:
+    """A speculation that was good with less memory than planned has that amount again, and no less."""
     good = make_good(lowered=1)
     *_, back, out = strip(make_state(OUT, last_good=(good,)), (10, DRY), (20, DRY), (30, DRY), (40, DRY))
     assert stands(back) == (RESPOND, "good:d2", 1)
@@ -90,7 +92,7 @@ def test_where_nothing_can_be_lowered_three_ends_decide() -> None:
 
 
 def test_fewer_tokens_that_run_out_of_memory_have_less_as_well() -> None:
-    """Each decision stands beside the other; the newer one is told."""
+    """The state keeps both decisions; the newer one is shown."""
     (state,) = strip(make_state(RESPOND, reduced=make_reduction(at=1.0)), (10, DRY))
     assert stands(state) == (RESPOND, "s1:2-1", 1)
     assert newest_decision(state) == state.lowering
@@ -98,7 +100,7 @@ def test_fewer_tokens_that_run_out_of_memory_have_less_as_well() -> None:
 
 
 @pytest.mark.parametrize("frame", [{"mode": GuardMode.OBSERVE}, {"held": True}], ids=["Observe", "held"])
-def test_a_guard_that_may_not_act_says_what_it_would_do(frame: Frame) -> None:
+def test_a_guard_that_may_not_act_shows_what_it_would_do(frame: Frame) -> None:
     """Once, however often the start fails, and nothing is changed."""
     told, again = strip(make_state(OUT), (10, DRY | frame), (20, DRY | frame))
     assert stands(told) == (OUT, "s1", 0)
@@ -110,7 +112,7 @@ def test_a_guard_that_may_not_act_says_what_it_would_do(frame: Frame) -> None:
     assert (stands(serving), serving.dry_run.action) == ((WATCH, "s1", 0), "LowerMemory")
 
 
-def test_a_guard_that_is_off_says_nothing() -> None:
+def test_a_guard_that_is_off_shows_nothing() -> None:
     """The kubelet starts the engine again and again."""
     (state,) = strip(make_state(OUT), (10, DRY | {"mode": GuardMode.OFF}))
     assert (stands(state), state.dry_run) == ((OUT, "s1", 0), None)
@@ -143,8 +145,8 @@ def test_what_came_up_is_kept_when_speculation_is_tried_again() -> None:
     assert (stands(out), stands(again)) == ((RESPOND, "plain", 0), (OUT, "s1-1", 1))
 
 
-def test_the_plain_service_never_carries_it() -> None:
-    """Neither while it is measured first, nor after a rollback."""
+def test_a_service_without_speculation_is_never_lowered() -> None:
+    """Not while its baseline is measured first, and not after a rollback."""
     lowering = make_lowering(MOST_STEPS)
     assert make_state(measuring=True, lowering=lowering).lowered == 0
     assert make_state(BACK, rollback=make_rollback(), lowering=lowering).lowered == 0
@@ -166,8 +168,8 @@ LOWERED = make_state(
     ],
     ids=["the same file", "another speculation", "another container", "another memory plan", "a rollback"],
 )
-def test_it_begins_anew_with_another_speculation_or_memory(change: dict[str, Any], *, kept: bool) -> None:
-    """Applying the same file again asks for nothing."""
+def test_another_speculation_or_memory_resets_it(change: dict[str, Any], *, kept: bool) -> None:
+    """To apply the same file again changes nothing."""
     after = follow_user(LOWERED, asked(**({"memory": "m1"} | change)), 99)
     assert (after.lowering is not None) is kept
 

@@ -66,13 +66,13 @@ def traffic(
         "an old status does not say",
     ],
 )
-def test_what_differs_is_told_with_numbers(now: TokenTime, then: TokenTime, said: str) -> None:
-    """Beyond what a time per output token bears, and what chance explains. What is not known is taken to be alike."""
+def test_differences_in_traffic_are_shown_with_numbers(now: TokenTime, then: TokenTime, said: str) -> None:
+    """Beyond the tolerance of a time per output token, and beyond chance. Unknown values count as equal."""
     assert now.unlike(then) == said
 
 
-def test_other_traffic_is_not_compared_and_the_message_says_what_would_tell() -> None:
-    """Prompts of four times the length take twice as long, which is no fault of the draft."""
+def test_other_traffic_is_not_compared_and_the_message_has_the_fix() -> None:
+    """Prompts of four times the length take twice as long, which the draft does not cause."""
     baseline = (Plain(load=1, token_time=traffic()),)
     alike, longer = {1: traffic(took=0.04)}, {1: traffic(4000, took=0.04)}
     found = compare(baseline, alike)
@@ -98,8 +98,8 @@ def test_loads_of_like_traffic_are_compared_without_the_others() -> None:
     assert (found.speedup, found.share) == (pytest.approx(2.0), 0.5)
 
 
-def test_plain_that_gets_other_traffic_is_learnt_anew() -> None:
-    """A mean of both kinds of traffic would be true of neither."""
+def test_a_baseline_with_other_traffic_is_learnt_again() -> None:
+    """A mean of both kinds of traffic would be wrong for both."""
     ((plain),) = learnt((Plain(load=1, token_time=traffic()),), {1: traffic(4000, took=0.04)})
     assert plain.token_time.times.mean == pytest.approx(0.04)
     ((both),) = learnt((Plain(load=1, token_time=traffic()),), {1: traffic(1100, took=0.04)})
@@ -139,9 +139,7 @@ def test_an_old_baseline_learns_its_traffic() -> None:
     ],
     ids=["all", "no cache", "no prompts", "no first tokens"],
 )
-def test_a_block_tells_its_traffic_as_far_as_the_page_does(
-    side: Side, first_tokens: float | None, mix: Mix | None
-) -> None:
+def test_a_block_has_the_traffic_that_the_page_reports(side: Side, first_tokens: float | None, mix: Mix | None) -> None:
     """A page of another engine may lack any of it."""
     none = Side(**{name: 0.0 for name in Side.__slots__ if getattr(side, name) is not None})
     before = counters(0, running=1.0, side=none, first_tokens=None if first_tokens is None else 0.0)
@@ -152,8 +150,8 @@ def test_a_block_tells_its_traffic_as_far_as_the_page_does(
 
 @functools.cache
 def without_arm(name: str, *, told: bool) -> Played:
-    """A recording without its plain arm, and with that of the first 20 minutes as the baseline. told: whether it knows
-    of which traffic.
+    """A recording without its baseline arm, and with the first 20 minutes of that arm as the baseline. `told`: whether
+    the baseline has its mix of traffic.
     """
     about = yaml.safe_load(pathlib.Path(TRACES / f"{name}.yaml").read_text())
     guard, rounds = Guard.model_validate(about["guard"]), read_recording(TRACES / about["recording"])

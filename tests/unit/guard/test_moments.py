@@ -20,12 +20,12 @@ def of(blocks: list[tuple[float, float]]) -> RatioSums:
 
 
 def even(blocks: list[tuple[float, float]]) -> float:
-    """How many blocks of one size tell as much: Kish's effective sample size."""
+    """The number of blocks of one size with the same information: Kish's effective sample size."""
     return sum(part for _, part in blocks) ** 2 / sum(part * part for _, part in blocks)
 
 
 def directly(blocks: list[tuple[float, float]]) -> float:
-    """The linearised standard error, from the residuals about the mean, with as many blocks as they tell as much as."""
+    """The linearised standard error, from the residuals about the mean, with the effective number of blocks."""
     n, of_all = even(blocks), sum(part for _, part in blocks)
     mean = sum(total for total, _ in blocks) / of_all
     return sqrt(sum((total - mean * part) ** 2 for total, part in blocks) * n / (n - 1)) / of_all
@@ -33,7 +33,7 @@ def directly(blocks: list[tuple[float, float]]) -> float:
 
 @given(BLOCKS)
 def test_the_error_is_that_of_the_residuals(blocks: list[tuple[float, float]]) -> None:
-    """Kept as sums it needs no list of blocks, and says the same."""
+    """The sums need no list of blocks, and have the same result."""
     largest = max(total for total, _ in blocks) + max(part for _, part in blocks)
     assert of(blocks).error == pytest.approx(directly(blocks), rel=1e-3, abs=1e-3 * largest)
 
@@ -90,8 +90,8 @@ def test_the_quantile_is_the_tables(degrees: int, quantile: float, within: float
     assert student95(degrees) == pytest.approx(quantile, rel=within or 0)
 
 
-def test_one_large_block_among_small_ones_tells_little_more_than_it_does_alone() -> None:
-    """Eight blocks of which one has nearly all tokens are no eight witnesses."""
+def test_one_large_block_among_small_ones_adds_little() -> None:
+    """Eight blocks of which one has nearly all tokens are not eight independent blocks."""
     small = [(float(each % 2), 1.0) for each in range(7)]
     assert (of([*small, (500, 1000)]).half_width() or 0) > 3 * (of([*small, (0, 1)]).error or 0) / 1000
     assert of([*small, (500, 1000)]).even == pytest.approx(1.014, abs=1e-3)

@@ -59,13 +59,13 @@ def speed(speedup: float) -> Comparison:
 def test_more_tokens_are_recommended_where_they_pay(
     evidence: Evidence, comparison: Comparison | None, more: int | None
 ) -> None:
-    """By what the last position says: of the drafts that came so far, how many go on."""
+    """By the last position: how many of the drafts that came so far continue."""
     advice = more_tokens(evidence, comparison, anything)
     assert (advice and advice.tokens) == more
 
 
-def test_the_reason_is_told_with_numbers() -> None:
-    """What was seen, what follows, and that nobody acts on it."""
+def test_the_reason_has_numbers() -> None:
+    """The measurement, the estimate, and that the guard does not act on it."""
     advice = more_tokens(falling(0.95, 0.9, 0.86, 0.82), None, anything)
     assert advice is not None
     assert advice.message == (

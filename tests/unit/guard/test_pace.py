@@ -86,8 +86,8 @@ def test_a_block_holds_the_acceptance_and_the_times_of_its_own_seconds() -> None
 def test_a_blocks_load_is_the_mean_of_the_readings_that_met_requests(
     running: tuple[float | None, float | None], load: int
 ) -> None:
-    """A reading that met none came between two requests; where none met any, requests came one at a time. Where no page
-    says how many run, the load is not known: a scrape job may drop the gauge.
+    """A reading that met none came between two requests. If no reading met any, requests came one at a time. If no page
+    has the number of running requests, the load is unknown: a scrape job may drop the gauge.
     """
     first, second = running
     seen = window(
@@ -105,7 +105,7 @@ def test_tokens_of_a_block_in_which_no_request_ended_count_for_its_throughput() 
 
 
 def test_a_block_without_any_traffic_leaves_nothing() -> None:
-    """Nothing was drafted, nothing was generated: that is no block of a mean."""
+    """Nothing was drafted and nothing was generated: such a block does not count in a mean."""
     seen = window((0.0, busy(10, 1, 0.1)), (4.0, busy(10, 1, 0.1)))
     assert (seen.acceptance.blocks, seen.token_times) == (0, {})
 

@@ -19,7 +19,7 @@ DIED = json.dumps({"reason": "EngineDied", "message": "the engine died"})
 
 
 def seen(engine: Body | None, *, seconds: float = 0.0, **pod: Any) -> tuple[tuple[str, int], ...]:
-    """What speaks against one pod, so many seconds after it changed last."""
+    """The failures of one pod, so many seconds after it changed last."""
     found = failures_of((pod_view(make_pod("p", engine=engine, since=SINCE, **pod)),), AT + seconds)
     return tuple((each.reason, each.ends) for each in found)
 
@@ -37,8 +37,8 @@ def seen(engine: Body | None, *, seconds: float = 0.0, **pod: Any) -> tuple[tupl
     ],
     ids=["it runs", "killed", "died", "killed, and up again", "ended", "ended well", "was asked to stop"],
 )
-def test_an_engine_that_ended_speaks_against_its_pod(engine: Body, failure: tuple[tuple[str, int], ...]) -> None:
-    """As long as its pod is there; an engine that was asked to stop did as it was told."""
+def test_an_engine_that_ended_counts_against_its_pod(engine: Body, failure: tuple[tuple[str, int], ...]) -> None:
+    """As long as its pod exists. An engine that stopped on request does not count."""
     assert seen(engine) == failure
 
 
@@ -58,7 +58,7 @@ def test_an_engine_that_runs_and_does_not_answer_fails(engine: Body, ready: bool
     assert ("NotReady" in {each[0] for each in seen(engine, ready=ready, seconds=seconds)}) is fails
 
 
-def test_a_node_that_is_lost_is_no_fault_of_its_pods() -> None:
+def test_a_lost_node_does_not_count_against_its_pods() -> None:
     """The node controller makes the pod not ready; its container's own state stays as the kubelet left it."""
     body = make_pod("p", ready=False, engine=UP | {"ready": True}, since=SINCE)
     assert failures_of((pod_view(body),), AT + 9999) == ()
@@ -75,7 +75,7 @@ def test_each_end_is_noted_once() -> None:
     assert [each.ends for each in second] == [1, 2]
 
 
-def test_ends_that_nobody_saw_are_one() -> None:
+def test_ends_during_an_absence_of_the_operator_count_as_one() -> None:
     """An operator that was away for a day does not know when they were."""
     assert len(noted((), (make_failure("a", 9),), PODS, 0.0)) == 1
 
@@ -88,7 +88,9 @@ def test_a_pod_that_stays_unready_fails_again_every_two_minutes() -> None:
 
 
 def test_failures_of_an_hour_ago_do_not_count() -> None:
-    """The newest of a pod is kept, for it tells which of its ends are known; those of pods that are gone are not."""
+    """The newest failure of a pod is kept, because it shows which ends are known.
+    Failures of deleted pods are not kept.
+    """
     known = (make_failure("a", 1, at=0.0), make_failure("a", 2, at=1.0), make_failure("gone", 1, at=2.0))
     kept = noted(known, (make_failure("a", 2, at=3700.0),), PODS, 3700.0)
     assert kept == (replace(known[1], answered=True),)
@@ -102,7 +104,7 @@ def test_what_is_kept_is_bounded() -> None:
 
 
 def test_failures_are_summed_up_with_numbers() -> None:
-    """One word for all where they are alike."""
+    """One reason for all of them if they have the same reason."""
     known = (make_failure("a"), make_failure("b"))
     assert summary(known) == (
         "OutOfMemory",

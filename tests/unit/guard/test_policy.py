@@ -14,7 +14,7 @@ def policy(held: bool = False, **guard: Any) -> Policy:
     return policy_of(Guard.model_validate(guard), held=held)
 
 
-def test_a_guard_of_which_nothing_is_said_enforces_and_rolls_back() -> None:
+def test_the_defaults_of_a_guard_enforce_and_roll_back() -> None:
     """Three windows; to the last good speculation; nothing is measured first; three tries again, the first in 6 h."""
     assert policy() == Policy(
         mode=GuardMode.ENFORCE,
@@ -50,8 +50,8 @@ def test_a_guard_of_which_nothing_is_said_enforces_and_rolls_back() -> None:
         ({"failureLimit": 5, "warmup": "5s"}, {"failure_limit": 5, "warmup": 5.0}),
     ],
 )
-def test_what_the_user_writes_is_what_is_done(guard: dict[str, Any], expected: dict[str, Any]) -> None:
-    """A speedup needs something to compare with, unless the user says that it is known."""
+def test_a_policy_has_the_values_of_the_user(guard: dict[str, Any], expected: dict[str, Any]) -> None:
+    """A minimum speedup or a limit of the time needs a measured baseline, unless the user sets `baseline: None`."""
     made = policy(**guard)
     assert {key: getattr(made, key) for key in expected} == expected
 
@@ -73,8 +73,8 @@ EVERYTHING: dict[str, Any] = {
 }
 
 
-def test_a_plain_service_is_compared_with_its_limit_only() -> None:
-    """There is no draft to be judged."""
+def test_a_service_without_speculation_is_compared_with_its_limit_only() -> None:
+    """It has no draft to judge."""
     made = thresholds(Guard.model_validate(EVERYTHING), None, tokens=0)
     assert (made.plain, made.time_per_output_token) == (True, 0.04)
     assert (made.acceptance_rate, made.acceptance_length, made.speedup, made.always_drafts) == (None, None, None, False)

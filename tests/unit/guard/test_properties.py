@@ -55,7 +55,7 @@ class Engine:
         self.generated += drafts + taken + plain
 
     def restart(self, *, says: bool) -> None:
-        """Counts from 0 again. says: whether its pages tell when it started."""
+        """Counts from 0 again. `says`: whether its pages have its start time."""
         self.life += 1
         self.counted = Counters(speculative=True, started=float(self.life) if says else None)
 
@@ -143,7 +143,7 @@ def test_no_token_counts_in_two_windows(looks: list[dict[str, Any]]) -> None:
 
 
 @given(steps(("fresh", "fresh", "fresh", "fresh", "fresh", "restart"), IN_TIME, "a"))
-def test_a_restart_of_the_only_pod_convicts_nobody(looks: list[dict[str, Any]]) -> None:
+def test_a_restart_of_the_only_pod_proves_nothing(looks: list[dict[str, Any]]) -> None:
     """Whatever else the window shows: differences across a restart mean nothing."""
     before = 0
     for window in windows([each for each in looks if each["pods"]]):
@@ -179,7 +179,7 @@ SAMPLES = st.lists(
 
 
 def parsed(samples: list[Sample]) -> Counters | None:
-    """As the scrape takes them: what is no counter is no reading."""
+    """As the scrape reads them: an invalid counter makes an invalid reading."""
     try:
         return counters_of(samples)
     except ValueError:
@@ -224,15 +224,15 @@ def test_counters_that_lie_raise_nothing(rounds: list[dict[str, Counters | None]
 
 @given(st.lists(SAMPLES, min_size=2, max_size=12))
 @example([[("vllm:request_time_per_output_token_seconds_count", {}, float(place))] for place in (*range(9), 1e155)])
-def test_pages_that_lie_harm_nobody(pages: list[list[Sample]]) -> None:
-    """What is finite and not negative may get in, however absurd; the state that it leaves can be kept and read."""
+def test_wrong_pages_do_no_harm(pages: list[list[Sample]]) -> None:
+    """A finite value that is not negative may be read, however absurd. The resulting state can be kept and read."""
     for state in states([{"a": parsed(samples)} for samples in pages]):
         reborn(state)
 
 
 @given(st.text("vlm:specdcoaing_tkru{}='0123456789.e+- NaInf\n#", max_size=200), st.sampled_from(FAMILIES), ABSURD)
-def test_a_garbled_page_is_no_reading(garbage: str, family: str, value: float) -> None:
-    """ValueError, which the scrape takes for a pod that did not answer; never another exception."""
+def test_a_garbled_page_is_refused(garbage: str, family: str, value: float) -> None:
+    """ValueError, which the scrape treats as a pod that did not answer; never another exception."""
     for page in (garbage, f"{family} {value}\n{garbage}", f'{family}{{engine="0"}} {garbage}\n'):
         try:
             found = read_counters(page)

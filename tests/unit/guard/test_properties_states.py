@@ -37,7 +37,7 @@ VERDICTS = st.sampled_from(
 
 
 def pace(load: int, seconds: float, requests: list[int]) -> dict[int, TokenTime]:
-    """A window of the plain service at one load; a block for each number of requests."""
+    """A window of the baseline at one load; a block for each number of requests."""
     times = reduce(lambda sums, each: sums.plus(seconds * each, each), requests, RatioSums())
     return {load: TokenTime(times=times, tokens=100.0, seconds=2.0)}
 
@@ -138,7 +138,7 @@ def reborn(state: State) -> State:
 
 
 def done(before: State, after: State) -> tuple[str, ...]:
-    """What a turn did, in words."""
+    """The names of a reconcile's actions."""
     acts = {
         Action.LOWER_MEMORY: after.lowering and not before.lowering,
         Action.RESTART_POD: after.restarts > before.restarts,
@@ -152,8 +152,8 @@ def done(before: State, after: State) -> tuple[str, ...]:
 @given(POLICIES, LAST_GOOD, TURNS)
 @settings(max_examples=60)
 def test_rollouts_are_bounded_by_the_budget(policy: Policy, last_good: tuple[KnownGood, ...], turns: list[Any]) -> None:
-    """What was asked for, fewer tokens, the last good speculation, none: each once, and again with each retry. Less
-    memory twice in all.
+    """The requested speculation, fewer tokens, the last good speculation, none: each once, and again with each retry.
+    Less memory twice in all.
     """
     state, now, changes, restarts, forgotten = first(policy, last_good), 1000.0, 0, 0, 0
     for turn in turns:
@@ -219,7 +219,7 @@ def test_observe_and_held_change_nothing_that_is_served(
 def test_each_act_of_the_user_grants_one_budget_more(
     policy: Policy, last_good: tuple[KnownGood, ...], turns: list[tuple[Any, str]]
 ) -> None:
-    """A nonce, or another speculation, begins anew; nothing else does, and a nonce that was handled is spent."""
+    """A nonce, or another speculation, begins again; nothing else does, and a nonce that was handled is spent."""
     asked, state, now, changes, acts = asked_by(policy), first(policy, last_good), 1000.0, 0, 0
     for place, (turn, act) in enumerate(turns):
         now += turn["dt"]
@@ -256,8 +256,10 @@ def test_what_is_learnt_stays_bounded_and_is_kept(windows: list[dict[int, TokenT
     assert reborn(state).baseline == known
 
 
-def test_a_clock_that_goes_back_is_no_act_of_the_user() -> None:
-    """A stall that began before its revision was asked for would end and begin again within one turn, and tell it."""
+def test_a_clock_that_goes_back_does_not_count_as_an_act_of_the_user() -> None:
+    """A stall that began before the request of its revision would end and begin again
+    within one reconcile, with Events.
+    """
     state = make_state(Phase.ROLLING_OUT, wanted="r2", wanted_since=100.0)
     after = advance(state, facts(revision="r2", rollout=BLOCKED), 50.0)
     assert after.phase is Phase.STALLED

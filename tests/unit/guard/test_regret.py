@@ -53,7 +53,7 @@ def test_a_window_adds_its_points_below_the_minimum_by_its_time(
     ],
 )
 def test_a_window_of_few_answers_weighs_less(load: int, answers: float, pods: int, weight: float) -> None:
-    """Its mean says less of the draft, however many tokens they have; begun in it, or running already."""
+    """A mean of few answers is weaker evidence, however many tokens they have. Answers that already ran also count."""
     times = {load: TokenTime(seconds=60.0)}
     found = lost(make_evidence(seconds=3600.0, rate=0.2, answers=answers, pods=pods, token_times=times), limits())
     assert found == pytest.approx(10.0 * weight)
@@ -61,7 +61,7 @@ def test_a_window_of_few_answers_weighs_less(load: int, answers: float, pods: in
 
 @given(st.floats(0, 100), st.floats(-100, 100), st.floats(0, 1e6))
 def test_what_is_spent_is_never_less_than_nothing_and_fades(before: float, more: float, seconds: float) -> None:
-    """Gains above the minimum are no credit for later."""
+    """Gains above the minimum do not count for later windows."""
     found = spent(before, more, seconds)
     assert 0 <= found <= max(0.0, before + max(0.0, more))
     assert found <= spent(before, more, 0.0)
@@ -87,8 +87,8 @@ def test_shallow_windows_decide_when_the_budget_is_spent(points: float, minutes:
     assert (states[-1].regret, states[-1].failures) == (0.0, 0)
 
 
-def test_good_windows_forgive_and_shallow_ones_are_no_row() -> None:
-    """Acceptance that wanders about a mean above its minimum comes and goes."""
+def test_good_windows_reduce_the_loss_and_shallow_ones_do_not_make_a_row() -> None:
+    """Acceptance that varies about a mean above its minimum is sometimes below it."""
     films = [*windows(10.0, 6), (WINDOW * 7, {"verdict": PASSED, "lost": -8.0 * WINDOW / 3600})]
     *_, low, after = strip(make_state(), *films)
     assert low.failures == 0
@@ -113,7 +113,7 @@ def test_a_larger_budget_bears_more() -> None:
 
 
 def test_another_phase_begins_with_nothing_spent() -> None:
-    """What another speculation lost says nothing about this one."""
+    """The loss of another speculation does not count for this one."""
     state = make_state(regret=1.5)
     assert advance(state, facts(revision="r2"), 5.0).regret == 0.0
 

@@ -85,7 +85,7 @@ def actions(found: Played) -> list[tuple[Action, float, str | None]]:
 
 
 def test_every_recording_is_played() -> None:
-    """A recording that nobody plays proves nothing."""
+    """A recording that no test plays proves nothing."""
     assert sorted(KEPT + ROLLED_BACK + RESTARTED) == sorted(path.stem for path in TRACES.glob("*.yaml"))
 
 
@@ -106,7 +106,7 @@ def test_a_draft_that_is_not_accepted_is_taken_out_in_time(name: str, speedup: f
 @pytest.mark.parametrize("speedup", [None, 0.95])
 @pytest.mark.parametrize("name", KEPT)
 def test_a_draft_that_is_accepted_or_not_measured_is_kept(name: str, speedup: float | None) -> None:
-    """Traffic that swings, stops or trickles, a restart, and metrics that hang convict nobody."""
+    """Changing, stopped or sparse traffic, a restart, and metrics that hang are not evidence against a draft."""
     assert "roll back" not in about(name)["expected"]["decision"].replace("(a TPOT rule: roll back)", "")
     found = played(name, speedup=speedup)
     assert actions(found) == []
@@ -126,7 +126,7 @@ def test_only_the_broken_pod_of_two_is_restarted() -> None:
 
 @pytest.mark.parametrize("window", ["15s", "20s"])
 def test_a_draft_that_is_accepted_and_slow_is_taken_out_by_its_speed(window: str) -> None:
-    """14: acceptance 1.00 at 0.68 times the speed of the plain service, which acceptance alone would keep."""
+    """14: acceptance 1.00 at 0.68 times the speed of the baseline, which acceptance alone would keep."""
     ((action, _, _),) = actions(played("14-heavy-draft", window=window, speedup=0.95))
     assert action is Action.ROLL_BACK
     assert played("14-heavy-draft", window=window, speedup=0.95).decisions[-1].judged.verdict.reason is (
@@ -167,13 +167,13 @@ def test_missing_evidence_is_named_for_what_it_is(name: str, seen: set[Reason]) 
 
 
 def test_unlike_loads_are_not_compared() -> None:
-    """12: the plain service was measured with 1 and 4 clients; what 2 and 8 make of it is not guessed."""
+    """12: the baseline was measured with 1 and 4 clients; its speed with 2 and 8 clients is not estimated."""
     found = played("12-concurrency-sweep", window="20s", speedup=0.95)
     reasons = [each.judged.verdict.reason for each in found.decisions]
     assert reasons == [Reason.ACCEPTED, Reason.NOT_MEASURED, Reason.ACCEPTED, Reason.NOT_MEASURED]
 
 
-def test_the_plain_service_is_learnt_as_the_recorder_measured_it() -> None:
+def test_the_baseline_is_learnt_as_the_recorder_measured_it() -> None:
     """13: its phases with one and with four clients, each within 5 % of the recorder's own means."""
     baseline = learn(rounds(PLAIN), Guard.model_validate(RULE))
     phases = [phase for phase in about(PLAIN)["phases"] if phase.get("server")]
@@ -194,7 +194,7 @@ def test_the_counted_acceptance_is_the_servers_own(name: str) -> None:
     assert ours[1] == pytest.approx(drafted, rel=0.02, abs=50)
 
 
-def test_overlapping_windows_would_have_convicted_the_innocent() -> None:
+def test_overlapping_windows_would_have_failed_a_good_draft() -> None:
     """05: why windows are separate. Re-evaluated at each scrape, three windows in a row fail; apart, they do not."""
     guard = Guard.model_validate(RULE)
     limits, outcomes = thresholds(guard, METHODS[Method.DRAFT_MODEL], tokens=4), []

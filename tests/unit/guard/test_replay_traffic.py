@@ -34,7 +34,7 @@ def times(name: str, action: Action) -> list[float]:
 
 
 def is_right(name: str) -> bool:
-    """Whether the guard decides as the file says, and in time."""
+    """Whether the guard's decision is the one of the file, and in time."""
     expect: dict[str, Any] = ABOUT[name]["expect"]
     rolled_back, restarted = times(name, Action.ROLL_BACK), times(name, Action.RESTART_POD)
     match expect["action"]:

@@ -1,4 +1,4 @@
-"""The ladder: which rung is next, what each makes of the state, and what is only said where the guard may not act."""
+"""The steps: which one is next, how each changes the state, and what the guard only reports if it may not act."""
 
 from typing import Any
 
@@ -25,7 +25,7 @@ OF_GOOD = make_rollback(good=make_good())
 
 
 def answered(state: State, now: Observation, at: float = 9.0, reason: str = "AcceptanceRateLow") -> State:
-    """The state after the next rung."""
+    """The state after the next step."""
     return respond(state, now, reason, "acceptance 0.02 < 0.30", at)
 
 
@@ -62,8 +62,8 @@ def answered(state: State, now: Observation, at: float = 9.0, reason: str = "Acc
         "fewer tokens do not come up",
     ],
 )
-def test_each_rung_is_tried_where_it_applies(state: State, known: dict[str, Any], action: Action) -> None:
-    """Restart a pod, then fewer tokens, then back: the least that may mend it comes first."""
+def test_each_step_is_tried_if_it_applies(state: State, known: dict[str, Any], action: Action) -> None:
+    """Restart a pod, then fewer tokens, then back: the smallest step that may help comes first."""
     assert action_for(state, facts(**known)) is action
 
 
@@ -77,8 +77,8 @@ def test_a_restart_is_of_one_pod_and_its_siblings_serve_meanwhile() -> None:
 
 
 @pytest.mark.parametrize(("there", "restarted"), [({"a", "b"}, ("b",)), ({"a"}, ())])
-def test_a_pod_that_is_gone_needs_no_restart(there: set[str], restarted: tuple[str, ...]) -> None:
-    """Somebody was quicker; it counts as a restart, and the pod in its place is warmed up."""
+def test_a_deleted_pod_needs_no_restart(there: set[str], restarted: tuple[str, ...]) -> None:
+    """Another actor deleted it first. This counts as a restart, and the pod in its place is warmed up."""
     after = answered(make_state(failures=3, blamed=("c", "b")), facts(verdict=SKEW, pods=frozenset(there)))
     assert (after.phase, after.restarting, after.restarts) == (Phase.WARMING_UP, restarted, 1)
 
@@ -140,10 +140,10 @@ def test_a_rollback_goes_to_another_good_speculation_or_to_none(
         (make_state(failures=3, blamed=("b",)), {"verdict": SKEW}, "RestartPod"),
     ],
 )
-def test_where_it_may_not_act_it_says_what_it_would_have_done(
+def test_a_guard_that_may_not_act_shows_what_it_would_have_done(
     may_not: dict[str, Any], state: State, known: dict[str, Any], action: str
 ) -> None:
-    """Nothing else changes but the count, which begins anew."""
+    """Nothing else changes except the count, which begins again."""
     after = answered(state, facts(**known, **may_not))
     assert after.dry_run == make_dry_run(action, at=9.0)
     assert after == make_state(dry_run=after.dry_run)
@@ -153,8 +153,8 @@ def test_where_it_may_not_act_it_says_what_it_would_have_done(
     ("dry_run", "kept"),
     [(make_dry_run(at=1.0), True), (make_dry_run("ReduceTokens", at=1.0), False), (None, False)],
 )
-def test_what_was_said_is_said_again_only_when_it_changes(dry_run: Any, kept: bool) -> None:
-    """Else a bad draft under Observe would write each few windows."""
+def test_a_dry_run_is_reported_again_only_when_it_changes(dry_run: Any, kept: bool) -> None:
+    """Otherwise a bad draft under Observe would cause a write every few windows."""
     after = answered(make_state(dry_run=dry_run), facts(verdict=LOW, held=True))
     assert after.dry_run == (dry_run if kept else make_dry_run(at=9.0))
     other = answered(make_state(dry_run=dry_run), facts(held=True), reason=ROLLOUT_FAILED)
@@ -190,5 +190,5 @@ def test_what_was_said_is_said_again_only_when_it_changes(dry_run: Any, kept: bo
     ],
 )
 def test_the_last_two_good_speculations_are_remembered(before: Any, good: Any, after: Any) -> None:
-    """The newest of each that was asked for; one that passes on and on is no news."""
+    """The newest of each requested speculation. A further passing window changes nothing."""
     assert remembered(make_state(last_good=before), good) == after

@@ -34,7 +34,7 @@ DAY = 24 * 3600.0
         "the last five count",
     ],
 )
-def test_five_plain_windows_settle_it(plain: tuple[float, ...], outcome: Outcome) -> None:
+def test_five_windows_without_speculation_settle_it(plain: tuple[float, ...], outcome: Outcome) -> None:
     """Speculation took 0.02 s per output token."""
     trial = make_trial()
     for each in plain:
@@ -144,15 +144,15 @@ def test_speculation_that_finds_no_room_to_come_back_leaves_plain_as_it_is() -> 
     assert "the retry did not start" in back.rollback.message
 
 
-def test_a_doubt_without_traffic_to_compare_with_is_a_plain_rollback() -> None:
-    """An operator that has just restarted has not seen three windows."""
+def test_a_doubt_without_traffic_to_compare_with_is_an_ordinary_rollback() -> None:
+    """A restarted operator has not seen three windows yet."""
     frame = ONE | {"verdict": SLOWER, "in_row": 3, "recent": (make_traffic(),) * 2}
     (state,) = strip(make_state(failures=2), (1, frame))
     assert state.rollback is not None
     assert state.rollback.trial is None
 
 
-def test_the_plain_windows_of_a_trial_are_counted_once_each() -> None:
+def test_the_baseline_window_of_a_trial_is_counted_once() -> None:
     """The same window, seen in two reconciles, is one."""
     state = on_trial(make_trial())
     frame = {"speculating": False, "token_times": {}, "recent": (make_traffic(0.03),)} | ONE
@@ -163,7 +163,7 @@ def test_the_plain_windows_of_a_trial_are_counted_once_each() -> None:
     assert after.rollback.trial.seen == 1
 
 
-def test_what_was_found_is_told() -> None:
+def test_the_result_of_a_trial_is_shown() -> None:
     """With both times, and without the word provisional."""
     (state,) = strip(on_trial(make_trial(*(0.01,) * 5)), (1, ONE | {"speculating": False}))
     assert (state.phase, state.rollback and state.rollback.trial) == (BACK, None)

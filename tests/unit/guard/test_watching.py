@@ -70,7 +70,7 @@ def test_a_clock_that_went_back_begins_a_new_window_at_once() -> None:
 
 
 def test_a_clock_that_jumped_ahead_closes_a_window_with_a_gap() -> None:
-    """Nothing was read meanwhile: that is no evidence."""
+    """Nothing was read meanwhile: that is not evidence."""
     watched = start(0.0, RHYTHM)
     watched, _ = add(watched, {"p": counters(0, rate=0)}, limits(), RHYTHM, 0.0)
     _, judged = add(watched, {"p": counters(5000, rate=0)}, limits(), RHYTHM, 9000.0)

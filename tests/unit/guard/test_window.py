@@ -34,8 +34,8 @@ def test_evidence_is_the_difference_between_the_first_and_the_last_reading() -> 
     assert (seen.acceptance_rate, seen.acceptance_length) == (0.8, 4.2)
 
 
-def test_one_reading_is_no_evidence() -> None:
-    """Totals since the engine's start say nothing about now."""
+def test_one_reading_proves_nothing() -> None:
+    """Totals since the engine's start show nothing about the present."""
     seen = pool(fill((0, counters(100))), now=1)
     assert (seen.drafts, seen.acceptance_rate, seen.acceptance_length) == (0, None, None)
 
@@ -99,7 +99,9 @@ def test_a_pod_that_never_answered_is_named_until_it_does() -> None:
 
 @pytest.mark.parametrize(("begun", "decoded"), [(None, 90), (10.0, 90), (100.0, 0)])
 def test_the_first_token_of_an_answer_is_not_decoded(begun: float | None, decoded: float) -> None:
-    """The prompt's own step writes it. Where the page does not say how many there were, those of answers that ended."""
+    """The prompt's own step writes it. If the page lacks the number of first tokens, the
+    number of ended answers counts.
+    """
     told = {} if begun is None else {"first_tokens": begun}
     nothing = {} if begun is None else {"first_tokens": 0.0}
     seen = pool(
@@ -126,6 +128,6 @@ def test_pods_add_up_and_one_fault_is_a_fault_of_all() -> None:
 
 
 def test_a_window_without_pods_is_one_long_gap() -> None:
-    """Nobody was there to ask."""
+    """There was no pod to read."""
     seen = pool(Window(0), now=60)
     assert (seen.pods, seen.longest_gap, seen.generation_tokens) == (0, 60, 0)

@@ -37,7 +37,7 @@ _STATES = {
 def computed(written: dict[str, Any]) -> dict[str, str]:
     """Both hashes, and the revision in each state.
 
-    A runtime of somebody else's is one that starts specdec_runtime, as every one had to: its Deployment shows it.
+    A foreign runtime starts specdec_runtime, as earlier releases required: its Deployment shows it.
     """
     spec, owner = Spec.model_validate(written), Owner(name="llama", namespace="team-a", uid="u-1")
     revisions = {

@@ -22,7 +22,7 @@ async def served(*nodes: dict[str, str], **sis: Any) -> Stage:
     return stage
 
 
-async def test_the_nodes_decide_the_share_and_the_status_says_so() -> None:
+async def test_the_nodes_decide_the_share_and_the_status_shows_it() -> None:
     """1.5 GiB that vLLM 0.19 does not count are more of a small device than of a large one."""
     small, large = await served(L4), await served(A100)
     assert (share(small), share(large)) == ("0.83", "0.85")
@@ -30,8 +30,8 @@ async def test_the_nodes_decide_the_share_and_the_status_says_so() -> None:
     assert (memory["device"], memory["deviceSource"]) == (23_034 * 1024**2, "label nvidia.com/gpu.memory")
 
 
-async def test_a_node_that_comes_replaces_no_pods() -> None:
-    """Nor does an operator that restarts; another pod or other resources are another question."""
+async def test_a_new_node_replaces_no_pods() -> None:
+    """A restart of the operator replaces none either. Another pod or other resources mean another lookup."""
     stage = await served(A100)
     stage.cluster.nodes = [A100, L4]
     stage.restart()
@@ -54,8 +54,8 @@ async def test_nodes_are_listed_for_many_services_at_once() -> None:
         assert (await served(A100, **sis)).cluster.listed == []
 
 
-async def test_who_may_not_list_nodes_is_told() -> None:
-    """The service is planned with care, and goes on."""
+async def test_a_missing_permission_to_list_nodes_is_shown() -> None:
+    """The operator plans the service with a reserve, and the service runs."""
     stage = Stage(engine=GPU)
     stage.cluster.nodes = None
     await stage.turn()
@@ -68,7 +68,7 @@ async def test_who_may_not_list_nodes_is_told() -> None:
 
 
 async def test_the_spec_wins_at_once_and_is_forgotten_at_once() -> None:
-    """It is no finding of ours."""
+    """A size from the spec is not kept as a size of the nodes."""
     stage = await served(A100, memory={"device": "24Gi"})
     assert stage.cluster.status["memory"]["deviceSource"] == "spec.memory.device"
     stage.sis |= {"generation": 2, "memory": {}}

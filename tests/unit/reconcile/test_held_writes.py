@@ -1,4 +1,4 @@
-"""A service that may not be changed and whose draft is bad says so once, and not at each window."""
+"""A service that may not be changed and has a bad draft reports it once, and not at each window."""
 
 from typing import Any
 

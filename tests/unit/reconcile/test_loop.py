@@ -51,7 +51,7 @@ async def test_windows_keep_their_length_whatever_the_clocks_jitter(interval: fl
     assert await stage.until("Responding", 500) <= 6 * (window + interval / 2) + 1
 
 
-async def test_the_window_that_decided_is_told_with_the_decision() -> None:
+async def test_the_window_that_decided_is_shown_with_the_decision() -> None:
     """Not the one before it, which may have passed."""
     stage, engine = await watching(guard={"failureLimit": 1})
     await stage.run(2 * WINDOW)
@@ -95,8 +95,8 @@ async def test_numbers_that_move_are_written_once_a_minute() -> None:
     assert 3 <= len(stage.cluster.calls) - calls <= 4
 
 
-async def test_no_traffic_is_no_verdict_for_as_long_as_it_lasts() -> None:
-    """One write says that there is none; the last numbers stay."""
+async def test_no_traffic_gives_no_verdict_for_as_long_as_it_lasts() -> None:
+    """One write reports that there is no traffic. The last numbers stay."""
     stage, engine = await watching()
     await stage.run(2 * WINDOW)
     engine.tokens_per_second = 0.0
@@ -109,8 +109,8 @@ async def test_no_traffic_is_no_verdict_for_as_long_as_it_lasts() -> None:
     assert stage.phases[-1] == "Watching"
 
 
-async def test_the_pods_are_read_each_interval_while_they_are_watched_and_while_they_are_plain() -> None:
-    """Not while they roll out or warm up; after a rollback they show how fast the plain service is."""
+async def test_the_pods_are_read_each_interval_while_they_are_watched_and_after_a_rollback() -> None:
+    """Not while they roll out or warm up. After a rollback they show the speed of the baseline."""
     stage, engine = Stage(), EngineStandIn(tokens_per_second=400.0)
     await stage.turn()
     stage.roll_out(engine)
@@ -144,8 +144,8 @@ async def test_a_sis_that_is_applied_again_stays_rolled_back(again: Body) -> Non
     assert not is_speculative(stage.cluster.child)
 
 
-async def test_a_changed_speculation_starts_anew() -> None:
-    """The old decision is about another question."""
+async def test_a_changed_speculation_starts_again() -> None:
+    """The old decision is about another speculation."""
     stage = await rolled_back()
     stage.sis = {"speculation": DRAFT | {"tokens": 2}, "generation": 2}
     await stage.until("RollingOut")
@@ -201,8 +201,8 @@ async def test_off_looks_at_nothing() -> None:
     assert stage.phases == ["RollingOut", "Serving", "WarmingUp", "Watching", "Responding"]
 
 
-async def test_a_plain_service_is_served_and_not_watched() -> None:
-    """Without speculation there is nothing to guard."""
+async def test_a_service_without_speculation_is_served_and_not_watched() -> None:
+    """It has nothing to guard."""
     stage = Stage(speculation=None)
     await stage.turn()
     stage.roll_out(plain())

@@ -25,8 +25,8 @@ def told(stage: Stage, reason: str) -> int:
 
 
 @pytest.mark.parametrize("sis", [{"guard": {"mode": "Observe"}}, asking(hold="1")], ids=["Observe", "held"])
-async def test_a_guard_that_may_not_act_says_what_it_would_have_done(sis: dict[str, Any]) -> None:
-    """One Event, no other flags, however long the draft fails; the condition says that the windows fail."""
+async def test_a_guard_that_may_not_act_shows_what_it_would_have_done(sis: dict[str, Any]) -> None:
+    """One Event, no other flags, however long the draft fails. The condition shows that the windows fail."""
     stage, engine = await watching(**sis)
     engine.acceptance = 0.0
     await stage.run(12 * WINDOW)
@@ -103,7 +103,7 @@ async def failed_again(stage: Stage) -> None:
 
 
 async def test_a_rollback_is_retried_by_itself_later_each_time_and_not_for_ever() -> None:
-    """After one minute, after two, and then no more; the status says when."""
+    """After one minute, after two, and then no more. The status shows the time."""
     stage = await rolled_back(**AGAIN)
     assert "nextRetry" in stage.cluster.status["guard"]
     first = await stage.until("RollingOut", 120)

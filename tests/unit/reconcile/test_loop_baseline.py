@@ -1,4 +1,4 @@
-"""The loop and the plain service's speed: measured first, learnt while rolled back, compared with."""
+"""The reconcile loop and the baseline speed: measured first, learnt after a rollback, used for the comparison."""
 
 from typing import Any
 
@@ -13,7 +13,7 @@ FASTER = {"guard": {"speedup": {"min": 1.0}}}
 
 
 async def measured(**sis: Any) -> Stage:
-    """A stage whose plain service was measured at 20 ms per output token, and whose speculation is asked for."""
+    """A stage with a baseline of 20 ms per output token, whose speculation is rolling out."""
     stage = Stage(**(FASTER | sis))
     await stage.until("MeasuringBaseline")
     assert stage.flags() == {}
@@ -52,8 +52,8 @@ async def test_speculation_stays_only_where_it_is_not_slower(token_time: float, 
         assert not is_speculative(stage.cluster.child)
 
 
-async def test_an_unlike_load_is_no_verdict() -> None:
-    """Twice as busy: three times the time per output token is not held against the draft."""
+async def test_a_different_load_gives_no_verdict() -> None:
+    """Twice as busy: three times the time per output token does not count against the draft."""
     stage = await measured(guard=FASTER["guard"] | {"control": {"mode": "Never"}})
     stage.roll_out(EngineStandIn(tokens_per_second=400.0, token_time=0.06, running=8))
     await stage.run(WARMUP + 8 * WINDOW)
@@ -62,7 +62,7 @@ async def test_an_unlike_load_is_no_verdict() -> None:
 
 
 async def test_without_traffic_the_measurement_ends_after_ten_windows() -> None:
-    """Then speculation is served, and what cannot be compared is said."""
+    """Then speculation is served, and the status shows that there is no comparison."""
     stage = Stage(**FASTER)
     await stage.turn()
     stage.roll_out(plain(tokens_per_second=0.0))
@@ -85,7 +85,7 @@ async def test_a_restarted_operator_goes_on_measuring() -> None:
 
 
 async def test_another_draft_is_not_measured_for_again() -> None:
-    """What is known of the plain service holds for every draft."""
+    """The baseline holds for every draft."""
     stage = await measured()
     stage.roll_out(EngineStandIn(tokens_per_second=400.0, token_time=0.01))
     await stage.until("Watching")
@@ -116,8 +116,8 @@ async def test_a_rolled_back_service_with_traffic_is_written_to_each_ten_minutes
     assert stage.events == events
 
 
-async def test_a_plain_service_learns_where_it_is_asked_to() -> None:
-    """Measured before anybody thinks of a draft."""
+async def test_a_service_without_speculation_learns_its_baseline_on_request() -> None:
+    """Measured before the user chooses a draft."""
     stage = Stage(speculation=None, guard={"baseline": "MeasureFirst"})
     await stage.turn()
     stage.roll_out(plain())

@@ -1,4 +1,6 @@
-"""The loop and the PodDisruptionBudget: made, left alone, mended, removed, and never somebody else's."""
+"""The reconcile loop and the PodDisruptionBudget: made, kept, corrected, removed. Another
+owner's budget is never changed.
+"""
 
 from typing import Any
 
@@ -25,7 +27,7 @@ def there(stage: Stage, **changes: Any) -> Body:
 
 
 def told(stage: Stage) -> list[str]:
-    """What Events say about it."""
+    """The messages of the Events about it."""
     return [each.message for each in stage.events if each.reason == "NoDisruptionBudget"]
 
 
@@ -68,8 +70,8 @@ async def test_a_service_that_is_to_have_none_any_more_loses_it() -> None:
     assert written(stage) == ["apply", "remove"]
 
 
-async def test_a_budget_of_somebody_else_stays() -> None:
-    """Neither written over nor removed, whatever it says."""
+async def test_a_budget_of_another_owner_stays() -> None:
+    """The operator does not overwrite and does not remove it, whatever its spec is."""
     stage, _ = await watching()
     foreign = {"metadata": {"name": BUDGET, "namespace": NAMESPACE}, "spec": {"minAvailable": 1}}
     stage.cluster.there[PATH] = foreign
@@ -84,7 +86,7 @@ async def test_a_budget_of_somebody_else_stays() -> None:
 
 
 async def test_a_service_serves_without_it() -> None:
-    """Where it may not be made, that is told once and tried every five minutes, and nothing else fails."""
+    """A missing permission is reported once, the operator tries again every five minutes, and nothing else fails."""
     stage = Stage(replicas=2)
     stage.cluster.failing["PodDisruptionBudget"] = Unavailable("Forbidden", "may not")
     assert not (await stage.turn()).failed

@@ -1,4 +1,6 @@
-"""Mode PersistentVolumeClaim: artifacts are in the claim before pods are asked for, and nothing is downloaded twice."""
+"""Mode PersistentVolumeClaim: the operator creates pods after the artifacts are in the PVC,
+and nothing is downloaded twice.
+"""
 
 import json
 from dataclasses import replace
@@ -21,7 +23,7 @@ PLAIN: Body = {"tokens_per_second": 200.0, "speculative": False}
 
 
 class DownloadStage(Stage):
-    """A stage on which Jobs run when a test says so."""
+    """A stage whose Jobs run when the test starts them."""
 
     def __init__(self, **sis: Any) -> None:
         super().__init__(**{"model": MODEL, "speculation": SPECULATION, "staging": STAGING} | sis)
@@ -36,7 +38,7 @@ class DownloadStage(Stage):
         return next(each for each in reversed(self.jobs()) if each["metadata"]["labels"][f"{GROUP}/staging"] == role)
 
     def tell(self, role: str, kind: str = "", *, message: str = "") -> None:
-        """The watch tells of a Job: at work, or `Complete`, or `Failed` with its program's words."""
+        """An event of a Job: it runs, or it is `Complete`, or it is `Failed` with its program's message."""
         job = self.job(role)
         stamp = "2026-11-19T02:00:00Z"
         status: Body = {"startTime": stamp}
@@ -74,8 +76,8 @@ async def downloaded() -> DownloadStage:
     return stage
 
 
-async def test_pods_are_asked_for_once_everything_is_downloaded() -> None:
-    """A claim, two Jobs, and then the InferenceService with folders of the claim."""
+async def test_pods_are_created_once_everything_is_downloaded() -> None:
+    """A PVC, two Jobs, and then the InferenceService with folders of the PVC."""
     stage = DownloadStage()
     await stage.turn()
     assert stage.job("target")["spec"]["template"]["spec"]["containers"][0]["image"] == IMAGE
@@ -103,8 +105,8 @@ async def test_pods_are_asked_for_once_everything_is_downloaded() -> None:
     assert len(stage.jobs()) == 2
 
 
-async def test_progress_is_told() -> None:
-    """In bytes, from the log of the Job's pod, not more often than people read."""
+async def test_progress_is_shown() -> None:
+    """In bytes, from the log of the Job's pod, not more often than a user reads it."""
     stage = DownloadStage()
     await stage.turn()
     stage.tell("target")
@@ -169,8 +171,8 @@ async def test_a_draft_that_is_not_there_is_taken_out_and_the_target_serves() ->
     await stage.until("RolledBack")
 
 
-async def test_a_target_that_is_not_there_stalls_in_the_programs_words() -> None:
-    """Nothing speaks against the draft; the user must act."""
+async def test_a_missing_target_stalls_with_the_message_of_the_program() -> None:
+    """This does not count against the draft. The user must act."""
     stage = DownloadStage()
     await stage.turn()
     stage.refuse("target", "Unauthorized")
@@ -182,8 +184,8 @@ async def test_a_target_that_is_not_there_stalls_in_the_programs_words() -> None
     assert {each.reason for each in stage.events if each.warning} == {"ArtifactsUnauthorized", "Stalled"}
 
 
-async def test_a_failed_job_is_made_anew_with_back_off() -> None:
-    """After a minute, then two; the attempt is counted and told."""
+async def test_a_failed_job_is_created_again_with_back_off() -> None:
+    """After a minute, then two. The attempt is counted and shown."""
     stage = DownloadStage(speculation=None)
     await stage.turn()
     made = []
@@ -203,8 +205,8 @@ async def test_a_failed_job_is_made_anew_with_back_off() -> None:
     assert stage.job("target")["metadata"]["annotations"]["specdec.io/attempt"] == "4"
 
 
-async def test_without_an_image_the_user_is_told_what_to_do() -> None:
-    """Once, and not at every turn."""
+async def test_without_an_image_the_message_has_the_fix() -> None:
+    """Once, and not at every reconcile."""
     stage = DownloadStage()
     stage.cluster.there.clear()
     await stage.run(60)
@@ -213,7 +215,7 @@ async def test_without_an_image_the_user_is_told_what_to_do() -> None:
     assert len(stage.events) == 1
 
 
-async def test_a_job_that_somebody_deleted_is_made_again() -> None:
+async def test_a_job_that_a_user_deleted_is_created_again() -> None:
     """Its program finds the folder complete and downloads nothing; that is its own test."""
     stage = DownloadStage(speculation=None)
     await stage.turn()
@@ -246,8 +248,8 @@ async def test_a_job_of_another_revision_is_gone_before_the_next_is_made() -> No
     assert len(stage.jobs()) == 2
 
 
-async def test_a_claim_that_was_deleted_is_made_and_filled_again() -> None:
-    """A Job that is done tells of the claim that it filled, by that claim's UID."""
+async def test_a_pvc_that_was_deleted_is_created_and_filled_again() -> None:
+    """A completed Job records the PVC that it filled by the UID of that PVC."""
     stage = await downloaded()
     stage.roll_out(unscheduled='persistentvolumeclaim "llama-models" not found')
     await stage.run(9)
@@ -258,8 +260,8 @@ async def test_a_claim_that_was_deleted_is_made_and_filled_again() -> None:
     assert notes["specdec.io/claim"] == claims[1]["metadata"]["uid"]
 
 
-async def test_an_operator_that_was_just_started_finds_its_jobs() -> None:
-    """The watches have listed before anything is decided; making one again would forget how often it has failed."""
+async def test_a_restarted_operator_finds_its_jobs() -> None:
+    """The watches have listed before any decision. A new Job would lose the number of failures."""
     stage = DownloadStage(speculation=None)
     await stage.turn()
     stage.restart()

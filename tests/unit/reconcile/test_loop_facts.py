@@ -1,4 +1,6 @@
-"""What pods tell of their models is planned with at the next rollout, and replaces no pod by itself."""
+"""The operator uses the facts that pods report about their models at the next rollout.
+They replace no pod by themselves.
+"""
 
 import json
 from typing import Any
@@ -27,7 +29,7 @@ def revision(stage: Stage) -> str:
 
 
 async def told_of(facts: bytes | None = FACTS, **sis: Any) -> Stage:
-    """A service that drafts, whose pods told what they saw."""
+    """A service that drafts, whose pods reported their facts."""
     stage, _ = await watching(speculation=SPECULATION, engine={"accelerator": "nvidia", "maxModelLen": 4096}, **sis)
     before = revision(stage)
     stage.told_facts = facts
@@ -38,8 +40,8 @@ async def told_of(facts: bytes | None = FACTS, **sis: Any) -> Stage:
     return stage
 
 
-async def test_what_is_told_shows_at_once_and_changes_no_flag() -> None:
-    """Tokens, price and whether it fits are known; the flags stay those of a device that was not known."""
+async def test_facts_are_shown_at_once_and_change_no_flag() -> None:
+    """Tokens, price and whether it fits are known; the flags stay those of an unknown device."""
     stage = await told_of()
     memory = stage.cluster.status["memory"]
     assert "--gpu-memory-utilization=0.87" in args(stage)
@@ -75,8 +77,8 @@ async def test_the_next_rollout_is_planned_with_it() -> None:
     assert revision(stage) == after
 
 
-async def test_a_restart_between_telling_and_using_replaces_no_pod() -> None:
-    """The status says what the pods were planned with."""
+async def test_a_restart_between_report_and_use_replaces_no_pod() -> None:
+    """The status has the values that the pods were planned with."""
     stage = await told_of()
     before = revision(stage)
     stage.restart()
@@ -86,8 +88,8 @@ async def test_a_restart_between_telling_and_using_replaces_no_pod() -> None:
     assert revision(stage) == before
 
 
-async def test_another_artifact_makes_what_was_told_void() -> None:
-    """The draft's facts go with its draft; the target's stay."""
+async def test_another_artifact_makes_its_facts_void() -> None:
+    """The facts of the draft are dropped with the draft; those of the target stay."""
     stage = await told_of()
     stage.told_facts = None
     stage.sis |= {"speculation": SPECULATION | {"draft": {"uri": "pvc://models/other"}}, "generation": 2}
@@ -109,13 +111,13 @@ async def test_a_pod_is_asked_now_and_then() -> None:
         assert stage.told == asked + 1
 
 
-async def test_what_is_taken_is_told() -> None:
+async def test_the_used_memory_of_the_device_is_shown() -> None:
     """Of the pods that serve now."""
     stage = await told_of(told(device=24 * GIB, used=20 * GIB))
     assert 20 * GIB <= stage.cluster.status["memory"]["deviceUsed"] <= 20.3 * GIB
 
 
-async def test_rules_are_asked_with_what_was_told_and_refuse_nothing() -> None:
+async def test_rules_are_checked_with_the_facts_and_refuse_nothing() -> None:
     """`specdec validate` would refuse a target without model_type; this one has started."""
     stage = await told_of()
     (fits,) = [each for each in stage.cluster.status["conditions"] if each["type"] == "Ready"]
@@ -128,8 +130,8 @@ async def test_rules_are_asked_with_what_was_told_and_refuse_nothing() -> None:
     assert stage.cluster.status["phase"] == "RollingOut"
 
 
-async def test_nonsense_is_nothing() -> None:
-    """A pod of a tenant's may say what it likes."""
+async def test_an_invalid_report_is_ignored() -> None:
+    """A tenant's pod may return anything."""
     for page in (b"", b"[]", b'{"models": {"target": 1}, "device": "much"}', b"\xff" * 9000):
         stage = await told_of(page)
         assert "facts" not in stage.cluster.status

@@ -1,4 +1,4 @@
-"""The loop in a cluster that lets no pod in, that is slow, or that kills engines."""
+"""The reconcile loop in a cluster that admits no pod, that is slow, or that kills engines."""
 
 from datetime import UTC, datetime
 from typing import Any
@@ -17,7 +17,7 @@ DEADLINE = 1800.0
 
 
 def busy(**changes: Any) -> EngineStandIn:
-    """An engine whose draft is accepted, unless it says otherwise."""
+    """An engine with an accepted draft, unless the arguments change it."""
     return EngineStandIn(**({"tokens_per_second": 400.0, "acceptance": 0.8} | changes))
 
 
@@ -52,9 +52,9 @@ async def changed(**rollout: Any) -> Stage:
     return stage
 
 
-async def test_a_change_that_finds_no_room_gives_no_pod_up() -> None:
-    """It is told, and after the deadline the service is Stalled: nothing speaks against the draft. Once there is room
-    it goes on.
+async def test_a_change_without_room_keeps_the_old_pods() -> None:
+    """The status shows it, and after the deadline the service is Stalled. This does not count against the draft. The
+    rollout continues once there is room.
     """
     stage = await changed()
     lets_nothing_in(stage, unscheduled=NO_ROOM)
@@ -66,8 +66,10 @@ async def test_a_change_that_finds_no_room_gives_no_pod_up() -> None:
     await stage.until("Watching")
 
 
-async def test_a_change_may_give_the_old_pods_up() -> None:
-    """After a minute of the scheduler's words; told once; the strategy stays, so that nothing flaps."""
+async def test_a_change_may_replace_the_old_pods() -> None:
+    """After a minute of the scheduler's message. It is reported once, and the strategy
+    stays, so that it does not flap.
+    """
     stage = await changed(whenNoRoom="Replace")
     lets_nothing_in(stage, unscheduled=NO_ROOM)
     await stage.run(50)
@@ -84,7 +86,7 @@ async def test_a_change_may_give_the_old_pods_up() -> None:
 
 
 async def failed(**sis: Any) -> Stage:
-    """A service whose draft is to be taken out: the plain pods are asked for."""
+    """A service whose draft is to be removed: its baseline pods are requested."""
     stage, engine = await watching(**sis)
     engine.acceptance = 0.0
     await stage.until("Responding")
@@ -94,7 +96,7 @@ async def failed(**sis: Any) -> Stage:
 @pytest.mark.parametrize("how", [{"refused": QUOTA}, {"unscheduled": NO_ROOM}], ids=["a quota", "a full node"])
 @pytest.mark.parametrize("wanted", ["Auto", "Surge"])
 async def test_a_rollback_makes_its_own_room(how: dict[str, str], wanted: str) -> None:
-    """Within ten seconds, whatever the strategy, and with the cluster's words in condition and Event."""
+    """Within ten seconds, whatever the strategy, and with the cluster's message in condition and Event."""
     stage = await failed(rollout={"strategy": wanted})
     lets_nothing_in(stage, **how)
     told = len(stage.events)
@@ -109,8 +111,10 @@ async def test_a_rollback_makes_its_own_room(how: dict[str, str], wanted: str) -
     await stage.until("RolledBack")
 
 
-async def test_the_only_pod_is_not_given_up_for_one_that_is_refused_for_what_it_is() -> None:
-    """It would only end the service: the reason is told, and once pods are let in the rollback is carried out."""
+async def test_the_only_pod_is_kept_if_the_new_one_is_rejected_for_its_own_spec() -> None:
+    """To remove it would only end the service. The status shows the reason, and the rollback
+    continues once pods are admitted.
+    """
     stage = await failed()
     lets_nothing_in(stage, refused=POLICY)
     await stage.run(60)
@@ -160,7 +164,9 @@ OWN_CACHE = {"engine": {"accelerator": "cpu", "args": ["--kv-cache-memory-bytes=
 
 
 async def test_an_engine_that_is_killed_again_and_again_loses_its_draft() -> None:
-    """Every five minutes, so that no window proves anything: after the third kill; each is told at once."""
+    """Every five minutes, so that no window proves anything. The third kill decides, and
+    each kill is reported at once.
+    """
     stage, _ = await watching(**OWN_CACHE)
     revision = predictor(stage)["labels"][REVISION_LABEL]
     for kills in (1, 2, 3):

@@ -1,4 +1,4 @@
-"""A service that guards what somebody else serves: it watches, judges and tells, and writes nothing to it."""
+"""A service that guards another owner's InferenceService: it watches, judges and reports, and writes nothing to it."""
 
 import json
 from typing import Any
@@ -35,7 +35,9 @@ class GuestStage(Stage):
         return await super().read(*given, port=port, **more)
 
     def serve(self, *engines: EngineStandIn, args: list[str], told: bool = True, **spec: Any) -> None:
-        """Plays its owner: pods with these flags stand instead of all others. told: whether a turn is due by it."""
+        """Acts as the owner: pods with these flags replace all others. `told`: whether a
+        reconcile is due because of it.
+        """
         container = {"name": "kserve-container", "image": "vllm/vllm-openai:v0.11", "args": args} | spec
         meta = {"name": "theirs", "namespace": NAMESPACE, "uid": "uid-of-theirs", "generation": 1}
         meta["annotations"] = self.cluster.child.get("metadata", {}).get("annotations", {})
@@ -76,8 +78,8 @@ async def watched(**sis: Any) -> tuple[GuestStage, EngineStandIn]:
     return stage, engine
 
 
-async def test_what_somebody_else_serves_is_judged_and_never_written() -> None:
-    """By its own flags. A draft that fails is told, with what would have been done."""
+async def test_a_foreign_service_is_judged_and_never_written() -> None:
+    """By its own flags. A failing draft is reported, with what the guard would have done."""
     stage, engine = await watched()
     await stage.run(25)
     status = stage.cluster.status
@@ -98,8 +100,8 @@ async def test_what_somebody_else_serves_is_judged_and_never_written() -> None:
     assert stage.conditions()["ArtifactsStaged"]["reason"] == "Guest"
 
 
-async def test_a_deployment_is_judged_alike_at_the_port_of_its_engine() -> None:
-    """A script for a shell says the port; the container has another name."""
+async def test_a_deployment_is_judged_in_the_same_way_at_the_port_of_its_engine() -> None:
+    """A shell script sets the port; the container has another name."""
     stage = GuestStage("deploymentRef")
     script = f"export A=1; exec vllm serve /m --port 9000 --speculative-config '{CONFIG}'"
     stage.serve(busy(), args=[script], command=["bash", "-c"], name="vllm")
@@ -112,8 +114,8 @@ async def test_a_deployment_is_judged_alike_at_the_port_of_its_engine() -> None:
     assert status["serving"]["inferenceService"] == "deployments.apps/theirs"
 
 
-async def test_a_guest_without_speculation_is_told_what_to_add() -> None:
-    """Once the flag is there it is watched."""
+async def test_a_guest_without_speculation_gets_the_flag_to_add_in_its_message() -> None:
+    """It is watched once it has the flag."""
     stage = GuestStage()
     stage.serve(busy(speculative=False), args=PLAIN)
     await stage.until("Serving")
@@ -124,8 +126,10 @@ async def test_a_guest_without_speculation_is_told_what_to_add() -> None:
     await stage.until("Watching")
 
 
-async def test_pods_that_draft_though_no_flag_says_so_are_judged() -> None:
-    """A file of the engine's may ask for it. The counters tell; an operator that restarts knows it from the status."""
+async def test_pods_that_draft_without_a_flag_are_judged() -> None:
+    """A file of the engine may enable speculation. The counters show it, and a restarted
+    operator reads it from the status.
+    """
     stage = GuestStage()
     stage.serve(busy(), args=PLAIN)
     await stage.until("Serving")
@@ -141,7 +145,7 @@ async def test_pods_that_draft_though_no_flag_says_so_are_judged() -> None:
 
 
 async def test_a_guest_that_is_missing_is_waited_for() -> None:
-    """It is said, and tried again soon."""
+    """The status shows it, and the operator tries again soon."""
     stage = GuestStage()
     turn = await stage.turn()
     assert turn.requeue_after <= 30
@@ -152,8 +156,8 @@ async def test_a_guest_that_is_missing_is_waited_for() -> None:
     assert "Stalled" not in stage.conditions()
 
 
-async def test_a_cluster_that_does_not_answer_is_no_guest_that_is_gone() -> None:
-    """What was known stays known."""
+async def test_a_cluster_that_does_not_answer_does_not_make_a_guest_missing() -> None:
+    """The known facts stay."""
     stage, _ = await watched()
     read = stage.cluster.read
 
@@ -169,7 +173,7 @@ async def test_a_cluster_that_does_not_answer_is_no_guest_that_is_gone() -> None
 
 
 async def test_its_owner_may_replace_its_pods() -> None:
-    """The new ones are warmed up and judged anew, by the flags that they have."""
+    """The new ones are warmed up and judged again, by their own flags."""
     stage, _ = await watched()
     stage.serve(busy(), args=[PLAIN[0], '--speculative-config={"method":"ngram","num_speculative_tokens":2}'])
     await stage.run(40)
@@ -179,7 +183,7 @@ async def test_its_owner_may_replace_its_pods() -> None:
 
 
 async def test_other_pods_are_noticed_by_the_next_reading() -> None:
-    """No watch tells of them, and the window in which they came has seconds to go."""
+    """No watch reports them, and the window in which they came has seconds left."""
     stage, _ = await watched()
     await stage.run(1)
     stage.serve(
@@ -197,7 +201,7 @@ async def test_other_pods_are_noticed_by_the_next_reading() -> None:
     ],
 )
 async def test_a_guest_has_one_guard(labels: Body, other: str, words: str) -> None:
-    """Both names are said."""
+    """The message has both names."""
     stage = GuestStage()
     stage.serve(busy(), args=SPECULATES)
     stage.cluster.child["metadata"]["labels"] = labels
@@ -223,7 +227,7 @@ async def enforced(annotations: Body | None = None) -> tuple[GuestStage, EngineS
 
 
 async def taken_out() -> GuestStage:
-    """A guest whose flag is out, and whose plain pods serve."""
+    """A guest without its flag, whose baseline pods serve."""
     stage, engine = await enforced()
     engine.acceptance = 0.0
     await stage.until("Responding")
@@ -259,7 +263,7 @@ async def test_with_its_owners_leave_the_flag_is_taken_out_and_brought_back_on_r
     assert "BroughtBack" in [each.reason for each in stage.events]
 
 
-async def test_without_leave_enforce_observes_and_says_how_to_give_it() -> None:
+async def test_without_permission_enforce_observes_and_shows_how_to_give_it() -> None:
     """Nothing is written."""
     stage, engine = await enforced({})
     engine.acceptance = 0.0
@@ -271,8 +275,10 @@ async def test_without_leave_enforce_observes_and_says_how_to_give_it() -> None:
     assert {verb for verb, _ in stage.cluster.calls} == READ_ONLY
 
 
-async def test_a_flag_that_is_put_back_is_its_owners_decision() -> None:
-    """No fight, however bad the draft: it is told, until the owner takes the annotation away."""
+async def test_a_flag_that_the_owner_restores_is_the_decision_of_the_owner() -> None:
+    """The guard does not remove it again, however bad the draft. The status shows it until
+    the owner removes the annotation.
+    """
     stage = await taken_out()
     bad = busy(acceptance=0.0)
     stage.serve(bad, args=SPECULATES)
@@ -285,8 +291,8 @@ async def test_a_flag_that_is_put_back_is_its_owners_decision() -> None:
     assert flags(stage) == PLAIN
 
 
-async def test_what_its_owner_changes_in_that_moment_is_not_lost() -> None:
-    """The patch tests what it replaces; the next try starts from what is there."""
+async def test_a_change_of_the_owner_in_that_moment_is_not_lost() -> None:
+    """The patch tests what it replaces. The next try starts from the current object."""
     stage, engine = await enforced()
     engine.acceptance = 0.0
     patch, changed = stage.cluster.patch, [*SPECULATES, "--max-model-len=100"]

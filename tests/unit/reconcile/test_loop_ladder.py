@@ -1,4 +1,4 @@
-"""The loop on the ladder: a pod is restarted, fewer tokens, the last good speculation, none."""
+"""The reconcile loop and the guard's steps: a pod is restarted, fewer tokens, the last good speculation, none."""
 
 from typing import Any
 
@@ -14,7 +14,7 @@ BOTH: dict[str, Any] = {"guard": {"response": ["ReduceTokens", "RollBack"], "reg
 
 
 def busy(**changes: Any) -> EngineStandIn:
-    """An engine whose draft is accepted, unless it says otherwise."""
+    """An engine with an accepted draft, unless the arguments change it."""
     return EngineStandIn(**({"tokens_per_second": 400.0, "acceptance": 0.8} | changes))
 
 
@@ -110,8 +110,8 @@ async def test_fewer_tokens_are_rolled_out_where_they_would_have_passed() -> Non
     assert status["guard"]["rollbacks"] == 0
 
 
-async def test_fewer_tokens_that_fail_as_well_are_taken_out() -> None:
-    """Each rung is tried once."""
+async def test_fewer_tokens_that_fail_as_well_are_removed() -> None:
+    """Each step is tried once."""
     stage, engine = await watching(busy(falls=0.2), **BOTH)
     engine.acceptance = 0.25
     await stage.until("Responding", (LIMIT + 1) * WINDOW)
@@ -124,7 +124,7 @@ async def test_fewer_tokens_that_fail_as_well_are_taken_out() -> None:
     await stage.until("RolledBack")
 
 
-async def test_a_table_is_told_and_nothing_is_reduced_where_only_a_rollback_is_asked_for() -> None:
+async def test_a_table_is_shown_and_nothing_is_reduced_if_only_a_rollback_is_configured() -> None:
     """The recommendation is written, acted on or not."""
     stage, engine = await watching(busy(falls=0.2), guard={"regretBudget": 0.1})
     engine.acceptance = 0.25
@@ -159,7 +159,7 @@ async def worse(**sis: Any) -> Stage:
 
 
 async def test_a_worse_speculation_goes_back_to_the_last_good_one() -> None:
-    """With its own flags; it is watched, and what was asked for is not forgotten."""
+    """With its own flags. It is watched, and the requested speculation is kept for a retry."""
     stage = await worse()
     assert stage.flags()["num_speculative_tokens"] == 4
     assert stage.events[-1].message.startswith("to LastGood: AcceptanceRateLow")
@@ -172,8 +172,8 @@ async def test_a_worse_speculation_goes_back_to_the_last_good_one() -> None:
     assert stage.conditions()["RolledBack"]["status"] == "True"
 
 
-async def test_a_last_good_one_that_fails_as_well_goes_to_plain_and_is_forgotten() -> None:
-    """Two rollbacks, no third: plain is the last rung."""
+async def test_a_last_good_one_that_fails_as_well_ends_speculation_and_is_forgotten() -> None:
+    """Two rollbacks, no third: no speculation is the last step."""
     stage = await worse()
     stage.roll_out(busy(acceptance=0.0))
     await stage.until("Watching")

@@ -16,7 +16,7 @@ KILLED = crashed(137, times=1, reason="OOMKilled")
 
 
 def memory_flags(stage: Stage) -> list[str]:
-    """What the InferenceService says to the engine about its memory."""
+    """The memory flags of the engine in the InferenceService."""
     args = stage.cluster.child["spec"]["predictor"]["model"]["args"]
     return [each for each in args if each.startswith(("--kv-cache", "--gpu-memory"))]
 
@@ -52,8 +52,8 @@ async def test_a_pair_that_does_not_fit_comes_up_with_less_memory() -> None:
     assert stage.cluster.status["phase"] == "Watching"
 
 
-async def test_each_step_is_told_in_the_status_an_event_a_condition_and_the_history() -> None:
-    """With the kubelet's words, and what the engine is started with instead."""
+async def test_each_step_is_shown_in_the_status_an_event_a_condition_and_the_history() -> None:
+    """With the kubelet's message, and the flags of the next start."""
     stage = Stage(**LIMITED)
     await stage.turn()
     await run_out(stage)
@@ -74,8 +74,8 @@ async def test_each_step_is_told_in_the_status_an_event_a_condition_and_the_hist
     assert status["memory"]["because"] == "KV cache of 1 GiB lowered to 819 MiB: the engine ran out of memory"
 
 
-async def test_the_ladder_goes_on_after_the_third_start() -> None:
-    """The plain service carries nothing of it; speculation that is asked for anew begins with what was planned."""
+async def test_the_third_start_causes_a_rollback() -> None:
+    """The service without speculation has none of the lowered flags. A retry begins with the planned memory."""
     stage = Stage(**LIMITED)
     await stage.turn()
     for _ in range(3):
@@ -89,8 +89,8 @@ async def test_the_ladder_goes_on_after_the_third_start() -> None:
     assert "lowered" not in guard(stage)
 
 
-async def test_on_a_device_the_share_is_lowered_and_a_changed_memory_spec_begins_anew() -> None:
-    """By 0.05 each, from what was planned; 0.02 more is taken off by the user then."""
+async def test_on_a_device_the_share_is_lowered_and_a_changed_memory_spec_starts_again() -> None:
+    """By 0.05, from the planned value. The user's reserve of 4 % then replaces both: 0.92 less 0.04 is 0.88."""
     stage = Stage(**NVIDIA)
     await stage.turn()
     assert memory_flags(stage) == ["--gpu-memory-utilization=0.87"]
@@ -105,7 +105,7 @@ async def test_on_a_device_the_share_is_lowered_and_a_changed_memory_spec_begins
 @pytest.mark.parametrize(
     "sis", [{"guard": {"mode": "Observe"}}, {"annotations": {"specdec.io/hold": "on call"}}], ids=["Observe", "held"]
 )
-async def test_a_guard_that_may_not_act_only_says_so(sis: dict[str, Any]) -> None:
+async def test_a_guard_that_may_not_act_only_reports_it(sis: dict[str, Any]) -> None:
     """Once, with the flag that it would have set."""
     stage = Stage(**LIMITED, **sis)
     await stage.turn()
@@ -131,7 +131,7 @@ async def test_an_engine_that_is_killed_while_it_serves_starts_with_less() -> No
 
 
 async def test_a_pair_that_needs_all_its_memory_is_not_started_the_same_way_again() -> None:
-    """Where the models' need is known to leave nothing to lower, three ends decide, as for any other crash."""
+    """If the models are known to need all the memory, three ends decide, as for any other crash."""
     stage = Stage(engine={"accelerator": "cpu", "args": ["--kv-cache-memory-bytes=1073741824"]})
     await stage.turn()
     await run_out(stage)

@@ -10,11 +10,11 @@ from specdec_operator.names import ADOPT_ANNOTATION
 
 
 def foreign(**meta: Any) -> Body:
-    """An InferenceService of somebody else, without our label: no watch tells of it."""
+    """An InferenceService of another owner, without our label: no watch reports it."""
     return {"kind": "InferenceService", "metadata": {"name": NAME, "namespace": NAMESPACE, "uid": "theirs", **meta}}
 
 
-async def test_a_name_that_is_taken_is_told_and_left_alone() -> None:
+async def test_a_name_that_is_taken_is_reported_and_not_changed() -> None:
     """Stalled and not Ready from the first status on: no phase before it, no apply, one Event."""
     stage = Stage()
     stage.cluster.child = foreign()
@@ -26,8 +26,8 @@ async def test_a_name_that_is_taken_is_told_and_left_alone() -> None:
     assert [event.reason for event in stage.events] == ["NameTaken"]
 
 
-async def test_it_goes_on_when_the_name_is_free() -> None:
-    """Within the half minute that the message says, and with the whole deadline before it."""
+async def test_the_rollout_continues_when_the_name_is_free() -> None:
+    """Within the half minute in the message, and with the whole deadline before it."""
     stage = Stage(rollout={"deadline": "5m"})
     stage.cluster.child = foreign()
     await stage.run(1200)
@@ -61,8 +61,8 @@ async def test_a_name_that_is_free_is_not_looked_at_each_time() -> None:
     assert looks == []
 
 
-async def test_what_went_before_any_watch_told_of_it_is_made_again() -> None:
-    """Its event never comes; until then one is on the way, and nothing is asked."""
+async def test_an_object_that_was_deleted_before_any_event_is_created_again() -> None:
+    """Its event never comes. The operator first waits for the event, and reads nothing until then."""
     stage = Stage()
     await stage.turn()
     stage.cluster.child = {}
@@ -97,8 +97,8 @@ async def test_what_is_to_stay_is_in_the_status_before_its_owner_reference_goes(
     assert set(stage.phases) == {"RollingOut", "WarmingUp", "Watching"}
 
 
-async def test_an_adopted_name_is_written_and_told() -> None:
-    """With the annotation, and an Event of what was there."""
+async def test_an_adopted_name_is_written_and_reported() -> None:
+    """With the annotation, and an Event about the existing object."""
     stage = Stage(annotations={ADOPT_ANNOTATION: "true"})
     stage.cluster.child = foreign(resourceVersion="7")
     await stage.turn()
@@ -108,7 +108,7 @@ async def test_an_adopted_name_is_written_and_told() -> None:
 
 
 async def test_a_rollout_that_lost_its_name_has_its_whole_deadline_afterwards() -> None:
-    """It is no fault of the draft that somebody else had the name for an hour."""
+    """Another owner had the name for an hour, which does not count against the draft."""
     stage = Stage(rollout={"deadline": "5m"})
     await stage.turn()
     stage.note("child", stage.cluster.child)
@@ -125,7 +125,7 @@ async def test_a_rollout_that_lost_its_name_has_its_whole_deadline_afterwards() 
 CLAIM: Body = {"kind": "PersistentVolumeClaim", "metadata": {"name": f"{NAME}-models", "uid": "theirs"}}
 
 
-async def test_a_claim_of_another_is_looked_at_now_and_then() -> None:
+async def test_a_pvc_of_another_owner_is_read_now_and_then() -> None:
     """Not at each reconcile, and at once when the service may adopt it."""
     stage, looks = DownloadStage(), 0
 

@@ -19,8 +19,8 @@ WORDS = json.dumps({"reason": "DraftMissing", "field": "draft", "message": "/mnt
         (crashed(1, times=3), "CrashLoop: pod pod-1 ended 3 times, last with exit code 1"),
     ],
 )
-async def test_a_draft_that_keeps_the_pods_from_starting_is_taken_out(engine: Body, words: str) -> None:
-    """RolloutFailed, in the pods' own words; the plain service then comes up."""
+async def test_a_draft_that_keeps_the_pods_from_starting_is_removed(engine: Body, words: str) -> None:
+    """RolloutFailed, with the message of the pods. Then the service comes up without speculation."""
     stage = Stage()
     await stage.turn()
     stage.roll_out(engine=engine)
@@ -31,8 +31,8 @@ async def test_a_draft_that_keeps_the_pods_from_starting_is_taken_out(engine: Bo
     await stage.until("RolledBack")
 
 
-async def test_a_draft_whose_volume_never_mounts_is_taken_out_with_its_volume() -> None:
-    """The plain pods do not ask for the draft's claim, which may be what is missing."""
+async def test_a_draft_whose_volume_never_mounts_is_removed_with_its_volume() -> None:
+    """The baseline pods do not need the draft's PVC, which may be the missing one."""
     stage = Stage(speculation=DRAFT | {"draft": {"uri": "pvc://missing"}}, rollout={"deadline": "1m"})
     await stage.turn()
     stage.roll_out(unscheduled='persistentvolumeclaim "missing" not found')
@@ -42,7 +42,7 @@ async def test_a_draft_whose_volume_never_mounts_is_taken_out_with_its_volume() 
     assert [each["persistentVolumeClaim"]["claimName"] for each in volumes] == ["models"]
 
 
-async def test_what_a_pod_waits_for_is_told_while_it_waits() -> None:
+async def test_the_obstacle_of_a_waiting_pod_is_shown_while_it_waits() -> None:
     """Not only after the deadline of half an hour."""
     stage = Stage()
     await stage.turn()
@@ -55,8 +55,8 @@ async def test_what_a_pod_waits_for_is_told_while_it_waits() -> None:
     assert stage.phases == ["RollingOut"]
 
 
-async def test_a_plain_service_that_does_not_come_up_either_stalls_and_heals() -> None:
-    """The user must act; when the pods come up after all, the decision against speculation stands."""
+async def test_a_service_that_does_not_come_up_without_speculation_stalls_and_recovers() -> None:
+    """The user must act. If the pods come up after all, the decision against speculation stays."""
     stage = Stage()
     for phase in ("Responding", "Stalled"):
         await stage.turn()
@@ -70,7 +70,7 @@ async def test_a_plain_service_that_does_not_come_up_either_stalls_and_heals() -
 
 
 async def test_only_ready_pods_of_the_present_revision_are_read() -> None:
-    """Pods that come or go would speak for other flags."""
+    """Pods that start or end have other flags."""
     stage, _ = await watching()
     revision = stage.seen["pod-1"]["metadata"]["labels"][REVISION_LABEL]
     stage.note("leaving", make_pod("leaving", revision=revision, deleting=True))

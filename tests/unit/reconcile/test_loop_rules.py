@@ -104,7 +104,7 @@ async def test_more_tokens_are_not_recommended_where_the_draft_decides(speculati
     assert "recommendation" not in stage.cluster.status["guard"]
 
 
-async def test_a_warning_is_told_once() -> None:
+async def test_a_warning_is_reported_once() -> None:
     """In a condition while it holds, and in one Event."""
     stage = Stage(
         speculation={"method": "ngram", "tokens": 3}, engine={"accelerator": "nvidia", "pipelineParallelSize": 2}
@@ -117,7 +117,7 @@ async def test_a_warning_is_told_once() -> None:
 
 
 async def test_a_lowered_utilisation_is_a_flag_and_is_explained() -> None:
-    """The memory plan reaches the engine, the status, and nobody's Git."""
+    """The memory plan reaches the engine and the status, and changes no file of the user."""
     memory = {"device": "80Gi", "draftReserve": "10%"}
     stage = Stage(speculation=DRAFT, engine={"accelerator": "nvidia", "gpuMemoryUtilization": 0.9}, memory=memory)
     await stage.turn()

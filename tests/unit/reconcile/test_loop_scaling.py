@@ -1,4 +1,4 @@
-"""A service whose pods somebody counts: they come and go, and none at all is no evidence."""
+"""A service with a foreign autoscaler: pods come and go, and a service without pods proves nothing."""
 
 from typing import Any
 
@@ -44,7 +44,7 @@ def scale(stage: Stage, number: int, ready: int) -> None:
     stage.note("deployment", told)
 
 
-async def test_pods_that_an_autoscaler_adds_hours_later_are_no_rollout_that_is_late() -> None:
+async def test_pods_that_an_autoscaler_adds_hours_later_do_not_make_a_rollout_late() -> None:
     """The deadline is that of a rollout: pods beyond the first may find no room for as long as the load lasts."""
     stage, _ = await watching(good(), **SCALED)
     await stage.run(HOURS)
@@ -114,8 +114,8 @@ async def test_a_rollback_leaves_the_number_of_pods_to_the_autoscaler() -> None:
     assert stage.cluster.status["readyReplicas"] == 3
 
 
-async def test_plain_pods_beside_sleep_while_the_service_does() -> None:
-    """guard.control Always: else a service that is scaled to zero would have pods."""
+async def test_baseline_pods_are_removed_while_the_service_is_scaled_to_zero() -> None:
+    """guard.control Always: otherwise a service that is scaled to zero would have pods."""
     always = {"control": {"mode": "Always"}, "speedup": {"min": 1.0}, "baseline": "None"}
     stage, _ = await watching(good(), guard=always, **TO_ZERO)
     live = stage.seen["deployment"]
@@ -142,6 +142,6 @@ async def test_plain_pods_beside_sleep_while_the_service_does() -> None:
 
 
 def arms(stage: Stage) -> list[int]:
-    """The numbers of plain pods that were asked for, in turn."""
+    """The requested numbers of baseline pods, in order."""
     made = [each for each in stage.cluster.made if each["metadata"]["name"].endswith("-plain")]
     return [each["spec"]["replicas"] for each in made]

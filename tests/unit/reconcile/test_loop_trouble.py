@@ -20,8 +20,10 @@ async def doubtful() -> tuple[Stage, EngineStandIn]:
     return stage, engine
 
 
-async def test_a_restart_inside_a_window_keeps_the_phase_and_begins_the_row_anew() -> None:
-    """What the windows before showed went with the process that saw them: no row is convicted by a count alone."""
+async def test_a_restart_inside_a_window_keeps_the_phase_and_begins_the_row_again() -> None:
+    """The evidence of earlier windows was lost with the process that saw them: a count
+    alone does not make a row fail.
+    """
     stage, _ = await doubtful()
     stage.restart()
     await stage.run(0.9 * WINDOW)
@@ -42,7 +44,7 @@ async def test_a_restart_after_which_the_draft_is_fine_ends_the_row() -> None:
 
 
 async def test_an_operator_that_dies_between_decision_and_action_acts_after_its_restart() -> None:
-    """The status says Responding, the pods still speculate: the next process takes it out."""
+    """The status is Responding, and the pods still speculate: the next process removes speculation."""
     stage, _ = await doubtful()
     stage.cluster.failing["apply"] = AWAY
     await stage.until("Responding")
@@ -54,7 +56,7 @@ async def test_an_operator_that_dies_between_decision_and_action_acts_after_its_
     assert stage.phases[-1] == "Responding"
 
 
-async def test_a_restarted_operator_says_nothing_before_its_watches_do() -> None:
+async def test_a_restarted_operator_reports_nothing_before_its_watches_do() -> None:
     """However long they take: an hour's absence would look like pods that never came up."""
     stage, _ = await watching()
     await stage.run(2 * WINDOW)
@@ -95,7 +97,7 @@ async def test_an_api_server_that_is_away_is_asked_again_after_five_seconds() ->
 
 
 async def test_a_deleted_inference_service_is_made_again() -> None:
-    """With the same flags: a deletion is no verdict."""
+    """With the same flags: a deletion is not a verdict."""
     stage, _ = await watching()
     before = stage.cluster.child
     stage.delete_child()
@@ -105,7 +107,7 @@ async def test_a_deleted_inference_service_is_made_again() -> None:
 
 
 async def test_a_changed_inference_service_is_put_back_once() -> None:
-    """A newer generation than ours is somebody else's; our own is not."""
+    """A newer generation than ours is a change by another manager; our own generation is not."""
     stage, _ = await watching()
     edited = stage.cluster.child | {"spec": {}}
     edited["metadata"] = edited["metadata"] | {"generation": 2}
@@ -120,8 +122,8 @@ async def test_a_changed_inference_service_is_put_back_once() -> None:
     assert stage.cluster.calls == calls
 
 
-async def test_metrics_that_hang_are_no_verdict() -> None:
-    """However long; with answers the windows count again."""
+async def test_metrics_that_hang_give_no_verdict() -> None:
+    """However long they hang. With answers the windows count again."""
     stage, engine = await watching()
     engine.acceptance, engine.hangs = 0.0, True
     await stage.run(10 * WINDOW)
@@ -130,7 +132,7 @@ async def test_metrics_that_hang_are_no_verdict() -> None:
     await stage.until("Responding", 5 * WINDOW)
 
 
-async def test_an_engine_that_restarts_again_and_again_is_no_verdict() -> None:
+async def test_an_engine_that_restarts_again_and_again_gives_no_verdict() -> None:
     """Each window has a restart inside."""
     stage, engine = await watching(EngineStandIn(tokens_per_second=400.0, acceptance=0.0))
     for _ in range(8):
@@ -140,8 +142,10 @@ async def test_an_engine_that_restarts_again_and_again_is_no_verdict() -> None:
     assert (stage.cluster.status["reason"], stage.phases[-1]) == ("Restarted", "Watching")
 
 
-async def test_a_spec_that_cannot_run_is_told_in_words_and_the_pods_are_left_alone() -> None:
-    """Stalled with field, value and rule; one write and one Event; corrected, it goes on where it was."""
+async def test_a_spec_that_cannot_run_is_reported_and_the_pods_are_not_changed() -> None:
+    """Stalled with field, value and rule; one write and one Event. After a correction it
+    continues in its earlier phase.
+    """
     stage, _ = await watching()
     child, calls = stage.cluster.child, len(stage.cluster.calls)
     stage.sis = {"model": {"uri": "hf://x"}, "generation": 2}
@@ -172,8 +176,8 @@ async def test_the_pods_of_the_spec_before_are_guarded_while_the_new_one_cannot_
     assert [event.reason for event in stage.events].count("InvalidSpec") == 1
 
 
-async def test_an_inference_service_that_the_api_server_refuses_is_told_once() -> None:
-    """The status does not flap between the wish and its refusal."""
+async def test_an_inference_service_that_the_api_server_refuses_is_reported_once() -> None:
+    """The status does not flap between the spec and its refusal."""
     stage = Stage()
     stage.cluster.failing["apply"] = REFUSED
     for _ in range(3):
@@ -196,8 +200,10 @@ async def test_a_turn_that_fails_raises_nothing(error: OperatorError) -> None:
     assert (await stage.turn()).requeue_after == 5.0
 
 
-async def test_a_forgotten_sis_begins_anew() -> None:
-    """Deleted and made again under the same name: its pods may be there still, but nothing of the old guard is."""
+async def test_a_forgotten_sis_starts_again() -> None:
+    """Deleted and created again under the same name: its pods may still exist, but no
+    state of the old guard remains.
+    """
     stage, _ = await doubtful()
     stage.loop.forget(KEY)
     stage.cluster.status, stage.cluster.child = {}, {}

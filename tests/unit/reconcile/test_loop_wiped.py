@@ -1,4 +1,4 @@
-"""A status that somebody empties: what is kept in memory is written again, and nothing is decided anew."""
+"""A status that a user empties: the operator writes the state in memory again, and decides nothing again."""
 
 from tests.unit.stage import Stage, is_speculative, rolled_back, watching
 

@@ -56,8 +56,8 @@ async def test_wake_ups_during_a_reconcile_lead_to_exactly_one_more() -> None:
 
 
 @queue_test
-async def test_one_service_does_not_wake_another_and_a_stranger_nobody() -> None:
-    """Pods of a service that is gone tell of themselves for a while."""
+async def test_a_service_wakes_only_itself_and_an_unknown_one_wakes_none() -> None:
+    """Events of pods of a deleted service come for a while."""
     work = Work()
     work.queue.add(KEY)
     work.queue.add(OTHER)
@@ -82,7 +82,7 @@ async def test_the_timer_of_an_earlier_result_is_void() -> None:
 
 @queue_test
 async def test_a_timer_that_ends_during_a_reconcile_is_void_too() -> None:
-    """The reconcile that was under way by then says when the next one is due."""
+    """The reconcile that was running then sets the time of the next one."""
     work = Work(Result(requeue_after=10.0))
     work.queue.add(KEY)
     await asyncio.sleep(9)
@@ -183,14 +183,14 @@ async def test_a_fault_of_ours_is_logged_and_tried_again(caplog: pytest.LogCaptu
 
 @queue_test
 async def test_a_service_that_is_removed_is_not_reconciled_any_more() -> None:
-    """Neither by its timer, nor by a wake-up, nor in the line."""
+    """Not by its timer, not by a wake-up, and not if it already waits in the queue."""
     work = Work()
     work.queue.add(KEY)
     await settle()
     work.queue.wake(KEY)
     work.queue.remove(KEY)
     work.queue.wake(KEY)
-    work.queue.remove(KEY)  # twice is no error
+    work.queue.remove(KEY)  # a second call is not an error
     await asyncio.sleep(1000)
     assert len(work.begun) <= 2
     assert len(work.queue) == 0
@@ -230,8 +230,8 @@ async def test_the_place_of_a_service_that_was_removed_is_free_for_the_next() ->
 
 
 @queue_test
-async def test_a_service_that_is_made_anew_waits_for_the_end_of_the_old_ones_reconcile() -> None:
-    """Two at once would write about one name; and the old one's result is not the new one's."""
+async def test_a_service_that_is_created_again_waits_for_the_end_of_the_old_ones_reconcile() -> None:
+    """Two at once would write about one name, and the old one's result does not belong to the new one."""
     work = Work()
     gate = work.hold(KEY)
     work.results[KEY] = FAILED
@@ -251,7 +251,7 @@ async def test_a_service_that_is_made_anew_waits_for_the_end_of_the_old_ones_rec
 
 @queue_test
 async def test_closing_ends_what_is_under_way_and_begins_nothing() -> None:
-    """Neither what waits, nor what comes, nor what a timer would begin."""
+    """No waiting service, no new service, and no service of a timer begins."""
     work = Work()
     keys = [("a", str(each)) for each in range(100)]
     work.hold(*keys)
@@ -285,8 +285,8 @@ async def test_services_at_rest_hold_no_task_and_one_timer() -> None:
 
 
 @pytest.mark.parametrize("act", [WorkQueue.wake, WorkQueue.remove], ids=["wake", "remove"])
-def test_an_empty_queue_takes_what_is_about_nobody(act: Callable[[WorkQueue, Key], None]) -> None:
-    """Events of what it does not know come at any time, also before it has a loop."""
+def test_an_empty_queue_takes_events_of_unknown_services(act: Callable[[WorkQueue, Key], None]) -> None:
+    """They come at any time, also before the queue has a loop."""
 
     async def reconcile(_: Key, __: bool) -> Result:
         raise AssertionError("nothing is to be reconciled")

@@ -49,8 +49,8 @@ STEPS = st.one_of(
 class Checked:
     """A reconcile that checks the queue's promises each time that it is called.
 
-    asked: when each service that is there was added or woken last, until a reconcile begins after that and is told so;
-    after: when the next one is due at the latest. broken: what did not hold.
+    asked: when each existing service was added or woken last, until a reconcile begins after that and gets this as its
+    argument; after: when the next one is due at the latest. broken: what did not hold.
     """
 
     runs: list[Run]

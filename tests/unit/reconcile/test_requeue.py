@@ -56,5 +56,5 @@ def test_the_next_full_reconcile_is_when_something_is_due(phase: Phase, known: d
 
 @pytest.mark.parametrize(("asked", "seconds"), [(0.0, RETRY), (1.0, RETRY), (30.0, 30.0), (86400.0, RESYNC)])
 def test_a_server_that_asks_for_patience_gets_it_within_reason(asked: float, seconds: float) -> None:
-    """Retry-After is heeded where it is longer than our own pause, but no server puts a service to sleep for a day."""
+    """The operator respects Retry-After if it is longer than our own pause, but no server stops a service for a day."""
     assert retry_after(Unavailable("ApiServerRefused", "429", after=asked)) == seconds

@@ -41,8 +41,8 @@ def test_thresholds_are_the_users_or_the_methods(guard: Body, speculation: Body,
     assert made.always_drafts is expected.get("always_drafts", True)
 
 
-def test_the_thresholds_of_a_plain_service_know_its_speed() -> None:
-    """It is judged by its limit alone, and what was learnt goes on being learnt."""
+def test_the_thresholds_of_a_service_without_speculation_have_its_speed() -> None:
+    """It is judged by its limit alone, and its baseline is still learnt."""
     made = thresholds_of(Guard(), None, 0, make_state(baseline=(make_plain(),)))
     assert (made.plain, made.baseline, made.acceptance_rate) == (True, (make_plain(),), None)
 
@@ -74,8 +74,10 @@ NOT_YET = {"now": 3.9}
         (Phase.SERVING, MEASURE, {"plain": False}, False),
     ],
 )
-def test_pods_are_read_to_be_judged_or_while_they_are_plain(phase: Phase, guard: Body, known: Body, read: bool) -> None:
-    """The phase began at 0 s, warm-up is 4 s: after it, a plain service shows how fast it is."""
+def test_pods_are_read_to_be_judged_or_while_they_do_not_speculate(
+    phase: Phase, guard: Body, known: Body, read: bool
+) -> None:
+    """The phase began at 0 s, warm-up is 4 s. After it, a service without speculation shows its speed."""
     asked: Body = {"plain": False, "settled": True, "now": 4.0} | known
     assert is_sampled(make_state(phase), Guard.model_validate(GUARD | guard), **asked) is read
 
@@ -114,7 +116,7 @@ class Sampled:
         return self.memory.closed if self.memory.closed is not before.closed else None
 
 
-async def test_a_look_before_its_time_asks_nobody() -> None:
+async def test_an_early_reconcile_reads_no_pods() -> None:
     """Events wake the loop more often than metrics are due."""
     sampled = Sampled(counters(0), counters(9))
     for now in (100.0, 100.5, 101.9, 102.0, 102.1):
@@ -144,7 +146,7 @@ async def test_a_loop_that_was_late_looks_once_and_not_for_every_look_that_it_mi
 
 
 async def test_pods_without_an_address_are_not_asked_and_silent_ones_are_counted() -> None:
-    """A pod that was just made has none yet; one of another revision, or on its way out, is not judged."""
+    """A new pod has no address yet. A pod of another revision, or one that is being deleted, is not judged."""
     sampled = Sampled(None)
     new = PodView(name="new", revision="r1", ip=None, ready=True, deleting=False)
     await sampled.at(100.0, POD, new, replace(POD, name="old", revision="r0"), replace(POD, name="x", deleting=True))

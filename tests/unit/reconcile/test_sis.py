@@ -46,7 +46,7 @@ def test_the_annotations_of_an_object_may_be_read_with_the_spec_before_it() -> N
     ],
 )
 def test_another_service_has_another_hash(spec: dict[str, Any], another: bool) -> None:
-    """A changed hash forgets what was learnt of the plain service; its draft and its guard are no part of it."""
+    """A changed hash forgets the baseline of the service. Its draft and its guard are not part of the hash."""
     assert (service_hash(make_spec(**spec)) != service_hash(make_spec())) is another
 
 
@@ -101,6 +101,6 @@ def test_the_same_meaning_has_the_same_hash() -> None:
 
 
 def test_an_old_name_of_mtp_is_mtp() -> None:
-    """Another word for the same is no other speculation: nothing is forgotten, nothing rolls out."""
+    """Another name of the same method is not another speculation: nothing is forgotten, nothing rolls out."""
     old, new = ({"method": word, "tokens": 1} for word in ("glm4_moe_mtp", "mtp"))
     assert read_sis(make_sis(speculation=old)).speculation == read_sis(make_sis(speculation=new)).speculation

@@ -33,7 +33,7 @@ class Queue:
 
 
 def test_so_many_begin_and_the_others_wait() -> None:
-    """Who has begun may ask again; nobody has begun twice."""
+    """A service that has begun may ask again, and none begins twice."""
     queue = Queue()
     assert [queue.ask(number) for number in (1, 2, 3, 1, 2, 3)] == [True, True, False, True, True, False]
 
@@ -68,7 +68,7 @@ def test_a_rollout_that_does_not_end_keeps_others_waiting_for_a_minute() -> None
 
 
 @pytest.mark.parametrize("leave", ["settle", "ended"])
-def test_who_waits_no_longer_keeps_nobody_waiting(leave: str) -> None:
+def test_a_service_that_waits_no_longer_does_not_block_the_queue(leave: str) -> None:
     """Deleted, or changed by its user, at the head of the queue."""
     queue = Queue()
     for number in (1, 2, 3, 4):
@@ -87,8 +87,8 @@ def test_zero_is_any_number() -> None:
     assert all(queue.ask(number) for number in range(100))
 
 
-def test_the_words_say_what_is_waited_for_and_where_that_is_set() -> None:
-    """An operator's own limit must not look like a fault of the cluster."""
+def test_the_message_has_what_it_waits_for_and_where_that_is_set() -> None:
+    """An operator's own limit must not look like an error of the cluster."""
     queue = Queue()
     for number in (1, 2, 3):
         queue.ask(number)
@@ -108,8 +108,8 @@ async def crowded(**sis: Any) -> Stage:
     return stage
 
 
-async def test_a_decision_is_told_at_once_and_done_in_its_turn() -> None:
-    """The status says what it waits for; the pods go on until then."""
+async def test_a_decision_is_reported_at_once_and_carried_out_in_its_turn() -> None:
+    """The status shows what it waits for; the pods continue until then."""
     stage = await crowded()
     assert stage.conditions()["Reconciling"]["reason"] == "WaitingForTurn"
     assert stage.cluster.status["guard"]["rollback"]["reason"] == "AcceptanceRateLow"
@@ -152,7 +152,7 @@ async def test_a_service_moves_to_another_runtime_in_its_turn() -> None:
 
 
 async def test_a_change_of_the_spec_begins_at_once() -> None:
-    """A user waits for nobody."""
+    """A user's change does not wait for other services."""
     stage, _ = await watching()
     stage.crowd(20)
     stage.sis |= {"generation": 2, "speculation": None}

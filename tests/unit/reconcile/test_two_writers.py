@@ -19,7 +19,7 @@ async def test_a_rollback_that_another_operator_wrote_is_ours_too() -> None:
 
 
 async def test_an_older_decision_is_written_over() -> None:
-    """One who has not yet seen the rollback tells of the service as it was."""
+    """A writer that has not yet seen the rollback writes the status from before it."""
     other, _ = await watching()
     stage = await rolled_back()
     _written_by_another(stage, other.cluster.status)
@@ -29,7 +29,7 @@ async def test_an_older_decision_is_written_over() -> None:
 
 
 async def test_an_echo_of_our_own_writes_is_not_answered_however_late() -> None:
-    """A watch that was cut tells of what was long ago; what is written stays as it is."""
+    """A watch that was cut reports old versions. The written status stays as it is."""
     other, _ = await watching()
     stage = await rolled_back()
     await stage.run(60.0)

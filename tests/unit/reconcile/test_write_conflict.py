@@ -1,4 +1,4 @@
-"""Others who change the InferenceService: put back at once, then later each time, and told."""
+"""Others who change the InferenceService: reverted at once, then later each time, and reported."""
 
 import itertools
 from typing import Any
@@ -17,8 +17,8 @@ OURS: dict[str, Any] = {
 }
 
 
-def test_one_change_is_put_back_at_once_and_not_told() -> None:
-    """Whoever edits it by hand once sees it put back, and no more."""
+def test_one_change_is_reverted_at_once_and_not_reported() -> None:
+    """After a single edit by hand the user sees the reverted object, and no message."""
     begun = WriteConflict()
     assert begun.due == 0.0
     assert begun.put_back("kubectl-edit", 100.0).words == ""
@@ -60,14 +60,14 @@ def test_peace_ends_it() -> None:
         (OURS | {"ownerReferences": [OWNER | {"uid": "u-2"}]}, False),
     ],
 )
-def test_metadata_of_others_is_theirs_and_ours_is_missed(there: dict[str, Any], kept: bool) -> None:
-    """Label, mode and owner are put back where they go; whatever else somebody notes on it stays."""
+def test_metadata_of_others_is_theirs_and_missing_metadata_of_ours_is_found(there: dict[str, Any], kept: bool) -> None:
+    """A missing label, mode or owner is restored. Metadata of other managers stays."""
     assert (metadata_marks({"metadata": OURS}) <= metadata_marks({"metadata": there})) is kept
 
 
 @pytest.mark.parametrize("text", ["short", "x" * 99])
-def test_what_users_want_on_it_is_missed_too(text: str) -> None:
-    """A label is no annotation of the same name, and a long text is told from another one."""
+def test_missing_metadata_of_the_user_is_found_too(text: str) -> None:
+    """A label is not an annotation of the same name, and a long text differs from another one."""
     asked = metadata_marks({"metadata": OURS | {"annotations": {"note": text}}})
     assert asked <= metadata_marks({"metadata": OURS | {"annotations": {"note": text, "more": "x"}}})
     assert not asked <= metadata_marks({"metadata": OURS | {"annotations": {"note": f"{text}."}}})
@@ -75,7 +75,7 @@ def test_what_users_want_on_it_is_missed_too(text: str) -> None:
 
 
 def test_the_last_other_manager_of_the_spec_is_named() -> None:
-    """We ourselves, and whoever wrote the status, changed nothing."""
+    """Our own writes, and those of the manager that wrote the status, do not change the spec."""
     fields = [
         {"manager": "kubectl-edit", "time": "2026-11-20T10:00:00Z"},
         {"manager": "argocd", "time": "2026-11-20T11:00:00Z"},

@@ -40,9 +40,10 @@ OF_GOOD = make_rollback(good=make_good())
 
 
 def said(phase: Phase, *, speculating: bool = True, **changes: Any) -> Body:
-    """Status and reason of each condition; None where what was said before stays.
+    """Status and reason of each condition; None if the previous one stays.
 
-    What is a field of the state changes the state, and of the policy the policy; all else is found at the turn.
+    An argument that is a field of State changes the state, and one of Policy the policy. All others are facts of the
+    reconcile.
     """
     window = {"judged": changes.pop("judged", None)}  # a state has a time of that name
     state = make_state(phase, **{each.name: changes.pop(each.name) for each in fields(State) if each.name in changes})
@@ -146,8 +147,8 @@ DEGRADED: Body = {"guard": {"health": "Degraded"}}
         ),
     ],
 )
-def test_each_phase_says_what_people_and_gitops_tools_ask(phase: Phase, known: Body, conditions: Body) -> None:
-    """Of a plain service nothing is said about speculation."""
+def test_each_phase_has_the_conditions_for_people_and_gitops_tools(phase: Phase, known: Body, conditions: Body) -> None:
+    """A baseline service has no conditions about speculation."""
     assert said(phase, **known) == conditions
 
 
@@ -179,8 +180,8 @@ def test_reconciling_and_stalled_are_there_only_when_true(phase: Phase, rollout:
         (make_state(reduced=make_reduction()), "2 tokens per step: AcceptanceRateLow: acceptance 0.25 < 0.30"),
     ],
 )
-def test_what_is_served_instead_is_said_with_the_reason(state: State, message: str) -> None:
-    """Who reads only this condition knows what runs, and why."""
+def test_the_served_speculation_is_shown_with_the_reason(state: State, message: str) -> None:
+    """A user who reads only this condition knows what runs, and why."""
     wanted = wanted_conditions(found(state), speculating=True)["RolledBack"]
     assert wanted is not None
     assert wanted[2] == message
@@ -205,7 +206,7 @@ def condition(kind: str, status: str, reason: str = "R", message: str = "m") -> 
 def test_the_transition_time_moves_only_with_the_status(
     wanted: Any, before: str | None, after: tuple[str, ...]
 ) -> None:
-    """Another reason or message is no transition; what is not known anew is kept."""
+    """Another reason or message is not a transition. A condition without a new value is kept."""
     old = (condition("Ready", before),) if before else ()
     (made,) = merged({"Ready": wanted}, old, now=NOW, generation=5)
     assert (made.status, made.reason, made.message, made.last_transition_time) == after
@@ -228,10 +229,10 @@ def test_a_condition_that_is_no_longer_wanted_goes() -> None:
         ({"runtime": "platform-vllm"}, ("False", "ForeignRuntime")),
     ],
 )
-def test_what_the_pods_lack_is_said_where_image_or_runtime_are_not_ours(
+def test_missing_features_of_a_foreign_image_or_runtime_are_shown(
     engine: Body, expected: tuple[str, str] | None
 ) -> None:
-    """Services of our own runtimes have no condition more than they had."""
+    """Services with our own runtimes have no additional condition."""
     wanted = wanted_conditions(found(make_state(), spec={"engine": {"accelerator": "cpu"} | engine}), speculating=True)
     told = wanted.get("Instrumented")
     assert (told and told[:2]) == expected

@@ -80,8 +80,8 @@ ROLLED_BACK = make_state(Phase.ROLLED_BACK, rollback=make_rollback())
         (replace(WATCHING, dry_run=make_dry_run()), WATCHING, []),
     ],
 )
-def test_events_tell_of_transitions_only(before: State | None, after: State, events: list[tuple[bool, str]]) -> None:
-    """Events are not aggregated by the API server: one a tick would flood it."""
+def test_events_report_transitions_only(before: State | None, after: State, events: list[tuple[bool, str]]) -> None:
+    """The API server does not aggregate Events: one for each reconcile would flood it."""
     made = events_of(before, after, found(after), {})
     assert [(event.warning, event.reason) for event in made] == events
 
@@ -130,7 +130,7 @@ SKEW = Verdict(outcome=Outcome.FAIL, reason=Reason.POD_SKEW, message="p fails: a
         ),
     ],
 )
-def test_a_decision_is_told_with_its_numbers(after: State, event: Event) -> None:
+def test_a_decision_is_reported_with_its_numbers(after: State, event: Event) -> None:
     """In the Event as in the status."""
     assert events_of(WATCHING, after, found(after, judged=judged(SKEW)), {}) == (event,)
 
@@ -139,7 +139,7 @@ TROUBLE = SpecRefusal(error=Invalid("spec.model.uri", "x", "no"), generation=2)
 
 
 @pytest.mark.parametrize(("written", "told"), [("acceptance 0.80", True), (TROUBLE.error.message, False)])
-def test_a_spec_that_cannot_run_is_told_once(written: str, told: bool) -> None:
-    """While the pods of the spec before run on."""
+def test_a_spec_that_cannot_run_is_reported_once(written: str, told: bool) -> None:
+    """While the pods of the previous spec keep running."""
     made = events_of(WATCHING, WATCHING, found(WATCHING), {"message": written}, TROUBLE)
     assert [event.reason for event in made] == (["InvalidSpec"] if told else [])

@@ -1,4 +1,4 @@
-"""What the status tells of a window: how well, how fast, what fewer tokens would have done, what is recommended."""
+"""The status of a window: acceptance, speed, the effect of fewer tokens, and the recommendation."""
 
 from typing import Any
 
@@ -39,7 +39,7 @@ def told(state: State = WATCHING, before: Body | None = None, **changes: Any) ->
     return status_of(found(state, **changes), before or {}, 120.0)
 
 
-def test_the_speed_is_told_with_its_load_and_its_interval() -> None:
+def test_the_speed_is_shown_with_its_load_and_its_interval() -> None:
     """Mean over all requests that ended; the load at which most of them did; tokens of all pods."""
     window = judged(PASSED, make_evidence(**BUSY), comparison=make_comparison(1.504))
     assert told(judged=window)["performance"] == {
@@ -54,7 +54,7 @@ def test_the_speed_is_told_with_its_load_and_its_interval() -> None:
 
 
 def test_a_speed_without_a_baseline_has_no_speedup() -> None:
-    """It is told all the same."""
+    """The status still shows the speed."""
     performance = told(judged=judged(PASSED, make_evidence(**BUSY)))["performance"]
     assert "speedup" not in performance
     assert performance["timePerOutputTokenMs"] == 38.0
@@ -67,8 +67,8 @@ def test_the_last_speed_is_kept_where_no_request_ended(window: Any) -> None:
     assert told(before=before, judged=window)["performance"] == before["performance"]
 
 
-def test_the_table_of_fewer_tokens_and_the_recommendation_are_told_acted_on_or_not() -> None:
-    """The user sees what a smaller K would have done."""
+def test_the_table_of_fewer_tokens_and_the_recommendation_are_shown_acted_on_or_not() -> None:
+    """The user sees the effect of a smaller K."""
     guard = told(judged=judged(LOW), fewer=ROWS, advice=ADVICE)["guard"]
     assert guard["fewerTokens"][1] == {"tokens": 2, "rate": 0.67, "length": 1.78, "speedup": 1.23, "passes": True}
     assert [row["tokens"] for row in guard["fewerTokens"]] == [1, 2, 3, 4]
@@ -85,16 +85,16 @@ def test_the_table_of_fewer_tokens_and_the_recommendation_are_told_acted_on_or_n
     ],
     ids=["no window", "a window that proves nothing", "a window that passes", "one without positions"],
 )
-def test_a_recommendation_stays_until_a_window_says_otherwise(window: Any, changes: Body, recommended: bool) -> None:
-    """What proves nothing takes nothing back; the table is the last one that was measured."""
+def test_a_recommendation_stays_until_a_window_contradicts_it(window: Any, changes: Body, recommended: bool) -> None:
+    """An inconclusive window revokes nothing. The table is the last measured one."""
     before = told(judged=judged(LOW), fewer=ROWS, advice=ADVICE)
     guard = told(before=before, judged=window, **changes)["guard"]
     assert ("recommendation" in guard) is recommended
     assert guard["fewerTokens"] == before["guard"]["fewerTokens"]
 
 
-def test_a_plain_window_says_nothing_about_the_draft() -> None:
-    """The verdict that took it out stays; the speed is the plain one's."""
+def test_a_window_without_speculation_shows_nothing_about_the_draft() -> None:
+    """The verdict that caused the rollback stays. The speed is that of the baseline."""
     before = told(make_state(Phase.RESPONDING, rollback=make_rollback()), judged=judged(LOW, make_evidence(rate=0.02)))
     window = judged(PLAIN, make_evidence(0, generation_tokens=900, speculative=False, **BUSY))
     after = told(ROLLED_BACK, before, judged=window, thresholds=limits(plain=True))
@@ -104,8 +104,8 @@ def test_a_plain_window_says_nothing_about_the_draft() -> None:
     assert (after["performance"]["tokensPerSecond"], "speedup" in after["performance"]) == (90.0, False)
 
 
-def test_a_plain_window_speaks_where_a_limit_is_asked_for() -> None:
-    """The time per output token is judged with or without speculation."""
+def test_a_window_without_speculation_is_judged_by_a_set_limit() -> None:
+    """The guard judges the time per output token with or without speculation."""
     slow = Verdict(outcome=Outcome.FAIL, reason=Reason.TOO_SLOW, message="50.0 ms per output token > 40.0 ms")
     asked = limits(plain=True, time_per_output_token=0.04)
     guard = told(ROLLED_BACK, judged=judged(slow, make_evidence(**BUSY)), thresholds=asked)["guard"]
@@ -129,8 +129,8 @@ def test_a_plain_window_speaks_where_a_limit_is_asked_for() -> None:
         ({"plain": True}, None),
     ],
 )
-def test_the_thresholds_are_told_with_their_defaults(changes: Body, shown: Body | None) -> None:
-    """Of a plain service there are none but its limit."""
+def test_the_thresholds_are_shown_with_their_defaults(changes: Body, shown: Body | None) -> None:
+    """A baseline service only has its limit."""
     assert told(thresholds=limits(**changes))["guard"].get("thresholds") == shown
 
 

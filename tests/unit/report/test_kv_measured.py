@@ -29,8 +29,8 @@ def before(findings: Findings, memory: dict[str, Any]) -> dict[str, Any]:
     return {"guard": guard, "serving": {"revision": findings.revision}, "memory": memory}
 
 
-def test_with_another_draft_it_is_measured_anew() -> None:
-    """What a plain pod had stays: it has no draft."""
+def test_with_another_draft_it_is_measured_again() -> None:
+    """The measurement of a baseline pod stays: the pod has no draft."""
     kept = {"kvTokensMeasured": 900, "kvTokensPlainMeasured": 1_100}
     nothing = replace(seen(None), judged=None)
     assert measured(nothing, before(nothing, kept), 0) == Measured(tokens=900, plain=1_100)
@@ -47,7 +47,7 @@ def test_measured_beside_planned() -> None:
 
 
 def test_without_a_new_window_what_was_measured_of_these_pods_stays() -> None:
-    """Other pods begin anew; another plan for the same pods makes the difference unknown."""
+    """Other pods start without measurements. Another plan for the same pods makes the difference unknown."""
     kept = {"kvTokensPredicted": 1_000, "kvTokensDifferencePercent": 4, "kvUsedMost": 0.5, "utilizationMeasured": 0.9}
     nothing = replace(seen(None, kv_tokens=1_000), judged=None)
     assert measured(nothing, before(nothing, kept), 0) == Measured(difference=4, used=0.5, utilization=0.9)
@@ -64,7 +64,7 @@ def test_what_was_in_use_only_grows() -> None:
     assert measured(seen(KvCache(used=1.0)), before(first, {"kvUsedMost": 0.35}), 0).used == 1.0
 
 
-def test_a_window_that_took_the_draft_out_is_no_window_of_a_plain_pod() -> None:
+def test_a_window_that_caused_the_rollback_is_not_a_window_of_a_baseline_pod() -> None:
     """It is judged once more in the reconcile that rolls back; the pods in it had the draft."""
     state = make_state(Phase.ROLLED_BACK, rollback=make_rollback(), service="s")
     cache = KvCache(tokens=400, used=0.5, utilization=0.87)
@@ -96,7 +96,7 @@ def test_what_is_recommended(cache: KvCache | None, now: float, says: str) -> No
 
 
 def test_what_is_taken_of_the_device() -> None:
-    """The most that these pods had, in steps of a hundredth; it is told where nothing is left."""
+    """The most that these pods had, in steps of a hundredth. A recommendation appears if the memory is nearly full."""
     found_ = replace(seen(None, device=Device(bytes=10_000, source="told")), taken=8_801)
     assert measured(found_, {}, 0).taken == 8_900
     assert measured(found_, before(found_, {"deviceUsed": 9_000}), 0).taken == 9_000

@@ -22,8 +22,8 @@ BEFORE: Body = {
 }
 
 
-def test_it_says_what_is_wrong_and_keeps_the_rest() -> None:
-    """Decisions, measurements and history stay; pods that run keep answering, and Ready keeps saying so."""
+def test_it_shows_what_is_wrong_and_keeps_the_rest() -> None:
+    """Decisions, measurements and history stay. Running pods keep answering, and Ready still shows it."""
     made = refused_status(BEFORE, SpecRefusal(error=ERROR, generation=2), now=0)
     assert {key: made[key] for key in ("guard", "acceptance", "history")} == {
         key: BEFORE[key] for key in ("guard", "acceptance", "history")
@@ -35,8 +35,8 @@ def test_it_says_what_is_wrong_and_keeps_the_rest() -> None:
     assert (stalled["type"], stalled["status"], stalled["message"]) == ("Stalled", "True", made["message"])
 
 
-def test_saying_it_again_changes_nothing() -> None:
-    """A second look at the same fault is no news."""
+def test_the_same_refusal_again_changes_nothing() -> None:
+    """A second reconcile with the same error has no new status."""
     first = refused_status(BEFORE, SpecRefusal(error=ERROR, generation=2), now=0)
     assert refused_status(first, SpecRefusal(error=ERROR, generation=2), now=60) == first
 

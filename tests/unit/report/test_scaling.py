@@ -1,4 +1,4 @@
-"""How many pods are needed, with speculation and plain: from what was measured, or not said."""
+"""How many pods are needed, with and without speculation: from measurements, or unknown."""
 
 from typing import Any
 
@@ -28,15 +28,17 @@ def test_one_pods_share_is_by_the_time_for_which_each_was_there() -> None:
 
 
 @pytest.mark.parametrize(("speedup", "plain", "needed"), [(2.0, 50.0, 6), (0.5, 200.0, 2), (1.0, 100.0, 3)])
-def test_plain_pods_are_as_many_as_the_measured_speedup_says(speedup: float, plain: float, needed: int) -> None:
-    """At the same load; where speculation is slower it is fewer."""
+def test_the_number_of_baseline_pods_follows_from_the_measured_speedup(
+    speedup: float, plain: float, needed: int
+) -> None:
+    """At the same load. If speculation is slower, the number is smaller."""
     seen = yield_of(window(comparison=make_comparison(speedup)), plain=False)
     assert seen is not None
     assert (seen.plain, seen.plain_needed) == (plain, needed)
 
 
-def test_what_is_not_known_is_not_said() -> None:
-    """Neither without a window, nor without traffic, nor at a load at which plain was never seen."""
+def test_what_is_not_known_is_not_shown() -> None:
+    """Without a window, without traffic, or at a load at which the baseline was never measured."""
     assert yield_of(None, plain=False) is None
     assert yield_of(window(tokens=0), plain=False) is None
     seen = yield_of(window(), plain=False)
@@ -44,8 +46,8 @@ def test_what_is_not_known_is_not_said() -> None:
     assert (seen.plain, seen.plain_needed) == (None, None)
 
 
-def test_the_status_says_both_in_a_sentence() -> None:
-    """And keeps what was said of the same pods while nothing new is measured."""
+def test_the_status_shows_both_numbers_in_a_sentence() -> None:
+    """And keeps the numbers of the same pods while there is no new measurement."""
     first = status_of(found(make_state(), judged=window(comparison=make_comparison(2.0))), {}, 0.0)
     assert first["scaling"]["plainReplicasNeeded"] == 6
     assert first["scaling"]["message"].startswith(
@@ -59,7 +61,7 @@ def test_the_status_says_both_in_a_sentence() -> None:
     assert unknown["scaling"]["message"] == "3 speculating pods, each 100 tokens/s; baseline: unknown at this load"
 
 
-def test_who_scales_the_service_counts_its_own_pods() -> None:
-    """Neither downloads nor plain pods beside."""
+def test_an_autoscaler_counts_only_the_pods_of_its_service() -> None:
+    """The selector matches no downloads and no baseline pods."""
     assert selector_of(NAME) == f"{OWNER_LABEL}={NAME},!{STAGING_LABEL},!{ARM_LABEL}"
     assert status_of(found(make_state()), {}, 0.0)["selector"] == selector_of(NAME)

@@ -103,7 +103,7 @@ WINDOW_NAMES = (
 
 
 async def test_a_rollback_takes_the_numbers_of_the_draft_away() -> None:
-    """What served before says nothing about what serves now; that it was rolled back, and why, stays."""
+    """Earlier pods show nothing about the current ones. The rollback and its reason stay."""
     stage, engine = await watching()
     await stage.run(11)
     assert series(KEY)["specdec_acceptance_rate"] == pytest.approx(0.8)
@@ -118,7 +118,7 @@ async def test_a_rollback_takes_the_numbers_of_the_draft_away() -> None:
     assert (shown["specdec_rolled_back AcceptanceRateLow Baseline"], shown["specdec_rollbacks"]) == (1, 1)
 
 
-async def test_a_plain_service_has_a_speed_and_no_verdict() -> None:
+async def test_a_service_without_speculation_has_a_speed_and_no_verdict() -> None:
     """Its windows prove nothing about a draft: they would look like a service that is never conclusive."""
     stage = await rolled_back()
     await stage.run(30)
@@ -128,7 +128,7 @@ async def test_a_plain_service_has_a_speed_and_no_verdict() -> None:
 
 
 async def test_a_rollback_that_was_taken_back_is_not_shown() -> None:
-    """A retry serves what is asked for again."""
+    """A retry serves the requested speculation again."""
     stage = await rolled_back()
     stage.sis["annotations"] = {"specdec.io/retry": "1"}
     await stage.until("RollingOut")
@@ -137,7 +137,7 @@ async def test_a_rollback_that_was_taken_back_is_not_shown() -> None:
 
 
 async def test_a_sis_that_cannot_be_followed_is_stalled_and_shows_no_evidence() -> None:
-    """The user must act; numbers that nobody takes any more would look like health."""
+    """The user must act. Numbers that are no longer measured would look like health."""
     stage, _ = await watching()
     await stage.run(11)
     assert series(KEY)["specdec_stalled"] == 0
@@ -147,8 +147,8 @@ async def test_a_sis_that_cannot_be_followed_is_stalled_and_shows_no_evidence() 
     assert [each for each in shown if each.startswith(WINDOW_NAMES) and "threshold" not in each] == []
 
 
-async def test_the_loop_says_that_a_spec_is_refused() -> None:
-    """Both ways: before anything ran, and while the spec before is kept running."""
+async def test_the_reconcile_shows_that_a_spec_is_refused() -> None:
+    """In both cases: before anything ran, and while the previous spec keeps running."""
     wrong = {"method": "draft_model", "tokens": 4}
     stage = Stage(speculation=wrong)
     await stage.turn()
@@ -182,11 +182,11 @@ FULL = {
         "deviceUsed": 900,
     }
 }
-"""A status that tells all that there is to tell of memory."""
+"""A status with every field about memory."""
 
 
 def test_memory_is_shown_as_the_status_has_it() -> None:
-    """Planned and measured; what is not known is no series, and a service that is refused shows none."""
+    """Planned and measured. An unknown value has no series, and a refused service has none."""
     lowered = make_state(lowering=Lowering(reason="OutOfMemory", message="", at=0.0, steps=2))
     service_metrics.observe(OURS, found(lowered), FULL, silent=SILENT, stalled=False)
     shown = series()
@@ -198,7 +198,7 @@ def test_memory_is_shown_as_the_status_has_it() -> None:
 
 
 def series_after(status: dict[str, Any]) -> dict[str, float]:
-    """What is shown once a reconcile told this status."""
+    """The series after a reconcile with this status."""
     service_metrics.observe(OURS, found(make_state()), status, silent=SILENT, stalled=False)
     return series()
 
@@ -258,8 +258,8 @@ def test_a_read_that_fails_is_counted_by_why(error: Exception, kind: str) -> Non
     assert value("specdec_scrape_failures_total", source="pod", kind=kind) == before + 1
 
 
-def test_a_replica_leads_unless_it_is_told_that_it_does_not() -> None:
-    """Without an election nobody tells."""
+def test_a_replica_leads_unless_the_election_reports_that_it_does_not() -> None:
+    """Without an election there is no report."""
     assert value("specdec_leader") == 1
     metrics.leading(False)
     assert value("specdec_leader") == 0

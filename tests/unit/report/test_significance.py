@@ -121,8 +121,10 @@ def test_a_status_is_written_for_decisions_and_numbers_once_a_minute(
     ],
     ids=["the same", "learnt on", "learnt on for ten minutes", "a load that is new"],
 )
-def test_what_plain_pods_teach_is_written_each_ten_minutes(baseline: Any, since_written: float, material: bool) -> None:
-    """A service that is rolled back learns with each window, for days."""
+def test_what_baseline_pods_measure_is_written_each_ten_minutes(
+    baseline: Any, since_written: float, material: bool
+) -> None:
+    """A service after a rollback learns with each window, for days."""
     before, after = (status(replace(ROLLED_BACK, baseline=each)) for each in ((make_plain(),), baseline))
     assert is_significant(after, before, since_written=since_written) is material
 

@@ -152,13 +152,13 @@ def test_times_are_kept_to_the_second(state: State, part: float) -> None:
         {"state": "Watching", "since": "2026-11-20T10:00:00Z", "rollback": {"reason": "X"}},
     ],
 )
-def test_a_state_that_cannot_be_read_is_none_at_all(guard: Body | None) -> None:
-    """Edited by hand, or by a version that is not ours: the guard begins anew."""
+def test_an_unreadable_state_counts_as_no_state(guard: Body | None) -> None:
+    """After an edit by hand, or from a version that is not ours: the guard starts again."""
     assert decode_state({"guard": guard}) is None
     assert decode_state({}) is None
 
 
-def test_what_a_newer_version_keeps_besides_is_passed_over() -> None:
+def test_additional_fields_of_a_newer_version_are_ignored() -> None:
     """A downgrade keeps the decision."""
     assert decode_state({"guard": written(make_state())["guard"] | {"fromTheFuture": 1}}) == make_state()
 
@@ -210,7 +210,7 @@ def test_the_windows_of_a_trial_are_read_from_earlier_and_later_releases(values:
         ({"pod_failures": (make_failure(),)}, True),
     ],
 )
-def test_what_grows_with_every_window_is_no_decision(change: dict[str, Any], is_one: bool) -> None:
-    """Else a service that runs plain would be written to each window; a load that is new is worth a write."""
+def test_what_grows_with_every_window_is_not_a_decision(change: dict[str, Any], is_one: bool) -> None:
+    """Otherwise a service without speculation would be written after each window. A new load is worth a write."""
     state = make_state(baseline=(make_plain(1),))
     assert (without_progress(replace(state, **change)) != without_progress(state)) is is_one

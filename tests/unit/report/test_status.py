@@ -90,7 +90,7 @@ def test_the_reason_is_the_decision_or_the_verdict_or_the_rollout(state: State, 
     assert status_of(found(state, **changes), {}, 60)["reason"] == reason
 
 
-def test_a_plain_service_is_shown_as_plain() -> None:
+def test_a_service_without_speculation_is_shown_as_none() -> None:
     """`none` and K=0 while rolled back, as well as without a speculation."""
     for state, spec in ((ROLLED_BACK, {}), (make_state(Phase.SERVING), {"speculation": None})):
         serving = status_of(found(state, spec=spec), {}, 60)["serving"]
@@ -150,15 +150,17 @@ def test_history_keeps_the_ten_newest_turns() -> None:
     assert len({turn["at"] for turn in status["history"]}) == 10
 
 
-def test_the_same_phase_begun_anew_is_a_turn() -> None:
+def test_the_same_phase_begun_again_is_a_turn() -> None:
     """Another speculation while pods still roll out."""
     first = status_of(found(make_state(Phase.ROLLING_OUT), rollout=PROGRESSING), {}, 0)
     again = status_of(found(make_state(Phase.ROLLING_OUT, since=9, speculation="s2"), rollout=PROGRESSING), first, 9)
     assert [turn["state"] for turn in again["history"]] == ["RollingOut", "RollingOut"]
 
 
-def test_a_phase_that_seems_to_begin_earlier_is_no_new_turn() -> None:
-    """The clock went back while the operator was away: the kept time was still to come, and is now's."""
+def test_a_phase_that_seems_to_begin_earlier_is_not_a_new_turn() -> None:
+    """The clock went back while the operator was away: the kept time is in the future,
+    and the current time replaces it.
+    """
     kept = status_of(found(make_state(Phase.ROLLING_OUT, since=3600), rollout=PROGRESSING), {}, 3600)
     again = status_of(found(make_state(Phase.ROLLING_OUT, since=9), rollout=PROGRESSING), kept, 9)
     assert [turn["state"] for turn in again["history"]] == ["RollingOut"]
@@ -173,7 +175,9 @@ def test_the_status_before_is_not_changed() -> None:
 
 
 def test_the_caches_are_shown_as_measured() -> None:
-    """What a plain pod had is kept while it speculates; another service begins anew, and one that is plain has one."""
+    """The measurement of a baseline pod is kept while the service speculates. Another service starts without one,
+    and a baseline service has one.
+    """
 
     def told(state: State, before: Body, tokens: int | None) -> Body:
         cache, speculative = KvCache(tokens=tokens), state.phase is Phase.WATCHING
