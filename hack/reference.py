@@ -38,8 +38,9 @@ from specdec_command.cli.commands import application
 from specdec_command.cli.rules import markdown as rules_page
 from specdec_command.doctor.finding import KINDS
 from specdec_command.doctor.finding import Severity as DoctorSeverity
+from specdec_engine.version import IMAGES
 from specdec_operator.api.crd import openapi
-from specdec_operator.engine.version import IMAGES, build_of
+from specdec_operator.engine.build import build_of
 from specdec_operator.guard.judge import CHECKS
 from specdec_operator.guard.remediation import Action
 from specdec_operator.guard.state import Phase

@@ -18,8 +18,8 @@ from hack.demo import traffic
 from hack.demo.observed import Moments
 from hack.demo.traffic import Completion, Failure, Reading, Span, Speed
 from hack.machine import Machine
+from specdec_engine.quantity import format_duration
 from specdec_operator.api.spec import Spec
-from specdec_operator.engine.quantity import format_duration
 
 Report: TypeAlias = dict[str, Any]
 

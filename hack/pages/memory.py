@@ -11,11 +11,11 @@ import yaml
 
 from hack.machine import sentence
 from hack.pages import render
-from specdec_operator.engine.case import Model
-from specdec_operator.engine.memory.budget import budget
-from specdec_operator.engine.memory.plan import MemoryPlan
+from specdec_engine.case import Model
+from specdec_engine.memory.plan import MemoryPlan
+from specdec_operator.engine.budget import budget
+from specdec_operator.engine.build import build_of
 from specdec_operator.engine.translate import translate
-from specdec_operator.engine.version import build_of
 from specdec_operator.staging.layout import DRAFT_PATH
 
 _LENGTH: Final = 8192

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from hack.pages import render
 from hack.pages.staging_recorded import Key, Run, recording, runs, said
-from specdec_operator.engine.rule import Finding, Severity
+from specdec_engine.rule import Finding, Severity
 from specdec_operator.staging.compatibility import KSERVE
 from specdec_operator.staging.kserve import NEWEST, KServe, Version, shown
 from specdec_operator.staging.layout import lay_out

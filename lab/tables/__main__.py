@@ -15,7 +15,7 @@ from hack.command import run
 
 from lab.tables.columns import ABOUT, batch_rows, with_column
 from lab.tables.difference import differences
-from specdec_operator.engine import tables
+from specdec_engine import tables
 
 DATA: Final = Path(tables.__file__).parent / "data"
 _ASKS: Final = Path(__file__).parent / "facts.py"

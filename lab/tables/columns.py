@@ -7,8 +7,8 @@ import textwrap
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
-from specdec_operator.engine.tables import cell_words
-from specdec_operator.engine.version import Version
+from specdec_engine.tables import cell_words
+from specdec_engine.version import Version
 
 _WIDE: Final = 102
 Table = dict[str, Any]

@@ -4,8 +4,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from lab.tables.columns import ABOUT, at
-from specdec_operator.engine.tables import entries, row_holds, table
-from specdec_operator.engine.version import Version
+from specdec_engine.tables import entries, row_holds, table
+from specdec_engine.version import Version
 
 
 def differences(facts: Mapping[str, Any]) -> list[str]:

@@ -11,7 +11,7 @@ from lab.tables import facts
 from lab.tables.__main__ import DATA
 from lab.tables.columns import ABOUT, batch_rows, with_column
 from lab.tables.difference import differences
-from specdec_operator.engine.tables import table
+from specdec_engine.tables import table
 
 VALUES = {
     "versions": ["0.20.0", "0.30.0"],

@@ -5,12 +5,12 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Final
 
-from specdec_operator.engine import command_line
-from specdec_operator.engine.case import Case, Json, Model
-from specdec_operator.engine.check import check
-from specdec_operator.engine.rule import Finding, Severity, deployable
-from specdec_operator.engine.tables import table
-from specdec_operator.engine.version import Build, Flavor, Version
+from specdec_engine import command_line
+from specdec_engine.case import Case, Json, Model
+from specdec_engine.check import check
+from specdec_engine.rule import Finding, Severity, deployable
+from specdec_engine.tables import table
+from specdec_engine.version import Build, Flavor, Version
 
 TARGET_PATH: Final = "/mnt/target/model"
 DRAFT_PATH: Final = "/mnt/draft/model"

@@ -1,1 +1,1 @@
-"""What operator and runtime both know about engines, said once. Standard library only, as the runtime is."""
+"""What operator, command and runtime know about engines, said once. Standard library only, as the runtime is. Pure."""

@@ -7,7 +7,7 @@ import pytest
 from hack.cluster import kubectl
 from hack.models import wide
 
-from specdec_operator.engine.quantity import parse_quantity
+from specdec_engine.quantity import parse_quantity
 from tests.node import measured
 from tests.node.service import ENGINE, Service, Traffic
 from tests.wire.api import POD

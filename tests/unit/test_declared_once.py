@@ -8,16 +8,16 @@ from typing import Any
 import pytest
 
 from specdec_command.advice.catalogue import METHODS as ADVICE
-from specdec_engine import methods
+from specdec_engine import check, methods, rules
+from specdec_engine.flags import option
+from specdec_engine.quantity import MEMORY, parse_quantity, quantity
+from specdec_engine.tables import table
+from specdec_engine.version import IMAGES, Flavor
 from specdec_engine.versions import NEWEST, OLDEST, major_minor
 from specdec_operator.api.crd import openapi
 from specdec_operator.api.engine import Engine
 from specdec_operator.api.speculation import Method
-from specdec_operator.engine import check, rules
-from specdec_operator.engine.flags import FLAGS, OWNED_FLAGS, option
-from specdec_operator.engine.quantity import MEMORY, parse_quantity, quantity
-from specdec_operator.engine.tables import table
-from specdec_operator.engine.version import IMAGES, Flavor
+from specdec_operator.engine.owned_flags import FLAGS, OWNED_FLAGS
 from specdec_operator.guard import speed_checks, window_checks
 from specdec_operator.guard.judge import CHECKS, PLAIN_CHECKS
 from specdec_operator.guard.policy import METHODS as GUARDED

@@ -10,9 +10,9 @@ from specdec_command.advice.catalogue import METHODS, Band, Fact, Load, MethodAd
 from specdec_command.advice.estimate import UNDER_LOAD, WORTH, price, under
 from specdec_command.advice.proposals import case_of, proposals
 from specdec_command.advice.request import Request
-from specdec_operator.engine.case import Json
-from specdec_operator.engine.check import check
-from specdec_operator.engine.rule import Finding, Severity, deployable
+from specdec_engine.case import Json
+from specdec_engine.check import check
+from specdec_engine.rule import Finding, Severity, deployable
 
 
 class Standing(StrEnum):

@@ -12,9 +12,9 @@ from enum import StrEnum
 from types import MappingProxyType
 from typing import Any, Final
 
-from specdec_operator.engine.case import Json
-from specdec_operator.engine.tables import table
-from specdec_operator.engine.version import Build, Flavor, holds
+from specdec_engine.case import Json
+from specdec_engine.tables import table
+from specdec_engine.version import Build, Flavor, holds
 
 
 class Workload(StrEnum):

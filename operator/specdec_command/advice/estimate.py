@@ -6,9 +6,9 @@ from typing import Final
 
 from specdec_command.advice.catalogue import Band, Fact, Load, MethodAdvice, Needs
 from specdec_command.advice.request import Request
-from specdec_operator.engine.case import Case, Model
-from specdec_operator.engine.memory.inputs import inputs_of
-from specdec_operator.engine.model_config import as_drafter, drafts_itself, model_config
+from specdec_engine.case import Case, Model
+from specdec_engine.memory.inputs import inputs_of
+from specdec_engine.model_config import as_drafter, drafts_itself, model_config
 from specdec_operator.staging.layout import TARGET_PATH
 
 _CARRIES_DSPARK: Final = ("deepseek-v4", "deepseek-v4.1")

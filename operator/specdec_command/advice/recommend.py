@@ -12,9 +12,9 @@ from specdec_command.advice.estimate import to_find
 from specdec_command.advice.proposals import WARM, case_of, spec_of
 from specdec_command.advice.request import Request
 from specdec_command.advice.unsuitable import unsuitable
+from specdec_engine.check import check
+from specdec_engine.rule import Severity
 from specdec_operator import names
-from specdec_operator.engine.check import check
-from specdec_operator.engine.rule import Severity
 from specdec_operator.errors import Invalid
 
 _BETTER: Final = 0.1

@@ -7,8 +7,9 @@ from typing import Any, Final
 
 from specdec_command.advice.catalogue import Load, Workload
 from specdec_command.advice.families import Family, architectures
-from specdec_operator.engine.case import Json
-from specdec_operator.engine.version import Build, build_of
+from specdec_engine.case import Json
+from specdec_engine.version import Build
+from specdec_operator.engine.build import build_of
 
 
 class Kind(StrEnum):

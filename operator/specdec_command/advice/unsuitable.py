@@ -6,8 +6,8 @@ from typing import Final
 from specdec_command.advice.catalogue import Fact
 from specdec_command.advice.families import architectures
 from specdec_command.advice.request import Request, Use
-from specdec_operator.engine.memory.shape import count_all, read_shape
-from specdec_operator.engine.version import Version
+from specdec_engine.memory.shape import count_all, read_shape
+from specdec_engine.version import Version
 
 _NO_GENERATOR: Final = ("ForSequenceClassification", "ForTokenClassification", "RewardModel", "ForEmbedding")
 _ENCODERS: Final = ("bert", "roberta", "xlm-roberta", "modernbert", "distilbert")

@@ -10,10 +10,10 @@ from typing import Annotated, Final
 import typer
 
 from specdec_command.cli.connect import Context, Kubeconfig, Name, Namespace, Services, Where, done, services
+from specdec_engine.quantity import parse_duration
 from specdec_operator import names
 from specdec_operator.display.describe import NO_OPERATOR, held_since, line_without_time, requested
 from specdec_operator.display.untrusted import Untrusted
-from specdec_operator.engine.quantity import parse_duration
 from specdec_operator.errors import Unavailable
 from specdec_operator.guard.state import Phase
 

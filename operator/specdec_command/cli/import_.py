@@ -15,8 +15,9 @@ from specdec_command.importing.platform import accelerator_of
 from specdec_command.importing.service import Imported, Wanted, from_words, imported, text
 from specdec_command.validation.documents import Unreadable, documents
 from specdec_engine.accelerators import Accelerator
+from specdec_engine.version import PACKAGES
 from specdec_operator import names
-from specdec_operator.engine.version import PACKAGES, build_of
+from specdec_operator.engine.build import build_of
 from specdec_operator.errors import Invalid, Unavailable
 
 if TYPE_CHECKING:

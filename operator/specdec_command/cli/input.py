@@ -13,8 +13,8 @@ from rich.console import Console, RenderableType
 from specdec_command.validation.check import Problem, check_document, is_service
 from specdec_command.validation.documents import Unreadable, documents
 from specdec_command.validation.report import Report, text
-from specdec_operator.engine.case import Model
-from specdec_operator.engine.rule import Severity
+from specdec_engine.case import Model
+from specdec_engine.rule import Severity
 from specdec_operator.staging.kserve import KServe, assumed_kserve
 
 _ENDLESS: Final = 100_000

@@ -16,7 +16,7 @@ from specdec_command.cli.connect import INTERRUPTED, Kubeconfig, Namespace, chec
 from specdec_command.cli.input import as_json, stop
 from specdec_command.measure.benchmark import Job, Order
 from specdec_command.measure.prompts import Prompt, digest, parse
-from specdec_operator.engine.quantity import parse_duration
+from specdec_engine.quantity import parse_duration
 from specdec_operator.errors import Invalid, OperatorError
 
 if TYPE_CHECKING:

@@ -22,8 +22,8 @@ from specdec_command.cli.explain import Form
 from specdec_command.cli.input import as_json, as_yaml, model_of, say, stop
 from specdec_command.validation.check import completed
 from specdec_engine.accelerators import Accelerator
-from specdec_operator.engine.case import Json
-from specdec_operator.engine.version import PACKAGES
+from specdec_engine.case import Json
+from specdec_engine.version import PACKAGES
 from specdec_operator.errors import Invalid
 from specdec_operator.staging.layout import lay_out
 

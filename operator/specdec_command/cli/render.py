@@ -11,12 +11,12 @@ from specdec_command.cli.input import as_yaml, kserve_of, model_of, one_service,
 from specdec_command.validation.check import allows_synthetic, crd_schema
 from specdec_command.validation.report import Report, text
 from specdec_command.validation.schema import filled
+from specdec_engine.case import Model
+from specdec_engine.memory.explain import amount
+from specdec_engine.memory.plan import MemoryPlan
 from specdec_operator.api.spec import Owner, Spec
-from specdec_operator.engine.case import Model
+from specdec_operator.engine.build import build_of
 from specdec_operator.engine.instrument import Instrumented
-from specdec_operator.engine.memory.explain import amount
-from specdec_operator.engine.memory.plan import MemoryPlan
-from specdec_operator.engine.version import build_of
 from specdec_operator.errors import Invalid
 from specdec_operator.guard.state import Phase, Rollback, State
 from specdec_operator.render.inference_service import render as inference_service

@@ -13,7 +13,7 @@ from typing import Final
 from specdec_command.validation.check import Problem, check_document, is_service
 from specdec_command.validation.documents import MOST_BYTES, Unreadable, documents
 from specdec_command.validation.report import FORMATS, Report
-from specdec_operator.engine.rule import Severity
+from specdec_engine.rule import Severity
 from specdec_operator.staging.kserve import KServe, assumed_kserve
 
 FINE, REFUSED, UNREADABLE = 0, 1, 2

@@ -6,7 +6,7 @@ from typing import Final
 from specdec_command.doctor.finding import BUILT, Finding, finding
 from specdec_command.doctor.objects import Node, Service, engine_of, nodes, runtime_of, services, usable
 from specdec_command.doctor.snapshot import Snapshot
-from specdec_operator.engine.quantity import quantity
+from specdec_engine.quantity import quantity
 
 _ARCH: Final = "kubernetes.io/arch"
 _PLUGINS: Final = {

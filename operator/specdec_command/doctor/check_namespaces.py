@@ -6,9 +6,9 @@ from typing import Final
 from specdec_command.doctor.finding import Finding, finding
 from specdec_command.doctor.objects import Service, engine_of, runtime_of, services
 from specdec_command.doctor.snapshot import Snapshot, Space
+from specdec_engine.quantity import quantity
 from specdec_operator.api.rollout import Strategy
 from specdec_operator.display.untrusted import Untrusted
-from specdec_operator.engine.quantity import quantity
 
 ENFORCE: Final = "pod-security.kubernetes.io/enforce"
 _LATE: Final = "WaitForFirstConsumer"

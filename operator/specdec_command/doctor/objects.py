@@ -8,10 +8,10 @@ from pydantic import ValidationError
 
 from specdec_command.doctor.snapshot import Answer, Snapshot
 from specdec_engine.accelerators import Accelerator
+from specdec_engine.quantity import quantity
 from specdec_operator.api.spec import Spec
 from specdec_operator.api.staging import StagingMode
 from specdec_operator.display.untrusted import Untrusted
-from specdec_operator.engine.quantity import quantity
 from specdec_operator.observe.pods import ENGINE_CONTAINER
 from specdec_operator.render.inference_service import resources
 from specdec_operator.staging.artifacts import claim_name

@@ -4,8 +4,8 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from specdec_command.importing.manifest import Lost
-from specdec_operator.engine.case import Json
-from specdec_operator.engine.flags import option
+from specdec_engine.case import Json
+from specdec_engine.flags import option
 
 _NGRAM: Final = "[ngram]"
 _KEYS: Final = MappingProxyType(

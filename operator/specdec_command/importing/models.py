@@ -8,8 +8,8 @@ from specdec_command.importing import legacy
 from specdec_command.importing.inference_service import Parts
 from specdec_command.importing.manifest import Lost
 from specdec_command.importing.places import DOWNLOADED, Found, find, is_inside
-from specdec_operator.engine.case import Json
-from specdec_operator.engine.flags import option
+from specdec_engine.case import Json
+from specdec_engine.flags import option
 
 _TARGET: Final = "pvc://models/target"
 _DRAFT: Final = "pvc://models/draft"

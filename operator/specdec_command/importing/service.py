@@ -17,22 +17,22 @@ from specdec_command.importing.models import Models, models_of
 from specdec_command.importing.platform import without_foreign_parts
 from specdec_command.importing.trim import trimmed
 from specdec_command.validation.check import completed
-from specdec_operator import names
-from specdec_operator.engine import command_line
-from specdec_operator.engine.case import Case, Json
-from specdec_operator.engine.check import check
-from specdec_operator.engine.flags import option
-from specdec_operator.engine.pod_devices import (
+from specdec_engine import command_line
+from specdec_engine.case import Case, Json
+from specdec_engine.check import check
+from specdec_engine.flags import option
+from specdec_engine.pod_devices import (
     asked_in_full,
     devices_asked,
     devices_wanted,
     other_devices,
     over_several_pods,
 )
+from specdec_engine.rule import Finding, Severity
+from specdec_engine.version import Build
+from specdec_operator import names
 from specdec_operator.engine.reverse import PLACED, canonical, reverse
-from specdec_operator.engine.rule import Finding, Severity
 from specdec_operator.engine.translate import path_of, translate
-from specdec_operator.engine.version import Build
 from specdec_operator.errors import Invalid
 from specdec_operator.staging.layout import DRAFT_PATH
 

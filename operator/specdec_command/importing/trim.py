@@ -9,7 +9,7 @@ import yaml
 from specdec_command.importing.manifest import Lost
 from specdec_command.validation.check import Problem, check_document
 from specdec_command.validation.documents import documents
-from specdec_operator.engine.rule import Severity
+from specdec_engine.rule import Severity
 
 Body = dict[str, Any]
 _CARRIED: Final = (

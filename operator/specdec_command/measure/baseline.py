@@ -8,8 +8,8 @@ from typing import Any, Final
 
 from specdec_command.measure.benchmark import Unmeasurable
 from specdec_command.measure.service import Say, Service
+from specdec_engine.quantity import parse_duration
 from specdec_operator import names
-from specdec_operator.engine.quantity import parse_duration
 from specdec_operator.kube.client import KubeClient
 
 Object = dict[str, Any]

@@ -8,12 +8,12 @@ from typing import Any, Final
 
 from specdec_command.validation import schema
 from specdec_command.validation.documents import Document
+from specdec_engine.check import check
+from specdec_engine.rule import Finding, Severity
 from specdec_operator import names
 from specdec_operator.api.taken import refuse_taken
-from specdec_operator.engine.check import check
 from specdec_operator.engine.instrument import findings as of_instrument
 from specdec_operator.engine.instrument import instrumented
-from specdec_operator.engine.rule import Finding, Severity
 from specdec_operator.engine.translate import path_of, translate
 from specdec_operator.errors import Invalid
 from specdec_operator.staging.kserve import KServe
@@ -115,7 +115,7 @@ def findings_of(spec: dict[str, Any], *, synthetic: bool) -> tuple[Finding, ...]
     """What the engine's rules find in a spec that the API server took. Raises Invalid for what cannot be said."""
     request = translate(spec, draft_path=DRAFT_PATH, synthetic=synthetic)
     if _plans_memory(spec):
-        from specdec_operator.engine.memory.budget import budget  # noqa: PLC0415 - most specs plan no memory: a tenth of the time
+        from specdec_operator.engine.budget import budget  # noqa: PLC0415 - most specs plan no memory: a tenth of the time
 
         budget(spec, request)
     return (*request.findings, *check(request.case))

@@ -7,8 +7,8 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from specdec_command.validation.check import Problem
+from specdec_engine.rule import Severity
 from specdec_operator import __version__
-from specdec_operator.engine.rule import Severity
 
 _SHOWN: Final = 80
 _LEVELS: Final = MappingProxyType({Severity.REFUSED: "error", Severity.WARNED: "warning", Severity.NOTED: "note"})

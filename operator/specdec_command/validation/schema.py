@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any, Final
 
-from specdec_operator.engine.quantity import parse_duration
+from specdec_engine.quantity import parse_duration
 from specdec_operator.engine.translate import at
 
 Schema = Mapping[str, Any]

@@ -5,12 +5,12 @@ from typing import Annotated, Final
 from pydantic import Field
 
 from specdec_engine.accelerators import Accelerator
+from specdec_engine.quantity import MEMORY, NUMBER
 from specdec_operator.api.canonical import CameWith
 from specdec_operator.api.security import ContainerSecurity
 from specdec_operator.api.types import Duration, Free, Name, Part, Quantity, Text, rule, rules
-from specdec_operator.engine.flags import OWNED_FLAGS
 from specdec_operator.engine.instrument import Instrument
-from specdec_operator.engine.quantity import MEMORY, NUMBER
+from specdec_operator.engine.owned_flags import OWNED_FLAGS
 
 _Size = Annotated[int, Field(ge=1, le=4096)]
 _VERSION = r"^v?[0-9]{1,3}\.[0-9]{1,3}(\.[0-9]{1,3})?(\.?(post|rc)[0-9]{1,3})?$"

@@ -6,9 +6,9 @@ from typing import Annotated
 from pydantic import BeforeValidator, Field, WithJsonSchema
 
 from specdec_engine.methods import MOST_TOKENS, WITH_DRAFT, WITHOUT_DRAFT
+from specdec_engine.tables import table
 from specdec_operator.api.method_options import AscendRejection, BatchStep, Draft, HiddenStates, Ngram, Suffix
 from specdec_operator.api.types import Free, Part, rule, rules
-from specdec_operator.engine.tables import table
 from specdec_operator.staging.schemes import listed
 
 

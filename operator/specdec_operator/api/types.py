@@ -9,7 +9,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSche
 from pydantic.alias_generators import to_camel
 from pydantic.config import JsonDict
 
-from specdec_operator.engine.quantity import DURATION_PATTERN, MEMORY, parse_duration
+from specdec_engine.quantity import DURATION_PATTERN, MEMORY, parse_duration
 from specdec_operator.staging import schemes
 
 

@@ -1,1 +1,1 @@
-"""What the engine accepts, and the flags that say it. Pure."""
+"""What a spec asks of the engine, in the engine's own terms, and the way back. Pure."""

@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 from typing import Any, Final
 
-from specdec_operator.engine.case import Json
-from specdec_operator.engine.flags import option
+from specdec_engine.case import Json
+from specdec_engine.flags import option
 from specdec_operator.errors import Invalid
 
 _RANKS: Final = (16, 32, 64, 128, 256, 320, 512)

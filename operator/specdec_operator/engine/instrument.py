@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Final
 
-from specdec_operator.engine.rule import Finding, Rule, Severity
+from specdec_engine.rule import Finding, Rule, Severity
 
 Json = Mapping[str, Any]
 IMAGE_NAME: Final = "specdec-runtime"

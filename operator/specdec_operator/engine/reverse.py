@@ -8,13 +8,14 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, Final
 
+from specdec_engine.case import Case, Json
+from specdec_engine.flags import flag_text
 from specdec_engine.methods import SUFFIX_TREE_DEPTH, WITHOUT_DRAFT
-from specdec_operator.engine.case import Case, Json
-from specdec_operator.engine.flags import FLAGS, flag_text
-from specdec_operator.engine.resolve import resolve
-from specdec_operator.engine.speculative_config import read, takes
+from specdec_engine.resolve import resolve
+from specdec_engine.speculative_config import read, takes
+from specdec_engine.version import FLAVORS, IMAGES
+from specdec_operator.engine.owned_flags import FLAGS
 from specdec_operator.engine.translate import ASCEND, CONFIG, WORDS, at
-from specdec_operator.engine.version import FLAVORS, IMAGES
 
 _NEUTRAL: Final = MappingProxyType({"draft_sample_method": "greedy", "rejection_sample_method": "standard"})
 """What the engine does by itself."""

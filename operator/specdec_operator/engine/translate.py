@@ -9,16 +9,18 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, Final
 
+from specdec_engine import command_line
+from specdec_engine.case import Case, Json, Model
+from specdec_engine.flags import option
+from specdec_engine.graphs import graph_flags
 from specdec_engine.methods import NPU_MOST_TOKENS, SUFFIX_TREE_DEPTH, plain_name
-from specdec_operator.engine import command_line
+from specdec_engine.pod_devices import devices_asked, other_devices
+from specdec_engine.rule import Finding
+from specdec_engine.version import PACKAGES, Build, Flavor, Version
 from specdec_operator.engine.adapters import adapter_flags
-from specdec_operator.engine.case import Case, Json, Model
-from specdec_operator.engine.flags import FLAGS, option, refuse_owned, refuse_templates
-from specdec_operator.engine.graphs import graph_flags
-from specdec_operator.engine.memory.devices import device_of
-from specdec_operator.engine.pod_devices import devices_asked, other_devices
-from specdec_operator.engine.rule import Finding
-from specdec_operator.engine.version import PACKAGES, Build, Flavor, Version, build_of
+from specdec_operator.engine.build import build_of
+from specdec_operator.engine.devices import device_of
+from specdec_operator.engine.owned_flags import FLAGS, refuse_owned, refuse_templates
 from specdec_operator.errors import Invalid
 from specdec_operator.names import SYNTHETIC_ANNOTATION
 

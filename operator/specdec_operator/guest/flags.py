@@ -6,10 +6,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
-from specdec_operator.engine import command_line
-from specdec_operator.engine.case import Case, Json
-from specdec_operator.engine.resolve import resolve
-from specdec_operator.engine.version import build_of
+from specdec_engine import command_line
+from specdec_engine.case import Case, Json
+from specdec_engine.resolve import resolve
+from specdec_operator.engine.build import build_of
 from specdec_operator.observe.pods import ENGINE_CONTAINER, ENGINE_PORT
 
 Container: TypeAlias = Mapping[str, Any]

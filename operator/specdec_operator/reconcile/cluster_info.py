@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any, Final
 
 from specdec_operator import names
-from specdec_operator.engine.memory.devices import Node
+from specdec_operator.engine.devices import Node
 from specdec_operator.kube.cluster import Cluster
 from specdec_operator.observe.nodes import device_facts
 from specdec_operator.staging.kserve import KServe

@@ -4,6 +4,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Final
 
+from specdec_engine.memory.facts import Fact, used, valid
 from specdec_operator.downloads.job import job_name
 from specdec_operator.downloads.job_status import (
     DownloadStatus,
@@ -15,7 +16,6 @@ from specdec_operator.downloads.job_status import (
     progress,
     staged_at,
 )
-from specdec_operator.engine.memory.facts import Fact, used, valid
 from specdec_operator.errors import Invalid
 from specdec_operator.guard.effects import note_progress, want
 from specdec_operator.guard.state import Phase, State

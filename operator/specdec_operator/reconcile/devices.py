@@ -4,7 +4,8 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from specdec_engine.accelerators import Accelerator
-from specdec_operator.engine.memory.devices import FIELD, TOLD_BY_POD, Device, Node, device_of
+from specdec_engine.memory.plan import Device
+from specdec_operator.engine.devices import FIELD, TOLD_BY_POD, Node, device_of
 from specdec_operator.observe.nodes import selectors
 from specdec_operator.reconcile.cluster_info import ClusterInfo
 from specdec_operator.reconcile.memory import Memory

@@ -8,9 +8,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any, Final, Protocol
 
+from specdec_engine.case import Json, Model
+from specdec_engine.memory.facts import Fact, Role, known_of, read_page, taken_in, valid
 from specdec_operator.api.canonical import canonical, digest_of
-from specdec_operator.engine.case import Json, Model
-from specdec_operator.engine.memory.facts import Fact, Role, known_of, read_page, taken_in, valid
 from specdec_operator.guard.state import Phase, State
 from specdec_operator.names import Key
 from specdec_operator.observe.pods import ENGINE_PORT

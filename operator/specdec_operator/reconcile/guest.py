@@ -8,12 +8,12 @@ from typing import Any, Final
 
 from pydantic import ValidationError
 
+from specdec_engine.memory.plan import MemoryPlan
 from specdec_operator.api.canonical import digest_of
 from specdec_operator.api.control import Control, ControlMode
 from specdec_operator.api.guard import Baseline, Guard, GuardMode, RollBackTo
 from specdec_operator.api.guest import GuestKind
 from specdec_operator.api.speculation import Method, Speculation
-from specdec_operator.engine.memory.plan import MemoryPlan
 from specdec_operator.errors import Invalid
 from specdec_operator.guard.effects import note_progress, want
 from specdec_operator.guard.state import State

@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
+from specdec_engine.case import Json
+from specdec_engine.memory.facts import Fact, Role
 from specdec_operator.api.guard import Guard
 from specdec_operator.api.spec import DeletionPolicy
-from specdec_operator.engine.case import Json
-from specdec_operator.engine.memory.facts import Fact, Role
 from specdec_operator.errors import Invalid
 from specdec_operator.guard.judge import Judged
 from specdec_operator.guard.policy import Thresholds

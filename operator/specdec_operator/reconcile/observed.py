@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
+from specdec_engine.memory.plan import Device
 from specdec_operator.downloads.job_status import job_view
-from specdec_operator.engine.memory.devices import Device
 from specdec_operator.guest.view import Guest
 from specdec_operator.kube.cluster import Cluster
 from specdec_operator.names import Key

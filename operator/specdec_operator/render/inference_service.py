@@ -12,6 +12,7 @@ from types import MappingProxyType
 from typing import Any, Final, TypeAlias
 
 from specdec_engine.accelerators import Accelerator
+from specdec_engine.version import Version
 from specdec_operator import names
 from specdec_operator.api.canonical import digest_of
 from specdec_operator.api.engine import Engine
@@ -19,7 +20,7 @@ from specdec_operator.api.pod import Pod
 from specdec_operator.api.rollout import Rollout, Strategy
 from specdec_operator.api.spec import InferenceServiceMeta, Owner, Spec, owner_reference
 from specdec_operator.api.types import Part
-from specdec_operator.engine.version import Version, build_of
+from specdec_operator.engine.build import build_of
 from specdec_operator.render.instrument import brought, command, environment, further_flags, mounts, probes, security
 from specdec_operator.render.plan import Plan
 from specdec_operator.render.scaling import BESIDE_PODS, SCALER, class_of_pods, in_place, number_of_pods, scaler_class

@@ -8,21 +8,20 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from specdec_engine.case import Case, Model
+from specdec_engine.check import check
+from specdec_engine.flags import compact, flag_text
+from specdec_engine.memory.facts import NOTHING, Known
+from specdec_engine.memory.plan import Device, MemoryPlan
+from specdec_engine.rule import Finding, Severity
 from specdec_operator import names
 from specdec_operator.api.canonical import canonical
 from specdec_operator.api.spec import Spec
 from specdec_operator.api.speculation import Speculation
 from specdec_operator.api.taken import refuse_taken
-from specdec_operator.engine.case import Case, Model
-from specdec_operator.engine.check import check
-from specdec_operator.engine.flags import compact, flag_text
+from specdec_operator.engine.budget import budget, within
 from specdec_operator.engine.instrument import Instrument, Instrumented, instrumented
 from specdec_operator.engine.instrument import findings as of_instrument
-from specdec_operator.engine.memory.budget import budget, within
-from specdec_operator.engine.memory.devices import Device
-from specdec_operator.engine.memory.facts import NOTHING, Known
-from specdec_operator.engine.memory.plan import MemoryPlan
-from specdec_operator.engine.rule import Finding, Severity
 from specdec_operator.engine.translate import EngineRequest, path_of, translate
 from specdec_operator.errors import Invalid
 from specdec_operator.guard.lowering import STEP

@@ -7,12 +7,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from specdec_engine.memory.facts import Fact
 from specdec_operator.api.conditions import ConditionType
 from specdec_operator.api.guard import Health
 from specdec_operator.api.status import Condition
 from specdec_operator.downloads.job_status import DownloadStatus
 from specdec_operator.engine.instrument import Instrument
-from specdec_operator.engine.memory.facts import Fact
 from specdec_operator.guard.counterfactual import Advice, Fewer
 from specdec_operator.guard.judge import Judged
 from specdec_operator.guard.policy import Policy, Thresholds

@@ -5,8 +5,8 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from specdec_engine.memory.facts import MOST_CONFIG, Fact, Role
 from specdec_operator.api.status import FactStatus
-from specdec_operator.engine.memory.facts import MOST_CONFIG, Fact, Role
 
 
 def facts_status(facts: Iterable[Fact]) -> list[FactStatus] | None:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from math import ceil
 from typing import Any, Final
 
-from specdec_operator.engine.memory.explain import amount
+from specdec_engine.memory.explain import amount
 from specdec_operator.guard.kv_cache import KvCache
 from specdec_operator.guard.state import Phase
 from specdec_operator.report.conditions import Findings

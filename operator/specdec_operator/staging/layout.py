@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from posixpath import commonpath
 from typing import Any, Final
 
-from specdec_operator.engine.rule import Finding
+from specdec_engine.rule import Finding
 from specdec_operator.staging.artifacts import Artifact, DeliveryMode, artifacts, claim_name
 from specdec_operator.staging.kserve import KServe
 from specdec_operator.staging.rules import findings

@@ -5,7 +5,7 @@ surprise. No rule speaks of what is not known.
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
-from specdec_operator.engine.rule import Finding, Rule, Severity
+from specdec_engine.rule import Finding, Rule, Severity
 from specdec_operator.staging.artifacts import Artifact, DeliveryMode
 from specdec_operator.staging.kserve import (
     IMAGE_VOLUMES_ON_SINCE,

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
-from specdec_operator.engine.flags import FLAGS
+from specdec_operator.engine.owned_flags import FLAGS
 from specdec_operator.names import ANNOTATION_PREFIX, Key
 from specdec_operator.observe.pods import PodView
 from specdec_operator.web.fleet import Row, row_of

@@ -22,12 +22,13 @@ from specdec_command.advice.catalogue import (
 from specdec_command.advice.recommend import plain
 from specdec_command.validation import schema
 from specdec_command.validation.check import SCHEMA
+from specdec_engine.check import check
+from specdec_engine.rule import deployable
+from specdec_engine.version import Flavor
 from specdec_operator import names
 from specdec_operator.api.speculation import Method
-from specdec_operator.engine.check import check
-from specdec_operator.engine.rule import deployable
+from specdec_operator.engine.build import build_of
 from specdec_operator.engine.translate import translate
-from specdec_operator.engine.version import Flavor, build_of
 from specdec_operator.guard import policy as guard_methods
 
 _SCHEMA = pathlib.Path(SCHEMA)

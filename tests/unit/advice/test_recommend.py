@@ -16,9 +16,9 @@ from specdec_command.advice.recommend import plain, recommend
 from specdec_command.advice.request import Draft, Kind, Request, Use, kind_of
 from specdec_command.validation import check as validation
 from specdec_command.validation import schema
+from specdec_engine.check import check
+from specdec_engine.rule import deployable
 from specdec_operator.api.spec import Spec
-from specdec_operator.engine.check import check
-from specdec_operator.engine.rule import deployable
 from specdec_operator.errors import Invalid
 
 SCHEMA: dict[str, Any] = json.loads(pathlib.Path(validation.SCHEMA).read_text(encoding="utf-8"))

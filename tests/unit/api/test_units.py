@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from specdec_operator.engine.quantity import format_duration, parse_duration
+from specdec_engine.quantity import format_duration, parse_duration
 
 
 @pytest.mark.parametrize(

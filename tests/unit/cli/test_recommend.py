@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 from specdec_command.cli.recommend import recommend
 from specdec_command.validation.check import check_document
 from specdec_command.validation.documents import documents
-from specdec_operator.engine.rule import Severity
+from specdec_engine.rule import Severity
 
 APP = typer.Typer()
 APP.command()(recommend)

@@ -9,8 +9,8 @@ import yaml
 
 from specdec_command.cli import validate
 from specdec_engine.accelerators import Accelerator
+from specdec_engine.rule import Severity
 from specdec_operator.api.speculation import Method
-from specdec_operator.engine.rule import Severity
 
 FOLDER: Final = pathlib.Path(__file__).parents[3] / "manifests" / "samples"
 OTHERS: Final = {

@@ -18,7 +18,7 @@ from tests.unit.tenants import FLAGS, SOUND, URIS, specs
 from specdec_operator.api.pod import SOURCES
 from specdec_operator.api.spec import Owner, Spec, owner_reference
 from specdec_operator.downloads.job import claim_manifest, job_manifest
-from specdec_operator.engine.flags import OWNED_FLAGS
+from specdec_operator.engine.owned_flags import OWNED_FLAGS
 from specdec_operator.errors import Invalid
 from specdec_operator.guard.state import Phase
 from specdec_operator.names import OWNER_LABEL, REVISION_LABEL, STAGING_LABEL

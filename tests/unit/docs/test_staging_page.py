@@ -9,7 +9,7 @@ from hack.kserve.versions import SUMS
 from hack.pages import staging as staging_page
 from hack.pages import staging_recorded as recorded
 
-from specdec_operator.engine.rule import Severity
+from specdec_engine.rule import Severity
 from specdec_operator.staging.compatibility import KSERVE
 from specdec_operator.staging.kserve import NEWEST, KServe
 from specdec_operator.staging.layout import lay_out

@@ -15,8 +15,8 @@ from tests.unit.docs.doc_pages import PAGES, ROOT, read
 
 from specdec_command.advice.catalogue import METHODS, release_for
 from specdec_command.cli.commands import application
+from specdec_engine.version import Flavor
 from specdec_operator.api.spec import Spec
-from specdec_operator.engine.version import Flavor
 from specdec_operator.guard.verdict import Reason
 from specdec_operator.settings import VARIABLES
 

@@ -13,8 +13,8 @@ from specdec_command.cli.commands import application
 from specdec_command.cli.doctor import document, page, signs_for
 from specdec_command.doctor.check_metrics import Direction, Endpoint, Passage, lets, selecting
 from specdec_command.doctor.examine import examine
+from specdec_engine.quantity import quantity
 from specdec_operator.display.untrusted import Untrusted
-from specdec_operator.engine.quantity import quantity
 
 _OPERATOR = Endpoint(namespace="home", around={"kubernetes.io/metadata.name": "home"}, labels={"app": "operator"})
 _HOME = {"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "home"}}}

@@ -5,9 +5,9 @@ import pathlib
 from collections.abc import Mapping
 from typing import Any
 
-from specdec_operator.engine.case import Case, Json, Model
-from specdec_operator.engine.check import check
-from specdec_operator.engine.version import Build, Flavor, Version
+from specdec_engine.case import Case, Json, Model
+from specdec_engine.check import check
+from specdec_engine.version import Build, Flavor, Version
 
 VERDICTS = pathlib.Path(__file__).parents[2] / "data" / "verdicts"
 KINDS: dict[str, Any] = json.loads((VERDICTS / "kinds.json").read_text())

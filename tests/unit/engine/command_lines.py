@@ -10,7 +10,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from specdec_operator.engine.tables import cell_words, table
+from specdec_engine.tables import cell_words, table
 
 _VARIABLE = re.compile(r"\$(\$|\((\w+)\))")
 POSITIONAL = "model_tag"

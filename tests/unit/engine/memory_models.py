@@ -3,11 +3,11 @@
 from dataclasses import replace
 from typing import Any
 
-from specdec_operator.engine.case import Case, Model
-from specdec_operator.engine.memory.facts import NOTHING, Known
-from specdec_operator.engine.memory.inputs import COUNTED, GIB, MemoryInputs, Reserve, inputs_of
-from specdec_operator.engine.memory.model_size import model_facts
-from specdec_operator.engine.version import Build, Flavor, Version
+from specdec_engine.case import Case, Model
+from specdec_engine.memory.facts import NOTHING, Known
+from specdec_engine.memory.inputs import COUNTED, GIB, MemoryInputs, Reserve, inputs_of
+from specdec_engine.memory.model_size import model_facts
+from specdec_engine.version import Build, Flavor, Version
 
 Config = dict[str, Any]
 

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from specdec_operator.engine import command_line
-from specdec_operator.engine.rule import Severity
-from specdec_operator.engine.version import Build, Flavor, Version
+from specdec_engine import command_line
+from specdec_engine.rule import Severity
+from specdec_engine.version import Build, Flavor, Version
 
 NGRAM = {"method": "ngram", "num_speculative_tokens": 3}
 TEXT = '{"method":"ngram","num_speculative_tokens":3}'

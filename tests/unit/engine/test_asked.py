@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
+from specdec_engine.version import IMAGES, Build, Flavor, Version
+from specdec_operator.engine.build import build_of
 from specdec_operator.engine.translate import EngineRequest, path_of, translate
-from specdec_operator.engine.version import IMAGES, Build, Flavor, Version, build_of
 from specdec_operator.errors import Invalid
 
 DRAFT = {"uri": "pvc://models/draft"}

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from specdec_operator.engine.memory.budget import budget, within
-from specdec_operator.engine.memory.cpu import OF_RUNTIME, VARIABLE
+from specdec_engine.memory.cpu import OF_RUNTIME, VARIABLE
+from specdec_operator.engine.budget import budget, within
 from specdec_operator.engine.translate import translate
 
 NGRAM = {"method": "ngram", "tokens": 3}

@@ -5,8 +5,9 @@ from typing import Any
 
 import pytest
 
-from specdec_operator.engine.memory.devices import Device, device_of
-from specdec_operator.engine.memory.products import MIB, product_memory
+from specdec_engine.memory.plan import Device
+from specdec_engine.memory.products import MIB, product_memory
+from specdec_operator.engine.devices import device_of
 from specdec_operator.errors import Invalid
 
 GIB = 1024**3

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from specdec_operator.engine.graphs import capture_sizes
+from specdec_engine.graphs import capture_sizes
+from specdec_operator.engine.build import build_of
 from specdec_operator.engine.translate import translate
-from specdec_operator.engine.version import build_of
 
 RELEASES = ("0.11.0", "0.13.0", "0.17.0", "0.18.0", "0.23.0", "0.25.1")
 NGRAM = {"method": "ngram", "tokens": 2}

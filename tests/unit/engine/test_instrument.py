@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
+from specdec_engine.rule import Severity
 from specdec_operator.engine.instrument import Instrument, findings, instrumented
-from specdec_operator.engine.rule import Severity
 
 OPERATOR = "registry.example/specdec-operator:1"
 STOCK = "docker.io/vllm/vllm-openai:v0.22.0"

@@ -7,7 +7,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from pydantic import TypeAdapter, ValidationError
 
-from specdec_operator.engine import coercion
+from specdec_engine import coercion
 
 VALUES = st.one_of(
     st.none(),

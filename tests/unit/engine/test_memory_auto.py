@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.unit.engine import memory_models as models
 
-from specdec_operator.engine.memory.inputs import AUTO, COUNTED, NONE
-from specdec_operator.engine.memory.plan import MemoryPlan, plan
+from specdec_engine.memory.inputs import AUTO, COUNTED, NONE
+from specdec_engine.memory.plan import MemoryPlan, plan
 
 
 def auto(engine: str = "vllm 0.33.0", draft: models.Config | None = models.EAGLE3_8B, **asked: object) -> MemoryPlan:

@@ -5,10 +5,10 @@ from typing import Any
 import pytest
 from tests.unit.engine import memory_models as models
 
-from specdec_operator.engine.memory.cpu import told_cache
-from specdec_operator.engine.memory.inputs import AUTO, GIB
-from specdec_operator.engine.memory.plan import MemoryPlan, plan
-from specdec_operator.engine.memory.terms import Item
+from specdec_engine.memory.cpu import told_cache
+from specdec_engine.memory.inputs import AUTO, GIB
+from specdec_engine.memory.plan import MemoryPlan, plan
+from specdec_engine.memory.terms import Item
 
 
 def on_cpu(told: float | None = 1, draft: models.Config | None = models.EAGLE3_8B, **asked: Any) -> MemoryPlan:

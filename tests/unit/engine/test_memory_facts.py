@@ -5,9 +5,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.unit.engine import memory_models as models
 
-from specdec_operator.engine.memory.draft_size import draft_facts
-from specdec_operator.engine.memory.model_size import model_facts, quantised_bits
-from specdec_operator.engine.memory.shape import count_all, read_shape
+from specdec_engine.memory.draft_size import draft_facts
+from specdec_engine.memory.model_size import model_facts, quantised_bits
+from specdec_engine.memory.shape import count_all, read_shape
 
 BILLION = 10**9
 FP8: models.Config = {"quantization_config": {"quant_method": "fp8"}}

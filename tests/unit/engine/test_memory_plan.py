@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.unit.engine import memory_models as models
 
-from specdec_operator.engine.memory.inputs import GIB, NONE, parse_reserve
-from specdec_operator.engine.memory.plan import plan
-from specdec_operator.engine.memory.terms import Item
+from specdec_engine.memory.inputs import GIB, NONE, parse_reserve
+from specdec_engine.memory.plan import plan
+from specdec_engine.memory.terms import Item
 
 
 def test_an_eagle3_head_beside_llama_8b_on_80_gib() -> None:

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from specdec_operator.engine.memory.inputs import AUTO, NONE, ReserveKind, parse_reserve
-from specdec_operator.engine.quantity import parse_quantity
+from specdec_engine.memory.inputs import AUTO, NONE, ReserveKind, parse_reserve
+from specdec_engine.quantity import parse_quantity
 
 
 @pytest.mark.parametrize(

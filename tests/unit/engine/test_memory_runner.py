@@ -3,7 +3,7 @@
 import pytest
 from tests.unit.engine import memory_models as models
 
-from specdec_operator.engine.model_runner import Runner, runner_of
+from specdec_engine.model_runner import Runner, runner_of
 
 QWEN3: models.Config = models.LLAMA_8B | {"architectures": ["Qwen3ForCausalLM"]}
 GEMMA: models.Config = models.LLAMA_8B | {"architectures": ["Gemma2ForCausalLM"]}

@@ -5,10 +5,10 @@ from dataclasses import replace
 import pytest
 from tests.unit.engine import memory_models as models
 
-from specdec_operator.engine.memory.inputs import GIB, MemoryInputs
-from specdec_operator.engine.memory.terms import Item, fixed_terms, graphs_counted, verification_logits
-from specdec_operator.engine.model_runner import Runner
-from specdec_operator.engine.version import Build, Flavor, Version
+from specdec_engine.memory.inputs import GIB, MemoryInputs
+from specdec_engine.memory.terms import Item, fixed_terms, graphs_counted, verification_logits
+from specdec_engine.model_runner import Runner
+from specdec_engine.version import Build, Flavor, Version
 
 COUNTS = "VLLM_MEMORY_PROFILER_ESTIMATE_CUDAGRAPHS"
 

@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 from tests.unit.engine import memory_models as models
 from tests.wire.pods import told
 
-from specdec_operator.engine.memory.draft_size import draft_facts
-from specdec_operator.engine.memory.facts import MOST_CONFIG, Fact, Role, kept, known_of, read_page, taken_in, used
-from specdec_operator.engine.memory.inputs import AUTO, COUNTED
-from specdec_operator.engine.memory.model_size import model_facts
-from specdec_operator.engine.memory.plan import plan
+from specdec_engine.memory.draft_size import draft_facts
+from specdec_engine.memory.facts import MOST_CONFIG, Fact, Role, kept, known_of, read_page, taken_in, used
+from specdec_engine.memory.inputs import AUTO, COUNTED
+from specdec_engine.memory.model_size import model_facts
+from specdec_engine.memory.plan import plan
 
 CONFIGS = {name: value for name, value in vars(models).items() if name.isupper() and isinstance(value, dict)}
 MORE: dict[str, models.Config] = {

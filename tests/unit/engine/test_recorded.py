@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from lab.verdicts.judge import judge
 from tests.unit.engine.cases import KINDS
 
-from specdec_operator.engine.tables import table
+from specdec_engine.tables import table
 
 SPECULATION = {"method": "draft_model", "model": "/mnt/draft/model", "num_speculative_tokens": 3}
 BLOCK = {"rejection_sample_method": "block"}

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 from tests.unit.engine.cases import CPU, KINDS, broken, case, spec
 
-from specdec_operator.engine.case import Case
+from specdec_engine.case import Case
 
 NGRAM = spec("ngram")
 OLD = "0.15.1"

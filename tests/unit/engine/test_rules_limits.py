@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from tests.unit.engine.cases import CPU, KINDS, NPU, broken, case, spec
 
-from specdec_operator.engine.case import Case
+from specdec_engine.case import Case
 
 NGRAM = spec("ngram")
 EAGLE3 = spec("eagle3")

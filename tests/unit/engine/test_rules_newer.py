@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from tests.unit.engine.cases import KINDS, NPU, broken, case, spec
 
-from specdec_operator.engine.case import Case
+from specdec_engine.case import Case
 
 SEPTEMBER = "0.33.0"
 OLDER = {"VLLM_USE_V2_MODEL_RUNNER": "0"}

@@ -9,8 +9,8 @@ from tests.unit.engine import test_rules_models as models
 from tests.unit.engine import test_rules_newer as newer
 from tests.unit.engine.cases import CPU, NPU, broken, case, spec
 
-from specdec_operator.engine.case import Case
-from specdec_operator.engine.check import RULES
+from specdec_engine.case import Case
+from specdec_engine.check import RULES
 
 NGRAM = spec("ngram")
 RATES = "synthetic_acceptance_rates"

@@ -6,14 +6,14 @@ import re
 
 import pytest
 
+import specdec_engine
+from specdec_engine.check import RULES
+from specdec_engine.rule import Severity
+from specdec_engine.tables import cell_words, entries, in_release, table
+from specdec_engine.version import Version, holds
 from specdec_engine.versions import NEWEST, OLDEST
-from specdec_operator import engine
-from specdec_operator.engine.check import RULES
-from specdec_operator.engine.rule import Severity
-from specdec_operator.engine.tables import cell_words, entries, in_release, table
-from specdec_operator.engine.version import Version, holds
 
-ENGINE = pathlib.Path(engine.__path__[0])
+ENGINE = pathlib.Path(specdec_engine.__path__[0])
 TABLES = ("architectures", "fields", "flags", "methods", "model_types", "mtp", "rules", "values")
 
 

@@ -8,7 +8,7 @@ from lab.verdicts.agree import lines as recordings
 from lab.verdicts.judge import judge
 from tests.unit.engine.cases import KINDS, VERDICTS
 
-from specdec_operator.engine.check import RULES
+from specdec_engine.check import RULES
 
 VERSIONS = ("0.11.2", "0.15.1", "0.20.2", "0.25.1", "0.32.0")
 FILES = sorted([*VERDICTS.glob("vllm-*"), *VERDICTS.glob("drawn-*"), *VERDICTS.glob("n*.gz")])

@@ -12,9 +12,9 @@ from tests.unit.engine import (
 )
 from tests.unit.engine.cases import broken
 
-from specdec_operator.engine.case import Case
-from specdec_operator.engine.check import RULES, check
-from specdec_operator.engine.rule import Finding, Severity
+from specdec_engine.case import Case
+from specdec_engine.check import RULES, check
+from specdec_engine.rule import Finding, Severity
 
 SUITES = (test_rules_asked, test_rules_limits, test_rules_models, test_rules_newer, test_rules_sampling)
 BAD: dict[str, Case] = {rule: bad for suite in SUITES for rule, bad, _ in suite.SIDES}

@@ -7,8 +7,8 @@ from tests.unit.builders import DRAFT
 from tests.unit.stage import Stage, is_speculative, watching
 from tests.wire.pods import EngineStandIn
 
-from specdec_operator.engine.case import Case
-from specdec_operator.engine.rule import Finding, Rule, Severity
+from specdec_engine.case import Case
+from specdec_engine.rule import Finding, Rule, Severity
 from specdec_operator.render import plan as planning
 
 NEWER = Rule(id="NEWER", severity=Severity.REFUSED, says="A rule of a newer operator.", source="this test")

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from tests.unit.builders import DRAFT, NAME, Body, make_rollback, make_spec, make_state
 
-from specdec_operator.engine.flags import OWNED_FLAGS
+from specdec_operator.engine.owned_flags import OWNED_FLAGS
 from specdec_operator.errors import Invalid
 from specdec_operator.guard.state import Phase
 from specdec_operator.render.plan import Plan, plan, refuse

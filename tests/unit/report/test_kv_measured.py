@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from tests.unit.builders import found, judged, make_evidence, make_rollback, make_state
 
-from specdec_operator.engine.memory.devices import Device
+from specdec_engine.memory.plan import Device
 from specdec_operator.guard.kv_cache import KvCache
 from specdec_operator.guard.state import Phase, State
 from specdec_operator.report.conditions import Findings

@@ -25,7 +25,7 @@ from tests.unit.builders import (
     view,
 )
 
-from specdec_operator.engine.memory.facts import MOST_CONFIG, Fact, Role
+from specdec_engine.memory.facts import MOST_CONFIG, Fact, Role
 from specdec_operator.guard.counterfactual import Advice, Fewer
 from specdec_operator.guard.judge import Judged
 from specdec_operator.guard.state import KnownGood, Phase, State

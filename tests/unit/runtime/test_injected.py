@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import runpy
 import shutil
 import subprocess
@@ -24,6 +25,9 @@ def folder(tmp_path: Path) -> Path:
     shutil.copytree(RUNTIME / "injected", made)
     for name in ("specdec_engine", "specdec_runtime"):
         shutil.copytree(RUNTIME / name, made / name)
+    dockerfile = (RUNTIME.parent / "Dockerfile.operator").read_text()
+    for left_out in re.findall(r'rm -r "\$folder/(\S+)"', dockerfile):
+        shutil.rmtree(made / left_out)
     return made
 
 
@@ -32,6 +36,13 @@ def run(folder: Path, *words: str, python_path: str, **more: str) -> "subprocess
     environment = {"PYTHONPATH": python_path, "TMPDIR": str(folder.parent), "PATH": os.environ["PATH"], **more}
     argv = [sys.executable, str(folder), *words]
     return subprocess.run(argv, env=environment, capture_output=True, text=True, check=False, timeout=30)
+
+
+def test_nothing_of_the_memory_plan_is_sent_into_pods(folder: Path) -> None:
+    """The operator plans; the rest of what is known about engines stays within half a megabyte."""
+    assert not (folder / "specdec_engine" / "memory").exists()
+    sizes = [each.stat().st_size for each in (folder / "specdec_engine").rglob("*") if each.suffix in (".py", ".json")]
+    assert sum(sizes) < 512 * 1024
 
 
 def test_the_folder_serves_with_the_images_own_path_kept(folder: Path, tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from tests.unit.specs import URIS
 
-from specdec_operator.engine.rule import Finding, Severity, rules_in
+from specdec_engine.rule import Finding, Severity, rules_in
 from specdec_operator.staging import rules
 from specdec_operator.staging.kserve import GAPS, NEWEST, WAYS_OUT, KServe, Need, gap, shown
 from specdec_operator.staging.layout import lay_out

@@ -13,8 +13,8 @@ from specdec_command.cli.render import rendering
 from specdec_command.validation.check import Problem, check_document, crd_schema
 from specdec_command.validation.documents import Document, documents
 from specdec_command.validation.schema import filled
+from specdec_engine.rule import Severity
 from specdec_operator.api.spec import Spec
-from specdec_operator.engine.rule import Severity
 from specdec_operator.errors import Invalid
 
 CALM = settings(

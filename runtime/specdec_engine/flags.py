@@ -1,0 +1,37 @@
+"""vLLM's flags: how one is written, and what the tables say of its value."""
+
+import json
+from typing import Any
+
+from specdec_engine.tables import cell_words, table
+
+
+def option(name: str) -> str:
+    """A flag by its Python name as it is written: `--max-num-seqs`."""
+    return f"--{name.replace('_', '-')}"
+
+
+def kind(name: str) -> str:
+    """What the table says of a flag's value: bool, int, float, json or list; empty where it says nothing."""
+    return next((kind for kind, names in table("flags")["kinds"].items() if name in cell_words(names)), "")
+
+
+def flag_text(name: str, value: Any) -> str:
+    """A flag as it is written: `--max-num-seqs=8`, `--enforce-eager`, `--no-enable-prefix-caching`, objects as JSON."""
+    flag = option(name)
+    match value:
+        case True:
+            return flag
+        case False:
+            return f"--no-{flag.removeprefix('--')}"
+        case float():
+            return f"{flag}={value:g}"
+        case dict() | list():
+            return f"{flag}={compact(value)}"
+        case _:
+            return f"{flag}={value}"
+
+
+def compact(value: Any) -> str:
+    """JSON with sorted keys and no blanks, so that equal requests render equally."""
+    return json.dumps(value, sort_keys=True, separators=(",", ":"))

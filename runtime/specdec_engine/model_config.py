@@ -1,0 +1,210 @@
+"""What the engine reads out of a model's config.json before any weight is loaded, drafting heads of its own included.
+
+A value is None (or empty) where the config does not tell: the engine then takes its class's default, which is not ours
+to guess.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from specdec_engine.case import Json, Model
+from specdec_engine.tables import cell_words, row_holds, table
+from specdec_engine.version import Version, holds
+
+_TEXT_PARTS: Final = ("text_config", "llm_config", "language_config", "thinker_config")
+_LENGTHS: Final = (
+    *("max_position_embeddings", "n_positions", "max_seq_len", "seq_length", "model_max_length"),
+    *("max_target_positions", "max_sequence_length", "max_seq_length", "seq_len"),
+)
+_EXPERTS: Final = ("num_experts", "moe_num_experts", "n_routed_experts", "num_local_experts")
+_KV_HEADS: Final = ("n_head_kv", "num_kv_heads", "num_key_value_heads", "multi_query_group_num", "num_attention_groups")
+_RECURRENT: Final = frozenset(("mamba", "mamba2", "falcon_mamba"))
+MEDUSA_CONTEXT: Final = 2**20
+"""The context in tokens that the engine gives every Medusa head."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelConfig:
+    """A model as the engine's configuration sees it.
+
+    config: the top level of config.json; text: the part about the language model, often the same.
+    model_type, architectures: after everything that the engine rewrites.
+    context: the longest sequence in tokens that the config allows; rope scaling the engine applies is not counted in.
+    n_predict: tokens that the model's own heads draft.
+    head: it is an EAGLE head, or a checkpoint in the speculators' format, whose architecture is already rewritten.
+    """
+
+    path: str
+    config: Json
+    text: Json
+    model_type: str
+    architectures: tuple[str, ...]
+    vocab_size: int | None
+    hidden_size: int | None
+    layers: int | None
+    heads: int | None
+    kv_heads: int | None
+    experts: int
+    context: int | None
+    quantization: str
+    n_predict: int | None = None
+    head: bool = False
+
+    @property
+    def block_size(self) -> int | None:
+        """Tokens that a block draft is trained to draft at once."""
+        return whole(self.config, "block_size", "dspark_block_size")
+
+    def rewritten(self, model_type: str, *architectures: str) -> "ModelConfig":
+        """The same model under the names that the engine gives it."""
+        return replace(self, model_type=model_type, architectures=architectures)
+
+
+def model_config(model: Model | None) -> ModelConfig | None:
+    """None where nothing is known of the model, or its config cannot be read."""
+    if model is None or not isinstance(model.config, Mapping):
+        return None
+    config, head = _speculators(model.config)
+    part = text_part(config)
+    model_type = config.get("model_type")
+    named = model_type if isinstance(model_type, str) else ""
+    return ModelConfig(
+        path=model.path,
+        config=config,
+        text=part,
+        model_type=named,
+        architectures=_names(config.get("architectures")),
+        vocab_size=whole(part, "vocab_size"),
+        hidden_size=whole(part, "hidden_size"),
+        layers=whole(part, "num_hidden_layers"),
+        heads=_heads(named, part),
+        kv_heads=whole(part, *_KV_HEADS) or _heads(named, part),
+        experts=whole(part, *_EXPERTS) or 0,
+        context=MEDUSA_CONTEXT if named == "medusa" else _context(part),
+        quantization=_quantization(config, part),
+        n_predict=whole(config, "n_predict"),
+        head=head or named == "eagle",
+    )
+
+
+def text_part(config: Json) -> Json:
+    """The part about the language model; the config itself where it has no such part."""
+    for name in _TEXT_PARTS:
+        if isinstance(part := config.get(name), Mapping):
+            return text_part(part)
+    return config
+
+
+def whole(config: Json, *names: str) -> int | None:
+    """The first of the names that holds a whole number (in lists: their first), None where none does."""
+    for name in names:
+        value: Any = config.get(name)
+        if isinstance(value, list) and value:
+            value = value[0]
+        if isinstance(value, int) and not isinstance(value, bool):
+            return value
+    return None
+
+
+def _names(value: object) -> tuple[str, ...]:
+    return tuple(each for each in value if isinstance(each, str)) if isinstance(value, list) else ()
+
+
+def _heads(model_type: str, part: Json) -> int | None:
+    """Attention heads; 0 for what has none. Medusa's own `num_heads` are heads of another kind."""
+    if model_type == "medusa" or model_type in _RECURRENT:
+        return 0
+    return whole(part, "num_attention_heads")
+
+
+def _context(part: Json) -> int | None:
+    """The smallest of the lengths; None with rope scaling, which multiplies it in ways that differ by version."""
+    scaling = part.get("rope_scaling") or part.get("rope_parameters")
+    if isinstance(scaling, Mapping) and "factor" in scaling:
+        return None
+    lengths = [length for name in _LENGTHS if (length := whole(part, name)) is not None]
+    return min(lengths, default=None)
+
+
+def _quantization(config: Json, part: Json) -> str:
+    for each in (config, part):
+        for name in ("quantization_config", "compression_config"):
+            section = each.get(name)
+            if isinstance(section, Mapping) and isinstance(method := section.get("quant_method"), str):
+                return method.lower().replace("compressed_tensors", "compressed-tensors")
+    return ""
+
+
+_SPECULATORS: Final = {
+    ("eagle3", "llama"): "Eagle3LlamaForCausalLM",
+    ("eagle3", "qwen3"): "Eagle3Qwen3ForCausalLM",
+    ("peagle", "llama"): "PeagleLlamaForCausalLM",
+    ("peagle", "qwen3"): "PeagleQwen3ForCausalLM",
+}
+
+
+def _speculators(config: Json) -> tuple[Json, bool]:
+    """A checkpoint in the speculators' format, as the engine flattens it; everything else as it is."""
+    kind = config.get("speculators_model_type")
+    inner = config.get("transformer_layer_config")
+    if config.get("model_type") is not None or "speculators_config" not in config or not isinstance(kind, str):
+        return config, False
+    part = dict(inner) if isinstance(inner, Mapping) else {}
+    inside = part.get("model_type", "llama")
+    named = {"dflash": "DFlashDraftModel", "dflash2": "DFlash2DraftModel"}.get(kind) or _SPECULATORS.get((kind, inside))
+    part |= {"model_type": "speculators", "architectures": [named] if named else []}
+    return part | {"draft_vocab_size": config.get("draft_vocab_size"), "speculators_model_type": kind}, True
+
+
+def as_drafter(model: ModelConfig, version: Version) -> ModelConfig:
+    """The config as a draft: models with heads of their own become the drafter that runs those heads."""
+    row = next((row for row in _rows(model) if row_holds(row, version)), None)
+    if row is None:
+        return model
+    predicted = whole(_holder(model, row), row["n_predict"]) if row["n_predict"] else 1
+    predicted = row.get("default") if predicted is None else predicted
+    if row.get("default") == 0 and not predicted:
+        return model
+    named = (row["architecture"],) if row["architecture"] else model.architectures
+    return replace(model, model_type=row["becomes"], architectures=named, n_predict=predicted)
+
+
+def drafts_itself(model: ModelConfig, version: Version) -> bool | None:
+    """Whether the model belongs to a family with drafting heads; None where that is not known for the version."""
+    if is_drafter(as_drafter(model, version).model_type, version):
+        return True
+    later = (row for row in _rows(model) if not holds(version, row.get("since", "")))
+    unsure = any("maybe_since" in row and holds(version, row["maybe_since"]) for row in later)
+    return None if unsure else False
+
+
+def is_drafter(model_type: str, version: Version) -> bool:
+    """Whether a model type is one of the words for multi-token prediction in that version."""
+    word = table("methods")["methods"].get(model_type)
+    is_mtp = word is not None and (word.get("alias_of") == "mtp" or model_type == "mtp")
+    return is_mtp and row_holds(word, version)
+
+
+def assumes_heads(model_type: str) -> bool:
+    """Whether the drafter of a family takes one head where the config does not say how many there are."""
+    return any("assumes" in row for row in table("mtp")["families"] if row["becomes"] == model_type)
+
+
+def _rows(model: ModelConfig) -> list[dict[str, Any]]:
+    """The rows of the table that fit, first to last."""
+    first = model.architectures[0] if model.architectures else ""
+    return [row for row in table("mtp")["families"] if _fits(row, model.model_type, first)]
+
+
+def _fits(row: Mapping[str, Any], model_type: str, architecture: str) -> bool:
+    by_type = model_type in cell_words(row.get("model_types", []))
+    part_of_type = bool(row.get("contains")) and row.get("contains", "") in model_type
+    return by_type or part_of_type or architecture in cell_words(row.get("architectures", []))
+
+
+def _holder(model: ModelConfig, row: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The part of the config that holds the number of heads."""
+    if (nested := row.get("nested")) and isinstance(part := model.config.get(nested), Mapping):
+        return part
+    return text_part(model.config) if nested else model.config
