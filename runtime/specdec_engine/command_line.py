@@ -107,7 +107,7 @@ def _valued(flag: Flag, kind: str, text: str) -> Flag:
     reader, wanted = _READERS.get(kind, (str, ""))
     if flag.name == "speculative_config" or not wanted:
         return replace(flag, value=text)
-    if text in ("", "None"):
+    if text in ("", "None") or (flag.name, text) in _OWN_CHOICE:
         return replace(flag, value=None)
     try:
         return replace(flag, value=reader(text))
@@ -139,6 +139,8 @@ def _put(holder: dict[str, Any], path: list[str], value: Any) -> None:
         holder[path[-1]] = value
 
 
+_OWN_CHOICE: Final = (("max_model_len", "auto"), ("max_model_len", "-1"))
+"""Values by which the engine is told to choose, as it does without the flag."""
 _LEVELS: Final = ("0", "1", "2", "3")
 _READERS: Final[dict[str, tuple[Callable[[str], Any], str]]] = {
     "int": (_integer, "a whole number"),

@@ -9,10 +9,10 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from specdec_engine.case import Json, Model
+from specdec_engine.config_json import SPECULATORS, quantization_section, text_part, whole
 from specdec_engine.tables import cell_words, row_holds, table
 from specdec_engine.version import Version, holds
 
-_TEXT_PARTS: Final = ("text_config", "llm_config", "language_config", "thinker_config")
 _LENGTHS: Final = (
     *("max_position_embeddings", "n_positions", "max_seq_len", "seq_length", "model_max_length"),
     *("max_target_positions", "max_sequence_length", "max_seq_length", "seq_len"),
@@ -88,25 +88,6 @@ def model_config(model: Model | None) -> ModelConfig | None:
     )
 
 
-def text_part(config: Json) -> Json:
-    """The part about the language model; the config itself where it has no such part."""
-    for name in _TEXT_PARTS:
-        if isinstance(part := config.get(name), Mapping):
-            return text_part(part)
-    return config
-
-
-def whole(config: Json, *names: str) -> int | None:
-    """The first of the names that holds a whole number (in lists: their first), None where none does."""
-    for name in names:
-        value: Any = config.get(name)
-        if isinstance(value, list) and value:
-            value = value[0]
-        if isinstance(value, int) and not isinstance(value, bool):
-            return value
-    return None
-
-
 def _names(value: object) -> tuple[str, ...]:
     return tuple(each for each in value if isinstance(each, str)) if isinstance(value, list) else ()
 
@@ -128,12 +109,8 @@ def _context(part: Json) -> int | None:
 
 
 def _quantization(config: Json, part: Json) -> str:
-    for each in (config, part):
-        for name in ("quantization_config", "compression_config"):
-            section = each.get(name)
-            if isinstance(section, Mapping) and isinstance(method := section.get("quant_method"), str):
-                return method.lower().replace("compressed_tensors", "compressed-tensors")
-    return ""
+    method = quantization_section(config, part).get("quant_method")
+    return method.lower().replace("compressed_tensors", "compressed-tensors") if isinstance(method, str) else ""
 
 
 _SPECULATORS: Final = {
@@ -147,7 +124,7 @@ _SPECULATORS: Final = {
 def _speculators(config: Json) -> tuple[Json, bool]:
     """A checkpoint in the speculators' format, as the engine flattens it; everything else as it is."""
     kind = config.get("speculators_model_type")
-    inner = config.get("transformer_layer_config")
+    inner = config.get(SPECULATORS)
     if config.get("model_type") is not None or "speculators_config" not in config or not isinstance(kind, str):
         return config, False
     part = dict(inner) if isinstance(inner, Mapping) else {}

@@ -7,8 +7,8 @@ from types import MappingProxyType
 from typing import Final
 
 from specdec_engine.case import Case, Json
-from specdec_engine.memory.shape import read_shape, text_config
 from specdec_engine.resolve import Resolved, resolve
+from specdec_engine.shape import read_shape, text_config
 from specdec_engine.tables import in_release
 from specdec_engine.version import Flavor, Version, holds
 

@@ -8,8 +8,9 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from specdec_engine.case import Case, Model
+from specdec_engine.config_json import whole
 from specdec_engine.methods import PATH_METHODS, SUFFIX_TREE_DEPTH, WITHOUT_DRAFT, head_name
-from specdec_engine.model_config import ModelConfig, as_drafter, drafts_itself, is_drafter, model_config, whole
+from specdec_engine.model_config import ModelConfig, as_drafter, drafts_itself, is_drafter, model_config
 from specdec_engine.speculative_config import Reading, read
 from specdec_engine.tables import in_release, table
 from specdec_engine.version import Version, holds

@@ -1,60 +1,114 @@
-"""Reads the few vLLM flags that preflight and prove need, and passes no judgement on the others.
+"""What the command line says about the models and the device, as preflight and prove need it.
 
-Both spellings are read, `--name=value` and `--name value`, with dashes or underscores, as vLLM does; the last one wins.
+It is read as the newest engine reads it, and refused only where preflight could not go on: vLLM has the words for the
+rest.
 """
 
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
 
+from specdec_engine import command_line
+from specdec_engine.flags import option
 from specdec_engine.methods import WITHOUT_DRAFT
+from specdec_engine.version import Build, Flavor, Version
+from specdec_engine.versions import NEWEST
 from specdec_runtime.refusal import Refusal, RefusedError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-_SPECULATIVE = ("speculative-config", "sc")
-_SPREADING = {
-    "cpu-offload-gb",
-    "offload-backend",
-    "enable-expert-parallel",
-    "ep",
-    "enable-eplb",
-    "data-parallel-size",
-    "dp",
-}
-_SHORT = {"tp": "tensor-parallel-size", "pp": "pipeline-parallel-size", "q": "quantization"}
+    from specdec_engine.rule import Finding
+
+_SPREADING: Final = ("cpu_offload_gb", "offload_backend", "enable_expert_parallel", "enable_eplb", "data_parallel_size")
+_COUNTS: Final = ("port", "max_model_len", "tensor_parallel_size", "pipeline_parallel_size")
+"""Flags without which preflight cannot go on: whole numbers."""
+_READ_AS: Final = Build(Flavor.VLLM, Version(*NEWEST))
 DEFAULT_PORT = 8000
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Flags:
-    """What the command line says about the models."""
+    """A command line, read. args: the flags by their Python names; speculation: None for a plain server."""
 
-    model: str
-    speculation: Mapping[str, object] | None
-    port: int
-    max_model_len: int | None
-    load_format: str
-    tensor_parallel: int = 1
-    pipeline_parallel: int = 1
-    dtype: str = "auto"
-    quantization: str | None = None
-    generation_config: str = "auto"
-    """Where default sampling parameters come from: `auto` is the model's folder, `vllm` is nowhere."""
-    sampling: Mapping[str, object] = field(default_factory=dict)
-    """Default sampling parameters that the flags set over those."""
-    tokenizer_elsewhere: bool = False
-    """Whether the tokenizer is not the one in the target's folder."""
-    utilization: float = 0.9
-    """Share of a device's memory that the engine may take."""
-    cache: int | None = None
-    """Bytes of the KV cache, where they are set; vLLM itself complains where they are no number."""
-    spreads: bool = False
-    """Whether a device may hold less than its share by tensor and pipeline: a part stays in the host's memory, or
-    experts are split over more devices."""
+    args: Mapping[str, Any]
+    speculation: Mapping[str, Any] | None = None
+
+    @property
+    def model(self) -> str:
+        """The target: a folder, or an id of the hub."""
+        return self._text("model", "")
+
+    @property
+    def port(self) -> int:
+        """Where the server listens."""
+        return self._count("port") or DEFAULT_PORT
+
+    @property
+    def max_model_len(self) -> int | None:
+        """The longest sequence in tokens; None where vLLM finds it itself."""
+        return self._count("max_model_len")
+
+    @property
+    def load_format(self) -> str:
+        """How weights are loaded; `dummy`: not at all."""
+        return self._text("load_format", "auto")
+
+    @property
+    def tensor_parallel(self) -> int:
+        """Devices that share each layer."""
+        return self._count("tensor_parallel_size") or 1
+
+    @property
+    def pipeline_parallel(self) -> int:
+        """Groups of devices that have different layers."""
+        return self._count("pipeline_parallel_size") or 1
+
+    @property
+    def dtype(self) -> str:
+        """The type that weights are loaded as."""
+        return self._text("dtype", "auto")
+
+    @property
+    def quantization(self) -> str | None:
+        """How the target's weights are to be quantised."""
+        return self._text("quantization", "") or None
+
+    @property
+    def generation_config(self) -> str:
+        """Where default sampling parameters come from: `auto` is the model's folder, `vllm` is nowhere."""
+        return self._text("generation_config", "auto")
+
+    @property
+    def sampling(self) -> Mapping[str, Any]:
+        """Default sampling parameters that the flags set over those."""
+        value = self.args.get("override_generation_config")
+        return value if isinstance(value, dict) else {}
+
+    @property
+    def tokenizer_elsewhere(self) -> bool:
+        """Whether the tokenizer is not the one in the target's folder."""
+        return bool(self.args.get("tokenizer") or self.args.get("skip_tokenizer_init"))
+
+    @property
+    def utilization(self) -> float:
+        """Share of a device's memory that the engine may take."""
+        value = self.args.get("gpu_memory_utilization")
+        return float(value) if isinstance(value, int | float) else 0.9
+
+    @property
+    def cache(self) -> int | None:
+        """Bytes of the KV cache, where they are set."""
+        return self._count("kv_cache_memory_bytes")
+
+    @property
+    def spreads(self) -> bool:
+        """Whether a device may hold less than its share by tensor and pipeline: a part stays in the host's memory, or
+        experts are split over more devices.
+        """
+        return any(self.args.get(name) not in (None, False) for name in _SPREADING)
 
     @property
     def method(self) -> str | None:
@@ -69,6 +123,14 @@ class Flags:
         model = (self.speculation or {}).get("model")
         return model if isinstance(model, str) and model and self.method not in WITHOUT_DRAFT else None
 
+    def _text(self, name: str, default: str) -> str:
+        value = self.args.get(name)
+        return value if isinstance(value, str) and value else default
+
+    def _count(self, name: str) -> int | None:
+        value = self.args.get(name)
+        return value if isinstance(value, int) and not isinstance(value, bool) else None
+
 
 def read(arguments: Sequence[str]) -> Flags:
     """Return the flags, or refuse with the one that cannot be read."""
@@ -79,88 +141,43 @@ def read(arguments: Sequence[str]) -> Flags:
             f"the arguments begin with {arguments[0][:80]!r}, which is not a flag of vLLM's server; they are probably "
             "for another program, such as a shell; with your own runtime set spec.engine.instrument: None",
         )
-    values = _collect(arguments)
-    model = values.get("model")
-    if not model:
+    line = command_line.read(arguments, _READ_AS)
+    found = Flags(args=line.args, speculation=line.speculation)
+    if not found.model:
         raise _refused(
             "ModelNotNamed",
             "--model",
             "the flags have no --model: the server needs the folder of the target model; set --model=/mnt/target/model",
         )
-    return Flags(
-        model=model,
-        speculation=_speculation(values),
-        port=_number("port", values) or DEFAULT_PORT,
-        max_model_len=_length(values),
-        load_format=values.get("load-format", "auto"),
-        tensor_parallel=_number("tensor-parallel-size", values) or 1,
-        pipeline_parallel=_number("pipeline-parallel-size", values) or 1,
-        dtype=values.get("dtype", "auto"),
-        quantization=values.get("quantization"),
-        generation_config=values.get("generation-config", "auto"),
-        sampling=_sampling(values),
-        tokenizer_elsewhere=bool({"tokenizer", "skip-tokenizer-init"} & values.keys()),
-        utilization=_share(values),
-        cache=_bytes(values),
-        spreads=bool(_SPREADING & values.keys()),
-    )
+    for each in line.findings:
+        _refuse(each)
+    for name in _COUNTS:
+        if (value := line.args.get(name)) is not None and value < 0:
+            raise _no_count(name, str(value))
+    return found
 
 
-def _collect(arguments: Sequence[str]) -> dict[str, str]:
-    """Return flag names without dashes and their values; a flag without a value has an empty one."""
-    values: dict[str, str] = {}
-    for at, argument in enumerate(arguments):
-        if not argument.startswith("-") or argument.startswith("{"):
-            continue
-        name, equals, value = argument.partition("=")
-        if not equals and at + 1 < len(arguments) and not arguments[at + 1].startswith("-"):
-            value = arguments[at + 1]
-        long = name.lstrip("-").replace("_", "-")
-        values[_SHORT.get(long, long)] = value
-    return values
+def _refuse(finding: Finding) -> None:
+    """Raise RefusedError for what preflight cannot go on with; the rest is left to vLLM."""
+    name = finding.field.partition(".")[2]
+    if finding.rule.id == "ARG-VALUE" and name in _COUNTS:
+        raise _no_count(name, finding.value or "")
+    if finding.rule.id in ("JSON-SYNTAX", "JSON-OFF", "JSON-OBJECT"):
+        raise _no_object(finding.value)
 
 
-def _speculation(values: Mapping[str, str]) -> Mapping[str, object] | None:
-    """Return the parsed speculative config, or None where there is none."""
-    text = next((values[name] for name in _SPECULATIVE if name in values), None)
-    if text is None:
-        return None
+def _no_count(name: str, value: object) -> RefusedError:
+    flag = option(name)
+    return _refused("FlagInvalid", flag, f"{flag} is {value!r}: it must be a whole number; correct it or remove it")
+
+
+def _no_object(value: object) -> RefusedError:
+    """Of a --speculative-config: a text that is no JSON, or JSON that is no object."""
+    text = value if isinstance(value, str) else json.dumps(value)
     try:
-        parsed = json.loads(text)
-    except json.JSONDecodeError as error:
-        raise _unreadable(text, f"is not JSON ({error})") from error
-    if not isinstance(parsed, dict):
-        raise _unreadable(text, f"is a JSON {type(parsed).__name__}, not an object")
-    return parsed
-
-
-def _sampling(values: Mapping[str, str]) -> Mapping[str, object]:
-    """Return --override-generation-config; vLLM itself complains where it is not JSON."""
-    try:
-        parsed = json.loads(values.get("override-generation-config", "{}"))
-    except json.JSONDecodeError:
-        return {}
-    return parsed if isinstance(parsed, dict) else {}
-
-
-def _bytes(values: Mapping[str, str]) -> int | None:
-    text = values.get("kv-cache-memory-bytes", "")
-    return int(text) if text.isdecimal() else None
-
-
-def _share(values: Mapping[str, str]) -> float:
-    """Return --gpu-memory-utilization; vLLM itself complains where it is no number."""
-    try:
-        return float(values.get("gpu-memory-utilization", "0.9"))
-    except ValueError:
-        return 0.9
-
-
-def _refused(reason: str, field: str, message: str) -> RefusedError:
-    return RefusedError(Refusal(reason=reason, field=field, message=message))
-
-
-def _unreadable(text: str, why: str) -> RefusedError:
+        why = f"is a JSON {type(json.loads(text)).__name__}, not an object"
+    except (ValueError, RecursionError) as error:
+        why = f"is not JSON ({error})"
     return _refused(
         "SpeculativeConfigInvalid",
         "--speculative-config",
@@ -169,28 +186,5 @@ def _unreadable(text: str, why: str) -> RefusedError:
     )
 
 
-def _number(name: str, values: Mapping[str, str]) -> int | None:
-    """Return a whole number, or None where the flag is not given."""
-    text = values.get(name)
-    if text is None:
-        return None
-    if not text.isdecimal():
-        raise _refused(
-            "FlagInvalid", f"--{name}", f"--{name} is {text!r}: it must be a whole number; correct it or remove it"
-        )
-    return int(text)
-
-
-# vLLM accepts 8k (thousands) and 8K (1024s) for a length.
-_SUFFIXES = {"k": 1_000, "m": 1_000_000, "K": 1 << 10, "M": 1 << 20}
-
-
-def _length(values: Mapping[str, str]) -> int | None:
-    """Return --max-model-len, or None where vLLM finds the length itself (absent, auto, -1)."""
-    text = values.get("max-model-len")
-    if text is None or text in {"", "auto", "-1"}:
-        return None
-    factor = _SUFFIXES.get(text[-1])
-    if factor is not None and text[:-1].replace(".", "", 1).isdecimal():
-        return int(float(text[:-1]) * factor)
-    return _number("max-model-len", values)
+def _refused(reason: str, field: str, message: str) -> RefusedError:
+    return RefusedError(Refusal(reason=reason, field=field, message=message))

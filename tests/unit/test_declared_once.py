@@ -22,7 +22,6 @@ from specdec_operator.guard import speed_checks, window_checks
 from specdec_operator.guard.judge import CHECKS, PLAIN_CHECKS
 from specdec_operator.guard.policy import METHODS as GUARDED
 from specdec_operator.staging import schemes, source
-from specdec_runtime import flags
 from specdec_runtime.preflight import kinds
 
 SPEC: dict[str, Any] = openapi()["properties"]["spec"]["properties"]
@@ -89,13 +88,6 @@ def test_a_flag_with_a_field_is_owned_and_in_the_crd() -> None:
     assert {field for field, _ in FLAGS} <= fields
     assert {option(flag) for _, flag in FLAGS} <= set(OWNED_FLAGS)
     assert str(list(OWNED_FLAGS)) in texts(SPEC["engine"]["properties"]["args"])
-
-
-def test_the_runtime_reads_short_flags_as_the_engine_does() -> None:
-    """Its few are among the table's."""
-    short = table("flags")["short"]
-    assert {each: name.replace("-", "_") for each, name in flags._SHORT.items()}.items() <= short.items()
-    assert short[flags._SPECULATIVE[1]] == flags._SPECULATIVE[0].replace("-", "_")
 
 
 @pytest.mark.parametrize("text", ["80Gi", "1.5G", "500M", "1024", "2Ti", "3k"])

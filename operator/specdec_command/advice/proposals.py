@@ -7,9 +7,9 @@ from specdec_command.advice.catalogue import Load, MethodAdvice
 from specdec_command.advice.estimate import own_heads
 from specdec_command.advice.request import Request
 from specdec_engine.case import Case, Json, Model
-from specdec_engine.memory.shape import number
 from specdec_engine.methods import MOST_TOKENS
 from specdec_engine.pod_devices import asked_in_full
+from specdec_engine.shape import number
 from specdec_engine.version import Flavor, holds
 from specdec_operator.engine.translate import translate
 from specdec_operator.staging.layout import DRAFT_PATH, TARGET_PATH

@@ -6,7 +6,7 @@ from typing import Final
 from specdec_command.advice.catalogue import Fact
 from specdec_command.advice.families import architectures
 from specdec_command.advice.request import Request, Use
-from specdec_engine.memory.shape import count_all, read_shape
+from specdec_engine.shape import count_all, read_shape
 from specdec_engine.version import Version
 
 _NO_GENERATOR: Final = ("ForSequenceClassification", "ForTokenClassification", "RewardModel", "ForEmbedding")

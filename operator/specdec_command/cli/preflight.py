@@ -1,6 +1,6 @@
 """`specdec preflight TARGET [DRAFT]`: what the runtime image would find on two local folders, before it is asked."""
 
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Final
 
@@ -97,7 +97,8 @@ def _of_service(file: str, target: Path, draft: Path | None) -> tuple[flags.Flag
     accelerator = engine.get("accelerator", Accelerator.NVIDIA.value)
     build = build_of(accelerator, engine.get("version"))
     around = Surroundings(engine=major_minor(str(build.vllm)), accelerator=Accelerator(accelerator))
-    return replace(arguments, model=str(target.absolute()), speculation=speculation or None), around
+    args = {**arguments.args, "model": str(target.absolute())}
+    return flags.Flags(args=args, speculation=speculation or None), around
 
 
 def _text(findings: tuple[Finding, ...], arguments: flags.Flags) -> None:

@@ -11,9 +11,9 @@ from typing import Final
 
 from specdec_engine.case import Case, Json
 from specdec_engine.memory.inputs import GIB, NONE, MemoryInputs
-from specdec_engine.memory.shape import number
 from specdec_engine.memory.terms import Item, Term, fixed_terms
 from specdec_engine.memory.utilization import WHOLE, share_without_device
+from specdec_engine.shape import number
 from specdec_engine.version import Version
 
 VARIABLE: Final = "VLLM_CPU_KVCACHE_SPACE"

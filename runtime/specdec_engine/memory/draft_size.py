@@ -15,8 +15,8 @@ from specdec_engine.memory.model_size import (
     model_facts,
     weights_of,
 )
-from specdec_engine.memory.shape import Parameters, Shape, count_layers, number, read_shape, text_config
 from specdec_engine.methods import LOOKUPS
+from specdec_engine.shape import Parameters, Shape, count_layers, number, read_shape, text_config
 
 _AUX_LAYERS: Final = 3  # hidden states that EAGLE-3 reads where its config names none
 _BLOCK_LAYERS: Final = 5  # layers of the published DFlash and DSpark drafts

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from specdec_engine.case import Json
 from specdec_engine.memory.model_size import quantised_bits
-from specdec_engine.memory.shape import attention_kinds, text_config
+from specdec_engine.shape import attention_kinds, text_config
 
 _MOST_BYTES: Final = 1 << 50
 MOST_CONFIG: Final = 1_500

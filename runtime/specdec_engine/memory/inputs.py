@@ -9,10 +9,10 @@ from specdec_engine.case import Case
 from specdec_engine.memory.draft_size import draft_facts
 from specdec_engine.memory.facts import NOTHING, Known
 from specdec_engine.memory.model_size import ModelFacts, model_facts
-from specdec_engine.memory.shape import number
 from specdec_engine.methods import LOOKUPS, SUFFIX_TREE_DEPTH, plain_name
 from specdec_engine.model_runner import Runner, runner_of
 from specdec_engine.quantity import parse_quantity
+from specdec_engine.shape import number
 from specdec_engine.version import Build, Flavor
 
 _PERCENT: Final = re.compile(r"(\d{1,2})(?:\.(\d{1,4}))?\s?%")

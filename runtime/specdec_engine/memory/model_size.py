@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from specdec_engine.case import Json
-from specdec_engine.memory.shape import Parameters, Shape, count_all, number, read_shape, text_config
+from specdec_engine.shape import Parameters, Shape, count_all, number, read_shape, text_config
 
 _HALF: Final = 2  # bytes of bfloat16 and float16, which --dtype auto serves in, float32 checkpoints included
 _BITS: Final = {"fp8": 8.0, "fbgemm_fp8": 8.0, "mxfp8": 8.25, "mxfp4": 4.25, "nvfp4": 4.5}

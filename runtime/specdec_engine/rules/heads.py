@@ -3,7 +3,8 @@
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from specdec_engine.model_config import ModelConfig, as_drafter, assumes_heads, whole
+from specdec_engine.config_json import whole
+from specdec_engine.model_config import ModelConfig, as_drafter, assumes_heads
 from specdec_engine.resolve import TRANSFORMERS_HEADS, Resolved
 from specdec_engine.rule import Finding, at_key, broken
 from specdec_engine.tables import in_release

@@ -3,8 +3,9 @@
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
+from specdec_engine.config_json import whole
 from specdec_engine.methods import SUFFIX_TREE_DEPTH, WITH_DRAFT, WITHOUT_DRAFT, plain_name
-from specdec_engine.model_config import ModelConfig, drafts_itself, whole
+from specdec_engine.model_config import ModelConfig, drafts_itself
 from specdec_engine.resolve import Resolved, is_dotted
 from specdec_engine.rule import Finding, at_flag, at_key, broken, shown
 from specdec_engine.rules.model_runner import XPRESS

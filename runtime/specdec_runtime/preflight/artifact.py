@@ -7,8 +7,8 @@ import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from specdec_engine.config_json import Config
 from specdec_runtime.preflight import values, vocabulary, weights
-from specdec_runtime.preflight.config import Config
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -11,9 +11,9 @@ from specdec_runtime.preflight.finding import Finding, Rule, Severity
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from specdec_engine.config_json import Config
     from specdec_runtime.preflight.artifact import Artifact
     from specdec_runtime.preflight.case import Case
-    from specdec_runtime.preflight.config import Config
 
 HEADS: Final = Rule(
     id="MtpHeadsMissing",

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from specdec_engine.exit_codes import REFUSED
-from specdec_runtime.flags import DEFAULT_PORT, Flags
+from specdec_runtime.flags import Flags
 from specdec_runtime.preflight.finding import Severity
 from specdec_runtime.preflight.look import inspect
 
@@ -43,10 +43,4 @@ def flags_of(target: Path, draft: Path | None, method: str | None, tokens: int |
         speculation = {"method": method or "draft_model"}
         speculation |= {"model": str(draft.absolute())} if draft is not None else {}
         speculation |= {"num_speculative_tokens": tokens} if tokens is not None else {}
-    return Flags(
-        model=str(target.absolute()),
-        speculation=speculation,
-        port=DEFAULT_PORT,
-        max_model_len=length,
-        load_format="auto",
-    )
+    return Flags(args={"model": str(target.absolute()), "max_model_len": length}, speculation=speculation)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from specdec_runtime.preflight.config import Config
+    from specdec_engine.config_json import Config
 
 Shapes = dict[str, tuple[int | None, ...]]
 FAMILIES: Final = frozenset(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from specdec_runtime.preflight.config import Config
+    from specdec_engine.config_json import Config
 
 _MEDUSA: Final = re.compile(r"(?:^|\.)(?:blocks|medusa_heads|lm_heads)\.(\d+)\.|^(\d+)\.\d+\.")
 _USUAL: Final = 3

@@ -50,6 +50,8 @@ def test_all_ways_to_speculate_mean_the_same(words: list[str]) -> None:
         (["-tp", "2"], {"tensor_parallel_size": 2}),
         (["--max-model-len", "4k"], {"max_model_len": 4000}),
         (["--max-model-len=4K"], {"max_model_len": 4096}),
+        (["--max-model-len=auto"], {"max_model_len": None}),
+        (["--max-model-len", "-1"], {"max_model_len": None}),
         (["--max-logprobs", "-1"], {"max_logprobs": -1}),
         (["--enable-lora", "--no-enable-prefix-caching"], {"enable_lora": True, "enable_prefix_caching": False}),
         (["--logits-processors", "a:B", "c:D", "--port", "1"], {"logits_processors": ["a:B", "c:D"], "port": 1}),

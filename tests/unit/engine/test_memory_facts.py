@@ -7,7 +7,7 @@ from tests.unit.engine import memory_models as models
 
 from specdec_engine.memory.draft_size import draft_facts
 from specdec_engine.memory.model_size import model_facts, quantised_bits
-from specdec_engine.memory.shape import count_all, read_shape
+from specdec_engine.shape import count_all, read_shape
 
 BILLION = 10**9
 FP8: models.Config = {"quantization_config": {"quant_method": "fp8"}}

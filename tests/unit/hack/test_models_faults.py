@@ -107,15 +107,8 @@ def test_the_preflight_sees_only_what_can_be_seen(
     """Flipped bytes are not numbers of a model. Of the short context it warns: some users want it. The rest pass."""
     faults.ensure(models)
     speculation = {"method": "draft_model", "model": str(models / draft)}
-    found = preflight.inspect(
-        Flags(
-            model=str(models / "target"),
-            speculation=speculation,
-            port=8080,
-            max_model_len=_CONTEXT,
-            load_format="auto",
-        )
-    )
+    args = {"model": str(models / "target"), "max_model_len": _CONTEXT}
+    found = preflight.inspect(Flags(args=args, speculation=speculation))
     assert {each.id: each.severity for each in found} == said
 
 

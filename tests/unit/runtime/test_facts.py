@@ -39,7 +39,7 @@ def model(folder: Path, name: str, size: int = 64) -> Path:
 def case(target: Path, draft: Path | None = None) -> Any:
     """What preflight would look at, on a device of 1000 bytes."""
     speculation = {"method": "draft_model", "model": str(draft)} if draft else None
-    flags = Flags(model=str(target), speculation=speculation, port=8080, max_model_len=None, load_format="auto")
+    flags = Flags(args={"model": str(target)}, speculation=speculation)
     memory = device.Memory(where="here", total=1000, free=10)
     return preflight.gather(flags, surroundings.Surroundings(memory=memory))
 

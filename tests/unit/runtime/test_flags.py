@@ -17,8 +17,10 @@ TEXT = json.dumps(SPECULATION)
         ["--model", "/m", "--speculative-config", TEXT, "--port", "8080"],
         ["--enforce-eager", "--model", "/m", "-sc", TEXT, "--port=1", "--port=8080"],
         ["--model=/m", f"--speculative_config={TEXT}", "--port", "8080", "--enforce-eager"],
+        ["--model=/m", "--port=8080", *(f"--speculative-config.{key}={value}" for key, value in SPECULATION.items())],
+        ["--model=/m", "--port=8080", "--spec-method=draft_model", "--spec-model=/mnt/draft/model", "--spec-tokens=4"],
     ],
-    ids=["equals", "separate", "short and repeated", "underscores"],
+    ids=["equals", "separate", "short and repeated", "underscores", "dotted keys", "flags of their own"],
 )
 def test_every_spelling_reads_the_same(words: list[str]) -> None:
     read = flags.read(words)

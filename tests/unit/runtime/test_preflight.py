@@ -172,6 +172,13 @@ def test_sizes_are_also_found_in_the_text_config_of_a_multimodal_model(tmp_path:
     assert "vocab_size 9" in only(inspect(pair[0], other), "VocabularySizeMismatch").sentence
 
 
+def test_they_are_found_where_the_rules_about_engines_find_them(tmp_path: Path, pair: tuple[Path, Path]) -> None:
+    """A model that hears has a part about thinking, and the language model's numbers are inside that."""
+    nested = {"vocab_size": None, "hidden_size": None, "thinker_config": {"text_config": {"vocab_size": 9}}}
+    other = models.write(tmp_path / "other", config=nested, weights=models.safetensors((9, 2)))
+    assert "vocab_size 9" in only(inspect(pair[0], other), "VocabularySizeMismatch").sentence
+
+
 def test_a_hub_id_is_left_to_vllm() -> None:
     assert preflight.inspect(flags.read(["--model=org/model"])) == ()
 

@@ -1,27 +1,55 @@
-"""Reads values out of a config.json of any nesting. Pure: a value of another type than asked for counts as absent."""
-
-from __future__ import annotations
+"""Reads values out of a config.json of any nesting: a value of another type than asked for counts as absent."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
-_LANGUAGE: Final = ("text_config", "llm_config", "language_config")
-"""Where multimodal models keep the language model's numbers; their own of the same name mean something else."""
-_INNER: Final = ("model", "transformer_layer_config")
+from specdec_engine.case import Json
+
+LANGUAGE: Final = ("thinker_config", "text_config", "llm_config", "language_config")
+"""Where composite models (vision, audio) keep the language model's numbers, outermost first; their own of the same name
+mean something else."""
+SPECULATORS: Final = "transformer_layer_config"
+"""Where checkpoints in the speculators' format keep the numbers of their layers."""
+_INNER: Final = ("model", SPECULATORS)
 """Where vLLM's own EAGLE format and speculators checkpoints keep what their outer object does not say."""
-Document = Mapping[str, object]
+_QUANTIZATION: Final = ("quantization_config", "compression_config")
+
+
+def text_part(config: Json) -> Json:
+    """The part about the language model; the config itself where it has no such part."""
+    for name in LANGUAGE:
+        if isinstance(part := config.get(name), Mapping):
+            return text_part(part)
+    return config
+
+
+def whole(config: Json, *names: str) -> int | None:
+    """The first of the names that holds a whole number (in lists: their first), None where none does."""
+    for name in names:
+        value: Any = config.get(name)
+        if isinstance(value, list) and value:
+            value = value[0]
+        if isinstance(value, int) and not isinstance(value, bool):
+            return value
+    return None
+
+
+def quantization_section(*places: Json) -> Json:
+    """How the weights are quantised, by the first place that says so; empty for plain weights."""
+    sections = (place.get(name) for place in places for name in _QUANTIZATION)
+    return next((each for each in sections if isinstance(each, Mapping) and each), {})
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Config:
     """A config.json that parsed as an object."""
 
-    document: Document
+    document: Json
 
     def number(self, key: str) -> int | None:
         """Return a whole number of the language model, also where its config is nested."""
-        values = (*self._nested(_LANGUAGE, key), *self._values(key))
+        values = (text_part(self.document).get(key), *self._values(key))
         return next((v for v in values if isinstance(v, int) and not isinstance(v, bool)), None)
 
     def has(self, key: str) -> bool:
@@ -43,7 +71,7 @@ class Config:
                 return tuple(value)
         return None
 
-    def section(self, key: str) -> Config:
+    def section(self, key: str) -> "Config":
         """Return a nested object; an empty one where there is none."""
         section = next((value for value in self._values(key) if isinstance(value, Mapping)), {})
         return Config(document=section)
@@ -70,16 +98,16 @@ class Config:
     @property
     def quantization(self) -> str | None:
         """The name of the quantisation, or None for plain weights; a section without a name is called `unnamed`."""
-        for key in ("quantization_config", "compression_config"):
-            if any(isinstance(value, Mapping) and value for value in self._values(key)):
-                return self.section(key).text("quant_method") or "unnamed"
-        return None
+        section = quantization_section(self.document, *self._parts())
+        return (Config(document=section).text("quant_method") or "unnamed") if section else None
 
     def _values(self, key: str) -> list[object]:
         """Return all values of a key, the outermost first."""
         own = [self.document[key]] if key in self.document else []
-        return [*own, *self._nested((*_LANGUAGE, *_INNER), key)]
+        return [*own, *(part[key] for part in self._parts() if key in part)]
 
-    def _nested(self, names: tuple[str, ...], key: str) -> list[object]:
-        places = [place for name in names if isinstance(place := self.document.get(name), Mapping)]
-        return [place[key] for place in places if key in place]
+    def _parts(self) -> list[Json]:
+        """Return the language model's part, and what the outermost object leaves to an inner one."""
+        text, inner = text_part(self.document), (self.document.get(name) for name in _INNER)
+        parts = [] if text is self.document else [text]
+        return [*parts, *(each for each in inner if isinstance(each, Mapping))]

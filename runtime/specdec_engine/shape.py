@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from typing import Final
 
 from specdec_engine.case import Json
+from specdec_engine.config_json import LANGUAGE, SPECULATORS
 
-_NESTED: Final = ("thinker_config", "text_config", "language_config", "llm_config", "transformer_layer_config")
-"""Where composite models (vision, audio, speculators) keep the sizes of the language model; outermost first."""
+_NESTED: Final = (*LANGUAGE, SPECULATORS)
 _LONGEST: Final = ("max_position_embeddings", "n_positions", "max_seq_len", "seq_length", "max_sequence_length")
 _TIED: Final = ("gemma", "cohere", "gpt2", "starcoder2")
 """Families whose input table is the output head unless the config says otherwise."""
