@@ -38,6 +38,7 @@ from specdec_command.cli.commands import application
 from specdec_command.cli.rules import markdown as rules_page
 from specdec_command.doctor.finding import KINDS
 from specdec_command.doctor.finding import Severity as DoctorSeverity
+from specdec_engine.rule import Severity
 from specdec_engine.version import IMAGES
 from specdec_operator.api.crd import openapi
 from specdec_operator.engine.build import build_of
@@ -48,7 +49,7 @@ from specdec_operator.guard.transitions import TABLE
 from specdec_operator.guard.verdict import Reason
 from specdec_operator.staging.compatibility import MATRIX
 from specdec_operator.staging.kserve import shown
-from specdec_runtime.preflight import RULES, Rule, Severity
+from specdec_runtime.preflight import RULES, WORDS, FolderRule
 from specdec_runtime.preflight.check_tensors import LARGEST, LARGEST_FLAT, MEDIAN
 from specdec_runtime.preflight.finding import ROLE
 from specdec_runtime.preflight.kinds import REGISTERED, SPECULATORS
@@ -119,13 +120,13 @@ def doctor_page() -> str:
 
 def preflight_page() -> str:
     """docs/preflight.md: what the runtime looks at before it starts vLLM, from the rules themselves."""
-    refused = sum(each.severity is Severity.REFUSE for each in RULES)
+    refused = sum(each.severity is Severity.REFUSED for each in RULES)
     bounds = {"places": PLACES, "stretch": STRETCH, "largest": LARGEST, "largest_flat": LARGEST_FLAT, "median": MEDIAN}
     known = {"registered": REGISTERED, "speculators": SPECULATORS}
-    return render("preflight.md", rules=RULES, refused=refused, names=_names, **bounds, **known)
+    return render("preflight.md", rules=RULES, words=WORDS, refused=refused, names=_names, **bounds, **known)
 
 
-def _names(rule: Rule) -> str:
+def _names(rule: FolderRule) -> str:
     roles = ("Target", "Draft") if ROLE in rule.id else ("",)
     return ", ".join(f"`{rule.id.replace(ROLE, role)}`" for role in roles)
 

@@ -1,6 +1,5 @@
 """`specdec preflight TARGET [DRAFT]`: what the runtime image would find on two local folders, before it is asked."""
 
-from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Final
 
@@ -11,17 +10,18 @@ from rich.text import Text
 from specdec_command.cli.input import Form, Shown, as_json, one_service, say, stop
 from specdec_command.cli.render import rendering
 from specdec_engine.accelerators import Accelerator
+from specdec_engine.rule import Finding, Severity, deployable
 from specdec_engine.versions import major_minor
 from specdec_operator.engine.build import build_of
 from specdec_operator.errors import Invalid
 from specdec_runtime import flags, refusal
-from specdec_runtime.preflight import Finding, Severity, inspect
+from specdec_runtime.preflight import WORDS, inspect
 from specdec_runtime.preflight.command import flags_of
 from specdec_runtime.preflight.surroundings import Surroundings
 
 FINE, REFUSED = 0, 1
 _FOLDER: Final = "preflight reads the folder of a downloaded model, with its config.json"
-_STYLES: Final = {Severity.REFUSE: "bold red", Severity.WARN: "yellow", Severity.NOTE: "dim"}
+_STYLES: Final = {Severity.REFUSED: "bold red", Severity.WARNED: "yellow", Severity.NOTED: "dim"}
 
 
 Target = Annotated[Path, typer.Argument(help="Folder of the target model, downloaded.")]
@@ -64,10 +64,15 @@ def preflight(  # noqa: PLR0913 - one parameter is one option of the command lin
         arguments, around = flags_of(target, draft, method, tokens, max_model_len), _place(vllm, accelerator)
     findings = inspect(arguments, around)
     if output is Form.JSON:
-        typer.echo(as_json([asdict(each) for each in findings]))
+        typer.echo(as_json([_shown(each) for each in findings]))
     else:
         _text(findings, arguments)
-    raise typer.Exit(REFUSED if any(each.severity is Severity.REFUSE for each in findings) else FINE)
+    raise typer.Exit(FINE if deployable(findings) else REFUSED)
+
+
+def _shown(finding: Finding) -> dict[str, str]:
+    rule = finding.rule
+    return {"id": rule.id, "severity": WORDS[rule.severity], "field": finding.field, "sentence": finding.message}
 
 
 def _place(vllm: str | None, accelerator: Accelerator | None) -> Surroundings:
@@ -105,10 +110,10 @@ def _text(findings: tuple[Finding, ...], arguments: flags.Flags) -> None:
     if findings:
         table = Table("severity", "finding and field", "problem and reason", show_lines=True)
         for each in findings:
-            severity = Text(each.severity.value, style=_STYLES[each.severity])
-            where = Text(f"{each.id}\n{each.field}", overflow="fold")
-            table.add_row(severity, where, Text(each.sentence, overflow="fold"))
+            severity = Text(WORDS[each.rule.severity], style=_STYLES[each.rule.severity])
+            where = Text(f"{each.rule.id}\n{each.field}", overflow="fold")
+            table.add_row(severity, where, Text(each.message, overflow="fold"))
         say(table)
-    refused = sum(each.severity is Severity.REFUSE for each in findings)
+    refused = sum(each.rule.severity is Severity.REFUSED for each in findings)
     verdict = f"{refused} of {len(findings)} findings prevent a start" if refused else "no problem found"
     typer.echo(f"{arguments.method or 'no speculation'}: {verdict}")

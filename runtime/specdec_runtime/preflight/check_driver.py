@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from specdec_runtime.preflight.finding import Finding, Rule, Severity
+from specdec_engine.rule import Finding, Severity
+from specdec_runtime.preflight.finding import FolderRule
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from specdec_runtime.preflight.case import Case
 
-OLD: Final = Rule(
+OLD: Final = FolderRule(
     id="DriverTooOld",
-    severity=Severity.REFUSE,
+    severity=Severity.REFUSED,
     when="inside the image, on NVIDIA; the driver reports its CUDA version",
     says="The driver supports the major version of the engine's CUDA: CUDA 13 needs R580 or newer, CUDA 12 needs R525.",
     without="`The NVIDIA driver on your system is too old`, after PyTorch was loaded.",

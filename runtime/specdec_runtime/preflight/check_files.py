@@ -4,72 +4,73 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from specdec_runtime.preflight.finding import Finding, Rule, Severity
+from specdec_engine.rule import Finding, Severity
+from specdec_runtime.preflight.finding import FolderRule
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from specdec_runtime.preflight.case import Case
 
-MISSING: Final = Rule(
+MISSING: Final = FolderRule(
     id="*Missing",
-    severity=Severity.REFUSE,
+    severity=Severity.REFUSED,
     when="a path is given",
     says="The folder exists.",
     without="`Invalid repository ID or local directory specified` after 7 s.",
     source="run, 0.32",
 )
-UNREADABLE: Final = Rule(
+UNREADABLE: Final = FolderRule(
     id="*Unreadable",
-    severity=Severity.REFUSE,
+    severity=Severity.REFUSED,
     when="a path is given",
     says="It is a folder, and the engine's user can read it.",
     without="As above, or a PermissionError during loading.",
     source="not run",
 )
-CONFIG: Final = Rule(
+CONFIG: Final = FolderRule(
     id="*ConfigInvalid",
-    severity=Severity.REFUSE,
+    severity=Severity.REFUSED,
     when="always",
     says="config.json is a JSON object.",
     without="A traceback of transformers.",
     source="not run",
 )
-TOKENIZER: Final = Rule(
+TOKENIZER: Final = FolderRule(
     id="*TokenizerInvalid",
-    severity=Severity.REFUSE,
+    severity=Severity.REFUSED,
     when="the folder has a tokenizer.json or vocab.json",
     says="It has a vocabulary.",
     without="A traceback of tokenizers for the target. The engine never reads the draft's, so it reports nothing.",
     source="config/speculative.py, 0.32; not run",
 )
-NO_TOKENIZER: Final = Rule(
+NO_TOKENIZER: Final = FolderRule(
     id="TargetTokenizerMissing",
-    severity=Severity.REFUSE,
+    severity=Severity.REFUSED,
     when="--tokenizer and --skip-tokenizer-init are not set",
     says="The target's folder has a tokenizer.",
     without="A traceback of transformers.",
     source="not run",
 )
-BROKEN: Final = Rule(
+BROKEN: Final = FolderRule(
     id="*WeightsBroken",
-    severity=Severity.REFUSE,
+    severity=Severity.REFUSED,
     when="weights are safetensors",
     says="Every file of the index exists, and its content matches its header, without gap or overlap.",
     without="`SafetensorError` after 21 s; for large models after minutes of loading.",
     source="run, 0.32",
 )
-NO_WEIGHTS: Final = Rule(
+NO_WEIGHTS: Final = FolderRule(
     id="*WeightsMissing",
-    severity=Severity.REFUSE,
+    severity=Severity.REFUSED,
     when="--load-format is not dummy",
     says="The folder has weights.",
     without="`Cannot find any model weights` after 22 s.",
     source="run, 0.32",
 )
-NOT_CHECKED: Final = Rule(
+NOT_CHECKED: Final = FolderRule(
     id="WeightsNotChecked",
-    severity=Severity.WARN,
+    severity=Severity.WARNED,
     when="weights are *.bin, *.pt, *.pth or *.gguf",
     says="Weights are safetensors: other formats are not checked.",
     without="-",

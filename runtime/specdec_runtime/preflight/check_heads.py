@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from specdec_engine.rule import Finding, Severity
 from specdec_runtime.preflight import layers
-from specdec_runtime.preflight.finding import Finding, Rule, Severity
+from specdec_runtime.preflight.finding import FolderRule
 from specdec_runtime.preflight.weights import PLAIN
 
 if TYPE_CHECKING:
@@ -14,34 +15,34 @@ if TYPE_CHECKING:
     from specdec_runtime.preflight.artifact import Artifact
     from specdec_runtime.preflight.case import Case
 
-VOCABULARY: Final = Rule(
+VOCABULARY: Final = FolderRule(
     id="HeadVocabularyMismatch",
-    severity=Severity.REFUSE,
+    severity=Severity.REFUSED,
     when="eagle, eagle3, dflash, dspark, medusa",
     says="vocab_size equals the target's, and the head's own lm_head has the number of rows in its config.",
     without="A shape error during loading, or drafts of tokens that the target does not have.",
     source="model_executor/models/llama_eagle3.py and medusa.py, 0.32",
 )
-MAP: Final = Rule(
+MAP: Final = FolderRule(
     id="DraftVocabularyMapMissing",
-    severity=Severity.REFUSE,
+    severity=Severity.REFUSED,
     when="eagle3, dflash, dspark with a draft_vocab_size other than the target's vocab_size",
     says="A tensor d2t with draft_vocab_size entries maps each drafted id to a token of the target.",
     without="No error: the map stays zero, and the drafts are wrong tokens.",
     source="model_executor/models/llama_eagle3.py, 0.32",
 )
-WIDTH: Final = Rule(
+WIDTH: Final = FolderRule(
     id="HeadWidthMismatch",
-    severity=Severity.REFUSE,
+    severity=Severity.REFUSED,
     when="eagle, eagle3, dflash, medusa",
     says="Its input has the target's hidden size, for the number of layers that it names: fc.weight is [h, 2h] for "
     "eagle and [h, layers x target hidden_size] for eagle3 and dflash.",
     without="`Tried to load weights of size ...` after 21 s, or a healthy start and death at the first request.",
     source="run, 0.32",
 )
-HEADS: Final = Rule(
+HEADS: Final = FolderRule(
     id="MedusaHeadsTooFew",
-    severity=Severity.REFUSE,
+    severity=Severity.REFUSED,
     when="medusa",
     says="The draft has a head for each of the K tokens.",
     without="`Following weights were not initialized from checkpoint` after 20 s.",

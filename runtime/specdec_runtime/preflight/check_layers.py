@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from specdec_engine.rule import Finding, Severity
 from specdec_runtime.preflight import layers
 from specdec_runtime.preflight.case import WITH_AUX
-from specdec_runtime.preflight.finding import Finding, Rule, Severity
+from specdec_runtime.preflight.finding import FolderRule
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -14,35 +15,35 @@ if TYPE_CHECKING:
     from specdec_runtime.preflight.artifact import Artifact
     from specdec_runtime.preflight.case import Case
 
-RANGE: Final = Rule(
+RANGE: Final = FolderRule(
     id="AuxLayersOutOfRange",
-    severity=Severity.REFUSE,
+    severity=Severity.REFUSED,
     when="eagle3, dflash whose config names layers (eagle_aux_hidden_state_layer_ids, target_layer_ids)",
     says="Each is a layer of the target.",
     without="A successful start; the first request stops the engine, because a hidden state is missing.",
     source="v1/worker/gpu_model_runner.py, 0.32",
 )
-COLLAPSE: Final = Rule(
+COLLAPSE: Final = FolderRule(
     id="AuxLayersCollapse",
-    severity=Severity.REFUSE,
+    severity=Severity.REFUSED,
     when="eagle3, dflash",
     says="The layers differ from each other; a head that names none uses layers 2, n/2 and n-3 of n.",
     without="A successful start; the first request stops the engine: `shape '[-1, 768]' is invalid for input of size "
     "2048`.",
     source="run, 0.32",
 )
-PARALLEL: Final = Rule(
+PARALLEL: Final = FolderRule(
     id="ParallelDraftingUntrained",
-    severity=Severity.REFUSE,
+    severity=Severity.REFUSED,
     when="parallel_drafting, dflash",
     says="config.json has the mask token (mask_token_id, pard_token, ptd_token_id), and an EAGLE-3 head has the "
     "tensor mask_hidden.",
     without="`For parallel drafting, the draft model config must have ...` or `mask_hidden not found` after 20 s.",
     source="v1/spec_decode/llm_base_proposer.py, 0.32",
 )
-BLOCK: Final = Rule(
+BLOCK: Final = FolderRule(
     id="DraftBlockShort",
-    severity=Severity.WARN,
+    severity=Severity.WARNED,
     when="dflash with a block_size",
     says="K is at most block_size - 1, the width for which the head was trained.",
     without="It drafts more tokens than it was trained for, and the last ones are almost never accepted.",

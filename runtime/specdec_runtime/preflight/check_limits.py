@@ -6,16 +6,17 @@ from typing import TYPE_CHECKING, Final
 
 from specdec_engine.accelerators import Accelerator
 from specdec_engine.methods import NPU_MOST_TOKENS, SUFFIX_TREE_DEPTH
-from specdec_runtime.preflight.finding import Finding, Rule, Severity
+from specdec_engine.rule import Finding, Severity
+from specdec_runtime.preflight.finding import FolderRule
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from specdec_runtime.preflight.case import Case
 
-CONTEXT: Final = Rule(
+CONTEXT: Final = FolderRule(
     id="DraftContextShort",
-    severity=Severity.WARN,
+    severity=Severity.WARNED,
     when=(
         "max_position_embeddings and --max-model-len are set; not checked for eagle with vLLM 0.27 and later, which "
         "raises the limit"
@@ -24,17 +25,17 @@ CONTEXT: Final = Rule(
     without="No error: beyond that position drafts are computed and counted, but never accepted.",
     source="run, 0.32",
 )
-DTYPE: Final = Rule(
+DTYPE: Final = FolderRule(
     id="DraftTypeOther",
-    severity=Severity.WARN,
+    severity=Severity.WARNED,
     when="both config.json have a dtype, and --dtype is auto",
     says="The draft's weights have the target's type.",
     without="The engine converts the draft to the target's type during loading.",
     source="config/speculative.py, 0.32",
 )
-QUANTIZATION: Final = Rule(
+QUANTIZATION: Final = FolderRule(
     id="DraftQuantizationContradicted",
-    severity=Severity.WARN,
+    severity=Severity.WARNED,
     when='"quantization" in --speculative-config, and a quantization_config in the draft',
     says="Both have the same method.",
     without=(
@@ -42,25 +43,25 @@ QUANTIZATION: Final = Rule(
     ),
     source="config/model.py, 0.32",
 )
-NPU_TOKENS: Final = Rule(
+NPU_TOKENS: Final = FolderRule(
     id="NpuTokensTooMany",
-    severity=Severity.REFUSE,
+    severity=Severity.REFUSED,
     when="Ascend; suffix drafts up to suffix_decoding_max_tree_depth tokens, by default 24 or K",
     says="K is at most 15: the attention operator supports 1 + K <= 16 tokens per request.",
     without="The engine fails in this operator at the first request that drafts more.",
     source="vllm-ascend, code of 0.11 to 0.25",
 )
-NPU_PARALLEL: Final = Rule(
+NPU_PARALLEL: Final = FolderRule(
     id="NpuDraftTensorParallel",
-    severity=Severity.REFUSE,
+    severity=Severity.REFUSED,
     when="Ascend; draft_model",
     says="draft_tensor_parallel_size is absent or the target's.",
     without="`draft_tensor_parallel_size and tensor_parallel_size must be the same` when the workers start.",
     source="vllm-ascend, code of 0.17 to 0.25",
 )
-NPU_VOCABULARY: Final = Rule(
+NPU_VOCABULARY: Final = FolderRule(
     id="NpuHeterogeneousVocabulary",
-    severity=Severity.REFUSE,
+    severity=Severity.REFUSED,
     when="Ascend; draft_model",
     says="use_heterogeneous_vocab is absent.",
     without="The engine fails during configuration or drafts wrong tokens: the plugin does not support it.",

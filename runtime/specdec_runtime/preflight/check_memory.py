@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from specdec_engine.accelerators import Accelerator
-from specdec_runtime.preflight.finding import Finding, Rule, Severity
+from specdec_engine.rule import Finding, Severity
+from specdec_runtime.preflight.finding import FolderRule
 from specdec_runtime.preflight.weights import BITS
 
 if TYPE_CHECKING:
@@ -14,9 +15,9 @@ if TYPE_CHECKING:
     from specdec_runtime.preflight.artifact import Artifact
     from specdec_runtime.preflight.case import Case
 
-SMALL: Final = Rule(
+SMALL: Final = FolderRule(
     id="MemoryTooSmall",
-    severity=Severity.REFUSE,
+    severity=Severity.REFUSED,
     when="inside the image, on NVIDIA (by the driver) or a CPU (by the control group); weights are not quantised "
     "during loading, not offloaded, and split only by tensor and pipeline size",
     says="The weights of target and draft, divided by the number of devices, fit. On a CPU the KV cache fits as well.",
@@ -25,17 +26,17 @@ SMALL: Final = Rule(
     ),
     source="facts of the device",
 )
-TIGHT: Final = Rule(
+TIGHT: Final = FolderRule(
     id="MemoryTight",
-    severity=Severity.WARN,
+    severity=Severity.WARNED,
     when="as above",
     says="They leave a tenth of the engine's budget for the KV cache. On a CPU this memory is free now.",
     without="`No available memory for the cache blocks`, or the context is too short.",
     source="facts of the device",
 )
-NOT_MEASURED: Final = Rule(
+NOT_MEASURED: Final = FolderRule(
     id="MemoryNotMeasured",
-    severity=Severity.NOTE,
+    severity=Severity.NOTED,
     when="Ascend",
     says="The memory of the device is not checked.",
     without="-",

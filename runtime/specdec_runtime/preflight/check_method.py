@@ -5,51 +5,52 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from specdec_engine.methods import PATH_METHODS, head_name
+from specdec_engine.rule import Finding, Severity
 from specdec_engine.versions import NEWEST
 from specdec_runtime.preflight import kinds
-from specdec_runtime.preflight.finding import Finding, Rule, Severity
+from specdec_runtime.preflight.finding import FolderRule
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from specdec_runtime.preflight.case import Case
 
-PLAIN: Final = Rule(
+PLAIN: Final = FolderRule(
     id="DraftIsLanguageModel",
-    severity=Severity.REFUSE,
+    severity=Severity.REFUSED,
     when="eagle, eagle3, dflash, dspark, medusa; the tensors are those of a complete language model",
     says="The draft is a head of this method.",
     without="`There is no module or parameter named 'lm_head'` and similar errors after 21 s of loading; the engine "
     "accepts the configuration.",
     source="run, 0.32",
 )
-HEAD: Final = Rule(
+HEAD: Final = FolderRule(
     id="DraftIsHead",
-    severity=Severity.REFUSE,
+    severity=Severity.REFUSED,
     when="draft_model; architecture, model_type or tensors are those of a head",
     says="The draft is a complete language model.",
     without="The engine uses another method than the requested one, or fails during loading.",
     source="config/speculative.py, 0.32",
 )
-GONE: Final = Rule(
+GONE: Final = FolderRule(
     id="MethodNotInEngine",
-    severity=Severity.REFUSE,
+    severity=Severity.REFUSED,
     when="medusa with vLLM 0.33 or newer; mlp_speculator with any",
     says="The engine supports the method.",
     without="`Input should be ...` of pydantic, or `Model architectures ... are not supported for now`.",
     source="model_executor/models/registry.py, 0.11 to 0.33",
 )
-PATH: Final = Rule(
+PATH: Final = FolderRule(
     id="DraftPathMisread",
-    severity=Severity.REFUSE,
+    severity=Severity.REFUSED,
     when="draft_model, medusa or mtp with a draft; inside the image",
     says="The draft's path does not contain eagle-, eagle3, dflash or dspark.",
     without="The path decides: the engine replaces the requested method, and loading fails.",
     source="config/speculative.py, 0.32",
 )
-UNKNOWN: Final = Rule(
+UNKNOWN: Final = FolderRule(
     id="DraftArchitectureUnknown",
-    severity=Severity.WARN,
+    severity=Severity.WARNED,
     when="eagle, eagle3, dflash; the engine's version is known",
     says="The rewritten architecture (Eagle..., Eagle3..., DFlash...) is registered in this vLLM.",
     without="`Model architectures ... are not supported for now` after 9 s.",

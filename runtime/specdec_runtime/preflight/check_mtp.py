@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
+from specdec_engine.rule import Finding, Severity
 from specdec_runtime.preflight import kinds
-from specdec_runtime.preflight.finding import Finding, Rule, Severity
+from specdec_runtime.preflight.finding import FolderRule
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -15,26 +16,26 @@ if TYPE_CHECKING:
     from specdec_runtime.preflight.artifact import Artifact
     from specdec_runtime.preflight.case import Case
 
-HEADS: Final = Rule(
+HEADS: Final = FolderRule(
     id="MtpHeadsMissing",
-    severity=Severity.REFUSE,
+    severity=Severity.REFUSED,
     when="mtp",
     says="The model type has MTP layers, and its config.json has at least one.",
     without="`Unsupported speculative method: 'mtp'` after 7 s.",
     source="run, 0.32; config/speculative.py",
 )
-TENSORS: Final = Rule(
+TENSORS: Final = FolderRule(
     id="MtpTensorsMissing",
-    severity=Severity.REFUSE,
+    severity=Severity.REFUSED,
     when="mtp",
     says="The weights contain MTP layers (mtp.*, or layers beyond num_hidden_layers): many quantised uploads lack "
     "them.",
     without="The engine fails during loading, or drafts with layers of zeros.",
     source="model_executor/models/*_mtp.py, 0.32",
 )
-DIVISIBLE: Final = Rule(
+DIVISIBLE: Final = FolderRule(
     id="MtpTokensIndivisible",
-    severity=Severity.REFUSE,
+    severity=Severity.REFUSED,
     when="mtp with a K above the number of MTP layers",
     says="K is a multiple of the number of MTP layers.",
     without="`num_speculative_tokens:3 must be divisible by n_predict=2` after 7 s.",

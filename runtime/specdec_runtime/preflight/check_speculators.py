@@ -4,35 +4,36 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from specdec_engine.rule import Finding, Severity
 from specdec_engine.versions import NEWEST
 from specdec_runtime.preflight import kinds
 from specdec_runtime.preflight.case import whole
-from specdec_runtime.preflight.finding import Finding, Rule, Severity
+from specdec_runtime.preflight.finding import FolderRule
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from specdec_runtime.preflight.case import Case
 
-TARGET: Final = Rule(
+TARGET: Final = FolderRule(
     id="TargetIsSpeculator",
-    severity=Severity.REFUSE,
+    severity=Severity.REFUSED,
     when="the target's config.json has speculators_model_type",
     says="--model is the target, not the head.",
     without="The engine instead downloads and serves the verifier that the head names.",
     source="transformers_utils/config.py, 0.32",
 )
-TYPE: Final = Rule(
+TYPE: Final = FolderRule(
     id="SpeculatorsTypeUnknown",
-    severity=Severity.REFUSE,
+    severity=Severity.REFUSED,
     when="the draft's config.json has speculators_model_type; the engine's version is known, up to 0.33",
     says="This vLLM supports checkpoints of that type.",
     without="`Expected one of: ... Please ensure you're loading a speculators-format model.`",
     source="transformers_utils/configs/speculators/algos.py, 0.11 to 0.33",
 )
-VERIFIER: Final = Rule(
+VERIFIER: Final = FolderRule(
     id="VerifierMismatch",
-    severity=Severity.WARN,
+    severity=Severity.WARNED,
     when=(
         "the draft's speculators_config names a verifier, and the target's config.json has its own name (_name_or_path)"
     ),
@@ -40,9 +41,9 @@ VERIFIER: Final = Rule(
     without="No error; a head of another target drafts badly.",
     source="-",
 )
-SETTINGS: Final = Rule(
+SETTINGS: Final = FolderRule(
     id="SpeculatorsSettingsIgnored",
-    severity=Severity.WARN,
+    severity=Severity.WARNED,
     when="the draft's speculators_config names a number of tokens, or the draft is a peagle",
     says="num_speculative_tokens and parallel_drafting match its training.",
     without="No error: the engine does not read these settings from the checkpoint of a draft.",

@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
+from specdec_engine.rule import Finding, Severity
 from specdec_runtime.preflight import expected
-from specdec_runtime.preflight.finding import Finding, Rule, Severity
+from specdec_runtime.preflight.finding import FolderRule
 from specdec_runtime.preflight.weights import PLAIN
 
 if TYPE_CHECKING:
@@ -18,33 +19,33 @@ if TYPE_CHECKING:
     from specdec_runtime.preflight.weights import Tensor
 
 _FAMILIES: Final = "unquantised models of the Llama, Mistral, Qwen2, Qwen3, Gemma and MiMo families"
-MISMATCH: Final = Rule(
+MISMATCH: Final = FolderRule(
     id="*WeightsMismatch",
-    severity=Severity.REFUSE,
+    severity=Severity.REFUSED,
     when=f"{_FAMILIES}; for others only model.embed_tokens.weight",
     says="Every tensor has the shape that config.json describes.",
     without="No error if the tensor is larger: the engine loads a slice and drafts worse. Otherwise a shape error.",
     source="run, 0.32",
 )
-INCOMPLETE: Final = Rule(
+INCOMPLETE: Final = FolderRule(
     id="*TensorsMissing",
-    severity=Severity.REFUSE,
+    severity=Severity.REFUSED,
     when=_FAMILIES,
     says="Every tensor of every layer exists.",
     without="For the draft no error: missing tensors stay uninitialised, and no draft is accepted.",
     source="run, 0.32",
 )
-UNSOUND: Final = Rule(
+UNSOUND: Final = FolderRule(
     id="DraftWeightsUnsound",
-    severity=Severity.REFUSE,
+    severity=Severity.REFUSED,
     when="weights in bf16, f16 or f32; at most 1 MiB is checked, and small models completely",
     says="The numbers are finite, not all zero, and within the usual range of trained weights.",
     without="No error and no warning: the service runs, and no draft is accepted.",
     source="run, 0.32",
 )
-TARGET_UNSOUND: Final = Rule(
+TARGET_UNSOUND: Final = FolderRule(
     id="TargetWeightsUnsound",
-    severity=Severity.WARN,
+    severity=Severity.WARNED,
     when="as for the draft",
     says="The same for the target's numbers. Only a warning, because padding of unusual models may have any values.",
     without="The answers are not usable.",

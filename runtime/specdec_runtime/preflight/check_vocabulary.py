@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from specdec_engine.rule import Finding, Severity
 from specdec_runtime.preflight import vocabulary
-from specdec_runtime.preflight.finding import Finding, Rule, Severity
+from specdec_runtime.preflight.finding import FolderRule
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -14,17 +15,17 @@ if TYPE_CHECKING:
     from specdec_runtime.preflight.case import Case
 
 _WHEN: Final = "draft_model without use_heterogeneous_vocab"
-SIZE: Final = Rule(
+SIZE: Final = FolderRule(
     id="VocabularySizeMismatch",
-    severity=Severity.REFUSE,
+    severity=Severity.REFUSED,
     when=_WHEN,
     says="vocab_size is the same, including padding.",
     without="`Target and draft model should have the same vocabulary size` after 7 s.",
     source="run, 0.32",
 )
-MISMATCH: Final = Rule(
+MISMATCH: Final = FolderRule(
     id="VocabularyMismatch",
-    severity=Severity.REFUSE,
+    severity=Severity.REFUSED,
     when=f"{_WHEN}; both tokenizers can be read",
     says="Every id means the same token.",
     without=(
@@ -33,9 +34,9 @@ MISMATCH: Final = Rule(
     ),
     source="run, 0.32",
 )
-NOT_COMPARED: Final = Rule(
+NOT_COMPARED: Final = FolderRule(
     id="VocabularyNotCompared",
-    severity=Severity.WARN,
+    severity=Severity.WARNED,
     when=f"{_WHEN}; a tokenizer is missing or has an unsupported format, and is not byte for byte the target's",
     says="The tokenizers can be compared.",
     without="-",

@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from specdec_engine.exit_codes import REFUSED
+from specdec_engine.rule import deployable
 from specdec_runtime.flags import Flags
-from specdec_runtime.preflight.finding import Severity
+from specdec_runtime.preflight.finding import WORDS
 from specdec_runtime.preflight.look import inspect
 
 if TYPE_CHECKING:
@@ -20,8 +21,8 @@ def command(arguments: Sequence[str]) -> int:
     given = _parser().parse_args(arguments)
     findings = inspect(flags_of(given.target, given.draft, given.method, given.tokens, given.max_model_len))
     for finding in findings:
-        print(f"{finding.severity}: {finding.id}: {finding.field}: {finding.sentence}")
-    refused = any(finding.severity is Severity.REFUSE for finding in findings)
+        print(f"{WORDS[finding.rule.severity]}: {finding.rule.id}: {finding.field}: {finding.message}")
+    refused = not deployable(findings)
     print("preflight: refused" if refused else "preflight: no problem found")
     return REFUSED if refused else 0
 

@@ -1,55 +1,31 @@
-"""What a look at the models may find: a rule, and a finding that breaks it. It decides nothing."""
+"""What a rule about model folders says besides what every rule says, and the words of preflight for severities."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from enum import StrEnum
+from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import Final
+
+from specdec_engine.rule import Finding, Rule, Severity
 
 ROLE: Final = "*"
 """Stands in the id of a rule for the model that breaks it: Target or Draft."""
-
-
-class Severity(StrEnum):
-    """What a finding leads to."""
-
-    REFUSE = "refuse"
-    """The start is refused: the server would not start, or speculation could not work."""
-
-    WARN = "warn"
-    """The start goes on and the sentence is logged."""
-
-    NOTE = "note"
-    """Nothing is wrong; it is said so that nobody takes it for checked."""
+WORDS: Final = MappingProxyType({Severity.REFUSED: "refuse", Severity.WARNED: "warn", Severity.NOTED: "note"})
+"""How preflight names what follows: the start is refused, a warning is logged, or something was not checked."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Rule:
-    """One thing that must hold. docs/preflight.md is the table of all of them."""
+class FolderRule(Rule):
+    """One thing that must hold in the folders of models. docs/preflight.md is the table of all of them.
 
-    id: str
-    """The reason that the operator shows; `*` stands for Target or Draft."""
-    severity: Severity
+    id: the reason that the operator shows; `*` stands for Target or Draft. says: what must hold.
+    when: what must be there for the rule to be asked.
+    without: what the engine does with such a model when nobody looks first.
+    """
+
     when: str
-    """What must be there for the rule to be asked."""
-    says: str
-    """What must hold."""
     without: str
-    """What the engine does with such a model when nobody looks first."""
-    source: str
-    """Where that is known from: the engine's code, or a run."""
 
     def found(self, field: str, sentence: str, role: str = "") -> Finding:
-        """Return the finding that this rule is broken by the value of a field."""
-        return Finding(id=self.id.replace(ROLE, role), severity=self.severity, field=field, sentence=sentence)
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Finding:
-    """One thing that is wrong. Its id is the reason that the operator shows."""
-
-    id: str
-    severity: Severity
-    field: str
-    sentence: str
-    """`where has value: rule; way out`."""
+        """Return the finding that this rule is broken by the value of a flag, in a sentence with value and way out."""
+        return replace(self, id=self.id.replace(ROLE, role)).broken(field, None, sentence)

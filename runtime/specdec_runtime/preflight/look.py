@@ -9,9 +9,9 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from specdec_engine.rule import Finding, Severity
 from specdec_runtime.preflight import artifact, stages, surroundings
 from specdec_runtime.preflight.case import Case
-from specdec_runtime.preflight.finding import Finding, Severity
 from specdec_runtime.refusal import Refusal, RefusedError
 
 if TYPE_CHECKING:
@@ -42,14 +42,14 @@ def inspect(flags: Flags, around: surroundings.Surroundings | None = None) -> tu
 
 def enforce(findings: tuple[Finding, ...]) -> None:
     """Log warnings and notes, and raise the first refusal with the sentences of all."""
-    refused = [finding for finding in findings if finding.severity is Severity.REFUSE]
+    refused = [finding for finding in findings if finding.rule.severity is Severity.REFUSED]
     for finding in findings:
-        if finding.severity is not Severity.REFUSE:
-            word = "warning" if finding.severity is Severity.WARN else "note"
-            print(f"specdec: {word}: {finding.id}: {finding.sentence}", flush=True)
+        if finding.rule.severity is not Severity.REFUSED:
+            word = "warning" if finding.rule.severity is Severity.WARNED else "note"
+            print(f"specdec: {word}: {finding.rule.id}: {finding.message}", flush=True)
     if refused:
-        message = "; also: ".join(finding.sentence for finding in refused)
-        raise RefusedError(Refusal(reason=refused[0].id, field=refused[0].field, message=message))
+        message = "; also: ".join(finding.message for finding in refused)
+        raise RefusedError(Refusal(reason=refused[0].rule.id, field=refused[0].field, message=message))
 
 
 def _is_folder(name: str) -> bool:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
+from specdec_engine.rule import Finding, deployable
 from specdec_runtime.preflight import (
     check_driver,
     check_files,
@@ -20,7 +21,9 @@ from specdec_runtime.preflight import (
     check_vocabulary,
 )
 from specdec_runtime.preflight.case import Case
-from specdec_runtime.preflight.finding import Finding, Rule, Severity
+
+if TYPE_CHECKING:
+    from specdec_runtime.preflight.finding import FolderRule
 
 Check = Callable[[Case], Iterator[Finding]]
 
@@ -64,7 +67,7 @@ STAGES: Final[tuple[tuple[Check, ...], ...]] = (
 )
 """What a later stage reads, an earlier one has found to be there."""
 
-RULES: Final[tuple[Rule, ...]] = (
+RULES: Final[tuple[FolderRule, ...]] = (
     *check_files.RULES,
     *check_speculators.RULES,
     *check_method.RULES,
@@ -85,7 +88,7 @@ def judge(case: Case) -> tuple[Finding, ...]:
     findings: list[Finding] = []
     for stage in STAGES:
         new = tuple(finding for check in stage for finding in check(case))
-        if any(finding.severity is Severity.REFUSE for finding in new):
+        if not deployable(new):
             return new
         findings += new
     return tuple(findings)

@@ -10,17 +10,18 @@ from tests.unit.runtime import models
 from tests.unit.runtime.faults import FAULTS
 from tests.unit.runtime.scenes import Fault, data, gone, pair, read
 
+from specdec_engine.rule import Severity
 from specdec_runtime import preflight
-from specdec_runtime.preflight.finding import ROLE, Severity
+from specdec_runtime.preflight.finding import ROLE
 
 
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.what)
 def test_every_fault_is_found_and_nothing_else(fault: Fault, tmp_path: Path) -> None:
     """One fault gives one finding of its id; what follows from the fault is not reported."""
     found = preflight.inspect(fault.build(tmp_path), fault.around)
-    ids = {each.id for each in found} - ({"MemoryNotMeasured"} if fault.id != "MemoryNotMeasured" else set())
+    ids = {each.rule.id for each in found} - ({"MemoryNotMeasured"} if fault.id != "MemoryNotMeasured" else set())
     assert ids == {fault.id}
-    assert any(fault.words in each.sentence for each in found), [each.sentence for each in found]
+    assert any(fault.words in each.message for each in found), [each.message for each in found]
 
 
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.what)
@@ -28,7 +29,7 @@ def test_every_sentence_has_value_rule_and_way_out(fault: Fault, tmp_path: Path)
     """`value: rule; way out`, and the field is a flag."""
     for finding in preflight.inspect(fault.build(tmp_path), fault.around):
         assert finding.field.startswith("--")
-        value, colon, rest = finding.sentence.partition(": ")
+        value, colon, rest = finding.message.partition(": ")
         assert value
         assert colon
         assert "; " in rest
@@ -46,7 +47,7 @@ def test_the_rules_have_the_severity_of_their_findings(tmp_path: Path) -> None:
     """The page is made of the rules; a finding takes its severity from its rule."""
     severities = {rule.id: rule.severity for rule in preflight.RULES}
     (found,) = preflight.inspect(pair(gone("tokenizer.json"))(tmp_path))
-    assert (found.severity, severities[found.id]) == (Severity.WARN, Severity.WARN)
+    assert (found.rule.severity, severities[found.rule.id]) == (Severity.WARNED, Severity.WARNED)
 
 
 def test_a_stretch_of_damage_at_the_end_of_a_large_file_is_found(tmp_path: Path) -> None:
@@ -66,7 +67,7 @@ def test_a_stretch_of_damage_at_the_end_of_a_large_file_is_found(tmp_path: Path)
         file.write(spoilt)
     started = time.monotonic()
     (found,) = preflight.inspect(read(folder, draft))
-    assert found.id == "DraftWeightsUnsound"
+    assert found.rule.id == "DraftWeightsUnsound"
     assert time.monotonic() - started < 2
 
 
@@ -79,4 +80,4 @@ def test_numbers_are_read_in_every_plain_type(tmp_path: Path, kind: str, bad: by
     (draft / "model.safetensors").write_bytes(models.stored(shapes, kind))
     assert preflight.inspect(read(target, draft)) == ()
     data(lambda raw: bad + raw[len(bad) :])(draft)
-    assert [each.id for each in preflight.inspect(read(target, draft))] == ["DraftWeightsUnsound"]
+    assert [each.rule.id for each in preflight.inspect(read(target, draft))] == ["DraftWeightsUnsound"]

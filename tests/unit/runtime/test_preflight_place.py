@@ -185,5 +185,5 @@ def test_weights_that_shrink_or_are_shared_are_not_too_large(tmp_path: Path, fla
     """Refusing what would fit is worse than trying what would not."""
     memory = device.Memory(where="NVIDIA device 0", total=15_000, free=15_000)
     place = Surroundings(engine=(0, 33), accelerator=Accelerator.NVIDIA, memory=memory)
-    assert [each.id for each in preflight.inspect(pair()(tmp_path / "plain"), place)] == ["MemoryTooSmall"]
+    assert [each.rule.id for each in preflight.inspect(pair()(tmp_path / "plain"), place)] == ["MemoryTooSmall"]
     assert preflight.inspect(pair(None, flag)(tmp_path / "flag"), place) == ()

@@ -15,6 +15,7 @@ from tests.unit.runtime import models
 from tests.unit.runtime.scenes import read
 
 from specdec_engine.accelerators import Accelerator
+from specdec_engine.rule import Finding
 from specdec_runtime import preflight
 from specdec_runtime.preflight import vocabulary
 from specdec_runtime.preflight.device import Memory
@@ -46,7 +47,7 @@ def two() -> Iterator[tuple[Path, Path]]:
         yield models.llama(place / "t", num_hidden_layers=2), models.llama(place / "d", num_hidden_layers=1)
 
 
-def look(target: Path, draft: Path, method: str) -> tuple[preflight.Finding, ...]:
+def look(target: Path, draft: Path, method: str) -> tuple[Finding, ...]:
     return preflight.inspect(read(target, draft, "--max-model-len=1024", method=method), PLACE)
 
 
@@ -92,7 +93,10 @@ def test_any_entry_in_a_header_is_a_finding(entry: Any) -> None:
     with two() as (target, draft):
         text = json.dumps({"a.weight": entry}).encode()
         (draft / "model.safetensors").write_bytes(struct.pack("<Q", len(text)) + text + b"12")
-        assert {each.id for each in look(target, draft, "draft_model")} <= {"DraftWeightsBroken", "DraftTensorsMissing"}
+        assert {each.rule.id for each in look(target, draft, "draft_model")} <= {
+            "DraftWeightsBroken",
+            "DraftTensorsMissing",
+        }
 
 
 @given(cut=st.integers(1, 2000))
@@ -102,7 +106,7 @@ def test_weights_that_are_cut_anywhere_are_refused(cut: int) -> None:
     with two() as (target, draft):
         path = draft / "model.safetensors"
         path.write_bytes(path.read_bytes()[:-cut])
-        assert [each.id for each in look(target, draft, "draft_model")] == ["DraftWeightsBroken"]
+        assert [each.rule.id for each in look(target, draft, "draft_model")] == ["DraftWeightsBroken"]
 
 
 @given(order=st.permutations(range(16)))

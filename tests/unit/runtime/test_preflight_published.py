@@ -11,6 +11,7 @@ from tests.unit.runtime.scenes import read
 
 from specdec_engine.accelerators import Accelerator
 from specdec_engine.methods import head_name
+from specdec_engine.rule import Severity
 from specdec_runtime import preflight
 from specdec_runtime.preflight.surroundings import Surroundings
 
@@ -112,7 +113,7 @@ def test_a_published_model_drafts_for_one_of_its_vocabulary(model: Published, tm
     stored = models.stored(model.shapes, model.kind)
     folder = models.write(tmp_path / "d", config=model.config, vocabulary=models.WORDS, weights=stored)
     found = preflight.inspect(read(models.llama(tmp_path / "t"), folder), GPU)
-    assert [each for each in found if each.severity is preflight.Severity.REFUSE] == []
+    assert [each for each in found if each.rule.severity is Severity.REFUSED] == []
 
 
 MTP = (
@@ -230,7 +231,7 @@ def test_equal_sealed_vocabularies_need_no_tokenizer_json(tmp_path: Path) -> Non
         (folder / "tokenizer.model").write_bytes(b"\x0a\x01")
     assert preflight.inspect(read(target, draft), GPU) == ()
     (draft / "tokenizer.model").write_bytes(b"\x0a\x02")
-    assert [each.id for each in preflight.inspect(read(target, draft), GPU)] == ["VocabularyNotCompared"]
+    assert [each.rule.id for each in preflight.inspect(read(target, draft), GPU)] == ["VocabularyNotCompared"]
 
 
 @pytest.mark.parametrize(
