@@ -38,8 +38,11 @@ from specdec_command.cli.commands import application
 from specdec_command.cli.rules import markdown as rules_page
 from specdec_command.doctor.finding import KINDS
 from specdec_command.doctor.finding import Severity as DoctorSeverity
+from specdec_engine.head_names import registered_heads
 from specdec_engine.rule import Severity
-from specdec_engine.version import IMAGES
+from specdec_engine.tables import table
+from specdec_engine.version import IMAGES, Version
+from specdec_engine.versions import NEWEST
 from specdec_operator.api.crd import openapi
 from specdec_operator.engine.build import build_of
 from specdec_operator.guard.judge import CHECKS
@@ -52,7 +55,6 @@ from specdec_operator.staging.kserve import shown
 from specdec_runtime.preflight import RULES, WORDS, FolderRule
 from specdec_runtime.preflight.check_tensors import LARGEST, LARGEST_FLAT, MEDIAN
 from specdec_runtime.preflight.finding import ROLE
-from specdec_runtime.preflight.kinds import REGISTERED, SPECULATORS
 from specdec_runtime.preflight.values import PLACES, STRETCH
 
 _ROOT: Final = pathlib.Path(__file__).parents[1]
@@ -122,7 +124,9 @@ def preflight_page() -> str:
     """docs/preflight.md: what the runtime looks at before it starts vLLM, from the rules themselves."""
     refused = sum(each.severity is Severity.REFUSED for each in RULES)
     bounds = {"places": PLACES, "stretch": STRETCH, "largest": LARGEST, "largest_flat": LARGEST_FLAT, "median": MEDIAN}
-    known = {"registered": REGISTERED, "speculators": SPECULATORS}
+    heads = registered_heads(Version(*NEWEST))
+    known = {"registered": sorted(heads.items(), key=lambda each: each[1])}
+    known |= {"speculators": table("methods")["speculators"]}
     return render("preflight.md", rules=RULES, words=WORDS, refused=refused, names=_names, **bounds, **known)
 
 

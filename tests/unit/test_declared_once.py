@@ -22,7 +22,6 @@ from specdec_operator.guard import speed_checks, window_checks
 from specdec_operator.guard.judge import CHECKS, PLAIN_CHECKS
 from specdec_operator.guard.policy import METHODS as GUARDED
 from specdec_operator.staging import schemes, source
-from specdec_runtime.preflight import kinds
 
 SPEC: dict[str, Any] = openapi()["properties"]["spec"]["properties"]
 
@@ -38,7 +37,7 @@ def test_the_newest_engine_is_that_of_the_tables_and_of_the_image() -> None:
     of_tables = [each for row in table("methods")["methods"].values() for each in (row.get("since"), row.get("until"))]
     of_advice = [each.since for advice in ADVICE.values() for each in advice.releases if each.flavor is Flavor.VLLM]
     seen = {major_minor(text) for text in (*of_rules, *of_tables, *of_advice) if text}
-    seen |= {*kinds.REGISTERED.values(), *kinds.SPECULATORS.values()}
+    seen |= {major_minor(each) for each in table("methods")["speculators"].values()}
     assert max(each for each in seen if each) == NEWEST == major_minor(IMAGES["nvidia"])
     assert min(each for each in seen if each) >= OLDEST
 

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from specdec_engine.config_json import whole
+from specdec_engine.head_names import is_head
 from specdec_engine.model_config import ModelConfig, as_drafter, assumes_heads
 from specdec_engine.resolve import TRANSFORMERS_HEADS, Resolved
 from specdec_engine.rule import Finding, at_key, broken
@@ -82,7 +83,7 @@ def _draft(draft: ModelConfig, resolved: Resolved) -> Iterator[Finding]:
         yield from _head(draft, resolved.target, resolved)
     if method != "draft_model" or resolved.opens is None:
         return
-    if draft.head or any(_is_head(each) for each in draft.architectures):
+    if draft.head or any(map(is_head, draft.architectures)):
         message = f"{', '.join(draft.architectures)} is a head; set the method of the head"
         yield broken("HEAD-AS-MODEL", "draft.architectures", list(draft.architectures), message)
     scaling = draft.text.get("rope_scaling") or draft.text.get("rope_parameters")
@@ -100,10 +101,6 @@ def _masked(draft: ModelConfig) -> bool:
     inside = draft.config.get("dflash_config")
     nested = isinstance(inside, Mapping) and inside.get("mask_token_id") is not None
     return nested or any(draft.config.get(name) is not None for name in _MASKS)
-
-
-def _is_head(architecture: str) -> bool:
-    return architecture.startswith(("Eagle", "DFlash", "Peagle", "PEagle", "Medusa")) or architecture.endswith("Eagle3")
 
 
 def _head(draft: ModelConfig, target: ModelConfig, resolved: Resolved) -> Iterator[Finding]:

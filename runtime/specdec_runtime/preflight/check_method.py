@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Final
 
 from specdec_engine.methods import PATH_METHODS, head_name
 from specdec_engine.rule import Finding, Severity
+from specdec_engine.tables import in_release, releases
+from specdec_engine.version import Version
 from specdec_engine.versions import NEWEST
 from specdec_runtime.preflight import kinds
 from specdec_runtime.preflight.finding import FolderRule
@@ -111,12 +113,12 @@ def architecture(case: Case) -> Iterator[Finding]:
     if head.settings.section("speculators_config").document or not head.settings.architectures:
         return
     name = head_name(case.method, head.settings.architectures[0])
-    since = kinds.REGISTERED.get(name)
-    if since is None or since > engine:
+    if in_release("architectures", "registered", name, Version(*engine)) is False:
+        later = [each for each in releases("architectures", "registered", name) if each > Version(*engine)]
         support = (
-            f"vLLM supports it since {since[0]}.{since[1]}"
-            if since
-            else (f"no vLLM up to {NEWEST[0]}.{NEWEST[1]} supports it")
+            f"vLLM supports it since {later[0].major}.{later[0].minor}"
+            if later
+            else f"no vLLM up to {NEWEST[0]}.{NEWEST[1]} supports it"
         )
         yield UNKNOWN.found(
             head.field,

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from specdec_engine.rule import Finding, Severity
+from specdec_engine.tables import table
+from specdec_engine.version import Version, holds
 from specdec_engine.versions import NEWEST
-from specdec_runtime.preflight import kinds
 from specdec_runtime.preflight.case import whole
 from specdec_runtime.preflight.finding import FolderRule
 
@@ -70,9 +71,9 @@ def kind(case: Case) -> Iterator[Finding]:
     name = draft.settings.text("speculators_model_type") if draft else None
     if draft is None or name is None or engine is None or engine > NEWEST:
         return
-    since = kinds.SPECULATORS.get(name)
-    if since is None or since > engine:
-        types = ", ".join(each for each, first in kinds.SPECULATORS.items() if first <= engine)
+    known = {each for each, first in table("methods")["speculators"].items() if holds(Version(*engine), first)}
+    if name not in known:
+        types = ", ".join(each for each in table("methods")["speculators"] if each in known)
         yield TYPE.found(
             draft.field,
             f"{draft.path}/config.json has speculators_model_type {name}: vLLM {engine[0]}.{engine[1]} supports "

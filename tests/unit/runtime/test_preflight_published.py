@@ -10,6 +10,7 @@ from tests.unit.runtime import models
 from tests.unit.runtime.scenes import read
 
 from specdec_engine.accelerators import Accelerator
+from specdec_engine.head_names import is_head
 from specdec_engine.methods import head_name
 from specdec_engine.rule import Severity
 from specdec_runtime import preflight
@@ -232,6 +233,42 @@ def test_equal_sealed_vocabularies_need_no_tokenizer_json(tmp_path: Path) -> Non
     assert preflight.inspect(read(target, draft), GPU) == ()
     (draft / "tokenizer.model").write_bytes(b"\x0a\x02")
     assert [each.rule.id for each in preflight.inspect(read(target, draft), GPU)] == ["VocabularyNotCompared"]
+
+
+@pytest.mark.parametrize(
+    ("name", "head"),
+    [
+        ("Eagle2_5_VLForConditionalGeneration", False),
+        ("LlamaForCausalLM", False),
+        ("Qwen3DSparkModel", True),
+        ("EagleLlamaForCausalLM", True),
+        ("LlamaForCausalLMEagle3", True),
+        ("PeagleQwen3ForCausalLM", True),
+    ],
+)
+def test_a_head_is_told_by_its_name(name: str, *, head: bool) -> None:
+    """By the one rule that preflight and the rules about engines have."""
+    assert is_head(name) is head
+
+
+@pytest.mark.parametrize(
+    ("engine", "found"),
+    [
+        ((0, 11), ["DraftArchitectureUnknown"]),
+        ((0, 15), ["DraftArchitectureUnknown"]),
+        ((0, 18), []),
+        ((0, 20), []),
+        ((0, 40), []),
+    ],
+)
+def test_a_head_is_unknown_to_releases_that_were_read_without_it(
+    tmp_path: Path, engine: tuple[int, int], found: list[str]
+) -> None:
+    """Between two releases that were read nobody knows, nor after the last one."""
+    draft = models.head(tmp_path / "d", models.DFLASH, models.DFLASH_SHAPES)
+    flags = read(models.llama(tmp_path / "t"), draft, method="dflash")
+    said = preflight.inspect(flags, Surroundings(engine=engine))
+    assert [each.rule.id for each in said if each.rule.id == "DraftArchitectureUnknown"] == found
 
 
 @pytest.mark.parametrize(
