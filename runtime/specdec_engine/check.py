@@ -60,6 +60,10 @@ def check(case: Case) -> tuple[Finding, ...]:
 
     Rules about what is not known find nothing. A command line's own faults are found by `command_line.read`.
     """
-    resolved = resolve(case)
+    return found(resolve(case))
+
+
+def found(resolved: Resolved) -> tuple[Finding, ...]:
+    """The same, of a case that is settled already."""
     findings = (finding for each in CHECKS for finding in each(resolved))
-    return tuple(finding for finding in findings if finding.rule.holds(case.build))
+    return tuple(finding for finding in findings if finding.rule.holds(resolved.case.build))

@@ -54,7 +54,10 @@ class ModelConfig:
     @property
     def block_size(self) -> int | None:
         """Tokens that a block draft is trained to draft at once."""
-        return whole(self.config, "block_size", "dspark_block_size")
+        inside = self.config.get("dflash_config")
+        return whole(inside if isinstance(inside, Mapping) else {}, "block_size") or whole(
+            self.config, "block_size", "dspark_block_size"
+        )
 
     def rewritten(self, model_type: str, *architectures: str) -> "ModelConfig":
         """The same model under the names that the engine gives it."""
@@ -121,6 +124,13 @@ _SPECULATORS: Final = {
 }
 
 
+_CARRIED: Final = (
+    *("target_hidden_size", "eagle_aux_hidden_state_layer_ids", "aux_hidden_state_layer_ids", "mask_token_id"),
+    "block_size",
+)
+"""Keys that the engine takes over from beside the layers."""
+
+
 def _speculators(config: Json) -> tuple[Json, bool]:
     """A checkpoint in the speculators' format, as the engine flattens it; everything else as it is."""
     kind = config.get("speculators_model_type")
@@ -131,6 +141,7 @@ def _speculators(config: Json) -> tuple[Json, bool]:
     inside = part.get("model_type", "llama")
     named = {"dflash": "DFlashDraftModel", "dflash2": "DFlash2DraftModel"}.get(kind) or _SPECULATORS.get((kind, inside))
     part |= {"model_type": "speculators", "architectures": [named] if named else []}
+    part |= {key: config[key] for key in _CARRIED if key in config}
     return part | {"draft_vocab_size": config.get("draft_vocab_size"), "speculators_model_type": kind}, True
 
 
@@ -154,6 +165,11 @@ def drafts_itself(model: ModelConfig, version: Version) -> bool | None:
     later = (row for row in _rows(model) if not holds(version, row.get("since", "")))
     unsure = any("maybe_since" in row and holds(version, row["maybe_since"]) for row in later)
     return None if unsure else False
+
+
+def of_drafting_family(model: ModelConfig) -> bool:
+    """Whether some release knows drafting heads of the model's family, however many this model has."""
+    return bool(_rows(model))
 
 
 def is_drafter(model_type: str, version: Version) -> bool:

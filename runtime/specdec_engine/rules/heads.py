@@ -3,7 +3,8 @@
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from specdec_engine.config_json import whole
+from specdec_engine import aux_layers
+from specdec_engine.config_json import Config, whole
 from specdec_engine.head_names import is_head
 from specdec_engine.model_config import ModelConfig, as_drafter, assumes_heads
 from specdec_engine.resolve import TRANSFORMERS_HEADS, Resolved
@@ -20,8 +21,10 @@ _TARGETS: Final = (
     ("0.19.1", "minimax_m2 gemma4"),
     ("0.21", "laguna"),
 )
-_MASKS: Final = ("mask_token_id", "dspark_noise_token_id", "pard_token", "ptd_token_id")
+MASKS: Final = ("mask_token_id", "dspark_noise_token_id", "pard_token", "ptd_token_id")
+"""Keys of a config.json under which a draft has its mask token."""
 _HEAD_SIGNS: Final = ("draft_vocab_size", "eagle_config", "eagle_aux_hidden_state_layer_ids", "target_hidden_size")
+_SET_LAYERS: Final = "set eagle_aux_hidden_state_layer_ids in the head's config"
 _FORMATS: Final = (
     *("auto", "hf", "bitsandbytes", "dummy", "fastsafetensors", "gguf", "mistral", "npcache", "pt", "runai_streamer"),
     *("runai_streamer_sharded", "safetensors", "sharded_state", "tensorizer"),
@@ -77,10 +80,12 @@ def _draft(draft: ModelConfig, resolved: Resolved) -> Iterator[Finding]:
         parallel and method in ("eagle", "eagle3", "mtp", "draft_model")
     )
     if drafts_at_once and not _masked(draft):
-        message = f"add one of {', '.join(_MASKS)} to the draft's config, or remove parallel_drafting"
+        message = f"add one of {', '.join(MASKS)} to the draft's config, or remove parallel_drafting"
         yield broken("PARALLEL-MASK", "draft.mask_token_id", None, message)
     if method in ("eagle", "eagle3") and resolved.target is not None:
         yield from _head(draft, resolved.target, resolved)
+    if method in aux_layers.WITH_AUX and resolved.target is not None and resolved.target.layers:
+        yield from _layers(draft, resolved.target.layers, method)
     if method != "draft_model" or resolved.opens is None:
         return
     if draft.head or any(map(is_head, draft.architectures)):
@@ -100,7 +105,7 @@ def _draft(draft: ModelConfig, resolved: Resolved) -> Iterator[Finding]:
 def _masked(draft: ModelConfig) -> bool:
     inside = draft.config.get("dflash_config")
     nested = isinstance(inside, Mapping) and inside.get("mask_token_id") is not None
-    return nested or any(draft.config.get(name) is not None for name in _MASKS)
+    return nested or any(draft.config.get(name) is not None for name in MASKS)
 
 
 def _head(draft: ModelConfig, target: ModelConfig, resolved: Resolved) -> Iterator[Finding]:
@@ -110,12 +115,6 @@ def _head(draft: ModelConfig, target: ModelConfig, resolved: Resolved) -> Iterat
     if wants and target.hidden_size and wants != target.hidden_size:
         message = f"the head was trained for a hidden size of {wants}, but the target has {target.hidden_size}"
         yield broken("HEAD-HIDDEN", "draft.hidden_size", wants, message)
-    ids = draft.config.get("eagle_aux_hidden_state_layer_ids")
-    numbers = [each for each in ids if isinstance(each, int)] if isinstance(ids, list) else []
-    if target.layers and (beyond := [each for each in numbers if not 0 <= each <= target.layers]):
-        message = f"the head reads layer {beyond[0]}, but the target has {target.layers} layers"
-        yield broken("HEAD-LAYERS", "draft.eagle_aux_hidden_state_layer_ids", ids, message)
-    yield from _default_layers(draft, target, resolved)
     plain = resolved.method == "eagle3" and not draft.head and not any(name in draft.config for name in _HEAD_SIGNS)
     if plain:
         message = (
@@ -125,18 +124,17 @@ def _head(draft: ModelConfig, target: ModelConfig, resolved: Resolved) -> Iterat
         yield broken("HEAD-ORDINARY", "draft.architectures", list(draft.architectures), message)
 
 
-def _default_layers(draft: ModelConfig, target: ModelConfig, resolved: Resolved) -> Iterator[Finding]:
-    """The three layers that the engine takes by itself."""
-    inside = draft.config.get("eagle_config")
-    named = draft.config.get("eagle_aux_hidden_state_layer_ids") or isinstance(inside, Mapping)
-    if resolved.method != "eagle3" or named or draft.config.get("num_aux_hidden_states") or not target.layers:
-        return
-    deep = target.layers
-    if len({2, deep // 2, deep - 3}) < 3 or deep < 4:
-        message = (
-            f"set eagle_aux_hidden_state_layer_ids in the head's config, because the target has only {deep} layers"
-        )
-        yield broken("HEAD-LAYERS-FEW", "draft.eagle_aux_hidden_state_layer_ids", None, message)
+def _layers(draft: ModelConfig, depth: int, method: str) -> Iterator[Finding]:
+    """The layers that a head takes of a target of so many."""
+    config, field = Config(document=draft.config), "draft.eagle_aux_hidden_state_layer_ids"
+    ids, taken = aux_layers.named(config), aux_layers.taken(method, config, depth)
+    beyond = aux_layers.astray(taken, depth)
+    if ids and beyond:
+        message = f"the head reads layer {beyond[0]}, but the target has {depth} layers"
+        yield broken("HEAD-LAYERS", field, list(ids), message)
+    elif len({*taken} - {*beyond}) < len(taken) and not draft.config.get("num_aux_hidden_states"):
+        few = f"because the target has only {depth} layers" if ids is None else f"because {list(ids)} has one twice"
+        yield broken("HEAD-LAYERS-FEW", field, ids and list(ids), f"{_SET_LAYERS}, {few}")
 
 
 def mtp(resolved: Resolved) -> Iterator[Finding]:

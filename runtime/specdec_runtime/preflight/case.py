@@ -3,28 +3,32 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from specdec_engine.methods import HEADS, plain_name
 
 if TYPE_CHECKING:
+    from specdec_engine.resolve import Resolved
+    from specdec_engine.rule import Finding
     from specdec_engine.versions import MajorMinor
     from specdec_runtime.flags import Flags
     from specdec_runtime.preflight.artifact import Artifact
     from specdec_runtime.preflight.surroundings import Surroundings
 
-WITH_AUX: Final = frozenset({"eagle3", "dflash"})
-"""Heads that read hidden states of several layers of the target."""
-
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Case:
-    """A target, what shall draft for it, how, and where."""
+    """A target, what shall draft for it, how, and where.
+
+    resolved: what the engine makes of it, without a look at weights. by_engine: what rules about engines find.
+    """
 
     target: Artifact
     draft: Artifact | None
     flags: Flags
     around: Surroundings
+    resolved: Resolved
+    by_engine: tuple[Finding, ...]
 
     @property
     def method(self) -> str | None:
@@ -62,6 +66,11 @@ class Case:
         if self.draft is None or self.method != "draft_model" or self.heterogeneous:
             return None
         return self.target, self.draft
+
+    def broken(self, *rules: str, field: str = "") -> Finding | None:
+        """Return what one of some rules about engines found, at a field where one is named; None: nothing."""
+        found = (each for each in self.by_engine if each.rule.id in rules and each.field.startswith(field))
+        return next(found, None)
 
     def option(self, key: str) -> object:
         """Return a value of the speculative config."""

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Final
 
+from specdec_engine import aux_layers
 from specdec_engine.rule import Finding, Severity
-from specdec_runtime.preflight import layers
 from specdec_runtime.preflight.finding import FolderRule
 from specdec_runtime.preflight.weights import PLAIN
 
@@ -49,6 +50,7 @@ HEADS: Final = FolderRule(
     source="run, 0.32",
 )
 RULES: Final = (VOCABULARY, MAP, WIDTH, HEADS)
+_MEDUSA: Final = re.compile(r"(?:^|\.)(?:blocks|medusa_heads|lm_heads)\.(\d+)\.|^(\d+)\.\d+\.")
 _WAY_OUT: Final = "use the head that was trained for this target"
 
 
@@ -133,7 +135,7 @@ def _fc(case: Case, head: Artifact, hidden: int) -> Iterator[Finding]:
     fc = head.tensor("fc.weight")
     if fc is None or fc.dtype not in PLAIN or len(fc.shape) != 2 or case.method not in {"eagle", "eagle3", "dflash"}:
         return
-    parts = 2 if case.method == "eagle" else layers.count(case.method, head.settings)
+    parts = 2 if case.method == "eagle" else aux_layers.count(case.method, head.settings)
     if parts is not None and fc.shape[1] != parts * hidden:
         what = "the embedding and the last hidden state" if case.method == "eagle" else f"{parts} layers of the target"
         yield WIDTH.found(
@@ -149,7 +151,7 @@ def medusa_heads(case: Case) -> Iterator[Finding]:
     if head is None or case.method != "medusa" or case.tokens is None:
         return
     named = head.number("num_heads") or head.number("medusa_num_heads")
-    stored = layers.medusa_heads(head.tensors or {})
+    stored = _stored_heads(head)
     heads = stored or named
     if heads is not None and case.tokens > heads:
         yield HEADS.found(
@@ -157,3 +159,9 @@ def medusa_heads(case: Case) -> Iterator[Finding]:
             f"num_speculative_tokens is {case.tokens}, but {head.path} has {heads} heads: medusa drafts one token "
             f"with each head; set num_speculative_tokens to {heads} or less",
         )
+
+
+def _stored_heads(head: Artifact) -> int | None:
+    """How many heads a Medusa checkpoint holds; None where its names do not tell."""
+    numbers = [int(found[1] or found[2]) for name in head.tensors or {} if (found := _MEDUSA.search(name))]
+    return max(numbers) + 1 if numbers else None

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from specdec_engine import aux_layers
 from specdec_engine.rule import Finding, Severity
-from specdec_runtime.preflight import layers
-from specdec_runtime.preflight.case import WITH_AUX
+from specdec_engine.rules.heads import MASKS
 from specdec_runtime.preflight.finding import FolderRule
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ COLLAPSE: Final = FolderRule(
 PARALLEL: Final = FolderRule(
     id="ParallelDraftingUntrained",
     severity=Severity.REFUSED,
-    when="parallel_drafting, dflash",
+    when="parallel_drafting, dflash, dspark",
     says="config.json has the mask token (mask_token_id, pard_token, ptd_token_id), and an EAGLE-3 head has the "
     "tensor mask_hidden.",
     without="`For parallel drafting, the draft model config must have ...` or `mask_hidden not found` after 20 s.",
@@ -50,31 +50,28 @@ BLOCK: Final = FolderRule(
     source="v1/worker/gpu/spec_decode/dflash/speculator.py, 0.32; not run",
 )
 RULES: Final = (RANGE, COLLAPSE, PARALLEL, BLOCK)
-_MASKS: Final = ("mask_token_id", "dspark_noise_token_id", "pard_token", "ptd_token_id")
 
 
 def aux(case: Case) -> Iterator[Finding]:
     """The layers that a head reads are there, and each is another one."""
-    head, depth = case.head, case.target.number("num_hidden_layers")
-    if head is None or depth is None or case.method not in WITH_AUX or not layers.reads_any(head.settings):
+    head, target = case.head, case.resolved.target
+    if head is None or target is None or target.layers is None:
         return
-    ids = layers.named(head.settings)
-    if ids is None and case.method == "dflash":
-        return
-    taken = ids or layers.usual(depth)
-    astray = [each for each in taken if not 0 <= each <= depth]
-    if ids is not None and astray:
+    depth, ids = target.layers, aux_layers.named(head.settings)
+    if case.broken("HEAD-LAYERS") and ids:
         yield RANGE.found(
             head.field,
             f"{head.path}/config.json names the layers {list(ids)}, but the target has {depth} layers: layer "
-            f"{astray[0]} does not exist; use the head that was trained for this target",
+            f"{aux_layers.astray(ids, depth)[0]} does not exist; use the head that was trained for this target",
         )
-    elif len({each for each in taken if 0 <= each <= depth}) < len(taken):
-        yield COLLAPSE.found(head.field, _collapsed(head, ids, taken, depth))
+    elif case.broken("HEAD-LAYERS-FEW"):
+        yield COLLAPSE.found(
+            head.field, _collapsed(head, aux_layers.taken(case.method or "", head.settings, depth), depth)
+        )
 
 
-def _collapsed(head: Artifact, ids: tuple[int, ...] | None, taken: tuple[int, ...], depth: int) -> str:
-    how = "names" if ids else "names no layers, so vLLM uses"
+def _collapsed(head: Artifact, taken: tuple[int, ...], depth: int) -> str:
+    how = "names" if aux_layers.named(head.settings) else "names no layers, so vLLM uses"
     return (
         f"{head.path}/config.json {how} {list(taken)} of the target's {depth}: they must be {len(taken)} different "
         'layers; set "eagle_aux_hidden_state_layer_ids" in it to those that it was trained with'
@@ -84,16 +81,15 @@ def _collapsed(head: Artifact, ids: tuple[int, ...] | None, taken: tuple[int, ..
 def parallel(case: Case) -> Iterator[Finding]:
     """Drafting all tokens at once is something that a model must have learnt."""
     draft = case.draft
-    if draft is None or not (case.option("parallel_drafting") or case.method == "dflash"):
+    if draft is None:
         return
-    places = (draft.settings, draft.settings.section("dflash_config"))
-    if all(place.number(key) is None for place in places for key in _MASKS):
+    if case.broken("PARALLEL-MASK"):
         yield PARALLEL.found(
             draft.field,
-            f"{draft.path}/config.json has no mask token ({', '.join(_MASKS)}): only a draft that was trained for it "
+            f"{draft.path}/config.json has no mask token ({', '.join(MASKS)}): only a draft that was trained for it "
             'can draft all tokens in one pass; remove "parallel_drafting", or use such a draft',
         )
-    elif case.method == "eagle3" and case.load_weights and draft.tensors is not None and _no_mask(draft):
+    elif case.option("parallel_drafting") and case.method == "eagle3" and case.load_weights and _no_mask(draft):
         yield PARALLEL.found(
             draft.field,
             f"{draft.path} has no tensor mask_hidden: an EAGLE-3 head that drafts all tokens in one pass needs it; "
@@ -102,18 +98,15 @@ def parallel(case: Case) -> Iterator[Finding]:
 
 
 def _no_mask(draft: Artifact) -> bool:
-    return not any("mask_hidden" in name for name in draft.tensors or {})
+    return draft.tensors is not None and not any("mask_hidden" in name for name in draft.tensors)
 
 
 def block(case: Case) -> Iterator[Finding]:
     """A DFlash head is asked for as many tokens as it was trained for."""
-    head = case.head
-    if head is None or case.method != "dflash" or case.tokens is None:
-        return
-    size = head.settings.section("dflash_config").number("block_size") or head.number("block_size")
-    if size is not None and case.tokens > size - 1:
+    found, draft = case.broken("K-BLOCK"), case.resolved.draft
+    if found is not None and draft is not None and (size := draft.block_size):
         yield BLOCK.found(
             "--speculative-config num_speculative_tokens",
-            f"num_speculative_tokens is {case.tokens}, but {head.path} was trained for blocks of {size}: it drafts up "
+            f"num_speculative_tokens is {found.value}, but {draft.path} was trained for blocks of {size}: it drafts up "
             f"to {size - 1} tokens well; set num_speculative_tokens to {size - 1} or less",
         )

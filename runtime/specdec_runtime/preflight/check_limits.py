@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from specdec_engine.accelerators import Accelerator
-from specdec_engine.methods import NPU_MOST_TOKENS, SUFFIX_TREE_DEPTH
+from specdec_engine.methods import NPU_MOST_TOKENS
 from specdec_engine.rule import Finding, Severity
 from specdec_runtime.preflight.finding import FolderRule
 
@@ -18,8 +18,8 @@ CONTEXT: Final = FolderRule(
     id="DraftContextShort",
     severity=Severity.WARNED,
     when=(
-        "max_position_embeddings and --max-model-len are set; not checked for eagle with vLLM 0.27 and later, which "
-        "raises the limit"
+        "draft_model; eagle and eagle3 up to vLLM 0.26, because later ones raise the limit; both lengths are known, "
+        "and no rope scaling extends that of the draft"
     ),
     says="The draft supports the served context length.",
     without="No error: beyond that position drafts are computed and counted, but never accepted.",
@@ -67,21 +67,21 @@ NPU_VOCABULARY: Final = FolderRule(
     without="The engine fails during configuration or drafts wrong tokens: the plugin does not support it.",
     source="vllm-ascend, code of 0.17 to 0.25",
 )
+_HETEROGENEOUS: Final = "speculative_config.use_heterogeneous_vocab"
 RULES: Final = (CONTEXT, DTYPE, QUANTIZATION, NPU_TOKENS, NPU_PARALLEL, NPU_VOCABULARY)
 
 
 def context(case: Case) -> Iterator[Finding]:
     """The draft reaches as far as the target is served; beyond that its drafts are counted but never accepted."""
-    draft, served = case.draft, case.flags.max_model_len
-    raised = case.method in {"eagle", "eagle3"} and case.since((0, 27))
-    reach = draft.number("max_position_embeddings") if draft is not None and case.method != "medusa" else None
-    if draft is not None and reach is not None and served is not None and reach < served and not raised:
+    found, served, draft = case.broken("CONTEXT-SHORT", "CONTEXT-HEAD"), case.resolved.context, case.draft
+    if found is not None and isinstance(reach := found.value, int) and served is not None and draft is not None:
         share = round(100 * (served - reach) / served)
+        where = "the server runs with --max-model-len" if case.flags.max_model_len else "the target's own context is"
         yield CONTEXT.found(
             draft.field,
-            f"{draft.path}/config.json has max_position_embeddings {reach}, but the server runs with --max-model-len "
-            f"{served}: drafts beyond position {reach} are computed but not accepted, in {share} % of the context; "
-            "use a draft with a longer context or lower --max-model-len",
+            f"{draft.path}/config.json has max_position_embeddings {reach}, but {where} {served}: drafts beyond "
+            f"position {reach} are computed but not accepted, in {share} % of the context; use a draft with a longer "
+            "context or lower --max-model-len",
         )
 
 
@@ -100,44 +100,36 @@ def dtype(case: Case) -> Iterator[Finding]:
 
 def quantization(case: Case) -> Iterator[Finding]:
     """The flags do not contradict how the draft is stored."""
-    flag = case.option("quantization")
-    stored = case.draft.settings.quantization if case.draft else None
-    if case.draft is None or stored is None or not isinstance(flag, str):
-        return
-    one, other = (each.lower().replace("-", "_").partition("_")[0] for each in (flag, stored))
-    if one != other and stored != "unnamed":
+    found = case.broken("QUANT-DIFFERS", field="speculative_config")
+    if found is not None and case.draft is not None:
         yield QUANTIZATION.found(
             "--speculative-config quantization",
-            f"quantization is {flag!r}, but {case.draft.path}/config.json has {stored!r}: vLLM reads weights in their "
-            'stored format; remove "quantization"',
+            f"quantization is {found.value!r}, but {case.draft.path}/config.json has "
+            f"{case.draft.settings.quantization!r}: vLLM reads weights in their stored format; remove "
+            '"quantization"',
         )
 
 
 def npu(case: Case) -> Iterator[Finding]:
     """What an Ascend device cannot do."""
-    if case.around.accelerator is not Accelerator.ASCEND or case.method is None:
-        return
-    depth = case.option("suffix_decoding_max_tree_depth")
-    tokens = case.tokens or ((depth if isinstance(depth, int) else SUFFIX_TREE_DEPTH) if case.method == "suffix" else 0)
-    if tokens > NPU_MOST_TOKENS:
+    if found := case.broken("ASC-K"):
         yield NPU_TOKENS.found(
             "--speculative-config num_speculative_tokens",
-            f"{case.method} drafts up to {tokens} tokens: an Ascend device supports 1 + K <= 16 tokens per request; "
-            f"set num_speculative_tokens to {NPU_MOST_TOKENS} or less",
+            f"{case.method} drafts up to {found.value} tokens: an Ascend device supports 1 + K <= 16 tokens per "
+            f"request; set num_speculative_tokens to {NPU_MOST_TOKENS} or less",
         )
-    if case.method == "draft_model":
+    if case.method == "draft_model" and case.around.accelerator is Accelerator.ASCEND:
         yield from _npu_draft(case)
 
 
 def _npu_draft(case: Case) -> Iterator[Finding]:
-    size = case.option("draft_tensor_parallel_size")
-    if isinstance(size, int) and size != case.flags.tensor_parallel:
+    if found := case.broken("DRAFT-TP", "DRAFT-TP-EQUAL"):
         yield NPU_PARALLEL.found(
             "--speculative-config draft_tensor_parallel_size",
-            f"draft_tensor_parallel_size is {size}, --tensor-parallel-size {case.flags.tensor_parallel}: on Ascend a "
-            "draft model runs on the target's devices; remove it",
+            f"draft_tensor_parallel_size is {found.value}, --tensor-parallel-size {case.flags.tensor_parallel}: on "
+            "Ascend a draft model runs on the target's devices; remove it",
         )
-    if case.heterogeneous:
+    if case.heterogeneous and case.broken("ASC-HETERO", "KEY-UNKNOWN", field=_HETEROGENEOUS):
         yield NPU_VOCABULARY.found(
             "--speculative-config use_heterogeneous_vocab",
             "use_heterogeneous_vocab is true: vllm-ascend cannot translate between vocabularies; use a draft with the "

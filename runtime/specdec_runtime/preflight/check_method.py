@@ -58,6 +58,8 @@ UNKNOWN: Final = FolderRule(
     without="`Model architectures ... are not supported for now` after 9 s.",
     source="model_executor/models/registry.py, 0.11 to 0.33",
 )
+_LOST: Final = ("medusa", "mlp_speculator")
+_REPLACED: Final = ("draft_model", "medusa", "mtp")
 RULES: Final = (PLAIN, HEAD, GONE, PATH, UNKNOWN)
 
 
@@ -81,9 +83,9 @@ def fits(case: Case) -> Iterator[Finding]:
 
 
 def in_engine(case: Case) -> Iterator[Finding]:
-    """The engine has not lost the method."""
-    lost = case.method == "mlp_speculator" or (case.method == "medusa" and case.since((0, 33)))
-    if lost:
+    """The engine has not lost the method; of an engine that is not known, only that none ever had it."""
+    told = case.around.engine is not None or case.method == "mlp_speculator"
+    if told and case.method in _LOST and case.broken("METHOD-UNKNOWN", "MLP-SPECULATOR"):
         engine = ".".join(map(str, case.around.engine or ())) or "of any version"
         yield GONE.found(
             "--speculative-config method",
@@ -94,14 +96,14 @@ def in_engine(case: Case) -> Iterator[Finding]:
 
 def path(case: Case) -> Iterator[Finding]:
     """The path of the draft does not change the method."""
-    if case.draft is None or case.method not in {"draft_model", "medusa", "mtp"} or case.around.packages is None:
+    if case.draft is None or case.method not in _REPLACED or not case.broken("METHOD-REPLACED"):
         return
-    word, method = next((each for each in PATH_METHODS if each[0] in str(case.draft.path).lower()), ("", ""))
-    if word:
+    word = next((word for word, _ in PATH_METHODS if word in str(case.draft.path).lower()), "")
+    if word and case.around.packages is not None:
         yield PATH.found(
             case.draft.field,
-            f"{case.draft.path} contains {word!r}: with this name vLLM uses method {method} instead of the requested "
-            f"method {case.method}; rename the folder of the draft",
+            f"{case.draft.path} contains {word!r}: with this name vLLM uses method {case.resolved.method} instead of "
+            f"the requested method {case.method}; rename the folder of the draft",
         )
 
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
+from specdec_engine.model_config import of_drafting_family
 from specdec_engine.rule import Finding, Severity
-from specdec_runtime.preflight import kinds
+from specdec_engine.tables import in_release
 from specdec_runtime.preflight.finding import FolderRule
 
 if TYPE_CHECKING:
@@ -43,13 +44,6 @@ DIVISIBLE: Final = FolderRule(
 )
 RULES: Final = (HEADS, TENSORS, DIVISIBLE)
 
-_COUNTED: Final = frozenset(
-    (
-        *("deepseek_v3", "deepseek_v32", "deepseek_v4", "glm4_moe", "glm4_moe_lite", "glm_moe_dsa", "ernie4_5_moe"),
-        *("qwen3_next", "mimo", "pangu_ultra_moe", "exaone_moe", "exaone4_5", "hy_v3", "kimi_k3"),
-    )
-)
-"""Model types whose config.json must count the layers under num_nextn_predict_layers."""
 _KEYS: Final = ("num_nextn_predict_layers", "mtp_num_hidden_layers", "num_mtp_modules")
 _LAYER: Final = re.compile(r"(?:^|\.)layers\.(\d+)\.")
 
@@ -62,19 +56,24 @@ def predicted(config: Config) -> int | None:
 
 def heads(case: Case) -> Iterator[Finding]:
     """The model has MTP layers, by its config."""
-    if case.method != "mtp":
-        return
     model = case.draft or case.target
-    config, layers = model.settings, predicted(model.settings)
-    plain = config.model_type in kinds.PLAIN_TYPES and not any("MiMo" in each for each in config.architectures)
-    if (plain or config.model_type in _COUNTED) and not layers:
-        counted = f"{layers}" if layers is not None else "no"
+    layers = predicted(model.settings)
+    if case.method == "mtp" and (case.broken("MTP-HEADS") or _without(case, layers)):
         yield HEADS.found(
             model.field,
-            f"{model.path}/config.json has model_type {config.model_type} and {counted} MTP layers "
-            f"({', '.join(_KEYS)}): method mtp needs MTP layers in the model; use a model that has them, or another "
-            "method: ngram and suffix need no draft",
+            f"{model.path}/config.json has model_type {model.settings.model_type} and "
+            f"{'no' if layers is None else layers} MTP layers ({', '.join(_KEYS)}): method mtp needs MTP layers in the "
+            "model; use a model that has them, or another method: ngram and suffix need no draft",
         )
+
+
+def _without(case: Case, layers: int | None) -> bool:
+    """Whether the model is of a family that certainly has no heads, or counts none; a new family is left to vLLM."""
+    model = case.resolved.draft
+    if model is None or not case.broken("MTP-FAMILY"):
+        return False
+    known = in_release("model_types", "known", model.model_type, case.resolved.version)
+    return known is True and (layers == 0 or not of_drafting_family(model))
 
 
 def tensors(case: Case) -> Iterator[Finding]:
@@ -98,11 +97,10 @@ def _kept(model: Artifact, depth: int) -> bool:
 
 def divisible(case: Case) -> Iterator[Finding]:
     """K is what the layers predict, or a multiple of it."""
-    layers = predicted((case.draft or case.target).settings) if case.method == "mtp" else None
-    if layers and case.tokens is not None and case.tokens > layers and case.tokens % layers:
+    layers, tokens = case.resolved.draft.n_predict if case.resolved.draft else None, case.tokens
+    if case.method == "mtp" and layers and tokens is not None and case.broken("K-PREDICT"):
         yield DIVISIBLE.found(
             "--speculative-config num_speculative_tokens",
-            f"num_speculative_tokens is {case.tokens}, but the model predicts {layers} tokens with its MTP layers: "
-            f"above {layers} it must be a multiple of {layers}; set it to {layers} or "
-            f"{case.tokens // layers * layers}",
+            f"num_speculative_tokens is {tokens}, but the model predicts {layers} tokens with its MTP layers: above "
+            f"{layers} it must be a multiple of {layers}; set it to {layers} or {tokens // layers * layers}",
         )

@@ -76,11 +76,12 @@ def sampling(case: Case) -> Iterator[Finding]:
 def packages(case: Case) -> Iterator[Finding]:
     """The method's package is in the image."""
     present = case.around.packages
-    if present is None:
-        return
-    wanted = {"suffix": (SUFFIX, "arctic_inference", "arctic-inference"), "ngram": (NGRAM, "numba", "numba")}
-    rule, module, name = wanted.get(case.method or "", (None, "", ""))
-    if rule is not None and module not in present:
+    lacking = []
+    if case.broken("SUFFIX-PACKAGE"):
+        lacking.append((SUFFIX, "arctic-inference"))
+    if case.method == "ngram" and present is not None and "numba" not in present:
+        lacking.append((NGRAM, "numba"))
+    for rule, name in lacking:
         yield rule.found(
             "--speculative-config method",
             f"the package {name} is not installed in this image: method {case.method} needs it; use this project's "

@@ -47,14 +47,12 @@ RULES: Final = (SIZE, MISMATCH, NOT_COMPARED)
 
 def sizes(case: Case) -> Iterator[Finding]:
     """Target and draft have one vocabulary size."""
-    if case.pair is None:
-        return
-    target, draft = case.pair[0].number("vocab_size"), case.pair[1].number("vocab_size")
-    if target is not None and draft is not None and target != draft:
+    found, target, draft = case.broken("VOCAB-EQUAL"), case.resolved.target, case.draft
+    if found is not None and target is not None and draft is not None:
         yield SIZE.found(
-            case.pair[1].field,
-            f"{case.pair[1].path}/config.json has vocab_size {draft}, but the target has {target}: a draft model must "
-            "have the target's vocabulary, including padding; use a draft of the same family, or set "
+            draft.field,
+            f"{draft.path}/config.json has vocab_size {found.value}, but the target has {target.vocab_size}: a draft "
+            "model must have the target's vocabulary, including padding; use a draft of the same family, or set "
             '"use_heterogeneous_vocab": true (vLLM 0.25 and later)',
         )
 

@@ -14,14 +14,6 @@ _HEAD_TENSORS: Final = re.compile(
     r"(^|\.)(fc|eagle_linear|midlayer|d2t|t2d|mask_hidden|medusa_heads|blocks|markov_head|enorm|eh_proj|mtp\w*)(\.|$)"
     r"|^\d+\.\d+\.linear\."
 )
-PLAIN_TYPES: Final = frozenset(
-    (
-        *("cohere", "cohere2", "falcon", "gemma", "gemma2", "gemma3", "gemma3_text", "gpt2", "gpt_neox", "gpt_oss"),
-        *("granite", "llama", "mistral", "mixtral", "opt", "phi", "phi3", "qwen2", "qwen2_moe", "qwen3", "qwen3_moe"),
-        "starcoder2",
-    )
-)
-"""Model types of language models that were never published with MTP layers; MiMo is told by its architecture."""
 
 
 def is_head(artifact: Artifact) -> bool:

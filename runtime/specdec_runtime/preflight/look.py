@@ -9,9 +9,12 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from specdec_engine import check
+from specdec_engine.resolve import resolve
 from specdec_engine.rule import Finding, Severity
 from specdec_runtime.preflight import artifact, stages, surroundings
 from specdec_runtime.preflight.case import Case
+from specdec_runtime.preflight.engine_case import engine_case
 from specdec_runtime.refusal import Refusal, RefusedError
 
 if TYPE_CHECKING:
@@ -25,12 +28,12 @@ def gather(flags: Flags, around: surroundings.Surroundings | None = None) -> Cas
     """Return what the flags name; None where the target is no folder. around: where it will run; else here."""
     if not _is_folder(flags.model):
         return None
-    draft = flags.draft
+    name, around = flags.draft, around or surroundings.here()
+    target = artifact.gather("Target", TARGET_FIELD, Path(flags.model))
+    draft = artifact.gather("Draft", DRAFT_FIELD, Path(name)) if name and _is_folder(name) else None
+    resolved = resolve(engine_case(target, draft, flags, around))
     return Case(
-        target=artifact.gather("Target", TARGET_FIELD, Path(flags.model)),
-        draft=artifact.gather("Draft", DRAFT_FIELD, Path(draft)) if draft and _is_folder(draft) else None,
-        flags=flags,
-        around=around or surroundings.here(),
+        target=target, draft=draft, flags=flags, around=around, resolved=resolved, by_engine=check.found(resolved)
     )
 
 

@@ -13,6 +13,8 @@ OLD = "0.15.1"
 HIDDEN = spec("extract_hidden_states", 1, draft_model_config={"hf_config": {"eagle_aux_hidden_state_layer_ids": [1]}})
 STORE = {"kv_connector": "ExampleHiddenStatesConnector", "kv_role": "kv_producer"}
 LLAMA = KINDS["llama"]
+PLAIN_HEAD = {key: value for key, value in KINDS["d-eagle3"].items() if key != "eagle_aux_hidden_state_layer_ids"}
+DFLASH = {key: value for key, value in KINDS["d-dflash"].items() if key not in ("block_size", "dflash_config")}
 ON_NPUS: dict[str, Any] = {"flavor": NPU, "version": "0.23.0"}
 
 SIDES: list[tuple[str, Case, Case]] = [
@@ -93,6 +95,41 @@ SIDES: list[tuple[str, Case, Case]] = [
     ("HIDDEN-INTERFACE", case(EAGLE3, target="opt", draft="d-eagle3"), case(EAGLE3, draft="d-eagle3")),
     ("HEAD-HIDDEN", case(spec("eagle"), draft="d-eagle-h128"), case(spec("eagle"), draft="d-eagle")),
     ("HEAD-LAYERS", case(EAGLE3, draft="d-eagle3-badaux"), case(EAGLE3, draft="d-eagle3")),
+    (
+        "HEAD-LAYERS",
+        case(EAGLE3, draft={**PLAIN_HEAD, "eagle_config": {"eagle_aux_hidden_state_layer_ids": [1, 2, 99]}}),
+        case(EAGLE3, draft={**PLAIN_HEAD, "eagle_config": {"eagle_aux_hidden_state_layer_ids": [1, 2, 3]}}),
+    ),
+    (
+        "HEAD-LAYERS",
+        case(spec("dflash"), target="qwen3", draft={**DFLASH, "dflash_config": {"target_layer_ids": [1, 98]}}),
+        case(spec("dflash"), target="qwen3", draft={**DFLASH, "dflash_config": {"target_layer_ids": [1, 2]}}),
+    ),
+    (
+        "HEAD-LAYERS-FEW",
+        case(EAGLE3, draft={**PLAIN_HEAD, "eagle_aux_hidden_state_layer_ids": [1, 2, 2]}),
+        case(EAGLE3, draft={**PLAIN_HEAD, "eagle_config": {"use_aux_hidden_state": False}}),
+    ),
+    (
+        "HEAD-LAYERS-FEW",
+        case(EAGLE3, target={**LLAMA, "num_hidden_layers": 2}, draft=PLAIN_HEAD),
+        case(EAGLE3, target={**LLAMA, "num_hidden_layers": 3}, draft=PLAIN_HEAD),
+    ),
+    (
+        "HEAD-AS-MODEL",
+        case(MODEL, draft={**KINDS["d-llama"], "architectures": ["Gemma4DSparkModel"]}, version="0.25.1"),
+        case(MODEL, draft={**KINDS["d-llama"], "architectures": ["Eagle2_5_VLForConditionalGeneration"]}),
+    ),
+    (
+        "K-BLOCK",
+        case(spec("dflash", 8), target="qwen3", draft={**DFLASH, "dflash_config": {"block_size": 8}}),
+        case(spec("dflash", 7), target="qwen3", draft={**DFLASH, "dflash_config": {"block_size": 8}}),
+    ),
+    (
+        "PARALLEL-MASK",
+        case(spec("eagle3", parallel_drafting=True), draft=KINDS["d-speculators-eagle3"]),
+        case(spec("eagle3", parallel_drafting=True), draft={**KINDS["d-speculators-eagle3"], "mask_token_id": 3}),
+    ),
     ("HEAD-ORDINARY", case(EAGLE3, draft="d-llama"), case(EAGLE3, draft="d-eagle3")),
     ("HEAD-AS-MODEL", case(MODEL, draft="d-eagle3"), case(MODEL, draft="d-llama")),
     ("HEAD-AS-MODEL", case(MODEL, draft="d-speculators-eagle3"), case(EAGLE3, draft="d-speculators-eagle3")),

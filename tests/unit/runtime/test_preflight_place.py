@@ -170,6 +170,76 @@ def test_a_driver_that_is_new_enough_or_not_known_to_be_older_is_let_through(
     assert preflight.inspect(pair()(tmp_path), driven(driver, cuda)) == ()
 
 
+ON_GPU = {"accelerator": Accelerator.NVIDIA, "packages": frozenset[str]()}
+
+
+@pytest.mark.parametrize(("engine", "found"), [((0, 20), []), ((0, 33), ["DraftPathMisread"])])
+def test_a_path_is_misread_by_engines_that_have_the_method_in_it(
+    tmp_path: Path, engine: MajorMinor, found: list[str]
+) -> None:
+    """0.20 has no dspark, so it takes the folder for what it is."""
+    flags = read(models.llama(tmp_path / "t"), models.llama(tmp_path / "dspark"))
+    assert [each.rule.id for each in preflight.inspect(flags, Surroundings(engine=engine, **ON_GPU))] == found
+
+
+@pytest.mark.parametrize(
+    ("engine", "found"), [((0, 23), ["VocabularySizeMismatch"]), ((0, 25), []), (None, [])], ids=str
+)
+def test_vocabularies_may_differ_where_the_engine_can_translate(
+    tmp_path: Path, engine: MajorMinor | None, found: list[str]
+) -> None:
+    """A key that the version does not have changes nothing."""
+    target, draft = models.llama(tmp_path / "t"), models.llama(tmp_path / "d", vocab_size=66)
+    (draft / "tokenizer.json").write_text((target / "tokenizer.json").read_text())
+    flags = read(target, draft, use_heterogeneous_vocab=True)
+    assert [each.rule.id for each in preflight.inspect(flags, Surroundings(engine=engine))] == found
+
+
+@pytest.mark.parametrize(
+    ("draft", "found"),
+    [
+        ({"max_position_embeddings": 256}, ["DraftContextShort"]),
+        ({"max_position_embeddings": 256, "rope_scaling": {"rope_type": "yarn", "factor": 4.0}}, []),
+        ({"max_position_embeddings": 1024}, []),
+    ],
+)
+def test_without_a_length_a_draft_is_held_against_the_targets_own(
+    tmp_path: Path, draft: dict[str, object], found: list[str]
+) -> None:
+    """Which is 1024; rope scaling stretches a draft beyond its positions."""
+    flags = read(models.llama(tmp_path / "t"), models.llama(tmp_path / "d", **draft))
+    said = preflight.inspect(flags, Surroundings())
+    assert [each.rule.id for each in said] == found
+    assert all("the target's own context is 1024" in each.message for each in said)
+
+
+@pytest.mark.parametrize(("engine", "found"), [((0, 26), ["DraftContextShort"]), ((0, 27), []), (None, [])], ids=str)
+def test_a_head_with_fewer_positions_is_warned_of_until_the_engine_raises_them(
+    tmp_path: Path, engine: MajorMinor | None, found: list[str]
+) -> None:
+    """Since 0.27; an engine that is not known is taken for the newest."""
+    head = models.head(tmp_path / "d", models.EAGLE3 | {"max_position_embeddings": 256}, models.EAGLE3_SHAPES)
+    flags = read(models.llama(tmp_path / "t"), head, method="eagle3")
+    assert [each.rule.id for each in preflight.inspect(flags, Surroundings(engine=engine))] == found
+
+
+@pytest.mark.parametrize(
+    ("config", "found"),
+    [
+        ({"model_type": "llama"}, ["MtpHeadsMissing"]),
+        ({"model_type": "a_new_one", "architectures": ["NewForCausalLM"]}, []),
+        ({"model_type": "bert", "architectures": ["BertModel"]}, ["MtpHeadsMissing"]),
+    ],
+)
+def test_a_family_without_mtp_layers_is_known_by_the_tables(
+    tmp_path: Path, config: dict[str, object], found: list[str]
+) -> None:
+    """A family that no table has is left to vLLM."""
+    target = models.llama(tmp_path / "t", **config)
+    said = preflight.inspect(read(target, None, method="mtp"), Surroundings(engine=(0, 33)))
+    assert [each.rule.id for each in said] == found
+
+
 def test_on_a_laptop_checks_of_versions_and_places_are_left_out(tmp_path: Path) -> None:
     """K = 16, a suffix package, a medusa head: only the engine that will run them can refuse them."""
     assert preflight.inspect(pair(None, method="suffix", num_speculative_tokens=16)(tmp_path), Surroundings()) == ()

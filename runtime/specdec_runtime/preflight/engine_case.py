@@ -1,0 +1,36 @@
+"""A look at folders in the terms of the rules about engines: preflight says in its own words what they find."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from specdec_engine.case import Case, Model
+from specdec_engine.version import FLAVORS, Build, Flavor, Version
+from specdec_engine.versions import NEWEST
+
+if TYPE_CHECKING:
+    from specdec_runtime.flags import Flags
+    from specdec_runtime.preflight.artifact import Artifact
+    from specdec_runtime.preflight.surroundings import Surroundings
+
+_ELSEWHERE = "/mnt/draft/model"
+"""Where a draft lies in a pod. On a laptop the name of its folder means nothing."""
+
+
+def engine_case(target: Artifact, draft: Artifact | None, flags: Flags, around: Surroundings) -> Case:
+    """Return what the engine is asked to start with. An engine that is not known is taken for the newest one."""
+    version = Version(*(around.engine or NEWEST))
+    flavor = FLAVORS[around.accelerator] if around.accelerator else Flavor.VLLM
+    own: dict[str, Any] = {"ascend": version} if flavor is Flavor.VLLM_ASCEND else {}
+    return Case(
+        build=Build(flavor=flavor, vllm=version, **own),
+        target=_model(target, str(target.path)),
+        draft=_model(draft, str(draft.path) if around.packages is not None else _ELSEWHERE) if draft else None,
+        speculation=flags.speculation,
+        args=flags.args,
+        packages=around.packages,
+    )
+
+
+def _model(artifact: Artifact, path: str) -> Model:
+    return Model(path=path, config=artifact.config.document if artifact.config else None)
