@@ -41,8 +41,7 @@ from specdec_command.doctor.finding import Severity as DoctorSeverity
 from specdec_engine.head_names import registered_heads
 from specdec_engine.rule import Severity
 from specdec_engine.tables import table
-from specdec_engine.version import IMAGES, Version
-from specdec_engine.versions import NEWEST
+from specdec_engine.version import IMAGES, NEWEST, Version
 from specdec_operator.api.crd import openapi
 from specdec_operator.engine.build import build_of
 from specdec_operator.guard.judge import CHECKS

@@ -1,4 +1,6 @@
-"""Which engine runs: its flavour, and the vLLM version inside it, which is what decides what it accepts."""
+"""Which engine runs: its flavour, and the vLLM version inside it, which is what decides what it accepts; and which ones
+this release of the project was made for.
+"""
 
 import re
 from collections.abc import Mapping
@@ -10,6 +12,17 @@ from typing import Final, Self
 from specdec_engine.accelerators import Accelerator
 
 _TEXT: Final = re.compile(r"v?(\d{1,6})\.(\d{1,6})(?:\.(\d{1,6}))?(?:\.?(?:post|rc)\d{1,6})?(?:\+[\w.]{1,64})?")
+MajorMinor = tuple[int, int]
+OLDEST: Final[MajorMinor] = (0, 11)
+"""The oldest vLLM that the tables and rules know."""
+NEWEST: Final[MajorMinor] = (0, 33)
+"""The newest vLLM that the tables and rules were read for: of a newer one, nothing is known to be missing."""
+
+
+def major_minor(text: str) -> MajorMinor | None:
+    """Major and minor of a version such as `0.32.0+cpu` or `v0.20.0-rc0`; None for what is none, such as `latest`."""
+    found = re.match(r"v?(\d+)\.(\d+)", text)
+    return (int(found[1]), int(found[2])) if found else None
 
 
 class Flavor(StrEnum):

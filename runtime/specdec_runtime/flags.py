@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 from specdec_engine import command_line
 from specdec_engine.flags import option
 from specdec_engine.methods import WITHOUT_DRAFT
-from specdec_engine.version import Build, Flavor, Version
-from specdec_engine.versions import NEWEST
+from specdec_engine.version import NEWEST, Build, Flavor, Version
 from specdec_runtime.refusal import Refusal, RefusedError
 
 if TYPE_CHECKING:

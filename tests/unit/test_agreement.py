@@ -15,8 +15,7 @@ from specdec_command.cli.commands import application
 from specdec_command.doctor.finding import OLDEST_KSERVE, OLDEST_KUBERNETES
 from specdec_command.validation.check import completed
 from specdec_engine.accelerators import Accelerator
-from specdec_engine.version import IMAGES, PACKAGES
-from specdec_engine.versions import NEWEST, OLDEST, major_minor
+from specdec_engine.version import IMAGES, NEWEST, OLDEST, PACKAGES, major_minor
 from specdec_operator.api.spec import Spec
 from specdec_operator.names import KIND
 from specdec_operator.staging.compatibility import KSERVE, KUBERNETES, MATRIX, VLLM

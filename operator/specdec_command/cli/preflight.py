@@ -11,7 +11,7 @@ from specdec_command.cli.input import Form, Shown, as_json, one_service, say, st
 from specdec_command.cli.render import rendering
 from specdec_engine.accelerators import Accelerator
 from specdec_engine.rule import Finding, Severity, deployable
-from specdec_engine.versions import major_minor
+from specdec_engine.version import major_minor
 from specdec_operator.engine.build import build_of
 from specdec_operator.errors import Invalid
 from specdec_runtime import flags, refusal

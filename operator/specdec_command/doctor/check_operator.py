@@ -9,7 +9,7 @@ from typing import Final
 from specdec_command.doctor.finding import Finding, finding
 from specdec_command.doctor.objects import Operator, operators
 from specdec_command.doctor.snapshot import Snapshot
-from specdec_engine.versions import major_minor
+from specdec_engine.version import major_minor
 from specdec_operator.display.untrusted import Untrusted
 
 _GRACE: Final = 15.0

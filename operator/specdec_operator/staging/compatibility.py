@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from specdec_engine.versions import MajorMinor, major_minor
+from specdec_engine.version import MajorMinor, major_minor
 
 _FILE: Final = pathlib.Path(__file__).parent / "data" / "compatibility.json"
 

@@ -6,7 +6,7 @@ from enum import StrEnum
 from types import MappingProxyType
 from typing import Final, TypeAlias
 
-from specdec_engine.versions import MajorMinor, major_minor
+from specdec_engine.version import MajorMinor, major_minor
 from specdec_operator import __version__
 from specdec_operator.staging.compatibility import KSERVE
 

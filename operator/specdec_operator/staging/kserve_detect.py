@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from specdec_engine.versions import major_minor
+from specdec_engine.version import major_minor
 from specdec_operator.staging.kserve import KServe, Version, shown
 from specdec_operator.staging.schemes import REMOTE
 

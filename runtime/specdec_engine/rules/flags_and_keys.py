@@ -12,8 +12,7 @@ from specdec_engine.resolve import Resolved
 from specdec_engine.rule import Finding, at_flag, at_key, broken, shown
 from specdec_engine.speculative_config import Misread
 from specdec_engine.tables import entries, in_release, releases, row_holds, table
-from specdec_engine.version import Version, holds
-from specdec_engine.versions import NEWEST, OLDEST
+from specdec_engine.version import NEWEST, OLDEST, Version, holds
 
 FIRST: Final = Version(*OLDEST)
 LAST: Final = Version(*NEWEST)

@@ -10,7 +10,6 @@ from specdec_engine.methods import HEADS, plain_name
 if TYPE_CHECKING:
     from specdec_engine.resolve import Resolved
     from specdec_engine.rule import Finding
-    from specdec_engine.versions import MajorMinor
     from specdec_runtime.flags import Flags
     from specdec_runtime.preflight.artifact import Artifact
     from specdec_runtime.preflight.surroundings import Surroundings
@@ -75,14 +74,6 @@ class Case:
     def option(self, key: str) -> object:
         """Return a value of the speculative config."""
         return (self.flags.speculation or {}).get(key)
-
-    def before(self, version: MajorMinor) -> bool:
-        """Whether the engine is known to be older than a version."""
-        return self.around.engine is not None and self.around.engine < version
-
-    def since(self, version: MajorMinor) -> bool:
-        """Whether the engine is known to be of a version or newer."""
-        return self.around.engine is not None and self.around.engine >= version
 
 
 def whole(value: object) -> int | None:

@@ -56,7 +56,7 @@ def sampling(case: Case) -> Iterator[Finding]:
         return
     stored = case.target.generation if case.flags.generation_config == "auto" else None
     defaults = {**(stored.document if stored else {}), **case.flags.sampling}
-    if defaults.get("min_p") and not case.before((0, 14)):
+    if defaults.get("min_p") and case.broken("SAMPLING-LOST"):
         where = "--override-generation-config" if "min_p" in case.flags.sampling else "generation_config.json"
         yield SAMPLING.found(
             case.target.field,

@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from specdec_engine.rule import Finding, Severity
 from specdec_engine.tables import table
-from specdec_engine.version import Version, holds
-from specdec_engine.versions import NEWEST
+from specdec_engine.version import NEWEST, Version, holds
 from specdec_runtime.preflight.case import whole
 from specdec_runtime.preflight.finding import FolderRule
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from specdec_engine.case import Case, Model
-from specdec_engine.version import FLAVORS, Build, Flavor, Version
-from specdec_engine.versions import NEWEST
+from specdec_engine.version import FLAVORS, NEWEST, Build, Flavor, Version
 
 if TYPE_CHECKING:
     from specdec_runtime.flags import Flags

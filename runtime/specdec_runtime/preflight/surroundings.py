@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from specdec_engine.accelerators import Accelerator
-from specdec_engine.versions import MajorMinor, major_minor
+from specdec_engine.version import MajorMinor, major_minor
 from specdec_runtime.preflight import device
 
 PACKAGES: Final = ("arctic_inference", "numba")

@@ -10,8 +10,7 @@ import specdec_engine
 from specdec_engine.check import RULES
 from specdec_engine.rule import Severity
 from specdec_engine.tables import cell_words, entries, in_release, table
-from specdec_engine.version import Version, holds
-from specdec_engine.versions import NEWEST, OLDEST
+from specdec_engine.version import NEWEST, OLDEST, Version, holds
 
 ENGINE = pathlib.Path(specdec_engine.__path__[0])
 TABLES = ("architectures", "fields", "flags", "methods", "model_types", "mtp", "rules", "values")

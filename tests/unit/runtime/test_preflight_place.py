@@ -10,7 +10,7 @@ from tests.unit.runtime.faults import driven
 from tests.unit.runtime.scenes import pair, read
 
 from specdec_engine.accelerators import Accelerator
-from specdec_engine.versions import MajorMinor, major_minor
+from specdec_engine.version import MajorMinor, major_minor
 from specdec_runtime import preflight
 from specdec_runtime.preflight import device, surroundings
 from specdec_runtime.preflight.surroundings import Surroundings

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from specdec_engine.versions import major_minor
+from specdec_engine.version import major_minor
 from specdec_operator.staging.kserve import KServe
 from specdec_operator.staging.kserve_detect import KServeEvidence, kserve_of
 

@@ -5,8 +5,7 @@ from tests.unit.builders import Body, make_sis, make_spec, make_state
 
 from specdec_command.validation.check import Problem, check_document
 from specdec_command.validation.documents import Document
-from specdec_engine.version import IMAGES
-from specdec_engine.versions import NEWEST, OLDEST
+from specdec_engine.version import IMAGES, NEWEST, OLDEST
 from specdec_operator.render.plan import plan
 
 NGRAM: Body = {"method": "ngram", "tokens": 3}
