@@ -112,8 +112,8 @@ def _closed(results: list[Result]) -> int:
     Console(width=160).print(table)
     passed, failed, skipped = (sum(getattr(each, part) for each in results) for part in ("passed", "failed", "skipped"))
     print(f"\n{passed} passed, {failed} failed, {skipped} skipped", flush=True)
-    for name in (name for result in results for name in result.broken):
-        print(f"FAILED {name}", flush=True)
+    for broken in (broken for each in results for broken in each.broken):
+        print(f"FAILED {broken}", flush=True)
     return 1 if failed else 0
 
 

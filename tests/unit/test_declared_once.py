@@ -76,7 +76,7 @@ def releases_of_code(source: str) -> set[str]:
 
 def test_no_table_knows_a_release_of_vllm_that_another_does_not() -> None:
     """Each table that has a column for each release ends with NEWEST, and so does the image. No table, rule or line of
-    code names a later one, nor any that is older than OLDEST.
+    code names a later one, or one that is older than OLDEST.
     """
     tables = {each.stem: json.loads(each.read_text()) for each in TABLES}
     columns = {name: tuple(each["versions"]) for name, each in tables.items() if "versions" in each}
@@ -104,7 +104,7 @@ def test_a_release_in_code_is_seen(source: str) -> None:
 
 
 def test_a_method_is_known_wherever_methods_are() -> None:
-    """The API's words are those of the engine's table, of the guard and of the advice."""
+    """The API's names are those of the engine's table, of the guard and of the advice."""
     words = {each.value for each in Method}
     of_table = {word for word, row in table("methods")["methods"].items() if "alias_of" not in row}
     assert words == of_table == set(ADVICE) == {each.value for each in GUARDED}
@@ -143,7 +143,7 @@ def test_every_reader_has_a_scheme_and_every_unserved_one_has_none() -> None:
 
 
 def test_a_flag_with_a_field_is_owned_and_in_the_crd() -> None:
-    """Whoever writes it into engine.args is sent to the field."""
+    """If a user writes it into engine.args, the error names the field."""
     fields = {each.alias or name for name, each in Engine.model_fields.items()}
     assert {field for field, _ in FLAGS} <= fields
     assert {option(flag) for _, flag in FLAGS} <= set(OWNED_FLAGS)
@@ -158,7 +158,7 @@ def test_a_quantity_that_the_crd_takes_is_one_for_every_reader(text: str) -> Non
 
 
 def test_every_rule_file_is_looked_at_and_every_check_of_a_window_asked() -> None:
-    """A file or a function that nobody lists would silently check nothing."""
+    """A file or a function that no list names would silently check nothing."""
     listed = {each.__module__.rpartition(".")[2] for each in check.CHECKS}
     assert listed == {each.stem for each in pathlib.Path(rules.__path__[0]).glob("[a-z]*.py")}
     functions = (

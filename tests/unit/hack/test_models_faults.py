@@ -23,7 +23,7 @@ _TENSORS = {
 
 @pytest.fixture
 def models(tmp_path: pathlib.Path) -> pathlib.Path:
-    """A target and a draft as training leaves them, in small: every row of a table says its token's number."""
+    """A target and a draft as training leaves them, but small: every row of a table holds its token's number."""
     for name in ("target", "draft"):
         folder = tmp_path / name
         folder.mkdir()
@@ -103,7 +103,7 @@ def test_corrupt_weights_differ_in_so_many_bytes_of_the_data(models: pathlib.Pat
     ],
 )
 def test_the_preflight_sees_only_what_can_be_seen(models: pathlib.Path, draft: str, said: dict[str, Severity]) -> None:
-    """Flipped bytes are no numbers of a model. Of the short context it warns: some want such a draft. The rest pass."""
+    """Flipped bytes are not numbers of a model. Of the short context it warns: some users want it. The rest pass."""
     faults.ensure(models)
     speculation = {"method": "draft_model", "model": str(models / draft)}
     args = {"model": str(models / "target"), "max_model_len": _CONTEXT}
@@ -112,7 +112,7 @@ def test_the_preflight_sees_only_what_can_be_seen(models: pathlib.Path, draft: s
 
 
 def test_a_cache_of_before_is_completed_and_then_left_alone(models: pathlib.Path) -> None:
-    """Pods may read these files: what is there already is not written again. Training's own files stay as they are."""
+    """Pods may read these files: an existing file is not written again. Training's own files stay as they are."""
     good = _read(models, "draft")
     faults.ensure(models)
     (models / "draft-short" / "config.json").unlink()
@@ -122,7 +122,7 @@ def test_a_cache_of_before_is_completed_and_then_left_alone(models: pathlib.Path
     assert {each.name for each in models.iterdir() if each.is_dir()} == {"target", "draft", *faults.FAULTS}
 
 
-def test_drafts_of_another_recipe_are_made_anew(models: pathlib.Path) -> None:
+def test_drafts_of_another_recipe_are_made_again(models: pathlib.Path) -> None:
     """A fault that is made in another way since replaces the one in the cache."""
     faults.ensure(models)
     (models / "faults.digest").write_text("of another day")

@@ -246,7 +246,7 @@ def test_equal_sealed_vocabularies_need_no_tokenizer_json(tmp_path: Path) -> Non
         ("PeagleQwen3ForCausalLM", True),
     ],
 )
-def test_a_head_is_told_by_its_name(name: str, *, head: bool) -> None:
+def test_a_head_is_recognized_by_its_name(name: str, *, head: bool) -> None:
     """By the one rule that preflight and the rules about engines have."""
     assert is_head(name) is head
 
@@ -264,7 +264,7 @@ def test_a_head_is_told_by_its_name(name: str, *, head: bool) -> None:
 def test_a_head_is_unknown_to_releases_that_were_read_without_it(
     tmp_path: Path, engine: tuple[int, int], found: list[str]
 ) -> None:
-    """Between two releases that were read nobody knows, nor after the last one."""
+    """Between two releases that were read, and after the last one, an unknown name causes no warning."""
     draft = models.head(tmp_path / "d", models.DFLASH, models.DFLASH_SHAPES)
     flags = read(models.llama(tmp_path / "t"), draft, method="dflash")
     said = preflight.inspect(flags, Surroundings(engine=engine))
