@@ -34,7 +34,7 @@ class Weakness:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """The packages about which the index said something, those about which it did not, and what it said."""
+    """The packages that the index has data for, those that it has none for, and the weaknesses that it listed."""
 
     asked: tuple[str, ...]
     silent: tuple[str, ...]
@@ -63,7 +63,7 @@ class Answer:
 
 
 def read(text: str) -> Answer:
-    """From the JSON of pip-audit. Raises ValueError where it is none."""
+    """Reads the JSON of pip-audit. Raises ValueError if the text is not such JSON."""
     found = json.loads(text)
     if not isinstance(found, dict) or "dependencies" not in found:
         raise ValueError("pip-audit wrote no list of dependencies")

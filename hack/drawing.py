@@ -7,7 +7,7 @@ import matplotlib
 from matplotlib.figure import Figure
 
 BLUE, GREEN, RED, PINK, SKY, ORANGE = "#0072B2", "#009E73", "#D55E00", "#CC79A7", "#56B4E9", "#E69F00"
-"""Okabe and Ito's colours, which people with any colour vision can tell apart."""
+"""Okabe and Ito's colours, which people with any colour vision can distinguish."""
 GREY: Final = "#666666"
 _STYLE: Final[dict[Any, Any]] = {
     "font.size": 9,
@@ -24,6 +24,6 @@ def style() -> Any:
 
 
 def save(figure: Figure, *files: pathlib.Path) -> None:
-    """Into files, whose suffixes say in which format. Without its date, an equal picture is an equal file."""
+    """Writes files; their suffixes set the format. Files have no date, so equal pictures are equal files."""
     for file in files:
         figure.savefig(file, dpi=150, metadata={"Date": None} if file.suffix == ".svg" else None)

@@ -22,7 +22,7 @@ _MANIFESTS = [pathlib.Path(__file__).parents[1] / "manifests" / name for name in
 _WAIT_SECONDS = 180
 _REMOVED_SECONDS = 120
 _NAMES = ("image", "value")
-"""Keys under which an image is named: of a container, and of the variable that tells the operator its own."""
+"""Keys under which an image is named: of a container, and of the variable with the operator's own image."""
 
 
 def with_images(objects: list[dict[str, Any]], refs: Mapping[str, str]) -> list[dict[str, Any]]:
@@ -45,7 +45,7 @@ def refs_of(built: images.Refs) -> dict[str, str]:
 def ensure(built: images.Refs) -> None:
     """Applies everything and waits for the operator. Safe to call again.
 
-    Raises ClusterError with kubectl's words, or where the cluster has none of these images and could not pull them.
+    Raises ClusterError with kubectl's output, or if the cluster lacks one of these images and could not pull it.
     """
     if absent := [each for each in (built.operator, built.runtime) if not node.has(each)]:
         raise ClusterError(f"the local cluster does not have {', '.join(absent)}: `make images` builds and loads them")
@@ -63,12 +63,14 @@ def ensure(built: images.Refs) -> None:
 
 
 def present() -> bool:
-    """Whether the local cluster has an operator, whoever installed it. Raises ClusterError without a cluster."""
+    """Whether the local cluster has an operator, installed by this module or otherwise. Raises ClusterError without a
+    cluster.
+    """
     return kubectl.get(kubectl.config(), "deployments", f"--namespace={NAMESPACE}", "specdec-operator") is not None
 
 
 def remove() -> None:
-    """Deletes everything that `ensure` applied. Raises ClusterError with kubectl's words."""
+    """Deletes everything that `ensure` applied. Raises ClusterError with kubectl's output."""
     kubeconfig = kubectl.config()
     for each in reversed(_MANIFESTS):
         words = ("delete", "--kustomize", str(each), "--ignore-not-found", f"--timeout={_REMOVED_SECONDS}s")

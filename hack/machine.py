@@ -53,7 +53,7 @@ def commit(folder: pathlib.Path = _ROOT) -> str:
 
 
 def hardware(known: Mapping[str, Any]) -> str:
-    """A machine in words, as `asdict(describe())` or an origin has it. device: of an accelerator, if there is one."""
+    """One line about a machine, from `asdict(describe())` or an origin. device: of an accelerator, if there is one."""
     device = f"{known['device']}; " if known.get("device") else ""
     return f"{device}{known['cpu']}, {known['cores']} cores, {known['memory_gib']} GiB"
 
@@ -61,7 +61,7 @@ def hardware(known: Mapping[str, Any]) -> str:
 def sentence(found: Mapping[str, Any]) -> str:
     """Of a file of measured numbers: when, from which commit and on what it was measured.
 
-    A file from before the origin was recorded may have `at`, and `machine` in words or in parts.
+    A file from before the origin was recorded may have `at`, and `machine` as text or in parts.
     """
     known = found.get("origin")
     if known is not None:

@@ -1,8 +1,8 @@
 """make push-model MODEL=folder IMAGE=registry/name:tag [PUSH=no | NODE=yes]
 python -m hack.push_model FOLDER IMAGE [--no-push | --node]
 
-Makes a Modelcar of a model's folder and pushes it to the registry in the image's name. PUSH=no only builds it;
-NODE=yes puts it onto the local cluster's node instead. docs/staging.md#modelcars says how to serve it.
+Makes a Modelcar of a model's folder and pushes it to the registry in the image's name. PUSH=no only builds it; NODE=yes
+puts it onto the local cluster's node instead. docs/modelcar.md shows how to serve it.
 """
 
 import sys
@@ -16,7 +16,7 @@ _NODE, _NO_PUSH = "--node", "--no-push"
 
 
 def make(folder: Path, ref: str, options: set[str]) -> str:
-    """Build the image, bring it where the options say, and return what was done."""
+    """Build the image, deliver it as the options require, and return what was done."""
     modelcar.check(folder, ref)
     builder, started = tool.choose(), time.monotonic()
     size = modelcar.build(builder, folder, ref)
@@ -31,7 +31,7 @@ def make(folder: Path, ref: str, options: set[str]) -> str:
 
 
 def main(words: list[str]) -> int:
-    """Read the command line and do what it says."""
+    """Read the command line and carry it out."""
     options = {word for word in words if word.startswith("--")}
     names = [word for word in words if not word.startswith("--")]
     if len(names) != 2 or not all(names) or not options <= {_NODE, _NO_PUSH}:

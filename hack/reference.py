@@ -1,8 +1,8 @@
-"""Writes the generated pages: those of docs/ that say so, the tables of docs/guard-reference.md,
+"""Writes the generated pages: all generated pages of docs/, the tables of docs/guard-reference.md,
 docs/guard-evidence.md, docs/engine.md and docs/monitoring.md, and the demo's run in README.md and docs/demo.md. Their
-words are in hack/pages.
+templates are in hack/pages.
 
-`python -m hack.reference` writes; `python -m hack.reference verify` says which of them is stale.
+`python -m hack.reference` writes; `python -m hack.reference verify` reports which of them are stale.
 """
 
 import importlib
@@ -190,7 +190,7 @@ def _beside_peers(ours: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def guard_reference_page(text: str) -> str:
-    """docs/guard-reference.md with its tables, out of the guard's own code: states, checks, reasons and rungs."""
+    """docs/guard-reference.md with its tables, out of the guard's own code: states, checks, reasons and actions."""
     kinds: dict[str, type[Enum]] = {"state": Phase, "reason of a verdict": Reason, "action": Action}
     words = {title: list(_documented(kind)) for title, kind in kinds.items()}
     tables: dict[str, dict[str, Any]] = {"states": {"table": TABLE}, "checks": {"checks": CHECKS}}

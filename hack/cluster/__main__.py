@@ -68,7 +68,7 @@ def switch_metrics(
 
 @app.command()
 def env() -> None:
-    """Print lines for `eval`: after them, plain kubectl speaks to the cluster."""
+    """Print lines for `eval`: after them, kubectl without options uses this cluster."""
     for line in kubectl.shell_lines():
         say(line)
 

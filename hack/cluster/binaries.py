@@ -85,7 +85,7 @@ def ensure(*names: str, say: Callable[[str], None] = print) -> dict[str, pathlib
 
 
 def ensure_from(module: Module, *names: str, say: Callable[[str], None] = print) -> dict[str, pathlib.Path]:
-    """The same for programs of any module; two callers build one of them once. Raises ClusterError with Go's words."""
+    """The same for programs of any module; two callers build one of them once. Raises ClusterError with Go's output."""
     if _missing(module, names):
         with _locked(module):
             for name in _missing(module, names):
@@ -94,7 +94,7 @@ def ensure_from(module: Module, *names: str, say: Callable[[str], None] = print)
 
 
 def path(name: str) -> pathlib.Path:
-    """Where a program is, or will be once it is built."""
+    """The path of a program, built or not."""
     return _MODULES[name].folder() / name
 
 
@@ -144,7 +144,7 @@ def _build(module: Module, name: str, say: Callable[[str], None]) -> None:
 
 
 def require_go() -> None:
-    """Say in one sentence that Go is missing or too old."""
+    """Raises ClusterError with one sentence if Go is missing or too old."""
     wanted = ".".join(str(part) for part in versions.GO_MINIMUM)
     if shutil.which("go") is None:
         raise ClusterError(

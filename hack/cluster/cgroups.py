@@ -46,7 +46,7 @@ def remove(name: str) -> None:
 
 
 def exists(name: str) -> bool:
-    """Tell whether any tree still has the group."""
+    """Return whether any tree still has the group."""
     return bool(_groups(name))
 
 

@@ -21,7 +21,7 @@ def client(layout: Layout, *words: str) -> list[str]:
 
 
 def answers(layout: Layout) -> bool:
-    """Tell whether containerd serves."""
+    """Return whether containerd serves."""
     return shell.ask(client(layout, "version"), timeout=5).code == 0
 
 

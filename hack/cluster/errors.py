@@ -2,4 +2,4 @@
 
 
 class ClusterError(RuntimeError):
-    """Says what went wrong, where, and the way out."""
+    """The message has the problem, its place and the fix."""

@@ -23,7 +23,7 @@ def load(archive_or_ref: str | pathlib.Path) -> None:
 
 
 def has(ref: str) -> bool:
-    """Tell whether the node has an image of this name."""
+    """Return whether the node has an image of this name."""
     if record.running().driver is Driver.KIND:
         return shell.ask(kind.on_node("crictl", "inspecti", ref)).code == 0
     return ref in containers.image_names(paths.layout())

@@ -43,7 +43,7 @@ def tool(name: str, say: Callable[[str], None] = print) -> pathlib.Path:
 
 
 def environment() -> dict[str, str]:
-    """The environment for kind: with podman alone, kind must be told."""
+    """The environment for kind. If podman is the only engine, kind needs a variable for it."""
     extra = {"KIND_EXPERIMENTAL_PROVIDER": "podman"} if shell.container_engine() == "podman" else {}
     return os.environ | extra
 
@@ -98,7 +98,7 @@ class KindCluster:
     say: Callable[[str], None]
 
     def begun(self) -> bool:
-        """Tell whether a start of this kind was ever begun."""
+        """Return whether a start of this kind was ever begun."""
         return (self.layout.conf / _CONFIG).exists()
 
     def fetch_tools(self) -> None:

@@ -1,4 +1,4 @@
-"""Talks to the cluster through the kubectl that was built for it, and says how others reach it."""
+"""Runs the kubectl that was built for the cluster, and prints how other programs reach the cluster."""
 
 import http.client
 import json
@@ -24,7 +24,7 @@ def config() -> pathlib.Path:
 
 
 def shell_lines() -> list[str]:
-    """Lines for `eval`: after them, plain `kubectl` speaks to this cluster."""
+    """Lines for `eval`: after them, `kubectl` without options uses this cluster."""
     program = binaries.ensure("kubectl")["kubectl"]
     quoted, folder = shlex.quote(str(config())), shlex.quote(str(program.parent))
     return [f"export KUBECONFIG={quoted}", f"export PATH={folder}:$PATH"]

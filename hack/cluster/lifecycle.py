@@ -67,7 +67,7 @@ def require_root() -> None:
 
 
 def _usable(layout: Layout, known: Record, say: Say) -> bool:
-    """Tell whether the running cluster is the one that would be started, whole; KServe is looked at apart."""
+    """Whether the running cluster is complete and the one that would be started. KServe is checked separately."""
     if known.pins != binaries.fingerprint():
         say("the running cluster is of other versions: starting anew")
         return False

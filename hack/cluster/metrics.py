@@ -66,7 +66,7 @@ class Server:
 
 
 def objects(authority: bytes) -> list[dict[str, Any]]:
-    """Where the API server finds it: a Service without a selector, its one endpoint on the node, and the API.
+    """The objects by which the API server finds it: a Service without a selector, one endpoint on the node, an API.
 
     authority: the PEM certificate that vouches for the server's.
     """

@@ -51,7 +51,7 @@ def inode(namespace: pathlib.Path) -> int | None:
 
 
 def members(namespace: pathlib.Path) -> list[int]:
-    """List the pids of every process inside, whoever started it."""
+    """List the pids of all processes inside, no matter which process started them."""
     wanted = inode(namespace)
     if wanted is None:
         return []

@@ -29,8 +29,8 @@ CERTIFICATES = {
     ),
 }
 FRONT_PROXY = ("/CN=front-proxy", {"extendedKeyUsage": "clientAuth"})
-"""What the API server shows to the servers of further APIs. It has an authority of its own: whoever holds a certificate
-of that authority may speak for any user.
+"""What the API server shows to the servers of further APIs. It has an authority of its own, because a certificate of
+that authority lets its holder act as any user.
 """
 # Python 3.13 checks certificates strictly: these may be left out nowhere.
 _LEAF = {

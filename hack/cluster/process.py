@@ -36,7 +36,7 @@ def stat_fields(text: str) -> list[str]:
 
 
 def identify(pid: int) -> Identity | None:
-    """Return who runs under this pid now; a process that has ended but was not buried is nobody."""
+    """Return the process that runs under this pid now; None if it has ended, even if it is still a zombie."""
     try:
         fields = stat_fields(pathlib.Path(f"/proc/{pid}/stat").read_text())
     except (FileNotFoundError, ProcessLookupError):
@@ -47,7 +47,7 @@ def identify(pid: int) -> Identity | None:
 
 
 def alive(identity: Identity | None) -> bool:
-    """Tell whether this very process still runs."""
+    """Return whether exactly this process still runs."""
     return identity is not None and identify(identity.pid) == identity
 
 
@@ -58,7 +58,7 @@ def remember(folder: pathlib.Path, name: str, identity: Identity) -> None:
 
 
 def recall(folder: pathlib.Path, name: str) -> Identity | None:
-    """Read an identity file; an absent or half-written one names nobody."""
+    """Read an identity file; None if it is absent or half-written."""
     try:
         return Identity(**json.loads((folder / f"{name}.json").read_text()))
     except (FileNotFoundError, ValueError, TypeError):

@@ -14,7 +14,7 @@ ENGINES = ("docker", "podman")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """What a command said."""
+    """The exit code and the output of a command."""
 
     code: int
     out: str

@@ -1,4 +1,4 @@
-"""The single node: the steps that start it. What each program is told is in node.py."""
+"""The single node: the steps that start it. The options of each program are in node.py."""
 
 import functools
 import json
@@ -37,7 +37,7 @@ class Node:
     say: Callable[[str], None]
 
     def steps(self) -> Steps:
-        """Everything from nothing to a node that takes pods. A missing Go is said before anything runs."""
+        """All steps from nothing to a node that takes pods. A missing Go is reported before anything runs."""
         return {
             "packages": lambda: packages.ensure(self.say),
             "programs": self._programs,

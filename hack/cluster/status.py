@@ -1,4 +1,4 @@
-"""Looks at the cluster and says, part by part, what is healthy. It changes nothing."""
+"""Checks which parts of the cluster are healthy. It changes nothing."""
 
 import json
 from dataclasses import dataclass, replace
@@ -45,7 +45,7 @@ def address(layout: Layout) -> str:
 
 
 def healthy(parts: list[Part]) -> bool:
-    """Tell whether every part is."""
+    """Return whether every part is healthy."""
     return all(part.healthy for part in parts)
 
 
@@ -64,7 +64,7 @@ def _single(layout: Layout, known: record.Record) -> list[Part]:
 
 
 def _judged(row: Part, reports: dict[str, str] | None) -> Part:
-    """Complete a row by its version and by what the API server says about that neighbour."""
+    """Add to a row its version and what the API server reports about that component."""
     row = replace(row, version=_VERSIONS.get(row.name, versions.KUBERNETES))
     if reports is None or row.name not in _REPORTED:
         return row

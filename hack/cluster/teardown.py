@@ -1,6 +1,6 @@
 """Takes the single node down: processes, containers, mounts, namespaces, cgroups, files.
 
-Every step works on what it finds: a node that was half started, or half taken down, is no special case."""
+Every step works on what it finds: a node that was half started, or half taken down, needs no special case."""
 
 import contextlib
 import ctypes
@@ -25,7 +25,7 @@ _CONTAINER_LOGS = pathlib.Path("/var/log/containers")
 
 
 def leftovers(layout: Layout) -> bool:
-    """Tell whether anything of a node is there."""
+    """Return whether anything of a node exists."""
     return layout.run.exists() or cgroups.exists(layout.name)
 
 
@@ -47,9 +47,9 @@ def take_down(layout: Layout) -> None:
 
 
 def _end_everyone(layout: Layout) -> None:
-    """End whoever lives in the pods' cgroup or in the network namespace: pods, shims, what no file names.
+    """End every process in the pods' cgroup or in the network namespace: pods, shims, and processes that no file names.
 
-    A container that was being started when its runtime was stopped appears late, hence the second look."""
+    A container that was being started when its runtime was stopped appears late. So the search is repeated."""
     found: list[int] = []
     for _ in range(100):
         found = [*cgroups.pids(layout.name), *netns.members(layout.namespace)]
@@ -80,7 +80,7 @@ def forget_traces(layout: Layout) -> None:
 
 
 def remove_run(layout: Layout) -> None:
-    """Remove the run folder, but never through a mount: a claim's files would go with it."""
+    """Remove the run folder, but never through a mount: that would remove a PVC's files too."""
     if left := mounts(layout.run):
         raise ClusterError(f"{left[0]} is still mounted: unmount it by hand and run `down` again")
     if layout.run.exists():

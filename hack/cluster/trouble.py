@@ -14,7 +14,7 @@ _Object = Mapping[str, Any]
 
 
 def ask() -> list[str]:
-    """Look at the cluster that is up. Where it does not answer, one line says so."""
+    """Return lines about the running cluster: disk, nodes, pods, warnings; or one line if it does not answer."""
     layout = paths.layout()
     try:
         config = kubectl.config()

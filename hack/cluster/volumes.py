@@ -1,4 +1,4 @@
-"""Claims for tests and the demo: `models`, bound to a folder of this machine, and room for claims of others."""
+"""PVCs for tests and the demo: `models`, bound to a folder of this machine, and volumes for the PVCs of others."""
 
 import hashlib
 import pathlib
@@ -13,7 +13,7 @@ _BY_HAND = "by-hand"
 
 
 def ensure_models(path: pathlib.Path, namespace: str) -> None:
-    """Make namespace, volume and claim; the claim can be read by many pods and written by none of them."""
+    """Make namespace, volume and PVC. Many pods can read the PVC, and no pod can write it."""
     folder = path.resolve()
     if not folder.is_dir():
         raise ClusterError(f"{path} is not a folder: `python -m hack.models` makes one and prints its name")
@@ -43,7 +43,7 @@ def objects(folder: pathlib.Path, namespace: str) -> list[dict[str, Any]]:
 
 
 def provide(claim: str, namespace: str) -> str | None:
-    """Make room for a claim that somebody else will make, and return the storage class that it must name.
+    """Make a volume for a PVC that another component will create, and return the storage class that it must name.
 
     kind has a class that makes volumes by itself, and it is the default: then None, and nothing is made.
     """
@@ -59,7 +59,7 @@ def provide(claim: str, namespace: str) -> str | None:
 
 
 def room(folder: pathlib.Path, claim: str, namespace: str) -> dict[str, Any]:
-    """Return a writable volume for one claim of a namespace. It goes with the cluster, and with nothing else."""
+    """Return a writable volume for one PVC of a namespace. Only the removal of the cluster removes it."""
     bound = {"namespace": namespace, "name": claim}
     shared = {"accessModes": ["ReadWriteOnce"], "storageClassName": _BY_HAND}
     return _volume(f"{namespace}-{claim}", folder, claimRef=bound, **shared)
@@ -72,7 +72,7 @@ def _volume(name: str, folder: pathlib.Path, **more: Any) -> dict[str, Any]:
 
 
 def _forget_other(config: pathlib.Path, folder: pathlib.Path, namespace: str) -> None:
-    """Remove a claim on another folder, and its volume."""
+    """Remove a PVC on another folder, and its volume."""
     found = kubectl.get(config, f"pvc/{CLAIM}", f"--namespace={namespace}")
     other = found["spec"]["volumeName"] if found else None
     if other in (None, volume_name(folder, namespace)):

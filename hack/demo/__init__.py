@@ -1,1 +1,1 @@
-"""`make demo`: the whole story on a real cluster, told with numbers that were measured while it was told."""
+"""`make demo`: the whole story on a real cluster. Its numbers are measured while it runs."""

@@ -28,7 +28,7 @@ LOST: Final = (aiohttp.ClientError, TimeoutError, OSError)
 _PAUSE: Final = 0.5
 _TIMEOUT: Final = 60
 _SILENCE: Final = 300
-"""Seconds without a change after which a watch is made anew."""
+"""Seconds without a change after which a watch is started again."""
 _DECIDED: Final = ("Responding", "RolledBack", "Stalled")
 
 

@@ -28,7 +28,7 @@ PATCH_SECONDS: Final = 2.0  # from the decision to the InferenceService patched,
 
 
 class Act(StrEnum):
-    """What was measured: the plain service on both topics, the speculating one on both, and after the rollback."""
+    """What was measured: the baseline on both topics, the service with speculation on both, and after the rollback."""
 
     PLAIN_CODE = "plain_code"
     PLAIN_DRIFT = "plain_drift"

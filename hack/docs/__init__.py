@@ -1,1 +1,1 @@
-"""What the documentation's site needs besides mkdocs, and what its tests read pages with."""
+"""Code that the documentation's site needs in addition to mkdocs, and with which its tests read pages."""

@@ -1,6 +1,6 @@
-"""What mkdocs is told while it builds: a folder in the nav is all of its pages, and a link to a file of the
-repository that is no page leads to a page that shows the file. So pages link as they do in the repository, and the
-site needs no address of it."""
+"""Changes of mkdocs' build. A folder in the nav stands for all of its pages. A link to a file of the repository that is
+not a page leads to a page that shows the file. So pages link as they do in the repository, and the site does not need
+the repository's address."""
 
 import os
 import pathlib
@@ -73,7 +73,7 @@ def _outer(page: str, text: str) -> Iterator[str]:
 
 
 def _leaving(page: str, to: str) -> str | None:
-    """Where a link leads, from the repository's root; None where it stays in docs/ or leaves the repository."""
+    """The target of a link, from the repository's root; None if it stays in docs/ or leaves the repository."""
     if "://" in to or to.startswith(("#", "mailto:")):
         return None
     path = posixpath.normpath(posixpath.join("docs", posixpath.dirname(page), to.partition("#")[0]))
@@ -83,7 +83,7 @@ def _leaving(page: str, to: str) -> str | None:
 def _inner(page: str, to: str) -> str:
     path = _leaving(page, to)
     if path is None or not (_ROOT / path).exists():
-        return to  # mkdocs says what is missing
+        return to  # mkdocs reports what is missing
     anchor = to.partition("#")[1] + to.partition("#")[2]
     return posixpath.relpath(_PAGES.get(path, _page_of(path)), posixpath.dirname(page) or ".") + anchor
 

@@ -128,7 +128,7 @@ def tell(folder: pathlib.Path, host: str, found: dict[str, pathlib.Path], *, rea
 
 
 def main(words: list[str]) -> int:
-    """Tell the story; 1 where a step fails."""
+    """Run all steps; return 1 if a step fails."""
     if words not in ([], ["--no-node"]):
         print(__doc__, file=sys.stderr)
         return 2

@@ -16,7 +16,7 @@ _FORWARDING = re.compile(r"Forwarding from (127\.0\.0\.1:\d+) ")
 
 @contextmanager
 def forwarded(command: Sequence[str]) -> Iterator[str]:
-    """Run `kubectl port-forward` for the length of a block; give its address. Raises ClusterError with its words."""
+    """Run `kubectl port-forward` for the length of a block; give its address. Raises ClusterError with its output."""
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as running:
         try:
             said = running.stdout.readline() if running.stdout else ""
@@ -29,7 +29,7 @@ def forwarded(command: Sequence[str]) -> Iterator[str]:
 
 
 def complete(address: str, model: str, prompt: str) -> str:
-    """Return the text that a model writes after a prompt. Raises ClusterError with the server's words."""
+    """Return the text that a model writes after a prompt. Raises ClusterError with the server's answer."""
     body = {"model": model, "prompt": prompt, "max_tokens": 96, "temperature": 0}
     headers = {"Content-Type": "application/json"}
     url = f"http://{address}/v1/completions"

@@ -25,7 +25,7 @@ class Key:
     name: str
 
     def make(self) -> "Key":
-        """Write the files. Raises Refused with cosign's words."""
+        """Write the files. Raises Refused with cosign's output."""
         command.run(self.program, "generate-key-pair", f"--output-key-prefix={self.folder / self.name}")
         command.run(self.program, "signing-config", "create", f"--out={self.folder / 'signing.json'}")
         command.run(self.program, "trusted-root", "create", f"--out={self.folder / 'trust.json'}")

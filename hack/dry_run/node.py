@@ -57,7 +57,7 @@ def _passed(status: Mapping[str, Any]) -> bool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stranger:
-    """Somebody with a cluster, Helm and kubectl. folder: empty; their home, and where they work."""
+    """A user with a cluster, Helm and kubectl. folder: empty; the user's home and working directory."""
 
     folder: pathlib.Path
     helm: str

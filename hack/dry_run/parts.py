@@ -41,7 +41,7 @@ def push(
 ) -> Pushed:
     """Push an image, and write its name and bills of materials into a folder, as the workflow does.
 
-    say: hears of the build of the real image; None: an image of one file is pushed in its place.
+    `say`: prints the progress of the real image's build; if None, an image of one file is pushed in its place.
     """
     folder.mkdir(exist_ok=True)
     name = f"{target}.{arch}"

@@ -38,7 +38,7 @@ class Refusals:
         self._refused("a chart without an image's digest", missing, lambda: self.release.ship_chart(out))
 
     def _registry(self, made: Pushed) -> None:
-        """What whoever may write to the registry can do."""
+        """What a user with write access to the registry can do."""
         key, helm = self.key, self.release.helm
         every = pushed.read(self.release.images, self.release.without)
         ours = every["operator"]

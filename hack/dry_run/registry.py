@@ -1,4 +1,4 @@
-"""A real registry on loopback for the length of a block, and what somebody who may write to it can do.
+"""A real registry on loopback for the length of a block, and what a user with write access can do.
 
 The node's containerd has a loopback of its own, in the cluster's network namespace. With a namespace the registry runs
 in there, and the cluster's forwarder gives it the same port on the machine's loopback: it has one name on both sides.
@@ -40,7 +40,7 @@ http: {{addr: "127.0.0.1:{port}"}}
 
 @contextmanager
 def registry(program: pathlib.Path, folder: pathlib.Path, namespace: pathlib.Path | None = None) -> Iterator[str]:
-    """Run a registry that keeps everything below a folder; give its address. Raises ClusterError with its words."""
+    """Run a registry that keeps everything below a folder; give its address. Raises ClusterError with its log."""
     with forward.listen(0) if namespace else nullcontext() as outside, ExitStack() as running:
         port = outside.getsockname()[1] if outside else 0
         configuration, log = folder / "registry.yaml", folder / "registry.log"
@@ -72,7 +72,7 @@ def _program(command: list[str], log: pathlib.Path, *descriptors: int) -> Iterat
 
 
 def _address(running: subprocess.Popen[bytes], log: pathlib.Path) -> str:
-    """The kernel chooses the port where none is given, and the registry tells it."""
+    """If no port is given, the kernel chooses one, and the registry logs it."""
     until = time.monotonic() + _SECONDS
     while time.monotonic() < until and running.poll() is None:
         if found := re.search(r"listening on (127\.0\.0\.1:\d+)", log.read_text(encoding="utf-8")):
@@ -119,7 +119,7 @@ def _entry(image: Pushed) -> dict[str, Any]:
 
 
 def start_something_else(image: Pushed) -> Pushed:
-    """Let the tag of an image name one that starts another program, as whoever may write to the registry can."""
+    """Let the tag of an image name one that starts another program, as a user with write access can."""
     api = _api(image.registry, image.repository)
     index = json.loads(_ask("GET", f"{api}/manifests/{image.digest}"))
     manifest = json.loads(_ask("GET", f"{api}/manifests/{index['manifests'][0]['digest']}"))

@@ -21,7 +21,7 @@ _HEAD: Final = """\
 
 
 def health() -> str:
-    """The script that says how a service is."""
+    """The script that returns the health of a service."""
     return (FOLDER / "health.lua").read_text()
 
 

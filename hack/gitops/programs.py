@@ -23,5 +23,5 @@ ARGO: Final = Module(root=_HERE / "go-argo", packages={"argo-judge": "./judge"},
 
 
 def ensure(module: Module, name: str, say: Callable[[str], None] = print) -> pathlib.Path:
-    """The path of a program, after building it where it is missing. Raises ClusterError with Go's own last words."""
+    """The path of a program, which is built if it is missing. Raises ClusterError with the end of Go's output."""
     return binaries.ensure_from(module, name, say=say)[name]

@@ -26,7 +26,7 @@ _HELM: Final = binaries.Module(
     flags=versions.linker_flags(
         {
             "helm.sh/helm/v3/internal/version.version": f"v{VERSION}",
-            # What `helm template` and `helm lint` take for the cluster's version; without it a plain build says 1.20.
+            # What `helm template` and `helm lint` take for the cluster's version; a build without it takes 1.20.
             "helm.sh/helm/v3/pkg/chartutil.k8sVersionMajor": _KUBERNETES[0],
             "helm.sh/helm/v3/pkg/chartutil.k8sVersionMinor": _KUBERNETES[1],
             "helm.sh/helm/v3/pkg/lint/rules.k8sVersionMajor": _KUBERNETES[0],
@@ -45,7 +45,7 @@ def helm(say: Callable[[str], None] = print) -> pathlib.Path:
 
 
 def template(values: Mapping[str, Any], *words: str, chart: pathlib.Path = CHART) -> str:
-    """Return what the chart renders with these values. Raises ClusterError with Helm's words."""
+    """Return what the chart renders with these values. Raises ClusterError with Helm's output."""
     asked = [f"--set-json={name}={json.dumps(value)}" for name, value in values.items()]
     return shell.run([str(helm()), "template", RELEASE, str(chart), f"--namespace={NAMESPACE}", *asked, *words])
 
@@ -56,17 +56,17 @@ def objects(values: Mapping[str, Any], *words: str, chart: pathlib.Path = CHART)
 
 
 def lint(values: Mapping[str, Any]) -> shell.Answer:
-    """Return what `helm lint --strict` says of the chart with these values."""
+    """Return the result of `helm lint --strict` for the chart with these values."""
     asked = [f"--set-json={name}={json.dumps(value)}" for name, value in values.items()]
     return shell.ask([str(helm()), "lint", "--strict", str(CHART), *asked])
 
 
 def key(body: Mapping[str, Any]) -> tuple[str, str, str]:
-    """Return what tells an object from others: kind, namespace, name."""
+    """Return what identifies an object: kind, namespace, name."""
     meta = body["metadata"]
     return body["kind"], meta.get("namespace", ""), meta["name"]
 
 
 def by_key(found: Sequence[Mapping[str, Any]]) -> dict[tuple[str, str, str], dict[str, Any]]:
-    """Return objects by what tells them apart."""
+    """Return objects by kind, namespace and name."""
     return {key(each): dict(each) for each in found}

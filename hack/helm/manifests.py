@@ -1,7 +1,7 @@
 """Writes manifests/ for those who use kustomize, out of the chart, and the chart's copy of the CRD.
 
 Each file is what `helm template` renders of some templates with some values, without Helm's own labels; rules and
-dashboards are copied, too, for those who have neither Prometheus' operator nor Grafana's sidecar.
+dashboards are copied, too, for those who do not have Prometheus' operator or Grafana's sidecar.
 """
 
 import pathlib
@@ -27,7 +27,7 @@ _HELMS_OWN: Final = re.compile(
 
 HA: Final = {"replicas": 2, "leaderElection.enabled": True}
 NAMESPACED: Final = {"namespaces": ["team-a"]}
-"""The name is an example: whoever uses the overlay writes their own."""
+"""The name is an example: users of the overlay replace it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,7 +60,7 @@ FILES: Final[Mapping[str, Source]] = {
 
 
 def rendered(source: Source) -> str:
-    """Return the text of one file. Raises ClusterError with Helm's words."""
+    """Return the text of one file. Raises ClusterError with Helm's output."""
     shown = [f"--show-only=templates/{name}.yaml" for name in source.templates]
     text = _HELMS_OWN.sub("", chart.template(source.values, *shown)).removeprefix("---\n")
     documents = text.split("\n---\n")

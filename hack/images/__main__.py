@@ -1,9 +1,9 @@
-"""python -m hack.images operator|runtime|all   builds, loads onto the cluster where one is up, and prints the names
-python -m hack.images initializer|s3|tests    the same, of what the tests on a node need besides
-python -m hack.images refs                    prints the names only
-python -m hack.images lock|verify             writes or checks requirements/
-python -m hack.images resolve                 asks the package index whether each engine's requirements hold together
-python -m hack.images sbom                    builds both images and writes what they are made of to dist/sbom
+"""python -m hack.images operator|runtime|all   builds, loads onto the cluster if one is up, and prints the names.
+python -m hack.images initializer|s3|tests    the same, for the other images that the tests on a node need.
+python -m hack.images refs                    prints the names only.
+python -m hack.images lock|verify             writes or checks requirements/.
+python -m hack.images resolve                 asks the package index whether each engine's requirements hold together.
+python -m hack.images sbom                    builds both images and writes what they are made of to dist/sbom.
 """
 
 import sys

@@ -57,7 +57,7 @@ def product(name: str) -> Product:
 def ensure(
     builder: tool.Tool, wanted: Product, say: Callable[[str], None], given: Mapping[str, str] | None = None
 ) -> bool:
-    """Build an image unless it is there already; tell whether it was built. given: more arguments of the build."""
+    """Build an image unless it exists; return whether it was built. given: more arguments of the build."""
     if builder.has(wanted.ref):
         return False
     base = foundation(builder)
@@ -74,7 +74,7 @@ def ensure(
 
 
 def labels() -> dict[str, str]:
-    """Return what the runtime image's labels say: the project's version and the commit; `unknown` outside of Git."""
+    """Return the runtime image's labels: the project's version and the commit; `unknown` outside of Git."""
     revision = shell.ask(["git", "-C", str(content.ROOT), "rev-parse", "HEAD"])
     return {"VERSION": content.version(), "REVISION": revision.out.strip() if revision.code == 0 else "unknown"}
 

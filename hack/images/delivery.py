@@ -48,7 +48,7 @@ def _load_rest(ref: str, held: dict[str, int]) -> None:
         prepare(layout, held)
         shell.run(["buildah", "push", "--quiet", "--disable-compression", ref, f"oci:{layout}:{ref}"], timeout=_MINUTES)
         command = containers.client(paths.layout(), "images", "import", "-")
-        # Its words go into a file: a pipe is closed before it has said everything, and then it ends by SIGPIPE.
+        # Its errors go into a file: a pipe would be closed before it has written all, and then SIGPIPE would end it.
         with tempfile.TemporaryFile() as words:
             importer = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=words)
             with importer, tarfile.open(fileobj=importer.stdin, mode="w|") as archive:

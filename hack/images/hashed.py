@@ -1,6 +1,6 @@
 """A lock as a requirements file: what an image installs, with the hashes of the files that it can install.
 
-uv writes a lock as pylock.toml, which names each file beside its hash; that is how the files of other systems are told.
+uv writes a lock as pylock.toml, which has each file's name and hash. The name shows which files are for other systems.
 """
 
 import functools
@@ -32,7 +32,7 @@ class Installs:
     built: tuple[str, ...] = ()
 
     def marker(self, written: str | None) -> str | None:
-        """What the marker of a package comes to: empty where all of them install it, None where nobody does."""
+        """The result of a package's marker: empty if all environments install it, None if none does."""
         if not self.pythons or written is None:
             return written or ""
         needed = {Marker(written).evaluate(each) for each in self._environments()}

@@ -2,13 +2,13 @@
 Generated, committed, verified.
 
 The images of the tests and the tools of the builds are locked by themselves, because what they install and the
-operator's client library exclude each other; they are resolved anew only where something else is asked of them.
-hack/images/locked.toml says what is asked.
+operator's client library exclude each other; they are resolved again only if their requirements change.
+hack/images/locked.toml has these requirements.
 
-python -m hack.images lock      writes the files again
-python -m hack.images verify    fails when they are stale
+python -m hack.images lock      writes the files again.
+python -m hack.images verify    fails if they are stale.
 python -m hack.images resolve   asks the package index whether each engine's requirements hold together on the platforms
-                                that its image is built for; fails on the first that does not
+                                that its image is built for; fails on the first that does not.
 
 To resolve, nothing is installed: uv reads the packages' metadata, looks for a wheel of each, and resolves the pinned
 set as a whole. That is what can be known of an image that cannot be built on this machine.
@@ -40,7 +40,7 @@ def export(image: str) -> str:
 
 
 def resolve(image: str) -> str:
-    """Return requirements that the lock does not have, resolved anew; the first line says what was asked."""
+    """Resolve requirements that the lock does not have, and return them; the first line has the question."""
     lock = _uv(*_COMPILE, "-", asked="\n".join(_ASKED[image]))
     return f"{_question(image)}\n{select(image, lock)}"
 
@@ -73,7 +73,7 @@ def write() -> None:
 
 
 def stale() -> list[str]:
-    """Return the files that do not say what the lock says, or that answer another question."""
+    """Return the files that differ from the lock, or that answer another question."""
     return [str(path(image).relative_to(ROOT)) for image in (*_EXTRAS, *_ASKED) if _is_stale(image)]
 
 
@@ -89,12 +89,12 @@ def _question(image: str) -> str:
 
 
 def is_left_out(image: str, package: str) -> bool:
-    """Tell whether an image goes without a package that its requirements would bring."""
+    """Return whether an image omits a package that its requirements would bring."""
     return _left_out(image).match(package) is not None
 
 
 def ask_uv(*words: str, asked: str | None = None) -> subprocess.CompletedProcess[str]:
-    """Run this environment's uv in the repository: its pyproject.toml corrects what some packages say of themselves."""
+    """Run this environment's uv in the repository: its pyproject.toml corrects the metadata of some packages."""
     command = [str(Path(sys.executable).with_name("uv")), *words]
     return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, input=asked)
 
@@ -114,7 +114,7 @@ class Platform:
     python: str
 
     def options(self) -> tuple[str, ...]:
-        """Return uv's words for it."""
+        """Return uv's options for it."""
         return (f"--python-platform={self.machine}", f"--python-version={self.python}")
 
 

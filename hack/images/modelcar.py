@@ -14,7 +14,7 @@ from hack.cluster.errors import ClusterError
 from hack.images import tool
 from hack.images.build import foundation
 
-# What the sidecar's own commands call, besides what is built into the shell.
+# What the sidecar's own commands call, in addition to what is built into the shell.
 _PROGRAMS = ("sh", "mkdir", "ln", "ls", "sleep")
 # The engine reads the files by way of /proc, which the kernel allows to the same user only: our runtime image has it.
 _USER = "65532:65532"
@@ -77,7 +77,7 @@ def push(builder: tool.Tool, ref: str) -> None:
 
 
 def files(folder: Path) -> list[tuple[Path, int]]:
-    """Return the model's files, relative to the folder, with their sizes; what is hidden is no part of a model."""
+    """Return the model's files, relative to the folder, with their sizes; hidden files are not part of a model."""
     found = []
     for path in sorted(folder.rglob("*")):
         relative = path.relative_to(folder)

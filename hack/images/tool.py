@@ -32,11 +32,11 @@ class Tool:
     kind: Kind
 
     def has(self, ref: str) -> bool:
-        """Tell whether the image is in the tool's store."""
+        """Return whether the image is in the tool's store."""
         return shell.ask([self.kind, "inspect", "--type=image", ref], timeout=60).code == 0
 
     def pulled(self, ref: str) -> bool:
-        """Tell whether the image could be fetched from its registry."""
+        """Return whether the image could be fetched from its registry."""
         return shell.ask([self.kind, "pull", "--quiet", ref], timeout=_PULL_SECONDS).code == 0
 
     def build(self, file: str, target: str | None, ref: str, arguments: dict[str, str]) -> list[str]:
@@ -61,7 +61,7 @@ class Tool:
         return [self.kind, "push", "--quiet", *plain, ref]
 
     def size(self, ref: str) -> str:
-        """Return the size of an image in its store, in the tool's own words."""
+        """Return the size of an image in its store, as the tool prints it."""
         return shell.run([self.kind, "images", "--format={{.Size}}", ref]).strip()
 
     def remove(self, ref: str) -> list[str]:

@@ -1,1 +1,1 @@
-"""The real KServe controller on this machine: built from its Go module, installed as its own manifests say."""
+"""The real KServe controller on this machine: built from its Go module, installed with its own manifests."""

@@ -33,8 +33,8 @@ class Ports:
 class Controller:
     """One version of KServe for one API server.
 
-    version: what its Deployment says. kubeconfig: an administrator's. inner: a kubeconfig with the API server's address
-    as the controller reaches it. folder: for its keys, removed with the cluster.
+    version: the one in its Deployment. kubeconfig: an administrator's. inner: a kubeconfig with the API server's
+    address as the controller reaches it. folder: for its keys, removed with the cluster.
     """
 
     built: Built
@@ -56,7 +56,7 @@ class Controller:
         self._apply("after", objects.after_start(found, version=self.version))
 
     def install_definitions(self, found: list[objects.Object] | None = None) -> None:
-        """Install the CRDs alone and wait until they are served. found: upstream's objects, where they were read."""
+        """Install the CRDs alone and wait until they are served. found: upstream's objects, if already read."""
         wanted = objects.definitions(self.built.objects() if found is None else found)
         self._apply("crds", wanted)
         kubectl.wait_established(self.kubeconfig, [each["metadata"]["name"] for each in wanted])
@@ -77,7 +77,9 @@ class Controller:
         ]
 
     def environment(self) -> dict[str, str]:
-        """Where it finds the API server, its ConfigMap, and, below TMPDIR, the keys of its webhooks."""
+        """Its variables: the paths of the API server's kubeconfig, its ConfigMap, and, below TMPDIR, its webhooks'
+        keys.
+        """
         return {
             "KUBECONFIG": str(self.folder / "kubeconfig"),
             "POD_NAMESPACE": objects.NAMESPACE,

@@ -58,7 +58,7 @@ def built(choice: Choice, say: Say = print) -> Built:
 
 
 def folder(version: str) -> pathlib.Path:
-    """Where the program and the manifests of a version are, or will be."""
+    """The folder of the program and the manifests of a version, built or not."""
     return paths.cache() / "kserve" / f"{version}-{SUMS[version][3:11].replace('/', '_')}"
 
 
@@ -118,7 +118,7 @@ def _build(version: str, target: pathlib.Path, say: Say) -> None:
 
 
 def _render(config: pathlib.Path, target: pathlib.Path) -> None:
-    """Write the objects of a `config` folder, each once. The path of Go's cache has an @: hence the relative names."""
+    """Write the objects of a `config` folder, each once. Names are relative: the path of Go's cache has an @."""
     kubectl = binaries.ensure("kubectl")["kubectl"]
     found: dict[tuple[str, str, str], dict[str, Any]] = {}
     for name in FOLDERS:

@@ -34,8 +34,8 @@ def definitions(items: Iterable[Object]) -> list[Object]:
 def before_start(items: Iterable[Object], *, version: str) -> list[Object]:
     """What the controller expects to find when it starts.
 
-    Changed: the ConfigMap says Standard mode without an ingress, and the image of the download container. The
-    Deployment says which version this is, and has no pod.
+    Changed: the ConfigMap sets Standard mode without an ingress, and the image of the download container. The
+    Deployment has the label of this version, and has no pod.
     """
     wanted = ("ServiceAccount", "ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding", "ConfigMap", "Deployment")
     namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}}
@@ -62,7 +62,7 @@ def webhooks(items: Iterable[Object], *, port: int, authority: bytes) -> list[Ob
 
 
 def after_start(items: Iterable[Object], *, version: str) -> list[Object]:
-    """Runtimes and storage containers as upstream ships them, but for the image of the download container."""
+    """Runtimes and storage containers as upstream ships them, except the image of the download container."""
     found = [copy.deepcopy(each) for each in items if each["kind"] in _CHECKED]
     for each in found:
         if each["kind"] == "ClusterStorageContainer":

@@ -1,4 +1,4 @@
-"""Which KServe is run: a version that the Go module proxy serves, or a controller that somebody built."""
+"""Which KServe is run: a version that the Go module proxy serves, or a controller that the user built."""
 
 import os
 import pathlib
@@ -23,8 +23,8 @@ SUMS: Final = {
 class Choice:
     """The KServe that is wanted.
 
-    version: of the manifests, and of the controller unless `manager` names another one. manager: a program that
-    somebody built. config: the folder `config` of its source, where its manifests are not those of `version`.
+    version: of the manifests, and of the controller unless `manager` names another one. manager: a program that the
+    user built. config: the folder `config` of its source, where its manifests are not those of `version`.
     """
 
     version: str = KSERVE

@@ -1,8 +1,8 @@
 """Drafts that are made of trained ones by moving bytes: another vocabulary with the same words, P-EAGLE, and drafts
 that start and answer like good ones and are worth nothing.
 
-Each fault leaves /health green. Only the flipped bytes can be seen in the file: names, sizes and headers are those of
-a good draft, or, for the short context, those of a draft that somebody may want.
+Each fault leaves /health green. Only the flipped bytes can be seen in the file: names, sizes and headers are those of a
+good draft, or, for the short context, those of a draft that a user may want.
 """
 
 import json
@@ -29,7 +29,7 @@ SOURCE: Final = content.Sources(files=("hack/models/built.py", "hack/models/tens
 
 
 def renumber(draft: Path) -> None:
-    """Give every token another id, in the tokenizer and the weights alike: the same draft in other numbers."""
+    """Give every token another id, in both the tokenizer and the weights: the same draft in other numbers."""
     path = draft / "tokenizer.json"
     tokenizer = json.loads(path.read_text(encoding="utf-8"))
     vocabulary = tokenizer["model"]["vocab"]
@@ -56,7 +56,7 @@ def parallel(head: Path) -> None:
 
 
 def mlp(head: Path) -> None:
-    """Say that a head is an MLP speculator, which vLLM has a method for and no model."""
+    """Declare a head an MLP speculator. vLLM has a method for it, and no model."""
     settings = json.loads((head / "config.json").read_text(encoding="utf-8"))
     said = {"architectures": ["MLPSpeculatorPreTrainedModel"], "model_type": "mlp_speculator", "n_predict": 3}
     (head / "config.json").write_text(json.dumps(settings | said, indent=2) + "\n", encoding="utf-8")
@@ -87,7 +87,7 @@ def ensure(models: Path) -> None:
 def permute(draft: Path) -> None:
     """Give every token the rows of another one, as if the draft had learnt with other ids: the tokenizer looks right.
 
-    The draft stays whole and says what it said before, in a language that the target does not speak.
+    The draft stays whole and proposes what it did before, in a language that the target does not know.
     """
     found = tensors.read(draft / tensors.FILE)
     order = list(range(found[_BY_TOKEN[0]].shape[0]))
@@ -98,7 +98,7 @@ def permute(draft: Path) -> None:
 def mix(folder: Path) -> None:
     """Move the rows of every matrix by half of them, as if the weights were of another model of this form.
 
-    By half, for neighbours are alike: the ids of frequent tokens lie side by side.
+    By half, because neighbours are similar: the ids of frequent tokens are next to each other.
     """
     found = tensors.read(folder / tensors.FILE)
     mixed = {name: each.reordered(_by_half(each.shape[0])) for name, each in found.items() if len(each.shape) == 2}
@@ -118,7 +118,7 @@ def corrupt(draft: Path) -> None:
 
 
 def shorten(draft: Path) -> None:
-    """Say that the draft was made for fewer positions than the target is served with."""
+    """Declare that the draft was made for fewer positions than the target is served with."""
     path = draft / "config.json"
     config = json.loads(path.read_text(encoding="utf-8"))
     path.write_text(json.dumps(config | {"max_position_embeddings": SHORT_CONTEXT}, indent=2) + "\n", encoding="utf-8")

@@ -1,8 +1,8 @@
 """The second language of the target: invented words of which any two decide the third.
 
 The text walks a circle in which every pair of words occurs once, so it repeats itself only after WORDS ** 2 words, and
-one word alone says nothing about the next. A model that has learned the circle goes on without a mistake; one that
-has not guesses one word in sixteen.
+one word alone does not determine the next. A model that has learned the circle goes on without a mistake; one that has
+not guesses one word in sixteen.
 """
 
 from __future__ import annotations

@@ -37,5 +37,5 @@ def fit(named: list[tuple[str, Any]], loss: Callable[[int], Any], steps: int, re
 
 
 def _is_inner(label: str, parameter: Any) -> bool:
-    """Tell the matrices between states from embeddings, output layers and norms, which Adam trains."""
+    """Whether a parameter is a matrix between states. Adam trains the others: embeddings, output layers and norms."""
     return parameter.ndim == 2 and not any(word in label for word in ("embed_tokens", "lm_head"))

@@ -1,5 +1,5 @@
-"""Where the pair is kept, under a name that changes with the recipe, and how it gets there; and beside it the heads
-and drafts of every method, trained in the runtime image where they are missing.
+"""The folder of the pair, under a name that changes with the recipe, and how the pair gets there. In the same folder
+are the heads and drafts of every method, trained in the runtime image if they are missing.
 """
 
 import pathlib
@@ -50,7 +50,7 @@ def _train(target: pathlib.Path) -> None:
 
 
 def open_to_pods(folder: pathlib.Path) -> None:
-    """Let everybody read a folder: weights are written for their owner only, and pods run as somebody else."""
+    """Let all users read a folder: weights are written for their owner only, and pods run as another user."""
     for each in (folder, *folder.rglob("*")):
         each.chmod(0o755 if each.is_dir() else 0o644)
 

@@ -17,7 +17,7 @@ _SIGN: Final = 0x80
 
 
 def ensure(models: Path, mebibytes: int) -> str:
-    """Make a draft with about so many MiB of weights beside the trained one, where it is not there yet; its name."""
+    """Make a draft with about so many MiB of weights next to the trained one, unless it exists; return its name."""
     name = f"draft-wide-{mebibytes}"
     if not (models / name).exists():
         unfinished = models / f".{name}"

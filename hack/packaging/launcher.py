@@ -6,7 +6,7 @@ import sys
 
 
 def start() -> None:
-    """Run the command. An older Python must be able to read this file, and say that it is older."""
+    """Run the command. An older Python must be able to read this file, and report that it is too old."""
     here = os.path.dirname(os.path.realpath(__file__))
     known = sorted(each for each in os.listdir(here) if each.startswith("py3."))
     own = "py%d.%d" % sys.version_info[:2]  # noqa: UP031

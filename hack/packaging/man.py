@@ -1,6 +1,6 @@
 """Writes specdec(1) from the commands themselves, as roff.
 
-`python -m hack.packaging.man` writes packaging/man/specdec.1; with `verify` it says whether that is stale.
+`python -m hack.packaging.man` writes packaging/man/specdec.1; with `verify` it reports whether that is stale.
 """
 
 import argparse

@@ -116,7 +116,7 @@ def packages(folder: pathlib.Path, *words: str) -> None:
 
 
 def requirements(folder: pathlib.Path) -> pathlib.Path:
-    """Write what the command needs besides, as uv.lock pins it, with its hashes."""
+    """Write the command's dependencies, as uv.lock pins them, with their hashes."""
     target = folder / "requirements.txt"
     wanted = ["--frozen", "--no-dev", "--extra=cli", "--no-emit-project", f"--output-file={target}"]
     shell.run([uv(), "export", "--quiet", f"--project={ROOT}", *wanted], timeout=_SECONDS)

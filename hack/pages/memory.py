@@ -1,4 +1,4 @@
-"""The page docs/memory.md: its words, what was measured, and a table of public pairs as the operator plans them."""
+"""The page docs/memory.md: its text, what was measured, and a table of public pairs as the operator plans them."""
 
 import json
 from collections.abc import Mapping

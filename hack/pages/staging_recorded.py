@@ -68,7 +68,9 @@ def _run(each: Mapping[str, Any]) -> Run:
 
 
 def faults(run: Run) -> Iterator[str]:
-    """Where the operator's rules and this KServe disagree: a refusal without need, or a model that does not arrive."""
+    """The points on which the operator's rules and KServe disagree: a needless refusal, or a model that does not
+    arrive.
+    """
     for key, row in run.rows.items():
         for scheme, found in {"": row, **row.get("schemes", {})}.items():
             known = scheme == BY_THE_DOWNLOAD and found["outcome"] == _ALONE

@@ -47,7 +47,7 @@ FEATURES: Final[Mapping[str, Callable[[Line], bool]]] = MappingProxyType(
 
 @dataclass(slots=True)
 class Count:
-    """judged: with the feature and speculation; accepted: by the engine; alike: our rules say what the engine says."""
+    """judged: with the feature and speculation. accepted: by the engine. `alike`: our rules agree with the engine."""
 
     judged: int = 0
     accepted: int = 0

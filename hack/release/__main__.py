@@ -1,15 +1,15 @@
 """What a release's workflow asks of the repository: standard library only, for it runs before anything is installed.
 
-python3 -m hack.release check TAG                       the tag is the version of package, chart and changelog
-python3 -m hack.release plan                            registry and images to build, as outputs of a step
-python3 -m hack.release room TARGET                     whether this machine has the disk to build an image
-python3 -m hack.release image TARGET ARCH VERSION       name and tag of an image, without its registry
-python3 -m hack.release bases TARGET [ARG=VALUE]        what an image stands on; refused where that has no digest
-python3 -m hack.release sign TARGET ARCH [ARG=VALUE]    signs the image in dist/images/TARGET.ARCH.txt with SBOMs
-python3 -m hack.release indexes                         one name for the images of each target, pushed and signed
-python3 -m hack.release chart                           packages the chart with their digests, pushes and signs it
-python3 -m hack.release sign-files FOLDER               signs the provenance of every file in a folder
-python3 -m hack.release notes TAG                       what the changelog says of it, and what was built
+python3 -m hack.release check TAG                       the tag is the version of package, chart and changelog.
+python3 -m hack.release plan                            registry and images to build, as outputs of a step.
+python3 -m hack.release room TARGET                     whether this machine has the disk to build an image.
+python3 -m hack.release image TARGET ARCH VERSION       name and tag of an image, without its registry.
+python3 -m hack.release bases TARGET [ARG=VALUE]        what an image stands on; fails if that has no digest.
+python3 -m hack.release sign TARGET ARCH [ARG=VALUE]    signs the image in dist/images/TARGET.ARCH.txt with SBOMs.
+python3 -m hack.release indexes                         one name for the images of each target, pushed and signed.
+python3 -m hack.release chart                           packages the chart with their digests, pushes and signs it.
+python3 -m hack.release sign-files FOLDER               signs the provenance of every file in a folder.
+python3 -m hack.release notes TAG                       the changelog's section of the tag, and what was built.
 
 ARG=VALUE: the build arguments with which the image is built. Variables: hack/release/plan.py.
 """
@@ -41,7 +41,7 @@ def _indexes() -> list[str]:
 
 
 def main(argv: Sequence[str]) -> int:
-    """Answer one question or take one step; 1 where the answer is no, 2 where it is neither."""
+    """Answer one question or take one step. Return 1 if the answer is negative, 2 if the command line is neither."""
     match argv:
         case ["check", tag]:
             return _told(names.faults(tag), f"{tag} is the version of everything")

@@ -58,7 +58,7 @@ def package(
 ) -> pathlib.Path:
     """Package the chart with the digests and return the archive. source: the repository's address.
 
-    Raises Refused with Helm's words.
+    Raises Refused with Helm's output.
     """
     version = names.version(root)
     with tempfile.TemporaryDirectory() as folder:

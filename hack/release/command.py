@@ -6,7 +6,7 @@ from hack.release.pushed import Refused
 
 
 def run(*words: str) -> str:
-    """Return everything that a program said. Raises Refused with its last words where it failed."""
+    """Return the whole output of a program. Raises Refused with the end of the output if the program failed."""
     done = subprocess.run(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
     if done.returncode != 0:
         raise Refused(f"`{' '.join(words)}` ended with code {done.returncode}: {done.stdout.strip()[-1000:]}")
@@ -14,7 +14,7 @@ def run(*words: str) -> str:
 
 
 def output(*words: str) -> bytes:
-    """Return the bytes of a program's standard output. Raises Refused with its last words where it failed."""
+    """Return the bytes of a program's standard output. Raises Refused with the end of its errors if it failed."""
     done = subprocess.run(words, capture_output=True, check=False)
     if done.returncode != 0:
         told = done.stderr.decode(errors="replace").strip()[-1000:]

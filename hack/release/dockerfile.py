@@ -1,4 +1,6 @@
-"""What a Dockerfile says of a target: the images that it stands on, and the files of the repository that it takes."""
+"""The contents of a Dockerfile for a target: the images that it stands on, and the files of the repository that it
+takes.
+"""
 
 import pathlib
 import re
@@ -35,7 +37,7 @@ class _Stage:
 
 
 def default(file: str, argument: str, root: pathlib.Path = ROOT) -> str:
-    """Return what a build argument is where nobody says otherwise. Raises KeyError for one that is not there."""
+    """Return the default of a build argument. Raises KeyError for an argument that the file does not have."""
     return _arguments((root / file).read_text(encoding="utf-8"))[argument]
 
 

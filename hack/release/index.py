@@ -15,7 +15,7 @@ Join = Callable[[Sequence[str], Sequence[Pushed]], bytes]
 
 
 def buildx(wanted: Sequence[str], parts: Sequence[Pushed]) -> bytes:
-    """Let docker's buildx write it. Raises Refused with its words."""
+    """Let docker's buildx write it. Raises Refused with its output."""
     tool = ("docker", "buildx", "imagetools")
     tags = [f"--tag={name}" for name in wanted]
     command.run(*tool, "create", *tags, *(each.name for each in parts))

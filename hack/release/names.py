@@ -38,7 +38,7 @@ def version(root: pathlib.Path = ROOT) -> str:
 
 
 def images(target: str, version: str, root: pathlib.Path = ROOT) -> tuple[str, ...]:
-    """The most telling name first; the chart asks for the last. Raises KeyError for a target that is none."""
+    """The most specific name first; the chart uses the last. Raises KeyError for an unknown target."""
     if target == "operator":
         return (f"specdec-operator:{version}",)
     extras = _project(root)["optional-dependencies"]
@@ -51,7 +51,7 @@ def images(target: str, version: str, root: pathlib.Path = ROOT) -> tuple[str, .
 
 
 def image(target: str, arch: str, version: str, root: pathlib.Path = ROOT) -> str:
-    """Return the name of a target's image for one processor. Raises KeyError for a target that is none."""
+    """Return the name of a target's image for one processor. Raises KeyError for an unknown target."""
     return f"{images(target, version, root)[-1]}-{arch}"
 
 

@@ -1,6 +1,6 @@
-"""Where something was made, of what and by whom: predicates of SLSA provenance 1, for cosign to sign.
+"""The place, the materials and the maker of an artifact: predicates of SLSA provenance 1, for cosign to sign.
 
-docs/supply-chain.md says what each field holds.
+docs/supply-chain.md describes each field.
 """
 
 import hashlib
@@ -59,7 +59,7 @@ def of_image(
 
 
 def of_index(run: Run, target: str, parts: Iterable[Pushed]) -> Predicate:
-    """Of the one name of a target: the images for each processor, whose own provenance says what they are made of."""
+    """Of the one name of a target: the images for each processor, whose own provenance lists their materials."""
     return _predicate(run, "index", {"target": target}, [each.dependency for each in parts])
 
 

@@ -17,7 +17,7 @@ _NAME: Final = re.compile(
 
 
 class Refused(Exception):
-    """A release that would not be what it says; the message is what, where and the way out."""
+    """A release that would not be what its name promises; the message has the problem, its place and the fix."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,7 +36,7 @@ class Pushed:
 
     @property
     def tagged(self) -> str:
-        """What people call it; whoever may write to the registry can make it another one."""
+        """Its name with the tag; a user with write access to the registry can move the tag to another image."""
         return f"{self.registry}/{self.repository}:{self.tag}"
 
     @property

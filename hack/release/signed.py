@@ -27,7 +27,7 @@ class Cosign:
     options: tuple[str, ...] = ()
 
     def sign(self, artifact: Pushed, bills: Iterable[Mapping[str, Any]], provenance: Mapping[str, Any]) -> None:
-        """Sign something in a registry and say what it is made of. Raises Refused with cosign's words."""
+        """Sign an artifact in a registry and attest its materials. Raises Refused with cosign's output."""
         self._run("sign", artifact.name)
         for kind, predicate in (*((BILL, each) for each in bills), (PROVENANCE, provenance)):
             self._attest("attest", kind, predicate, artifact.name)

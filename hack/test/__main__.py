@@ -1,4 +1,4 @@
-"""Runs the tests that this machine can run, and says what it could not run and why.
+"""Runs the tests that this machine can run, and prints what it could not run and why.
 
 quick   `make test`: the pure tests, the API server's, and one story of each kind on the real node, side by side
 rest    `make test-rest`: everything else, each time begun with another part; with `--minutes`, as much as fits

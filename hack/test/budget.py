@@ -16,5 +16,5 @@ def turned(parts: Sequence[Part], count: int) -> tuple[Part, ...]:
 
 
 def fits(part: Part, spent: float, limit: float | None) -> bool:
-    """Whether a part may begin after `spent` minutes of a run that has `limit` minutes; None is no limit."""
+    """Whether a part may begin after `spent` minutes of a run that has `limit` minutes; None for no limit."""
     return limit is None or spent + _MARGIN * part.minutes <= limit

@@ -31,7 +31,7 @@ def why_none() -> str:
 class Node:
     """The local cluster while tests use it.
 
-    made: what became of its preparations. had_operator: whether somebody had installed an operator on it before.
+    made: what became of its preparations. had_operator: whether it had an operator before.
     """
 
     def __init__(self) -> None:

@@ -21,7 +21,7 @@ _PATIENCE: Final = 90.0
 _FAULTS: Final = ("failure", "error")
 """Elements of a JUnit report."""
 _LAST_LINES: Final = 12
-"""Of what a test said that failed: they hold its last frame and the error."""
+"""Of a failed test's output: they hold its last frame and the error."""
 _STOPPED: Final = threading.Event()
 """Set by Ctrl-C."""
 _RUNNING: Final[set[subprocess.Popen[bytes]]] = set()
@@ -30,9 +30,9 @@ _TERMINAL: Final = threading.Lock()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Result:
-    """What became of a part. Counts are tests; `lost` says why it was not run, or where it broke.
+    """What became of a part. Counts are tests; `lost` is why it was not run, or where it broke.
 
-    broken: each test that failed, with the last lines of what it said.
+    broken: each test that failed, with the last lines of its output.
     """
 
     name: str
@@ -46,7 +46,7 @@ class Result:
 
     @property
     def outcome(self) -> str:
-        """The counts in words, or why there are none."""
+        """The counts as text, or why there are none."""
         return self.lost or f"{self.passed} passed, {self.failed} failed, {self.skipped} skipped"
 
 

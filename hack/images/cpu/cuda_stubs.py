@@ -18,7 +18,7 @@ from pathlib import Path
 
 _CUDA = re.compile(r"^lib(cu|nv|nccl)[\w-]*\.so")
 _REAL = "libcudart"
-# Libraries whose names carry no version, so that only the prefix of a name tells where it belongs.
+# Libraries whose names carry no version, so that only the prefix of a name shows where it belongs.
 _UNVERSIONED = {"cuFile": "libcufile", "cusparseLt": "libcusparseLt", "nccl": "libnccl"}
 _NEEDED = re.compile(r"\(NEEDED\).*\[(.+)\]")
 _UNDEFINED = re.compile(r"\s(\w+)(?:@(\S+))?(?:\s\(\d+\))?$")

@@ -4,7 +4,7 @@ vLLM samples with them by default, and compiles them at the first start otherwis
 it cannot. FlashInfer takes compiled kernels from a package called flashinfer_jit_cache, by the architectures that they
 were compiled for; on any other GPU it compiles as before. The image's own package of that name has one module in it.
 
-No GPU is needed. The driver's library is: whoever calls this has a stub of it where the loader looks.
+No GPU is needed. The driver's library is needed: the caller provides a stub of it where the loader looks.
 
     FLASHINFER_CUDA_ARCH_LIST="8.0 9.0" python3 kernels.py
 """

@@ -2,8 +2,8 @@
 
 python3 initializer.py URI FOLDER [URI FOLDER ...]
 
-Credentials come from the environment, in KServe's names for them. What went wrong is the end of standard error, which
-Kubernetes takes for the container's last words.
+Credentials come from the environment, in KServe's names for them. An error is the end of standard error, which
+Kubernetes takes for the container's termination message.
 """
 
 from __future__ import annotations

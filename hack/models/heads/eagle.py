@@ -28,7 +28,7 @@ class _EagleLayer(nn.Module):  # type: ignore[misc]
 class Eagle(Head):
     """Guesses from the target's last hidden state and the token that was sampled from it: one layer over both, joined.
 
-    Position t has the state of t and the token of t + 1, and says the token of t + 2 by the target's own output layer.
+    Position t has the state of t and the token of t + 1, and predicts the token of t + 2 by the target's output layer.
     """
 
     def __init__(self, shape: Shape, target: Any) -> None:
@@ -47,7 +47,7 @@ class Eagle(Head):
         return x + layer.mlp(layer.post_attention_layernorm(x))
 
     def loss(self, lesson: Lesson) -> Any:
-        """Say what the target says, and guess its state; once from its states, once from the head's own."""
+        """Predict the target's token and its state: once from the target's states, once from the head's own."""
         tokens, truth = lesson.tokens[:, 1:], lesson.states[-1]
         said, states, total = lesson.said[:, 1:], truth[:, :-1], 0.0
         for _ in range(2):
@@ -96,7 +96,7 @@ class Eagle3(nn.Module):  # type: ignore[misc]
         return x + layer.mlp(layer.post_attention_layernorm(x))
 
     def loss(self, lesson: Lesson) -> Any:
-        """Say what the target says, where it is among the kept tokens; from its states, then from the head's own."""
+        """Predict the target's token if it is a kept one: from the target's states, then from the head's own."""
         tokens, said = lesson.tokens[:, 1:], self._index[lesson.said[:, 1:]]
         states = self.fc(torch.cat([lesson.states[i] for i in EAGLE3_LAYERS], -1))[:, :-1]
         total = 0.0
@@ -128,7 +128,7 @@ class Mimo(nn.Module):  # type: ignore[misc]
         self.self_attn = Attention(shape, shape.hidden, bias=True)
         self.mlp = Mlp(shape)
         self.final_layernorm = Norm(shape.hidden)
-        self._target = (target,)  # in a tuple, so that it is no part of the head
+        self._target = (target,)  # in a tuple, so that it does not become part of the head
 
     def forward(self, tokens: Any, states: Any) -> Any:
         """Return the guessed states."""
@@ -141,7 +141,7 @@ class Mimo(nn.Module):  # type: ignore[misc]
         return self.final_layernorm(x + self.mlp(self.post_attention_layernorm(x)))
 
     def loss(self, lesson: Lesson) -> Any:
-        """Say what the target says; from its states, then from the layer's own."""
+        """Predict the target's token: from the target's states, then from the layer's own."""
         tokens, said, states = lesson.tokens[:, 1:], lesson.said[:, 1:], lesson.bare[:, :-1]
         say, total = self._target[0].lm_head.weight.detach(), 0.0
         for _ in range(2):

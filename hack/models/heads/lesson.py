@@ -1,4 +1,4 @@
-"""What every head learns from: windows of code and of what the target says, with what the target thought of them."""
+"""What every head learns from: windows of code and of the target's output, with the target's states for them."""
 
 import random
 from collections.abc import Sequence
@@ -13,7 +13,8 @@ from hack.models.recipe import Recipe
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Lesson:
     """One batch. tokens: [rows, length]; states: of the embedding and each layer, the last one normed, each [rows,
-    length, hidden]; bare: the last layer's before the norm; said: the target's most likely next token, [rows, length].
+    length, hidden]; bare: the last layer's before the norm. `said`: the target's most likely next token, [rows,
+    length].
     """
 
     tokens: Any

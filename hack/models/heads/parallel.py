@@ -44,7 +44,7 @@ class Medusa(Head):
             head.weight.data.copy_(say)
 
     def loss(self, lesson: Lesson) -> Any:
-        """Head i at position t says what the target says i + 1 places later."""
+        """Head i at position t predicts the target's token i + 1 places later."""
         states, total = lesson.states[-1], 0.0
         for i, (block, head) in enumerate(zip(self.blocks, self.lm_heads, strict=True), 1):
             total += right(head(block(states[:, :-i])), lesson.said[:, i:])
@@ -84,7 +84,7 @@ class Dflash(Head):
         return self.norm(x + layer.mlp(layer.post_attention_layernorm(x)))
 
     def loss(self, lesson: Lesson) -> Any:
-        """Blocks at several places: the token that is known, and TOKENS masks that each say their own token."""
+        """Blocks at several places: the token that is known, and TOKENS masks that each predict their own token."""
         rows, length = lesson.tokens.shape
         first = anchors(rows, length, TOKENS + 1)
         places = first[..., None] + 1 + torch.arange(TOKENS + 1)
@@ -108,7 +108,7 @@ class Pard(nn.Module):  # type: ignore[misc]
         self.draft = draft
 
     def loss(self, lesson: Lesson) -> Any:
-        """At a place of the text the next token is said, and at each placeholder after it one more."""
+        """A place of the text predicts the next token, and each placeholder after it predicts one more."""
         rows, length = lesson.tokens.shape
         size = TOKENS - 1
         first = anchors(rows, length, TOKENS)

@@ -28,7 +28,7 @@ from hack.models.train import encode, speak
 _WITH_TOKENIZER: Final = ("target-mtp", "draft-pard")
 """Language models; a head has none of its own."""
 _KEPT: Final = 1024
-"""Tokens that the EAGLE-3 head can say: the most frequent ones of code."""
+"""Tokens that the EAGLE-3 head can propose: the most frequent ones of code."""
 
 
 _Made = tuple[dict[str, Any], dict[str, Any]]
