@@ -1,10 +1,10 @@
-"""python -m lab.engine methods   every method on the real engine, its answers against the plain engine's
-python -m lab.engine faults    every fault, and what catches it
-python -m lab.engine bench     every method against the plain engine, with 1, 4 and 8 clients
-python -m lab.engine image     size of the image, and seconds from its start to a proven server
-python -m lab.engine pair      whether the tiny pair is what the tests need: good on code, worthless on drift
-python -m lab.engine speed     the same, and the speed against the plain server
-python -m lab.engine sampling  whether the plugin keeps the distribution of sampled text, and is needed for that
+"""python -m lab.engine methods   every method on the real engine, its answers against the baseline engine's.
+python -m lab.engine faults    every fault, and what catches it.
+python -m lab.engine bench     every method against the baseline engine, with 1, 4 and 8 clients.
+python -m lab.engine image     size of the image, and seconds from its start to a proven server.
+python -m lab.engine pair      whether the tiny pair is what the tests need: good on code, worthless on drift.
+python -m lab.engine speed     the same, and the speed against the baseline server.
+python -m lab.engine sampling  whether the plugin keeps the distribution of sampled text, and is needed for that.
 
 The first four run in the runtime image, minutes long. Each writes docs/engine/NAME.json, which docs/engine.md is made
 of. With SPECDEC_ACCELERATOR=nvidia the first three run on this machine's first GPU and write docs/engine/gpu-NAME.json:
@@ -24,12 +24,12 @@ from lab.engine.faulty import SAID
 
 
 def methods() -> dict[str, Any]:
-    """Every method; of one that did not start, the engine's words."""
+    """The result of every method; of one that did not start, the engine's error."""
     return {"runs": {name: _short(each) for name, each in runs.methods().items()}}
 
 
 def _short(found: dict[str, Any]) -> dict[str, Any]:
-    """Of an engine that did not start, its code and the last words of the runtime, which has them of the engine."""
+    """Of an engine that did not start, its code and the runtime's final error, which has the engine's."""
     if "log" not in found:
         return found
     said = [match for line in found["log"] if (match := SAID.match(line))]
@@ -37,7 +37,7 @@ def _short(found: dict[str, Any]) -> dict[str, Any]:
 
 
 def bench() -> dict[str, Any]:
-    """All groups of engines that were asked in turn, and which plain engine each method is held against."""
+    """All groups of engines that were asked in turn, and the baseline engine of each method."""
     groups = runs.bench()
     names = {name for rounds in groups for name in rounds[0]}
     bases = {each.name: runs.base(each) for each in cases.split()[0] if each.name in names}

@@ -1,4 +1,4 @@
-"""Times each method against the plain engine, on two kinds of prompts and with several clients; runs where vLLM is.
+"""Times each method against the baseline engine, on two kinds of prompts and with several clients; runs where vLLM is.
 
     python -m lab.engine.bench WORK.json OUT.json
 

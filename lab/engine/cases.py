@@ -18,7 +18,7 @@ _ENGINE: Final = {"maxModelLen": 1024}
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Method:
-    """One way to speculate; cases.yaml says what the fields are."""
+    """One way to speculate; cases.yaml describes the fields."""
 
     name: str
     speculation: _Spec = field(default_factory=dict)
@@ -55,7 +55,7 @@ class Method:
         return found
 
     def raw(self, models: Path) -> list[str]:
-        """Return flags for what the operator refuses on a CPU, with the method's words as they are."""
+        """Return flags for what the operator refuses on a CPU, with the method's values unchanged."""
         config = {"method": self.speculation["method"], "num_speculative_tokens": self.speculation["tokens"]}
         if self.draft:
             config["model"] = str(models / self.draft)

@@ -34,9 +34,9 @@ REQUESTS = 4
 class End:
     """What is seen of an end from outside.
 
-    proof: what the startup probe said before. code: of the exit. said: the termination message.
-    whole: answers of requests under way that came in full. seconds: from the cause to the exit.
-    left: processes that are still there five seconds later. first: whether the engine was process 1.
+    proof: the startup probe's output before. code: of the exit. `said`: the termination message. whole: answers of
+    requests under way that came in full. seconds: from the cause to the exit. left: processes that are still there five
+    seconds later. first: whether the engine was process 1.
     """
 
     proof: str
@@ -106,7 +106,7 @@ def _pod(folder: Path) -> dict[str, str]:
 
 
 def _ready(engine: Server, cause: Callable[[Server], None]) -> str:
-    """Wait until an end can come, and return what the startup probe said by then."""
+    """Wait until an end can come, and return the startup probe's output until then."""
     if cause is interrupt:
         while not engine.children(_ENGINE):
             time.sleep(0.1)

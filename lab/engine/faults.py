@@ -31,7 +31,7 @@ class Layer(StrEnum):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Fault:
-    """One thing that is wrong; faults.yaml says what the fields are."""
+    """One thing that is wrong; faults.yaml describes the fields."""
 
     what: str
     layer: Layer

@@ -1,9 +1,9 @@
-"""Starts the engine with each fault and says who caught it, how soon and in what words; runs where vLLM is.
+"""Starts the engine with each fault and records what caught it, how soon and with which error; runs where vLLM is.
 
     python -m lab.engine.faulty WORK.json OUT.json
 
-WORK.json: {"prompts": file, "runs": [{"name", "flags", "tokens"}]}. Where nothing stops the engine, clients
-ask it for a while and its metrics are recorded, for the guard to judge.
+WORK.json: {"prompts": file, "runs": [{"name", "flags", "tokens"}]}. If nothing stops the engine, clients send
+requests for a while and its metrics are recorded, for the guard to judge.
 """
 
 import json
@@ -37,7 +37,7 @@ def run(flags: list[str], prompts: list[str], tokens: int) -> dict[str, Any]:
 
 
 def _stopped(engine: server.Server) -> dict[str, Any]:
-    """Say why it is not up: by the last words of the runtime, or of the engine."""
+    """Return why it is not up: the final error of the runtime, or of the engine."""
     code = engine.process.poll()
     seconds = round(time.monotonic() - engine.began, 1)
     log = engine.words()

@@ -1,4 +1,4 @@
-"""Runs each method and holds its greedy answers against the plain engine's, token by token; runs where vLLM is.
+"""Runs each method and compares its greedy answers to the baseline engine's, token by token; runs where vLLM is.
 
     python -m lab.engine.lossless WORK.json OUT.json
 
@@ -28,7 +28,7 @@ def answers(engine: server.Server, prompts: list[str]) -> list[list[int]]:
 
 
 def run(asked: dict[str, Any], prompts: dict[str, list[str]]) -> dict[str, Any]:
-    """Start one engine and ask it; a start that fails is told by the engine's own words."""
+    """Start one engine and ask it; of a start that fails, return the engine's log."""
     with server.started(asked["flags"], preflight=asked.get("preflight", True)) as engine:
         if not engine.up():
             return {"exit": engine.code, "proof": engine.proof, "log": engine.words()}

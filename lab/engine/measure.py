@@ -41,7 +41,7 @@ def traffic(engine: server.Server, prompts: Sequence[str]) -> dict[str, float]:
 
 
 def main(models: Path, out: Path, plain: bool) -> None:
-    """Measure the speculating server and, if asked, the plain one."""
+    """Measure the speculating server and, if requested, the baseline."""
     prompts = json.loads((models / "prompts.json").read_text(encoding="utf-8"))
     proof: dict[str, Any] = {}
     for name, setting in {"speculating": server.drafting(models), "plain": None}.items():

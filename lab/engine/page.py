@@ -53,7 +53,7 @@ def _caught(runs: _Found) -> dict[str, Any]:
 
 
 def _speeds(found: _Found) -> dict[str, Any]:
-    """Tokens per second against the plain engine of the same round, by kind of prompt and number of clients."""
+    """Tokens per second against the baseline engine of the same round, by kind of prompt and number of clients."""
     kinds = [(kind, str(clients)) for kind in ("code", "drift") for clients in found["clients"]]
     bases = {**{each: each for each in found["bases"].values()}, **found["bases"]}
     rows = []
@@ -65,7 +65,7 @@ def _speeds(found: _Found) -> dict[str, Any]:
 
 
 def _speed(rounds: list[_Found], name: str, base: str, kind: str, clients: str) -> str:
-    """A plain engine's tokens per second, or a method's ratio to it: median, and the smallest and largest round."""
+    """A baseline engine's tokens per second, or a method's ratio to it: median, and the smallest and largest round."""
     own = [each[name][kind][clients]["tokens_per_second"] for each in rounds]
     if name == base:
         return f"{_median(own):.0f} tokens/s"
@@ -85,7 +85,7 @@ def _costs(rounds: list[_Found]) -> Iterator[str]:
 
 
 def image() -> dict[str, str]:
-    """The image's size, and what the runs of methods and faults say about its start: their files must be there."""
+    """The image's size, and its start in the runs of methods and faults: their files must exist."""
     groups, refused = _kept("bench")["groups"], _kept("faults")["runs"].values()
     first = [group[0] for group in groups]
     up, plain = (

@@ -16,7 +16,7 @@ NOISE_FACTOR = 1.3
 
 
 def holds(proof: Mapping[str, Any]) -> bool:
-    """Tell whether both acceptance rates are on their side of the bounds."""
+    """Return whether both acceptance rates are on their side of the bounds."""
     measured = proof["speculating"]
     return bool(measured["code"]["acceptance"] > CODE_AT_LEAST and measured["drift"]["acceptance"] < DRIFT_BELOW)
 
@@ -36,7 +36,7 @@ def lines(proof: Mapping[str, Any]) -> Iterator[str]:
 
 
 def sampling_holds(numbers: Mapping[str, float]) -> bool:
-    """Tell whether the plugin brings sampling to the noise floor, and whether it is needed for that."""
+    """Return whether the plugin brings sampling to the noise floor, and whether it is needed for that."""
     bound = numbers["noise"] * NOISE_FACTOR
     return numbers["corrected"] <= bound and numbers["uncorrected"] > 2 * bound
 
@@ -50,7 +50,7 @@ def sampling_line(numbers: Mapping[str, float]) -> str:
 
 
 def measure(plain: bool) -> int:
-    """Measure the pair unless its numbers are known, print them, and say whether they are as they must be."""
+    """Measure the pair unless its numbers are known, print them, and return 1 unless they are as they must be."""
     folder = store.ensure()
     proof = folder / store.PROOF
     known = json.loads(proof.read_text(encoding="utf-8")) if proof.exists() else {}
@@ -64,7 +64,7 @@ def measure(plain: bool) -> int:
 
 
 def sampling() -> int:
-    """Measure what the plugin does, print it, and say whether it is as it must be."""
+    """Measure the plugin's effect, print it, and return 1 unless it is as it must be."""
     folder = store.ensure()
     numbers = folder / "sampling.json"
     store.run("the measurement of sampling", folder, "lab.engine.sampling", str(folder), str(numbers))

@@ -16,7 +16,7 @@ class LastSeen:
         """Load nothing; the engine calls it on a CPU in any case."""
 
     def propose(self, sampled: list[list[int]], lengths: Any, texts: Any, **_: Any) -> list[list[int]]:
-        """Return the guesses of each request. lengths: of the texts, in tokens, with what was just sampled."""
+        """Return the guesses of each request. lengths: of the texts, in tokens, with the newest samples."""
         return [self.guess(texts[row][: int(lengths[row])].tolist()) if new else [] for row, new in enumerate(sampled)]
 
     def guess(self, text: list[int]) -> list[int]:
@@ -29,7 +29,7 @@ class LastSeen:
 
 
 class Broken(LastSeen):
-    """Fails as soon as it is asked, long after the engine has said that it is ready."""
+    """Fails at its first call, long after the engine has reported that it is ready."""
 
     def guess(self, text: list[int]) -> list[int]:
         """Raise, as a proposer with a fault does."""

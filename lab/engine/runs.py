@@ -44,7 +44,7 @@ def methods(names: Sequence[str] = ()) -> dict[str, Any]:
 
 
 def bench() -> list[list[dict[str, Any]]]:
-    """Time the methods that draft, each in its plainest form, three at once beside the plain engine."""
+    """Time the methods that draft, each in its plainest form, three at once next to the baseline engine."""
     models = store.ensure_all()
     timed = [each for each in cases.split()[0] if each.drafts and each.name == each.speculation["method"]]
     groups = [timed[at : at + _SIDE_BY_SIDE] for at in range(0, len(timed), _SIDE_BY_SIDE)]
@@ -90,7 +90,7 @@ def _told(fault: Fault, result: dict[str, Any], scratch: Path) -> dict[str, Any]
 
 
 def _decided(scrapes: list[dict[str, Any]], method: str, folder: Path) -> dict[str, Any]:
-    """What the guard decides on recorded metrics: the last window's verdict, or the rollback's words."""
+    """What the guard decides on recorded metrics: the last window's verdict, or the rollback's message."""
     trace = folder / "trace.jsonl"
     trace.write_text("".join(json.dumps(each) + "\n" for each in scrapes), encoding="utf-8")
     played = play(read_recording(trace), Guard.model_validate(GUARD), METHODS[Method(method)])
@@ -100,7 +100,7 @@ def _decided(scrapes: list[dict[str, Any]], method: str, folder: Path) -> dict[s
 
 
 def base(method: cases.Method) -> str:
-    """Return the name of the plain engine that serves the same target."""
+    """Return the name of the baseline engine that serves the same target."""
     return cases.PLAIN.name if method.target == cases.PLAIN.target else f"{cases.PLAIN.name} {method.target}"
 
 

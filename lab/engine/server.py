@@ -40,10 +40,10 @@ def drafting(models: Path) -> dict[str, Any]:
 
 @dataclass(slots=True, kw_only=True)
 class Server:
-    """A started engine. proof: what the startup probe said last; ready: seconds from start until it passed.
+    """A started engine. proof: the startup probe's last output; ready: seconds from start until it passed.
 
-    device_before: bytes that were taken on the smallest GPU when it was started, None without one.
-    first: whether the engine is the first process of a PID namespace of its own, as it is in a container.
+    device_before: bytes that were taken on the smallest GPU when it was started, None without one. first: whether the
+    engine is the first process of a PID namespace of its own, as it is in a container.
     """
 
     port: int
@@ -59,7 +59,7 @@ class Server:
     notes: dict[str, Any] = field(default_factory=dict)
 
     def up(self, seconds: float = START_SECONDS, *, prove: bool = True) -> bool:
-        """Wait for the startup probe to pass; tell whether it did before the process ended or the time was over.
+        """Wait for the startup probe to pass; return whether it did before the process ended or the time was over.
 
         Without `prove` it only has to be healthy: a generation may kill an engine without the plugins.
         """
@@ -88,7 +88,7 @@ class Server:
             raise SystemExit(f"vLLM did not come up: {self.proof}; its log ends\n{words}")
 
     def ask(self, path: str, body: Mapping[str, Any] | None = None) -> str:
-        """Return what the server says. Raises RuntimeError for an answer that is none."""
+        """Return the server's answer. Raises RuntimeError for an answer other than 200."""
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=120)
         try:
             text = json.dumps(body) if body is not None else None
@@ -189,7 +189,7 @@ def started(
 
 
 def on_device() -> int | None:
-    """Return the bytes that are taken on the smallest GPU by anybody; None where there is none."""
+    """Return the bytes that all processes together use on the smallest GPU; None without a GPU."""
     found = device.nvidia()
     return found.total - found.free if found else None
 

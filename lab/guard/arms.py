@@ -1,11 +1,11 @@
-"""Services whose traffic or machines change, with plain pods to compare with: what the guard makes of them.
+"""Services whose traffic or machines change, with baseline pods to compare with: what the guard decides on them.
 
-Each service is simulated with four speculating pods and two plain ones; one of the plain pods gets the same requests on
-the same machine as the first speculating one, which tells the truth. The guard's own windows, checks and states read
-the pods that it would have: plain ones until the plain service is measured, then those of its arrangement.
+Each service is simulated with four speculating pods and two baseline pods. One of the baseline pods gets the same
+requests on the same machine as the first speculating one: it is the truth. The guard's own windows, checks and states
+read the pods that it would have: baseline pods until the baseline is measured, then those of its arrangement.
 
-Left out: a pod that comes or goes takes no traffic from the others (each has its share all the time), it is as warm as
-they are, and no rollout takes time but that of a plain pod beside.
+Not simulated: a pod that comes or goes takes no traffic from the others (each has its share all the time). It is as
+warm as they are. No rollout takes time except that of a baseline pod next to the speculating ones.
 """
 
 from collections.abc import Sequence
@@ -27,7 +27,7 @@ from specdec_operator.observe.arm import ArmView
 SHIFT: Final = 1800.0
 """Seconds after which a service's traffic changes."""
 _STARTS: Final = 90.0
-"""Seconds that a plain pod takes to come up."""
+"""Seconds that a baseline pod takes to come up."""
 _SPECULATING: Final = 4
 
 
@@ -35,11 +35,11 @@ class Arrangement(StrEnum):
     """Which pods there are."""
 
     ALWAYS = "Always"
-    """Three that speculate, and a plain one all the time."""
+    """Three that speculate, and a baseline pod all the time."""
     ON_DOUBT = "OnDoubt"
-    """Four that speculate, and a plain one while the speed is in doubt."""
+    """Four that speculate, and a baseline pod while the speed is in doubt."""
     ONE = "one pod"
-    """One that speculates, and serves plain for a while when the speed is in doubt."""
+    """One that speculates, and serves as baseline for a while when the speed is in doubt."""
 
 
 _PODS: Final = MappingProxyType({Arrangement.ALWAYS: 3, Arrangement.ON_DOUBT: _SPECULATING, Arrangement.ONE: 1})
@@ -63,7 +63,7 @@ class Change:
     """A scene. before, after: the traffic, which changes after half an hour. speedup: true one, after that.
 
     wander, memory: standard deviation of the speed of each pod's machine, and the seconds in which it forgets. goal:
-    minutes in which it is to be lost with plain pods beside; None: never.
+    minutes within which the guard, with baseline pods, must remove it; None: never.
     """
 
     name: str
@@ -88,7 +88,7 @@ CHANGES: Final[tuple[Change, ...]] = (
     Change(name="slow from the start", before=Mix(rate=4), after=Mix(rate=4), speedup=0.37, acceptance=0.22, goal=6.0),
     Change(name="a little slow from the start", speedup=0.96, acceptance=0.35, goal=30.0),
 )
-"""What the traffic or the draft does. Where it is faster than plain, no service is to lose it."""
+"""What the traffic or the draft does. If speculation is faster than the baseline, no service may lose it."""
 MACHINES: Final[tuple[Change, ...]] = tuple(
     Change(
         name=f"{speedup:.2f}, machine speeds vary by {100 * by:.0f} % over 5 minutes",
@@ -189,7 +189,7 @@ def play(made: Pages, arrangement: Arrangement, change: Change) -> Ended:
 
 
 def _look(service: Service, made: Pages, arrangement: Arrangement, reading: int) -> None:
-    """Reads the pods, and anew those that serve instead where that leads to others: the operator is as quick."""
+    """Reads the pods. If that changes which pods serve, it reads these at once, as the operator does."""
     now, served = reading * READ, None
     while served != service.served:
         served, beside = service.served, service.state.control
@@ -201,7 +201,7 @@ def _look(service: Service, made: Pages, arrangement: Arrangement, reading: int)
 def _read(
     made: Pages, arrangement: Arrangement, state: State, reading: int
 ) -> tuple[dict[str, Counters], dict[str, Counters]]:
-    """The pods that serve, and the plain pod that may be beside them."""
+    """The pods that serve, and the baseline pod that may run next to them."""
     plain = {"plain-0": made.plain[reading]}
     if state.plain:
         return {"pod-0": made.twin[reading]} | ({} if arrangement is Arrangement.ONE else plain), {}

@@ -37,7 +37,7 @@ _MEAN, _SPEEDUP = 0.6, 1.3
 _LIMITS, _, _RHYTHM = judged_by(SPEED_SPEC)
 _PER: Final = round(_RHYTHM.window / _RHYTHM.interval)
 _BASELINE: Final = 4
-"""Windows of the plain service that a baseline is learnt from."""
+"""Windows of the baseline from which its speed is measured."""
 _PODS: Final = 3
 
 
@@ -112,7 +112,7 @@ def held(asked: Asked, windows: int, seed: tuple[int, ...]) -> Held:
 
 
 _EACH: Final = 24
-"""Windows of each service, where there are several: as many services tell more than one."""
+"""Windows of each service, if there are several: many services show more than one does."""
 
 
 def _of_acceptance(asked: Asked, windows: int, chance: np.random.Generator) -> Iterator[Interval]:
@@ -153,7 +153,7 @@ def _of_baseline(asked: Asked, chance: np.random.Generator) -> Iterator[Interval
 
 
 def _of_arms(asked: Asked, chance: np.random.Generator) -> Iterator[Interval]:
-    """Each window of one service with three speculating pods and a plain one. What all share cancels out."""
+    """Each window of one service with three speculating pods and a baseline pod. What all share cancels out."""
     windows = 2 * _EACH
     common = np.log(_wander(replace(asked, own=_WANDERS), windows, chance))
     paths = [np.exp(common + np.log(_wander(asked, windows, chance))) for _ in range(_PODS + 1)]
@@ -189,7 +189,7 @@ def _pod(asked: Asked, path: Floats, speedup: float, chance: np.random.Generator
 def _judged(
     pods: dict[str, list[Counters]], limits: Thresholds, plain: dict[str, list[Counters]] | None = None
 ) -> Iterator[Judged]:
-    """Each window of these pods, with the plain ones beside."""
+    """Each window of these pods, compared with the baseline pods."""
     sampler, beside = start(0.0, _RHYTHM), plain or {}
     for place in range(len(next(iter(pods.values())))):
         readings, others = ({pod: pages[place] for pod, pages in arm.items()} for arm in (pods, beside))

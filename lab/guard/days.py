@@ -73,7 +73,7 @@ LONG: Final[tuple[LongAnswers, ...]] = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Seen:
-    """What became of one service. seconds: watched. rollbacks: when, in seconds; it begins anew after each.
+    """What became of one service. seconds: watched. rollbacks: when, in seconds; it begins again after each.
 
     restarts: of single pods.
     """

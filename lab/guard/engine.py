@@ -4,8 +4,8 @@ In each tick prompts are taken in first come, first served, and the time that is
 tok x tokens of it + kv x tokens of context, about an 8B on an H100; each answer gets the tokens that its own acceptance
 brings. So a slow draft piles requests up, and longer prompts slow everything beside them.
 
-Left out: single steps (those of a tick are alike), chance within an answer, a batch that is full (there is room for
-every request), preemptions, restarts, reads that fail, and the time to the first token.
+Not simulated: single steps (those of a tick are equal), chance within an answer, a batch that is full (there is room
+for every request), preemptions, restarts, reads that fail, and the time to the first token.
 """
 
 from dataclasses import dataclass
@@ -34,7 +34,7 @@ _LIKENESS: Final = 12.0
 _SPREADS: Final = (0.6, 0.7)
 """Standard deviation of the logarithm of the length of prompts and answers."""
 _SWING, _SWING_SECONDS = 0.1, 600.0
-"""By how much the rate of requests wanders, for all pods of a service alike."""
+"""By how much the rate of requests wanders, the same for all pods of a service."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,7 +96,7 @@ def _requests(
 class Pods:
     """Pods that run side by side, one row each. streams: the requests of each; two pods may have the same.
 
-    draft: seconds that drafting adds to each step; below 0: a plain pod. slowness: of each pod's machine by reading.
+    draft: seconds that drafting adds to each step; below 0: a baseline pod. slowness: of each pod's machine by reading.
     """
 
     streams: list[Stream]
@@ -215,7 +215,7 @@ def run(pods: Pods) -> NDArray[np.float64]:
 
 
 def pages(counted: Floats, *, speculative: bool) -> list[Counters]:
-    """What one pod's page says at each reading. counted: by reading and kind of count."""
+    """One pod's page at each reading. counted: by reading and kind of count."""
     return [
         Counters(
             drafts=drafts,

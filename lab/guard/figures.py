@@ -1,4 +1,4 @@
-"""The figures: which scenes are simulated, on all cores, and what is said about them."""
+"""The figures: which scenes are simulated, on all cores, and their results."""
 
 import itertools
 from collections.abc import Callable, Iterable

@@ -1,5 +1,5 @@
-"""Figures over hours and days: how often speculation is lost that pays, how soon it goes that does not, and how often
-the intervals hold what they say.
+"""Figures over hours and days: how often useful speculation is lost, how soon useless speculation is removed, and how
+often the intervals hold what they promise.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -45,10 +45,10 @@ QUICK: Final = Size(services=1, changes=arms.SHIFT + 900, machines=2400, days=1,
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Compared:
-    """What became of services with plain pods to compare with. speedup: the true one that was asked for; true: as it
-    came out. minutes: until speculation was lost, rising, where it was; goal: at most. a_day: how often that is, for
-    each day with it. armed: share of the time with a plain pod beside or in the place of one; doubts: how often a day
-    one was asked for.
+    """Results of services with baseline pods to compare with. speedup: the requested true one; true: as it came out.
+    minutes: until speculation was lost, rising, for services that lost it; goal: at most. a_day: how often it is lost,
+    for each day with it. armed: share of the time in which a baseline pod ran in addition or in place of one. doubts:
+    requests for a baseline pod a day.
     """
 
     name: str

@@ -132,7 +132,7 @@ def _machines(groups: list[list[_Found]]) -> Table:
 
 
 def _cost(compared: list[_Found]) -> Table:
-    """What the comparison costs where nobody lost speculation that pays."""
+    """The cost of the comparison in services that kept useful speculation."""
     rows = [
         (each["name"], f"{each['doubts']:.1f}", f"{100 * each['armed']:.0f} %")
         for each in compared

@@ -100,7 +100,7 @@ def _delays(found: figures.Figures) -> Figure:
 
 
 def _steps(axes: Axes, delays: Sequence[figures.Delay]) -> None:
-    """A colour for what it drifts to, a line for the volume; both are told below the panel."""
+    """A colour for what it drifts to, a line for the volume; the legend of both is below the panel."""
     colours = dict(zip(dict.fromkeys(each.name for each in delays), _COLOURS, strict=False))
     volumes = sorted({each.volume for each in delays})
     lines = dict(zip(volumes, _LINES[-len(volumes) :], strict=True))

@@ -68,7 +68,7 @@ def told(
     pods: frozenset[str] = frozenset((POD,)),
     arm: ArmView = _NO_ARM,
 ) -> Observation:
-    """What a reconcile knows of a service whose pods are up. arm: how far plain pods beside are."""
+    """What a reconcile knows of a service whose pods are up. arm: how far its baseline pods are."""
     observation = Observation(
         subject=state.subject,
         policy=policy,
@@ -138,7 +138,7 @@ def _one(readings: Iterable[Counters], limits: Thresholds, policy: Policy, rhyth
 
 
 def counters(drafting: Drafting) -> list[Counters]:
-    """What a page says at each tick."""
+    """The page at each tick."""
     drafts, accepted = drafting.drafts.tolist(), drafting.accepted.T.tolist()
     ended = zip(*(each.tolist() for each in drafting.ended), strict=True)
     begun, running = drafting.begun.tolist(), drafting.running.tolist()

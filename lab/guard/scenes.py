@@ -43,7 +43,7 @@ class Scene:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SpeedScene:
-    """Services that are 1.3 times as fast as plain, and from some moment on `ratio` times what is asked for."""
+    """Services that are 1.3 times as fast as the baseline, later `ratio` times the required speedup."""
 
     volume: float
     ratio: float
@@ -64,7 +64,7 @@ class Seen:
 
 
 def judged_by(spec: Asked) -> tuple[Thresholds, Policy, Schedule]:
-    """What the guard is asked for, in its own words."""
+    """The guard's settings for these fields of the spec."""
     limits = thresholds(spec, METHODS[Method.DRAFT_MODEL], tokens=TOKENS)
     return limits, policy_of(spec, held=False), Schedule(interval=spec.interval, window=spec.window)
 

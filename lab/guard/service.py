@@ -38,9 +38,7 @@ class Service:
         plain: Mapping[str, Counters] = _NOBODY,
         arm: ArmView = _NO_ARM,
     ) -> Judged | None:
-        """One reading of all pods; the window that it closes. plain: of the plain pods beside. arm: how far these
-        are.
-        """
+        """One reading of all pods; the window that it closes. plain: of the baseline pods. arm: how far these are."""
         served, pods = self.served, frozenset(readings)
         self._advance(told(self.state, self.policy, pods=pods, arm=arm), now)
         sampled = is_sampled(self.state, self.asked, plain=self.state.plain, settled=True, now=now)
@@ -62,7 +60,7 @@ class Service:
 
     @property
     def served(self) -> tuple[str, bool]:
-        """Which pods are read: those of what is served, with plain ones beside or without."""
+        """Which pods are read: those of the served revision, and whether baseline pods are read too."""
         return self.state.subject, self.state.control is not None and bool(self.state.control.up)
 
 

@@ -1,4 +1,4 @@
-"""The never-slower gate over simulated traffic: the plain service is measured first, then speculation becomes slow."""
+"""The never-slower gate over simulated traffic: the baseline is measured first, then speculation becomes slow."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -15,7 +15,7 @@ from specdec_operator.guard.state import Phase, State
 from specdec_operator.guard.transitions import advance
 
 PLAIN_SECONDS: Final = 0.03
-"""Plain time per output token of a request that runs alone."""
+"""Baseline time per output token of a request that runs alone."""
 PER_REQUEST: Final = 0.01
 """By how much of it each further request in the batch slows all of them."""
 SCATTER: Final = {False: 0.10, True: 0.25}
@@ -28,7 +28,7 @@ _SPREAD_TOKENS: Final = 0.8
 
 
 def readings(speedup: Floats, volume: float, tick: float, chance: np.random.Generator) -> list[Counters]:
-    """What a page says at each tick. speedup: the true one in each tick, against plain at the same load; all 1: plain.
+    """The page at each tick. speedup: the true one in each tick, against plain at the same load; all 1: plain.
 
     volume: requests a second. A request is counted when it ends, as the engine does.
     """
@@ -96,7 +96,7 @@ def serve(
 
 
 def _measured(plain: Iterator[Counters], limits: Thresholds, policy: Policy, rhythm: Schedule) -> tuple[State, float]:
-    """The state once the plain service is measured, or has been waited for long enough, and when that is."""
+    """The state once the baseline is measured or the wait for it has ended, and when that is."""
     state = State(phase=Phase.MEASURING_BASELINE, since=0.0, speculation=POD, revision=POD, measuring=True)
     watched, now = start(0.0, rhythm), 0.0
     while True:

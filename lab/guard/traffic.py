@@ -75,7 +75,7 @@ class Drafting:
 def requests(kind: Kind, mean: Floats, volume: float, tick: float, chance: np.random.Generator) -> Requests:
     """Requests for len(mean) ticks. mean: true acceptance in each tick. volume: requests a second, on average.
 
-    A request's length says nothing about its acceptance, so `mean` is what accepted / drafted comes to in the long run.
+    A request's length does not depend on its acceptance, so accepted / drafted approaches `mean` in the long run.
     """
     seconds = len(mean) * tick
     begin = arrivals(kind, volume, seconds, chance)

@@ -1,7 +1,7 @@
 """The stand-in of many engines: one real HTTP server at every address of 127/8, a page of counters for each pod.
 
 Some fail, hang, or are far too long, as some always do. `POST /bad?from=I&to=J` lets these pods' drafts be useless from
-now on; `GET /stand` tells how many were asked, and how many connections there were at once.
+now on; `GET /stand` returns how many were asked, and how many connections there were at once.
 """
 
 import argparse

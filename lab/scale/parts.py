@@ -53,7 +53,7 @@ async def reconciled(operator: OperatorProcess) -> int:
 
 
 async def start(bench: Bench) -> Found:
-    """From a fleet that nobody looked at: until all InferenceServices are made, and until all are watched."""
+    """From a fleet that no operator has read: until all InferenceServices are made, and until all are watched."""
     begun = time.monotonic()
     await bench.operator.start()
 

@@ -55,13 +55,13 @@ def goal_of(panel: Panel) -> Goal | None:
 
 
 def name_of(peer: Row) -> str:
-    """What the legend calls a peer: how many of its due reads it made is said where that is not all."""
+    """A peer's name in the legend, with the share of its due reads that it made unless it made all."""
     share = peer["made_per_second"] / peer["due_per_second"]
     return f"{peer['peer']}" if share >= _WHOLE else f"{peer['peer']} ({100 * share:.0f} % of due reads made)"
 
 
 def draw(found: Mapping[str, Sequence[Row]], *files: pathlib.Path) -> None:
-    """Draw the picture into files; their suffixes say in which format."""
+    """Draw the picture into files; their suffixes set the format."""
     rows, peers = sorted(found["rows"], key=lambda each: each["services"]), found.get("peers", ())
     with drawing.style():
         figure = Figure(figsize=(10, 6.4), layout="constrained")
@@ -88,7 +88,7 @@ def _panel(axes: Axes, panel: Panel, rows: Sequence[Row], peers: Sequence[Row]) 
         axes.axhline(goal.most, color=_LEVEL, linestyle=":", linewidth=1)
         words = f"goal at {goal.services:,}: {goal.most:g}"
         axes.text(0.02, goal.most, words, transform=axes.get_yaxis_transform(), color=_LEVEL, va="bottom")
-    axes.margins(y=0.12)  # room for the goal's words
+    axes.margins(y=0.12)  # room for the goal's label
     axes.set_title(panel.title, fontsize=9)
     axes.set_xticks(sizes, [f"{each:,}" for each in sizes])
     axes.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))

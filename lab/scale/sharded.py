@@ -127,7 +127,7 @@ async def measure(services: int, shards: int, folder: pathlib.Path, patience: fl
 
 @asynccontextmanager
 async def _kept_running(operators: tuple[OperatorProcess, ...]) -> AsyncIterator[list[OperatorProcess]]:
-    """Starts again what lost its Lease, as a kubelet does; tells of each time."""
+    """Starts a process again that lost its Lease, as a kubelet does; yields a list of these."""
     ended = list[OperatorProcess]()
 
     async def keep(operator: OperatorProcess) -> None:

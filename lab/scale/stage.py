@@ -39,7 +39,7 @@ class Bench:
 
 @asynccontextmanager
 async def bench_of(size: int, folder: pathlib.Path, *, shards: int = 1, namespaces: int = 1) -> AsyncIterator[Bench]:
-    """The fleet is there, and nobody has looked at it. namespaces: the services are spread over so many."""
+    """The fleet exists, and no operator has read it. namespaces: the services are spread over so many."""
     audit = Audit(folder)
     async with AsyncExitStack() as stack:
         admin = stack.enter_context(api_server(folder, *audit.flags()))

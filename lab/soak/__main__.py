@@ -1,6 +1,6 @@
 """`python -m lab.soak --services 200 --minutes 30 --out docs/soak`: the soak, its numbers and its picture.
 
-Ends with code 1, and says why, where anything that must hold does not.
+Ends with code 1, and prints why, if an invariant does not hold.
 """
 
 import argparse

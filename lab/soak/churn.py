@@ -68,7 +68,7 @@ class Churn:
             await asyncio.sleep(self._random.expovariate(per_second))
 
     def note(self, phases: Mapping[str, str]) -> None:
-        """Takes in what the services say."""
+        """Keeps the phases of the services."""
         self._phases = phases
 
     async def end(self) -> None:
@@ -172,7 +172,7 @@ class Churn:
         return True
 
     async def _pause_server(self) -> None:
-        """The API server answers nobody for some seconds."""
+        """The API server does not answer for some seconds."""
         self._stop(signal.SIGSTOP)
         await asyncio.sleep(_PAUSED_SECONDS)
         self._stop(signal.SIGCONT)

@@ -12,7 +12,7 @@ from lab.scale.engines_standin import PORT, Engines, address_of
 
 
 class ChangingEngines(Engines):
-    """All pods; how good their drafts are is told from outside."""
+    """All pods; requests from outside set how good their drafts are."""
 
     async def accept(self, request: web.Request) -> web.Response:
         """Sets the acceptance of one pod."""

@@ -10,7 +10,7 @@ from lab.soak.samples import Sample
 
 
 def draw(samples: Sequence[Sample], *files: pathlib.Path) -> None:
-    """Into files; their suffixes say in which format."""
+    """Draws into files; their suffixes set the format."""
     minutes = [each.at / 60 for each in samples]
     with drawing.style():
         figure = Figure(figsize=(9, 5))

@@ -37,7 +37,7 @@ _KEPT_ALIVE = 40
 
 @dataclass(kw_only=True)
 class Found:
-    """What a soak found. wrong: each invariant that does not hold, in words; numbers: what was counted."""
+    """What a soak found. wrong: a sentence for each invariant that does not hold; numbers: what was counted."""
 
     samples: list[Sample] = field(default_factory=list)
     numbers: dict[str, float] = field(default_factory=dict)
@@ -76,7 +76,7 @@ class Soak:
         self._check_words()
 
     async def _look_on(self) -> None:
-        """Notes what services say, each second, and what the operator takes, every few."""
+        """Records the services' status each second, and what the operator uses every few seconds."""
         due = 0.0
         while True:
             with suppress(Refused, aiohttp.ClientError, TimeoutError, OSError):
@@ -100,7 +100,7 @@ class Soak:
         return await sample(operator.pid, operator.metrics_port, time.monotonic() - self._begun)
 
     async def _until(self, what: str, probe: Callable[[], Awaitable[list[str]]]) -> None:
-        """Waits until the probe has nothing to say against it; what it says at last is wrong."""
+        """Waits until the probe finds no fault; faults that are left at the end are wrong."""
         begun = time.monotonic()
         while left := await probe():
             if time.monotonic() - begun > _PATIENCE:

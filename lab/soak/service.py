@@ -14,9 +14,9 @@ _SLACK = 3 * INTERVAL
 
 @dataclass(kw_only=True)
 class Service:
-    """One service. bad: its draft is useless; held: nothing is to be done about that. asks: when it was asked to
-    speculate: made, or to be tried again. spoiled: spans in which the draft was bad, the last one open where it still
-    is. decided: times of its rollbacks as its status told them.
+    """One service. bad: its draft is useless. held: the operator must not act on that. asks: when the user requested
+    speculation: when it was made, or set to be tried again. spoiled: spans in which the draft was bad; the last one is
+    open if it still is. decided: times of its rollbacks, from its status.
     """
 
     number: int
@@ -53,7 +53,7 @@ class Service:
 
     @property
     def would(self) -> bool:
-        """Whether it must come to say that it would act."""
+        """Whether it must come to report that it would act."""
         return self.bad and self.held and self.measured
 
     def spoil(self, now: float) -> None:

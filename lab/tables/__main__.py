@@ -22,7 +22,7 @@ _ASKS: Final = Path(__file__).parent / "facts.py"
 
 
 def facts_of(python: str) -> dict[str, Any]:
-    """What the engine of an interpreter says. Raises CalledProcessError where it cannot be asked at all."""
+    """The facts of an interpreter's engine. Raises CalledProcessError if it cannot be asked at all."""
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder) / "facts.json"
         subprocess.run([python, str(_ASKS), str(out)], check=True)
@@ -31,7 +31,7 @@ def facts_of(python: str) -> dict[str, Any]:
 
 
 def written(facts: dict[str, Any]) -> list[str]:
-    """Write the release's columns; returns the lines that tell of them."""
+    """Write the release's columns; returns a line for each difference."""
     said = differences(facts)
     for name in ABOUT:
         path = DATA / f"{name}.json"

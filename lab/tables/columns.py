@@ -1,6 +1,6 @@
 """A release's column in the tables of engine/data: added, or replaced where the release was read before.
 
-A cell's name has a digit for each release of its table; entries move to the cell that says where they are.
+A cell's name has a digit for each release of its table; entries move to the cell whose name shows where they are.
 """
 
 import textwrap
@@ -34,7 +34,7 @@ ABOUT: Final[Mapping[str, tuple[tuple[str, str], ...]]] = {
 
 
 def at(facts: Mapping[str, Any], path: str) -> list[str] | None:
-    """The entries at a place of the facts; None where the release was not asked for them, or could not tell."""
+    """The entries at a place of the facts; None if the release was not asked for them, or had no answer."""
     value: Any = facts
     for step in path.split("/"):
         value = value.get(step) if isinstance(value, Mapping) else None
@@ -42,7 +42,7 @@ def at(facts: Mapping[str, Any], path: str) -> list[str] | None:
 
 
 def with_column(table: Table, name: str, facts: Mapping[str, Any]) -> Table:
-    """The table with the release's column. A key that the release cannot tell keeps what its neighbour below says."""
+    """The table with the release's column. A key without an answer of the release keeps that of the release below."""
     release, versions = facts["version"], list(table["versions"])
     place = sum(Version.parse(each) < Version.parse(release) for each in versions)
     known = release in versions

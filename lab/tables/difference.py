@@ -9,7 +9,7 @@ from specdec_engine.version import Version
 
 
 def differences(facts: Mapping[str, Any]) -> list[str]:
-    """By table and key, against what the tables say of this release now."""
+    """By table and key, against the present entries of this release."""
     return [*_of_columns(facts), *_of_speculation(facts)]
 
 

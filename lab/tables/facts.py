@@ -2,8 +2,8 @@
 
     PYTHON lab/tables/facts.py OUT.json
 
-Needs nothing of this repository but, beside torch_npu, the stand-in for CANN. Works without a device: CUDA's wheels
-need VLLM_TARGET_DEVICE=cpu and nothing else. A part that a release does not have is left out, and said.
+Needs nothing of this repository except, with torch_npu, the stand-in for CANN. Works without a device: CUDA's wheels
+need VLLM_TARGET_DEVICE=cpu and nothing else. A part that a release does not have is not written, and is reported.
 """
 
 import argparse
@@ -142,7 +142,7 @@ KINDS: dict[str, Callable[[Any], bool]] = {
 
 
 def architectures() -> dict[str, Any]:
-    """The registry, and what the classes say of themselves; `unread` ones could not be imported here."""
+    """The registry, and what the classes declare of themselves; `unread` ones could not be imported here."""
     registry = importlib.import_module("vllm.model_executor.models.registry")
     eagle3 = found("vllm.model_executor.models.interfaces:supports_eagle3")
     holds: dict[str, list[str]] = {name: [] for name in (*KINDS, "gives_hidden_states", "unread")}
@@ -200,7 +200,7 @@ PARTS = (flags, speculation, values, architectures, model_types, batches)
 
 
 def main(out: str) -> None:
-    """Ask for every part, and write what was said."""
+    """Collect every part, and write the answers."""
     if importlib.util.find_spec("torch_npu"):
         sys.path.append(str(Path(__file__).parents[2]))
         importlib.import_module("lab.verdicts.standin").load("cann")

@@ -1,4 +1,4 @@
-"""The runs of the real engine, as far as no engine is needed: what is asked, what is broken, what is told."""
+"""The runs of the real engine, as far as no engine is needed: what is asked, what is broken, what is reported."""
 
 import json
 import pathlib
@@ -78,7 +78,7 @@ def test_tensors_are_read_as_they_were_written(tmp_path: pathlib.Path) -> None:
 
 
 def test_a_renumbered_draft_has_the_same_rows_behind_the_same_words(models: pathlib.Path) -> None:
-    """So it says what it said, in other numbers; the special tokens keep theirs."""
+    """So it proposes the same text, in other numbers; the special tokens keep theirs."""
     before = _row_of_word(models / "draft")
     built.renumber(models / "draft")
     after = _row_of_word(models / "draft")
@@ -146,14 +146,14 @@ def test_the_own_proposer_goes_on_as_the_text_did_the_last_time(text: list[int],
         ("(EngineCore) ERROR something: else", None),
     ],
 )
-def test_the_last_words_of_the_runtime_are_found_in_its_log(line: str, said: tuple[str, str] | None) -> None:
+def test_the_final_error_of_the_runtime_is_found_in_its_log(line: str, said: tuple[str, str] | None) -> None:
     """Reason and sentence, as the operator gets them from the termination log."""
     found = faulty.SAID.match(line)
     assert (found.groups() if found else None) == said
 
 
 def test_the_page_is_made_of_the_committed_runs() -> None:
-    """docs/engine.md holds what docs/engine/ says: every method, every fault, and each fault where it belongs."""
+    """docs/engine.md holds the contents of docs/engine/: every method, every fault, and each fault where it belongs."""
     text = (page.FOLDER.parent / "engine.md").read_text(encoding="utf-8")
     assert page.page(text) == text
     found: dict[str, Any] = json.loads((page.FOLDER / "faults.json").read_text(encoding="utf-8"))["runs"]
@@ -177,7 +177,7 @@ def test_answers_are_counted_that_equal_the_plain_engines() -> None:
     assert "compared" not in silent
 
 
-def test_several_runs_are_written_down_as_they_end_and_told_in_their_order(tmp_path: pathlib.Path) -> None:
+def test_several_runs_are_written_down_as_they_end_and_returned_in_their_order(tmp_path: pathlib.Path) -> None:
     """What is known is in the file even if a later run takes everything down."""
     out = tmp_path / "out.json"
     runs = [{"name": "slow", "wait": 2.0}, {"name": "quick", "wait": 0.0}, {"name": "third", "wait": 0.0}]

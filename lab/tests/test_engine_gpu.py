@@ -27,7 +27,7 @@ def test_the_operators_own_flags_are_used_on_a_gpu(tmp_path: Path, on_gpu: None)
 
 
 def test_what_the_images_engine_lacks_is_not_started_as_the_operators(monkeypatch: pytest.MonkeyPatch) -> None:
-    """vLLM 0.33 has no medusa any more, and a CPU no ngram_gpu: such a run shows what the engine says of it."""
+    """vLLM 0.33 has no medusa any more, and a CPU no ngram_gpu: such a run shows the engine's error."""
     started, refused = cases.split()
     assert (started, refused) == (list(cases.METHODS), list(cases.ELSEWHERE))
     monkeypatch.setenv(place.ACCELERATOR, "nvidia")
@@ -44,7 +44,7 @@ def test_without_a_word_runs_are_on_the_cpu() -> None:
         place.chosen({place.ACCELERATOR: "gpu"})
 
 
-def test_a_machine_without_a_gpu_says_so_before_anything_is_built(
+def test_a_machine_without_a_gpu_fails_before_anything_is_built(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, on_gpu: None
 ) -> None:
     """An image of 10 GB is not built for a run that cannot be made."""
@@ -56,7 +56,7 @@ def test_a_machine_without_a_gpu_says_so_before_anything_is_built(
     assert place.chosen().device() == "NVIDIA H100 80GB HBM3, 580.65.06, 81559 MiB"
 
 
-def test_each_builder_gives_gpus_in_its_own_words_and_buildah_none() -> None:
+def test_each_builder_gives_gpus_by_its_own_option_and_buildah_none() -> None:
     assert box._gpus(tool.Tool(kind=tool.Kind.DOCKER)) == "--gpus=all"
     assert box._gpus(tool.Tool(kind=tool.Kind.PODMAN)) == "--device=nvidia.com/gpu=all"
     with pytest.raises(ClusterError, match="docker or podman"):

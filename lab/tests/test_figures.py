@@ -1,4 +1,4 @@
-"""The simulation behind the guard's figures: its traffic is what it says it is, and its rules decide as they do."""
+"""The simulation behind the guard's figures: its traffic has the promised form, its rules decide as the guard's."""
 
 import itertools
 import json
@@ -62,7 +62,7 @@ class TestTraffic:
         assert drafting(asked, 400, TICK, chance).drafts[-1] == asked.steps.sum()
 
     def test_what_wanders_has_its_deviation_and_its_memory(self) -> None:
-        """AR(1): the correlation of neighbours tells how fast it forgets."""
+        """AR(1): the correlation of neighbours shows how fast it forgets."""
         values = wander(0.05, 60.0, 2e6, np.random.default_rng(7))
         assert values.std() == pytest.approx(0.05, rel=0.03)
         assert np.corrcoef(values[12:], values[:-12])[0, 1] == pytest.approx(np.exp(-1), abs=0.03)
@@ -80,13 +80,13 @@ class TestRules:
     """What is compared."""
 
     def test_far_from_the_threshold_all_rules_agree(self) -> None:
-        """20 points below nobody is kept for more than a window beyond the limit; 20 points above nobody is lost."""
+        """20 points below, no service is kept over a window beyond the limit; 20 points above, none is lost."""
         low, high = simulated(-0.2), simulated(0.2)
         assert {low.outcomes[rule].within(4) for rule in RULES} == {1.0}
         assert {high.outcomes[rule].decisions for rule in RULES} == {0}
 
     def test_a_rule_that_takes_more_for_independent_decides_more(self) -> None:
-        """Tokens of a draft, and drafts of a burst, are no witnesses of their own: the guard takes its time."""
+        """Tokens of a draft, and drafts of a burst, are not independent evidence: the guard takes its time."""
         many = [simulated(0.0, kind=STORMY, volume=volume).outcomes for volume in (20, 50, 100, 200)]
         lost = [sum(each[rule].decisions for each in many) for rule in (BY_TOKENS, BY_DRAFTS, GUARD)]
         assert lost == sorted(lost, reverse=True)
@@ -105,7 +105,7 @@ class TestRules:
         assert all(each is not None and 2 < each <= 5 for each in delays)
 
     def test_a_service_that_stays_fast_is_kept_and_one_that_becomes_very_slow_is_not(self) -> None:
-        """The never-slower gate, from the measurement of the plain service on."""
+        """The never-slower gate, from the measurement of the baseline on."""
         kept, lost = (SpeedScene(volume=50, ratio=ratio, services=3, windows=10) for ratio in (1.3, 0.5))
         assert run_speed(kept, (1, 2)) == (None, None, None)
         assert any(each is not None and each > 0 for each in run_speed(lost, (1, 2)))
@@ -141,7 +141,7 @@ def quick() -> Figures:
 
 
 def test_equal_seeds_give_equal_figures_however_many_work_on_them(quick: Figures) -> None:
-    """Else nobody could check them."""
+    """Otherwise readers could not check them."""
     assert simulate(QUICK, 6, 2) == quick
     scene = Scene(kind=STORMY, volume=50, offset=0.0, services=8, windows=8)
     assert run(scene, (6, 0)) != run(scene, (7, 0))

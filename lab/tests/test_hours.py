@@ -1,4 +1,4 @@
-"""The simulation over hours and days: its engine is one, and what it says of the guard is what the guard does."""
+"""The simulation over hours and days: its engine behaves like one, and it shows what the guard does."""
 
 from dataclasses import asdict, replace
 from itertools import pairwise
@@ -16,7 +16,7 @@ from specdec_operator.guard.counters import restarted
 
 
 def engine(mix: Mix, acceptance: float, draft: float, *, pods: int = 8, seconds: float = 900) -> Floats:
-    """Pods that speculate, and as many plain ones with the same requests."""
+    """Pods that speculate, and as many baseline pods with the same requests."""
     made = streams(pods, ((0.0, mix),), acceptance, seconds, np.random.default_rng(5))
     drafts = np.array([draft] * pods + [-1.0] * pods)
     return run(Pods(streams=made + made, draft=drafts, slowness=np.ones((round(seconds / READ), 2 * pods))))
@@ -76,9 +76,9 @@ SLOW = Change(name="slow", speedup=0.6, acceptance=0.3)
 
 
 class TestArms:
-    """Services with plain pods to compare with."""
+    """Services with baseline pods to compare with."""
 
-    def test_the_true_speedup_is_what_was_asked_for(self) -> None:
+    def test_the_true_speedup_is_the_requested_one(self) -> None:
         """The same requests on the same machines, without a draft."""
         _, true = arms.simulate(SLOW, 3, arms.SHIFT + 600, np.random.default_rng(5))
         assert true == pytest.approx(0.6, rel=0.08)
@@ -104,15 +104,15 @@ class TestArms:
 class TestDays:
     """Acceptance."""
 
-    def test_far_above_nobody_is_lost_and_a_fall_is_found(self) -> None:
-        """And nobody is lost before it falls."""
+    def test_far_above_no_service_is_lost_and_a_fall_is_found(self) -> None:
+        """And no service is lost before it falls."""
         high = days.Wander(name="high", offset=0.2)
         assert days.day(high, 4 * days.HOUR, (1,)).rollbacks == ()
         low = days.Wander(name="low", offset=-0.3, step=True)
         (at,) = days.day(low, 2 * days.HOUR, (1,)).rollbacks
         assert 0 < at < 1200
 
-    def test_a_service_begins_anew_after_each_rollback(self) -> None:
+    def test_a_service_begins_again_after_each_rollback(self) -> None:
         """Alarms a day are counted, not services."""
         low = days.Wander(name="low", offset=-0.3)
         found = days.day(low, 4 * days.HOUR, (1,)).rollbacks
@@ -128,7 +128,7 @@ class TestDays:
 
 
 def test_an_interval_that_widens_with_long_answers_holds_the_mean_of_its_time() -> None:
-    """Without that it holds 77 %: blocks of 15 s that answers of 16 s lie in are alike."""
+    """Without that it holds 77 %: blocks of 15 s within answers of 16 s are similar."""
     asked = coverage.Asked(interval=coverage.OF_WINDOW, memory=1800.0, volume=50, steps=coverage.STEPS[1])
     found = coverage.held(asked, 400, (1, 2))
     assert found.local > 0.88
@@ -147,7 +147,7 @@ def test_the_median_is_of_all_services() -> None:
     assert median([1.0, 2.0], 5) is None
 
 
-def test_the_page_says_every_figure_with_its_goal() -> None:
+def test_the_page_has_every_figure_with_its_goal() -> None:
     """One table for what pays and one for what does not; those on wandering machines by the day."""
     row = Compared(
         name="prompts", arrangement="Always", speedup=1.8, true=1.79, goal=None, services=24, minutes=(), a_day=0.0,

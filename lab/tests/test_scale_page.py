@@ -1,4 +1,4 @@
-"""The page about many services says what its files hold: what was missed as well as what was met."""
+"""The page about many services shows what its files hold: the goals that were missed and those that were met."""
 
 import json
 from pathlib import Path
@@ -46,14 +46,14 @@ def _written(folder: Path, **more: Any) -> Path:
     return folder / "scale"
 
 
-def test_what_was_missed_is_told(tmp_path: Path) -> None:
+def test_what_was_missed_is_shown(tmp_path: Path) -> None:
     """A goal, and what grows faster than the number of services."""
     text = page(_written(tmp_path))
     assert "Not met: rss_mb is 151 with 1000 services, 150 is the goal." in text
     assert text.count("More than linear, to the power of 1.5: 500 changes at once") == 1
 
 
-def test_what_kserve_takes_is_told_with_its_version(tmp_path: Path) -> None:
+def test_what_kserve_takes_is_shown_with_its_version(tmp_path: Path) -> None:
     """Beside a benchmark that has another maker of Deployments."""
     text = page(_written(tmp_path))
     assert "The real KServe 0.20.0 on an API server of its own" in text
@@ -68,7 +68,7 @@ def test_reads_that_were_not_made_are_not_counted_as_made(tmp_path: Path) -> Non
 
 
 def test_several_processes_are_added_up(tmp_path: Path) -> None:
-    """Memory of the largest one, too; where nobody else is there nothing moves."""
+    """Memory of the largest one, too; without another process no service moves."""
     text = page(_written(tmp_path))
     for line in (
         "| 30 s later: CPU cores of all together | 0.75 |",
@@ -85,7 +85,7 @@ def test_a_file_without_rows_makes_no_page(tmp_path: Path) -> None:
 
 
 def test_columns_of_several_days_name_each_day(tmp_path: Path) -> None:
-    """A run of some of the columns does not date the others anew."""
+    """A run of some of the columns does not change the date of the others."""
     folder = _written(tmp_path)
     kept = json.loads((folder / "sharded.json").read_text())
     kept["rows"] += [kept["rows"][0] | {"origin": ORIGIN | {"at": "2026-01-03", "commit": "89abcde"}}]

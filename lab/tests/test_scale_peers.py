@@ -1,4 +1,4 @@
-"""What is said about the peers of the scale benchmark follows from what was counted."""
+"""The statements about the peers of the scale benchmark follow from what was counted."""
 
 import json
 import pathlib
@@ -48,7 +48,7 @@ def _line(user: str, verb: str, resource: str, subresource: str | None = None) -
 
 
 def test_writes_are_those_of_the_peer_alone() -> None:
-    """Neither what it reads nor what others write counts; a status counts apart from its object."""
+    """Its reads and the writes of others do not count. A status counts separately from its object."""
     lines = [
         _line("peer", "patch", "analysisruns", "status"),
         _line("peer", "patch", "analysisruns", "status"),
@@ -70,7 +70,7 @@ def test_an_analysis_run_asks_its_own_page_at_the_interval_of_the_services() -> 
     assert "consecutiveErrorLimit" not in metric
 
 
-async def test_the_pages_say_what_the_runs_look_for_and_count_who_asked() -> None:
+async def test_the_pages_have_what_the_runs_look_for_and_count_who_asked() -> None:
     """The condition of an AnalysisRun holds on its page."""
     (metric,) = argo.analysis_run(7, 1234)["spec"]["metrics"]
     async with TestClient(TestServer(Pages().app())) as pages:

@@ -53,7 +53,7 @@ async def fleet(world: World, api: Api, kubeconfig: pathlib.Path, tmp_path: path
 
 
 async def test_every_service_is_applied_and_read_again_and_again(world: World, api: Api, fleet: Fleet) -> None:
-    """An InferenceService and a status for each; a pod that does not answer is no news of the others."""
+    """An InferenceService and a status for each; a pod that does not answer shows nothing about the others."""
     *well, silent = fleet
 
     async def told() -> bool:

@@ -42,7 +42,7 @@ def test_the_goals_are_those_of_the_benchmark() -> None:
 
 @pytest.mark.parametrize(("made", "said"), [(60.0, "Another"), (59.9, "Another"), (30.0, "50 % of due reads made")])
 def test_a_peer_that_did_not_do_its_work_is_not_shown_as_cheap(made: float, said: str) -> None:
-    """Reads that were due and not made are said beside its name."""
+    """Reads that were due and not made are shown next to its name."""
     assert said in name_of(_peer(made))
     assert ("%" in name_of(_peer(made))) is ("%" in said)
 

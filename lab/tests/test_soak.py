@@ -33,7 +33,7 @@ def test_a_rollback_of_a_bad_draft_that_is_decided_once_is_right() -> None:
     ],
     ids=["twice", "without a reason", "never"],
 )
-def test_other_decisions_are_told(fields: dict[str, object], said: str) -> None:
+def test_other_decisions_are_reported(fields: dict[str, object], said: str) -> None:
     """Each invariant can fail."""
     (fault,) = service(**fields).faults()
     assert said in fault
@@ -56,14 +56,14 @@ def test_what_a_service_must_come_to(fields: dict[str, object], wanted: str, wou
 
 
 def test_series_are_counted_by_service() -> None:
-    """Those of the process are nobody's."""
+    """Those of the process do not belong to a service."""
     page = 'specdec_loops 2.0\nspecdec_phase{name="a",namespace="f",phase="x"} 1.0\n'
     page += 'specdec_stalled{name="a",namespace="f"} 0.0\nspecdec_stalled{namespace="f",name="b"} 0.0\n'
     assert series_of(page) == {"a": 2, "b": 1}
 
 
 def test_memory_grows_by_the_slope_of_the_second_half() -> None:
-    """What a start takes is no leak."""
+    """What a start takes is not a leak."""
     rest = {"cpu": 0.0, "files": 0, "sockets": 0, "tasks": 0, "loops": 0, "most_series": 0, "names": frozenset[str]()}
     samples = [
         Sample(at=at, rss_mb=20.0 * at if at < 5 else 100.0 + at / 360, **rest)  # type: ignore[arg-type]

@@ -1,4 +1,4 @@
-"""How what an engine says of itself becomes a column of the tables."""
+"""How an engine's facts about itself become a column of the tables."""
 
 import argparse
 import copy
@@ -28,7 +28,7 @@ def quantization(told: dict[str, Any]) -> dict[str, Any]:
 
 
 def test_a_newer_release_gets_a_digit_behind_the_others() -> None:
-    """What is there moves to the cell that says so, what is gone keeps where it was, what is new begins here."""
+    """An existing entry moves to the cell named so, a removed one keeps where it was, a new one begins here."""
     made = with_column(VALUES, "values", TOLD)
     assert made["versions"] == ["0.20.0", "0.30.0", "0.31.0"]
     assert made["quantization"] == {"111": "fp8", "110": "awq", "100": "gguf", "011": "mxfp4", "001": "octave"}
@@ -41,14 +41,14 @@ def test_a_release_between_two_gets_its_place_between_them() -> None:
     assert made["quantization"] == {"111": "fp8", "101": "awq", "100": "gguf", "011": "mxfp4", "010": "octave"}
 
 
-def test_a_release_that_was_read_before_is_read_anew() -> None:
+def test_a_release_that_was_read_before_is_read_again() -> None:
     """The command may be run twice, and corrects what it wrote."""
     once = with_column(VALUES, "values", TOLD)
     assert with_column(once, "values", TOLD) == once
     assert quantization({**TOLD, "version": "0.30.0"}) == {"11": "fp8", "10": "awq gguf", "01": "mxfp4 octave"}
 
 
-def test_what_an_engine_cannot_tell_here_is_as_in_the_release_before() -> None:
+def test_what_an_engine_cannot_answer_here_is_as_in_the_release_before() -> None:
     """A list that it does not have at all; a class that wants a library that is missing."""
     assert with_column(VALUES, "values", TOLD)["kv_cache_dtype"] == {"111": "auto"}
     classes = {"versions": ["0.30.0"], "multimodal": {"1": "Seen Unread"}}
@@ -71,7 +71,7 @@ def test_the_tables_are_as_their_generator_writes_them() -> None:
 
 
 def test_batches_are_kept_by_the_memory_from_which_they_change() -> None:
-    """Three devices that are filled in alike are one row."""
+    """Three devices with equal entries are one row."""
     rows = [{"gib": gib, "tokens": 8192 if gib > 70 else 2048, "requests": 256} for gib in (24, 48, 80, 141)]
     made = batch_rows({"releases": {"0.9.0": []}}, {"version": "0.10.0", "batches": rows})
     assert list(made["releases"]) == ["0.9.0", "0.10.0"]
@@ -79,7 +79,7 @@ def test_batches_are_kept_by_the_memory_from_which_they_change() -> None:
     assert batch_rows(made, {"version": "0.11.0"}) is made
 
 
-def test_what_no_generator_can_write_is_said() -> None:
+def test_what_no_generator_can_write_is_reported() -> None:
     """A key and a method that no table has: each wants a row with what it is for."""
     known: dict[str, Any] = {
         "keys": dict.fromkeys(table("fields")["fields"], ""),

@@ -34,7 +34,7 @@ def recorded(folder: pathlib.Path, *verdicts: tuple[str, bool], **more: Any) -> 
 
 
 def test_each_way_to_differ_is_counted_apart(tmp_path: pathlib.Path) -> None:
-    """A refusal of what the engine accepts is false; one by a rule that is stricter than the engine is none."""
+    """A refusal of what the engine accepts is false; one by a rule that is stricter than the engine is not."""
     path = recorded(tmp_path, ("sound", True), ("sound", False), ("refused", True), ("refused", False), ("blind", True))
     found = agreement(path, KINDS)
     counted = {name: found[name] for name in ("cases", "agree", "false_refusals", "accepted", "stricter")}
@@ -42,15 +42,15 @@ def test_each_way_to_differ_is_counted_apart(tmp_path: pathlib.Path) -> None:
     assert [each["id"] for each in found["first_differences"]] == ["1", "2"]
 
 
-def test_what_fell_over_the_machine_is_no_case(tmp_path: pathlib.Path) -> None:
-    """Nobody can foretell that Triton was missing there."""
+def test_a_failure_of_the_recording_machine_is_not_a_case(tmp_path: pathlib.Path) -> None:
+    """The rules cannot foretell that Triton was missing there."""
     assert agreement(recorded(tmp_path, ("sound", False), platform_specific=True), KINDS)["cases"] == 0
 
 
 def test_the_command_prints_a_line_of_json_for_each_file(
     tmp_path: pathlib.Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """For whoever counts further."""
+    """For users who count further."""
     path = str(recorded(tmp_path, ("sound", True)))
     assert command.main(["agree", "--models", str(command.KINDS), "--json", path, path]) == 0
     said = [json.loads(line) for line in capsys.readouterr().out.splitlines()]

@@ -1,4 +1,4 @@
-"""Asks an image for GPUs or NPUs all that it can answer without one, and keeps what it said."""
+"""Asks an image for GPUs or NPUs all that it can answer without one, and keeps the answers."""
 
 import json
 import os
@@ -62,7 +62,7 @@ class Image:
     folder: Path
 
     def ask(self, words: Sequence[str], more: Mapping[str, str]) -> dict[str, Any]:
-        """Run one command; return its exit code, its seconds and its last words."""
+        """Run one command; return its exit code, its seconds and its final error."""
         variables = {**_QUIET, "TERMINATION_LOG": f"{_PLACE}/{_LAST_WORDS}", **more}
         command = [*self.run, "env", *(f"{name}={value}" for name, value in variables.items()), *words]
         started = time.monotonic()
@@ -104,7 +104,7 @@ def _options(folder: Path) -> tuple[str, ...]:
 
 @dataclass(kw_only=True, slots=True)
 class Answers:
-    """What an image said. questions: by question, one answer or two; samples: each sample's configuration."""
+    """The answers of an image. questions: by question, one answer or two; samples: each sample's configuration."""
 
     questions: list[dict[str, Any]] = field(default_factory=list)
     samples: list[dict[str, Any]] = field(default_factory=list)
@@ -172,7 +172,7 @@ def _configure(image: Image, kind: str, answers: Answers) -> None:
 
 
 def sample(case: str, said: Mapping[str, Any] | None, otherwise: str) -> dict[str, Any]:
-    """A row of the page. said: the engine's verdict. otherwise: why there is none."""
+    """A row of the page. `said`: the engine's verdict. otherwise: why there is none."""
     name = case.removeprefix(samples.PREFIX)
     if said is None or not said["ok"]:
         return {"name": name, "ok": False, "error": otherwise if said is None else " ".join(said["error"].split())}

@@ -25,7 +25,7 @@ _GIVEN: Final = ("KERNELS", "MAX_JOBS", "PACKAGE_INDEX", "ASCEND_INDEX", "ASCEND
 
 
 def arguments(kind: str, environment: Mapping[str, str], pulled: Callable[[str], bool]) -> dict[str, str]:
-    """Return what the build is given beyond its defaults: what the environment says, and what cannot be had here."""
+    """Return what the build is given beyond its defaults: what the environment sets, and what is unavailable here."""
     given = {name: environment[name] for name in _GIVEN if environment.get(name)}
     if kind != "ascend":
         return {name: value for name, value in given.items() if not name.startswith("ASCEND")}
@@ -36,7 +36,7 @@ def arguments(kind: str, environment: Mapping[str, str], pulled: Callable[[str],
 
 
 def trial(kind: str, say: Callable[[str], None]) -> Path:
-    """Build one image, ask it, write what it said, and remove it: it has gigabytes. KEEP=yes keeps it."""
+    """Build one image, ask it, write its answers, and remove it: it has gigabytes. KEEP=yes keeps it."""
     builder, wanted = tool.choose(), build.product(kind)
     given = arguments(kind, os.environ, lambda ref: builder.has(ref) or builder.pulled(ref))
     there, started = builder.has(wanted.ref), time.monotonic()
@@ -54,7 +54,7 @@ def trial(kind: str, say: Callable[[str], None]) -> Path:
 
 
 def _before(kind: str, ref: str) -> dict[str, Any]:
-    """What the last report says of the same image's build, if it is only asked again; empty for another image."""
+    """The last report's entry on the same image's build, if it is only asked again; empty for another image."""
     path = FOLDER / f"{kind}.json"
     found = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
     same = found.get("image") == ref.rpartition("/")[2]

@@ -1,11 +1,11 @@
 """python -m lab.verdicts agree --models KINDS.json [--json] [--all] FILE…
-    how often the rules foretell the verdicts in FILE…; a line for each file
-python -m lab.verdicts ask PYTHON PLATFORM IN.jsonl OUT.jsonl [--models KINDS.json]
-    verdicts of the engine in PYTHON's environment on the cases of IN.jsonl; goes on where it was stopped
-python -m lab.verdicts contact PYTHON PLATFORM OUT.jsonl [--seed N] [--count N]
-    the same on cases that are drawn at random, and then how often the rules foretold them
-python -m lab.verdicts samples PYTHON PLATFORM OUT.jsonl
-    the same on the samples of the accelerator
+        how often the rules foretell the verdicts in FILE…; a line for each file.
+    python -m lab.verdicts ask PYTHON PLATFORM IN.jsonl OUT.jsonl [--models KINDS.json]
+        verdicts of the engine in PYTHON's environment on the cases of IN.jsonl; continues an interrupted run.
+    python -m lab.verdicts contact PYTHON PLATFORM OUT.jsonl [--seed N] [--count N]
+        the same on cases that are drawn at random, and then how often the rules foretold them.
+    python -m lab.verdicts samples PYTHON PLATFORM OUT.jsonl
+        the same on the samples of the accelerator.
 
 PLATFORM: cpu, cuda or npu; devices are pretended. The files' format: tests/data/verdicts/README.md.
 """

@@ -1,4 +1,4 @@
-"""How often the rules foretell what an engine's own configuration code said, counted over a file of verdicts."""
+"""How often the rules foretell the verdict of an engine's own configuration code, counted over a file of verdicts."""
 
 import gzip
 import json
@@ -13,17 +13,17 @@ _LONGEST: Final = 200
 
 
 def lines(path: Path) -> Iterator[dict[str, Any]]:
-    """The recordings of a file, plain or compressed. Raises ValueError for a line that is no JSON."""
+    """The recordings of a file, plain or compressed. Raises ValueError for a line that is not JSON."""
     data = path.read_bytes()
     text = (gzip.decompress(data) if path.suffix == ".gz" else data).decode("utf-8")
     yield from (json.loads(line) for line in text.splitlines() if line.strip())
 
 
 def agreement(path: Path, kinds: Mapping[str, Any], *, shown: int = _SHOWN) -> dict[str, Any]:
-    """Counts over one file; what fell over the machine that was asked (`platform_specific`) is left out.
+    """Counts over one file, without the cases that failed because of the recording machine (`platform_specific`).
 
-    false_refusals: the engine accepts, and a rule says that it does not. stricter: the engine accepts, and a rule
-    says that it does but that what follows cannot work; no difference. accepted: the engine refuses, no rule does.
+    false_refusals: the engine accepts, and a rule predicts that it does not. stricter: the engine accepts, and a rule
+    predicts that it does but that the result cannot work; no difference. accepted: the engine refuses, no rule does.
     """
     judged = [(line, judge(line, kinds)) for line in lines(path) if not line.get("platform_specific")]
     wrong = [(line, said) for line, said in judged if bool(line["ok"]) != said["engine_ok"]]

@@ -100,7 +100,7 @@ def flexible() -> Any:
 
 
 def verdict(words: list[str]) -> dict[str, Any]:
-    """What the engine says of a command line, and where it says it."""
+    """The engine's verdict on a command line, and the stage that it came from."""
     arguments = importlib.import_module("vllm.engine.arg_utils").AsyncEngineArgs
     context = importlib.import_module("vllm.usage.usage_lib").UsageContext
     stage, spoken, told = "parse", io.StringIO(), Told()
@@ -162,7 +162,7 @@ def asked(line: dict[str, Any], kinds: dict[str, Any], home: Path) -> dict[str, 
 
 
 def answer(line: dict[str, Any], kinds: dict[str, Any], home: Path, pipe: int) -> None:
-    """In the child: ask, write what was said, and end."""
+    """In the child: ask, write the answer, and end."""
     signal.alarm(SECONDS)
     resource.setrlimit(resource.RLIMIT_DATA, (MEMORY, MEMORY))
     os.environ.update({name: str(value) for name, value in (line.get("env") or {}).items()})

@@ -1,6 +1,7 @@
-"""Configurations at random: methods, keys, values, flags and models that somebody might put together, mistakes too.
+"""Configurations at random: methods, keys, values, flags and models as a user might combine them, mistakes too.
 
-The same seed draws the same cases. Most are nearly right, since a case with five mistakes says little of any of them.
+The same seed draws the same cases. Most are nearly right, since a case with five mistakes shows little about each of
+them.
 """
 
 import random

@@ -1,4 +1,4 @@
-"""Judges one line of recorded configurations: what the engine's own code would say, and what we would."""
+"""Judges one line of recorded configurations: the engine's expected verdict, and ours."""
 
 import json
 from collections.abc import Mapping
@@ -24,7 +24,7 @@ _HOPPER: Final = ("NVIDIA H100 80GB HBM3", 80 << 30)
 def judge(line: Mapping[str, Any], kinds: Json) -> dict[str, Any]:
     """`{"id", "ok", "engine_ok", "rules", "message"}` of a line; `kinds` holds the models' configs by name.
 
-    Never raises: a line that is none of these recordings is not ok, and its message says why.
+    Never raises: a line that is not such a recording is not ok, and its message has the reason.
     """
     try:
         case, said = case_of(line, kinds)
@@ -70,7 +70,7 @@ def case_of(line: Mapping[str, Any], kinds: Json) -> tuple[Case, tuple[Finding, 
 
 
 def _build(line: Mapping[str, Any]) -> Build:
-    """The engine that was asked: its own word, and the device that it was asked on. Without one it was a CPU."""
+    """The engine that was asked, from its recorded name and device. Without a device it was a CPU."""
     version = Version.parse(line["version"])
     if line.get("engine") == Flavor.VLLM_ASCEND:
         return Build(Flavor.VLLM_ASCEND, version, version)
@@ -101,7 +101,9 @@ def _id(line: object) -> Any:
 
 
 def _anywhere(case: Case, findings: tuple[Finding, ...]) -> tuple[Finding, ...]:
-    """The engine's own refusals, and what we say where nothing is meant to run on a CPU: recordings come from one."""
+    """The engine's own refusals, and our rules for any device but a CPU: the cases are recorded on a CPU, not meant for
+    it.
+    """
     plain = replace(case, build=replace(case.build, flavor=Flavor.VLLM))
     return (*filter(_by_engine, findings), *(each for each in check(plain) if not _by_engine(each)), *_ours(findings))
 

@@ -32,12 +32,12 @@ def pretend(platform: str) -> None:
 
 
 def cpu() -> None:
-    """CUDA's wheels run there too when they are told so."""
+    """CUDA's wheels run on a CPU too if this variable is set."""
     os.environ["VLLM_TARGET_DEVICE"] = "cpu"
 
 
 class Properties:
-    """What torch tells of a device, as far as it is asked."""
+    """What torch reports of a device, as far as it is needed."""
 
     def __init__(self, name: str, gib: int, units: int) -> None:
         self.name, self.total_memory, self.multi_processor_count = name, gib * GIB, units

@@ -30,13 +30,13 @@ def cases(accelerator: str) -> Iterator[dict[str, Any]]:
 
 
 def _accelerator(document: dict[str, Any]) -> str | None:
-    """What the engine of a sample runs on; None: the sample guards what somebody else starts."""
+    """What the engine of a sample runs on; None: the sample guards an engine that another owner starts."""
     found: str | None = document["spec"].get("engine", {}).get("accelerator")
     return found
 
 
 def question(case: dict[str, Any]) -> str:
-    """What the engine is asked by a case: another name of the service is no other question."""
+    """What the engine is asked by a case: another name of the service does not make another question."""
     argv = [each for each in case["argv"] if not each.startswith("--served-model-name=")]
     return json.dumps([case["target"], case["draft"], argv])
 

@@ -22,7 +22,7 @@ from typing import Final
 class Missing:
     """What a node has and this machine has not. asking: libraries of the engine that take names from it.
 
-    fails: what each function returns, but for those that must not fail (`works`) or return text (`texts`). always:
+    fails: what each function returns, except those that must not fail (`works`) or return text (`texts`). always:
     functions that are looked up by their names at run time.
     """
 

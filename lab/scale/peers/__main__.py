@@ -9,7 +9,7 @@ from lab.scale.peers.run import measured
 
 
 def main() -> None:
-    """Measures what was asked for and writes it down."""
+    """Measures the peers with the requested number of services and writes the result."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--services", type=int, default=1000)
     parser.add_argument("--out", type=pathlib.Path)

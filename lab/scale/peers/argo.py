@@ -1,7 +1,7 @@
 """Argo Rollouts' controller with one AnalysisRun for each service: a web metric that is due every 15 s.
 
-Built from the public module proxy; its CRDs are those of the module. It runs as its own manifests run it, but for
-leader election, which would be one more writer.
+Built from the public module proxy; its CRDs are those of the module. It runs as its own manifests run it, except that
+leader election is off, because it would add one more writer.
 """
 
 import json
@@ -35,12 +35,12 @@ _SECONDS: Final = 600.0
 
 
 def controller(say: Callable[[str], None] = print) -> pathlib.Path:
-    """The program, after building it where it is missing. Raises ClusterError with Go's own last words."""
+    """The program, which is built if it is missing. Raises ClusterError with the end of Go's output."""
     return binaries.ensure_from(_MODULE, _PROGRAM, say=say)[_PROGRAM]
 
 
 def crds() -> tuple[pathlib.Path, ...]:
-    """Its CRDs, out of the module that it is built from. Raises ClusterError with Go's words."""
+    """Its CRDs, out of the module that it is built from. Raises ClusterError with Go's output."""
     told = shell.run(["go", f"-C={_MODULE.root}", "mod", "download", "-json", _SOURCE], timeout=_SECONDS)
     return tuple(sorted(pathlib.Path(json.loads(told)["Dir"], "manifests", "crds").glob("*-crd.yaml")))
 

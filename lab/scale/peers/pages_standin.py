@@ -1,6 +1,6 @@
 """The stand-in of what web metrics ask: one real HTTP server with a page of JSON for each run, all of them good.
 
-`GET /stand` tells how often they were asked, and how many of them ever were.
+`GET /stand` returns how often they were asked, and how many of them ever were.
 """
 
 import argparse

@@ -1,4 +1,4 @@
-"""What one would write first: a plain kopf operator of the same objects. Ours, to be measured beside; nobody runs it.
+"""A minimal first version: a kopf operator of the same objects. We wrote it for this comparison; no user runs it.
 
 It keeps an InferenceService for each object, and every 15 s puts its pod's acceptance into the status. It decides
 nothing.

@@ -28,7 +28,7 @@ class Kind(StrEnum):
 
 
 def measured(services: int, kinds: Iterable[Kind] = Kind) -> list[PeerRow]:
-    """Measures them, each on an API server of its own, and says what it found."""
+    """Measures them, each on an API server of its own, and prints the results."""
     rows = []
     for kind in kinds:
         print(f"{kind}: {services} services", flush=True)

@@ -1,4 +1,4 @@
-"""Where a peer runs: an API server that nobody else uses, with its audit log, and an account that may do everything."""
+"""The site of a peer: an API server for this peer alone, with its audit log, and an account that may do everything."""
 
 import pathlib
 from collections import Counter

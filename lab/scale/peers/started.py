@@ -27,7 +27,7 @@ class Peer:
 
 @contextmanager
 def started(argv: Sequence[str | pathlib.Path], log: pathlib.Path, **told: str) -> Iterator[int]:
-    """A program for the length of the block; yields its process id. told: of its environment."""
+    """A program for the length of the block; yields its process id. `told`: variables of its environment."""
     environment = [f"{name}={value}" for name, value in told.items()]
     with running(["env", *environment, *map(str, argv)], log) as process:
         yield process.pid
