@@ -21,7 +21,7 @@ class Standing(StrEnum):
     FITS = "fits"
     """It runs, everything is at hand, and it is expected to pay."""
     MISSING = "missing"
-    """It would run, if what it needs were at hand."""
+    """It would run if what it needs were available."""
     POOR = "poor"
     """It runs, and is not expected to pay."""
     REFUSED = "refused"
@@ -32,9 +32,9 @@ class Standing(StrEnum):
 class Candidate:
     """One method for one service.
 
-    speculation: as in spec.speculation; empty where it is refused or something is missing.
-    price: memory that it takes, where the models' configs tell. warnings: what the engine's rules have to say.
-    speedup: expected at this load. by_load: it guesses less the more requests run, and speedup is that of quiet times.
+    speculation: as in spec.speculation; empty if it is refused or something is missing. price: memory that it takes, if
+    the models' configs show it. warnings: findings of the engine's rules. speedup: expected at this load. by_load: it
+    guesses less the more requests run, and speedup is that of quiet times.
     """
 
     method: str
@@ -91,7 +91,7 @@ def _no_release(request: Request, advice: MethodAdvice) -> Fact | None:
 
 
 def _accepted(request: Request, advice: MethodAdvice) -> tuple[Json | None, tuple[Finding, ...]]:
-    """The first wish that the engine's rules let pass, None if none; and what they find in it, or in the last one."""
+    """The first proposal that the engine's rules accept, None if none; and their findings on it, or on the last one."""
     findings: tuple[Finding, ...] = ()
     for speculation in proposals(request, advice):
         findings = check(case_of(request, speculation))

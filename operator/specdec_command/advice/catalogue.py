@@ -1,6 +1,6 @@
-"""Every method of the API, for people. What the engine asks of each is in its rules; this says what it is good for.
+"""Every method of the API, for people. The engine's requirements of each are in its rules; this is what it is good for.
 
-The words are in data/methods.json. A fact there is what it says and where it comes from, or the name of a shared one.
+The texts are in data/methods.json. A fact there is a statement and its source, or the name of a shared one.
 """
 
 import functools
@@ -18,10 +18,10 @@ from specdec_engine.version import Build, Flavor, holds
 
 
 class Workload(StrEnum):
-    """What the requests are about, which decides how easily the next tokens are guessed."""
+    """What the requests are about. It decides how many of the next tokens are guessed right."""
 
     CHAT = "chat"
-    """Open conversation: answers repeat little of what was said."""
+    """Open conversation: answers repeat little of the text before."""
     CODE = "code"
     """Writing and changing code: regular text, much of it copied."""
     AGENTIC = "agentic"
@@ -38,7 +38,7 @@ class Load(StrEnum):
     SOME = "some"
     """9 to 31: some of that spare time is used up."""
     MANY = "many"
-    """32 and more: the device is busy, and every refused token takes time from somebody else's."""
+    """32 and more: the device is busy, and every refused token takes time from other requests' tokens."""
 
 
 class Needs(StrEnum):
@@ -98,10 +98,10 @@ class Release:
 class MethodAdvice:
     """One method, for people.
 
-    releases: the engines that run it; an engine that is not there cannot.
+    releases: the engines that run it; an engine that is not listed cannot.
     tokens: K to begin with, by load; None where the method or its draft decides.
     acceptance: accepted / drafted tokens of a draft that fits; None: nothing is meant to be accepted.
-    speedup: plain time per output token / that with speculation, with few requests at once. Empty: none is meant.
+    speedup: baseline time per output token / that with speculation, with few requests at once. Empty: none is meant.
     alarm: acceptance below which something is wrong with the draft: the guard's threshold.
     example: a spec.speculation, as in YAML.
     """
@@ -193,7 +193,7 @@ _OTHER_WORDS: Final = {
     "mlp": "mlp_speculator",
     **dict.fromkeys(_MTP_WORDS, "mtp"),
 }
-"""What people say that the spec does not take as a method, with what they mean."""
+"""Common names that the spec does not take as a method, and the method of each."""
 WORDS: Final = (*METHODS, *_OTHER_WORDS)
 """Everything that `named` understands."""
 

@@ -27,7 +27,7 @@ def own_heads(request: Request) -> int:
 
 
 def unfit(request: Request, advice: MethodAdvice) -> Fact | None:
-    """Why the method is none for this target, whatever one would find for it; None where it is one."""
+    """Why the method cannot serve this target, even with a draft; None if it can."""
     if advice.method != "mtp" or request.draft_for("mtp") or own_heads(request):
         return None
     if request.family is not None and "mtp" in request.family.trained:
@@ -37,7 +37,7 @@ def unfit(request: Request, advice: MethodAdvice) -> Fact | None:
 
 
 def missing(request: Request, advice: MethodAdvice) -> tuple[Fact, ...]:
-    """What the method needs and nobody has named; empty: everything is at hand."""
+    """What the method needs and the request does not name; empty if nothing is missing."""
     if advice.method == "suffix" and _PACKAGE not in request.packages:
         return (Fact("the image needs the Python package arctic-inference", "vLLM, config/speculative.py"),)
     carried = advice.method == "dspark" and request.family is not None and request.family.name in _CARRIES_DSPARK

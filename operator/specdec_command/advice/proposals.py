@@ -54,7 +54,7 @@ def case_of(request: Request, speculation: Json | None) -> Case:
 
 
 def spec_of(request: Request, speculation: Json | None) -> dict[str, Any]:
-    """The spec of the service, but for its guard."""
+    """The spec of the service, without its guard."""
     engine = _set(accelerator=request.accelerator, version=request.version, image=request.image)
     if request.tensor_parallel > 1:
         engine["tensorParallelSize"] = request.tensor_parallel

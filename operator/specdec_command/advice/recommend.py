@@ -46,7 +46,9 @@ class Recommendation:
 
 
 def recommend(request: Request) -> Recommendation:
-    """The answer to a request. Raises Invalid for a version that is none, or that cannot serve the target at all."""
+    """The answer to a request. Raises Invalid for a text that is not a version, or a version that cannot serve the
+    target at all.
+    """
     _servable(request)
     against = unsuitable(request)
     methods = candidates(request)
@@ -122,7 +124,7 @@ def _better(request: Request, choice: Candidate | None, methods: tuple[Candidate
 
 def _service(request: Request, choice: Candidate | None) -> dict[str, Any]:
     spec = spec_of(request, choice.speculation if choice else None)
-    if choice is not None:  # longer windows where little is said, and a threshold that finds a broken draft
+    if choice is not None:  # longer windows for few requests, and a threshold that finds a broken draft
         window = "5m" if request.concurrency <= _ALONE else "2m"
         spec["guard"] = {"mode": "Enforce", "window": window, "failureLimit": 3}
         if (alarm := METHODS[choice.method].alarm) is not None:
@@ -132,7 +134,7 @@ def _service(request: Request, choice: Candidate | None) -> dict[str, Any]:
 
 
 def plain(value: object) -> Any:
-    """Dataclasses and mappings become dictionaries, tuples lists, enums their words; the rest is left as it is."""
+    """Dataclasses and mappings become dictionaries, tuples lists, enums their values; the rest stays as it is."""
     if is_dataclass(value) and not isinstance(value, type):
         return {each.name: plain(getattr(value, each.name)) for each in fields(value)}
     if isinstance(value, Mapping):

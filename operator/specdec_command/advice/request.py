@@ -1,4 +1,4 @@
-"""What is asked when somebody wants to know how to speculate."""
+"""A user's question how to speculate."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -48,7 +48,7 @@ class Use(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Draft:
-    """A draft that is at hand. config: its config.json, where it was seen."""
+    """An available draft. config: its config.json, if it was read."""
 
     uri: str
     kind: Kind
@@ -93,7 +93,7 @@ class Request:
 
     @property
     def build(self) -> Build:
-        """The engine. Raises Invalid for a version that is none."""
+        """The engine. Raises Invalid for a text that is not a version."""
         return build_of(self.accelerator, self.version)
 
     def draft_for(self, method: str) -> Draft | None:
@@ -116,7 +116,7 @@ _MARKS: Final = (
     ("mtp", Kind.MTP),
     ("_assistant", Kind.MTP),
 )
-"""Parts of names that tell, the more telling first."""
+"""Parts of names that show the kind, the more specific first."""
 
 
 def kind_of(config: Mapping[str, Any]) -> Kind:

@@ -17,7 +17,7 @@ _PREFILL: Final = 100
 
 
 def unsuitable(request: Request) -> tuple[Fact, ...]:
-    """Everything that speaks against speculation itself; empty: nothing does."""
+    """All reasons against speculation itself; empty if there are none."""
     return (*_no_generator(request), *_lengths(request), *_small_target(request), *_clients(request))
 
 

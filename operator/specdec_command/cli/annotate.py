@@ -125,7 +125,7 @@ def hold(
     context: Context = None,
     kubeconfig: Kubeconfig = None,
 ) -> None:
-    """Let the guard decide nothing by itself: it measures, and says what it would do."""
+    """Stop the guard from acting by itself: it measures, and shows what it would do."""
     done(_hold(Where(namespace=namespace, context=context, kubeconfig=kubeconfig), name, nonce(_now(), reason)))
 
 
@@ -159,7 +159,7 @@ async def _act(act: Act, where: Where, name: str, reason: str, timeout: float | 
 
 
 async def _awaited(act: Act, client: Services, name: str, value: str, timeout: float) -> int:
-    """Waits until the act is done, and tells each change meanwhile. Raises Unavailable when the time is over."""
+    """Waits until the act is done, and prints each change meanwhile. Raises Unavailable when the time is over."""
     clock = asyncio.get_running_loop().time
     begun, last = clock(), ""
     while True:
@@ -181,7 +181,7 @@ async def _awaited(act: Act, client: Services, name: str, value: str, timeout: f
 
 
 async def _hold(where: Where, name: str, value: str | None) -> int:
-    """Holds the guard, or sets it free where the value is None; says what it is now."""
+    """Holds the guard, or releases it if the value is None; prints its new state."""
     async with services(where) as client:
         since = held_since(Untrusted(await client.one(name)), datetime.now(UTC))
         if bool(since) is (value is None):

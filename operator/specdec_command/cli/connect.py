@@ -1,4 +1,4 @@
-"""The services of a cluster as the user may see them, and trouble in words."""
+"""The services of a cluster as the user may see them, and errors as sentences."""
 
 import asyncio
 import difflib
@@ -47,7 +47,7 @@ Kubeconfig = Annotated[str | None, typer.Option(help="Default: KUBECONFIG, or ~/
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Where:
-    """Which cluster, as which user, which namespace. None: as the kubeconfig says."""
+    """Which cluster, as which user, which namespace. None: the kubeconfig's own."""
 
     namespace: str | None
     context: str | None
@@ -55,7 +55,7 @@ class Where:
 
 
 class Services:
-    """The services of one namespace. Every method raises Unavailable in words, with a way out where there is one."""
+    """The services of one namespace. Every method raises Unavailable with a sentence, and the fix if there is one."""
 
     def __init__(self, cluster: "KubeClient", namespace: str) -> None:
         self._cluster = cluster
@@ -111,7 +111,7 @@ class Services:
         return Unavailable("ApiError", f"{server}: HTTP {error.status}: {error.answer}")
 
     async def _no_such(self, name: str) -> str:
-        """What there is instead. Where that may not be read, only that there is none."""
+        """The services that exist instead. If these may not be read, only that there is no such service."""
         missing = f"namespace {self.namespace} has no service {name}"
         try:
             here = _named(await self.all(everywhere=False))
@@ -134,7 +134,7 @@ def _named(listed: Body, *, with_namespace: bool = False) -> list[str]:
 
 @asynccontextmanager
 async def services(where: Where) -> AsyncIterator[Services]:
-    """A connection for as long as the block. Raises Unavailable where no kubeconfig says where to."""
+    """A connection for as long as the block. Raises Unavailable if no kubeconfig names a cluster."""
     from specdec_operator.kube.client import KubeClient  # noqa: PLC0415 - kubernetes takes long to import
 
     async with await KubeClient.as_user(where.kubeconfig, where.context) as cluster:
@@ -142,7 +142,7 @@ async def services(where: Where) -> AsyncIterator[Services]:
 
 
 def done(work: Coroutine[Any, Any, int], *, failed: int = 1, interrupted: int = INTERRUPTED) -> None:
-    """Does the work of a command and ends it: with its exit code, or with `failed` and what went wrong in words."""
+    """Does the work of a command and ends it: with its exit code, or with `failed` and a message about the error."""
     try:
         code = asyncio.run(work)
     except OperatorError as error:

@@ -111,7 +111,7 @@ class Show:
                 del values[:-_MOST_POINTS]
 
     def _now(self, moment: Moment, at: float) -> RenderableType:
-        """Where the story is: one table, that is drawn anew."""
+        """The present point of the story: one table, which is drawn again each time."""
         table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), show_header=False)
         table.add_row("time", clock(at), Text(moment.phase, style="bold"))
         table.add_row("traffic", moment.chapter.traffic)

@@ -49,7 +49,7 @@ def doctor(
     context: Context = None,
     kubeconfig: Kubeconfig = None,
 ) -> None:
-    """Look at a cluster and say what to fix: KServe, CRD, operator, permissions, runtimes, devices, metrics, claims.
+    """Check a cluster and show what to fix: KServe, CRD, operator, permissions, runtimes, devices, metrics, PVCs.
 
     Exit codes: 0 nothing to fix, 1 something is, 2 the cluster could not be looked at.
     """

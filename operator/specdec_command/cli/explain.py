@@ -69,7 +69,7 @@ def _page(advice: MethodAdvice, method: str) -> RenderableType:
 
 
 def rows(advice: MethodAdvice) -> Iterator[tuple[str, Text]]:
-    """What is said of a method, heading by heading."""
+    """The facts about a method, heading by heading."""
     yield "guesses from", Text(advice.needs.value)
     yield "needs", _lines(advice.needed)
     if advice.training:

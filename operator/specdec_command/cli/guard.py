@@ -1,4 +1,4 @@
-"""`specdec guard isvc/NAME`: the lines that guard what is there already."""
+"""`specdec guard isvc/NAME`: the lines that guard an existing InferenceService."""
 
 from types import MappingProxyType
 from typing import Annotated, Any, Final
@@ -22,7 +22,7 @@ Called = Annotated[
 
 
 def guard(what: What, namespace: Namespace = None, name: Called = None) -> None:
-    """Print the lines that guard what is there already. They are for `kubectl apply -f -`; nothing is written to it."""
+    """Print the lines that guard an existing service. They are for `kubectl apply -f -`; the service is not changed."""
     typer.echo(yaml.safe_dump(guarding(what, namespace, name), sort_keys=False), nl=False)
 
 

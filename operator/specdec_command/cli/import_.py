@@ -94,7 +94,7 @@ def _of_words(given: list[str], config: str | None, options: "_Options", namespa
 
 
 class _Options:
-    """What the user says beside."""
+    """The user's options."""
 
     def __init__(
         self,
@@ -109,7 +109,7 @@ class _Options:
         self._named = {"name": name, "model": model, "draft": draft}
 
     def service(self, parts: Parts, config: str | None = None) -> Imported:
-        """The service for what was read. Exits with 2 for a version that is none."""
+        """The service for what was read. Exits with 2 for a text that is not a version."""
         found, why_not = accelerator_of(parts)
         if why_not and self._accelerator is None:
             return Imported(why_not=(why_not,), lost=tuple(parts.lost))
@@ -197,7 +197,7 @@ def _in_words(cluster: "KubeClient", error: Any, namespace: str, name: str) -> U
 
 
 def _show(every: list[tuple[str, Imported]]) -> int:
-    """Prints services and what is to be said of them. Returns the exit code: the worst of all."""
+    """Prints services and the findings on them. Returns the exit code: the worst of all."""
     code, first = 0, True
     for origin, made in every:
         for each in made.findings:

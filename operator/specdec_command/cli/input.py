@@ -52,7 +52,7 @@ def say(shown: RenderableType, *, by_row: bool = False) -> None:
 
 
 def stop(why: str, code: int = 2) -> typer.Exit:
-    """Says why a command cannot go on; to be raised."""
+    """Prints why a command cannot go on; to be raised."""
     typer.echo(f"error: {why}", err=True)
     return typer.Exit(code)
 
@@ -60,7 +60,7 @@ def stop(why: str, code: int = 2) -> typer.Exit:
 def one_service(file: str, kserve: KServe | None = None) -> tuple[dict[str, Any], tuple[Problem, ...]]:
     """The only service of a file (`-`: standard input) and the problems that do not refuse it, with this KServe.
 
-    Exits with code 2 where there is none or more than one, and with 1, its reasons shown, where it is refused.
+    Exits with code 2 if there is none or more than one. Shows the reasons and exits with 1 if it is refused.
     """
     try:
         services = [each for each in documents(text_of(file)) if is_service(each)]
@@ -79,7 +79,7 @@ def one_service(file: str, kserve: KServe | None = None) -> tuple[dict[str, Any]
 
 
 def model_of(place: str | None) -> Model | None:
-    """What a local config.json, or the folder that holds it, says of a model. Exits with 2 where it cannot be read."""
+    """The model of a local config.json, or of the folder that holds it. Exits with 2 if it cannot be read."""
     if place is None:
         return None
     path = Path(place)
@@ -94,7 +94,7 @@ def model_of(place: str | None) -> Model | None:
 
 
 def kserve_of(version: str | None) -> KServe | None:
-    """The KServe that the command line names. Exits with 2 for what is no version."""
+    """The KServe that the command line names. Exits with 2 for a text that is not a version."""
     try:
         return assumed_kserve(version)
     except ValueError as error:

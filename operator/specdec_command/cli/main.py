@@ -8,7 +8,7 @@ _INTERRUPTED: Final = 130
 
 
 def main() -> None:
-    """Run the command; the exit code says how it went."""
+    """Run the command; the exit code is its result."""
     try:
         raise SystemExit(_run(sys.argv[1:]))
     except KeyboardInterrupt:

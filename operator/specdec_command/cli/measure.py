@@ -1,4 +1,4 @@
-"""`specdec measure NAME`: speculation against the plain service on a cluster, on the same requests."""
+"""`specdec measure NAME`: speculation against the baseline on a cluster, on the same requests."""
 
 import asyncio
 import signal
@@ -52,7 +52,7 @@ def measure(  # noqa: PLR0913 - one parameter is one option of the command line
     output: Output = None,
     kubeconfig: Kubeconfig = None,
 ) -> None:
-    """Measure a service with speculation against a plain twin, which is made beside it and removed again."""
+    """Measure a service with speculation against a baseline service, which is created for this and removed again."""
     now, levels = datetime.now(UTC), _levels(concurrency)
     requests = _prompts(prompts, most=max(levels))
     order = Order(
@@ -71,7 +71,7 @@ def measure(  # noqa: PLR0913 - one parameter is one option of the command line
 
 
 def _measured(job: Job, kubeconfig: str | None) -> "Measurement":
-    """The measurement. Exits with 1 where there is none, and with 130 where somebody stopped it."""
+    """The measurement. Exits with 1 if there is none, and with 130 if the user stopped it."""
     from specdec_command.measure.run import run  # noqa: PLC0415 - its HTTP client takes a second to load
 
     try:

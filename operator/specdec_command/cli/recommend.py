@@ -179,7 +179,7 @@ def _place(word: str) -> Path | None:
 
 
 def _target(word: str, place: Path | None) -> tuple[Json | None, Family | None]:
-    """What the target's config says, or the family that the word names. Exits with 2 where it is neither."""
+    """The target's config, or the family that the word names. Exits with 2 if it is neither."""
     if place is not None and (model := model_of(str(place))):
         return model.config, family_of(model.config or {})
     if family := family_named(word):

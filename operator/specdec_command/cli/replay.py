@@ -67,7 +67,7 @@ def _play(trace: pathlib.Path, guard: pathlib.Path | None, baseline: pathlib.Pat
 
 
 def _guard(file: pathlib.Path | None) -> Guard:
-    """The guard of a file with `guard:` or a whole service, or with every default. Raises Invalid for what is none."""
+    """The guard of a file with `guard:` or a whole service, or with every default. Raises Invalid for other files."""
     try:
         data = yaml.safe_load(file.read_text(encoding="utf-8")) if file else {}
     except (OSError, ValueError, yaml.YAMLError) as error:
@@ -117,7 +117,7 @@ _ACQUITTED: Final = "acquitted"
 
 
 def _act(each: Decision) -> str | None:
-    """What was done; a warning is told and changes nothing."""
+    """What was done; a warning is shown and changes nothing."""
     return each.action.value if each.action else _WARN if each.collateral else None
 
 
@@ -129,7 +129,7 @@ def _kind(each: Decision) -> str | None:
 
 
 def _finding(found: Finding) -> dict[str, Any]:
-    """What both arms say about one measure; null stands for a score without end."""
+    """The result of both arms for one measure; null stands for a score without end."""
     numbers = {name: round(getattr(found, name), 4) for name in ("value", "low", "high", "limit", "unlike")}
     score = round(found.score, 2) if isfinite(found.score) else None
     return {"measure": found.measure.value, **numbers, "score": score, "bound": BOUND, "windows": found.windows}

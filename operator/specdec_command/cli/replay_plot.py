@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 _KINDS: Final = (".png", ".svg", ".pdf")
 _BLUE, _RED, _GREEN, _GREY = "#0072b2", "#d55e00", "#009e73", "#888888"
-"""Colours that the colour-blind tell apart (Okabe and Ito)."""
+"""Colours that the colour-blind can distinguish (Okabe and Ito)."""
 
 
 def draw(played: Played, file: pathlib.Path) -> None:
@@ -80,7 +80,7 @@ def _speed(axes: "Axes", played: Played) -> None:
 
 
 def _evidence(axes: "Axes", played: Played) -> None:
-    """A score far below nothing says no more than one a little below: it is cut off there."""
+    """A score far below 0 means no more than one a little below: it is cut off there."""
     measures = dict.fromkeys(found.measure for each in played.decisions for found in each.judged.findings)
     for measure, colour in zip(measures, (_BLUE, _GREEN, _RED, *(_GREY,) * len(Measure)), strict=False):
         scores = [

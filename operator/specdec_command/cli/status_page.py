@@ -78,7 +78,7 @@ def _rows(service: Untrusted, now: datetime) -> Iterator[Row]:
 
 
 def _why(status: Untrusted) -> str:
-    """Why it is in its phase, where no other row tells it."""
+    """Why it is in its phase, if no other row shows it."""
     guard = status.of("guard")
     message = status.of("message").text
     shown = {guard.of(*path, "message").text for path in ((), ("rollback",), ("reduced",), ("lowered",))}
@@ -92,7 +92,7 @@ def _verdict(guard: Untrusted) -> Text:
 
 
 def _conditions(status: Untrusted) -> Iterator[Row]:
-    """The conditions that are not as they should be and that no row above has told."""
+    """The conditions that are not as they should be and that no row above has shown."""
     shown = {status.of("message").text, status.of("guard", "message").text}
     for each in conditions(status):
         if each.good is False and each.type not in TOLD_IN_ROWS and each.message not in shown:
@@ -132,7 +132,7 @@ def _positions(status: Untrusted, glyphs: Glyphs) -> Iterator[RenderableType]:
 
 
 def _fewer_tokens(service: Untrusted) -> Iterator[RenderableType]:
-    """What fewer tokens per step would have done, and what the numbers speak for."""
+    """What fewer tokens per step would have done, and what the numbers recommend."""
     table = _table("K", "rate", "length", "speedup", "")
     for row in numbers.fewer_tokens(service):
         style = "yellow" if row.passes is None else "green" if row.passes else "red"
@@ -146,7 +146,7 @@ def _fewer_tokens(service: Untrusted) -> Iterator[RenderableType]:
 
 
 def _speeds(status: Untrusted, glyphs: Glyphs) -> Iterator[RenderableType]:
-    """The plain service by load, and the last window at its own."""
+    """The baseline by load, and the last window at its own."""
     performance = status.of("performance")
     table = _table("load", "baseline ms per token", "baseline tokens/s", "requests", "now ms")
     for row in numbers.loads(status, performance, glyphs.about):
@@ -161,7 +161,7 @@ def _speeds(status: Untrusted, glyphs: Glyphs) -> Iterator[RenderableType]:
 
 
 def _beside(status: Untrusted) -> Iterator[RenderableType]:
-    """What the windows beside plain pods say so far."""
+    """The result so far of the windows with baseline pods."""
     table = _table("measure", "value", "95 % interval", "limit", "evidence", "windows")
     for row in numbers.beside(status):
         cells = (row.measure, row.value, row.interval, row.limit, row.evidence, row.windows)

@@ -1,7 +1,7 @@
-"""`specdec validate FILE...`: refuses what the engine would refuse, in the words of the spec, with file and line.
+"""`specdec validate FILE...`: refuses what the engine would refuse, by the names of the spec, with file and line.
 
-It starts in a few milliseconds, so that it can stand in a commit hook: it reads its own arguments and imports neither
-pydantic nor the Kubernetes client.
+It starts in a few milliseconds, so that it can run in a commit hook: it reads its own arguments, and does not import
+pydantic or the Kubernetes client.
 """
 
 import argparse

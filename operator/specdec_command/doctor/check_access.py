@@ -1,4 +1,4 @@
-"""What the operator may do, against what it needs: by the API server's word, or else by what ClusterRoles grant."""
+"""What the operator may do, against what it needs: by the API server's answer, or else by the ClusterRoles."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace

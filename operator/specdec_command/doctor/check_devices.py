@@ -16,7 +16,7 @@ _PLUGINS: Final = {
 
 
 def check(snapshot: Snapshot) -> Iterator[Finding]:
-    """Everything about nodes. Says nothing where not all nodes could be read."""
+    """Everything about nodes. Yields nothing if not all nodes could be read."""
     if not snapshot.nodes.complete:
         return
     every = nodes(snapshot)

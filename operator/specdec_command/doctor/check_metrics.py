@@ -1,4 +1,4 @@
-"""Whether the operator reaches the engines' metrics: what the services say, and what NetworkPolicies let through."""
+"""Whether the operator reaches the engines' metrics: what the services report, and what NetworkPolicies let through."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""The namespaces of services: claims, the pods that are allowed there, and room for one pod more."""
+"""The namespaces of services: PVCs, the pods that are allowed there, and room for one pod more."""
 
 from collections.abc import Iterator
 from typing import Final
@@ -70,7 +70,7 @@ def _security(service: Service, space: Space, snapshot: Snapshot) -> Iterator[Fi
 
 
 def _lacking(level: str, runtime: Untrusted) -> tuple[str, ...]:
-    """What the level asks of a container and this one does not say."""
+    """What the level requires of a container and this one does not set."""
     if level not in ("baseline", "restricted"):
         return ()
     shared = ("no hostIPC",) if runtime.of("spec", "hostIPC").flag else ()

@@ -13,7 +13,7 @@ from specdec_engine.version import major_minor
 from specdec_operator.display.untrusted import Untrusted
 
 _GRACE: Final = 15.0
-"""Seconds for which a lease is kept where it does not say so itself."""
+"""Seconds for which a lease is kept if it does not set them."""
 
 
 def check(snapshot: Snapshot) -> Iterator[Finding]:
@@ -49,7 +49,7 @@ def _one(operator: Operator, command: str) -> Iterator[Finding]:
 
 
 def _not_ready(operator: Operator) -> Finding:
-    """Why, where the Deployment tells: an image without a registry is the first mistake of an installation."""
+    """The reason, if the Deployment shows it: an image without a registry is the first mistake of an installation."""
     what = f"no pod of {operator.about} is available, of {operator.replicas}"
     fix = f"kubectl -n {operator.namespace} describe pods -l app.kubernetes.io/name=specdec-operator"
     if "/" not in operator.image:
@@ -126,7 +126,7 @@ def _scale(operator: Operator, replicas: int) -> str:
 
 
 def _free(name: str, lease: Untrusted | None, snapshot: Snapshot) -> str:
-    """Why nobody has a Lease; empty where somebody has."""
+    """Why no process holds a Lease; empty if one does."""
     if lease is None:
         return f"the Lease {name} does not exist"
     spec = lease.of("spec")

@@ -1,4 +1,4 @@
-"""The services: the runtimes that they name, with an image that nodes can pull, and what their own conditions say."""
+"""The services: the runtimes that they name, with an image that nodes can pull, and their own conditions."""
 
 from collections.abc import Iterator
 from datetime import timedelta
@@ -18,7 +18,7 @@ _BUSY: Final = frozenset({"Staging", "Downloading"})
 
 
 def check(snapshot: Snapshot) -> Iterator[Finding]:
-    """Everything about runtimes, one finding for each however many services name it; and what services say."""
+    """Everything about runtimes, one finding for each however many services name it; and the services' conditions."""
     every = services(snapshot)
     of_runtimes: dict[tuple[str, str], Finding] = {}
     for found in (found for each in every if each.spec is not None for found in _runtime(each, snapshot)):

@@ -27,7 +27,7 @@ _CHECKS: Final = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Examined:
-    """What was found. dark: areas for which something could not be read, so that silence says little."""
+    """What was found. dark: areas for which something could not be read, so that no finding means little."""
 
     findings: tuple[Finding, ...]
     dark: frozenset[Area]

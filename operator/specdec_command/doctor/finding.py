@@ -57,7 +57,7 @@ class Kind:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """A kind, where it was found. about: the object, as namespace/name; empty: the cluster. fix: how to mend it."""
+    """A kind, and its place. about: the object, as namespace/name; empty: the cluster. fix: how to fix it."""
 
     kind: Kind
     area: Area
@@ -102,7 +102,7 @@ KINDS: Final = {kind.id: kind for kind in _kinds()}
 
 
 def finding(kind: str, about: str, what: str, fix: str, *, area: Area | None = None) -> Finding:
-    """An occurrence of a kind. Raises ValueError for one that can be found in any area, where `area` does not say."""
+    """An occurrence of a kind. Raises ValueError for one that can be found in any area, if `area` is None."""
     found = KINDS[kind]
     if (place := area or found.area) is None:
         raise ValueError(f"{kind} can be found in any area: set the area")

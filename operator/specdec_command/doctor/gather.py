@@ -152,7 +152,7 @@ async def _of_operator(
 async def _grants(
     user: Onlooker, operator: Operator, services: Answer, namespaces: tuple[str, ...]
 ) -> tuple[tuple[Grant, ...], Answer | None]:
-    """What the operator may do: asked of the API server, or else read from ClusterRoles. And why it was not told."""
+    """What the operator may do: asked of the API server, or else read from ClusterRoles. And why it got no answer."""
     downloads = any(each.of("spec", "staging", "mode").text == "PersistentVolumeClaim" for each in services.items)
     asked = list(permissions(operator, downloads=downloads, namespaces=namespaces))
     first = await user.review(operator, asked[0])

@@ -149,7 +149,7 @@ class Service:
 
     @property
     def claims(self) -> tuple[str, ...]:
-        """Claims that its pods mount; the operator's own claim is made by it."""
+        """PVCs that its pods mount, without the one that the operator makes itself."""
         if self.spec is None or self.spec.model is None:
             return ()
         draft = self.spec.speculation.draft if self.spec.speculation else None
@@ -159,7 +159,7 @@ class Service:
 
     @property
     def own_claim(self) -> str:
-        """The claim that the operator makes for it; empty where it makes none."""
+        """The PVC that the operator makes for it; empty if it makes none."""
         staging = self.spec.staging if self.spec else None
         return claim_name(self.name) if staging and staging.mode is StagingMode.PERSISTENT_VOLUME_CLAIM else ""
 
@@ -170,7 +170,7 @@ class Service:
 
 
 def services(snapshot: Snapshot) -> tuple[Service, ...]:
-    """All services that are asked about, but for those that guard what others serve: they have no pods of their own."""
+    """All requested services, without those that guard other InferenceServices: they have no pods of their own."""
     every = (_service(each, snapshot) for each in snapshot.services.items)
     served = (each for each in every if each.spec is None or each.spec.guest is None)
     return tuple(each for each in served if snapshot.service in (None, each.name))

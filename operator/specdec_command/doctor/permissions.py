@@ -8,7 +8,7 @@ from specdec_operator.names import GROUP, KSERVE_GROUP, PLURAL
 
 
 class Reach(StrEnum):
-    """Where a permission is needed: OWN is the operator's namespace, LEASE its Lease alone."""
+    """The objects of a permission. OWN: the operator's namespace. LEASE: its Lease alone."""
 
     SERVICES = "services"
     CLUSTER = "cluster"
@@ -36,7 +36,7 @@ class Need:
 
 @dataclass(frozen=True, slots=True)
 class Grant:
-    """Whether the operator may do something. namespace: empty for everywhere. allowed: None where nobody tells."""
+    """Whether the operator may do something. namespace: empty for everywhere. allowed: None if unknown."""
 
     need: Need
     verb: str

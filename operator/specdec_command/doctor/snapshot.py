@@ -28,7 +28,7 @@ class Query:
 class Answer:
     """What a query brought.
 
-    missing: there is nothing at its path. unread: why nothing could be read, in the API server's words; else empty.
+    missing: there is nothing at its path. unread: the API server's message if nothing could be read; else empty.
     forbidden: the user may not. cut: the list is longer than what was read of it.
     """
 
@@ -78,9 +78,9 @@ class Space(Home):
 class Snapshot:
     """One cluster at one moment, as one user sees it.
 
-    command: version of this command. service: the only service that was asked for; None: all that are listed.
+    command: version of this command. service: the only service that was requested; None: all that are listed.
     controller, config: of KServe. spaces: the namespaces of services.
-    leases: those of the namespace that the operator's are in; None where it elects nobody.
+    leases: those of the namespace that the operator's are in; None if it elects no leader.
     reviews: the first question about permissions, for why it was not answered. more_spaces: namespaces left out.
     """
 

@@ -1,1 +1,1 @@
-"""What people run today as a service that asks for the same, with a list of what it cannot say."""
+"""What people run today as an equivalent service, with a list of what has no equivalent."""

@@ -1,4 +1,4 @@
-"""vLLM's own words out of a container's command line, which may be a script for a shell."""
+"""vLLM's own arguments out of a container's command line, which may be a script for a shell."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -47,14 +47,14 @@ def command_of(container: Mapping[str, Any], field: str) -> Command:
 
 
 def line(words: Sequence[str]) -> Command:
-    """The command line that somebody typed; one word with spaces in it is split as a shell does."""
+    """The command line that a user typed; one word with spaces in it is split as a shell does."""
     if len(words) == 1 and " " in words[0] and not words[0].startswith("-"):
         words = split(words[0])
     return read(tuple(words), "command line", {}, script=True)
 
 
 def read(words: Sequence[str], field: str, known: Mapping[str, str], *, script: bool) -> Command:
-    """vLLM's words among these. known: variables with their values. script: whether a shell reads the words."""
+    """vLLM's arguments among these. known: variables with their values. script: whether a shell reads the words."""
     starts = [at for at, word in enumerate(words) if word == "serve" or word.startswith("vllm.entrypoints")]
     start = starts[0] + 1 if starts else 0
     own, after = _until_end(words[start:]) if script else (tuple(words[start:]), ())
@@ -94,7 +94,7 @@ def _before(words: Sequence[str], field: str) -> tuple[list[tuple[str, str]], li
 def _with_values(
     words: Sequence[str], known: Mapping[str, str], field: str, lost: list[Lost], *, script: bool
 ) -> Iterator[str]:
-    """The words with their variables replaced; a flag whose variable has no value here is left out, and told."""
+    """The words with their variables replaced. A flag whose variable has no value here is removed and listed."""
     rest = list(words)
     while rest:
         word = rest.pop(0)

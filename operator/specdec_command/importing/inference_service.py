@@ -1,4 +1,4 @@
-"""An InferenceService as the parts of a service that says the same. Everything without a place in one is told."""
+"""An InferenceService as the parts of an equivalent service. Everything without an equivalent is listed."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -22,7 +22,7 @@ _SERVERS: Final = frozenset(
 """Parts of metadata that the API server or a controller writes."""
 _TOOLS: Final = ("kubectl.kubernetes.io/", "argocd.argoproj.io/", "meta.helm.sh/", "kustomize.toolkit.fluxcd.io/")
 _FORMAT: Final = "modelFormat"
-"""KServe's webhook writes it, from 0.17 on, with the model format, where nobody has set another value."""
+"""KServe's webhook writes it, from 0.17 on, with the model format, unless the user has set another value."""
 _MODE: Final = "serving.kserve.io/deploymentMode"
 _SCALER: Final = "serving.kserve.io/autoscalerClass"
 _STANDARD: Final = ("Standard", "RawDeployment")
@@ -37,7 +37,7 @@ _POD: Final = (
 
 @dataclass(slots=True, kw_only=True)
 class Parts:
-    """What an InferenceService says. spec: parts of a service. folders: where its artifacts are in the container.
+    """The parts of an InferenceService. spec: those of a service. folders: where its artifacts are in the container.
 
     scaler: its autoscaler class, which is KServe's default where none is named; knative: whether it runs in that mode.
     sources: place in the spec -> where it stood. why_not: why there cannot be a service.
@@ -69,7 +69,7 @@ class Parts:
 
 
 def read(body: Mapping[str, Any]) -> Parts:
-    """The parts of an InferenceService. Nothing that it says is left out: it is in `spec`, `lost` or `replaced`."""
+    """The parts of an InferenceService. All of its fields are in `spec`, `lost` or `replaced`."""
     whole = Manifest(body)
     for known in ("apiVersion", "kind"):
         whole.take(str, known)
@@ -138,7 +138,7 @@ def _meta(whole: Manifest, parts: Parts) -> None:
 
 
 def _writer(key: str, value: object, model_format: str | None) -> str:
-    """Who writes an annotation anew; empty: nobody does."""
+    """What writes an annotation again; empty: nothing does."""
     if key == ENFORCE_ANNOTATION:
         return "the service's own guard may always act: see spec.guard.mode"
     if key.startswith(_TOOLS):

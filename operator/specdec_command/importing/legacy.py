@@ -43,7 +43,7 @@ _HEADS: Final = (("eagle3", "eagle3"), ("eagle", "eagle"), ("medusa", "medusa"))
 
 
 def without_a_file(args: dict[str, Any], lost: list[Lost]) -> None:
-    """Takes --config out: the file is in the pod, and whatever it says is not known here."""
+    """Takes --config out: the file is in the pod, and its content is not known here."""
     if (file := args.pop("config", None)) is not None:
         why = "a file with flags inside the pod, which this command cannot read"
         way_out = "add its flags to the command line and import again, or guard the existing service"
@@ -51,7 +51,9 @@ def without_a_file(args: dict[str, Any], lost: list[Lost]) -> None:
 
 
 def with_todays_speculation(speculation: Json | None, args: dict[str, Any], lost: list[Lost]) -> Json | None:
-    """The configuration with what old flags said; they are taken out of `args`. Flags that ended are told."""
+    """The configuration with the values of old flags, which are taken out of `args`. Flags that ended are listed as
+    lost.
+    """
     for name in sorted(_ENDED.keys() & args.keys()):
         args.pop(name)
         lost.append(Lost(field=option(name), why="engines since 0.11 do not have this flag", way_out=_ENDED[name]))

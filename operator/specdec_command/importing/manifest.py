@@ -1,4 +1,4 @@
-"""A manifest from which is taken what is carried over. What was not taken is told by name: nothing is lost silently."""
+"""A manifest from which fields are taken to be carried over. Fields that were not taken are listed by name."""
 
 import copy
 from collections.abc import Iterator

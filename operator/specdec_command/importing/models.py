@@ -18,7 +18,7 @@ _HUB: Final = "is downloaded from Hugging Face or the mirror in HF_ENDPOINT"
 
 @dataclass(slots=True, kw_only=True)
 class Models:
-    """target, draft: as spec.model and spec.speculation.draft say them. speculation: without what `draft` says.
+    """target, draft: as in spec.model and spec.speculation.draft. speculation: without what is in `draft`.
 
     volumes: names of the pod's volumes that only bring models.
     """
@@ -79,13 +79,13 @@ def _use(made: Models, found: Found, role: str) -> None:
 
 
 def _beside_target(made: Models, found: Found) -> dict[str, Any]:
-    """As the spec says it: what lies in the target's own artifact is named by its folder alone."""
+    """As in the spec: a model inside the target's own artifact is named by its folder alone."""
     inside = found.path and found.uri == made.target.get("uri")
     return {"path": found.path} if inside else found.said
 
 
 def _names(made: Models, args: dict[str, Any], parts: Parts, called: str | None, written: Any) -> None:
-    """Clients ask for the names that they asked for before: by default for what --model says."""
+    """Clients keep the model names that they use: by default the value of --model."""
     served = args.pop("served_model_name", None) or []
     names = list(dict.fromkeys((*served, *([called] if called else []))))
     if not names and written is not None:  # a runtime's own flags may name it after the InferenceService
@@ -119,7 +119,7 @@ def _draft(made: Models, parts: Parts, given: str | None) -> None:
 
 
 def _adapters(made: Models, args: dict[str, Any], parts: Parts) -> None:
-    """--lora-modules as spec.model.adapters; one whose folder is nowhere to be found is told."""
+    """--lora-modules as spec.model.adapters; one whose folder is not found is listed as lost."""
     modules = args.pop("lora_modules", None)
     if modules is None:
         return

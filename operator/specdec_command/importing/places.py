@@ -1,4 +1,4 @@
-"""Where a model lies that a command line names by a folder of its container, or by its name on a hub."""
+"""The artifact of a model that a command line names by a folder of its container, or by its name on a hub."""
 
 import re
 from collections.abc import Iterable
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 DOWNLOADED: Final = "/mnt/models"
-"""Where KServe puts what storageUri names, and each of storageUris that names no mountPath."""
+"""The folder of KServe for the artifact in storageUri, and for each of storageUris without a mountPath."""
 _HUB: Final = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*")
 _URI: Final = re.compile(r"[a-z][a-z0-9+]*://.+")
 
@@ -22,7 +22,7 @@ class Folder:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Found:
-    """An artifact, and the folder in it; empty: all of it. hub: whether its name on a hub told."""
+    """An artifact, and the folder in it; empty: all of it. hub: whether it was found by its name on a hub."""
 
     uri: str
     path: str = ""
@@ -31,12 +31,12 @@ class Found:
 
     @property
     def said(self) -> dict[str, Any]:
-        """As the spec says it."""
+        """As in the spec."""
         return {"uri": self.uri, **({"path": self.path} if self.path else {})}
 
 
 def find(text: str, folders: Iterable[Folder], revision: str | None = None) -> Found | None:
-    """What a model's name means; None where it is neither in a folder nor of a hub. revision: of a hub's model."""
+    """What a model's name means; None if it is not in a folder and not a hub's. revision: of a hub's model."""
     if _URI.fullmatch(text):
         return Found(uri=text.rstrip("/"))
     if text.startswith("/"):

@@ -32,7 +32,7 @@ def accelerator_of(parts: Parts) -> tuple[Accelerator, str]:
 
 
 def without_foreign_parts(parts: Parts) -> Iterator[Lost]:
-    """Takes out what would keep the operator's runtime from starting, and tells it."""
+    """Takes out what would keep the operator's runtime from starting, and yields it."""
     engine, resources = parts.spec.get("engine", {}), parts.spec.get("resources", {})
     env = [each for each in engine.get("env", ()) if not (isinstance(each, dict) and each.get("name") == _PATH)]
     if len(env) != len(engine.get("env", ())):

@@ -1,7 +1,7 @@
 """How many pods an InferenceService has, or who scales it, as the same of a service.
 
-What KServe does with it counts, not what stands there: without an annotation it makes an HPA, and one whose ends are
-alike scales nothing (docs/decisions/0027-who-counts-the-pods.md).
+KServe's behaviour counts, not the manifest's text: without an annotation it makes an HPA, and one whose minimum equals
+its maximum scales nothing (docs/decisions/0027-who-counts-the-pods.md).
 """
 
 from typing import Any, Final, Protocol
@@ -27,7 +27,7 @@ class Parts(Protocol):
 
 
 def carry_scaling(whole: Manifest, parts: Parts) -> None:
-    """Carries what scales. What does nothing there is told as replaced, and what has no place here as lost."""
+    """Carries what scales. Fields without effect there are listed as replaced, those without equivalent as lost."""
     least, most = whole.look(int, *_PREDICTOR, "minReplicas"), whole.look(int, *_PREDICTOR, "maxReplicas")
     metrics: list[Any] | None = whole.look(list, *_PREDICTOR, "autoScaling", "metrics")
     first = 1 if least is None else least
@@ -49,7 +49,7 @@ def _annotation() -> str:
 
 
 def _fixed(whole: Manifest, parts: Parts, first: int) -> None:
-    """Nobody scales: class none, an HPA whose ends are alike, or a ScaledObject without a metric."""
+    """Nothing scales: class none, an HPA whose minimum equals its maximum, or a ScaledObject without a metric."""
     if first > 1:
         parts.carry(first, "replicas", "spec.predictor.minReplicas")
     whole.take(int, *_PREDICTOR, "minReplicas")

@@ -42,7 +42,7 @@ _NAME: Final = "imported"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wanted:
-    """What the user says beside. None: what is read decides. config: the JSON of --speculative-config.
+    """The user's options. None: what is read decides. config: the JSON of --speculative-config.
 
     packages: beside the engine, in the image that will serve.
     """
@@ -58,7 +58,7 @@ class Wanted:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Imported:
     """The service, or None, and why there is none; what was not carried over, what the operator renders itself, and
-    what a reader should know. findings: what the engine's rules say.
+    what a reader should know. findings: of the engine's rules.
     """
 
     body: Body | None = None
@@ -117,7 +117,7 @@ def _meta(parts: Parts, wanted: Wanted) -> Body:
 
 
 def _read(parts: Parts, wanted: Wanted) -> _Reading:
-    """The case that the command line asks for, and where its models lie. Flags that no spec may hold are told."""
+    """The case that the command line describes, and the places of its models. Flags barred from specs are listed."""
     lost: list[Lost] = []
     config = () if wanted.config is None else (f"--speculative-config={wanted.config}",)
     words = [each.replace("{{.Name}}", parts.name or _NAME) for each in (*parts.command.words, *config)]
@@ -186,7 +186,7 @@ def _keep_lowered(spec: Body, args: Json, notes: list[str]) -> None:
 
 
 def converted(case: Case, *, draft: Json) -> Converted:
-    """The parts of a spec for a case, asked back. draft: what the spec is to say about where the draft lies."""
+    """The parts of a spec for a case, asked back. draft: the spec's fields for the place of the draft."""
     reversed_ = reverse(case, draft=draft)
     if reversed_.why_not:
         return Converted(spec=None, why_not=reversed_.why_not)
@@ -206,7 +206,7 @@ def converted(case: Case, *, draft: Json) -> Converted:
 
 
 def _unsaid(back: Case, case: Case) -> Iterator[str]:
-    """What a spec does not say of a case, by its names."""
+    """The flags and keys of a case that a spec does not hold."""
     (config, flags), (asked, wanted) = _meaning(back), _meaning(case)
     for name in sorted({*flags, *wanted}):
         if flags.get(name) != wanted.get(name):
@@ -222,7 +222,7 @@ def _unsaid(back: Case, case: Case) -> Iterator[str]:
 
 
 def _meaning(case: Case) -> tuple[Json | None, Json]:
-    """The configuration and the flags, without what the spec says elsewhere."""
+    """The configuration and the flags, without what is elsewhere in the spec."""
     config = canonical(case)
     if config is not None and "model" in config and config["method"] != "custom_class":
         config["model"] = "a draft"
@@ -230,7 +230,7 @@ def _meaning(case: Case) -> tuple[Json | None, Json]:
 
 
 def text(made: Imported, origin: str) -> str:
-    """The service as YAML, below comments that say what is otherwise than in its origin."""
+    """The service as YAML, below comments on each difference from its origin."""
     said = [f"# Imported from {origin} by `specdec import`."]
     said += [f"# NOT CARRIED OVER: {_one_line(str(each))}" for each in made.lost]
     said += [f"# REPLACED: {_one_line(str(each))}" for each in made.replaced]
@@ -243,7 +243,7 @@ def _one_line(words: str) -> str:
 
 
 def from_words(command: Command) -> Parts:
-    """What a command line alone says."""
+    """The parts that a command line alone gives."""
     env = [{"name": name, "value": value} for name, value in command.env]
     parts = Parts(name=None, namespace=None, command=command, lost=list(command.lost))
     parts.carry(env, "engine.env", "command line")

@@ -1,4 +1,4 @@
-"""What the API server would refuse of a service is taken out of what was carried over, and told."""
+"""Takes out of a service what the API server would refuse, and lists it as lost."""
 
 import re
 from collections.abc import Mapping
@@ -45,7 +45,7 @@ def _problems(body: Body) -> tuple[Problem, ...]:
 
 
 def _what(body: Body, problem: Problem, sources: Mapping[str, str]) -> tuple[str, Lost]:
-    """The path that has to go for a problem, and what is told of it. Of volumes and variables that is all of one."""
+    """The path to remove for a problem, and its entry as lost. Of volumes and variables a whole one is removed."""
     path, name = problem.path, ""
     if entry := _ENTRY.match(path):
         path = entry[0]
@@ -62,7 +62,7 @@ def _what(body: Body, problem: Problem, sources: Mapping[str, str]) -> tuple[str
 
 
 def _source(path: str, sources: Mapping[str, str]) -> str:
-    """Where it stood; the rest of the path is alike on both sides."""
+    """Where it stood; the rest of the path is the same on both sides."""
     known = max((each for each in sources if path.startswith(each)), key=len, default=None)
     return path if known is None else sources[known] + path[len(known) :]
 

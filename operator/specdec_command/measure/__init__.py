@@ -1,1 +1,1 @@
-"""`specdec measure`: speculation against the plain service, on the same requests. What asks no cluster is pure."""
+"""`specdec measure`: speculation against the baseline, on the same requests. Code that uses no cluster is pure."""

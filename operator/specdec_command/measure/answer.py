@@ -10,7 +10,7 @@ from specdec_command.measure.benchmark import Unanswered
 _DATA: Final = b"data:"
 _END: Final = b"[DONE]"
 _TEXTS: Final = ("content", "reasoning_content", "reasoning")
-"""Where a chat answer has its words. Models that think first put their thoughts in one of the latter two."""
+"""The fields of a chat answer with text. Models that think first put their thoughts in one of the latter two."""
 _MOST_WORDS: Final = 300
 
 

@@ -15,7 +15,7 @@ from specdec_operator.kube.client import KubeClient
 Object = dict[str, Any]
 
 MEASURED_ANNOTATION: Final = f"{names.ANNOTATION_PREFIX}measured"
-"""On a plain twin: the name of the service that it is compared with. Only such a service is ever deleted."""
+"""On a baseline service: the name of the service that it is compared with. Only such a service is ever deleted."""
 _PAUSE: Final = 0.5
 _MARGIN: Final = 300.0
 """Seconds beyond a rollout's own deadline, within which the operator has judged it."""
@@ -67,7 +67,8 @@ def check_left_behind(twin: Object, name: str) -> None:
 
 @asynccontextmanager
 async def baseline_beside(client: KubeClient, service: Object, say: Say, *, room: float) -> AsyncIterator[Service]:
-    """The plain twin, ready. It is removed at the end, whatever happens; one that was left behind is removed first.
+    """The baseline service, ready. It is removed at the end, whatever happens; one that was left behind is removed
+    first.
 
     room: longest time without a node that has room, in seconds. Raises Unmeasurable where it does not come up.
     """
@@ -122,7 +123,7 @@ async def _handled(service: Service, nonce: str) -> None:
 
 
 async def _removed(client: KubeClient, twin: Service, *, of: str) -> None:
-    """Deletes the twin, if there is one. Raises Unmeasurable for a service of that name that is no twin of `of`."""
+    """Deletes the twin, if there is one. Raises Unmeasurable for a service of that name that is not a twin of `of`."""
     if (body := await client.find(twin.path)) is not None:
         check_left_behind(body, of)
         await client.delete(twin.path)

@@ -13,7 +13,7 @@ WARM_UPS: Final = 3
 
 
 class Unmeasurable(OperatorError):
-    """What is there cannot be measured. The message says why, and the way out."""
+    """The service or the cluster cannot be measured as it is. The message has the reason and the fix."""
 
 
 class Unanswered(Unmeasurable):
@@ -22,7 +22,7 @@ class Unanswered(Unmeasurable):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Order:
-    """What the user asks to be measured. source: where the prompts come from; digest: tells them from others."""
+    """What the user wants to measure. source: where the prompts come from; digest: identifies them."""
 
     source: str
     prompts: int
@@ -49,7 +49,7 @@ class Job:
 
 
 def sampling(max_tokens: int) -> dict[str, Any]:
-    """What every request asks for besides its prompt: greedy, one seed, and as long as the model itself goes on."""
+    """The options of every request next to its prompt: greedy, one seed, and as long as the model itself goes on."""
     return {
         "max_tokens": max_tokens,
         "temperature": 0,

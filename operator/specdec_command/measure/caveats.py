@@ -7,7 +7,7 @@ from specdec_command.measure.benchmark import Side
 from specdec_command.measure.compare import Level, Measurement
 
 _STRANGERS: Final = 0.02
-"""Share of tokens that nobody here asked for, above which other clients are told of."""
+"""Share of tokens from other requests than this measurement's, above which the report mentions other clients."""
 
 
 def caveats(measurement: Measurement) -> Iterator[str]:

@@ -41,7 +41,7 @@ class Drafting:
 
 
 def drafting(before: Mapping[str, Counters], after: Mapping[str, Counters]) -> Drafting | None:
-    """What the counters of the pods did in between; None where a pod came, went or began anew."""
+    """What the counters of the pods did in between; None if a pod came, went or restarted."""
     if before.keys() != after.keys() or any(restarted(before[pod], after[pod]) for pod in after):
         return None
     return total(_between(before[pod], after[pod]) for pod in after)

@@ -22,9 +22,9 @@ _NODE_LABELS: Final = (
     "karpenter.k8s.aws/instance-",
     "feature.node.kubernetes.io/cpu-model.",
 )
-"""Labels that say what a node is made of, by how they begin."""
+"""Labels about a node's hardware, by their prefixes."""
 _MACHINE: Final = frozenset({"cpu", "memory"})
-"""What of a node's capacity is told, besides its devices: those have a slash in their names."""
+"""The capacities of a node that are shown next to its devices: those have a slash in their names."""
 _OWN_NAME: Final = "INFERENCE_SERVICE_NAME"
 """A variable that KServe sets to the name of the service: it differs for any two."""
 _NODE_WORDS: Final = ("architecture", "osImage", "kernelVersion", "containerRuntimeVersion", "kubeletVersion")
@@ -33,7 +33,7 @@ _SECRET: Final = re.compile(r"TOKEN|SECRET|PASSW|CREDENTIAL|(^|_|-)(API_?)?KEY($
 
 
 def differences(speculating: Sequence[str], plain: Sequence[str]) -> tuple[str, ...]:
-    """What differs between two commands besides the flag of speculation, one sentence each."""
+    """What differs between two commands except the flag of speculation, one sentence each."""
     left, right = _flags(speculating), _flags(plain)
     names = dict.fromkeys((*left, *right))
     return tuple(
@@ -44,7 +44,7 @@ def differences(speculating: Sequence[str], plain: Sequence[str]) -> tuple[str, 
 
 
 def environment(env: Sequence[dict[str, object]]) -> tuple[str, ...]:
-    """A container's variables as NAME=value. Values that come from elsewhere, or look like secrets, are not told."""
+    """A container's variables as NAME=value. Values that come from elsewhere, or look like secrets, are not shown."""
     return tuple(f"{each['name']}={_value(each)}" for each in env)
 
 
@@ -74,7 +74,7 @@ def _shown(flags: dict[str, tuple[str, ...]], name: str) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Node:
-    """What a node is made of, as it says. readable: whether it could be read at all."""
+    """A node's hardware and system, as it reports them. readable: whether it could be read at all."""
 
     readable: bool
     capacity: Mapping[str, str]
@@ -116,7 +116,7 @@ class Context:
 
     @property
     def other_differences(self) -> tuple[str, ...]:
-        """What differs between the two commands and environments besides speculation."""
+        """What differs between the two commands and environments except speculation."""
         flags = differences(self.speculating.command, self.plain.command)
         left, right = set(self.speculating.environment), set(self.plain.environment)
         return (*flags, *(f"environment: {each} on one side only" for each in sorted(left ^ right)))
@@ -137,7 +137,7 @@ def node_of(node: Object | None) -> Node:
 
 
 def running(pods: Sequence[Object], nodes: Mapping[str, Object | None], version: str) -> Running:
-    """One side, by its pods, the nodes that they are on, and what the engine calls its version. All pods are alike."""
+    """One side, by its pods, the nodes that they are on, and what the engine calls its version. All pods are equal."""
     spec = pods[0]["spec"]
     container = next(each for each in spec["containers"] if each["name"] == ENGINE_CONTAINER)
     states = pods[0].get("status", {}).get("containerStatuses", ())

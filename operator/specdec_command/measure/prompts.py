@@ -39,7 +39,7 @@ def parse(text: str, source: str) -> tuple[Prompt, ...]:
 
 
 def digest(prompts: tuple[Prompt, ...]) -> str:
-    """Twelve hex digits that tell one list of prompts from another."""
+    """Twelve hex digits that identify a list of prompts."""
     return hashlib.sha256(json.dumps([each.body for each in prompts], sort_keys=True).encode()).hexdigest()[:12]
 
 

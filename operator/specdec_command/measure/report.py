@@ -1,4 +1,4 @@
-"""The measurement as Markdown and as JSON: what it says, the figures, how they were made, and the context."""
+"""The measurement as Markdown and as JSON: conclusions, the figures, how they were made, and the context."""
 
 import hashlib
 import json
@@ -174,7 +174,7 @@ def _with_properties(value: Any) -> Any:
 
 
 def _repeat(repeat: Repeat) -> dict[str, Any]:
-    """One repeat, each answer's times with it; of the texts only what tells one from another: they may be private."""
+    """One repeat, each answer's times with it; of the texts only digests: they may be private."""
     return {
         "side": repeat.turn.side.value,
         "concurrency": repeat.turn.concurrency,

@@ -36,7 +36,7 @@ class TwinState(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class View:
-    """The state of a side, with its own words."""
+    """The state of a side, with its message."""
 
     state: TwinState
     message: str

@@ -1,4 +1,4 @@
-"""The figures as a table for the terminal, and as text: units, digits, and what a ratio says."""
+"""The figures as a table for the terminal, and as text: units, digits, and what a ratio means."""
 
 from collections.abc import Iterator
 from typing import Final
@@ -21,7 +21,7 @@ def _shown(spread: Spread | None, digits: int, scale: float = 1) -> str:
 
 
 def _times(ratio: Ratio | None) -> str:
-    """A ratio with its interval, and whether it says anything."""
+    """A ratio with its interval, and whether the difference is resolved."""
     if ratio is None:
         return "-"
     text = f"{ratio.median:.2f}x ({ratio.low:.2f} to {ratio.high:.2f})"
@@ -33,7 +33,7 @@ def _equal(answers: Equal) -> str:
 
 
 def conclusion(level: Level) -> str:
-    """What the throughput ratio at one concurrency says, in a sentence."""
+    """What the throughput ratio at one concurrency means, in a sentence."""
     ratio = level.tokens_per_second
     requests = "1 request" if level.concurrency == 1 else f"{level.concurrency} requests"
     sure = f"{ratio.median:.2f}x tokens/s ({ratio.low:.2f} to {ratio.high:.2f}, {100 * ratio.confidence:.0f} % sure)."
@@ -60,7 +60,7 @@ def rows(level: Level) -> Iterator[tuple[str, str, str, str]]:
 
 
 def render(measurement: Measurement) -> RenderableType:
-    """The figures, what they say, and what to know before believing them."""
+    """The figures, their conclusions, and what to know before believing them."""
     conclusions = [Text(conclusion(each), "bold") for each in measurement.levels]
     remarks = [Text(f"- {each}", "dim") for each in caveats(measurement)]
     return Group(_figures(measurement), Text(), *conclusions, Text(), *remarks)

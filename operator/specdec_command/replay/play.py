@@ -31,9 +31,9 @@ _LINE = 'each line is one scrape, such as {"t": 12.0, "pod": "pod-0", "ok": true
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Round:
-    """One look at all pods: when, in seconds of the recording, and what each showed; None: it did not answer.
+    """One read of all pods: when, in seconds of the recording, and what each showed; None: it did not answer.
 
-    plain: names of the pods of the plain arm.
+    plain: names of the baseline pods.
     """
 
     at: float
@@ -48,7 +48,7 @@ class Round:
 
 
 def read_recording(path: pathlib.Path) -> tuple[Round, ...]:
-    """The rounds of a recording. Raises Invalid for a file that is none, with the line."""
+    """The rounds of a recording. Raises Invalid for a file that is not a recording, with the line."""
     try:
         raw = path.read_bytes()
         text = (gzip.decompress(raw) if raw[:2] == _GZIP else raw).decode()
@@ -89,8 +89,8 @@ _RECORDED: Final = "recorded"
 class Decision:
     """One window. at: when it closed, in seconds of the recording. action: what the guard did, None for nothing.
 
-    pod: the pod that it was about, None for all of them. rows: what fewer tokens would have done. collateral: what was
-    found to cost more besides than is allowed. acquitted: whether both arms have settled here that the draft is fast
+    pod: the pod that it was about, None for all of them. rows: what fewer tokens would have done. collateral: other
+    costs that are higher than allowed. `acquitted`: whether both arms have shown at this point that the draft is fast
     enough.
     """
 
@@ -107,9 +107,8 @@ class Decision:
 class Played:
     """What the guard makes of a recording: the guard, what it knows between two rounds, and what it decided so far.
 
-    speculative: whether the recorded service drafts at all. tokens: its K.
-    gone: pods that were restarted: what the recording tells of them never happened. clear: whether both arms say at the
-    moment that the draft is fast enough.
+    speculative: whether the recorded service drafts at all. tokens: its K. gone: pods that were restarted: what the
+    recording has of them never happened. clear: whether both arms show at the moment that the draft is fast enough.
     """
 
     guard: Guard
@@ -172,7 +171,7 @@ class Played:
         observation = Observation(
             subject=self.state.subject,
             policy=policy,
-            speculating=True,  # a plain service is looked at all the same, and no verdict is counted against it
+            speculating=True,  # a baseline is read too, and no verdict is counted against it
             revision=_RECORDED,
             rollout=_UP,
             pods=frozenset(each.arm(plain=False, gone=self.gone)),
@@ -200,7 +199,7 @@ def play(rounds: tuple[Round, ...], guard: Guard, method: MethodFacts, baseline:
 
 
 def learn(rounds: Iterable[Round], guard: Guard) -> Baseline:
-    """The plain service's speed by load, out of a recording of it."""
+    """The baseline's speed by load, out of a recording of it."""
     block = Schedule(interval=guard.interval, window=guard.window).block
     window, at = None, 0.0
     for each in rounds:

@@ -37,7 +37,7 @@ def clock(seconds: float) -> str:
 
 
 def sources(recording: Recording) -> Iterator[tuple[str, str]]:
-    """Where each part is from: what it is, and when and how it was made."""
+    """The source of each part: what it is, and when and how it was made."""
     for each in recording.sources:
         yield each.what, joined(", ", f"recorded {each.when}", each.where, each.made_by)
     yield "decisions", f"made now, from these numbers, by the operator's own loop and guard (specdec {__version__})"

@@ -1,4 +1,4 @@
-"""What a cluster has besides, and the story has not: no downloads, no nodes, no objects of others."""
+"""Parts of a cluster that the story does not have: no downloads, no nodes, no objects of others."""
 
 from collections.abc import Sequence
 from typing import Any

@@ -1,6 +1,6 @@
 """Plays the recording through the operator's own loop: what it decides and reports, moment by moment.
 
-Nothing waits: a story of minutes is played in a second, and whoever shows it takes the time.
+Nothing waits: a story of minutes is played in a second, and its display sets the pace.
 """
 
 from collections.abc import AsyncIterator, Mapping

@@ -42,7 +42,7 @@ class Clients:
 class Chapter:
     """What the user or the clients do. until: the phase that ends it; to: the second of the newest pod's recording.
 
-    command: what the user types. clients: what the clients counted, where that is recorded.
+    command: what the user types. clients: what the clients counted, if recorded.
     """
 
     title: str

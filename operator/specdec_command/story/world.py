@@ -30,7 +30,7 @@ class Pod:
 
 
 class World(NothingElse):
-    """What there is. now: the time, epoch seconds, which whoever plays moves on. status: of the service."""
+    """What there is. now: the time in epoch seconds, which the player advances. status: of the service."""
 
     def __init__(self, recording: Recording, stores: Stores, now: float) -> None:
         self._recording = recording
@@ -78,7 +78,7 @@ class World(NothingElse):
         return True
 
     def _note(self, newest: Pod, *, available: int) -> None:
-        """Tells the watches of the newest pod and of the Deployment."""
+        """Sends the newest pod and the Deployment to the watches."""
         ready = newest.ready_at <= self.now
         since = newest.ready_at if ready else None
         self._starting = not ready

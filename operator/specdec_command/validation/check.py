@@ -26,7 +26,7 @@ SCHEMA: Final = f"{__file__.rpartition('/specdec_command/')[0]}/specdec_operator
 class Problem:
     """One problem of a document, ready to be shown.
 
-    rule: the id of the rule; since: the engine version it begins with, where that is known.
+    rule: the id of the rule; since: the engine version it begins with, if known.
     """
 
     severity: Severity
@@ -53,7 +53,7 @@ def completed(body: Any) -> tuple[Any, tuple[schema.Problem, ...]]:
 
 
 def is_service(document: Document) -> bool:
-    """Whether the document is one of ours; every other kind is somebody else's."""
+    """Whether the document is a SpeculativeInferenceService."""
     data = document.data
     return isinstance(data, dict) and data.get("kind") == names.KIND
 
@@ -61,7 +61,7 @@ def is_service(document: Document) -> bool:
 def check_document(document: Document, kserve: KServe | None = None) -> tuple[Problem, ...]:
     """The problems of a service. The engine's rules are asked only for what the API server would take.
 
-    kserve: the KServe that is to serve it; without one nothing is said about its versions.
+    kserve: the KServe that is to serve it; without one its versions are not checked.
     """
     version = document.data.get("apiVersion")
     if version != names.API_VERSION:
@@ -69,7 +69,7 @@ def check_document(document: Document, kserve: KServe | None = None) -> tuple[Pr
     whole, wrong = completed(document.data)
     refused = tuple(_refused(document, each.path, each.value, each.message, each.kind) for each in wrong)
     if not refused and "model" not in whole["spec"]:
-        return ()  # what is guarded says itself how it is served
+        return ()  # a guarded InferenceService itself defines how it is served
     return refused or tuple(_of_rules(document, whole["spec"], kserve))
 
 
@@ -100,7 +100,7 @@ def _of_rules(document: Document, spec: dict[str, Any], kserve: KServe | None) -
 
 
 def _of_image(spec: dict[str, Any], kserve: KServe) -> Iterator[Finding]:
-    """What is to be said of an image or a runtime that is not this project's."""
+    """The findings on an image or a runtime that is not this project's."""
     engine = spec.get("engine") or {}
     return of_instrument(engine, instrumented(engine, runtimes=kserve.names, operator_image=kserve.operator_image))
 
@@ -112,7 +112,7 @@ def allows_synthetic(body: dict[str, Any]) -> bool:
 
 
 def findings_of(spec: dict[str, Any], *, synthetic: bool) -> tuple[Finding, ...]:
-    """What the engine's rules find in a spec that the API server took. Raises Invalid for what cannot be said."""
+    """What the engine's rules find in a spec that the API server took. Raises Invalid for what cannot be translated."""
     request = translate(spec, draft_path=DRAFT_PATH, synthetic=synthetic)
     if _plans_memory(spec):
         from specdec_operator.engine.budget import budget  # noqa: PLC0415 - most specs plan no memory: a tenth of the time

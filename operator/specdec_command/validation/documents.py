@@ -18,7 +18,7 @@ _MERGE: Final = "tag:yaml.org,2002:merge"
 
 
 class Unreadable(Exception):
-    """The text is no YAML that Kubernetes would take; the message says where and why."""
+    """The text is not YAML that Kubernetes would take; the message has the place and the reason."""
 
     def __init__(self, line: int, why: str) -> None:
         super().__init__(why)
@@ -125,7 +125,7 @@ def documents(text: str) -> Iterator[Document]:
     """The documents of a YAML text, empty ones left out. Raises Unreadable at the first thing that cannot be read."""
     try:
         size = len(text.encode())
-    except UnicodeEncodeError as error:  # bytes of standard input that are no text
+    except UnicodeEncodeError as error:  # bytes of standard input that are not text
         raise Unreadable(text.count("\n", 0, error.start) + 1, "not UTF-8 text") from error
     if size > MOST_BYTES:
         raise Unreadable(1, f"longer than {MOST_BYTES // 2**20} MiB")

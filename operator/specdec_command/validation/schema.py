@@ -167,7 +167,7 @@ def _parsed(rule: str) -> ast.expr:
 
 
 def python_spelling(rule: str) -> str:
-    """The rule with Python's words for and, or, not, true and false; strings stay as they are."""
+    """The rule with Python's operators for and, or, not, true and false; strings stay as they are."""
     parts = _STRINGS.split(rule)
     for index in range(0, len(parts), 2):
         part = parts[index].replace("&&", " and ").replace("||", " or ")
