@@ -38,7 +38,7 @@ class Failure(StrEnum):
     TIMEOUT = "Timeout"
     """No answer within the time that a read may take."""
     CONNECTION = "Connection"
-    """Nobody there, or the connection broke off: a network policy, a mesh, a pod on its way out."""
+    """No process answers, or the connection broke off: a network policy, a mesh, a pod on its way out."""
     UNREADABLE = "Unreadable"
     """Another HTTP status than 200, too long, or no counters of an engine."""
 
@@ -140,7 +140,7 @@ def loops(running: int) -> None:
 
 
 def count_tasks(of: asyncio.AbstractEventLoop) -> None:
-    """From now on the page tells how many tasks this event loop has; they are counted when it is asked for."""
+    """From now on the page shows how many tasks this event loop has; each request for the page counts them."""
     _TASKS.set_function(lambda: len(asyncio.all_tasks(of)))
 
 

@@ -17,7 +17,7 @@ class Settings:
 
     namespaces: namespaces to watch, all where empty. health_port, metrics_port: where /healthz and /metrics listen.
     kserve_namespace: where KServe's controller and its ConfigMap are. kserve_version: KServe's version where its image
-    does not tell, such as 0.20. storage_initializer: image of its storage-initializer, where its ConfigMap does not.
+    does not show it, such as 0.20. storage_initializer: image of its storage-initializer, where its ConfigMap does not.
     runtimes: accelerators, and the runtimes of services that name none; specdec-<accelerator> where one is left out.
     image: the operator's own, from which an init container brings what other images lack; empty: nothing is brought.
     scrape_timeout: seconds that a pod's metrics may take. scrape_limit: scrapes under way at once.

@@ -1,4 +1,4 @@
-"""What is done with an event of a watch: the stores take it in, and the queue is told whose it is."""
+"""What is done with an event of a watch: the stores take it in, and the queue gets its owner."""
 
 import dataclasses
 import time
@@ -52,7 +52,7 @@ class App:
             return
         owner = self._note(kind, end, deleted=True)
         if owner not in self.queue:
-            self.stores.forget(owner)  # its service went before it, and nobody asks for it any more
+            self.stores.forget(owner)  # its service went before it, and no reconcile reads it any more
         self.queue.wake(owner)
 
     def health(self) -> Health:
@@ -64,7 +64,7 @@ class App:
         """A new generation, a user's annotation or a status that is gone wakes; our own writes are only shown."""
         key = (body["metadata"]["namespace"], body["metadata"]["name"])
         if body["metadata"].get("deletionTimestamp"):
-            self.is_gone("services", body)  # its children go with it: none is made anew
+            self.is_gone("services", body)  # its children go with it: none is made again
         elif self.services.note(key, body):
             self.queue.add(key)
             metrics.loops(len(self.queue))
@@ -80,7 +80,9 @@ class App:
         return note(body, deleted=deleted)
 
     def _is_ours(self, kind: str, event: Mapping[str, Any]) -> bool:
-        """Whether an event is about this process's services, and about an object that is there or went just now."""
+        """Whether an event is about this process's services, and about an object that exists or was deleted by this
+        event.
+        """
         if not self.owns(event["object"]["metadata"]["namespace"]):
             return False
         try:

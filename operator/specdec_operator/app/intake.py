@@ -1,8 +1,8 @@
-"""What is kept of a service as the watch tells of it: what the operator reads, and no spec without bounds. Pure.
+"""What is kept of a service from its watch events: what the operator reads, and no spec without bounds. Pure.
 
 The API server takes objects of up to 1.5 MB, and no schema can bound what Kubernetes' own parts hold inside, such as
-pod.affinity: 1.4 MB of small parts are 25 MB once they are read. Such a spec is dropped before anybody keeps it; its
-size is kept, and the service is told so.
+pod.affinity: 1.4 MB of small parts are 25 MB once they are read. Such a spec is dropped before it is stored. Its size
+is kept, and the status of the service shows the problem.
 """
 
 import json
@@ -19,7 +19,7 @@ _ITEMS: Final = '"items":['
 
 
 def kept(body: Mapping[str, Any]) -> dict[str, Any]:
-    """A service without what nobody reads: of annotations ours only, for what was applied last is the spec once more.
+    """A service without unread parts: of annotations ours only, because the last applied one is the spec once more.
 
     Of a spec that is too large only its size is kept, in bytes of JSON.
     """

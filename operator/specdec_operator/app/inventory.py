@@ -1,8 +1,8 @@
-"""Whether the watches have told of everything, and of what is gone: decided by lists of our own, names only.
+"""Whether the watches have reported all objects and all deletions. Lists of our own, names only, decide it.
 
-kopf's watches do not say when their first list is complete, nor what a later list does not hold any more
-(docs/decisions/0016-one-queue.md). Until everything that is in our list was told of, nothing is decided; what was told
-of and is in no list any more is gone.
+kopf's watches do not report when their first list is complete. They do not report what a later list does not hold any
+more (docs/decisions/0016-one-queue.md). Nothing is decided until everything in our list was reported. An object that
+was reported and is in no list any more is deleted.
 """
 
 import asyncio
@@ -24,18 +24,18 @@ _PATHS: Final[Mapping[str, tuple[str, str, str]]] = {
     "pods": ("/api/v1", "pods", OWNER_LABEL),
     "jobs": ("/apis/batch/v1", "jobs", OWNER_LABEL),
 }
-"""Where each kind that is watched lies, and the label by which it is."""
+"""The path of each watched kind, and the label by which it is watched."""
 _POLL: Final = 0.2
 _RELIST: Final = 5.0
-"""Seconds after which what was not told of is looked for again: it may be gone."""
+"""Seconds after which an unreported object is looked for again: it may have been deleted."""
 _EVERY: Final = 600.0
-"""Seconds between two lists without cause. A deletion that no watch told of and no list followed is rare."""
+"""Seconds between two lists without cause. A deletion that no watch reported and no list followed is rare."""
 _SETTLE: Final = 2.0
 """Seconds after the first object of a new list of kopf's until its others have come."""
 
 _FOLLOW_UP: Final = 20.0
-"""Seconds after which it is looked once more. What interrupted one watch may have interrupted others, kopf tries each
-of them for 12 s by itself, and one that lists anew and finds nothing says nothing."""
+"""Seconds after which it is looked once more. What interrupted one watch may have interrupted others. kopf tries each
+of them for 12 s by itself, and a watch that lists again and finds nothing reports nothing."""
 
 Object: TypeAlias = dict[str, Any]
 
@@ -49,10 +49,10 @@ class Lister(Protocol):
 
 @dataclass(slots=True)
 class _Seen:
-    """An object as it was told of last. owner, staging: its labels; at: monotonic seconds.
+    """An object as it was reported last. owner, staging: its labels; at: monotonic seconds.
 
     version: its resourceVersion, which counts up for all objects of a kind together (documented since Kubernetes 1.35;
-    etcd's revision before that). 0 where it is no number.
+    etcd's revision before that). 0 if it is not a number.
     """
 
     uid: str
@@ -76,10 +76,10 @@ class _Listing:
 
 
 class Inventory:
-    """Every object that the watches told of.
+    """Every object that the watches reported.
 
-    owns: whether the services of a namespace are this process's. gone: called with the kind and the identity of what is
-    gone without a word. clock: seconds that never go back.
+    owns: whether the services of a namespace are this process's. gone: called with the kind and the identity of an
+    object that was deleted without an event. clock: seconds that never go back.
     """
 
     def __init__(
@@ -102,7 +102,7 @@ class Inventory:
         self._complete = False
 
     def begin(self) -> None:
-        """The watches begin anew: what they told of before proves nothing, and what is not ours any more is let go."""
+        """The watches begin again: what they reported before proves nothing. What is not ours any more is dropped."""
         self._began, self._complete = self._clock(), False
         for kind, seen in self._seen.items():
             for key in [each for each in seen if not self._owns(each[0])]:
@@ -123,14 +123,14 @@ class Inventory:
             seen.pop(key, None)
             return None
         if event["type"] is None and self._complete:
-            self._cause.set()  # kopf lists anew: something may be gone without a word
+            self._cause.set()  # kopf lists again: an object may have been deleted without an event
         labels = meta.get("labels") or {}
         owner, staging = labels.get(OWNER_LABEL, ""), labels.get(STAGING_LABEL, "")
         seen[key] = _Seen(meta["uid"], version, owner, staging, self._clock())
         return replaced.end(key) if replaced is not None else None
 
     async def complete(self) -> None:
-        """Returns once the watches have told of everything that there is."""
+        """Returns once the watches have reported all objects."""
         while True:
             before = self._clock()
             listed, at = await self._list(), self._clock()
@@ -142,7 +142,7 @@ class Inventory:
                 await asyncio.sleep(_POLL)
 
     async def keep(self) -> None:
-        """Looks for what is gone, now and then and whenever kopf lists anew. Never returns."""
+        """Looks for deleted objects, now and then and whenever kopf lists again. Never returns."""
         wait = _EVERY
         while True:
             self._cause.clear()
@@ -176,7 +176,7 @@ class Inventory:
         return any((known := seen.get(key)) is None or known.at < self._began for key in listing.keys)
 
     def _drop(self, listed: Mapping[str, _Listing], at: float) -> None:
-        """Tells of the end of what was seen before the list was made and is not in it."""
+        """Reports the end of objects that were seen before the list was made and are not in it."""
         for kind, listing in listed.items():
             seen = self._seen[kind]
             for key in [each for each, known in seen.items() if each not in listing.keys and known.at < at]:

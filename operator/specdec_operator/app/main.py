@@ -41,8 +41,8 @@ from specdec_operator.web.store import ServiceStore
 
 _LOG = logging.getLogger(__name__)
 _PAUSE: Final = 1.0
-"""Seconds before the watches begin anew, for they begin with lists; doubled while they end before all is listed, for
-an API server without time to answer is not helped by lists of every kind each second."""
+"""Seconds before the watches begin again, because they begin with lists; doubled while they end before all is listed:
+lists of every kind each second do not help an API server without time to answer."""
 _LONGEST_PAUSE: Final = 16.0
 
 
@@ -105,7 +105,7 @@ def _app(settings: Settings, share: Share, cluster: Cluster, source: MetricsSour
 async def _watch(
     settings: Settings, cluster: Cluster, app: App, share: Share, stop: asyncio.Event, pause: float
 ) -> None:
-    """Watches until something is to be watched anew: other namespaces, a kind that the cluster lacked, or an error.
+    """Watches until a watch must begin again: for other namespaces, a kind that the cluster lacked, or an error.
 
     pause: seconds to wait after an error.
     """
@@ -139,7 +139,7 @@ async def _discover_and_watch(settings: Settings, cluster: Cluster, app: App, ag
 
 
 async def _keep_listed(app: App, again: asyncio.Event, pause: float) -> None:
-    """Nothing is decided until the watches have told of everything; then looks for what is gone without a word."""
+    """Nothing is decided until the watches have reported all objects; then looks for deletions without an event."""
     try:
         await app.inventory.complete()
         app.stores.listed = True

@@ -1,4 +1,4 @@
-"""The services as the watch told of them last, and the step from an entry of the queue to a reconcile of its object."""
+"""The services as the watch reported them last, and the step from an entry of the queue to a reconcile."""
 
 import asyncio
 import logging
@@ -36,7 +36,7 @@ class Poster(Protocol):
 class Services:
     """Every service of this process. page: what the web page shows. reconciled: when one was, monotonic seconds.
 
-    left: set when one is gone that guarded what somebody else serves.
+    left: set when one was deleted that guarded another owner's InferenceService.
     """
 
     def __init__(self, reconciler: Reconciler, poster: Poster, page: ServiceStore) -> None:
@@ -50,11 +50,11 @@ class Services:
         self.left = asyncio.Event()
 
     def note(self, key: Key, body: Mapping[str, Any]) -> bool:
-        """Takes in an event; returns whether it tells of more than our own status writes do."""
+        """Takes in an event; returns whether it has more than our own status writes."""
         meta, small = body["metadata"], kept(body)
         self._bodies[key] = shared(small)
         self.page.note(self._bodies[key], deleted=False)  # not a second copy
-        told = "phase" in body.get("status", {})  # else somebody took our status out
+        told = "phase" in body.get("status", {})  # else another client took our status out
         asked = tuple(sorted(small["metadata"]["annotations"].items()))
         version = (meta["uid"], meta.get("generation"), told, asked)
         known, self._versions[key] = self._versions.get(key), version

@@ -28,7 +28,7 @@ Take: TypeAlias = Callable[[str, Mapping[str, Any]], None]
 """Is called with the kind of an object, as a plural, and the event about it."""
 _OWNED: Final = {names.OWNER_LABEL: kopf.PRESENT}
 _NO_SIGNALS: Final = "OS signals are ignored"
-"""How kopf's warning begins that it does not heed signals in this thread. The main one does."""
+"""The beginning of kopf's warning that it ignores signals in this thread. The main thread handles them."""
 
 
 @kopf.on.startup(registry=REGISTRY)
@@ -45,10 +45,10 @@ def configure(settings: kopf.OperatorSettings, **_: Any) -> None:
         selector = kind[0] if len(kind) == 1 else kind
         settings.watching.label_selectors[selector] = names.OWNER_LABEL  # else the whole cluster is listed and kept
     settings.watching.chunk_size = 50  # what a list of all brings at once is memory that is never given back
-    settings.queueing.idle_timeout = 1.0  # a task for each object that was told of, for so long
+    settings.queueing.idle_timeout = 1.0  # a task for each object that was reported, for so long
     settings.networking.request_timeout = 30
-    settings.networking.error_backoffs = (1, 1, 2, 3, 5)  # then the watches begin anew: a minute of tries loses one
-    settings.process.ultimate_exiting_timeout = None  # it would kill the process that begins its watches anew
+    settings.networking.error_backoffs = (1, 1, 2, 3, 5)  # then the watches begin again: a minute of tries loses one
+    settings.process.ultimate_exiting_timeout = None  # it would kill the process that begins its watches again
 
 
 class _Lines:
@@ -91,14 +91,14 @@ class _Answer(aiohttp.ClientResponse):
 
 @kopf.on.login(registry=REGISTRY)
 async def login(**kwargs: Any) -> kopf.AiohttpSession | None:
-    """Logs in as the pod's service account, or as KUBECONFIG says; never by whatever client is installed."""
+    """Logs in as the pod's service account, or by KUBECONFIG; never by whatever client is installed."""
     account, server = kopf.login_with_service_account(**kwargs), api_server()
     if account is not None and server is not None:
         account = dataclasses.replace(account, server=server)  # kopf asks for a DNS name; a cluster may have no DNS
     found = account or kopf.login_with_kubeconfig(**kwargs)
     if found is None:
         return None
-    session = aiohttp.ClientSession(  # as kopf's own, but for what is made of an answer
+    session = aiohttp.ClientSession(  # as kopf's own, except what is made of an answer
         connector=aiohttp.TCPConnector(limit=0, ssl=found.as_ssl_context()),
         headers=found.as_http_headers(),
         proxy=found.proxy_url,
@@ -177,7 +177,7 @@ async def watch(settings: Settings, take: Take) -> None:
 async def _run_kopf(
     settings: Settings, hand_over: Take, stop: threading.Event, end: Callable[[Exception], None]
 ) -> None:
-    """Runs kopf; tells what it ended with before its tasks are cleared away, for after an outage that can hang."""
+    """Runs kopf; passes its error on before its tasks are cleared away, because that can hang after an outage."""
     try:
         tasks = await kopf.spawn_tasks(
             registry=REGISTRY,
@@ -202,5 +202,5 @@ def _end(ended: asyncio.Future[None], error: Exception) -> None:
 
 
 def is_worth_a_line(record: logging.LogRecord) -> bool:
-    """A filter of the log: kopf says at each start that somebody else has to heed signals. The main thread does."""
+    """A filter of the log: kopf warns at each start that it ignores signals. The main thread handles them."""
     return not record.getMessage().startswith(_NO_SIGNALS)

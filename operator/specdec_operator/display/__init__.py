@@ -1,1 +1,1 @@
-"""What a person sees of a service, for the terminal and the web page alike. Pure."""
+"""What a person sees of a service, for both the terminal and the web page. Pure."""

@@ -1,4 +1,4 @@
-"""A service in short sentences: what is asked for, what is served, since when, and why. Pure."""
+"""A service in short sentences: the requested speculation, what is served, since when, and why. Pure."""
 
 import json
 from collections.abc import Sequence
@@ -92,7 +92,7 @@ def per_step(tokens: Untrusted) -> str:
 
 
 def serving(service: Untrusted) -> str:
-    """What the pods are asked to serve, where that is known."""
+    """What the pods are to serve, if known."""
     block = service.of("status", "serving")
     if not block.there:
         return "nothing yet"
@@ -165,7 +165,7 @@ def line(service: Untrusted, now: datetime) -> str:
 
 
 def line_without_time(service: Untrusted, now: datetime) -> str:
-    """What `line` says; equal while nothing has changed."""
+    """The text of `line`; equal while nothing has changed."""
     status = service.of("status")
     if not status.there:
         return "no status: the operator has not handled it yet"

@@ -1,4 +1,4 @@
-"""What is said of a service, a line for each subject: what it serves, what was decided, what is remembered. Pure."""
+"""The facts about a service, a line for each subject: what it serves, what was decided, what is remembered. Pure."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -33,7 +33,7 @@ def _identity(service: Untrusted) -> Iterator[tuple[str, str]]:
 
 
 def _device(memory: Untrusted) -> str:
-    """How much one device holds, and who says so."""
+    """How much one device holds, and the source of this."""
     size, used, source = memory.of("device").number, memory.of("deviceUsed").number, memory.of("deviceSource").text
     taken = f"at most {used / 1024**3:.1f} GiB used" if used else ""
     return joined(", ", f"{size / 1024**3:.1f} GiB" if size else "", taken, source)
@@ -57,7 +57,7 @@ def _kv_beside_plan(memory: Untrusted) -> str:
 
 
 def _pods(service: Untrusted) -> str:
-    """How many there are, who says so, and how many what they generate would take plain."""
+    """How many there are, what sets the number, and how many the same tokens would take without speculation."""
     status, asked = service.of("status"), service.of("spec", "autoscaling")
     there, ready = status.of("replicas").whole, status.of("readyReplicas").whole
     if there is None:
@@ -113,7 +113,7 @@ def _failures(service: Untrusted, guard: Untrusted) -> str:
 
 
 def _comparing(guard: Untrusted, now: datetime) -> str:
-    """Plain pods in addition, or a plain while instead."""
+    """Baseline pods in addition, or a while without speculation instead."""
     control, trial = guard.of("control"), guard.of("rollback", "trial")
     if trial.there:
         return f"provisional: the baseline is measured, {trial.of('seen').whole or 0} windows so far"

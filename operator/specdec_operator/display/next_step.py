@@ -1,4 +1,4 @@
-"""What somebody who looks at a service would do next, and the command for it. Pure."""
+"""What a reader of a service's status would do next, and the command for it. Pure."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ _UNMEASURED: Final = {
     "NotMeasured": "Set spec.guard.baseline to MeasureFirst: the baseline's speed at this load is unknown.",
     "RarelyDrafts": "Set spec.guard.baseline to MeasureFirst: with so few drafts, only the speed is evidence.",
 }
-"""The way out of a window that says nothing, by the verdict's reason."""
+"""The fix for a window without a result, by the verdict's reason."""
 _ROOM: Final = "or stop old pods first: spec.rollout.whenNoRoom: Replace."
 _NOT_LET_IN: Final = {
     "QuotaExceeded": f"Raise the ResourceQuota by one pod, {_ROOM}",
@@ -26,7 +26,7 @@ _NOT_LET_IN: Final = {
     "PodRefused": "Change the policy or webhook that rejects the pod, or change the pod. Condition Reconciling has its "
     "message. Old pods keep serving.",
 }
-"""The way out for pods that the cluster does not let in, by the reason of condition Reconciling."""
+"""The fix for pods that the cluster does not admit or place, by the reason of condition Reconciling."""
 _ACTIONS: Final = {"RestartPod": "restart a pod", "ReduceTokens": "guess fewer tokens", "RollBack": "roll back"}
 
 
@@ -39,7 +39,7 @@ class Step:
 
 
 def steps(service: Untrusted, now: datetime) -> tuple[Step, ...]:
-    """What to do next, the most urgent first; one that says that there is nothing where that is so."""
+    """What to do next, the most urgent first; if there is nothing to do, one step with that message."""
     name, namespace = (service.of("metadata", each).text for each in ("name", "namespace"))
     others = {"": "", "events": f"kubectl get events -n {namespace} --field-selector involvedObject.name={name}"}
     found = (

@@ -114,8 +114,8 @@ def _marks(tokens: int | None, service: Untrusted) -> tuple[str, ...]:
 
 
 def loads(status: Untrusted, performance: Untrusted, about: str = "±") -> tuple[tuple[str, ...], ...]:
-    """The plain service by load, the smallest first: load, ms per token, tokens/s, requests, and the ms of the newest
-    window where it was at this load. about: the sign between a number and its error.
+    """The baseline by load, the smallest first: load, ms per token, tokens/s, requests, and the ms of the newest window
+    if it was at this load. about: the sign between a number and its error.
     """
     rows = [each for each in status.of("guard", "baseline").items if each.of("load").whole is not None]
     rows.sort(key=lambda each: each.of("load").whole or 0)
@@ -146,7 +146,7 @@ def interval(performance: Untrusted) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Beside:
-    """What both arms say about one measure. evidence: the score and its bound. convicts: whether that is reached."""
+    """The result of both arms for one measure. evidence: score and bound. `convicts`: whether the bound is reached."""
 
     measure: str
     value: str
@@ -158,7 +158,7 @@ class Beside:
 
 
 def beside(status: Untrusted) -> tuple[Beside, ...]:
-    """What the windows beside plain pods say so far."""
+    """The result so far of the windows with baseline pods."""
     rows = [each for each in status.of("guard", "findings").items if each.of("measure").text]
     return tuple(
         Beside(

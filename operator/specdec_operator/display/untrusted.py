@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from typing import Final
 
 _MOST: Final = 1e12
-"""A larger number is nobody's measurement, and would fill the screen."""
+"""A larger number is not a measurement, and would fill the screen."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,7 @@ class Untrusted:
 
     @property
     def number(self) -> float | None:
-        """A number of a sensible size; neither infinite nor NaN."""
+        """A number of a sensible size; not infinite, not NaN."""
         if isinstance(self.value, bool) or not isinstance(self.value, int | float):
             return None
         return float(self.value) if abs(self.value) < _MOST else None

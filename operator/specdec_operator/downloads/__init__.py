@@ -1,1 +1,1 @@
-"""Bringing artifacts into an operator-made claim, once: the Job, its program, and what both show. Pure but for that."""
+"""Bringing artifacts into an operator-made PVC, once: the Job, its program, and what both show. The rest is pure."""

@@ -1,7 +1,7 @@
-"""The claim that the operator makes for artifacts, and the Job that brings one artifact into it.
+"""The PVC that the operator makes for artifacts, and the Job that brings one artifact into it.
 
-A Job's pod template cannot be changed: the Job is made when it is missing, deleted and made anew when that is due, and
-never applied over one that is there.
+A Job's pod template cannot be changed. So the operator makes the Job when it is missing, deletes it and makes it again
+when that is due, and never applies it over an existing one.
 """
 
 import functools
@@ -45,7 +45,7 @@ _RESOURCES: Final = {"requests": {"cpu": "100m", "memory": "256Mi"}, "limits": {
 _NO_SIDECAR: Final = {"sidecar.istio.io/inject": "false"}
 """Label and annotation by which Istio leaves a pod alone: beside its proxy a Job would never be complete."""
 _OF_POD: Final = ("serviceAccountName", "imagePullSecrets", "nodeSelector", "tolerations", "affinity")
-"""Parts of spec.pod: who may download, and a node from which the claim reaches those that serve."""
+"""Parts of spec.pod: who may download, and a node from which the PVC reaches the pods that serve."""
 _SECURITY: Final = {
     "runAsNonRoot": True,
     "runAsUser": _USER,
@@ -57,7 +57,7 @@ _SECURITY: Final = {
 
 
 def claim_manifest(owner: Owner, claim_spec: Json, *, let_go: bool = False) -> Manifest:
-    """The claim, by spec.staging.claim. let_go: it stays when its owner goes, so it has no owner reference."""
+    """The PVC, by spec.staging.claim. let_go: it stays when its owner goes, so it has no owner reference."""
     spec: Manifest = {
         "accessModes": list(claim_spec.get("accessModes") or ["ReadWriteOnce"]),
         "resources": {"requests": {"storage": claim_spec["storage"]}},

@@ -82,9 +82,9 @@ def job_view(body: Json | None, pods: Iterable[Json] = ()) -> JobView:
 
 
 def due(view: JobView, now: float, *, made_of: str) -> bool:
-    """Whether it is time to make the Job (anew). made_of: digest of the spec that it would have now.
+    """Whether it is time to make the Job, or to make it again. made_of: digest of the spec that it would have now.
 
-    A download that is done or well under way is left alone; one in trouble is made anew at once when its spec changed.
+    A download that is done or well under way is left alone; one in trouble is made again at once when its spec changed.
     """
     if view.stand is JobState.MISSING:
         return True
@@ -127,7 +127,7 @@ def _stand(conditions: Mapping[str, Json], pods: list[PodView], *, deleting: boo
 
 
 def _failure(pods: list[PodView]) -> tuple[str, str] | None:
-    """What the program itself said, else what the pod shows."""
+    """The program's own message, else what the pod shows."""
     for pod in pods:
         for said in (spoken(each.message) for each in pod.helpers):
             if said.keys() >= {"reason", "message"}:
@@ -138,7 +138,7 @@ def _failure(pods: list[PodView]) -> tuple[str, str] | None:
 
 
 def _course(pods: list[PodView]) -> tuple[str, str]:
-    if failed := _failure(pods):  # a moment before the Job itself says so
+    if failed := _failure(pods):  # a moment before the Job itself shows it
         return failed
     for pod in pods:
         if pod.pending:
@@ -195,7 +195,7 @@ def pending_rollout(fetches: Sequence[DownloadStatus], pods: Sequence[PodView]) 
     """The rollout while downloads are not done. No deadline: weights take the time that they take."""
     lost = [each for each in fetches if each.hopeless]
     waiting = next(each for each in (*lost, *fetches) if not each.done)
-    # A target or an adapter that cannot come speaks neither for nor against speculation.
+    # A target or an adapter that cannot come shows nothing about speculation.
     target_lost = any(each.download.name != "draft" for each in lost)
     progress = Progress.BLOCKED if target_lost else Progress.FAILED if lost else Progress.PROGRESSING
     denied = waiting.view.stand is JobState.MISSING and waiting.view.reason not in WELL

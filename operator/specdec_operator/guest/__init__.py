@@ -1,1 +1,1 @@
-"""What is there already and is only guarded: its flags, its pods, and the patch that takes its speculation out."""
+"""An existing InferenceService that is only guarded: its flags, its pods, and the patch that ends its speculation."""

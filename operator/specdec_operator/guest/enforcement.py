@@ -1,4 +1,4 @@
-"""Whether the guard may take the speculation of somebody else's InferenceService out, and why not, in words. Pure."""
+"""Whether the guard may take the speculation of another owner's InferenceService out, and a sentence if not. Pure."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

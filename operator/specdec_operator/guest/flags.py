@@ -1,4 +1,4 @@
-"""The command line of an engine that somebody else wrote: in command and args, or in a script for a shell."""
+"""The command line of an engine that another owner wrote: in command and args, or in a script for a shell."""
 
 import re
 import shlex
@@ -32,8 +32,8 @@ _LONGEST: Final = 6
 class Engine:
     """An engine as its container asks for it.
 
-    words: its command line, as a shell would split it. asks: whether that asks for speculation. speculation: the object
-    of --speculative-config; None where that cannot be read. method: empty where it cannot be told. tokens: K.
+    words: its command line, as a shell would split it. asks: whether that has speculation. speculation: the object of
+    --speculative-config; None if that cannot be read. method: empty if it is unknown. tokens: K.
     """
 
     container: str
@@ -128,13 +128,13 @@ def _unquoted(found: str) -> list[str]:
 
 
 def without(words: Sequence[str]) -> tuple[str, ...]:
-    """A command line without what it says of speculation."""
+    """A command line without its flags of speculation."""
     gone = _indexes(words)
     return tuple(word for index, word in enumerate(words) if index not in gone)
 
 
 def without_in_script(script: str) -> str:
-    """A script without what it says of speculation; every other character stays as it is."""
+    """A script without its flags of speculation; every other character stays as it is."""
     spans = [(each.span(), _unquoted(each[0])) for each in _WORD.finditer(script)]
     spans = [(span, words) for span, words in spans if words]
     gone = _indexes([words[0] for _, words in spans])

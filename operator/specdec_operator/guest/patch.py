@@ -48,7 +48,9 @@ def is_allowed(live: Body) -> bool:
 
 
 def place_of(live: Body) -> Place | None:
-    """Where an InferenceService asks for speculation; None: its own flags do not, but perhaps its runtime's."""
+    """The place at which an InferenceService requests speculation; None: not in its own flags, but perhaps in its
+    runtime's.
+    """
     return next((each for each in _places(live) if each.value != each.plain), None)
 
 

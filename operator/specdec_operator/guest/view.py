@@ -1,7 +1,7 @@
-"""What there is of a guest: its engine, its Deployment and its pods, in the words of the services that are served.
+"""What there is of a guest: its engine, its Deployment and its pods, by the names of the services that are served.
 
-Its pods carry none of our labels. Which of them are alike is told by what their own engines run: a revision is a digest
-of image and command line without speculation, and another one of the speculation.
+Its pods carry none of our labels. What their own engines run shows which of them are equal: a revision is a digest of
+image and command line without speculation, and another one of the speculation.
 """
 
 from collections import Counter
@@ -37,7 +37,7 @@ class Where:
 class Guest:
     """What is guarded, as it is. live: the object that is named. engine: of its pods, or of the next ones.
 
-    trouble: why nothing can be told of it; None: it can.
+    trouble: why nothing is known of it; None: it is known.
     """
 
     ref: GuestRef
@@ -50,7 +50,7 @@ class Guest:
 
     @property
     def url(self) -> str | None:
-        """Where it answers, as KServe says."""
+        """The URL at which it answers, from KServe's status."""
         return (self.live.get("status") or {}).get("url")
 
     @property
@@ -101,7 +101,7 @@ def pod_of(body: Body) -> PodView | None:
 
 
 def _is_of(pod: Body, deployment: str) -> bool:
-    """Whether a pod answers for a guest: a transformer's does not, nor one of another Deployment."""
+    """Whether a pod answers for a guest: a transformer's does not, and one of another Deployment does not."""
     meta = pod["metadata"]
     if (meta.get("labels") or {}).get("component") not in _PREDICTOR:
         return False
@@ -129,7 +129,7 @@ def _asked(body: Body, engine: Engine | None, pods: Iterable[PodView]) -> Deploy
 
 
 def _runs(pods: Iterable[Body], deployment: DeploymentView | None) -> Engine | None:
-    """The engine of the pods that are asked for; of the newest pod where no Deployment says which these are."""
+    """The engine of the requested pods; of the newest pod if no Deployment shows which these are."""
     engines: Iterator[Engine | None] = (engine_of(each.get("spec") or {}) for each in pods)
     known = [each for each in engines if each is not None]
     if deployment is not None:

@@ -29,7 +29,7 @@ class Order:
 
 
 def missing(service: dict[str, Any] | None, child: dict[str, Any] | None, *, ready: bool) -> str:
-    """What is not there yet, in words; empty where nothing is missing. Raises Unavailable where it never will be."""
+    """A sentence about what is missing; empty if nothing is. Raises Unavailable if it will never come."""
     if service is None:
         raise Unavailable("Gone", "another client deleted the sample")
     status = service.get("status") or {}
@@ -53,7 +53,7 @@ def missing(service: dict[str, Any] | None, child: dict[str, Any] | None, *, rea
 
 
 async def run(order: Order) -> None:
-    """Applies, waits, deletes. Raises Unavailable in words."""
+    """Applies, waits, deletes. Raises Unavailable with a sentence."""
     path, meta = names.services_path(order.namespace, order.name), {"name": order.name, "namespace": order.namespace}
     body = {"apiVersion": names.API_VERSION, "kind": names.KIND, "metadata": meta, "spec": order.spec}
     group = f"/apis/{names.KSERVE_GROUP}/{names.KSERVE_VERSION}"
@@ -91,7 +91,7 @@ async def remove(client: KubeClient, path: str) -> None:
 
 
 async def _until(probe: Callable[[], Awaitable[str]], seconds: float) -> str:
-    """Asks again and again until the probe says nothing; returns what it said last, empty where it is done."""
+    """Asks again and again until the probe returns no text; returns its last text, empty if it is done."""
     state = "nothing was checked"
     try:
         async with asyncio.timeout(seconds):

@@ -44,7 +44,7 @@ class KubeClient:
 
     @classmethod
     async def as_operator(cls, *, timeout: float, patience: float | None = None) -> Self:
-        """As the pod's service account, or else as KUBECONFIG says; see Requests. Raises Unavailable without either."""
+        """As the pod's service account, or else by KUBECONFIG; see Requests. Raises Unavailable without either."""
         agent = f"specdec-operator/{__version__}"
         return cls(Requests(await request.own_settings(), agent=agent, timeout=timeout, patience=patience))
 
@@ -52,7 +52,7 @@ class KubeClient:
     async def as_user(
         cls, kubeconfig: str | None, context: str | None = None, *, timeout: float = _USERS_TIMEOUT
     ) -> Self:
-        """As a kubeconfig says. None: KUBECONFIG or ~/.kube/config. Raises Unavailable where that says nothing."""
+        """As the user of a kubeconfig. None: KUBECONFIG or ~/.kube/config. Raises Unavailable if it has no cluster."""
         requests, loader = await request.user_requests(kubeconfig, context, timeout)
         made = cls(requests, namespace=str(loader.current_context["context"].get("namespace") or "default"))
         made._renewing = asyncio.create_task(config.refresh_token(loader, requests.settings))
@@ -96,7 +96,7 @@ class KubeClient:
         return None
 
     async def text(self, path: str, **query: str) -> str:
-        """A page that is no JSON: metrics through the proxy, or a log."""
+        """A page that is not JSON: metrics through the proxy, or a log."""
         async with self._requests.answer("GET", path, query=query) as answer:
             return await answer.text(errors="replace")
 
@@ -120,7 +120,7 @@ class KubeClient:
         return await self._requests.json("PATCH", path, body=list(changes), content_type=_JSON_PATCH, query=query)
 
     async def delete(self, path: str, uid: str = "") -> None:
-        """Deletes an object with what it owns; one that is gone is no error. uid: of the only one that is meant."""
+        """Deletes an object with what it owns; an absent one is not an error. uid: of the only one that is meant."""
         only = {"preconditions": {"uid": uid}} if uid else {}
         with unless_gone():
             await self._requests.json("DELETE", path, body={"propagationPolicy": "Background", **only})

@@ -10,7 +10,7 @@ class Cluster(Protocol):
     """Reads and writes of objects. Raises Invalid for what the API server refuses, Unavailable for other trouble."""
 
     async def apply(self, manifest: Manifest, *, force: bool = True) -> Manifest:
-        """Makes an object be as the manifest says; returns it as it is now.
+        """Makes an object be as in the manifest; returns it as it is now.
 
         Where the manifest has metadata.uid or metadata.resourceVersion, that very object or version alone is written:
         Unavailable is raised where another one is there. force: also over fields of others.
@@ -20,21 +20,21 @@ class Cluster(Protocol):
         """The object of a manifest's kind and name as it is; None: there is none."""
 
     async def patch(self, manifest: Manifest, changes: Sequence[Manifest]) -> Manifest:
-        """Changes an object of somebody else's by a JSON patch; returns it as it is now. Raises Invalid where a
-        test in it does not hold any more.
+        """Changes another owner's object by a JSON patch; returns it as it is now. Raises Invalid if a test in it does
+        not hold any more.
         """
 
     async def set_managers(self, manifest: Manifest, entries: Sequence[Manifest]) -> Manifest:
         """Writes who owns which fields of the object, at the version that the manifest has; returns it as it is now."""
 
     async def remove(self, manifest: Manifest) -> None:
-        """Deletes an object with what it owns; one that is gone is no error.
+        """Deletes an object with what it owns; an absent one is not an error.
 
         Where the manifest has metadata.uid, only that very object is deleted.
         """
 
     async def evict(self, namespace: str, pod: str) -> None:
-        """Asks for the end of a pod; one that is gone is no error. Raises Unavailable NotEvicted: not now."""
+        """Requests the end of a pod; an absent one is not an error. Raises Unavailable NotEvicted: not now."""
 
     async def read(self, path: str, **selectors: str) -> Manifest | None:
         """What lies at a path of the API. None: it is not there, or this operator may not read it.

@@ -1,7 +1,7 @@
-"""A denial, by who says no: missing rights, a quota, admission, or a namespace that ends. Pure.
+"""A denial, by its source: missing permissions, a quota, admission, or a namespace that ends. Pure.
 
-Kubernetes has one status for all of them, 403, and webhooks say 400 and 422 as well: only the message tells them apart.
-Each has its own way out, and its own pause before it is asked again.
+Kubernetes has one status for all of them, 403, and webhooks use 400 and 422 as well: only the message shows which it
+is. Each has its own way out, and its own pause before it is asked again.
 """
 
 import re
@@ -11,9 +11,9 @@ from specdec_operator.errors import Invalid, OperatorError, Unavailable
 
 QUOTA_EXCEEDED: Final = "QuotaExceeded"
 QUOTA_PAUSE: Final = 30.0
-"""Seconds after which a quota that was full is tried again: pods end, and claims go."""
+"""Seconds after which a quota that was full is tried again: pods end, and PVCs are deleted."""
 _RIGHTS_PAUSE: Final = 60.0
-"""Seconds after which a right that was missing is tried again: somebody has to grant it."""
+"""Seconds after which a missing permission is tried again: an administrator has to grant it."""
 _QUOTA: Final = re.compile(r"exceeded quota:|status unknown for quota")
 _RIGHTS: Final = re.compile(r" cannot [a-z]+ resource ")
 _OF_DOWNLOADS: Final = re.compile(r' resource "(?:persistentvolumeclaims|jobs)" ')
@@ -36,10 +36,10 @@ def is_of_admission(answer: str) -> bool:
 
 
 def denial(answer: str, what: str, *, final: bool) -> OperatorError:
-    """The error for a denial. answer: the API server's words; what: the object, as `Kind name`.
+    """The error for a denial. answer: the API server's message; what: the object, as `Kind name`.
 
-    final: whether the object was made of the service's spec, so that the service can be told. Else, and for what is
-    missing in the cluster, it is Unavailable.
+    final: whether the object was made of the service's spec, so that a change of the spec is the fix. Else, and for
+    what is missing in the cluster, it is Unavailable.
     """
     if _ENDING.search(answer):
         return Unavailable("NamespaceTerminating", f"{answer}: no object can be created in it any more")

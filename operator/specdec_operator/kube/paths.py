@@ -1,4 +1,4 @@
-"""Where the objects that the operator makes lie in the API, and what is posted beside them."""
+"""The paths in the API of the objects that the operator makes, and what is posted in addition."""
 
 from collections.abc import Mapping
 from typing import Any, Final
@@ -21,7 +21,7 @@ def path_of(manifest: Mapping[str, Any]) -> str:
 
 
 def eviction(namespace: str, pod: str) -> tuple[str, dict[str, Any]]:
-    """The path and the body of the request that a pod be evicted, which heeds every PodDisruptionBudget."""
+    """The path and the body of the request to evict a pod, which respects every PodDisruptionBudget."""
     path = f"/api/v1/namespaces/{namespace}/pods/{pod}/eviction"
     metadata = {"name": pod, "namespace": namespace}
     return path, {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": metadata}

@@ -1,4 +1,4 @@
-"""One request to the API server: where it is, as whom it is asked, and what it says where it refuses.
+"""One request to the API server: its address, the user of the request, and its message if it refuses.
 
 kubernetes.aio reads kubeconfigs, certificates and tokens; aiohttp sends.
 """
@@ -36,7 +36,7 @@ _NO_KSERVE: Final = (
 
 
 class ApiError(Unavailable):
-    """The API server refused, or did not answer. status: HTTP's, 0 without an answer. answer: its own words."""
+    """The API server refused, or did not answer. status: HTTP's, 0 without an answer. answer: its message."""
 
     def __init__(self, request: str, status: int, answer: str, *, after: float = 0.0) -> None:
         reason = "Refused" if status else "ApiServerUnavailable"
@@ -46,7 +46,9 @@ class ApiError(Unavailable):
 
 
 async def own_settings() -> client.Configuration:
-    """Where the API server is for a pod's service account, or else as KUBECONFIG says. Raises Unavailable."""
+    """The address of the API server and the login, by a pod's service account or else by KUBECONFIG. Raises
+    Unavailable.
+    """
     settings = client.Configuration()
     try:
         config.load_incluster_config(settings)
@@ -82,7 +84,7 @@ class Requests:
     async def json(self, method: str, path: str, *, accept: str = "application/json", **more: Any) -> Manifest:
         """The object that is answered; `more` as of answer.
 
-        A server that is busy, or does not have a new kind at hand yet, is asked again. Raises ApiError.
+        A server that is busy, or does not serve a new kind yet, is asked again. Raises ApiError.
         """
         clock = asyncio.get_running_loop().time
         until = clock() + self._patience
@@ -141,7 +143,7 @@ class Requests:
 async def user_requests(
     kubeconfig: str | None, context: str | None, timeout: float
 ) -> tuple[Requests, KubeConfigLoader]:
-    """As a user. None: as KUBECONFIG says, or ~/.kube/config where it is empty, in its current context.
+    """As a user. None: by KUBECONFIG, or ~/.kube/config if it is empty, in its current context.
 
     Raises Unavailable.
     """

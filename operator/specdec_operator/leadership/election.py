@@ -12,7 +12,7 @@ from specdec_operator.settings import Settings
 
 
 async def lead(settings: Settings, work: Work, stop: asyncio.Event, *, identity: str) -> None:
-    """Stands by until the Lease is this replica's, then works until it is told to stop.
+    """Stands by until the Lease is this replica's, then works until `stop` is set.
 
     identity: a name of this replica; it is made unique here.
     """

@@ -27,7 +27,7 @@ _LOOK: Final = 0.5
 LOST: Final = 75
 """Exit code of a replica that lost its Lease (sysexits.h EX_TEMPFAIL)."""
 Work = Callable[[Share], Coroutine[Any, Any, None]]
-"""What is done by the Lease, until it is told to stop. It is given the services that are its own."""
+"""What is done with the Lease, until `stop` is set. It gets the services that are its own."""
 Tell = Callable[[asyncio.Event], None]
 """Sets an event of the work's event loop."""
 
@@ -36,7 +36,7 @@ class Holder(Protocol):
     """What a replica works by: a Lease, or one of several.
 
     It is kept and given back in the thread of the Lease, and asked from the work's as well.
-    ready: told once work may begin. share: what is worked on then.
+    ready: set once work may begin. share: what is worked on then.
     """
 
     ready: asyncio.Event
@@ -47,7 +47,7 @@ class Holder(Protocol):
         """What is held, for the log."""
 
     def held(self) -> bool:
-        """Whether it is held so surely that nobody else can have it."""
+        """Whether it is held so surely that no other replica can have it."""
 
     async def keep(self, tell: Tell) -> None:
         """Waits for it, takes it and holds it on. Ends when it is lost."""
@@ -64,7 +64,7 @@ async def connection(identity: str) -> tuple[client.ApiClient, str]:
 
 
 async def work_while_held(api: client.ApiClient, holder: Holder, work: Work, stop: asyncio.Event) -> None:
-    """Stands by until something is held, then works until it is told to stop. Closes `api`."""
+    """Stands by until something is held, then works until `stop` is set. Closes `api`."""
     here, there, over = asyncio.get_running_loop(), asyncio.new_event_loop(), asyncio.Event()
 
     def tell(event: asyncio.Event) -> None:

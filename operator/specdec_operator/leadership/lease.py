@@ -1,7 +1,7 @@
 """A Lease of the cluster that one replica holds: the library's lock with bounded requests and a clock of its own.
 
-The library waits for an answer as long as it takes, and tells time by the wall clock. Neither may keep a replica in the
-belief that it leads.
+The library waits for an answer as long as it takes, and takes the time from the wall clock. Both could make a replica
+believe wrongly that it leads.
 """
 
 import asyncio
@@ -50,7 +50,7 @@ class Lease(LeaseLock):
         self._of_another = False
 
     def held(self) -> bool:
-        """Whether this replica renewed it so lately that nobody else can have it. Asked from other threads as well."""
+        """Whether this replica renewed it so lately that no other can have it. Asked from other threads as well."""
         renewed = self._renewed
         return renewed is not None and self._clock() - renewed < DURATION - _MARGIN
 
@@ -72,7 +72,7 @@ class Lease(LeaseLock):
     def _look(self, record: LeaderElectionRecord) -> None:
         """Notes whether another replica has it, and renewed it so lately that it is not over by this replica's clock.
 
-        One that is over is shown without its times: the library takes it then, whatever the wall clock says.
+        One that is over is shown without its times: the library takes it then, whatever the wall clock shows.
         """
         meta = self.lease_reference.metadata if self.lease_reference else None
         version = meta.resource_version if meta else None

@@ -73,7 +73,7 @@ class Shards:
         return "no shard" if mine is None else f"shard {mine} of {len(self._leases)}"
 
     def held(self) -> bool:
-        """Whether this replica's shard is its own so surely that nobody else can have it."""
+        """Whether this replica's shard is its own so surely that no other replica can have it."""
         mine = self._view.mine
         return mine is not None and self._leases[mine].held()
 
@@ -135,7 +135,7 @@ class Shards:
 
 
 async def share_out(settings: Settings, work: Work, stop: asyncio.Event, *, identity: str) -> None:
-    """Stands by until this replica holds a shard that all others know of, then works until it is told to stop."""
+    """Stands by until this replica holds a shard that all others know of, then works until `stop` is set."""
     namespace, name = settings.leader_lease
     api, identity = await connection(identity)
     leases = [Lease(namespace, f"{name}-{each}", identity, api) for each in range(settings.shards)]
@@ -156,5 +156,5 @@ def _is_missing(answer: Any) -> bool:
 
 
 def _now() -> str:
-    """The time as the library writes it into its records. Nobody here tells time by it."""
+    """The time as the library writes it into its records. This module measures no time by it."""
     return datetime.now(UTC).strftime("%Y-%m-%d %H:%M:%S.%f")

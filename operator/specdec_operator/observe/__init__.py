@@ -1,1 +1,1 @@
-"""What the watches told of a service: its InferenceService, Deployment, pods, Jobs and artifacts. Pure."""
+"""What the watches reported of a service: its InferenceService, Deployment, pods, Jobs and artifacts. Pure."""

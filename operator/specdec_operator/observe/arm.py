@@ -1,4 +1,4 @@
-"""Plain pods beside the speculating ones, as far as the operator looks."""
+"""Baseline pods next to the speculating ones, as far as the operator reads them."""
 
 from dataclasses import dataclass
 from math import inf
@@ -10,8 +10,9 @@ from specdec_operator.observe.rollout import Progress, view_rollout
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ArmView:
-    """How far the plain pods beside are. serving: those that answer. obstacle: what lets none in. failure: why there
-    can be none, in a sentence: the operator may not make them, or they end again and again. Empty where nothing is.
+    """How far the baseline pods are. serving: those that answer. obstacle: what keeps the cluster from admitting or
+    placing them. failure: a sentence why there can be none: the operator may not make them, or they end again and
+    again. Empty if there is no such failure.
     """
 
     serving: int = 0
@@ -20,7 +21,7 @@ class ArmView:
 
 
 def arm_view(deployment: DeploymentView | None, pods: tuple[PodView, ...], refusal: str) -> ArmView:
-    """What the plain arm shows. refusal: why its Deployment could not be made; empty where it could."""
+    """The view of the baseline pods. refusal: why its Deployment could not be made; empty where it could."""
     if deployment is None or refusal:
         return ArmView(failure=refusal)
     rollout = view_rollout(deployment.revision or "", deployment, pods, since=0.0, now=0.0, deadline=inf)

@@ -18,7 +18,7 @@ _IMAGE: Final = frozenset({"ErrImagePull", "ImagePullBackOff", "InvalidImageName
 _CLAIM_MISSING: Final = re.compile(r'persistentvolumeclaim "(?P<claim>[^"]+)" (not found|is being deleted)')
 _CLAIM_UNBOUND: Final = re.compile(r"unbound immediate PersistentVolumeClaims|didn't find available persistent volumes")
 _SUB_PATH: Final = re.compile(r"subPath|image subpath|failed to mount image volume")
-"""The kubelet's and containerd's words for a folder that a claim or an image lacks."""
+"""The kubelet's and containerd's messages about a folder that a PVC or an image lacks."""
 _MOUNTS: Final = frozenset({"FailedMount", "FailedAttachVolume", "FailedMapVolume"})
 
 
@@ -66,12 +66,12 @@ def staging_words(pods: Iterable[PodView]) -> str:
 
 
 def _up(deployment: DeploymentView | None) -> bool:
-    """Whether the Deployment has pods of this revision that serve: it may be told of before they are."""
+    """Whether the Deployment has pods of this revision that serve: its event may come before theirs."""
     return deployment is not None and deployment.available > 0 and deployment.total == deployment.updated
 
 
 def trouble_of(pod: PodView) -> tuple[str, str] | None:
-    """What keeps the artifacts of one pod away: a reason and a sentence with the cluster's own words."""
+    """What keeps the artifacts of one pod away: a reason and a sentence with the cluster's message."""
     if pod.evicted is not None and "storage" in pod.evicted:
         return "DiskFull", f"pod {pod.name} was evicted: {pod.evicted[:MOST_WORDS]}"
     if pod.pending:
@@ -94,7 +94,7 @@ def _image_trouble(pod: PodView, images: Iterable[str]) -> tuple[str, str] | Non
 
 
 def is_idle(pod: PodView) -> bool:
-    """Whether a scheduled pod does nothing and its containers do not say why: then the cluster's events do."""
+    """Whether a scheduled pod does nothing and its containers do not show why: then the cluster's events do."""
     if pod.pending or pod.ready or pod.deleting or pod.engine.running or pod.engine.ends:
         return False
     return all(not each.running and (each.waiting in _BUSY or each.exit_code == 0) for each in pod.helpers)
@@ -118,7 +118,7 @@ def _helper_trouble(pod: str, helper: ContainerView) -> tuple[str, str] | None:
         return None
     if helper.ended == "OOMKilled":
         return "OutOfMemory", f"pod {pod}: container {helper.name} was killed because it reached its memory limit"
-    lines = [line.strip() for line in helper.message.splitlines() if line.strip()]  # the last one is no traceback's
+    lines = [line.strip() for line in helper.message.splitlines() if line.strip()]  # the last one is not a traceback's
     said = lines[-1][-MOST_WORDS:] if lines else f"exit code {helper.exit_code}, without a log line"
     return meaning(helper.message), f"pod {pod}, container {helper.name}: {said}"
 

@@ -1,7 +1,8 @@
-"""An InferenceService: KServe's own words about why it makes no Deployment of it, with the way out; and what of its
-metadata is ours. Pure.
+"""An InferenceService: KServe's own message why it makes no Deployment of it, with the fix; and what of its metadata is
+ours. Pure.
 
-Without that nobody would find it, KServe would serve it in another way, or it would outlive its service.
+Without that metadata the operator would not find it, KServe would serve it in another way, or it would outlive its
+service.
 """
 
 import hashlib
@@ -13,7 +14,7 @@ from specdec_operator import names
 
 _MOST_WORDS: Final = 300
 _CANNOT: Final = "InvalidSpec"
-"""KServe's transitionStatus of what it cannot make. Its lastFailureInfo alone says nothing: it is never cleared."""
+"""KServe's transitionStatus of what it cannot make. Its lastFailureInfo alone shows nothing: it is never cleared."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,7 +26,7 @@ class KServeError:
 
 
 def kserve_error(child: Mapping[str, Any]) -> KServeError | None:
-    """What KServe says against an InferenceService; None where it says nothing."""
+    """KServe's error about an InferenceService; None if it has none."""
     said = child.get("status", {}).get("modelStatus", {})
     failure = said.get("lastFailureInfo") or {}
     if said.get("transitionStatus") != _CANNOT or not failure.get("reason"):
@@ -61,8 +62,8 @@ _LONG: Final = 64
 
 
 def metadata_marks(body: Mapping[str, Any]) -> MetadataMarks:
-    """Labels, annotations and who controls the object, of what is rendered or there: what is there has all of what was
-    rendered until somebody changes it, and may have more.
+    """Labels, annotations and the controller of an object, rendered or live. A live object has all of those that were
+    rendered until another client changes it, and may have more.
     """
     meta = body["metadata"]
     given = ((f"{part}/{key}", str(value)) for part in _PARTS for key, value in (meta.get(part) or {}).items())

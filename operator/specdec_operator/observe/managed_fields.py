@@ -14,7 +14,9 @@ _SPEC: Final = "f:spec"
 
 
 def taken_over(entries: Sequence[Entry]) -> list[dict[str, Any]] | None:
-    """The managedFields with one Apply entry of ours that has all that anybody has of the spec; None where it is so."""
+    """The managedFields with one Apply entry of ours that has every manager's fields of the spec; None if they are so
+    already.
+    """
     others = [each for each in entries if _is_taken(each)]
     if not others:
         return None

@@ -1,4 +1,4 @@
-"""The nodes that a pod may land on, as far as labels tell: what to ask for, and what is kept of the answer. Pure.
+"""The nodes that a pod may land on, as far as labels show: what to ask for, and what is kept of the answer. Pure.
 
 Taints are not looked at: a node that the pod cannot land on because of one may count, and the smallest device counts.
 """
@@ -17,7 +17,7 @@ _MOST_TERMS: Final = 8
 def selectors(pod: Mapping[str, Any]) -> tuple[str, ...]:
     """Label selectors that together choose the nodes which spec.pod allows; one that is empty chooses all.
 
-    What no label selector can say (Gt, Lt, fields) and what is not valid is left out: more nodes count then, not fewer.
+    Terms that no label selector can express (Gt, Lt, fields) and invalid ones are dropped: more nodes count then.
     """
     wanted = pod.get("nodeSelector") or {}
     fixed = [f"{key}={value}" for key, value in sorted(wanted.items()) if _named(key) and _valued(value)]
@@ -26,7 +26,7 @@ def selectors(pod: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def device_facts(metadata: Mapping[str, Any]) -> dict[str, str]:
-    """Labels and annotations of a node that tell of its devices."""
+    """Labels and annotations of a node that describe its devices."""
     every = {**(metadata.get("annotations") or {}), **(metadata.get("labels") or {})}
     return {name: str(value) for name, value in every.items() if TELLS.fullmatch(name)}
 

@@ -1,7 +1,7 @@
-"""What keeps a cluster from making the pods of a rollout, or from placing them: in its own words. Pure.
+"""What keeps a cluster from making the pods of a rollout, or from placing them, with its message. Pure.
 
-A pod that is refused is no pod: only the Deployment tells of it (condition ReplicaFailure, which its controller takes
-from the ReplicaSet). A pod that is made and not placed tells by its condition PodScheduled.
+A rejected pod does not exist: only the Deployment shows it (condition ReplicaFailure, which its controller takes from
+the ReplicaSet). A pod that exists and is not placed shows it by its condition PodScheduled.
 """
 
 import re
@@ -12,7 +12,7 @@ from specdec_operator.observe.pods import MOST_WORDS, DeploymentView, PodView
 
 _QUOTA: Final = re.compile(r"exceeded quota|must specify .* for: ")
 _ROOM: Final = re.compile(r"Insufficient|Too many pods|didn't have free ports")
-"""The scheduler's words for a node that is full; other words, such as those about taints, no replacing would mend."""
+"""The scheduler's messages about a full node. Replacing pods does not fix others, such as those about taints."""
 _GATES: Final = re.compile(r"scheduling gates")
 _DEVICE: Final = re.compile(r"Insufficient (?P<name>[a-z0-9.-]+/[A-Za-z0-9._-]*[A-Za-z0-9])")
 """A resource with a domain in its name: a device."""
@@ -20,10 +20,10 @@ _DEVICE: Final = re.compile(r"Insufficient (?P<name>[a-z0-9.-]+/[A-Za-z0-9._-]*[
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Obstacle:
-    """One of them: a word, the cluster's words, since when (epoch seconds).
+    """One obstacle: a reason, the cluster's message, since when (epoch seconds).
 
     frees: whether a pod that goes may make room for one that comes. A pod that is refused for what it is, by
-    PodSecurity or by a webhook, is refused beside the old pods and in the place of them alike.
+    PodSecurity or by a webhook, is refused both next to the old pods and in their place.
     """
 
     reason: str
@@ -52,8 +52,8 @@ def _not_placed(pending: str) -> str:
 
 
 def pending_words(pending: str) -> str:
-    """The scheduler's words, and what to do where devices are what is missing: its word for none at all and for none
-    left is one.
+    """The scheduler's message, and what to do if devices are missing: its message is the same whether a node has none
+    at all or none left.
     """
     words = pending[:MOST_WORDS]
     if not (found := _DEVICE.search(pending)):

@@ -1,6 +1,6 @@
-"""Whose an object is, told by its metadata. What is not a service's own is not written, adopted or deleted. Pure.
+"""The owner of an object, by its metadata. What is not a service's own is not written, adopted or deleted. Pure.
 
-Its own is what it controls, by uid; and what nobody controls and it has noted the uid of. Names and labels are soon
+Its own is what it controls, by uid; and what no object controls and it has noted the uid of. Names and labels are soon
 copied and prove nothing. A mark in the object's labels or annotations would not do: KServe copies these to the pods,
 and each change of them makes new ones.
 """
@@ -22,7 +22,7 @@ _WAIT: Final = f"this service continues within {LOOK_AGAIN:.0f} s after the name
 
 
 class Standing(StrEnum):
-    """Whose the object of a name is: the service's own; nobody's, for there is none; uncontrolled; another's."""
+    """The owner of the object of a name: the service itself; none, since it does not exist; uncontrolled; another."""
 
     OURS = "Ours"
     FREE = "Free"
@@ -41,7 +41,7 @@ class Controller:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Owned:
-    """An object that is a service's own although no owner reference says so."""
+    """An object that is a service's own although it has no owner reference."""
 
     kind: str
     name: str
@@ -52,7 +52,7 @@ class Owned:
 class Claimant:
     """A service that is to write an object. uid: its own. noted: uids of objects that it knows to be its own.
 
-    adopts: whether the user lets it take over what nobody controls.
+    adopts: whether the user lets it take over what no object controls.
     """
 
     uid: str
@@ -108,7 +108,7 @@ def name_taken(kind: str, name: str, look: Look, claimant: Claimant) -> Invalid 
 
 
 def whose(look: Look) -> str:
-    """Who controls an object, or else who wrote it, in words."""
+    """A phrase for what controls an object, or else what wrote it."""
     meta = (look.live or {}).get("metadata", {})
     ends = ", being deleted" if meta.get("deletionTimestamp") else ""
     if look.controller is not None:

@@ -21,10 +21,10 @@ MOST_WORDS: Final = 400
 class ContainerView:
     """One container of a pod.
 
-    waiting: why it waits (CrashLoopBackOff, ErrImagePull, ...), with the kubelet's words. ends: how often it ended.
+    waiting: why it waits (CrashLoopBackOff, ErrImagePull, ...), with the kubelet's message. ends: how often it ended.
     exit_code, ended, message: of its last end. began: when it started before that end; when it started, if it never
-    ended; epoch seconds. running: whether it runs now. started: whether its startup probe has
-    passed since; ready: whether its readiness probe does now.
+    ended; epoch seconds. running: whether it runs now. started: whether its startup probe has passed since.
+    ready: whether its readiness probe does now.
     """
 
     name: str
@@ -41,7 +41,7 @@ class ContainerView:
 
     @property
     def out_of_memory(self) -> bool:
-        """Whether its last end was for want of memory: the kernel killed it, or it said so and failed."""
+        """Whether its last end was a lack of memory: the kernel killed it, or it failed with such a message."""
         return self.ended == "OOMKilled" or (bool(self.exit_code) and ran_out(self.message))
 
 
@@ -51,7 +51,7 @@ class PodView:
 
     engine: the container that serves. helpers: all others, which stage artifacts: init containers first.
     mounted: whether its volumes are mounted, so that containers can start once their images are pulled.
-    pending: why the pod is not scheduled, as the cluster says, and since when. ready_since: since when it is ready.
+    pending: the cluster's message why the pod is not scheduled, and since when. ready_since: since when it is ready.
     Both times are epoch seconds. evicted: why the kubelet threw it out.
     folders: sub-paths of volumes that its engine has mounted.
     """
@@ -76,8 +76,8 @@ class DeploymentView:
     """One Deployment. observed: whether its controller has seen its newest generation. replicas: pods that it asks for;
     total: that there are; ready: of these.
 
-    mounted: folders of the engine's container at which a volume is mounted. refused: why the API server makes no pod of
-    it, in its own words, and since when (epoch seconds); None: it does. prepared: whether its runtime starts the engine
+    mounted: folders of the engine's container at which a volume is mounted. refused: the API server's message why it
+    makes no pod of it, and since when (epoch seconds); None: it does. prepared: whether its runtime starts the engine
     by specdec_runtime.
     """
 
@@ -130,7 +130,7 @@ def serving_pods(pods: Iterable[PodView]) -> int:
 
 
 def spoken(text: str) -> Mapping[str, Any]:
-    """What a program of ours left as JSON in its termination message or log; empty where it is none of ours."""
+    """What a program of ours left as JSON in its termination message or log; empty for the text of another program."""
     try:
         document = json.loads(text)
     except ValueError:
@@ -179,7 +179,7 @@ def deployment_view(body: Mapping[str, Any]) -> DeploymentView:
 
 
 def _creation_failure(status: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The condition that says that pods cannot be made; empty where they can."""
+    """The condition for pods that cannot be made; empty if they can."""
     failed = (each for each in status.get("conditions") or () if each.get("type") == "ReplicaFailure")
     found = next((each for each in failed if each.get("status") == "True"), None)
     return found if found and found.get("reason") == "FailedCreate" else {}

@@ -27,7 +27,7 @@ class Progress(StrEnum):
     FAILED = "Failed"
     """Its pods do not come up."""
     BLOCKED = "Blocked"
-    """No pod could start its engine: nothing speaks for or against what it was to run."""
+    """No pod could start its engine: that shows nothing about what it was to run."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,8 +36,8 @@ class RolloutView:
 
     obstacle: what keeps the cluster from making or placing its pods. crowded: whether pods of another revision are
     there and none of this one is on its way: only if they go can it go on.
-    kserve_refuses: whether KServe cannot make the Deployment, and `message` says what to do about it.
-    out_of_memory: what a pod of it said that ran out of memory before it was up; empty where none did.
+    kserve_refuses: whether KServe cannot make the Deployment; `message` has the fix.
+    out_of_memory: the message of a pod that ran out of memory before it was up; empty if none did.
     """
 
     progress: Progress
@@ -63,7 +63,7 @@ def view_rollout(
 ) -> RolloutView:
     """The state of the rollout of `revision`.
 
-    since: its last progress, epoch seconds; deadline: seconds until the next. They begin anew when an engine starts.
+    since: its last progress, epoch seconds; deadline: seconds until the next. They begin again when an engine starts.
     kserve_error: what is known to keep KServe from making its Deployment. least: pods that an autoscaler leaves at
     least; None: there is none, and all that are asked for have to be there.
     """
@@ -97,9 +97,9 @@ def pods_of(revision: str, pods: tuple[PodView, ...]) -> tuple[PodView, ...]:
 def _on_its_way(
     revision: str, deployment: DeploymentView, pods: tuple[PodView, ...], waited: float, deadline: float
 ) -> RolloutView:
-    """A rollout that is neither done nor failed by itself."""
+    """A rollout that is not done and has not failed by itself."""
     current, serving = pods_of(revision, pods), serving_pods(pods)
-    asked = deployment.observed and deployment.revision == revision  # else it tells of the pods before
+    asked = deployment.observed and deployment.revision == revision  # else it is about the pods before
     obstacle = find_obstacle(deployment if asked else None, current)
     coming = _coming(current)
     reason, trouble = (obstacle.reason, f"; {obstacle.words}") if obstacle else _trouble(current)
@@ -146,8 +146,8 @@ def asleep(deployment: DeploymentView | None) -> bool:
 
 
 def _complete(deployment: DeploymentView, least: int | None) -> bool:
-    """Whether no pod of before is left and those that are asked for serve. Of an autoscaler's, the least number is
-    enough: what it asks for beyond may find no room for as long as the load lasts, which speaks against no pod.
+    """Whether no pod of before is left and the requested ones serve. Of an autoscaler's, the least number is enough:
+    those beyond it may find no room for as long as the load lasts, and that is not the fault of a pod.
     """
     if least is None:
         whole = deployment.updated == deployment.total == deployment.replicas
@@ -188,7 +188,7 @@ def _last_words(message: str) -> str:
 
 
 def refusal_words(message: str) -> str:
-    """The preflight's sentence out of its JSON line; the raw text where it is none."""
+    """The preflight's sentence out of its JSON line; the raw text if it is not JSON."""
     said = spoken(message)
     if said.keys() >= {"reason", "message"}:
         return f"{said['reason']}: {said['message']}"[:MOST_WORDS]
@@ -196,7 +196,7 @@ def refusal_words(message: str) -> str:
 
 
 def _trouble(pods: tuple[PodView, ...]) -> tuple[str, str]:
-    """What keeps the pods from starting: a reason of its own, so that it is told when it changes, and words."""
+    """What keeps the pods from starting: a reason of its own, so that a change of it is reported, and a message."""
     for pod in pods:
         if staging := trouble_of(pod):
             return staging[0], f"; {staging[1]}"

@@ -1,4 +1,4 @@
-"""What the watches have told about children: InferenceServices, Deployments and pods, a few fields of each.
+"""What the watches have reported about children: InferenceServices, Deployments and pods, a few fields of each.
 
 Fed by events, read by the reconcile. What is missing here is missing in the cluster once the watches have listed.
 """
@@ -26,8 +26,8 @@ _Seen = TypeVar("_Seen")
 class Child:
     """The InferenceService as it was seen last; deleted stands for one that is gone.
 
-    uid, controller: its own, and who controls it. revision: of the pods that it asks for. kserve_error: what KServe
-    says against it. marks: of its metadata; by: who else changed it last.
+    uid, controller: its own, and who controls it. revision: of the pods that it asks for. kserve_error: KServe's error
+    about it. marks: of its metadata; by: who else changed it last.
     """
 
     generation: int
@@ -41,7 +41,7 @@ class Child:
     controller: Controller | None = None
 
     def drifted(self, applied: int, marks: MetadataMarks = frozenset()) -> bool:
-        """Whether somebody else changed or deleted it after we made it generation `applied`, with these marks."""
+        """Whether another client changed or deleted it after we made it generation `applied`, with these marks."""
         return self.deleted or self.generation > applied or not marks <= self.marks
 
 
@@ -57,7 +57,7 @@ def predictor_name(name: str) -> str:
 
 
 def arm_name(name: str) -> str:
-    """What the plain arm's Deployment of a service is called."""
+    """The name of the Deployment of a service's baseline pods."""
     return f"{predictor_name(name)}-plain"
 
 
@@ -78,8 +78,8 @@ def _short(body: Mapping[str, Any]) -> Mapping[str, Any]:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OwnedObjects:
     """What there is of one service: its InferenceService, the Deployment that KServe made of it, the pods of every
-    revision, its download Jobs by name and the pods of these, both without their specs; the plain arm's Deployment and
-    its pods.
+    revision, its download Jobs by name and the pods of these, both without their specs; the Deployment of its baseline
+    pods, and these.
     """
 
     child: Child | None
@@ -98,7 +98,7 @@ class OwnedObjects:
 
 
 class Stores:
-    """What belongs to every service. listed: whether the watches of all kinds have told of everything that there is."""
+    """What belongs to every service. listed: whether the watches of all kinds have reported all objects."""
 
     def __init__(self) -> None:
         self.listed = False
@@ -127,7 +127,7 @@ class Stores:
         return tuple(self._pods[key].values()) if key in self._pods else ()
 
     def arm_pods(self, key: Key) -> tuple[PodView, ...]:
-        """The pods of a service's plain arm."""
+        """The baseline pods of a service."""
         return tuple(self._arm_pods[key].values()) if key in self._arm_pods else ()
 
     def note_child(self, body: Mapping[str, Any], *, deleted: bool) -> Key:
@@ -181,7 +181,7 @@ class Stores:
         return key
 
     def note_applied(self, key: Key, uid: str, marks: MetadataMarks = frozenset()) -> None:
-        """Takes in that the InferenceService was just made as it is to be, before its event says so.
+        """Takes in that the InferenceService was made as it is to be, before its event arrives.
 
         uid: its own. The event of its end may come before the answer to the write: that object stays deleted.
         """
@@ -193,9 +193,9 @@ class Stores:
             self._children[key] = replace(child, marks=child.marks | marks)
 
     def forget(self, key: Key) -> None:
-        """Drops what is kept of objects that are gone, after their service has gone.
+        """Drops what is kept of deleted objects, after their service was deleted.
 
-        What is there still stays: it leaves when the watch says so, and a service that is made again at once needs it.
+        Existing objects stay: they leave with their own event, and a service that is made again at once needs them.
         """
         child = self._children.get(key)
         if child is not None and child.deleted:

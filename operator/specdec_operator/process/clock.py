@@ -5,11 +5,11 @@ from collections.abc import Callable
 
 
 class SteadyClock:
-    """Tells epoch seconds: the machine's clock when this was made, and the seconds that have really passed since.
+    """Returns epoch seconds: the machine's clock when this was made, plus the seconds that have really passed since.
 
-    A window, a deadline or a wait that is measured with it is as long as it says, and never begins anew, when the
-    machine's clock is set. That a clock was set is followed at the operator's next start.
-    wall: tells epoch seconds, and may jump. monotonic: tells seconds since some moment, and never jumps.
+    A window, a deadline or a wait that is measured with it keeps its length, and never begins again, when the machine's
+    clock is set. A new setting of the clock takes effect at the operator's next start.
+    wall: returns epoch seconds, and may jump. monotonic: returns seconds since some moment, and never jumps.
     """
 
     def __init__(

@@ -16,7 +16,7 @@ class Health:
     """How a process is that works.
 
     services: how many it has. new: of these, how many wait for their first reconcile. idle: seconds since one was
-    reconciled. hangs: whether that is too long, so that the process has to be begun anew.
+    reconciled. hangs: whether that is too long, so that the process has to be restarted.
     """
 
     services: int

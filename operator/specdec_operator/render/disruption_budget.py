@@ -1,4 +1,4 @@
-"""The PodDisruptionBudget of a service: what the drain of a node, or whoever else evicts pods, has to heed."""
+"""The PodDisruptionBudget of a service: the drain of a node and all other evictions have to respect it."""
 
 from collections.abc import Mapping
 from typing import Any, TypeAlias
@@ -16,13 +16,13 @@ def budget_name(owner: Owner) -> str:
 
 
 def render_budget(spec: Spec, owner: Owner) -> Manifest | None:
-    """The budget of a service; None where it is not to have one.
+    """The budget of a service; None if it is not to have one.
 
-    A single pod has none: a budget would only keep its node from being drained. Where an autoscaler may make it several
-    there is one, and while it is one pod that may be evicted. maxUnavailable counts against the
-    replicas that the Deployment has now, so that neither a rollout nor a change of their number needs another budget,
-    and while a rollout has a pod too few none is evicted. A pod that is not ready serves nobody, and must not keep a
-    node from being drained.
+    A single pod has none: a budget would only keep its node from being drained. If an autoscaler may make several pods,
+    there is one; while there is one pod, that pod may be evicted. maxUnavailable counts against the replicas that the
+    Deployment has now. So a rollout or a change of their number does not need another budget, and while a rollout has a
+    pod too few none is evicted. A pod that is not ready serves no requests, and must not keep a node from being
+    drained.
     """
     single = spec.replicas == 1 if spec.autoscaling is None else spec.autoscaling.max_replicas == 1
     if single or spec.rollout.disruption_budget is DisruptionBudget.NONE:
@@ -48,7 +48,7 @@ def render_budget(spec: Spec, owner: Owner) -> Manifest | None:
 
 
 def is_as(live: Mapping[str, Any], wanted: Manifest) -> bool:
-    """Whether a budget that is there says what is wanted."""
+    """Whether an existing budget is as it is to be."""
     labels = live["metadata"].get("labels") or {}
     same: bool = labels.get(names.OWNER_LABEL) == wanted["metadata"]["labels"][names.OWNER_LABEL]
     return same and all(live["spec"].get(name) == value for name, value in wanted["spec"].items())

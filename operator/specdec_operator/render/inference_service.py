@@ -31,9 +31,9 @@ _LISTS: Final = ("requests", "limits")
 
 
 def resources(spec: Spec) -> dict[str, Any] | None:
-    """The container's resources, with the devices where the user names none; None where there are none at all.
+    """The container's resources, with the devices if the user names none; None if there are none at all.
 
-    Whoever names an extended resource, or a claim of one, names them all: another plugin, a slice of a device, a
+    A user who names an extended resource, or a ResourceClaim, names them all: another plugin, a slice of a device, a
     number. A runtime of the user's own brings its own devices.
     """
     written = spec.resources or {}
@@ -93,8 +93,8 @@ _MODE: Final = f"{names.KSERVE_GROUP}/deploymentMode"
 def render(plan: Plan, owner: Owner, replacing: str | None = None, *, let_go: bool = False, fewer: int = 0) -> Rendered:
     """The InferenceService of a plan. replacing: the revision for which there is no room beside the old pods.
 
-    let_go: whether it stays when its owner goes, so that no owner reference says whose it is. fewer: pods that give
-    way to plain ones beside.
+    let_go: whether it stays when its owner is deleted, so that it has no owner reference. fewer: pods that give way to
+    baseline pods.
     """
     predictor = _predictor(plan, owner)
     said = plan.spec.inference_service or InferenceServiceMeta()
@@ -139,7 +139,7 @@ def _predictor(plan: Plan, owner: Owner) -> Manifest:
 
 
 def _of_pods(pod: Pod, owner: Owner) -> Manifest:
-    """What the predictor says of its pods as users write it. Spread is counted among the service's own pods."""
+    """The predictor's fields for its pods as users write them. Spread is counted among the service's own pods."""
     said: Manifest = pod.model_dump(
         mode="json", by_alias=True, exclude_none=True, exclude={"shared_memory", "volumes", "volume_mounts"}
     )

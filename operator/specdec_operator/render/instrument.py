@@ -25,7 +25,7 @@ import os, sys
 words = [each for each in sys.argv[1:] if not each.startswith("--middleware=specdec_runtime.")]
 os.execv(sys.executable, [sys.executable, "-m", "vllm.entrypoints.cli.main", "serve", *words])
 """
-"""`vllm serve` with the flags of the operator's runtime, but for those that need specdec_runtime."""
+"""`vllm serve` with the flags of the operator's runtime, except those that need specdec_runtime."""
 _SETTLE: Final = ("sleep", "5")
 """Seconds in which services still send clients to a pod that is on its way out."""
 _START_TIMEOUT: Final = 1800.0
@@ -111,8 +111,8 @@ def mounts(plan: Plan) -> list[Manifest]:
 def brought(plan: Plan) -> tuple[list[Manifest], Manifest]:
     """The volume of what is brought, and the part of the predictor that brings it; none where nothing is.
 
-    The container passes Pod Security's level `restricted` and a quota that asks for requests and limits. Its user is
-    the image's, or whom the pod says.
+    The container passes Pod Security's level `restricted` and a quota that requires requests and limits. Its user is
+    the image's, or the one in spec.pod.
     """
     if plan.instrument.how is not Instrument.INJECT:
         return [], {}

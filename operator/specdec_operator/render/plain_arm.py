@@ -1,4 +1,4 @@
-"""The plain arm: a Deployment made from the one that KServe made of the speculating pods, with plain flags. Pure.
+"""The baseline pods: a Deployment made from KServe's for the speculating pods, without the speculative flags. Pure.
 
 Its pods carry the label by which KServe's Service selects, so Kubernetes itself keeps them among the service's
 endpoints, whatever becomes of the operator. They are not KServe's: what KServe finds its own by, they do not carry
@@ -26,8 +26,8 @@ _KSERVES: Final = (f"{names.KSERVE_GROUP}/inferenceservice", "component")
 def render_arm(
     live: Mapping[str, Any], speculating: Mapping[str, Any], plain: Mapping[str, Any], owner: Owner, replicas: int
 ) -> Manifest:
-    """The Deployment of the plain arm. live: that of the speculating pods, as KServe made it; speculating, plain: the
-    predictors that were, and would be, asked of KServe.
+    """The Deployment of the baseline pods. live: that of the speculating pods, as KServe made it; speculating, plain:
+    the predictors that were, and would be, asked of KServe.
 
     Raises Invalid where KServe made something else of the flags than they were.
     """

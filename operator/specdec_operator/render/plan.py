@@ -34,7 +34,7 @@ _MOST_REMEMBERED = 1024
 
 
 def effective_speculation(spec: Spec, state: State) -> Speculation | None:
-    """The speculation that the pods are to run; None: plain. One that cannot be read any more is none."""
+    """The speculation that the pods are to run; None: no speculation, also if it cannot be read any more."""
     if state.plain or spec.speculation is None:
         return None
     if state.rollback is not None and state.rollback.good is not None:
@@ -89,11 +89,11 @@ class Plan:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Seen:
-    """What a cluster told. device: of the pods, as found out; None: as far as the spec tells.
+    """What a cluster reported. device: of the pods, as found out; None: as far as the spec shows it.
 
-    known: what pods told and flags are planned with. shown: all that they have told since. target, draft: config.json
-    as they told it, for the rules; no flag is made of them. prepared: whether a runtime that is not this project's is
-    seen to start specdec_runtime.
+    known: what pods reported and flags are planned with. shown: all that they have reported since. target, draft:
+    config.json as they reported it, for the rules; no flag is made of them. prepared: whether a runtime that is not
+    this project's is seen to start specdec_runtime.
     """
 
     device: Device | None = None
@@ -110,8 +110,8 @@ class Seen:
 
 
 def _told(case: Case, seen: Seen, known: Collection[Finding]) -> tuple[Finding, ...]:
-    """What rules say of the models as pods told them, beyond what they say without. It refuses nothing: the pods that
-    told have started, and the preflight of the next ones sees the files themselves.
+    """Findings of the rules on the models as pods reported them, beyond those without them. They refuse nothing: the
+    pods that reported have started, and the preflight of the next ones sees the files themselves.
     """
     if seen.target is None and seen.draft is None:
         return ()
@@ -130,10 +130,10 @@ def plan(
     kserve: KServe | None = None,
     seen: Seen | None = None,
 ) -> Plan:
-    """The plan for a state. Raises Invalid for a spec that cannot be said to an engine, whatever the state.
+    """The plan for a state. Raises Invalid for a spec that no flags can express, whatever the state.
 
     synthetic: whether acceptance may be pretended. target, draft, kserve: what is known of the models and of KServe;
-    rules about what is not known are silent. seen: what the cluster told.
+    rules about what is not known are silent. seen: what the cluster reported.
 
     While the service runs plain the draft is not staged either: its volume may be what kept the pods down.
     """

@@ -1,6 +1,6 @@
 """How many pods the InferenceService asks for, or who decides that; and how they are replaced where there is no room.
 
-KServe leaves the pods of a Deployment as many as they are unless the class is none: a rollback under an autoscaler
+KServe keeps the number of a Deployment's pods unless the autoscaler class is `none`: a rollback under an autoscaler
 replaces as many pods as serve.
 """
 
@@ -26,12 +26,12 @@ def scaler_class(spec: Spec) -> str:
 
 
 def class_of_pods(spec: Spec) -> Manifest:
-    """What of that tells one revision from another; nothing without an autoscaler."""
+    """The part of that by which revisions differ; nothing without an autoscaler."""
     return {"autoscalerClass": scaler_class(spec)} if spec.autoscaling else {}
 
 
 def number_of_pods(spec: Spec, fewer: int = 0) -> Manifest:
-    """The predictor's part about it. fewer: pods that give way to plain ones beside; an autoscaler's never do."""
+    """The predictor's part about it. fewer: pods that give way to baseline pods; an autoscaler's never do."""
     if spec.autoscaling is None:
         number = max(1, spec.replicas - fewer) if fewer else spec.replicas
         return {"minReplicas": number, "maxReplicas": number}

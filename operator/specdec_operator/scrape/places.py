@@ -56,7 +56,7 @@ class Places:
             turn = line.popleft()
             if line:
                 self._waiting[namespace] = line
-            if not turn.done():  # else whoever waited has gone
+            if not turn.done():  # else the waiting task has ended
                 self._free -= 1
                 self._held[namespace] += 1
                 turn.set_result(None)

@@ -1,8 +1,8 @@
-"""Reads the counters of pods from a Prometheus server, by one request a look: what it is asked, whether it may be, and
-what its answer says of each pod.
+"""Reads the counters of pods from a Prometheus server, by one request each time: the query, whether it is allowed, and
+what its answer has for each pod.
 
-Whoever may write a service chooses the server: the path is fixed, what is taken is bounded as for a pod, and of what is
-not understood nothing is told but at DEBUG.
+The author of a service chooses the server: the path is fixed, what is taken is bounded as for a pod, and what is not
+understood is logged at DEBUG only.
 
 Raw samples are asked for, with their own times: what a server calls the present value may be minutes old, and may put
 two scrapes together. A pod's counters are those of one scrape, whole, of the one process in it, or they are not known.
@@ -28,7 +28,8 @@ from specdec_operator.scrape.pods import FAILURES, BoundedReader
 _LOG = logging.getLogger(__name__)
 _STARTED: Final = "process_start_time_seconds"
 _ENGINES_OWN: Final = frozenset(("engine", "model_name", "position"))
-"""Labels that vLLM gives its series. Every other one was added on the way, and tells who scraped what."""
+"""Labels that vLLM gives its series. Every other one was added on the way, and identifies the scraper and its target.
+"""
 
 _TOGETHER: Final = tuple(
     frozenset(name for name in FAMILIES if name.startswith(begin))
@@ -119,7 +120,7 @@ def readings(body: bytes, source: Prometheus, pods: Iterable[str], *, since: flo
     """The counters of each pod that was asked for, in a server's answer.
 
     None: no sample is newer than `since` (epoch seconds), no scrape is there whole, several processes are mixed, or a
-    value is none that a counter can have. Raises ValueError for what is no answer to `query`.
+    value is not one that a counter can have. Raises ValueError for what is not an answer to `query`.
     """
     by_pod: dict[str, list[_Series]] = {pod: [] for pod in pods}
     for series in _Answer.model_validate_json(body).data.result:
@@ -144,9 +145,9 @@ def _scrapes(every: Iterable[_Series]) -> list[_Scrape]:
 def _reading(scrapes: Iterable[_Scrape], since: float) -> Counters | None:
     """The newest whole scrape, where every target of the pod shows the same process.
 
-    A pod may be scraped twice, by two jobs or by two servers whose data lie in one place: that is one process with one
-    start time, and only one of the two is read. Two processes in one pod cannot be told from an engine that restarts
-    all the time, so neither is read.
+    A pod may be scraped twice, by two jobs or by two servers whose data are in one place: that is one process with one
+    start time, and only one of the two is read. Two processes in one pod look like an engine that restarts all the
+    time, so neither is read.
     """
     latest = {scrape.target: scrape for scrape in sorted(_whole(scrapes), key=lambda each: each.time)}
     processes = {scrape.started for scrape in latest.values()}
@@ -194,7 +195,7 @@ def _even(series: Iterable[Own]) -> bool:
 
 
 class PrometheusReader(BoundedReader):
-    """Reads counters from the servers that services name. clock: tells epoch seconds. timeout: in seconds."""
+    """Reads counters from the servers that services name. clock: returns epoch seconds. timeout: in seconds."""
 
     def __init__(self, *, clock: Callable[[], float], timeout: float, limit: int) -> None:
         super().__init__(timeout=timeout, limit=limit)

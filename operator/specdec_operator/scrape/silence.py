@@ -10,7 +10,7 @@ from typing import Final, TypeAlias
 _LONGEST: Final = 12
 """Timeouts, which the gap grows to: a minute at 5 s, after which a pod that answers again is read at the latest."""
 _FORGOTTEN: Final = 10
-"""Longest gaps after which a pod that nobody asked about any more is forgotten: it is gone."""
+"""Longest gaps after which a pod that is no longer read is forgotten: it no longer exists."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

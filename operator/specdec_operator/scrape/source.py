@@ -1,6 +1,6 @@
-"""Where the counters of a service are read: from its pods, or from the Prometheus server that its guard names.
+"""The source of a service's counters: its pods, or the Prometheus server that its guard names.
 
-Whoever may write the status of a pod chooses its address, so not every address is asked.
+A client that may write the status of a pod chooses its address, so not every address is asked.
 """
 
 import ipaddress
@@ -16,9 +16,9 @@ from specdec_operator.scrape.pods import FAILURES, PodMetrics
 from specdec_operator.scrape.prometheus import PrometheusReader, allowed
 
 FACTS: Final = "/specdec/facts"
-"""Where this release's runtime tells what it saw of the models."""
+"""The path at which this release's runtime shows what it saw of the models."""
 _OLDEST: Final = 2.0
-"""Intervals: a sample that is older says nothing about now. A server that scrapes as often is one scrape behind."""
+"""Intervals: a sample that is older shows nothing about now. A server that scrapes as often is one scrape behind."""
 
 
 def is_local(url: str) -> bool:
@@ -31,9 +31,9 @@ def is_local(url: str) -> bool:
 
 
 def refuse_address(address: str, *, local: bool) -> None:
-    """Raises Unavailable for what is no address of a pod: of the operator's own host or link, of many, of none.
+    """Raises Unavailable for what is not an address of a pod: of the operator's own host or link, of many, of none.
 
-    Link-local ones are those at which clouds tell a machine its credentials. local: whether the cluster is on this
+    Link-local addresses are those at which clouds give a machine its credentials. local: whether the cluster is on this
     machine, where pods may be on loopback.
     """
     try:
@@ -53,7 +53,7 @@ def _plain(address: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address:
 
 
 class MetricsSource:
-    """Reads by `guard.source`. clock: tells epoch seconds. local: whether pods may be on loopback."""
+    """Reads by `guard.source`. clock: returns epoch seconds. local: whether pods may be on loopback."""
 
     def __init__(
         self, pods: PodMetrics, prometheus: PrometheusReader, *, clock: Callable[[], float], local: bool = False
@@ -77,7 +77,7 @@ class MetricsSource:
         return {pod: reading or Unread(f"pod {pod}: {stale}") for pod, reading in readings.items()}
 
     async def facts(self, namespace: str, address: str, *, port: int = ENGINE_PORT) -> bytes | None:
-        """What the pod at an address saw of its models; None where it does not say so."""
+        """What the pod at an address saw of its models; None if it does not answer with it."""
         try:
             refuse_address(address, local=self._local)
             return await self._pods.page(namespace, _at(address, FACTS, port))

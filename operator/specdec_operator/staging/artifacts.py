@@ -70,7 +70,7 @@ def artifacts(spec: Json, name: str) -> tuple[Artifact, ...]:
 
 
 def claim_name(service: str) -> str:
-    """The claim that the operator makes for downloads."""
+    """The PVC that the operator makes for downloads."""
     return f"{service}-models"
 
 
@@ -95,7 +95,7 @@ def _beside(role: str, field: str, named: Json, target: Artifact, mode: str) -> 
 
 
 def _check_claim(artifacts: list[Artifact], staging: Json, name: str) -> None:
-    """Raises Invalid where the operator cannot make the claim that downloads need."""
+    """Raises Invalid if the operator cannot make the PVC that downloads need."""
     if all(each.way is not DeliveryMode.JOB for each in artifacts):
         return
     if not staging.get("claim"):

@@ -16,7 +16,8 @@ class Supported:
     """The releases of one part.
 
     oldest, newest: the first that is fit, and the last that was read; newest is None where none is known to be unfit.
-    why: why none is older. run: which were run by this project, and as what. older, newer: what says so of others.
+    why: why none is older. run: which were run by this project, and as what. older, newer: the message about other
+    releases.
     """
 
     name: str

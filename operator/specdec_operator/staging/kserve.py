@@ -11,7 +11,7 @@ from specdec_operator import __version__
 from specdec_operator.staging.compatibility import KSERVE
 
 OPERATOR_IMAGE: Final = f"specdec-operator:{__version__}"
-"""Where no operator is asked, as by `specdec render`: the name without a registry, as in manifests/."""
+"""The image if no operator is asked, as by `specdec render`: the name without a registry, as in manifests/."""
 Version: TypeAlias = MajorMinor
 """What changed, changed with a minor version."""
 
@@ -20,12 +20,12 @@ Version: TypeAlias = MajorMinor
 class KServe:
     """One cluster's KServe. Nothing is refused for what is not known.
 
-    version, kubernetes: such as (0, 20) and (1, 34). seen: where the version was read, in words.
+    version, kubernetes: such as (0, 20) and (1, 34). seen: where the version was read, as text.
     multi_download: whether the download container of its ClusterStorageContainer takes several URIs.
     oci_mode: how oci:// is served: `modelcar`, `native`, `fetch`, or empty where its ConfigMap switches it off.
     initializer: image of its storage-initializer.
-    runtimes: accelerators, and the names of the runtimes that are installed for them, as the operator was told.
-    operator_image: the operator's own, which has what is injected into pods; empty: it was not told.
+    runtimes: accelerators, and the names of the runtimes that are installed for them, from the operator's settings.
+    operator_image: the operator's own, which has what is injected into pods; empty: the settings do not have it.
     """
 
     version: Version | None = None
@@ -48,7 +48,7 @@ class KServe:
 
 
 class Need(StrEnum):
-    """What an artifact asks of KServe. Claims ask for nothing: they are plain volumes."""
+    """What an artifact requires of KServe. PVCs require nothing: they are ordinary volumes."""
 
     DOWNLOAD = "downloads into each pod (storageUris)"
     MODELCAR = "oci:// in storageUris"
@@ -63,7 +63,7 @@ class Need(StrEnum):
 class Gap:
     """Versions that cannot bring something. since, until: inclusive; None: the first, or every later one.
 
-    says: what they do instead, after "KServe 0.16". has: what to change about KServe.
+    `says`: what they do instead, after "KServe 0.16". has: what to change about KServe.
     """
 
     need: Need
@@ -173,7 +173,7 @@ def shown(version: Version) -> str:
 
 
 def assumed_kserve(version: str | None) -> KServe | None:
-    """A KServe of which nothing but the version is known. Raises ValueError for what is no version."""
+    """A KServe of which nothing but the version is known. Raises ValueError for a text that is not a version."""
     if version is None:
         return None
     parsed = major_minor(version)

@@ -32,7 +32,7 @@ class KServeEvidence:
 
     crd: of InferenceServices. controller: KServe's Deployment. config: its ConfigMap inferenceservice-config.
     containers: ClusterStorageContainers. kubernetes: /version.
-    told, initializer: what the operator's settings name, the version and the image that downloads; else empty.
+    `told`, initializer: the version and the image that downloads, from the operator's settings; else empty.
     """
 
     crd: Json | None = None

@@ -1,10 +1,10 @@
 """One layout for every service: the target under /mnt/target/model, the draft under /mnt/draft/model, LoRA adapters
 under /mnt/adapters/0/model and so on.
 
-It holds on every KServe: they have parents of their own, as Modelcars must, and no mount lies in another: where the
-volume of several downloads would have another mount in it, the downloads lie below /mnt/models instead. Each claim
-is one volume, however many folders of it are mounted: two volumes of one pod that name the same claim never mount.
-Everything is mounted read-only, but for Modelcars: KServe lends their files through a link in a folder that it mounts
+It holds on every KServe. The artifacts have parents of their own, as Modelcars must, and no mount is inside another: if
+the volume of several downloads would have another mount in it, the downloads are below /mnt/models instead. Each PVC is
+one volume, however many folders of it are mounted: two volumes of one pod that name the same PVC never mount.
+Everything is mounted read-only, except Modelcars: KServe lends their files through a link in a folder that it mounts
 writable, and with its own default, uidModelcar 1010, makes the engine run as that user.
 """
 
@@ -34,14 +34,14 @@ _MOUNTED: Final = frozenset({DeliveryMode.CLAIM, DeliveryMode.JOB})
 _BY_KSERVE: Final = (DeliveryMode.DOWNLOAD, DeliveryMode.MODELCAR)
 """Downloads first: KServe chooses the ClusterStorageContainer of all downloads by the first URI alone."""
 _IMAGE_FOLDER: Final = "models"
-"""Where an image holds its model, for image volumes as for Modelcars."""
+"""The folder of an image with its model, for image volumes as for Modelcars."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Download:
-    """An artifact that a Job brings into the operator-made claim once.
+    """An artifact that a Job brings into the operator-made PVC once.
 
-    name: the artifact's role. key: its folder in the claim, another one for another URI or other patterns.
+    name: the artifact's role. key: its folder in the PVC, another one for another URI or other patterns.
     """
 
     name: str
@@ -51,14 +51,14 @@ class Download:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Layout:
-    """Where the engine finds its artifacts, and what brings them there.
+    """The places at which the engine finds its artifacts, and what brings them there.
 
     target, draft, adapters: folders as the engine sees them; draft is None where nothing is staged for it. adapters are
         in the order of the spec.
     volumes, mounts: of the InferenceService's predictor and its model. storage_uris: its storageUris; storage_uri: its
         model's storageUri instead, where this KServe has no other way for the one artifact that it brings.
-    claim: name of the operator-made claim that the downloads go to; None where the spec needs none.
-    kept: keys of every folder of that claim that the spec names, whether it is served now or not.
+    `claim`: name of the operator-made PVC that the downloads go to; None if the spec needs none.
+    kept: keys of every folder of that PVC that the spec names, whether it is served now or not.
     findings: what this KServe or Kubernetes cannot do with it, and what the user should know.
     """
 

@@ -107,7 +107,7 @@ _AZURE: Final = (".core.windows.net", ".storage.azure.net")
 
 
 def findings(spec: Json, served: tuple[Artifact, ...], kserve: KServe) -> tuple[Finding, ...]:
-    """Everything to be said about these artifacts, the refusals first."""
+    """All findings on these artifacts, the refusals first."""
     distinct = tuple(each for each in served if not each.inside)
     single = brought_alone(served, kserve)
     every = [*_lacking(distinct, kserve, single), *_patterns(spec, distinct, kserve)]
@@ -142,7 +142,7 @@ def _patterns(spec: Json, artifacts: tuple[Artifact, ...], kserve: KServe) -> It
 
 
 def _lack(need: Need, kserve: KServe, artifacts: tuple[Artifact, ...]) -> str | None:
-    """What to say where this version cannot; None where it can, or nothing is known of it."""
+    """The message if this version cannot; None if it can, or nothing is known of it."""
     lack = gap(need, kserve.version)
     if kserve.version is None or lack is None:
         return None
@@ -156,7 +156,7 @@ def _way_out(need: Need, artifacts: tuple[Artifact, ...]) -> str:
 
 
 def _needs(artifact: Artifact, artifacts: tuple[Artifact, ...], kserve: KServe) -> Iterator[Need]:
-    """What one artifact asks of KServe; what two ask together is said once, of the draft."""
+    """What one artifact requires of KServe; what two require together is listed once, for the draft."""
     ways = [each.way for each in artifacts]
     if artifact.way in _DOWNLOADED and artifact.source.uri.endswith(".git"):
         yield Need.GIT
@@ -213,7 +213,7 @@ def _newer(kserve: KServe) -> Iterator[Finding]:
 
 
 def hints(spec: Json, artifacts: tuple[Artifact, ...]) -> Iterator[Finding]:
-    """What is to be said about these artifacts, each of which is brought by itself."""
+    """The findings on these artifacts, each of which is brought by itself."""
     downloaded = [each for each in artifacts if each.way in _DOWNLOADED]
     yield from _accounts(downloaded)
     for each in downloaded:

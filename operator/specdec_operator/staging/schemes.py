@@ -1,6 +1,6 @@
 """The schemes of artifacts: which are served, how each is written, and what to write instead of the others.
 
-What depends on a scheme follows from SCHEMES: the CRD's rules, what each staging mode brings, what is said of a URI.
+What depends on a scheme follows from SCHEMES: the CRD's rules, what each staging mode brings, messages about a URI.
 """
 
 from collections.abc import Callable, Iterator, Mapping

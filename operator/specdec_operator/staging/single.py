@@ -1,4 +1,4 @@
-"""The one artifact that an older KServe can bring: by its model's storageUri, where it has no storageUris."""
+"""The one artifact that an older KServe, without storageUris, can bring: by its model's storageUri."""
 
 from collections.abc import Iterable, Mapping
 from types import MappingProxyType

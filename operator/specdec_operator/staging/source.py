@@ -1,4 +1,4 @@
-"""A URI and a path of the spec -> where an artifact lies. What cannot be brought is refused here, in words."""
+"""A URI and a path of the spec -> where an artifact is. What cannot be brought is refused here, with a message."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -38,8 +38,8 @@ class Source:
     """Where one artifact lies.
 
     field: where the spec names it: `spec.model` or `spec.speculation.draft`. uri: without a trailing slash.
-    place: the claim, the image with its tag, the hub's owner, the bucket or the host, in which it lies.
-    folder: the folder of that claim or bucket. path: the folder inside the artifact that holds config.json.
+    place: the PVC, the image with its tag, the hub's owner, the bucket or the host, in which it is.
+    folder: the folder of that PVC or bucket. path: the folder inside the artifact that holds config.json.
     """
 
     field: str
@@ -52,7 +52,7 @@ class Source:
 
     @property
     def model(self) -> tuple[str, str]:
-        """What tells one model from another: two sources that agree in it are the same files."""
+        """What identifies a model: two sources that agree in it are the same files."""
         if self.kind is Kind.CLAIM:
             return f"pvc://{self.place}", joined(self.folder, self.path)
         return self.place if self.scheme.startswith("oci") else self.uri.removesuffix("/"), self.path
@@ -110,7 +110,7 @@ def _split(field: str, uri: str) -> tuple[str, str]:
 
 
 def _without_keys(uri: str) -> str:
-    """The URI without what nobody should read in a status."""
+    """The URI without secrets, which a status must not show."""
     scheme, _, rest = uri.partition("//")
     return f"{scheme}//{re.split('[/?#]', rest.rpartition('@')[2])[0]}/…" if re.match(_KEY, rest) else uri
 

@@ -1,6 +1,6 @@
 """The numbers of a service as inline SVG: colours by class, so that the style sheet decides for light and dark. Pure.
 
-Each picture says in words what it shows, for those who do not see it.
+Each picture has a text with what it shows, for those who do not see it.
 """
 
 import math
@@ -71,7 +71,7 @@ def _values(shares: Sequence[float]) -> Iterator[Html]:
 
 
 def _level(share: float, kind: str, word: str, *, below: bool = False) -> Html:
-    """A level over all positions, with its word at the right."""
+    """A level over all positions, with its label at the right."""
     y, end = _y(share), _WIDTH - _RIGHT
     words = _text(end, y + (13 if below else -5), f"{word} {share:.2f}", f"tag {kind}", "end")
     return el("g", _line(_LEFT, y, end, y, f"level {kind}"), words)
@@ -79,7 +79,7 @@ def _level(share: float, kind: str, word: str, *, below: bool = False) -> Html:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Speed:
-    """Plain time per output token / this one. low, high: its 95 % interval. wanted: its threshold."""
+    """Baseline time per output token / this one. low, high: its 95 % interval. wanted: its threshold."""
 
     speedup: float
     low: float | None = None
@@ -88,7 +88,7 @@ class Speed:
 
 
 def speed(measured: Speed) -> Html:
-    """The speedup on a scale on which 1 is the plain service."""
+    """The speedup on a scale on which 1 is the baseline."""
     shown = [each for each in (measured.speedup, measured.wanted, 1.0) if each is not None]
     ends = [min(each, _FARTHEST * max(shown)) for each in (measured.low, measured.high) if each is not None]
     scale = _Scale(low=max(0.0, min(*shown, *ends) - 0.25), high=max(*shown, *ends) + 0.25)
@@ -144,7 +144,7 @@ def _interval(scale: _Scale, measured: Speed) -> Iterator[Html]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stretch:
-    """A time that the guard spent in one state. label: in words. tone: class of its colour. seconds: how long."""
+    """A time that the guard spent in one state. label: its name. tone: class of its colour. seconds: how long."""
 
     label: str
     tone: str

@@ -17,7 +17,7 @@ MOST_ROWS: Final = 250
 
 
 class Concern(IntEnum):
-    """How much attention a service needs, the most first. word: as pages say it. tone: class of its colour."""
+    """How much attention a service needs, the most first. word: its label on pages. tone: class of its colour."""
 
     word: str
     tone: str

@@ -116,7 +116,7 @@ def _row(row: Row, now: datetime) -> Html:
 
 
 def _attention(row: Row) -> Html:
-    """The concern in a word, and why; a service that is fine says nothing more."""
+    """The concern in a word, and why; a service that is fine shows nothing more."""
     word = el("span", row.concern.word, class_="word")
     if row.concern is Concern.FINE or not row.why:
         return word

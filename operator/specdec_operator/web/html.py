@@ -108,7 +108,7 @@ def _document(title: str, head: Sequence[Child], brand: Html, parts: Sequence[Ch
 
 
 def badge(text: str, tone: str) -> Html:
-    """A word on its colour; no page says anything by a colour alone."""
+    """A word on its colour; no page shows anything by a colour alone."""
     return el("span", text, class_=f"badge {tone}")
 
 
@@ -130,7 +130,7 @@ def row(head: str, *cells: str | Html) -> Html:
 
 
 def table(caption: str, heads: tuple[Child, ...], rows: list[Html]) -> Html:
-    """A table that says what it is; wide ones scroll within themselves."""
+    """A table with a caption; wide ones scroll within themselves."""
     top = el("thead", el("tr", *(el("th", each, scope="col") for each in heads)))
     return el(
         "div",

@@ -86,9 +86,9 @@ _Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
 class WebServer:
-    """The page. names: host names by which browsers may call it, besides addresses and localhost.
+    """The page. names: host names by which browsers may call it, in addition to addresses and localhost.
 
-    clock: tells epoch seconds.
+    clock: returns epoch seconds.
     """
 
     def __init__(self, store: ServiceStore, *, names: tuple[str, ...] = (), clock: Callable[[], float]) -> None:

@@ -40,7 +40,7 @@ def _window(measured: Untrusted) -> str:
 
 
 def _beside(service: Untrusted) -> Child:
-    """What the windows beside plain pods say so far."""
+    """The result so far of the windows with baseline pods."""
     found = numbers.beside(service.of("status"))
     heads = ("Measure", "Value", "95 % interval", "Limit", "Evidence", "Windows")
     rows = [
@@ -55,7 +55,7 @@ def _judged(each: numbers.Beside) -> str:
 
 
 def speed(service: Untrusted) -> Html:
-    """How fast it is against the plain service at the same load, and how fast that is by load."""
+    """How fast it is against the baseline at the same load, and how fast the baseline is by load."""
     performance = service.of("status", "performance")
     compared = performance.of("speedup").number is not None
     past = compared and not speculates(service)
@@ -90,7 +90,7 @@ def _speedup(service: Untrusted, performance: Untrusted) -> Iterator[Child]:
 
 
 def decisions(service: Untrusted, now: datetime) -> Html:
-    """The guard's states on a time line, and in words, the newest first."""
+    """The guard's states on a time line, and as a list, the newest first."""
     rows = numbers.history(service.of("status"))
     if not rows:
         return card("Decisions", el("p", "The guard has made no decision yet.", class_="empty"), wide=True)

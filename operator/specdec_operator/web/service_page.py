@@ -163,7 +163,7 @@ def _state(pod: PodView) -> tuple[str, str]:
 
 
 def _conditions(service: Untrusted, now: datetime) -> Html:
-    """Every condition, with what it says."""
+    """Every condition, with its message."""
     rows = [_condition(each, now) for each in conditions(service.of("status"))]
     if not rows:
         return card("Conditions", el("p", "None yet.", class_="empty"), wide=True)

@@ -1,7 +1,7 @@
-"""What the watch has told about each service, kept for the pages: no page asks the API server.
+"""What the watch has reported about each service, kept for the pages: no page asks the API server.
 
-It is what the operator keeps of a service anyway, so that nothing is there twice. What nobody is shown is left out when
-a page is asked for.
+It is what the operator keeps of a service anyway, so that nothing is there twice. Parts that no page shows are left out
+when a page is requested.
 """
 
 from collections.abc import Callable, Mapping
@@ -51,7 +51,7 @@ def _some(block: Body, names: tuple[str, ...]) -> dict[str, Any]:
 
 
 class ServiceStore:
-    """Every service by namespace and name. pods: tells the pods of one."""
+    """Every service by namespace and name. pods: returns the pods of one."""
 
     def __init__(self, pods: Callable[[Key], tuple[PodView, ...]]) -> None:
         self._pods = pods

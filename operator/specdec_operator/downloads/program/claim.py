@@ -1,7 +1,7 @@
-"""What lies in the claim: artifacts with their markers, and what is half done. A part of the program in fetch.py.
+"""The contents of the PVC: artifacts with their markers, and what is half done. A part of the program in fetch.py.
 
-The folder CLAIM/KEY is whole or not there. It is filled under another name; its marker CLAIM/KEY.json, which notes the
-files and their sizes, is written before it takes its own. A folder without a marker is not ours.
+The folder `CLAIM/KEY` is complete or does not exist. It is filled under another name; its marker `CLAIM/KEY.json`,
+which notes the files and their sizes, is written before it takes its own. A folder without a marker is not ours.
 """
 
 import contextlib
@@ -78,7 +78,7 @@ def sweep(claim: pathlib.Path, keep: set[str], before: float) -> int:
 
 
 def _marker(path: pathlib.Path) -> dict[str, Any] | None:
-    """What a marker says; None for a file that is none of ours."""
+    """The content of a marker; None for a file that is not ours."""
     try:
         marker = json.loads(path.read_text())
     except (OSError, ValueError):
@@ -146,7 +146,7 @@ def checked(folder: pathlib.Path) -> dict[str, int]:
 
 
 def _flaws(folder: pathlib.Path, name: str, size: int, files: dict[str, int]) -> Iterator[str]:
-    """What is wrong with one file: a config that is no JSON, shards that did not come, weights that were cut short."""
+    """What is wrong with one file: a config that is not JSON, shards that did not come, weights that were cut short."""
     path = folder / name
     try:
         if name.endswith(".safetensors.index.json"):
@@ -162,7 +162,7 @@ def _flaws(folder: pathlib.Path, name: str, size: int, files: dict[str, int]) ->
 
 
 def _safetensors_size(path: pathlib.Path, size: int) -> int:
-    """The bytes that a safetensors file has by its own header. Raises ValueError for what is no header."""
+    """The bytes that a safetensors file has by its own header. Raises ValueError for what is not a header."""
     with path.open("rb") as file:
         length = int.from_bytes(file.read(8), "little")
         if length > size:

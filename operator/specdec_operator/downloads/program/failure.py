@@ -42,7 +42,7 @@ class Refused(Exception):
 
 
 def reason_of(error: BaseException) -> str:
-    """The reason that the exceptions give, the outermost first; where none does, the one that their words give."""
+    """The reason that the exceptions give, the outermost first; if none does, the one that their messages give."""
     for each in _chain(error):
         if reason := _reason(each):
             return reason
@@ -50,7 +50,7 @@ def reason_of(error: BaseException) -> str:
 
 
 def words_of(error: BaseException) -> str:
-    """What the outermost exception says, and the first cause of it that says more; without secrets."""
+    """The message of the outermost exception, and its first cause with another message; without secrets."""
     first, *causes = dict.fromkeys(" ".join(_words(each).split()) for each in _chain(error))
     return without_secrets(f"{first} ({causes[0]})" if causes else first)[:_MOST_WORDS]
 

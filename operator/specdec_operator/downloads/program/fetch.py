@@ -1,4 +1,4 @@
-"""Downloads one artifact into a claim, once: the program of the staging Job, which the operator itself never runs.
+"""Downloads one artifact into a PVC, once: the program of the staging Job, which the operator itself never runs.
 
 It travels as text into KServe's storage-initializer image, after the files that it imports from here, as
 `python3 -c TEXT CLAIM URI KEY [KEPT_KEY ...]`; else it needs the standard library and kserve_storage only.
@@ -26,7 +26,7 @@ from specdec_operator.downloads.program.failure import Refused, reason_of, witho
 _EVERY: Final = 2.0
 """Seconds between two lines of progress, and between two looks at a lock."""
 _PATIENCE: Final = 60.0
-"""Seconds that a pod waits for another one of the same key: one that is told to stop has half of that."""
+"""Seconds that a pod waits for another one of the same key: a pod that must stop has half of that."""
 _LAST_WORDS: Final = os.environ.get("TERMINATION_LOG", "/dev/termination-log")
 
 
@@ -42,7 +42,7 @@ def main(arguments: list[str]) -> int:
         with _alone(claim, key):
             there = arrived(claim, key)
             marker = there or _fetch(claim, uri, key, partial)
-    except Exception as error:  # whatever it is, the user is told
+    except Exception as error:  # whatever it is, the user sees it
         return _failed(error, claim, partial)
     freed += sweep(claim, keep, began)
     told = {"bytes": marker["bytes"], "files": len(marker["files"]), "seconds": marker["seconds"]}
@@ -51,7 +51,7 @@ def main(arguments: list[str]) -> int:
 
 
 def _fetch(claim: pathlib.Path, uri: str, key: str, partial: pathlib.Path) -> dict[str, Any]:
-    """Makes CLAIM/KEY; returns its marker."""
+    """Makes `CLAIM/KEY`; returns its marker."""
     discard(claim, key)
     started = time.monotonic()
     partial.mkdir()
@@ -73,7 +73,7 @@ def _fetch(claim: pathlib.Path, uri: str, key: str, partial: pathlib.Path) -> di
 
 @contextlib.contextmanager
 def _alone(claim: pathlib.Path, key: str) -> Iterator[None]:
-    """Waits until no other pod is at work on this key. Where the file system has no locks, goes on without."""
+    """Waits until no other pod is at work on this key. Goes on without waiting if the file system has no locks."""
     until = time.monotonic() + _PATIENCE
     with (claim / f".lock-{key}").open("w") as lock:
         while True:
@@ -91,7 +91,7 @@ def _alone(claim: pathlib.Path, key: str) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _progress(folder: pathlib.Path, started: float) -> Iterator[None]:
-    """Says every two seconds how much is there."""
+    """Prints every two seconds how much has arrived."""
     over = threading.Event()
 
     def tell() -> None:
@@ -113,7 +113,7 @@ def _say(line: dict[str, Any]) -> None:
 
 
 def _failed(error: Exception, claim: pathlib.Path, partial: pathlib.Path) -> int:
-    """Tells the user why, as JSON in the termination message; returns the exit status."""
+    """Writes the reason as JSON into the termination message; returns the exit status."""
     reason, words = reason_of(error), words_of(error)
     came = sum(files_of(partial).values())
     shutil.rmtree(partial, ignore_errors=True)
