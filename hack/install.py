@@ -63,9 +63,7 @@ def ensure(built: images.Refs) -> None:
 
 
 def present() -> bool:
-    """Whether the local cluster has an operator, installed by this module or otherwise. Raises ClusterError without a
-    cluster.
-    """
+    """Whether the local cluster has an operator, from this module or another source. Raises ClusterError."""
     return kubectl.get(kubectl.config(), "deployments", f"--namespace={NAMESPACE}", "specdec-operator") is not None
 
 

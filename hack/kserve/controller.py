@@ -77,9 +77,7 @@ class Controller:
         ]
 
     def environment(self) -> dict[str, str]:
-        """Its variables: the paths of the API server's kubeconfig, its ConfigMap, and, below TMPDIR, its webhooks'
-        keys.
-        """
+        """Its variables: the API server's kubeconfig, its ConfigMap's namespace, and the folder of webhooks' keys."""
         return {
             "KUBECONFIG": str(self.folder / "kubeconfig"),
             "POD_NAMESPACE": objects.NAMESPACE,

@@ -35,7 +35,7 @@ def before_start(items: Iterable[Object], *, version: str) -> list[Object]:
     """What the controller expects to find when it starts.
 
     Changed: the ConfigMap sets Standard mode without an ingress, and the image of the download container. The
-    Deployment has the label of this version, and has no pod.
+    Deployment names this version, and has no pod.
     """
     wanted = ("ServiceAccount", "ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding", "ConfigMap", "Deployment")
     namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}}

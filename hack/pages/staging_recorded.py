@@ -68,9 +68,7 @@ def _run(each: Mapping[str, Any]) -> Run:
 
 
 def faults(run: Run) -> Iterator[str]:
-    """The points on which the operator's rules and KServe disagree: a needless refusal, or a model that does not
-    arrive.
-    """
+    """Disagreements of the operator's rules and this KServe: a needless refusal, or a model that does not arrive."""
     for key, row in run.rows.items():
         for scheme, found in {"": row, **row.get("schemes", {})}.items():
             known = scheme == BY_THE_DOWNLOAD and found["outcome"] == _ALONE

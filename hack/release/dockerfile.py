@@ -1,6 +1,4 @@
-"""The contents of a Dockerfile for a target: the images that it stands on, and the files of the repository that it
-takes.
-"""
+"""Reads a Dockerfile for a target: the images that it stands on, and the files of the repository that it takes."""
 
 import pathlib
 import re

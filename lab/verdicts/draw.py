@@ -1,7 +1,6 @@
 """Configurations at random: methods, keys, values, flags and models as a user might combine them, mistakes too.
 
-The same seed draws the same cases. Most are nearly right, since a case with five mistakes shows little about each of
-them.
+The same seed draws the same cases. Most are nearly right, since a case with five mistakes shows little about each.
 """
 
 import random

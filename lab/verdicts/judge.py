@@ -101,9 +101,7 @@ def _id(line: object) -> Any:
 
 
 def _anywhere(case: Case, findings: tuple[Finding, ...]) -> tuple[Finding, ...]:
-    """The engine's own refusals, and our rules for any device but a CPU: the cases are recorded on a CPU, not meant for
-    it.
-    """
+    """The engine's own refusals, and ours as on a GPU: the cases were recorded on a CPU, not meant for one."""
     plain = replace(case, build=replace(case.build, flavor=Flavor.VLLM))
     return (*filter(_by_engine, findings), *(each for each in check(plain) if not _by_engine(each)), *_ours(findings))
 

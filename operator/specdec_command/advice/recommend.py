@@ -46,9 +46,7 @@ class Recommendation:
 
 
 def recommend(request: Request) -> Recommendation:
-    """The answer to a request. Raises Invalid for a text that is not a version, or a version that cannot serve the
-    target at all.
-    """
+    """The answer to a request. Raises Invalid for a version that does not exist or cannot serve the target."""
     _servable(request)
     against = unsuitable(request)
     methods = candidates(request)

@@ -51,9 +51,7 @@ def without_a_file(args: dict[str, Any], lost: list[Lost]) -> None:
 
 
 def with_todays_speculation(speculation: Json | None, args: dict[str, Any], lost: list[Lost]) -> Json | None:
-    """The configuration with the values of old flags, which are taken out of `args`. Flags that ended are listed as
-    lost.
-    """
+    """The configuration with the values of old flags, which are taken out of `args`. Ended flags are listed as lost."""
     for name in sorted(_ENDED.keys() & args.keys()):
         args.pop(name)
         lost.append(Lost(field=option(name), why="engines since 0.11 do not have this flag", way_out=_ENDED[name]))

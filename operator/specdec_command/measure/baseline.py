@@ -67,8 +67,7 @@ def check_left_behind(twin: Object, name: str) -> None:
 
 @asynccontextmanager
 async def baseline_beside(client: KubeClient, service: Object, say: Say, *, room: float) -> AsyncIterator[Service]:
-    """The baseline service, ready. It is removed at the end, whatever happens; one that was left behind is removed
-    first.
+    """The baseline service, ready. It is removed at the end, whatever happens; a left-over one is removed first.
 
     room: longest time without a node that has room, in seconds. Raises Unmeasurable where it does not come up.
     """

@@ -80,9 +80,7 @@ class App:
         return note(body, deleted=deleted)
 
     def _is_ours(self, kind: str, event: Mapping[str, Any]) -> bool:
-        """Whether an event is about this process's services, and about an object that exists or was deleted by this
-        event.
-        """
+        """Whether an event is about this process's services, and about an object that exists or is deleted by it."""
         if not self.owns(event["object"]["metadata"]["namespace"]):
             return False
         try:

@@ -48,9 +48,7 @@ def is_allowed(live: Body) -> bool:
 
 
 def place_of(live: Body) -> Place | None:
-    """The place at which an InferenceService requests speculation; None: not in its own flags, but perhaps in its
-    runtime's.
-    """
+    """The place at which an InferenceService requests speculation; None: at most its runtime's flags do."""
     return next((each for each in _places(live) if each.value != each.plain), None)
 
 

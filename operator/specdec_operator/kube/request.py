@@ -46,9 +46,7 @@ class ApiError(Unavailable):
 
 
 async def own_settings() -> client.Configuration:
-    """The address of the API server and the login, by a pod's service account or else by KUBECONFIG. Raises
-    Unavailable.
-    """
+    """The API server's address and the login, by a pod's service account or else by KUBECONFIG. Raises Unavailable."""
     settings = client.Configuration()
     try:
         config.load_incluster_config(settings)

@@ -1,8 +1,7 @@
 """An InferenceService: KServe's own message why it makes no Deployment of it, with the fix; and what of its metadata is
 ours. Pure.
 
-Without that metadata the operator would not find it, KServe would serve it in another way, or it would outlive its
-service.
+Without that metadata the operator would not find it, KServe would serve it differently, or it would outlive its owner.
 """
 
 import hashlib

@@ -14,9 +14,7 @@ _SPEC: Final = "f:spec"
 
 
 def taken_over(entries: Sequence[Entry]) -> list[dict[str, Any]] | None:
-    """The managedFields with one Apply entry of ours that has every manager's fields of the spec; None if they are so
-    already.
-    """
+    """The managedFields with one Apply entry of ours for every manager's fields of the spec; None if already so."""
     others = [each for each in entries if _is_taken(each)]
     if not others:
         return None

@@ -21,8 +21,7 @@ def render_budget(spec: Spec, owner: Owner) -> Manifest | None:
     A single pod has none: a budget would only keep its node from being drained. If an autoscaler may make several pods,
     there is one; while there is one pod, that pod may be evicted. maxUnavailable counts against the replicas that the
     Deployment has now. So a rollout or a change of their number does not need another budget, and while a rollout has a
-    pod too few none is evicted. A pod that is not ready serves no requests, and must not keep a node from being
-    drained.
+    pod too few none is evicted. A pod that is not ready serves no requests, and must not block a node's drain.
     """
     single = spec.replicas == 1 if spec.autoscaling is None else spec.autoscaling.max_replicas == 1
     if single or spec.rollout.disruption_budget is DisruptionBudget.NONE:

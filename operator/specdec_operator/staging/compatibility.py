@@ -16,8 +16,7 @@ class Supported:
     """The releases of one part.
 
     oldest, newest: the first that is fit, and the last that was read; newest is None where none is known to be unfit.
-    why: why none is older. run: which were run by this project, and as what. older, newer: the message about other
-    releases.
+    why: why none is older. run: which were run by this project, and as what. older, newer: messages about others.
     """
 
     name: str
