@@ -1,8 +1,8 @@
 """make push-model MODEL=folder IMAGE=registry/name:tag [PUSH=no | NODE=yes]
 python -m hack.push_model FOLDER IMAGE [--no-push | --node]
 
-Makes a Modelcar of a model's folder and pushes it to the registry in the image's name. PUSH=no only builds it; NODE=yes
-puts it onto the local cluster's node instead. docs/modelcar.md shows how to serve it.
+Makes a Modelcar of a model's folder and pushes it to the registry in the image's name. PUSH=no only builds it;
+NODE=yes puts it onto the local cluster's node instead. docs/staging.md#modelcars shows how to serve it.
 """
 
 import sys

@@ -12,12 +12,10 @@ from typing import Any, Final
 
 from hack.pages import render
 from hack.pages.staging_recorded import Key, Run, recording, runs, said
-from specdec_operator.engine.rule import Finding, Severity, rules_in
-from specdec_operator.staging import rules
+from specdec_engine.rule import Finding, Severity
 from specdec_operator.staging.compatibility import KSERVE
 from specdec_operator.staging.kserve import NEWEST, KServe, Version, shown
 from specdec_operator.staging.layout import lay_out
-from specdec_operator.staging.rules import LACKS
 
 _LAYOUTS: Final = "tests/node/test_layouts.py"
 _REMOTE: Final = "hf s3 gs https"
@@ -27,11 +25,11 @@ TRIED: Final[Mapping[Key, str]] = MappingProxyType(
     {
         ("pvc", "none", "Auto"): "tests/node/test_story.py::test_ngram_needs_no_draft_and_drafts_on_repetition",
         ("pvc", "the same PVC", "Auto"): "tests/node/test_story.py::test_serve_watch_roll_back",
-        ("pvc", _REMOTE, "Auto"): f"{_LAYOUTS}::test_target_from_a_claim_and_draft_from_s3",
+        ("pvc", _REMOTE, "Auto"): f"{_LAYOUTS}::test_target_from_a_pvc_and_draft_from_s3",
         (_REMOTE, _REMOTE, "Auto"): f"{_LAYOUTS}::test_target_and_draft_from_s3",
         ("oci", "oci", "Auto"): f"{_LAYOUTS}::test_target_and_draft_from_two_modelcars",
         ("oci", _INSIDE, "Auto"): f"{_LAYOUTS}::test_target_and_draft_from_one_modelcar",
-        (_REMOTE, _REMOTE, _ONCE): f"{_LAYOUTS}::test_what_is_in_the_operators_claim_is_downloaded_once",
+        (_REMOTE, _REMOTE, _ONCE): f"{_LAYOUTS}::test_the_content_of_the_operators_pvc_is_downloaded_once",
     }
 )
 """Target, draft and mode of a row -> the test on a real node that ends with a draft that is accepted."""
@@ -120,17 +118,27 @@ class Cell:
 
     def __str__(self) -> str:
         """As in the table."""
-        return " ".join([self.fares, *(f"({number})" for number in self.numbers)])
+        return " ".join(f"({number})" for number in self.numbers) or self.fares
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Group:
-    """Mixes of one target that have the same results on every KServe. cells: one for each column."""
+    """Mixes of one target with the same result on every KServe. cells: one for each column."""
 
     target: str
     mode: str
     cells: tuple[Cell, ...]
     rows: tuple[Row, ...]
+
+    @property
+    def everywhere(self) -> bool:
+        """Whether every version serves them, by the form that the operator renders for the newest."""
+        return {cell.fares for cell in self.cells} == {"served"}
+
+    @property
+    def last_two_alike(self) -> bool:
+        """Whether the two newest columns agree."""
+        return self.cells[-2] == self.cells[-1]
 
     @property
     def drafts(self) -> str:
@@ -145,8 +153,8 @@ class Group:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Column:
-    """A KServe of the table. runs: the recorded ones. The second, with the patch, differs in its messages alone. A
-    version that could not be asked has none.
+    """A KServe of the table. runs: what was recorded; the second, with the patch, differs only in its messages. None was
+    recorded of a version that could not be asked.
     """
 
     version: Version
@@ -172,7 +180,7 @@ def _columns(version: Version, found: Sequence[Run]) -> list[Column]:
 
 
 def groups(found: Sequence[Run]) -> tuple[tuple[Group, ...], tuple[str, ...]]:
-    """The rows, grouped if they have the same results, and the reasons for these."""
+    """The rows, grouped by equal results, with the notes about them."""
     reasons: dict[str, int] = {}
     made: dict[tuple[str, str, tuple[Cell, ...]], list[Row]] = {}
     for row in rows():
@@ -199,10 +207,7 @@ def page() -> str:
         services=found[0].services,
         kubernetes=whole["kubernetes"],
         at=whole["origin"]["at"],
-        tried=[row for row in rows() if row.tried],
         tried_on=shown(TRIED_ON),
-        rules=rules_in(rules),
-        lacks=LACKS,
     )
 
 
@@ -213,15 +218,15 @@ def _cell(row: Row, column: Column, reasons: dict[str, int]) -> Cell:
     recorded = [each.rows[row.key] for each in column.runs]
     first = recorded[0]
     if first["outcome"] != "refused":
-        by = ", storageUri" if first["outcome"] == "served" and first["form"] == "storageUri" else ""
-        return Cell(fares=f"{first['outcome']}{by}")
+        lone = first["outcome"] == "served" and first["form"] == "storageUri"
+        return Cell(fares="storageUri" if lone else first["outcome"])
     return Cell(fares="refused", numbers=_numbers([text for each in recorded for text in said(each)], reasons))
 
 
 def _documented(row: Row, version: Version, reasons: dict[str, int]) -> Cell:
     kserve = KServe(version=version, kubernetes=(1, 35), oci_mode="modelcar")
     refused = [each for each in lay_out(row.spec, name="NAME", kserve=kserve).findings if _refuses(each)]
-    texts = [f"By documentation: {each.message}" for each in refused]
+    texts = [f"By documentation: {each.message.partition('; ')[0]}" for each in refused]
     return Cell(fares="refused" if refused else "served", numbers=_numbers(texts, reasons))
 
 
