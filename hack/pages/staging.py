@@ -153,8 +153,8 @@ class Group:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Column:
-    """A KServe of the table. runs: what was recorded; the second, with the patch, differs only in its messages. None was
-    recorded of a version that could not be asked.
+    """A KServe of the table. runs: what was recorded; the second, with the patch, differs only in its messages. Nothing
+    was recorded of a version that could not be asked.
     """
 
     version: Version
