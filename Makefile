@@ -76,8 +76,8 @@ gitops: venv ## Argo CD's and Flux's own code over every state; Flux, Git, opera
 SCHEMA := operator/specdec_operator/api/schema.json
 
 generate: venv ## Write crds/, manifests/, the reference pages and the images' requirements
-	$(RUN) -m specdec_operator.api.crd > crds/serving.specdec.io_speculativeinferenceservices.yaml
-	$(RUN) -m specdec_operator.api.crd schema > $(SCHEMA)
+	$(RUN) -m specdec_operator.schema.crd > crds/serving.specdec.io_speculativeinferenceservices.yaml
+	$(RUN) -m specdec_operator.schema.crd schema > $(SCHEMA)
 	$(RUN) -m hack.reference
 	$(RUN) -m hack.images lock
 	$(RUN) -m hack.helm manifests
@@ -88,9 +88,9 @@ golden: venv ## Rewrite tests/golden; `git diff` is the review
 	SPECDEC_GOLDEN=write $(RUN) -m pytest -q tests/unit/render/test_inference_service.py tests/unit/cli/test_status_view.py tests/chart/test_render.py tests/gitops/test_page.py tests/gitops/test_argocd_lua.py
 
 verify: venv ## Fail when a generated file is stale
-	@$(RUN) -m specdec_operator.api.crd | diff -u crds/serving.specdec.io_speculativeinferenceservices.yaml - \
+	@$(RUN) -m specdec_operator.schema.crd | diff -u crds/serving.specdec.io_speculativeinferenceservices.yaml - \
 	  || (echo "crds/ is stale: run 'make generate' and commit the result." && exit 1)
-	@$(RUN) -m specdec_operator.api.crd schema | diff -u $(SCHEMA) - \
+	@$(RUN) -m specdec_operator.schema.crd schema | diff -u $(SCHEMA) - \
 	  || (echo "$(SCHEMA) is stale: run 'make generate' and commit the result." && exit 1)
 	@$(RUN) -m hack.reference verify
 	@$(RUN) -m hack.images verify

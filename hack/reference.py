@@ -42,13 +42,14 @@ from specdec_engine.head_names import registered_heads
 from specdec_engine.rule import Severity
 from specdec_engine.tables import table
 from specdec_engine.version import IMAGES, NEWEST, Version
-from specdec_operator.api.crd import openapi
+from specdec_operator.schema.crd import openapi
 from specdec_operator.engine.build import build_of
 from specdec_operator.guard.judge import CHECKS
 from specdec_operator.guard.remediation import Action
 from specdec_operator.guard.state import Phase
 from specdec_operator.guard.transitions import TABLE
 from specdec_operator.guard.verdict import Reason
+from specdec_operator.schema.crd import openapi
 from specdec_operator.staging.compatibility import MATRIX
 from specdec_operator.staging.kserve import shown
 from specdec_runtime.preflight import RULES, WORDS, FolderRule

@@ -5,7 +5,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from specdec_operator.api.crd import openapi
+from specdec_operator.schema.crd import openapi
 
 Schema = dict[str, Any]
 SPEC: Schema = openapi()["properties"]["spec"]

@@ -16,13 +16,14 @@ from specdec_engine.flags import option
 from specdec_engine.quantity import MEMORY, parse_quantity, quantity
 from specdec_engine.tables import table
 from specdec_engine.version import IMAGES, NEWEST, OLDEST, major_minor
-from specdec_operator.api.crd import openapi
+from specdec_operator.schema.crd import openapi
 from specdec_operator.api.engine import Engine
 from specdec_operator.api.speculation import Method
 from specdec_operator.engine.owned_flags import FLAGS, OWNED_FLAGS
 from specdec_operator.guard import speed_checks, window_checks
 from specdec_operator.guard.judge import CHECKS, PLAIN_CHECKS
 from specdec_operator.guard.policy import METHODS as GUARDED
+from specdec_operator.schema.crd import openapi
 from specdec_operator.staging import schemes, source
 
 ROOT = pathlib.Path(__file__).parents[2]

@@ -22,7 +22,7 @@ RUNTIME = _sources("runtime/specdec_runtime")
 ENGINE = _sources("runtime/specdec_engine")
 
 PURE = (
-    *("api", "engine", "staging", "guard", "guest", "observe", "downloads", "render", "report"),
+    *("api", "engine", "staging", "guard", "schema", "guest", "observe", "downloads", "render", "report"),
     *("replay", "advice", "validation", "importing", "display", "measure", "doctor", "web"),
 )
 VALUE_MODULES = frozenset(
@@ -46,7 +46,8 @@ VALUE_MODULES = frozenset(
 )
 BORROWED = {
     "advice/catalogue.py": {"pathlib"},
-    "api": {"pydantic", "yaml"},
+    "api": {"pydantic"},
+    "api/times.py": {"datetime"},
     "guard/counters.py": {"prometheus_client.parser"},
     "downloads/job.py": {"pathlib"},
     "guest/flags.py": {"shlex"},
@@ -59,7 +60,9 @@ BORROWED = {
     "observe/pods.py": {"datetime"},
     "replay": {"gzip", "pathlib"},
     "staging/compatibility.py": {"pathlib"},
-    "report": {"datetime", "operator", "prometheus_client", "pydantic"},
+    "report": {"operator", "prometheus_client", "pydantic"},
+    "schema": {"pydantic"},
+    "schema/crd.py": {"yaml"},
     "staging/kserve.py": {"specdec_operator.__version__"},
     "validation": {"ast", "contextlib", "operator", "yaml", "specdec_operator.__version__"},
     "web": {"datetime", "html", "urllib.parse"},
@@ -72,7 +75,7 @@ MEASURE_SHELL = tuple(f"measure/{name}.py" for name in ("service", "baseline", "
 """What `specdec measure` does to a cluster; the rest of its package decides and reports."""
 SHELL = (*PROGRAM, *MEASURE_SHELL, "doctor/gather.py", "validation/check.py", "web/server.py")
 """Files of pure packages that ask the cluster, or listen for browsers; the rest of their packages works on values."""
-PRINTS = "api/crd.py"
+PRINTS = "schema/crd.py"
 """Prints the CRD when it is run as a command."""
 
 DOORS = {
@@ -122,6 +125,7 @@ ORDER = {
     "observe": "views of the cluster's objects",
     "guest": "views of what somebody else serves, by its flags",
     "guard": "decides by a spec and what is observed",
+    "schema": "the spec and the status as the API server holds them",
     "downloads": "Jobs that bring what staging says",
     "render": "a spec and a decision as an InferenceService",
     "report": "what was decided and rendered as status, Events and metrics",

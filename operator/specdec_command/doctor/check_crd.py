@@ -7,9 +7,9 @@ from typing import Any, Final
 from specdec_command.doctor.finding import Finding, finding
 from specdec_command.doctor.snapshot import Snapshot
 from specdec_operator import names
-from specdec_operator.api.crd import openapi
 from specdec_operator.display.describe import listed
 from specdec_operator.display.untrusted import Untrusted
+from specdec_operator.schema.crd import openapi
 
 APPLY: Final = "kubectl apply --server-side -f crds/ of this release"
 _WORDS: Final = frozenset({"description", "title"})

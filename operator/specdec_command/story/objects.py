@@ -3,10 +3,10 @@
 from collections.abc import Mapping
 from typing import Any, Final
 
+from specdec_operator.api.times import to_time
 from specdec_operator.names import OWNER_LABEL, REVISION_LABEL
 from specdec_operator.observe.pods import ENGINE_CONTAINER
 from specdec_operator.observe.store import predictor_name
-from specdec_operator.report.times import to_time
 
 Body = dict[str, Any]
 _HASH: Final = "7d9f8c6b5"

@@ -11,6 +11,7 @@ from typing import Any, Final
 from specdec_command.story import objects
 from specdec_command.story.recording import Chapter, Page, Recording
 from specdec_command.story.world import Engines, World
+from specdec_operator.api.times import to_time
 from specdec_operator.names import RETRY_ANNOTATION, Key
 from specdec_operator.observe.pods import PodView
 from specdec_operator.observe.store import Stores
@@ -18,7 +19,6 @@ from specdec_operator.reconcile.cluster_info import ClusterInfo
 from specdec_operator.reconcile.loop import Reconciler
 from specdec_operator.reconcile.throttle import Throttle
 from specdec_operator.report.events import Event
-from specdec_operator.report.times import to_time
 
 Body = dict[str, Any]
 _EVERY: Final = 2.0

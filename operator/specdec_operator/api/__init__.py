@@ -1,1 +1,1 @@
-"""The SpeculativeInferenceService as users write it, and the CRD generated from it."""
+"""The SpeculativeInferenceService as users write it."""

@@ -4,12 +4,12 @@ from collections.abc import Iterable
 from dataclasses import asdict, astuple
 from typing import Any
 
-from specdec_operator.api import comparison_status as api
-from specdec_operator.api.guard_status import GuardStatus
+from specdec_operator.api.times import from_time, to_time
 from specdec_operator.guard.arms import Measure, Pair
 from specdec_operator.guard.state import Control, State
 from specdec_operator.guard.switch_back import Traffic, Trial
-from specdec_operator.report.times import from_time, to_time
+from specdec_operator.schema import comparison_status as api
+from specdec_operator.schema.guard_status import GuardStatus
 
 _MEASURES = frozenset(Measure)
 _UNKNOWN = -1.0

@@ -10,7 +10,6 @@ from typing import Any, Final
 from specdec_engine.memory.facts import Fact
 from specdec_operator.api.conditions import ConditionType
 from specdec_operator.api.guard import Health
-from specdec_operator.api.status import Condition
 from specdec_operator.downloads.job_status import DownloadStatus
 from specdec_operator.engine.instrument import Instrument
 from specdec_operator.guard.counterfactual import Advice, Fewer
@@ -25,6 +24,7 @@ from specdec_operator.observe.ownership import Owned
 from specdec_operator.observe.pods import DeploymentView
 from specdec_operator.observe.rollout import Progress, RolloutView
 from specdec_operator.render.plan import Plan
+from specdec_operator.schema.status import Condition
 from specdec_operator.staging.kserve import KServe
 
 

@@ -6,7 +6,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from specdec_engine.memory.facts import MOST_CONFIG, Fact, Role
-from specdec_operator.api.status import FactStatus
+from specdec_operator.schema.status import FactStatus
 
 
 def facts_status(facts: Iterable[Fact]) -> list[FactStatus] | None:

@@ -4,13 +4,13 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any, Final
 
-from specdec_operator.api import guard_status, status
+from specdec_operator.api.times import to_time
 from specdec_operator.guard.counterfactual import Fewer
 from specdec_operator.guard.findings import BOUND
 from specdec_operator.guard.tries import retry_at
 from specdec_operator.report.conditions import Findings
 from specdec_operator.report.state_codec import encode_state
-from specdec_operator.report.times import to_time
+from specdec_operator.schema import guard_status, status
 
 _MOST_ROWS: Final = 16
 """Rows of the table of fewer tokens that are told: the largest K."""

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from math import ceil
 from typing import Any, Final
 
-from specdec_operator.api.status import Scaling
 from specdec_operator.guard.judge import Judged
 from specdec_operator.names import ARM_LABEL, OWNER_LABEL, STAGING_LABEL
 from specdec_operator.report.conditions import Findings
+from specdec_operator.schema.status import Scaling
 
 _A_PART: Final = 0.02
 """Of a pod: a pod that was read a moment later than the window began is no further pod."""

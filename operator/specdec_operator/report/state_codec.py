@@ -7,8 +7,7 @@ from typing import Any, Final, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
-from specdec_operator.api import comparison_status as compared
-from specdec_operator.api import guard_status as api
+from specdec_operator.api.times import from_time, to_time
 from specdec_operator.guard.baseline import Plain
 from specdec_operator.guard.lowering import Lowering
 from specdec_operator.guard.mix import Mix
@@ -16,7 +15,8 @@ from specdec_operator.guard.pod_failures import PodFailure
 from specdec_operator.guard.state import DryRunAction, KnownGood, Phase, Reduction, Rollback, State
 from specdec_operator.guard.statistics import RatioSums, TokenTime
 from specdec_operator.report import arms_codec
-from specdec_operator.report.times import from_time, to_time
+from specdec_operator.schema import comparison_status as compared
+from specdec_operator.schema import guard_status as api
 
 _Kept = TypeVar("_Kept", Reduction, Lowering, DryRunAction, KnownGood, PodFailure)
 _ALIKE: Final = (

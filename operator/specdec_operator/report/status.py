@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from specdec_engine.accelerators import Accelerator
-from specdec_operator.api import status as api
 from specdec_operator.api.conditions import ConditionType
+from specdec_operator.api.times import to_time
 from specdec_operator.downloads.job_status import DownloadStatus
 from specdec_operator.engine.translate import path_of
 from specdec_operator.errors import Invalid
@@ -18,7 +18,7 @@ from specdec_operator.report.facts_codec import facts_status
 from specdec_operator.report.guard_status import acceptance_of, guard_status_of, performance_of
 from specdec_operator.report.kv_measured import Measured, measured
 from specdec_operator.report.scaling import counted, needed
-from specdec_operator.report.times import to_time
+from specdec_operator.schema import status as api
 from specdec_operator.staging.kserve import shown
 
 _MOST_HISTORY: Final = 10

@@ -12,8 +12,8 @@ from specdec_command.doctor.objects import operators
 from specdec_command.doctor.permissions import Grant
 from specdec_command.doctor.snapshot import Answer, Home, Query, Snapshot, Space
 from specdec_operator import __version__
-from specdec_operator.api.crd import crd
 from specdec_operator.display.untrusted import Untrusted
+from specdec_operator.schema.crd import crd
 
 Raw = dict[str, Any]
 Change = Callable[[Raw], object]

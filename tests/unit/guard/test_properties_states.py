@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from tests.unit.builders import BLOCKED, NO_ROOM, facts, make_state, view
 
 from specdec_operator.api.guard import GuardMode
-from specdec_operator.api.status import GuardStatus
 from specdec_operator.guard.baseline import MOST_LOADS, Baseline, learnt
 from specdec_operator.guard.effects import want
 from specdec_operator.guard.lowering import MOST_STEPS
@@ -24,6 +23,7 @@ from specdec_operator.guard.user_intent import UserIntent, follow_user, initial_
 from specdec_operator.guard.verdict import Outcome, Reason, Verdict
 from specdec_operator.observe.rollout import Progress
 from specdec_operator.report.state_codec import decode_state, encode_state
+from specdec_operator.schema.status import GuardStatus
 
 VERDICTS = st.sampled_from(
     [

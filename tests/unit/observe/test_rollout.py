@@ -6,9 +6,9 @@ import pytest
 from tests.unit.bodies import crashed, ended, make_deployment, make_pod, running, termination, waiting
 from tests.unit.builders import Body
 
+from specdec_operator.api.times import from_time
 from specdec_operator.observe.pods import deployment_view, pod_view
 from specdec_operator.observe.rollout import Progress, RolloutView, refusal_words, view_rollout
-from specdec_operator.report.times import from_time
 
 PROGRESSING, COMPLETE, FAILED, BLOCKED = Progress.PROGRESSING, Progress.COMPLETE, Progress.FAILED, Progress.BLOCKED
 

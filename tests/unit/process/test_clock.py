@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any, cast
 import pytest
 from tests.unit.builders import make_rollback, make_state
 
-from specdec_operator.api.guard_status import GuardStatus
 from specdec_operator.app.handlers import App
 from specdec_operator.guard.state import Phase
 from specdec_operator.process.clock import SteadyClock
 from specdec_operator.report.state_codec import decode_state, encode_state
+from specdec_operator.schema.guard_status import GuardStatus
 
 if TYPE_CHECKING:
     from specdec_operator.app.services import Services

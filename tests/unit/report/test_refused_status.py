@@ -2,9 +2,9 @@
 
 from tests.unit.builders import Body
 
-from specdec_operator.api.status import Status
 from specdec_operator.errors import Invalid
 from specdec_operator.report.status import SpecRefusal, refused_status
+from specdec_operator.schema.status import Status
 
 ERROR = Invalid("spec.model.uri", "hf://x", "write pvc://CLAIM")
 BEFORE: Body = {

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.unit.builders import Body, make_failure, make_good, make_plain, make_state
 
-from specdec_operator.api.guard_status import GuardStatus
+from specdec_operator.api.times import from_time, to_time
 from specdec_operator.guard.arms import Measure, Pair
 from specdec_operator.guard.baseline import Plain
 from specdec_operator.guard.lowering import Lowering
@@ -20,7 +20,7 @@ from specdec_operator.guard.state import Control, DryRunAction, KnownGood, Phase
 from specdec_operator.guard.statistics import RatioSums, TokenTime
 from specdec_operator.guard.switch_back import Traffic, Trial
 from specdec_operator.report.state_codec import decode_state, encode_state, without_progress
-from specdec_operator.report.times import from_time, to_time
+from specdec_operator.schema.guard_status import GuardStatus
 
 TIMES = st.integers(0, 4_000_000_000).map(float)
 WORDS = st.text("aZ09 .:é{}\"'\\\n", max_size=30)

@@ -21,11 +21,11 @@ from tests.unit.builders import (
     make_state,
 )
 
+from specdec_operator.api.times import to_time
 from specdec_operator.guard.kv_cache import KvCache
 from specdec_operator.guard.state import Phase, State
 from specdec_operator.report.state_codec import decode_state
 from specdec_operator.report.status import status_of
-from specdec_operator.report.times import to_time
 
 WATCHING = make_state()
 ROLLED_BACK = make_state(Phase.ROLLED_BACK, rollback=make_rollback())

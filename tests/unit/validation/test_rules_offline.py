@@ -8,7 +8,7 @@ import pytest
 from tests.rule_cases import CASES, RuleCase, whole
 
 from specdec_command.validation import schema
-from specdec_operator.api.crd import openapi
+from specdec_operator.schema.crd import openapi
 
 SPEC = openapi()["properties"]["spec"]
 

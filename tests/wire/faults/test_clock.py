@@ -7,7 +7,7 @@ from typing import Final
 
 import pytest
 
-from specdec_operator.report.times import from_time
+from specdec_operator.api.times import from_time
 from tests.wire.api import Api
 from tests.wire.faults import acts, steps
 from tests.wire.faults.clock import Clock

@@ -10,7 +10,7 @@ import pytest
 from hack.cluster import kubectl
 
 from specdec_operator import names
-from specdec_operator.api.crd import crd
+from specdec_operator.schema.crd import crd
 from tests import installed, released
 from tests.released import Release
 from tests.wire.api import APPLY, ISVC, POD, SIS, Api, Object, Refused, documents

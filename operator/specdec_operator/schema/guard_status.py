@@ -2,8 +2,8 @@
 
 from pydantic import Field
 
-from specdec_operator.api.comparison_status import Control, Pair, PlainSpeed, Trial
 from specdec_operator.api.types import StatusPart, Time
+from specdec_operator.schema.comparison_status import Control, Pair, PlainSpeed, Trial
 
 
 class FewerTokens(StatusPart):

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 from tests.unit.builders import make_sis
 
-from specdec_operator.api.crd import crd, openapi, structural
 from specdec_operator.api.spec import Spec
-from specdec_operator.api.status import Status
+from specdec_operator.schema.crd import crd, openapi, structural
+from specdec_operator.schema.status import Status
 
 Schema = dict[str, Any]
 

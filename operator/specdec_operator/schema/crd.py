@@ -1,6 +1,6 @@
 """Generates the CRD from the pydantic models: JSON schema in, structural schema with CEL rules out.
 
-`python -m specdec_operator.api.crd` prints crds/serving.specdec.io_speculativeinferenceservices.yaml.
+`python -m specdec_operator.schema.crd` prints crds/serving.specdec.io_speculativeinferenceservices.yaml.
 """
 
 import json
@@ -12,8 +12,8 @@ import yaml
 
 from specdec_operator import names
 from specdec_operator.api.spec import Spec
-from specdec_operator.api.status import Status
 from specdec_operator.api.types import rule
+from specdec_operator.schema.status import Status
 
 Schema = dict[str, Any]
 

@@ -3,8 +3,8 @@
 from pydantic import Field
 
 from specdec_operator.api.conditions import ConditionType
-from specdec_operator.api.guard_status import GuardStatus
 from specdec_operator.api.types import StatusPart, Time
+from specdec_operator.schema.guard_status import GuardStatus
 
 
 class Condition(StatusPart):

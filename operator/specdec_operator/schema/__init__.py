@@ -1,0 +1,1 @@
+"""The spec and the status as the API server holds them. Pure."""
