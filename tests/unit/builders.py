@@ -4,6 +4,8 @@ import json
 from dataclasses import fields
 from typing import Any
 
+from pydantic import TypeAdapter
+
 from specdec_operator.api.guard import GuardMode
 from specdec_operator.api.spec import Spec
 from specdec_operator.guard.baseline import Comparison, Plain
@@ -84,6 +86,13 @@ def make_state(phase: Phase = Phase.WATCHING, **changes: Any) -> State:
     """A state whose last rollout, revision r1, is done."""
     known: Body = {"since": 0.0, "speculation": "s1", "revision": "r1", "wanted": "r1"}
     return State(phase=phase, **(known | changes))
+
+
+def status_with(state: State) -> Body:
+    """A status that keeps a state, as it lies in the API server: JSON."""
+    guard = TypeAdapter(State).dump_python(state, mode="json", by_alias=True, exclude_none=True)
+    kept: Body = json.loads(json.dumps({"guard": guard}))
+    return kept
 
 
 def make_failure(pod: str = "p", ends: int = 1, at: float = 0.0, **changes: Any) -> PodFailure:

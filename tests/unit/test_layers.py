@@ -46,7 +46,7 @@ VALUE_MODULES = frozenset(
 )
 BORROWED = {
     "advice/catalogue.py": {"pathlib"},
-    "api": {"pydantic"},
+    "api": {"pydantic", "pydantic_core"},
     "api/times.py": {"datetime"},
     "guard/counters.py": {"prometheus_client.parser"},
     "downloads/job.py": {"pathlib"},
@@ -62,7 +62,7 @@ BORROWED = {
     "staging/compatibility.py": {"pathlib"},
     "report": {"operator", "prometheus_client", "pydantic"},
     "schema": {"pydantic"},
-    "schema/crd.py": {"yaml"},
+    "schema/crd.py": {"pydantic_core", "yaml"},
     "staging/kserve.py": {"specdec_operator.__version__"},
     "validation": {"ast", "contextlib", "operator", "yaml", "specdec_operator.__version__"},
     "web": {"datetime", "html", "urllib.parse"},

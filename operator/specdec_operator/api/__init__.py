@@ -1,1 +1,1 @@
-"""The SpeculativeInferenceService as users write it."""
+"""The SpeculativeInferenceService as users write it, and what its status is made of."""

@@ -94,9 +94,9 @@ Duration = Annotated[
 ]
 """Seconds inside the operator, a duration text in the API."""
 
-Time = Annotated[str, Field(json_schema_extra={"format": "date-time"})]
-"""A moment, as Kubernetes writes it."""
+Stamp = Annotated[str, Field(json_schema_extra={"format": "date-time"})]
+"""A moment, as Kubernetes writes it. Nothing is computed with it: else see kept.Time."""
 
 
 class StatusPart(Part):
-    """Base of every object in the status."""
+    """Base of every object in the status that is written and not read."""

@@ -3,12 +3,13 @@
 Plain of another day answers another question: prompts that became longer, or a batch that grew, slow both arms alike.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from math import log, sqrt
-from typing import Final
+from typing import Annotated, Final
 
+from specdec_operator.api.kept import Form, Milliseconds, Time, means, rounded
 from specdec_operator.guard.baseline import FEWEST_REQUESTS
 from specdec_operator.guard.evidence import Evidence, pooled
 from specdec_operator.guard.kv_cache import KvCache
@@ -32,26 +33,53 @@ class Measure(StrEnum):
     THROUGHPUT = "throughput"
 
 
+_MEASURES: Final = frozenset(Measure)
+_Short = Annotated[float, rounded(4)]
+
+
+def _known(names: Iterable[str]) -> tuple[Measure, ...]:
+    """What a newer release measures besides is passed over."""
+    return tuple(Measure(each) for each in names if each in _MEASURES)
+
+
+def _seen(kept: Mapping[str, tuple[float, float]]) -> dict[Measure, tuple[float, float]]:
+    return {each: kept[each] for each in _known(kept)}
+
+
+_Seen = Annotated[Mapping[Measure, tuple[float, float]], Form(_seen, dict, dict[str, tuple[_Short, _Short]])]
+Measures = Annotated[tuple[Measure, ...], Form(_known, list, list[str])]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pair:
-    """One window of both arms. at: when it closed, epoch seconds.
+    """One window of both arms."""
 
-    seen: each measure with its standard error, as far as one window tells. unlike: how far the traffic of a plain pod
-    is from that of a speculating one: logarithms of the ratios of requests, tokens a prompt and tokens an answer.
-    plain, seconds: time per output token, plain and with speculation.
-    by_pod: logarithm of each speculating pod's time per output token; times: of the plain pods by load; neither is kept
-    beyond this process. pods: of each arm. kv_cache: of the plain pods; None where that is not known.
-    """
-
-    at: float
-    seen: Mapping[Measure, tuple[float, float]]
-    unlike: tuple[float, float, float] = (0.0, 0.0, 0.0)
-    plain: float = 0.0
-    seconds: float = 0.0
-    by_pod: Mapping[str, float] = field(default_factory=dict)
-    times: TokenTimes = field(default_factory=dict)
-    pods: tuple[int, int] = (1, 1)
-    kv_cache: KvCache | None = None
+    at: Time = field(metadata=means("Time at which the window closed."))
+    plain: Milliseconds = field(
+        default=0.0,
+        metadata=means("Time per output token of the baseline, in milliseconds.", name="plainMs"),
+    )
+    seconds: Milliseconds = field(default=0.0, metadata=means("The same value with speculation.", name="speculatingMs"))
+    seen: _Seen = field(
+        metadata=means(
+            "By measure: the logarithm of the ratio of both arms (for the hit rate the difference), and its error."
+        )
+    )
+    unlike: tuple[_Short, _Short, _Short] = field(
+        default=(0.0, 0.0, 0.0),
+        metadata=means(
+            "Logarithms of baseline / speculating requests per pod, tokens per prompt, and tokens per answer."
+        ),
+    )
+    pods: tuple[int, int] = field(default=(1, 1), metadata=means("Speculating and baseline pods."))
+    by_pod: Mapping[str, float] = field(
+        default_factory=dict,
+        metadata=means("Logarithm of each speculating pod's time per output token in seconds.", kept=False),
+    )
+    times: TokenTimes = field(
+        default_factory=dict, metadata=means("Times per output token of the baseline pods.", kept=False)
+    )
+    kv_cache: KvCache | None = field(default=None, metadata=means("Of the baseline pods.", kept=False))
 
 
 def pair_of(speculating: Mapping[str, Evidence], plain: Mapping[str, Evidence], at: float) -> Pair | None:

@@ -9,10 +9,11 @@ K' would have drafted is then known within bounds only.
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import accumulate
-from typing import Final
+from typing import Annotated, Final
 
+from specdec_operator.api.kept import KEPT, means, rounded
 from specdec_operator.guard.baseline import Comparison
 from specdec_operator.guard.evidence import Evidence
 from specdec_operator.guard.policy import Thresholds
@@ -27,22 +28,27 @@ _SEEN: Final = 0.005
 """A difference of rates that two digits show."""
 
 
+_Shown = Annotated[float, rounded(2)]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fewer:
-    """What a window would have shown with `tokens` tokens per step.
+    """Estimate for fewer tokens per step in the last measured window."""
 
-    rate: accepted / drafted tokens; rate_high: where the lengths of the drafts leave it open, `rate` is the least that
-    it can have been, and this the most. length: tokens per step of the target. speedup: against plain, an estimate;
-    None where the present one is not known. passes: whether no threshold is missed; None where chance, or what is not
-    known, could turn it.
-    """
+    __pydantic_config__ = KEPT
 
-    tokens: int
-    rate: float
-    length: float
-    speedup: float | None
-    passes: bool | None
-    rate_high: float | None = None
+    tokens: int = field(metadata=means("Tokens per step."))
+    rate: _Shown = field(metadata=means("Accepted / drafted tokens; the lower bound if rateHigh is present."))
+    rate_high: _Shown | None = field(
+        default=None,
+        metadata=means("Upper bound, present if drafts end before K and the engine does not count their lengths."),
+    )
+    length: _Shown = field(metadata=means("Tokens that one step of the target yields."))
+    speedup: _Shown | None = field(default=None, metadata=means("Estimated speedup compared with the baseline."))
+    passes: bool | None = field(
+        default=None,
+        metadata=means("Whether all thresholds would be met; absent if the result is within chance."),
+    )
 
 
 def fewer_tokens(evidence: Evidence, thresholds: Thresholds, comparison: Comparison | None) -> tuple[Fewer, ...]:
@@ -152,10 +158,10 @@ def estimate(evidence: Evidence, speedup: float | None, length: float, tokens: f
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Advice:
-    """What the numbers of one window speak for. tokens: per step; 0: no speculation."""
+    """What the numbers of one window speak for."""
 
-    tokens: int
-    message: str
+    tokens: int = field(metadata=means("Tokens per step; 0: no speculation."))
+    message: str = field(metadata=means("Reason, with numbers."))
 
 
 def advise(rows: tuple[Fewer, ...], verdict: Verdict, fewer: int | None, more: Advice | None = None) -> Advice | None:

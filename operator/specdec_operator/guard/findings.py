@@ -5,12 +5,13 @@ neighbours, pods that differ, and arms that get different traffic all need more 
 """
 
 from collections.abc import Container, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from math import exp, inf, log, sqrt
 from statistics import fmean
 from typing import Final
 
+from specdec_operator.api.kept import means
 from specdec_operator.guard.arms import Measure, Pair
 from specdec_operator.guard.statistics import student95
 
@@ -45,26 +46,29 @@ _UNLIKE: Final = log(1.1)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """What the last windows of both arms say about one measure.
+    """Comparison of one measure in the last windows of both arms."""
 
-    value: their mean, with the ends of its 95 % interval: a ratio, a difference for the hit rate. limit: what it is
-    compared with, of the same kind. score: by how many standard errors it is on the wrong side of the limit; from BOUND
-    on it convicts. windows: how many it is of. unlike: by how much the arms' traffic differs, as a ratio of 1 or more.
-    """
-
-    measure: Measure
-    value: float
-    low: float
-    high: float
-    limit: float
-    score: float
-    windows: int
-    unlike: float
+    measure: Measure = field(metadata=means("time-per-output-token, time-to-first-token, queue-time, ..."))
+    value: float = field(
+        metadata=means(
+            "Time per output token: baseline / speculation. Hit rate: the difference. Other measures: speculation / "
+            "baseline."
+        )
+    )
+    low: float = field(metadata=means("Lower end of its 95 % interval."))
+    high: float = field(metadata=means("Upper end."))
+    limit: float = field(metadata=means("The limit."))
+    score: float = field(metadata=means("Standard errors on the wrong side of the limit."))
+    bound: float = field(default=BOUND, metadata=means("The score needed for a result."))
+    windows: int = field(metadata=means("Number of compared windows."))
+    unlike: float = field(
+        metadata=means("Ratio by which the traffic of both arms differs; above 1.1 the windows have less weight.")
+    )
 
     @property
     def convicts(self) -> bool:
         """Whether the limit is missed beyond doubt."""
-        return self.score >= BOUND
+        return self.score >= self.bound
 
     @property
     def clear(self) -> bool:

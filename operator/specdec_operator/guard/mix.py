@@ -3,9 +3,11 @@
 Times per output token of other traffic say nothing: prompts of four times the length slow a plain service as well.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import exp, log, sqrt
 from typing import Final
+
+from specdec_operator.api.kept import means
 
 _MOST: Final = log(1.25)
 """By how much the tokens per prompt and per answer may differ. Simulated (an 8B on an H100), prompts or answers of
@@ -21,16 +23,12 @@ ten prove nothing below 2.4 times the length, a hundred nothing below 1.5 times.
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mix:
-    """Sums over blocks of time of one load.
+    """Sums over blocks of time of one load, of the requests whose first token was written."""
 
-    answers: requests whose first token was written. prompt_tokens: of prompts that were taken in. cache_queries,
-    cache_hits: prompt tokens that were looked for in the prefix cache, and found.
-    """
-
-    answers: float
-    prompt_tokens: float
-    cache_queries: float = 0.0
-    cache_hits: float = 0.0
+    answers: float = field(metadata=means("Number of these."))
+    prompt_tokens: float = field(metadata=means("Prompt tokens of the requests that began."))
+    cache_queries: float = field(default=0.0, metadata=means("Prompt tokens for which the prefix cache was queried."))
+    cache_hits: float = field(default=0.0, metadata=means("Prompt tokens found in the prefix cache."))
 
     def plus(self, other: "Mix") -> "Mix":
         """The sum of two."""

@@ -4,11 +4,12 @@ A container that ends is started again by the kubelet, and the windows that it e
 engine that is killed every five minutes would be watched for ever.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Final
 
 from specdec_engine.out_of_memory import OUT_OF_MEMORY
+from specdec_operator.api.kept import Time, means
 from specdec_operator.observe.pods import PodView
 
 MOST_FAILURES: Final = 3
@@ -35,17 +36,14 @@ class PodFault(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PodFailure:
-    """A failure of a pod after its rollout: a word, a sentence, how often its engine had ended by then, and when.
+    """A pod that failed after its rollout."""
 
-    answered: whether something was done about it, so that it does not count again.
-    """
-
-    pod: str
-    reason: str
-    message: str
-    ends: int
-    at: float
-    answered: bool = False
+    pod: str = field(metadata=means("Its name."))
+    reason: str = field(metadata=means("OutOfMemory, EngineCrashed or NotReady."))
+    message: str = field(metadata=means("The failure, with the engine's last log lines."))
+    ends: int = field(metadata=means("Number of times its engine had ended at that time."))
+    at: Time = field(metadata=means("Time of the observation."))
+    answered: bool = field(default=False, metadata=means("Whether the guard has acted on it."))
 
 
 def failures_of(pods: tuple[PodView, ...], now: float) -> tuple[PodFailure, ...]:

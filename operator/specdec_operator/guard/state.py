@@ -5,11 +5,13 @@ The state lives in status.guard and survives restarts, re-applies and `kubectl r
 
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import Annotated
 
-from specdec_operator.guard.arms import Measure, Pair
-from specdec_operator.guard.baseline import Baseline
+from specdec_operator.api.kept import KEPT, Form, Time, means
+from specdec_operator.guard.arms import Measures, Pair
 from specdec_operator.guard.findings import Finding
 from specdec_operator.guard.lowering import Lowering
+from specdec_operator.guard.plain_speed import KeptPlain
 from specdec_operator.guard.pod_failures import PodFailure
 from specdec_operator.guard.policy import Policy
 from specdec_operator.guard.statistics import TokenTimes
@@ -48,140 +50,204 @@ class Target(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Rollback:
-    """A decision against the speculation that is asked for: one word, one sentence with numbers, when (epoch seconds).
+class KnownGood:
+    """A speculation that passed a full window."""
 
-    good: the speculation that is served instead; None: the service runs plain. trial: what it was decided by, while it
-    is provisional: a service of one pod serves plain for a few windows to learn how fast that is.
+    block: str = field(metadata=means("Its spec.speculation, as JSON."))
+    digest: str = field(metadata=means("Hash of this speculation."))
+    of: str = field(metadata=means("Hash of the speculation that was requested at that time."))
+    tokens: int = field(metadata=means("Tokens per step."))
+    rate: float = field(metadata=means("Accepted / drafted tokens."))
+    at: Time = field(metadata=means("Time at which it first passed."))
+    lowered: int = field(  # the first release knows no such field, and would take it out again
+        default=0,
+        metadata=means("Number of steps of 0.05 of the device by which its memory was lowered.", empty=False),
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rollback:
+    """A decision against the speculation that is asked for. Provisional ones are decided by a trial: a service of one
+    pod serves plain for a few windows to learn how fast that is.
     """
 
-    reason: str
-    message: str
-    at: float
-    good: "KnownGood | None" = None
-    trial: Trial | None = None
+    reason: str = field(metadata=means("Reason, in one word."))
+    message: str = field(metadata=means("Reason, with numbers."))
+    at: Time = field(metadata=means("Time of the decision."))
+    to: Target = field(
+        default=Target.BASELINE,
+        init=False,
+        metadata=means("LastGood: the last other speculation that passed a window; Baseline: no speculation."),
+    )
+    good: KnownGood | None = field(default=None, metadata=means("The speculation in use instead."))
+    trial: Trial | None = field(
+        default=None, metadata=means("Present while the rollback is provisional and the baseline is measured.")
+    )
 
-    @property
-    def to(self) -> Target:
-        """What it goes back to."""
-        return Target.BASELINE if self.good is None else Target.LAST_GOOD
+    def __post_init__(self) -> None:
+        """Where it goes back to follows from the rest."""
+        object.__setattr__(self, "to", Target.BASELINE if self.good is None else Target.LAST_GOOD)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reduction:
-    """A decision for fewer tokens per step than asked for: K', and as in a rollback why and when."""
+    """A decision for fewer tokens per step than asked for."""
 
-    reason: str
-    message: str
-    at: float
-    tokens: int
+    reason: str = field(metadata=means("Reason, in one word."))
+    message: str = field(metadata=means("Reason, with numbers."))
+    at: Time = field(metadata=means("Time of the decision."))
+    tokens: int = field(metadata=means("Tokens per step in use."))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Either:
+    """A decision of either kind, as the status has it."""
+
+    rollback: Rollback | None = field(
+        default=None, metadata=means("The speculation that was in use before this retry.")
+    )
+    reduced: Reduction | None = field(default=None, metadata=means("Its tokens per step."))
+
+
+def _read(kept: _Either) -> Rollback | Reduction | None:
+    return kept.rollback or kept.reduced
+
+
+def _written(decision: Rollback | Reduction) -> _Either:
+    return _Either(rollback=decision) if isinstance(decision, Rollback) else _Either(reduced=decision)
+
+
+Aside = Annotated[Rollback | Reduction, Form(_read, _written, _Either)]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DryRunAction:
-    """What would have been done, were the guard free to act: an action of the ladder, why and when."""
+    """What would have been done, were the guard free to act."""
 
-    action: str
-    reason: str
-    message: str
-    at: float
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class KnownGood:
-    """A speculation that passed a full window: its block of the spec as JSON, a hash of it, and since when.
-
-    of: hash of what was asked for then. tokens: K then. rate: accepted / drafted tokens. lowered: steps of less memory.
-    """
-
-    block: str
-    digest: str
-    of: str
-    tokens: int
-    rate: float
-    at: float
-    lowered: int = 0
+    action: str = field(metadata=means("LowerMemory, RestartPod, ReduceTokens or RollBack."))
+    reason: str = field(metadata=means("Reason, in one word."))
+    message: str = field(metadata=means("Reason, with numbers."))
+    at: Time = field(metadata=means("When."))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Control:
-    """Plain pods that are asked for beside the speculating ones: how many, why in a word and a sentence, since when.
+    """Plain pods that are asked for beside the speculating ones. up: 0 while none serves."""
 
-    replaces: whether they take the place of as many speculating ones, for want of room. up: since when they serve,
-    epoch seconds; 0: not yet.
-    """
-
-    replicas: int
-    reason: str
-    message: str
-    at: float
-    replaces: bool = False
-    up: float = 0.0
+    replicas: int = field(metadata=means("How many."))
+    reason: str = field(metadata=means("Reason, in one word."))
+    message: str = field(metadata=means("Reason, with numbers."))
+    at: Time = field(metadata=means("Time at which they were requested."))
+    replaces: bool = field(
+        default=False,
+        metadata=means("Whether they replace speculating pods, because the cluster has no room for more."),
+    )
+    up: Time = field(default=0.0, metadata=means("Time at which they started to serve.", empty=False))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class State:
-    """Everything that the guard must not forget.
+    """Everything that the guard must not forget, as status.guard keeps it.
 
-    since: when the phase began, epoch seconds. speculation: hash of the speculation that the decisions are about.
-    service: hash of what is served apart from it; what was learnt of another service is dropped. memory: hash of how
-    memory is to be planned. revision: of the last finished rollout. wanted: the one that is asked for now, and since
-    when: a rollout's deadline counts from there, and anew from each further pod of it that is ready: `up` is how many
-    were, at most. replacing: one for which surging was given up for want of room.
-    regret: acceptance that was lost lately, in points below its minimum x hours.
-    failures: windows in a row that failed severely; blamed: the pods that failed in all of them, empty for all pods;
-    judged: when the last window that was counted closed. measuring: whether the plain service is to be measured first;
-    attempted: whether that was begun for this service.
-    rollback: present while another speculation is served than asked for, or none. reduced: present while fewer tokens
-    are. lowering: less memory for what is asked for, once it ran out of it. dry_run: what the guard would have done,
-    where it may not. rollbacks: how many there were.
-    pod_failures: of the pods that are watched, of the last hour, and the newest of each.
-    retries: tries after rollbacks. set_aside: the decision that the present try sets aside, until its pods are up.
-    restarting: pods that are to be restarted; restarts: how many were. last_good: the last speculations that passed,
-    newest first. baseline: the plain service's speed. handled_retry, handled_rollback: values of the annotations.
-    control: plain pods beside; None: none are asked for. pairs: the last windows of both arms, oldest first.
-    unmeasured: windows in a row with traffic whose speed could not be compared. doubts: how often the speed was in
-    doubt and speculation stayed; doubted: when that ended last, epoch seconds; armless: nothing spoke for it then.
-    collateral: what speculation costs more of than is allowed, and was told.
+    A moment that is not known is 0, a hash empty. What was learnt of another `service` is dropped.
     """
 
-    phase: Phase
-    since: float
-    speculation: str
-    service: str = ""
-    memory: str = ""
-    revision: str | None = None
-    wanted: str | None = None
-    wanted_since: float = 0.0
-    up: int = 0
-    replacing: str | None = None
-    regret: float = 0.0
-    failures: int = 0
-    blamed: tuple[str, ...] = ()
-    judged: float = 0.0
-    measuring: bool = False
-    attempted: bool = False
-    rollback: Rollback | None = None
-    reduced: Reduction | None = None
-    lowering: Lowering | None = None
-    dry_run: DryRunAction | None = None
-    rollbacks: int = 0
-    retries: int = 0
-    set_aside: Rollback | Reduction | None = None
-    restarting: tuple[str, ...] = ()
-    restarts: int = 0
-    pod_failures: tuple[PodFailure, ...] = ()
-    last_good: tuple[KnownGood, ...] = ()
-    baseline: Baseline = ()
-    handled_retry: str | None = None
-    handled_rollback: str | None = None
-    control: Control | None = None
-    pairs: tuple[Pair, ...] = ()
-    unmeasured: int = 0
-    doubts: int = 0
-    doubted: float = 0.0
-    armless: bool = False
-    collateral: tuple[Measure, ...] = ()
+    __pydantic_config__ = KEPT
+
+    phase: Phase = field(
+        metadata=means(
+            "MeasuringBaseline, RollingOut, WarmingUp, Watching, Responding, RolledBack, Stalled or Serving.",
+            name="state",
+        ),
+    )
+    since: Time = field(metadata=means("Time at which this state began."))
+    revision: str | None = field(default=None, metadata=means("Revision of the last finished rollout."))
+    wanted: str | None = field(default=None, metadata=means("Revision that is requested now."))
+    wanted_since: Time = field(
+        default=0.0,
+        metadata=means(
+            "Start of its rollout, or the time at which another pod became ready. The deadline of the rollout "
+            "counts from here.",
+            empty=False,
+        ),
+    )
+    up: int = field(
+        default=0, metadata=means("Largest number of pods of that revision that were ready at the same time.")
+    )
+    replacing: str | None = field(
+        default=None, metadata=means("Revision for which the cluster has no room next to the old pods.")
+    )
+    speculation: str = field(
+        default="", metadata=means("Hash of the speculation that these decisions apply to.", empty=False)
+    )
+    service: str = field(default="", metadata=means("Hash of the other served fields of the spec.", empty=False))
+    memory: str = field(default="", metadata=means("Hash of spec.memory.", empty=False))
+    regret: float = field(
+        default=0.0,
+        metadata=means("Acceptance lost recently, in points below its minimum x hours; compare regretBudget."),
+    )
+    failures: int = field(default=0, metadata=means("Number of windows in a row that failed severely."))
+    blamed: tuple[str, ...] = field(
+        default=(), metadata=means("Pods that failed in all these windows; absent: all pods.", empty=False)
+    )
+    judged: Time = field(default=0.0, metadata=means("Time at which the last counted window closed.", empty=False))
+    measuring: bool = field(
+        default=False, metadata=means("Whether the baseline is measured before speculation begins.")
+    )
+    attempted: bool = field(default=False, metadata=means("Whether that measurement has begun for this service."))
+    rollback: Rollback | None = field(
+        default=None, metadata=means("Present while the service runs another speculation, or none.")
+    )
+    reduced: Reduction | None = field(default=None, metadata=means("Present while K is lower than requested."))
+    lowering: Lowering | None = field(
+        default=None, metadata=means("Present once this speculation ran out of memory.", name="lowered")
+    )
+    dry_run: DryRunAction | None = field(
+        default=None, metadata=means("The action that mode Observe or a hold prevents.", name="would")
+    )
+    rollbacks: int = field(default=0, metadata=means("Rollbacks so far."))
+    retries: int = field(default=0, metadata=means("Number of retries of this speculation."))
+    set_aside: Aside | None = field(
+        default=None,
+        metadata=means(
+            "Present while pods of a retry start: the speculation that returns if the cluster has no room for them."
+        ),
+    )
+    restarting: tuple[str, ...] = field(default=(), metadata=means("Pods that the guard is restarting.", empty=False))
+    restarts: int = field(
+        default=0,
+        metadata=means("Pods that the guard restarted, because they were far below the others or failed alone."),
+    )
+    pod_failures: tuple[PodFailure, ...] = field(
+        default=(),
+        metadata=means("Failures of the watched pods. Three within an hour count against speculation.", empty=False),
+    )
+    handled_retry: str | None = field(
+        default=None, metadata=means("Last handled value of annotation specdec.io/retry.")
+    )
+    handled_rollback: str | None = field(
+        default=None, metadata=means("Last handled value of annotation specdec.io/rollback.")
+    )
+    last_good: tuple[KnownGood, ...] = field(
+        default=(), metadata=means("Speculations that passed a full window; at most two.", empty=False)
+    )
+    baseline: tuple[KeptPlain, ...] = field(default=(), metadata=means("Speed of the baseline by load.", empty=False))
+    control: Control | None = field(
+        default=None, metadata=means("Baseline pods for comparison; absent: none requested.")
+    )
+    pairs: tuple[Pair, ...] = field(
+        default=(), metadata=means("The last windows of both arms, oldest first; at most thirty.", empty=False)
+    )
+    unmeasured: int = field(
+        default=0, metadata=means("Number of windows in a row with traffic whose speed could not be compared.")
+    )
+    doubts: int = field(default=0, metadata=means("Number of doubts after which speculation stayed."))
+    doubted: Time = field(default=0.0, metadata=means("Time at which the last doubt ended.", empty=False))
+    armless: bool = field(default=False, metadata=means("Whether no baseline pod could be compared in that doubt."))
+    collateral: Measures = field(
+        default=(),
+        metadata=means("Measures that are worse with speculation than guard.collateral allows.", empty=False),
+    )
 
     @property
     def plain(self) -> bool:

@@ -7,12 +7,13 @@ those that come per second, or those that run at once.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import astuple, dataclass, field, replace
 from enum import StrEnum
 from math import exp, log, sqrt
 from statistics import fmean
-from typing import Final
+from typing import Annotated, Final
 
+from specdec_operator.api.kept import Form, means
 from specdec_operator.guard.baseline import FEWEST_REQUESTS
 from specdec_operator.guard.evidence import Evidence
 from specdec_operator.guard.statistics import student95
@@ -74,16 +75,45 @@ def traffic_of(evidence: Evidence) -> Traffic:
     )
 
 
+_UNKNOWN: Final = -1.0
+"""In the status: the API server takes no null in a list."""
+
+
+def _read(kept: list[float]) -> Traffic:
+    """Earlier releases kept fewer values of a window, later ones may keep more."""
+    seconds, requests, token_seconds, tokens, answers, *known = kept
+    prompt_tokens, first_token_seconds = (None if each < 0 else each for each in (*known, _UNKNOWN)[:2])
+    return Traffic(
+        seconds=seconds,
+        requests=requests,
+        token_seconds=token_seconds,
+        tokens=tokens,
+        answers=answers,
+        prompt_tokens=prompt_tokens,
+        first_token_seconds=first_token_seconds,
+    )
+
+
+def _written(traffic: Traffic) -> list[float]:
+    return [_UNKNOWN if each is None else each for each in astuple(traffic)]
+
+
+_Window = Annotated[Traffic, Form(_read, _written, list[float])]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trial:
-    """Windows with speculation, and the plain ones after them, oldest first. least: speedup that is asked for. seen:
-    plain windows so far, with traffic or without.
-    """
+    """Windows with speculation, and the plain ones after them, oldest first."""
 
-    speculating: tuple[Traffic, ...]
-    least: float
-    plain: tuple[Traffic, ...] = ()
-    seen: int = 0
+    speculating: tuple[_Window, ...] = field(
+        metadata=means(
+            "For the operator: for each window its seconds, ended requests, their decode seconds, their tokens after "
+            "the first, started requests, their prompt tokens, and their seconds until the first token (-1: unknown)."
+        )
+    )
+    plain: tuple[_Window, ...] = field(default=(), metadata=means("The same values of the baseline windows."))
+    least: float = field(metadata=means("Required speedup."))
+    seen: int = field(default=0, metadata=means("Number of baseline windows so far."))
 
     def plus(self, traffic: Traffic) -> "Trial":
         """With one more plain window."""

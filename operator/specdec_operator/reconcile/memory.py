@@ -23,7 +23,7 @@ from specdec_operator.reconcile.sis import Sis
 from specdec_operator.reconcile.write_conflict import WriteConflict
 from specdec_operator.report.events import Event
 from specdec_operator.report.facts_codec import facts_of
-from specdec_operator.report.state_codec import decode_state
+from specdec_operator.report.kept_state import kept_state
 
 _SHOWN_WITHIN: Final = 1.0
 """Seconds within which the watch shows our own write."""
@@ -196,8 +196,8 @@ def restore(memory: Memory, sis: Sis, now: float) -> Memory:
         memory = replace(memory, status=sis.status)
     if memory.state is None:
         facts = replace(memory.facts, kept=facts_of(sis.status))
-        return replace(memory, state=decode_state(sis.status, now), facts=facts)
-    shown = decode_state(sis.status, now) if 0 < memory.version < sis.version else None
+        return replace(memory, state=kept_state(sis.status, now), facts=facts)
+    shown = kept_state(sis.status, now) if 0 < memory.version < sis.version else None
     if shown is None:
         return memory
     if _decisions(shown) == _decisions(memory.state):

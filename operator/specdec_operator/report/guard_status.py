@@ -1,20 +1,31 @@
 """What the guard measured and knows, as the status tells it. Pure. What this reconcile has not measured is kept."""
 
 from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import fields
 from typing import Any, Final
 
-from specdec_operator.api.times import to_time
-from specdec_operator.guard.counterfactual import Fewer
-from specdec_operator.guard.findings import BOUND
+from pydantic import TypeAdapter
+from pydantic.alias_generators import to_camel
+
+from specdec_operator.guard.arms import Measure
+from specdec_operator.guard.counterfactual import Advice, Fewer
+from specdec_operator.guard.findings import Finding
+from specdec_operator.guard.state import State
 from specdec_operator.guard.tries import retry_at
 from specdec_operator.report.conditions import Findings
-from specdec_operator.report.state_codec import encode_state
 from specdec_operator.schema import guard_status, status
 
 _MOST_ROWS: Final = 16
 """Rows of the table of fewer tokens that are told: the largest K."""
-_KEPT: Final = ("verdict", "reason", "message", "fewerTokens", "recommendation")
+_TOLD: Final[Mapping[str, TypeAdapter[Any]]] = {
+    **dict.fromkeys(("verdict", "reason", "message"), TypeAdapter(str)),
+    "fewer_tokens": TypeAdapter(tuple[Fewer, ...]),
+    "recommendation": TypeAdapter(Advice),
+}
+"""What stays as it was told until something else is known, and how it is read."""
+_FINDINGS: Final = TypeAdapter(tuple[Finding, ...])
+_MEASURES: Final = frozenset(Measure)
+_STATE: Final = tuple(each.name for each in fields(State))
 
 
 def acceptance_of(found: Findings, before: Mapping[str, Any]) -> status.Acceptance | None:
@@ -56,42 +67,45 @@ def performance_of(found: Findings, before: Mapping[str, Any]) -> status.Perform
 
 def guard_status_of(found: Findings, before: Mapping[str, Any]) -> guard_status.GuardStatus:
     """What the guard knows and must not forget."""
-    due = retry_at(found.state, found.policy) if found.policy.acts else None
-    said = _said(found, before.get("guard", {}))
-    more = {"held": found.policy.held, "next_retry": None if due is None else to_time(due)}
-    findings = {"findings": _findings(found, before.get("guard", {}))}
-    thresholds = {"thresholds": _thresholds(found)}
-    return guard_status.GuardStatus.model_validate(encode_state(found.state) | said | more | thresholds | findings)
+    told = before.get("guard", {})
+    return guard_status.GuardStatus(
+        **{name: getattr(found.state, name) for name in _STATE},
+        **_said(found, told),
+        held=found.policy.held,
+        next_retry=retry_at(found.state, found.policy) if found.policy.acts else None,
+        thresholds=_thresholds(found),
+        findings=_findings(found, told),
+    )
 
 
-def _findings(found: Findings, before: Mapping[str, Any]) -> Any:
+def _as_told(told: Mapping[str, Any], *names: str) -> dict[str, Any]:
+    """These parts as they were told before; without those that were not."""
+    written = {name: told.get(to_camel(name)) for name in names}
+    return {name: _TOLD[name].validate_python(each) for name, each in written.items() if each is not None}
+
+
+def _findings(found: Findings, told: Mapping[str, Any]) -> tuple[Finding, ...]:
     """What both arms say so far; gone with the windows that it is of."""
     if not found.state.pairs:
-        return None
-    told = found.judged.findings if found.judged else ()
-    return [asdict(each) | {"measure": each.measure.value, "bound": BOUND} for each in told] or before.get("findings")
+        return ()
+    if found.judged and found.judged.findings:
+        return found.judged.findings
+    known = [each for each in told.get("findings") or () if each["measure"] in _MEASURES]
+    return _FINDINGS.validate_python(known)
 
 
-def _said(found: Findings, before: Mapping[str, Any]) -> dict[str, Any]:
+def _said(found: Findings, told: Mapping[str, Any]) -> dict[str, Any]:
     """The newest verdict, with what follows from its numbers. A plain window speaks only where an SLO asks it to."""
     judged, limits = found.judged, found.thresholds
     silent = limits is None or limits.silent
     if judged is None or silent:
-        return {key: before.get(key) for key in _KEPT}
+        return _as_told(told, "verdict", "reason", "message", "fewer_tokens", "recommendation")
     verdict = judged.verdict
     said = {"verdict": verdict.outcome.value, "reason": verdict.reason.value, "message": verdict.message}
     if not found.fewer and not judged.conclusive:
-        return said | {key: before.get(key) for key in ("fewerTokens", "recommendation")}
-    advice = found.advice
-    return said | {
-        "fewer_tokens": [_row(each) for each in found.fewer[-_MOST_ROWS:]] or before.get("fewerTokens"),
-        "recommendation": advice and guard_status.Recommendation(tokens=advice.tokens, message=advice.message),
-    }
-
-
-def _row(row: Fewer) -> guard_status.FewerTokens:
-    rounded = {name: round(value, 2) if isinstance(value, float) else value for name, value in asdict(row).items()}
-    return guard_status.FewerTokens.model_validate(rounded)
+        return said | _as_told(told, "fewer_tokens", "recommendation")
+    rows = {"fewer_tokens": found.fewer[-_MOST_ROWS:]} if found.fewer else _as_told(told, "fewer_tokens")
+    return said | rows | {"recommendation": found.advice}
 
 
 def _thresholds(found: Findings) -> guard_status.Thresholds | None:

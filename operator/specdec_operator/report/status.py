@@ -53,7 +53,7 @@ def status_of(found: Findings, before: Mapping[str, Any], now: float) -> dict[st
         guard=guard_status_of(found, kept),
         history=_history(found, before, stamp),
     )
-    return status.model_dump(by_alias=True, exclude_none=True)
+    return status.model_dump(mode="json", by_alias=True, exclude_none=True)
 
 
 def why(found: Findings, before: Mapping[str, Any]) -> tuple[str, str]:

@@ -1,4 +1,4 @@
-"""Generates the CRD from the pydantic models: JSON schema in, structural schema with CEL rules out.
+"""Generates the CRD from the models of the spec and the status: JSON schema in, structural schema with CEL rules out.
 
 `python -m specdec_operator.schema.crd` prints crds/serving.specdec.io_speculativeinferenceservices.yaml.
 """
@@ -9,6 +9,8 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 import yaml
+from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
+from pydantic_core.core_schema import TupleSchema
 
 from specdec_operator import names
 from specdec_operator.api.spec import Spec
@@ -47,6 +49,17 @@ _COLUMNS = (
 )
 
 
+class _Lists(GenerateJsonSchema):
+    """Writes a tuple of values of one type as a list of a fixed length: the API server knows no other."""
+
+    def tuple_schema(self, schema: TupleSchema) -> JsonSchemaValue:
+        """As pydantic does, but for that."""
+        made = super().tuple_schema(schema)
+        if each := made.pop("prefixItems", None):
+            made["items"] = each[0]
+        return made
+
+
 def structural(schema: Schema, definitions: Schema) -> Schema:
     """A pydantic JSON schema as the API server takes it: no references, no null unions, no titles."""
     if "$ref" in schema:
@@ -80,7 +93,7 @@ def _without_null(schema: Schema) -> Schema:
 def openapi() -> Schema:
     """The openAPIV3Schema of the whole object."""
     spec = Spec.model_json_schema(by_alias=True)
-    status = Status.model_json_schema(by_alias=True, mode="serialization")
+    status = Status.model_json_schema(by_alias=True, mode="serialization", schema_generator=_Lists)
     return {
         "type": "object",
         "description": (
@@ -106,8 +119,10 @@ success before the operator has read it; its own kinds have this default as well
 
 
 def _without_required(schema: Schema) -> Schema:
-    """Only the operator writes status: a part that a newer version drops must not make old objects unreadable."""
-    out = {key: value for key, value in schema.items() if key not in {"required", "default"}}
+    """Only the operator writes status: a part that a newer version drops must not make old objects unreadable, nor a
+    word that it adds new ones unwritable.
+    """
+    out = {key: value for key, value in schema.items() if key not in {"required", "default", "enum"}}
     if "properties" in out:
         out["properties"] = {name: _without_required(part) for name, part in out["properties"].items()}
     if "items" in out:

@@ -3,7 +3,7 @@
 from pydantic import Field
 
 from specdec_operator.api.conditions import ConditionType
-from specdec_operator.api.types import StatusPart, Time
+from specdec_operator.api.types import Stamp, StatusPart
 from specdec_operator.schema.guard_status import GuardStatus
 
 
@@ -14,7 +14,7 @@ class Condition(StatusPart):
     status: str = Field(description="True, False or Unknown.")
     reason: str = Field(description="Reason, in one word.")
     message: str = Field(description="Explanation, in one sentence with numbers.")
-    last_transition_time: Time = Field(description="Time of the last change of the status.")
+    last_transition_time: Stamp = Field(description="Time of the last change of the status.")
     observed_generation: int | None = Field(None, description="Generation of the spec that this condition describes.")
 
 
@@ -80,7 +80,7 @@ class Scaling(StatusPart):
 class HistoryEntry(StatusPart):
     """One entry of the history."""
 
-    at: Time = Field(description="Time at which the state began.")
+    at: Stamp = Field(description="Time at which the state began.")
     state: str = Field(description="The guard's state.")
     reason: str | None = Field(None, description="Reason, in one word.")
     message: str | None = Field(None, description="Reason, with numbers.")

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.unit.builders import BLOCKED, NO_ROOM, facts, make_state, view
+from tests.unit.builders import BLOCKED, NO_ROOM, facts, make_state, status_with, view
 
 from specdec_operator.api.guard import GuardMode
 from specdec_operator.guard.baseline import MOST_LOADS, Baseline, learnt
@@ -22,8 +22,7 @@ from specdec_operator.guard.transitions import advance
 from specdec_operator.guard.user_intent import UserIntent, follow_user, initial_state
 from specdec_operator.guard.verdict import Outcome, Reason, Verdict
 from specdec_operator.observe.rollout import Progress
-from specdec_operator.report.state_codec import decode_state, encode_state
-from specdec_operator.schema.status import GuardStatus
+from specdec_operator.report.kept_state import kept_state
 
 VERDICTS = st.sampled_from(
     [
@@ -130,9 +129,8 @@ def turned(turn: dict[str, Any], state: State, policy: Policy, now: float) -> St
 
 
 def reborn(state: State) -> State:
-    """The state as another process reads it: through the schema of the status, and through JSON."""
-    kept = GuardStatus.model_validate(encode_state(state)).model_dump(mode="json", by_alias=True, exclude_none=True)
-    read = decode_state({"guard": json.loads(json.dumps(kept, allow_nan=False))})
+    """The state as another process reads it: through JSON, which has no infinity."""
+    read = kept_state(json.loads(json.dumps(status_with(state), allow_nan=False)))
     assert read is not None
     return read
 

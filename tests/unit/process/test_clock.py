@@ -5,13 +5,12 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, cast
 
 import pytest
-from tests.unit.builders import make_rollback, make_state
+from tests.unit.builders import make_failure, make_good, make_rollback, make_state, status_with
 
 from specdec_operator.app.handlers import App
 from specdec_operator.guard.state import Phase
 from specdec_operator.process.clock import SteadyClock
-from specdec_operator.report.state_codec import decode_state, encode_state
-from specdec_operator.schema.guard_status import GuardStatus
+from specdec_operator.report.kept_state import kept_state
 
 if TYPE_CHECKING:
     from specdec_operator.app.services import Services
@@ -34,13 +33,18 @@ def test_a_clock_that_is_set_changes_no_span(by: float) -> None:
 @pytest.mark.parametrize("by", [3600.0, 86400.0])
 def test_a_kept_time_that_is_yet_to_come_is_taken_as_now(by: float) -> None:
     """The clock went back while the operator was away: what is waited for lasts its time again, and not `by` more."""
-    kept = make_state(Phase.ROLLED_BACK, since=1000 + by, rollback=make_rollback(at=1000 + by), wanted_since=1000 + by)
-    status = {"guard": GuardStatus.model_validate(encode_state(kept)).model_dump(by_alias=True, exclude_none=True)}
-    state = decode_state(status, 1000.0)
+    late = 1000.0 + by
+    rollback, failures = make_rollback(at=late, good=make_good(at=late)), (make_failure(at=late),)
+    times = {"since": late, "wanted_since": late, "judged": late, "doubted": late}
+    kept = make_state(Phase.ROLLED_BACK, rollback=rollback, pod_failures=failures, **times)
+    status = status_with(kept)
+    state = kept_state(status, 1000.0)
     assert state is not None
     assert state.rollback is not None
-    assert (state.since, state.wanted_since, state.rollback.at) == (1000.0, 1000.0, 1000.0)
-    assert decode_state(status, 1000.0 + by) == kept
+    assert state.rollback.good is not None
+    assert {getattr(state, name) for name in times} == {1000.0}
+    assert {each.at for each in (state.rollback, state.rollback.good, *state.pod_failures)} == {1000.0}
+    assert kept_state(status, late) == kept
 
 
 def test_a_clock_that_is_set_hangs_no_operator(monkeypatch: pytest.MonkeyPatch) -> None:

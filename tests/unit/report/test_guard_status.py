@@ -21,7 +21,9 @@ from tests.unit.builders import (
     policy,
 )
 
+from specdec_operator.guard.arms import Measure, Pair
 from specdec_operator.guard.counterfactual import Advice, Fewer
+from specdec_operator.guard.findings import Finding
 from specdec_operator.guard.state import Phase, State
 from specdec_operator.guard.verdict import Outcome, Reason, Verdict
 from specdec_operator.report.status import status_of
@@ -31,6 +33,8 @@ ROLLED_BACK = make_state(Phase.ROLLED_BACK, rollback=make_rollback(at=100.0))
 BUSY: Body = {"token_times": {1: pace(0.02, 0.02), 8: pace(0.05, 0.05, 0.05)}}
 ROWS = tuple(Fewer(tokens=n, rate=0.666, length=1.777, speedup=1.234, passes=n < 3) for n in (1, 2, 3, 4))
 ADVICE = Advice(tokens=2, message="with 2 tokens: this would have passed")
+LIMITS: Body = {"low": 1.1, "high": 1.4, "limit": 1.0, "unlike": 1.0}
+PAIR = Pair(at=100.0, seen={Measure.SPEED: (0.2, 0.01)})
 PLAIN = Verdict(outcome=Outcome.INCONCLUSIVE, reason=Reason.PLAIN, message="plain: 20.0 ms per output token")
 
 
@@ -132,6 +136,22 @@ def test_a_window_without_speculation_is_judged_by_a_set_limit() -> None:
 def test_the_thresholds_are_shown_with_their_defaults(changes: Body, shown: Body | None) -> None:
     """A baseline service only has its limit."""
     assert told(thresholds=limits(**changes))["guard"].get("thresholds") == shown
+
+
+def test_what_both_arms_say_stays_until_a_window_says_otherwise() -> None:
+    """But for what only a newer release measures; and it goes with the windows that it is of."""
+    found, beside = (
+        Finding(measure=Measure.SPEED, value=1.25, score=-2.0, windows=3, **LIMITS),
+        make_state(pairs=(PAIR,)),
+    )
+    before = told(beside, judged=judged(PASSED, findings=(found,)))
+    (shown,) = before["guard"]["findings"]
+    assert (
+        shown == {"measure": "time-per-output-token", "value": 1.25, "score": -2.0, "bound": 4.5, "windows": 3} | LIMITS
+    )
+    newer = {"guard": before["guard"] | {"findings": [shown, shown | {"measure": "energy"}]}}
+    assert told(beside, newer)["guard"]["findings"] == [shown]
+    assert "findings" not in told(WATCHING, before)["guard"]
 
 
 def test_what_the_guard_must_not_forget_is_shown_to_people() -> None:

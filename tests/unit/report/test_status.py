@@ -24,7 +24,7 @@ from tests.unit.builders import (
 from specdec_operator.api.times import to_time
 from specdec_operator.guard.kv_cache import KvCache
 from specdec_operator.guard.state import Phase, State
-from specdec_operator.report.state_codec import decode_state
+from specdec_operator.report.kept_state import kept_state
 from specdec_operator.report.status import status_of
 
 WATCHING = make_state()
@@ -135,7 +135,7 @@ def test_status_leads_back_to_the_state_it_was_made_from() -> None:
     for phase in Phase:
         for rollback in (None, make_rollback()):
             state = make_state(phase, rollback=rollback, rollbacks=1, failures=2, dry_run=make_dry_run())
-            assert decode_state(status_of(found(state), {}, 60)) == state
+            assert kept_state(status_of(found(state), {}, 60)) == state
 
 
 def test_history_keeps_the_ten_newest_turns() -> None:

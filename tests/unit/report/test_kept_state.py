@@ -1,6 +1,5 @@
 """The guard's state, written to status.guard and read back by another process."""
 
-import json
 import math
 from dataclasses import fields, replace
 from typing import Any
@@ -8,7 +7,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.unit.builders import Body, make_failure, make_good, make_plain, make_state
+from tests.unit.builders import Body, make_failure, make_good, make_plain, make_state, status_with
 
 from specdec_operator.api.times import from_time, to_time
 from specdec_operator.guard.arms import Measure, Pair
@@ -19,8 +18,7 @@ from specdec_operator.guard.pod_failures import PodFailure
 from specdec_operator.guard.state import Control, DryRunAction, KnownGood, Phase, Reduction, Rollback, State
 from specdec_operator.guard.statistics import RatioSums, TokenTime
 from specdec_operator.guard.switch_back import Traffic, Trial
-from specdec_operator.report.state_codec import decode_state, encode_state, without_progress
-from specdec_operator.schema.guard_status import GuardStatus
+from specdec_operator.report.kept_state import kept_state, without_progress
 
 TIMES = st.integers(0, 4_000_000_000).map(float)
 WORDS = st.text("aZ09 .:é{}\"'\\\n", max_size=30)
@@ -114,13 +112,6 @@ EVERY_FIELD: dict[str, st.SearchStrategy[Any]] = {
 STATES = st.builds(State, **EVERY_FIELD)
 
 
-def written(state: State) -> Body:
-    """A state as it lies in the API server: JSON."""
-    guard = GuardStatus.model_validate(encode_state(state)).model_dump(by_alias=True, exclude_none=True)
-    kept: Body = json.loads(json.dumps({"guard": guard}))
-    return kept
-
-
 def test_no_field_of_the_state_is_left_out_here() -> None:
     """A new field must survive a restart as well."""
     assert set(EVERY_FIELD) == {each.name for each in fields(State)}
@@ -129,13 +120,13 @@ def test_no_field_of_the_state_is_left_out_here() -> None:
 @given(STATES)
 def test_a_restarted_operator_knows_what_it_decided(state: State) -> None:
     """Nothing that the guard must not forget is lost."""
-    assert decode_state(written(state)) == state
+    assert kept_state(status_with(state)) == state
 
 
 @given(STATES, st.floats(0, 0.999))
 def test_times_are_kept_to_the_second(state: State, part: float) -> None:
     """Kubernetes' times have no fractions; a phase never seems to begin later than it did."""
-    late = decode_state({"guard": written(state)["guard"] | {"since": to_time(state.since + part)}})
+    late = kept_state({"guard": status_with(state)["guard"] | {"since": to_time(state.since + part)}})
     assert late is not None
     assert late.since == math.floor(state.since + part)
 
@@ -154,13 +145,13 @@ def test_times_are_kept_to_the_second(state: State, part: float) -> None:
 )
 def test_an_unreadable_state_counts_as_no_state(guard: Body | None) -> None:
     """After an edit by hand, or from a version that is not ours: the guard starts again."""
-    assert decode_state({"guard": guard}) is None
-    assert decode_state({}) is None
+    assert kept_state({"guard": guard}) is None
+    assert kept_state({}) is None
 
 
 def test_additional_fields_of_a_newer_version_are_ignored() -> None:
     """A downgrade keeps the decision."""
-    assert decode_state({"guard": written(make_state())["guard"] | {"fromTheFuture": 1}}) == make_state()
+    assert kept_state({"guard": status_with(make_state())["guard"] | {"fromTheFuture": 1}}) == make_state()
 
 
 def test_times_are_utc_texts() -> None:
@@ -173,7 +164,7 @@ def test_a_state_of_an_earlier_release_is_read() -> None:
     """It knew fewer fields; the decision is what counts."""
     old = {"state": "RolledBack", "since": "2026-11-20T10:00:00Z", "speculation": "s1", "failures": 0, "rollbacks": 1}
     why = {"reason": "AcceptanceRateLow", "message": "acceptance 0.02", "at": "2026-11-20T10:00:00Z"}
-    state = decode_state({"guard": old | {"rollback": why, "wouldRollBack": why}})
+    state = kept_state({"guard": old | {"rollback": why, "wouldRollBack": why}})
     assert state is not None
     assert (state.plain, state.rollbacks, state.service, state.last_good) == (True, 1, "", ())
 
@@ -184,8 +175,8 @@ def test_the_windows_of_a_trial_are_read_from_earlier_and_later_releases(values:
     window = [8.0, 328.0, 17.0, 3600.0, 328.0, 20000.0, 20.0, 1.0][:values]
     why = {"reason": "TooSlow", "message": "too slow", "at": "2026-11-20T10:00:00Z"}
     trial = {"speculating": [window], "plain": [], "least": 1.0, "seen": 0}
-    kept = written(make_state())["guard"] | {"rollback": why | {"trial": trial}}
-    state = decode_state({"guard": kept})
+    kept = status_with(make_state())["guard"] | {"rollback": why | {"trial": trial}}
+    state = kept_state({"guard": kept})
     assert state is not None
     assert state.rollback is not None
     assert state.rollback.trial is not None
