@@ -99,4 +99,4 @@ Stamp = Annotated[str, Field(json_schema_extra={"format": "date-time"})]
 
 
 class StatusPart(Part):
-    """Base of every object in the status that is written and not read."""
+    """Base of the objects that are declared for the status alone."""

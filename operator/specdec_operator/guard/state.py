@@ -9,9 +9,9 @@ from typing import Annotated
 
 from specdec_operator.api.kept import KEPT, Form, Time, means
 from specdec_operator.guard.arms import Measures, Pair
+from specdec_operator.guard.baseline import Baseline
 from specdec_operator.guard.findings import Finding
 from specdec_operator.guard.lowering import Lowering
-from specdec_operator.guard.plain_speed import KeptPlain
 from specdec_operator.guard.pod_failures import PodFailure
 from specdec_operator.guard.policy import Policy
 from specdec_operator.guard.statistics import TokenTimes
@@ -231,7 +231,7 @@ class State:
     last_good: tuple[KnownGood, ...] = field(
         default=(), metadata=means("Speculations that passed a full window; at most two.", empty=False)
     )
-    baseline: tuple[KeptPlain, ...] = field(default=(), metadata=means("Speed of the baseline by load.", empty=False))
+    baseline: Baseline = field(default=(), metadata=means("Speed of the baseline by load.", empty=False))
     control: Control | None = field(
         default=None, metadata=means("Baseline pods for comparison; absent: none requested.")
     )

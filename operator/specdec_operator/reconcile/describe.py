@@ -12,7 +12,7 @@ from specdec_operator.reconcile.memory import Memory
 from specdec_operator.reconcile.observed import Observed
 from specdec_operator.report.conditions import Findings
 from specdec_operator.report.events import Event, events_of, refusal_event
-from specdec_operator.report.kept_state import without_progress
+from specdec_operator.report.guard_status import without_progress
 from specdec_operator.report.status import SpecRefusal, is_significant, refused_status, status_of
 
 

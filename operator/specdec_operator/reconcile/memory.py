@@ -23,7 +23,7 @@ from specdec_operator.reconcile.sis import Sis
 from specdec_operator.reconcile.write_conflict import WriteConflict
 from specdec_operator.report.events import Event
 from specdec_operator.report.facts_codec import facts_of
-from specdec_operator.report.kept_state import kept_state
+from specdec_operator.report.guard_status import kept_state
 
 _SHOWN_WITHIN: Final = 1.0
 """Seconds within which the watch shows our own write."""

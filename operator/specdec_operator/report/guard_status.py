@@ -1,16 +1,22 @@
-"""What the guard measured and knows, as the status tells it. Pure. What this reconcile has not measured is kept."""
+"""What the guard measured and knows, as the status tells it, and its state read back. Pure. What this reconcile has not
+measured is kept.
+"""
 
+import math
 from collections.abc import Mapping
-from dataclasses import fields
+from dataclasses import fields, replace
 from typing import Any, Final
 
-from pydantic import TypeAdapter
+from pydantic import TypeAdapter, ValidationError
 from pydantic.alias_generators import to_camel
 
+from specdec_operator.api.kept import NOW
 from specdec_operator.guard.arms import Measure
+from specdec_operator.guard.baseline import Plain
 from specdec_operator.guard.counterfactual import Advice, Fewer
 from specdec_operator.guard.findings import Finding
 from specdec_operator.guard.state import State
+from specdec_operator.guard.statistics import TokenTime
 from specdec_operator.guard.tries import retry_at
 from specdec_operator.report.conditions import Findings
 from specdec_operator.schema import guard_status, status
@@ -25,7 +31,8 @@ _TOLD: Final[Mapping[str, TypeAdapter[Any]]] = {
 """What stays as it was told until something else is known, and how it is read."""
 _FINDINGS: Final = TypeAdapter(tuple[Finding, ...])
 _MEASURES: Final = frozenset(Measure)
-_STATE: Final = tuple(each.name for each in fields(State))
+_STATE: Final = TypeAdapter(State)
+_OF_STATE: Final = tuple(each.name for each in fields(State))
 
 
 def acceptance_of(found: Findings, before: Mapping[str, Any]) -> status.Acceptance | None:
@@ -69,7 +76,7 @@ def guard_status_of(found: Findings, before: Mapping[str, Any]) -> guard_status.
     """What the guard knows and must not forget."""
     told = before.get("guard", {})
     return guard_status.GuardStatus(
-        **{name: getattr(found.state, name) for name in _STATE},
+        **{name: getattr(found.state, name) for name in _OF_STATE},
         **_said(found, told),
         held=found.policy.held,
         next_retry=retry_at(found.state, found.policy) if found.policy.acts else None,
@@ -120,3 +127,23 @@ def _thresholds(found: Findings) -> guard_status.Thresholds | None:
         speedup=limits.speedup,
         time_per_output_token_ms=None if most is None else round(1000 * most, 3),
     )
+
+
+def kept_state(status: Mapping[str, Any], now: float = math.inf) -> State | None:
+    """The state that an earlier process left behind; None where there is none that can be read.
+
+    No moment of it is later than now: what waits for a time that a clock showed by mistake would stand still.
+    """
+    try:
+        return _STATE.validate_python(status.get("guard"), context={NOW: now})
+    except ValidationError:
+        return None
+
+
+def without_progress(state: State) -> State:
+    """The state without what grows by itself: a difference here is worth a write at once."""
+    failures = 0 if state.dry_run else state.failures  # what would be done is told: they count round and round
+    plain = tuple(Plain(load=each.load, token_time=TokenTime()) for each in state.baseline)
+    since = 0.0 if state.up else state.wanted_since  # a rollout of a thousand pods is no thousand writes
+    state = replace(state, failures=failures, baseline=plain, wanted_since=since)
+    return replace(state, judged=0.0, regret=0.0, up=0, unmeasured=0, pairs=())

@@ -22,7 +22,7 @@ from specdec_operator.guard.transitions import advance
 from specdec_operator.guard.user_intent import UserIntent, follow_user, initial_state
 from specdec_operator.guard.verdict import Outcome, Reason, Verdict
 from specdec_operator.observe.rollout import Progress
-from specdec_operator.report.kept_state import kept_state
+from specdec_operator.report.guard_status import kept_state
 
 VERDICTS = st.sampled_from(
     [

@@ -10,7 +10,7 @@ from tests.unit.builders import make_failure, make_good, make_rollback, make_sta
 from specdec_operator.app.handlers import App
 from specdec_operator.guard.state import Phase
 from specdec_operator.process.clock import SteadyClock
-from specdec_operator.report.kept_state import kept_state
+from specdec_operator.report.guard_status import kept_state
 
 if TYPE_CHECKING:
     from specdec_operator.app.services import Services

@@ -18,7 +18,7 @@ from specdec_operator.guard.pod_failures import PodFailure
 from specdec_operator.guard.state import Control, DryRunAction, KnownGood, Phase, Reduction, Rollback, State
 from specdec_operator.guard.statistics import RatioSums, TokenTime
 from specdec_operator.guard.switch_back import Traffic, Trial
-from specdec_operator.report.kept_state import kept_state, without_progress
+from specdec_operator.report.guard_status import kept_state, without_progress
 
 TIMES = st.integers(0, 4_000_000_000).map(float)
 WORDS = st.text("aZ09 .:é{}\"'\\\n", max_size=30)

@@ -24,7 +24,7 @@ from tests.unit.builders import (
 from specdec_operator.api.times import to_time
 from specdec_operator.guard.kv_cache import KvCache
 from specdec_operator.guard.state import Phase, State
-from specdec_operator.report.kept_state import kept_state
+from specdec_operator.report.guard_status import kept_state
 from specdec_operator.report.status import status_of
 
 WATCHING = make_state()
