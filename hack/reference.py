@@ -42,7 +42,6 @@ from specdec_engine.head_names import registered_heads
 from specdec_engine.rule import Severity
 from specdec_engine.tables import table
 from specdec_engine.version import IMAGES, NEWEST, Version
-from specdec_operator.schema.crd import openapi
 from specdec_operator.engine.build import build_of
 from specdec_operator.guard.judge import CHECKS
 from specdec_operator.guard.remediation import Action

@@ -16,7 +16,6 @@ from specdec_engine.flags import option
 from specdec_engine.quantity import MEMORY, parse_quantity, quantity
 from specdec_engine.tables import table
 from specdec_engine.version import IMAGES, NEWEST, OLDEST, major_minor
-from specdec_operator.schema.crd import openapi
 from specdec_operator.api.engine import Engine
 from specdec_operator.api.speculation import Method
 from specdec_operator.engine.owned_flags import FLAGS, OWNED_FLAGS

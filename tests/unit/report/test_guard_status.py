@@ -138,8 +138,8 @@ def test_the_thresholds_are_shown_with_their_defaults(changes: Body, shown: Body
     assert told(thresholds=limits(**changes))["guard"].get("thresholds") == shown
 
 
-def test_what_both_arms_say_stays_until_a_window_says_otherwise() -> None:
-    """But for what only a newer release measures; and it goes with the windows that it is of."""
+def test_a_comparison_stays_in_the_status_until_a_later_window() -> None:
+    """Except what only a newer release measures. It ends together with the windows that it is about."""
     found, beside = (
         Finding(measure=Measure.SPEED, value=1.25, score=-2.0, windows=3, **LIMITS),
         make_state(pairs=(PAIR,)),
