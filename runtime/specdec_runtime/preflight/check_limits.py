@@ -18,8 +18,8 @@ CONTEXT: Final = FolderRule(
     id="DraftContextShort",
     severity=Severity.WARNED,
     when=(
-        "draft_model; eagle and eagle3 up to vLLM 0.26, because later ones raise the limit; both lengths are known, "
-        "and no rope scaling extends that of the draft"
+        "draft_model; eagle and eagle3 up to vLLM 0.26, because later ones raise the limit; --max-model-len is set, "
+        "and the draft's length is known and not extended by rope scaling"
     ),
     says="The draft supports the served context length.",
     without="No error: beyond that position drafts are computed and counted, but never accepted.",
@@ -73,15 +73,14 @@ RULES: Final = (CONTEXT, DTYPE, QUANTIZATION, NPU_TOKENS, NPU_PARALLEL, NPU_VOCA
 
 def context(case: Case) -> Iterator[Finding]:
     """The draft reaches as far as the target is served; beyond that its drafts are counted but never accepted."""
-    found, served, draft = case.broken("CONTEXT-SHORT", "CONTEXT-HEAD"), case.resolved.context, case.draft
+    found, served, draft = case.broken("CONTEXT-SHORT", "CONTEXT-HEAD"), case.flags.max_model_len, case.draft
     if found is not None and isinstance(reach := found.value, int) and served is not None and draft is not None:
         share = round(100 * (served - reach) / served)
-        where = "the server runs with --max-model-len" if case.flags.max_model_len else "the target's own context is"
         yield CONTEXT.found(
             draft.field,
-            f"{draft.path}/config.json has max_position_embeddings {reach}, but {where} {served}: drafts beyond "
-            f"position {reach} are computed but not accepted, in {share} % of the context; use a draft with a longer "
-            "context or lower --max-model-len",
+            f"{draft.path}/config.json has max_position_embeddings {reach}, but the server runs with --max-model-len "
+            f"{served}: drafts beyond position {reach} are computed but not accepted, in {share} % of the context; "
+            "use a draft with a longer context or lower --max-model-len",
         )
 
 

@@ -196,21 +196,20 @@ def test_vocabularies_may_differ_where_the_engine_can_translate(
 
 
 @pytest.mark.parametrize(
-    ("draft", "found"),
+    ("draft", "length", "found"),
     [
-        ({"max_position_embeddings": 256}, ["DraftContextShort"]),
-        ({"max_position_embeddings": 256, "rope_scaling": {"rope_type": "yarn", "factor": 4.0}}, []),
-        ({"max_position_embeddings": 1024}, []),
+        ({"max_position_embeddings": 256}, 1024, ["DraftContextShort"]),
+        ({"max_position_embeddings": 256, "rope_scaling": {"rope_type": "yarn", "factor": 4.0}}, 1024, []),
+        ({"max_position_embeddings": 256}, 256, []),
     ],
 )
-def test_without_a_length_a_draft_is_held_against_the_targets_own(
-    tmp_path: Path, draft: dict[str, object], found: list[str]
+def test_a_draft_is_held_against_the_length_that_is_served(
+    tmp_path: Path, draft: dict[str, object], length: int, found: list[str]
 ) -> None:
-    """Which is 1024; rope scaling stretches a draft beyond its positions."""
-    flags = read(models.llama(tmp_path / "t"), models.llama(tmp_path / "d", **draft))
-    said = preflight.inspect(flags, Surroundings())
-    assert [each.rule.id for each in said] == found
-    assert all("the target's own context is 1024" in each.message for each in said)
+    """Rope scaling stretches a draft beyond its positions, as the rules about engines know."""
+    target = models.llama(tmp_path / "t")
+    flags = read(target, models.llama(tmp_path / "d", **draft), f"--max-model-len={length}")
+    assert [each.rule.id for each in preflight.inspect(flags, Surroundings())] == found
 
 
 @pytest.mark.parametrize(("engine", "found"), [((0, 26), ["DraftContextShort"]), ((0, 27), []), (None, [])], ids=str)
@@ -219,7 +218,7 @@ def test_a_head_with_fewer_positions_is_warned_of_until_the_engine_raises_them(
 ) -> None:
     """Since 0.27; an engine that is not known is taken for the newest."""
     head = models.head(tmp_path / "d", models.EAGLE3 | {"max_position_embeddings": 256}, models.EAGLE3_SHAPES)
-    flags = read(models.llama(tmp_path / "t"), head, method="eagle3")
+    flags = read(models.llama(tmp_path / "t"), head, "--max-model-len=1024", method="eagle3")
     assert [each.rule.id for each in preflight.inspect(flags, Surroundings(engine=engine))] == found
 
 
