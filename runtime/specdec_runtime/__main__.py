@@ -7,7 +7,7 @@ import os
 import sys
 from typing import TYPE_CHECKING
 
-from specdec_runtime import arrival, drain, facts, flags, launch, preflight, prove, refusal, stop
+from specdec_runtime import arrival, drain, flags, launch, prove, refusal, stop
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -22,6 +22,8 @@ def serve(arguments: Sequence[str]) -> int:
     try:
         read = flags.read(arguments)
         arrival.wait(read, os.environ)
+        from specdec_runtime import facts, preflight  # noqa: PLC0415 - most of the import, and each probe would pay it
+
         case = preflight.gather(read)
         preflight.enforce(preflight.judge(case) if case else ())
     except refusal.RefusedError as refused:
@@ -29,6 +31,13 @@ def serve(arguments: Sequence[str]) -> int:
     facts.leave(case)
     launch.start(read, arguments)
     return 0
+
+
+def inspect(arguments: Sequence[str]) -> int:
+    """Look at the models."""
+    from specdec_runtime import preflight  # noqa: PLC0415 - as above
+
+    return preflight.command(arguments)
 
 
 def probe(arguments: Sequence[str]) -> int:
@@ -52,7 +61,7 @@ def empty(arguments: Sequence[str]) -> int:
     return 0
 
 
-_COMMANDS = {"serve": serve, "preflight": preflight.command, "prove": probe, "drain": empty}
+_COMMANDS = {"serve": serve, "preflight": inspect, "prove": probe, "drain": empty}
 
 
 def main(arguments: Sequence[str]) -> int:
