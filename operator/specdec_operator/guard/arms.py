@@ -1,6 +1,6 @@
-"""Speculating pods and plain pods beside them, in the same minutes of the same traffic: what a window of both shows.
+"""Compares speculating pods with baseline pods that serve the same traffic in the same minutes.
 
-Plain of another day answers another question: prompts that became longer, or a batch that grew, slow both arms alike.
+A baseline measured on another day answers another question: longer prompts or a larger batch slow both arms.
 """
 
 from collections.abc import Iterable, Mapping
@@ -23,13 +23,13 @@ class Measure(StrEnum):
     """What is compared between the arms. Each word is that of the finding."""
 
     SPEED = "time-per-output-token"
-    """Logarithm of plain / with speculation."""
+    """Logarithm of baseline / speculation."""
     FIRST_TOKEN = "time-to-first-token"  # noqa: S105 - a time, no password
-    """Logarithm of with speculation / plain, as all that follow but the hit rate."""
+    """Logarithm of speculation / baseline, as for all that follow except the hit rate."""
     QUEUE = "queue-time"
     PREEMPTIONS = "preemptions"
     HIT_RATE = "prefix-hit-rate"
-    """Plain less with speculation."""
+    """Baseline less speculation."""
     THROUGHPUT = "throughput"
 
 
@@ -38,7 +38,7 @@ _Short = Annotated[float, rounded(4)]
 
 
 def _known(names: Iterable[str]) -> tuple[Measure, ...]:
-    """What a newer release measures besides is passed over."""
+    """The measures that this release knows. Other measures, of a newer release, are ignored."""
     return tuple(Measure(each) for each in names if each in _MEASURES)
 
 
@@ -83,7 +83,7 @@ class Pair:
 
 
 def pair_of(speculating: Mapping[str, Evidence], plain: Mapping[str, Evidence], at: float) -> Pair | None:
-    """What a window shows of both arms, by pod; None where one of them answered too little."""
+    """Compares both arms in one window, by pod; None if too few requests ended in one of them."""
     ours, theirs = (pooled(arm, seconds=0, unread=0) for arm in (speculating, plain))
     times = ours.token_time.times, theirs.token_time.times
     if min(ours.token_time.requests, theirs.token_time.requests) < FEWEST_REQUESTS:
@@ -107,8 +107,8 @@ def pair_of(speculating: Mapping[str, Evidence], plain: Mapping[str, Evidence], 
 
 
 def _relative(seen: TokenTime) -> float:
-    """Relative error of the mean time per output token, by the blocks of the window: few blocks that happen to agree do
-    not make the requests in them all alike.
+    """Relative error of the mean time per output token, from the blocks of the window. It has a lower bound, because a
+    few blocks can agree by chance although their requests differ.
     """
     times = seen.times
     known = times.error / times.mean if times.error is not None and times.mean else 1.0
@@ -125,7 +125,7 @@ def _log(one: float | None, other: float | None) -> float | None:
 
 
 def _unlike(ours: Evidence, theirs: Evidence) -> tuple[float, float, float]:
-    """Of requests a pod, tokens a prompt and tokens an answer: logarithms of plain / with speculation."""
+    """Logarithms of baseline / speculation: of requests per pod, tokens per prompt and tokens per answer."""
     share = _log(theirs.answers / theirs.pods, ours.answers / ours.pods)
     prompts = [_ratio(each.side.prompt_tokens, each.answers) for each in (theirs, ours)]
     answers = [_ratio(each.token_time.times.of, each.token_time.requests) for each in (theirs, ours)]
@@ -133,8 +133,8 @@ def _unlike(ours: Evidence, theirs: Evidence) -> tuple[float, float, float]:
 
 
 def _collateral(ours: Evidence, theirs: Evidence) -> dict[Measure, tuple[float, float]]:
-    """What speculation costs besides, as far as the pages tell it. A request is the sample; two of its times scatter as
-    much as they are long.
+    """The measures other than speed, if the pages have them. The sample is the request. The standard deviation of the
+    time to first token and of the queue time is taken to be as large as their mean.
     """
     if min(ours.answers, theirs.answers) < FEWEST_REQUESTS:
         return {}

@@ -1,4 +1,4 @@
-"""The plain service's speed by load, learnt while it serves plain, and what speculation makes of it at that load."""
+"""The baseline speed by load, measured while the service runs without speculation, and the speedup at the same load."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -18,12 +18,12 @@ _FEWEST_BLOCKS: Final = 4
 _MOST_BLOCKS: Final = 64
 """Blocks that are remembered: older ones fade, so that a new day corrects an old one."""
 _LIKE: Final = 0.5
-"""Share of the requests that must have run at loads that are known, else the two are not alike."""
+"""Share of the requests that must have run at loads with a known baseline. Below it, the two are not compared."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plain:
-    """The plain service at one load. token_time: of one pod; its tokens were asked of it, it could give more."""
+    """The baseline at one load. token_time: of one pod; its tokens are the demand, not the limit of the pod."""
 
     load: int
     token_time: TokenTime
@@ -81,9 +81,10 @@ Baseline = tuple[Annotated[Plain, Form(_read, _written, _PlainSpeed)], ...]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Comparison:
-    """Plain time per output token / that with speculation, at the same loads, with its 95 % interval.
+    """Baseline time per output token / that with speculation, at the same loads, with its 95 % interval.
 
-    share: of the requests with speculation that ran at loads that are known. plain, seconds: both times, in seconds.
+    share: of the requests with speculation, the share that ran at loads with a known baseline. plain, seconds: both
+    times, in seconds.
     """
 
     speedup: float
@@ -95,8 +96,8 @@ class Comparison:
 
 
 def learnt(baseline: Baseline, token_times: TokenTimes) -> Baseline:
-    """The baseline with what one more window of the plain service showed. Where its traffic became another, the time of
-    the traffic before says nothing any more.
+    """The baseline with one more baseline window. If the traffic at a load has changed, the new window replaces the
+    earlier measurement.
     """
     by_load = {each.load: each.token_time for each in baseline}
     for load, seen in token_times.items():
@@ -123,11 +124,10 @@ def _faded(known: TokenTime, fresh: int) -> TokenTime:
 
 
 def compare(baseline: Baseline, token_times: TokenTimes) -> Comparison | None:
-    """Both sides at the same loads and of like traffic; None where too few requests ran so.
+    """Compares both sides at the same loads and with similar traffic; None if too few requests ran at such loads.
 
-    Each load counts by the output tokens that were written at it with speculation, on both sides alike. The interval is
-    that of a ratio of two totals by their relative errors (delta method, on the logarithm), with Welch's degrees of
-    freedom.
+    Both sides weight each load by the output tokens that were generated at it with speculation. The interval is that of
+    a ratio of two totals by their relative errors (delta method, on the logarithm), with Welch's degrees of freedom.
     """
     both = _same_load(baseline, token_times)
     plain = {load: known.times for load, (known, seen) in both.items() if not seen.unlike(known)}
@@ -156,15 +156,15 @@ def compare(baseline: Baseline, token_times: TokenTimes) -> Comparison | None:
 
 
 def unlike(baseline: Baseline, token_times: TokenTimes) -> str:
-    """In what the traffic differs from that of the plain service at the same load, with numbers; empty where it is
-    alike, or nothing is known.
+    """The difference between this traffic and that of the baseline at the same load, with numbers; empty if the traffic
+    is similar or the baseline is unknown.
     """
     differences = (seen.unlike(known) for known, seen in _same_load(baseline, token_times).values())
     return next((each for each in differences if each), "")
 
 
 def _same_load(baseline: Baseline, token_times: TokenTimes) -> dict[int, tuple[TokenTime, TokenTime]]:
-    """What is known of the plain service and what was seen, at the loads that both are of."""
+    """The known baseline and the observed time, for each load that both have."""
     known = {each.load: each.token_time for each in baseline if each.known}
     return {load: (known[load], seen) for load, seen in token_times.items() if load in known}
 
@@ -182,7 +182,7 @@ def _relative(moments: Iterable[RatioSums], total: float) -> Error:
 
 
 def _relative_plain(parts: list[tuple[RatioSums, float]], total: float) -> Error:
-    """Of the plain total at the same requests: each load's mean counts as often as we had requests at it."""
+    """Of the baseline's total: the mean of each load is weighted by the output tokens with speculation at that load."""
     variance = sum(((each.error or 0.0) * requests) ** 2 for each, requests in parts)
     return variance / total**2, sum(each.even - 1 for each, _ in parts)
 

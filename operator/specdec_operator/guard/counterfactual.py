@@ -52,9 +52,9 @@ class Fewer:
 
 
 def fewer_tokens(evidence: Evidence, thresholds: Thresholds, comparison: Comparison | None) -> tuple[Fewer, ...]:
-    """A row for each K' from 1 to K, of one window. comparison: of that window with plain.
+    """A row for each K' from 1 to K, of one window. comparison: of that window with the baseline.
 
-    Empty where nothing was drafted or the engine does not count positions.
+    Empty if nothing was drafted, or if the engine does not count positions.
     """
     if evidence.drafts <= 0:
         return ()
@@ -109,7 +109,7 @@ def surely(evidence: Evidence, share: float) -> float:
 
 
 def _kept(least: float | None, surely: float, at_most: float) -> bool | None:
-    """Whether a threshold is kept; None where that cannot be told. surely: the least that the value is."""
+    """Whether a threshold is met; None if unknown. surely: lower bound of the value; at_most: its upper bound."""
     if least is None or surely >= least:
         return True
     return None if at_most >= least else False
@@ -123,8 +123,9 @@ def _slo(
     low: float | None,
     speedup: float | None,
 ) -> bool | None:
-    """Whether the time per output token is kept. As in a window, missing it does not count where plain is slower still,
-    nor where plain is not known and it is missed already. Without an estimate a step is taken to be as long as now.
+    """Whether the limit of the time per output token is met. As in a window, a missed limit does not count if the
+    baseline is even slower, or if the baseline is unknown and the limit is missed already. Without an estimate, a step
+    is assumed to take as long as now.
     """
     most, seconds = thresholds.time_per_output_token, evidence.token_time.times.mean
     if most is None or seconds is None:
@@ -158,16 +159,16 @@ def estimate(evidence: Evidence, speedup: float | None, length: float, tokens: f
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Advice:
-    """What the numbers of one window speak for."""
+    """The recommendation that follows from one window."""
 
     tokens: int = field(metadata=means("Tokens per step; 0: no speculation."))
     message: str = field(metadata=means("Reason, with numbers."))
 
 
 def advise(rows: tuple[Fewer, ...], verdict: Verdict, fewer: int | None, more: Advice | None = None) -> Advice | None:
-    """What a window speaks for; None where it proves nothing, or nothing better is known.
+    """The recommendation from a window; None if the window proves nothing, or no better K is known.
 
-    fewer: the largest K' that would have passed. more: what speaks for more tokens than now.
+    fewer: the largest K' that would have passed. more: the recommendation of a larger K.
     """
     by_tokens = {row.tokens: row for row in rows}
     match verdict.outcome:

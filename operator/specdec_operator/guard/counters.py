@@ -43,11 +43,11 @@ Sample = tuple[str, Mapping[str, str], float]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Side:
-    """What else an engine counts: nothing of it is about the draft, and a draft may change all of it.
+    """Other counters of the engine. None of them counts drafts, but a draft can change all of them.
 
-    Each is None where the page does not say. first_token_seconds: summed over the requests whose first token was
-    written. queue_seconds: that requests waited for their turn, summed over those that ended. prompt_tokens: of prompts
-    that were taken in. cache_queries, cache_hits: prompt tokens that were looked for in the prefix cache, and found.
+    Each is None if the page does not have it. first_token_seconds: summed over the requests whose first token was
+    written. queue_seconds: time in the queue, summed over the requests that ended. prompt_tokens: of prompts that were
+    taken in. cache_queries, cache_hits: prompt tokens that were looked up in the prefix cache, and found.
     """
 
     first_token_seconds: float | None = None
@@ -62,7 +62,7 @@ class Side:
         return self._with(before, lambda after, earlier: max(0.0, after - earlier))
 
     def plus(self, other: "Side") -> "Side":
-        """The sum of two pods; what one of them does not say is not known of both."""
+        """The sum of two pods. A value is None if one of the pods does not have it."""
         return self._with(other, lambda one, another: one + another)
 
     def _with(self, other: "Side", do: Callable[[float, float], float]) -> "Side":
@@ -77,13 +77,12 @@ class Counters:
     drafts: steps that had at least one draft token. draft_tokens, accepted_tokens, generation_tokens: tokens.
     accepted_per_position: accepted tokens at each draft position, first position first.
     token_seconds: seconds that the requests that ended took for their output tokens after the first; timed_tokens: how
-    many tokens these were; requests: how many requests. A request of one output token adds nothing to the first two.
-    On a page without decode times, token_seconds is the sum of the requests' means, and timed_tokens their number.
-    first_tokens: requests whose first token was written: no draft can come before it. None where the page does not say.
-    running: requests in the batch at this moment, None where the page does not say.
-    started: start of the process in epoch seconds, None where the page does not say.
+    many tokens these were; requests: how many requests. A request of one output token adds nothing to the first two. On
+    a page without decode times, token_seconds is the sum of the requests' means, and timed_tokens their number.
+    first_tokens: requests whose first token was written: no draft can come before it.
+    running: requests in the batch at this moment. started: start of the process in epoch seconds.
     speculative: whether the page has the speculation families at all; without speculation it has none.
-    kv_cache: None where the page does not say.
+    first_tokens, running, started and kv_cache are None if the page does not have them.
     """
 
     drafts: float = 0.0
@@ -126,8 +125,8 @@ def read_counters(page: str) -> Counters:
 
 
 def counters_of(samples: Iterable[Sample]) -> Counters:
-    """The counters in the samples of one pod. Raises ValueError for what no counter of vLLM can be, and where some
-    are missing: what is not there was not counted, which is not the same as zero.
+    """The counters in the samples of one pod. Raises ValueError for a value that no counter of vLLM can have, and if
+    some counters are missing: a missing counter was not counted, which is not the same as zero.
     """
     totals: defaultdict[str, float] = defaultdict(float)
     positions: defaultdict[int, float] = defaultdict(float)
@@ -199,8 +198,8 @@ def _position(labels: Mapping[str, str]) -> int:
 
 
 def restarted(before: Counters, after: Counters) -> bool:
-    """Whether the engine began anew between two readings: another start time, a counter that fell, or counters of
-    speculation that came or went.
+    """Whether the engine restarted between two readings: another start time, a counter that fell, or speculation
+    counters that appeared or disappeared.
     """
     if before.started is not None and after.started is not None and before.started != after.started:
         return True

@@ -1,5 +1,5 @@
-"""When the speed is in doubt: plain pods beside that settle it, or a plain while for a service of one pod. Both columns
-of the transition table; each docstring is a line of the documentation.
+"""What happens when the speed is in doubt: baseline pods run for comparison, or a service of one pod runs as baseline
+for a while. Both columns of the transition table; each docstring is a line of the documentation.
 """
 
 from dataclasses import replace
@@ -17,17 +17,21 @@ from specdec_operator.guard.verdict import Reason
 ALWAYS: Final = "Always"
 _BY_SPEED: Final = frozenset({Reason.SLOWER_THAN_PLAIN, Reason.TOO_SLOW})
 _MOST_TO_ACQUIT: Final = MOST_PAIRS // 2
-"""Windows after which speculation stays that is not clearly faster, and not clearly slower either."""
+"""Windows after which speculation stays if it is not clearly faster, and not clearly slower either."""
 _PATIENCE: Final = 1800.0
 _NO_ROOM: Final = 5.0
 _FAILED: Final = 60.0
-"""Seconds that plain pods have to come up; without room before they replace speculating ones; to fail for good."""
+"""In seconds: how long baseline pods may take to become ready; how long one may find no room before it replaces a
+speculating pod; after how long a failed start is final.
+"""
 _PAUSE, _MOST_PAUSE = 3600.0, 24 * 3600.0
 """Seconds after a doubt that was settled before there is another one; doubled with each."""
 
 
 def is_of_speed(state: State, observation: Observation, now: float) -> bool:
-    """Whether plain of another time convicts, or nothing could be compared for `failureLimit` windows in a row."""
+    """Whether speculation is too slow compared with the baseline of another time, or `failureLimit` windows in a row
+    could not be compared.
+    """
     verdict = observation.verdict
     if verdict is None or verdict.final or not effects.is_fresh(state, observation):
         return False
@@ -44,7 +48,7 @@ def _may_settle(state: State, observation: Observation) -> bool:
 
 
 def _may_ask(state: State, observation: Observation) -> bool:
-    """Whether the guard may ask for plain pods once in doubt."""
+    """Whether the guard may request baseline pods if the speed is in doubt."""
     return _may_settle(state, observation) and not observation.policy.single
 
 
@@ -55,8 +59,8 @@ def _why(observation: Observation) -> tuple[str, str]:
 
 
 def _pause_is_over(state: State, observation: Observation, now: float) -> bool:
-    """Whether there may be another doubt. A speed far below what is asked for ends the pause, and so does a load at
-    which plain was never seen: a draft that became slow fills the batch until nothing can be compared any more.
+    """Whether there may be another doubt. Two things end the pause early: a speed far below the required one, and a
+    load above every load of the baseline. A draft that became slow fills the batch until no window can be compared.
     """
     pause, verdict = min(_MOST_PAUSE, _PAUSE * 2 ** max(0, state.doubts - 1)), observation.verdict
     grave = verdict is not None and (verdict.grave or verdict.reason is Reason.BEYOND_BASELINE)
@@ -245,5 +249,5 @@ def stay_plain(state: State, observation: Observation, now: float) -> State:
 
 
 def _settled(rollback: Rollback, found: str) -> Rollback:
-    """No longer provisional. found: what plain showed."""
+    """No longer provisional. found: the result of the baseline windows."""
     return replace(rollback, message=f"{rollback.message.partition('; provisional')[0]}; {found}", trial=None)

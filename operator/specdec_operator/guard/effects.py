@@ -12,13 +12,14 @@ from specdec_operator.guard.state import Observation, Phase, State
 from specdec_operator.observe.rollout import Progress
 
 _ROLLBACK_PATIENCE = 5.0
-"""Seconds that plain pods may find no room: long enough for what passes by itself, as a webhook that restarts, and
-short enough for pods to serve within a minute of the decision."""
+"""Seconds that the safer pods in Responding may find no room. The time is long enough for a short obstacle, such as a
+webhook that restarts, and short enough for pods to serve within a minute of the decision.
+"""
 _HEALED = 3600.0
 """Seconds of watching after which the pods that were restarted before do not count any more."""
 
 _BESIDE = frozenset({Phase.WARMING_UP, Phase.WATCHING, Phase.RESPONDING})
-"""Phases in which plain pods may be beside."""
+"""Phases in which baseline pods may run next to the speculating ones."""
 _RENEWED = 24 * 3600.0
 """Seconds of watching after which a speculation has all of its tries again."""
 
@@ -29,7 +30,7 @@ def is_fresh(state: State, observation: Observation) -> bool:
 
 
 def note_observations(state: State, observation: Observation, now: float) -> State:
-    """Whatever the phase: the plain service's speed, pods that were restarted or fail."""
+    """Notes, in every phase, the baseline speed, and the pods that were restarted or fail."""
     if is_fresh(state, observation) and not observation.speculating:
         same = observation.revision == state.revision
         token_times = observation.token_times if same else {}
@@ -47,14 +48,14 @@ def note_observations(state: State, observation: Observation, now: float) -> Sta
 
 
 def make_room(state: State, observation: Observation, now: float) -> State:
-    """Old pods go before new ones come, where that is due; the rollout has its time again."""
+    """Notes that old pods stop before new ones start, if that is due. The deadline of the rollout then starts again."""
     if state.replacing == observation.revision or not _makes_room(state, observation, now):
         return state
     return replace(state, replacing=observation.revision, wanted_since=now)
 
 
 def _makes_room(state: State, observation: Observation, now: float) -> bool:
-    """Whether old pods are to go before new ones come. The last that serves only goes where that helps."""
+    """Whether old pods stop before new ones start. The last serving pod stops only if that makes room."""
     rollout, obstacle = observation.rollout, observation.rollout.obstacle
     patience = _ROLLBACK_PATIENCE if state.phase is Phase.RESPONDING else observation.policy.patience
     if obstacle is None or patience is None or not rollout.crowded or rollout.progress is not Progress.PROGRESSING:
@@ -63,12 +64,12 @@ def _makes_room(state: State, observation: Observation, now: float) -> bool:
 
 
 def want(state: State, revision: str, now: float) -> State:
-    """Another revision is asked for: its deadline counts from now."""
+    """Another revision is requested: its deadline counts from now."""
     return state if state.wanted == revision else replace(state, wanted=revision, wanted_since=now, up=0)
 
 
 def note_progress(state: State, up: int, now: float, asked: float = math.inf) -> State:
-    """More pods of the revision are ready than ever, or than were asked for since: the deadline counts from now."""
+    """More pods of the revision are ready than ever, or than were requested since: the deadline counts from now."""
     most, up = int(min(state.up, asked)), int(min(up, asked))
     return replace(state, up=up, wanted_since=now) if up > most else replace(state, up=most)
 
@@ -142,7 +143,7 @@ def window_inconclusive(state: State, observation: Observation, now: float) -> S
 
 
 def _judged(state: State, observation: Observation) -> State:
-    """With the window noted, the regret as it is after it, and what plain pods beside showed."""
+    """The state after a window: the window is counted, and the regret and the results of baseline pods are updated."""
     pair = observation.pair
     return replace(
         state,
@@ -156,7 +157,9 @@ def _judged(state: State, observation: Observation) -> State:
 
 
 def _unmeasured(state: State, observation: Observation) -> int:
-    """Windows in a row whose speed could not be compared; quiet ones among them neither count nor end the row."""
+    """Windows in a row whose speed could not be compared. A quiet window among them does not count, and does not end
+    the row.
+    """
     verdict = observation.verdict
     if verdict is None:
         return 0
@@ -176,7 +179,7 @@ def window_passed(state: State, observation: Observation, now: float) -> State:
     last_good = state.last_good if observation.good is None else remembered(state, observation.good)
     watched, after = now - state.since, window_inconclusive(state, observation, now)
     restarts = 0 if watched >= _HEALED else state.restarts
-    asked_for = state.rollback is None and state.reduced is None  # what serves in its place says nothing about it
+    asked_for = state.rollback is None and state.reduced is None  # other pods are not evidence about it
     retries = 0 if asked_for and watched >= _RENEWED else state.retries
     return replace(after, last_good=last_good, dry_run=None, restarts=restarts, retries=retries)
 
@@ -229,7 +232,9 @@ def _moving(state: State, after_rollback: Phase) -> Phase:
 
 
 def enter(state: State, phase: Phase, now: float) -> State:
-    """Another phase: what was counted before is over. Plain pods beside serve on until plain ones have taken over."""
+    """Another phase: the counts start again. In Responding, baseline pods keep serving until the pods of the rollback
+    have taken over.
+    """
     control = state.control if phase in _BESIDE else None
     aside = state.set_aside if phase is Phase.ROLLING_OUT else None
     anew = replace(state, failures=0, blamed=(), regret=0.0, pairs=(), unmeasured=0, collateral=())

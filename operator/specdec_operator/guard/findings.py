@@ -1,7 +1,7 @@
-"""What several windows of speculating and plain pods prove about each measure.
+"""What several windows of speculating and baseline pods prove about each measure.
 
-A sequential test of means. The error is learnt between windows, so that traffic whose windows resemble their
-neighbours, pods that differ, and arms that get different traffic all need more evidence.
+A sequential test of means. The error is learnt between windows. More evidence is needed if neighbouring windows
+resemble each other, if pods differ, or if the arms get different traffic.
 """
 
 from collections.abc import Container, Iterable, Sequence
@@ -24,8 +24,10 @@ _SUDDEN: Final = 0.7
 ten requests misses.
 """
 BOUND: Final = 4.5
-"""Standard errors beyond the limit at which the evidence convicts. The error is learnt from few windows, and looked at
-after each of them, at nine lengths: 2 would convict every second service that is as fast as plain in hours."""
+"""Standard errors beyond the limit from which speculation fails. The error is learnt from few windows, and the test
+runs after each of them, at nine lengths. With a bound of 2, half of the services that are as fast as the baseline would
+fail within hours.
+"""
 _LENGTHS: Final = (3, 4, 5, 6, 8, 10, 15, 20, 30)
 """How many of the last windows are looked at together: a sudden fall shows in few, a small one in many."""
 _FEWEST_TO_ACQUIT: Final = 5
@@ -39,7 +41,7 @@ _ALIKE: Final = 0.4
 _ALIKE_FOR: Final = 3
 """Correlation of neighbouring windows before it is learnt, and windows that this counts as."""
 _MOST_ALIKE: Final = 0.8
-"""Correlation of neighbouring windows, at most: from few of them it cannot be told from 1."""
+"""Largest assumed correlation of neighbouring windows: a few windows cannot distinguish a larger one from 1."""
 _UNLIKE: Final = log(1.1)
 """By how much the arms' traffic may differ before what they show counts less."""
 
@@ -87,10 +89,10 @@ def about(findings: Iterable[Finding], measure: Measure) -> Finding | None:
 
 
 def finding_of(pairs: Sequence[Pair], measure: Measure, limit: float) -> Finding | None:
-    """What the windows so far say; None where there are too few. limit: a ratio, a difference for the hit rate.
+    """The result of the windows so far; None if there are too few. limit: a ratio; for the hit rate a difference.
 
-    The score is that of the length that speaks most against speculation: sudden and slow falls have theirs. Where it
-    convicts, the numbers are of that length too; else of the last five windows.
+    The score is the highest over all lengths: a sudden fall shows in few windows, and a slow fall in many. If it
+    reaches the bound, the numbers are those of the same length; otherwise those of the last five windows.
     """
     known = [each for each in pairs[-MOST_PAIRS:] if measure in each.seen]
     if measure is Measure.SPEED and (sudden := _sudden(known[1 - FEWEST_PAIRS :], limit)):
@@ -103,7 +105,9 @@ def finding_of(pairs: Sequence[Pair], measure: Measure, limit: float) -> Finding
 
 
 def _sudden(pairs: Sequence[Pair], limit: float) -> Finding | None:
-    """What two windows say where they convict, each of them by far; else None."""
+    """The result of two windows, if each of them is far below the limit and their score reaches the bound; otherwise
+    None.
+    """
     if len(pairs) < FEWEST_PAIRS - 1 or any(exp(each.seen[Measure.SPEED][0]) >= _SUDDEN * limit for each in pairs):
         return None
     found = _over(pairs, Measure.SPEED, limit)
@@ -130,8 +134,9 @@ def _over(pairs: Sequence[Pair], measure: Measure, limit: float) -> Finding:
 
 
 def _error(pairs: Sequence[Pair], measure: Measure) -> float:
-    """Standard error of the mean over windows: by their own scatter, with what one window tells as a first guess;
-    wider where neighbours are alike, where the pods differ among themselves, and where the arms' traffic does.
+    """Standard error of the mean over windows, from their own scatter. The first guess is the error within one window.
+    The error is larger if neighbouring windows resemble each other, if pods differ, or if the arms get different
+    traffic.
     """
     values = [each.seen[measure][0] for each in pairs]
     number, mean = len(values), fmean(values)
@@ -165,7 +170,7 @@ def _unlikeness(pairs: Sequence[Pair]) -> float:
 
 
 def shows_fast_enough(findings: Sequence[Finding]) -> bool:
-    """Whether five windows or more show that the whole interval of the speedup is above what is asked for."""
+    """Whether five windows or more show that the whole interval of the speedup is at or above its limit."""
     speed = about(findings, Measure.SPEED)
     return speed is not None and speed.windows >= _FEWEST_TO_ACQUIT and speed.clear
 
@@ -173,8 +178,8 @@ def shows_fast_enough(findings: Sequence[Finding]) -> bool:
 def too_costly(
     told: Sequence[Measure], findings: Sequence[Finding], limited: Container[Measure]
 ) -> tuple[Measure, ...]:
-    """What speculation costs too much of besides. told: what was so before, until it is clearly within its limit, or
-    there is none any more. limited: what has one.
+    """The measures other than speed that are clearly worse than their limit. `told`: the earlier result; a measure in
+    it stays until it is clearly within its limit, or has no limit any more. limited: the measures with a limit.
     """
     found = {each.measure: each for each in findings if each.measure is not Measure.SPEED}
     stays = {each for each in told if each in limited and (each not in found or not found[each].clear)}

@@ -1,7 +1,7 @@
-"""Judges one closed window: each pod first, then all of them together, then beside the plain pods.
+"""Judges one closed window: first each pod, then all pods together, then compared with the baseline pods.
 
-The checks are asked in order, and the first that has a verdict decides. Missing data comes first: nothing that follows
-may be read into it. Then what fails, then what cannot be told.
+The checks run in order, and the first one that returns a verdict decides. The checks for missing data come first, so
+that no other check judges incomplete data. Then come the failures, then the inconclusive results.
 """
 
 from collections.abc import Mapping
@@ -59,13 +59,13 @@ def _passed(case: Case) -> Verdict:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Judged:
-    """A closed window: the verdict, the pooled evidence, how fast it was against plain.
+    """A closed window: the verdict, the evidence of all pods, and the speed compared with the baseline.
 
-    comparison: None where that is not known, and for a window of the plain service itself. lost: what it adds to the
-    regret, in point-hours; None where it cannot be told.
+    comparison: None if it is unknown, and for a baseline window. lost: what the window adds to the regret, in
+    point-hours; None if it is unknown.
     row: all failing windows in a row, this one included; empty after any other. pair: the window in both arms; None
-    without a plain one. findings: what the windows of both arms say so far. recent: what the last windows were of,
-    oldest first.
+    without baseline pods. findings: the results of the windows of both arms so far. recent: the traffic of the last
+    windows, oldest first.
     """
 
     verdict: Verdict
@@ -90,10 +90,11 @@ LONGEST_PAUSE: Final = 3600.0
 def judge(
     window: Window, thresholds: Thresholds, now: float, row: FailingRun | None = None, plain: Window | None = None
 ) -> Judged:
-    """The verdict on a window that closes at `now`. row: the failing windows before it. plain: the other arm's.
+    """The verdict on a window that closes at `now`. row: the failing windows before it. plain: the window of the
+    baseline pods.
 
-    Each pod is judged before the pool: summed up, a broken pod and a good one would condemn both. Pods that were not
-    read well, or that began anew, are left out as long as more than half of all are left.
+    Each pod is judged before all of them together, because one broken pod could make the sum fail. Pods with a long gap
+    between readings, or with a restart, are excluded as long as more than half of all pods remain.
     """
     parts = evidences.by_pod(window.closed(), now)
     whole = _whole(parts, thresholds)
@@ -136,7 +137,7 @@ def _pair(speculating: Mapping[str, Evidence], plain: Window | None, thresholds:
 
 
 def _found_beside(pair: Pair | None, thresholds: Thresholds) -> tuple[Finding, ...]:
-    """What the windows of both arms say with this one; nothing where this one had no plain arm."""
+    """The results of the windows of both arms, this one included; empty if this one had no baseline pods."""
     if pair is None:
         return ()
     pairs = (*thresholds.pairs, pair)
@@ -146,7 +147,7 @@ def _found_beside(pair: Pair | None, thresholds: Thresholds) -> tuple[Finding, .
 
 
 def _beside(case: Case, pair: Pair | None, findings: tuple[Finding, ...]) -> Case:
-    """The case with what the arms say: from then on plain of another time is not asked any more."""
+    """The case with the results of both arms. They replace the baseline of another time."""
     pairs = len(case.thresholds.pairs) + 1
     if pair is None:
         return case
@@ -160,7 +161,9 @@ def _beside(case: Case, pair: Pair | None, findings: tuple[Finding, ...]) -> Cas
 
 
 def _lost(verdict: Verdict, pool: Evidence, thresholds: Thresholds) -> float | None:
-    """What the window adds to the regret. One that was not read well, or whose pods are to blame, tells nothing."""
+    """What the window adds to the regret; None for a baseline window, for incomplete data, and if single pods are to
+    blame.
+    """
     unread = verdict.reason in (Reason.SCRAPE_FAILED, Reason.RESTARTED, Reason.IMPLAUSIBLE)
     return None if unread or verdict.pods or thresholds.plain else lost(pool, thresholds)
 

@@ -1,4 +1,4 @@
-"""What the engine's page says of its KV cache: how many tokens it really holds, and how much of it is in use."""
+"""The KV cache as the engine's page shows it: how many tokens it really holds, and how much of it is in use."""
 
 import re
 from collections.abc import Iterable
@@ -17,11 +17,11 @@ _VALUE: Final = re.compile(r"} (0(?:\.[0-9]{1,20})?|1(?:\.0)?|[0-9](?:\.[0-9]{1,
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KvCache:
-    """The KV cache of one pod; None where the page does not tell.
+    """The KV cache of one pod. A value is None if the page does not have it.
 
-    tokens: of all ranks together. ranks: data-parallel engines on the page. requests: of the greatest length that fit
-    at once. utilization: the share of the device that the engine was given. used: the share of the cache that is in
-    use, of the rank that uses most.
+    tokens: of all ranks together. ranks: data-parallel engines on the page. requests: number of requests of the maximum
+    length that fit at once. utilization: the share of the device that the engine was given. used: the share of the
+    cache that is in use, of the rank that uses most.
     """
 
     tokens: int | None = None
@@ -36,12 +36,12 @@ class KvCache:
 
 
 def read_kv_cache(page: str) -> KvCache | None:
-    """The cache as a page tells it; None where there is nothing of it, and where it is said in a way that cannot be.
+    """The cache as a page shows it; None if the page has no line about it. A value in an unknown form is None.
 
     vLLM writes its configuration as labels, hundreds of characters that change with each release, so the line is not
-    parsed with the counters: what it lacks or gets wrong must not make a pod unread. The version of our CPU
-    image (0.32) has the tokens; a page without them has blocks and tokens of one, which come to the same where all
-    layers have one kind of cache.
+    parsed with the counters. A missing or wrong label must not make a pod unread. The version of our CPU image (0.32)
+    has the tokens. A page without them has the number of blocks and the tokens of one block; their product is the same
+    number if all layers have one kind of cache.
     """
     lines = page.splitlines()
     ranks = [line for line in lines if line.startswith(_INFO)]

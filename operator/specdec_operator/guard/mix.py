@@ -1,6 +1,7 @@
 """What traffic is like: lengths of prompts and answers, and what the prefix cache brings.
 
-Times per output token of other traffic say nothing: prompts of four times the length slow a plain service as well.
+Times per output token of different traffic cannot be compared: prompts of four times the length slow the baseline as
+well.
 """
 
 from dataclasses import dataclass, field
@@ -68,7 +69,7 @@ def differing(now: Mix, then: Mix) -> str:
 
 
 def differing_lengths(of: str, now: tuple[float, float], then: tuple[float, float]) -> str:
-    """What two mean lengths differ by, each given as tokens and requests; empty where they are alike."""
+    """The difference between two mean lengths, each given as tokens and requests; empty if they are similar."""
     if min(*now, *then) <= 0:
         return ""
     most = _MOST + _BY_CHANCE * sqrt(1 / now[1] + 1 / then[1])

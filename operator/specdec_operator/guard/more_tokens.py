@@ -19,11 +19,11 @@ quarter of the target's time. It is the number that guides to the engines give."
 
 
 def more_tokens(evidence: Evidence, comparison: Comparison | None, takes: Callable[[int], bool]) -> Advice | None:
-    """The smallest larger K, of twice the present one at most, that pays; None where none is known to.
+    """The smallest larger K, at most twice the present one, that pays; None if none is known to pay.
 
-    takes: whether the engine takes a K. Where the speed is known, K has to be faster by the estimate, at the lower end
-    of what was measured; else the rate as a whole and the step to the last position both have to be high, and a step
-    has to yield as much more.
+    takes: whether the engine accepts a K. If the speed is known, the estimate for K must be faster by the factor WORTH,
+    at the lower end of the measured interval. Otherwise the rate as a whole and the step to the last position must both
+    be high, and a step must yield more tokens by the same factor.
     """
     positions, tokens = evidence.accepted_per_position, len(evidence.accepted_per_position)
     last, onward = _last(evidence)

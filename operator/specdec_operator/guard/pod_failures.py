@@ -13,14 +13,14 @@ from specdec_operator.api.kept import Time, means
 from specdec_operator.observe.pods import PodView
 
 MOST_FAILURES: Final = 3
-"""Failures within an hour after which it is no accident."""
+"""Number of failures within an hour from which they count against speculation."""
 _HOUR: Final = 3600.0
 NOT_READY_SECONDS: Final = 120.0
 """How long an engine that was up may not answer its readiness probe; as long again counts as another failure."""
 _MOST_KEPT: Final = 12
 _MOST_WORDS: Final = 200
 _STOPPED: Final = frozenset({0, 143})
-"""Exit codes of an engine that was asked to stop: by its node, or by somebody in its container."""
+"""Exit codes of an engine that was stopped by its node, or by a user in its container."""
 
 
 class PodFault(StrEnum):
@@ -47,7 +47,9 @@ class PodFailure:
 
 
 def failures_of(pods: tuple[PodView, ...], now: float) -> tuple[PodFailure, ...]:
-    """What speaks against each of these pods now: its engine's last end, or that it has not answered for long."""
+    """The present failure of each pod: the last end of its engine, or a long time without an answer to the readiness
+    probe.
+    """
     return tuple(failure for pod in pods if (failure := _failure_of(pod, now)))
 
 
@@ -73,11 +75,11 @@ def _failure(pod: PodView, fault: PodFault, words: str, now: float) -> PodFailur
 def noted(
     known: tuple[PodFailure, ...], seen: tuple[PodFailure, ...], pods: frozenset[str], now: float
 ) -> tuple[PodFailure, ...]:
-    """The failures that are known, with those of `seen` that are new; pods: names of all that there are.
+    """The known failures, with those of `seen` that are new; pods: names of all existing pods.
 
-    Those of an hour ago are dropped, but for the newest of a pod that is still there, which does not count any more: it
-    tells which of the pod's ends are known. However many ends an operator missed while it was away, they are one: it
-    does not know when they were.
+    Failures of more than an hour ago are dropped, except the newest one of a pod that still exists. That one no longer
+    counts, but shows which of the pod's ends are known. All ends that an operator missed while it did not run count as
+    one, because it does not know when they were.
     """
     newest = {each.pod: each for each in known}
     kept = []

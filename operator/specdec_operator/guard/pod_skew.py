@@ -64,7 +64,7 @@ def skewed(pods: Pods, together: Verdict, thresholds: Thresholds) -> Verdict | N
 
 
 def _apart(verdict: Verdict, rate: float, share: float, good: float | None) -> bool:
-    """Whether a failing pod is far from the others, and not just on the other side of a threshold."""
+    """Whether a failing pod is far from the others, and not only on the other side of a threshold."""
     if verdict.reason in BY_ACCEPTANCE or share < _FAR_BELOW:
         return good is not None and rate < share * good
     return True

@@ -1,5 +1,5 @@
-"""What the user asks of the guard, defaults filled in: the policy, the thresholds of a window, and what these are for
-each method. What the engine asks of a method is in the rules.
+"""The user's settings of the guard, defaults filled in: the policy, the thresholds of a window, and the default
+thresholds of each method. What the engine requires of a method is in the rules.
 """
 
 from collections.abc import Mapping
@@ -15,8 +15,9 @@ from specdec_operator.guard.arms import Measure, Pair
 from specdec_operator.guard.baseline import Baseline
 
 _COST: Final = 0.02
-"""Time of one drafted token / time of one step of the target. Small, so that a default convicts nobody that may pay: a
-head costs about as much, a draft model of a tenth of the target more."""
+"""Time of one drafted token / time of one step of the target. The value is small, so that a default threshold fails no
+draft that may pay: a head costs about as much, a draft model of a tenth of the target more.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,14 +74,15 @@ METHODS: Final[Mapping[Method, MethodFacts]] = MappingProxyType(
 class Policy:
     """The guard's part of the spec, defaults filled in. Times are in seconds.
 
-    measure_first: whether the plain service is measured before speculation; baseline_limit: for how long at most.
+    measure_first: whether the baseline is measured before speculation; baseline_limit: for how long at most.
     reduce_tokens: whether fewer tokens are tried before a rollback. to_last_good: whether a rollback may go to another
-    speculation that was good. retry_after, retry_limit: None and 0 where nothing is tried again by itself.
-    held: whether the user has asked to leave everything as it is. patience: how long new pods may find no room before
-    old ones are given up for them; None: for ever. regret_budget: point-hours of lost acceptance that end speculation.
-    control: when plain pods serve beside; plain_pods: how many, where they always do; replicas: speculating pods that
-    are asked for; scaled: whether an autoscaler asks, so that none gives way to a plain one.
-    limited: what speculation may cost besides has a limit for these.
+    speculation that was good. retry_after, retry_limit: None and 0 without automatic retries.
+    held: whether the user's hold keeps the guard from changing anything. patience: how long new pods may find no room
+    before old ones stop for them; None: without limit. regret_budget: point-hours of lost acceptance that end
+    speculation.
+    control: when baseline pods run; plain_pods: their number with mode Always; replicas: requested speculating pods;
+    scaled: whether an autoscaler sets their number. Then no baseline pod replaces a speculating pod.
+    limited: the measures with a limit in guard.collateral.
     """
 
     mode: GuardMode
@@ -108,7 +110,9 @@ class Policy:
 
     @property
     def measures(self) -> bool:
-        """Whether the plain service is measured first. Observe changes nothing that is served, so it does not."""
+        """Whether the baseline is measured first. In mode Observe it is not, because Observe does not change what is
+        served.
+        """
         return self.measure_first and self.mode is GuardMode.ENFORCE
 
     @property
@@ -123,7 +127,9 @@ _BASELINE_WINDOWS = 10
 def policy_of(
     guard: Guard, *, held: bool, patience: float | None = None, replicas: int = 1, scaled: bool = False
 ) -> Policy:
-    """The policy that a guard spells out. A baseline that nobody's traffic feeds is waited for ten windows long."""
+    """The policy that the guard's part of a spec defines. The measurement of a baseline without traffic ends after ten
+    windows.
+    """
     retry = guard.retry or Retry()
     return Policy(
         mode=guard.mode,
@@ -155,14 +161,14 @@ class Thresholds:
     """What a window is compared with.
 
     acceptance_rate: accepted / drafted tokens, at least. acceptance_length: 1 + accepted tokens / drafts, at least.
-    speedup: plain time per output token / that with speculation at the same load, at least.
-    time_per_output_token: at most, in seconds. baseline: the plain service by load, as far as it is known.
+    speedup: baseline time per output token / that with speculation at the same load, at least.
+    time_per_output_token: at most, in seconds. baseline: the baseline by load, as far as it is known.
     min_draft_tokens: fewer drafted tokens prove nothing. always_drafts: whether the method drafts at every step.
     longest_gap: longest time without a reading that still counts as a full window, in seconds.
     draft_length: K, tokens drafted per step. plain: whether there is no draft to be judged, but only speed.
-    direct: whether the pods were asked themselves, so that a series that is not told is not there.
-    pairs: the last windows of both arms, oldest first. collateral: what speculation may cost besides, by measure;
-    collateral_convicts: whether more than that speaks against it.
+    direct: whether the operator reads the pods itself, so that a series that is missing does not exist in the pod.
+    pairs: the last windows of both arms, oldest first. collateral: the limits of guard.collateral, by measure;
+    collateral_convicts: whether a measure beyond its limit ends speculation.
     """
 
     acceptance_rate: float | None
@@ -182,7 +188,9 @@ class Thresholds:
 
     @property
     def silent(self) -> bool:
-        """Whether a window has no verdict: a plain service is judged only where an SLO asks for it."""
+        """Whether a window has no verdict: without speculation, a window is judged only if a time per output token is
+        set.
+        """
         return self.plain and self.time_per_output_token is None
 
 
@@ -195,10 +203,10 @@ def thresholds(
     pauses: bool = False,
     pairs: tuple[Pair, ...] = (),
 ) -> Thresholds:
-    """What the user asks for; what is left out comes from the method.
+    """The thresholds that the user sets, and those of the method for the others.
 
-    method: None for a plain service, which is asked for nothing but its speed. tokens: K; 0 where the draft decides it:
-    the engine's own bound stands for it then, with which no chance is taken for a fault.
+    method: None without speculation; then only the speed is judged. tokens: K; 0 if the draft decides it. The engine's
+    own bound then replaces K, so that chance is not taken for a fault.
     pauses: whether a large batch is served without a draft.
     """
     usual = method.least_rate(tokens) if method else None

@@ -1,4 +1,4 @@
-"""How much acceptance was lost: points below its minimum x hours, less what was gained above it, never below nothing.
+"""How much acceptance was lost: points below its minimum x hours, less what was gained above it, never below zero.
 
 A one-sided cumulative sum (E. S. Page, Biometrika 41 (1954) 100-115). It takes 20 points for six minutes, or 10 for
 twelve, as traffic without a pause or in bursts; acceptance that wanders about a mean above its minimum comes and goes.
@@ -12,19 +12,19 @@ from specdec_operator.guard.evidence import Evidence
 from specdec_operator.guard.policy import Thresholds
 
 _HALF_LIFE: Final = 45 * 60.0
-"""Seconds in which half of it fades: shorter, and 10 points below take longer than 15 minutes to spend a budget of 2
-point-hours; longer, and acceptance 5 points above the minimum that wanders by 5 points over 5 minutes spends it more
-often. `make bench-guard` says how often.
+"""Seconds in which half of it fades. With a shorter time, 10 points below the minimum take longer than 15 minutes to
+spend a budget of 2 point-hours. With a longer time, acceptance 5 points above the minimum that varies by 5 points over
+5 minutes spends it more often. `make bench-guard` measures how often.
 """
 _ENOUGH: Final = 16.0
-"""Answers whose mean says enough of the draft; the tokens of one answer stand and fall together."""
+"""Answers whose mean is enough evidence about the draft. The tokens of one answer are correlated."""
 
 
 def lost(evidence: Evidence, thresholds: Thresholds) -> float | None:
-    """What one window adds, in point-hours; negative above the minimum. None where it drafted too little to tell.
+    """What one window adds, in point-hours; negative above the minimum. None if it drafted too few tokens.
 
-    Where a length is asked for too, the worse of the two counts: a length is 1 + rate x tokens per draft. A window of
-    fewer than 16 answers weighs less, by as much as the error of its mean is larger.
+    If a length is required too, the worse of the two counts: a length is 1 + rate x tokens per draft. A window of fewer
+    than 16 answers has less weight, by as much as the error of its mean is larger.
     """
     rate, drafts, tokens = evidence.acceptance_rate, evidence.drafts, evidence.draft_tokens
     if rate is None or drafts <= 0 or tokens < thresholds.min_draft_tokens:

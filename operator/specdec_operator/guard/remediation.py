@@ -1,4 +1,4 @@
-"""The ladder: what is done about a speculation that failed. Each rung is tried once; the last one is no speculation."""
+"""The steps of the guard after a speculation failed. Each step has a limit, and the last one is a rollback."""
 
 from dataclasses import replace
 from enum import StrEnum
@@ -10,7 +10,7 @@ from specdec_operator.guard.verdict import Reason
 
 ROLLOUT_FAILED: Final = "RolloutFailed"
 MOST_RESTARTS: Final = 2
-"""Restarts of pods that a speculation is given before the fault is taken to be no pod's."""
+"""Restarts of pods after which the guard stops blaming the pod and blames the draft."""
 _MOST_KNOWN_GOOD: Final = 2
 
 
@@ -28,7 +28,9 @@ class Action(StrEnum):
 
 
 def may_lower(state: State, observation: Observation) -> bool:
-    """Whether less memory may be asked for. What was good once was good with the memory that it had."""
+    """Whether the guard may lower the memory. After a rollback it may not, because the last good speculation passed
+    with the memory that it has.
+    """
     steps = state.lowering.steps if state.lowering else 0
     return bool(observation.less) and state.rollback is None and steps < MOST_STEPS
 
@@ -36,7 +38,7 @@ def may_lower(state: State, observation: Observation) -> bool:
 def action_for(
     state: State, observation: Observation, *, pods_fail: bool = False, out_of_memory: bool = False
 ) -> Action:
-    """The next rung. pods_fail: whether pods that fail are the reason, of which no window tells.
+    """The next step. pods_fail: whether failed pods are the reason, and not a window.
 
     out_of_memory: whether an engine ran out of memory.
     """
@@ -64,7 +66,7 @@ def respond(
     pods_fail: bool = False,
     out_of_memory: bool = False,
 ) -> State:
-    """The state after the next rung was decided on; what would have been done, where the guard may not act.
+    """The state after the next step was decided. If the guard may not act, the state only notes the step.
 
     pods_fail, out_of_memory: see action_for.
     """
@@ -73,7 +75,7 @@ def respond(
         message = f"{message}; next start: {observation.less}"
     if not observation.policy.acts:
         return _told(state, DryRunAction(action=action.value, reason=reason, message=message, at=now))
-    there = tuple(pod for pod in state.blamed if pod in observation.pods)  # others were restarted by somebody else
+    there = tuple(pod for pod in state.blamed if pod in observation.pods)  # the others were replaced already
     state = replace(
         state, failures=0, blamed=(), regret=0.0, pairs=(), since=now, dry_run=None, restarting=(), set_aside=None
     )
@@ -92,13 +94,13 @@ def respond(
 
 
 def remembered(state: State, good: KnownGood) -> tuple[KnownGood, ...]:
-    """The last speculations that passed, this one first; the newest of each that was asked for."""
+    """The last speculations that passed, this one first; the newest one for each requested speculation."""
     same = next((each for each in state.last_good if each.digest == good.digest), good)
     return (same, *(each for each in state.last_good if each.of != good.of))[:_MOST_KNOWN_GOOD]
 
 
 def _roll_back(state: State, observation: Observation, reason: str, message: str, now: float) -> State:
-    # Neither what was served is good any more, nor what was asked for: that it passed once is no excuse now.
+    # The served and the requested speculation no longer count as good, although they may have passed once.
     served = state.speculation if state.rollback is None or state.rollback.good is None else state.rollback.good.of
     last_good = tuple(each for each in state.last_good if each.of not in (served, state.speculation))
     other = next(iter(last_good), None)
@@ -115,7 +117,7 @@ def _roll_back(state: State, observation: Observation, reason: str, message: str
 
 
 def _told(state: State, dry_run: DryRunAction) -> State:
-    """What is told once is not told again before it changes."""
+    """Notes the step that the guard would take. A noted step stays until its action or reason changes."""
     before = state.dry_run
     same = before is not None and (before.action, before.reason) == (dry_run.action, dry_run.reason)
     return replace(state, failures=0, blamed=(), regret=0.0, dry_run=before if same else dry_run)

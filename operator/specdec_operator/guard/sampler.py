@@ -32,8 +32,8 @@ class Schedule:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sampler:
-    """What is remembered from one reading to the next. row: of the failing windows in a row. plain: the window of the
-    plain pods beside, from when there are some. recent: what the last windows were of.
+    """What is kept from one reading to the next. row: of the failing windows in a row. plain: the window of the
+    baseline pods, once there are some. recent: the traffic of the last windows.
     """
 
     window: Window
@@ -43,7 +43,7 @@ class Sampler:
     recent: tuple[Traffic, ...] = ()
 
     def is_due(self, now: float) -> bool:
-        """Whether the pods are to be read now. A clock that went back asks for a reading at once."""
+        """Whether the pods are to be read now. If the clock went back, they are read at once."""
         return now >= self.due or now < self.window.opened
 
     def closes(self, schedule: Schedule, now: float) -> bool:
@@ -64,7 +64,7 @@ def add(
     now: float,
     plain: Mapping[str, Counters | None] = MappingProxyType({}),
 ) -> tuple[Sampler, Judged | None]:
-    """One round of readings, and the judged window where this round closed one. plain: of the plain pods beside."""
+    """One round of readings, and the judged window if this round closed one. plain: readings of the baseline pods."""
     if now < sampler.window.opened:
         sampler = start(now, schedule)
     due = max(sampler.due + schedule.interval, now)
@@ -83,7 +83,7 @@ def add(
 
 
 def with_window(observation: Observation, judged: Judged | None) -> Observation:
-    """With what a window that closed just now showed. That of a plain service speaks about no draft."""
+    """The observation with a newly closed window. A baseline window has no verdict on a draft."""
     if judged is None:
         return observation
     return replace(

@@ -1,5 +1,5 @@
-"""The checks of a window's speed: beside plain pods, against plain of another time, against a limit; and of what
-speculation costs besides.
+"""The checks of a window's speed: compared with baseline pods, with the baseline of another time, and with a limit. And
+the check of the measures other than speed.
 """
 
 from typing import Final
@@ -25,7 +25,7 @@ def measurable(case: Case) -> bool:
 
 
 def speedup_text(comparison: Comparison) -> str:
-    """How fast it was against plain."""
+    """The speedup compared with the baseline, with numbers."""
     interval = f"95 % interval {comparison.low:.2f} to {comparison.high:.2f}"
     times = f"{1000 * comparison.seconds:.1f} ms per output token, baseline {1000 * comparison.plain:.1f} ms"
     return f"speedup {comparison.speedup:.2f} ({interval}; {times})"
@@ -82,7 +82,7 @@ def too_slow(case: Case) -> Verdict | None:
 
 
 def collateral_text(found: Finding) -> str:
-    """What speculation costs besides."""
+    """A measure other than speed compared with its limit, with numbers."""
     kind = "less" if found.measure is Measure.HIT_RATE else "times the baseline's"
     interval = f"95 % interval {found.low:.2f} to {found.high:.2f}"
     return f"{found.measure.value} {found.value:.2f} {kind} ({interval}), limit {found.limit:.2f}, {score_text(found)}"
@@ -126,14 +126,16 @@ def not_compared(case: Case) -> Verdict | None:
 
 
 def _other_traffic(case: Case) -> str:
-    """In what the traffic differs from that with which plain was measured, and what would tell all the same."""
+    """The difference between this traffic and that of the baseline measurement, and how to compare nevertheless; empty
+    if the traffic is similar.
+    """
     differs = unlike(case.thresholds.baseline, case.evidence.token_times)
     ways = "compare with baseline pods (guard.control), or measure the baseline again (specdec rollback, later retry)"
     return f"the baseline was measured with different traffic: {differs}; {ways}" if differs else ""
 
 
 def _unknown_load(case: Case) -> Verdict:
-    """Plain was never measured at the load of this window, or with other traffic."""
+    """The baseline was never measured at the load of this window, or only with other traffic."""
     if other := _other_traffic(case):
         return unsure(Reason.NOT_MEASURED, other + over(case.evidence))
     seen = sorted(load for load, each in case.evidence.token_times.items() if each.requests)

@@ -67,8 +67,8 @@ class KnownGood:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rollback:
-    """A decision against the speculation that is asked for. Provisional ones are decided by a trial: a service of one
-    pod serves plain for a few windows to learn how fast that is.
+    """A decision against the requested speculation. A trial decides a provisional one: a service of one pod runs as
+    baseline for a few windows, to measure that speed.
     """
 
     reason: str = field(metadata=means("Reason, in one word."))
@@ -132,7 +132,7 @@ class DryRunAction:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Control:
-    """Plain pods that are asked for beside the speculating ones. up: 0 while none serves."""
+    """Requested baseline pods, which run next to the speculating ones. up: 0 until they serve."""
 
     replicas: int = field(metadata=means("How many."))
     reason: str = field(metadata=means("Reason, in one word."))
@@ -251,19 +251,19 @@ class State:
 
     @property
     def plain(self) -> bool:
-        """Whether this state asks for no speculation, whatever the spec asks for."""
+        """Whether this state requests no speculation, even if the spec requests one."""
         return self.measuring or (self.rollback is not None and self.rollback.good is None)
 
     @property
     def lowered(self) -> int:
-        """Steps by which the memory of what is served is lowered; the plain service's never is."""
+        """Steps by which the memory of the served engine is lowered; 0 for the baseline."""
         if self.rollback is not None:
             return self.rollback.good.lowered if self.rollback.good else 0
         return self.lowering.steps if self.lowering and not self.measuring else 0
 
     @property
     def subject(self) -> str:
-        """What this state asks to be served, in a word: what is known about something else says nothing about it."""
+        """Identifies what this state requests. Evidence about another subject does not apply to it."""
         if self.plain:
             return "plain"
         if self.rollback is not None and self.rollback.good is not None:
@@ -276,16 +276,17 @@ class State:
 class Observation:
     """What is known at one reconcile.
 
-    subject: the state's subject that all of it is about; since: the state's wanted_since that the rollout is timed by,
-    None where it is not. speculating: whether that speculates.
-    revision: revision of the pods that it asks for. rollout: how far they are. pods: names of all that there are.
-    pod_failures: what speaks against those of this revision now.
-    closed: when a window closed just now, else 0; verdict: on it, None for a plain service; token_times: of it.
-    lost: what it adds to the regret, None where that cannot be told. in_row: failing windows that its evidence is of.
-    pair, findings: what plain pods beside say; recent: what the last windows were of, oldest first.
-    least_speedup: that is asked for. arm: how far the plain pods beside are.
-    good: what is served, to be remembered should it pass. fewer: the largest K' that would have passed.
-    less: what one step less of memory is to the engine, as it is written; empty where nothing can be lowered.
+    subject: the state's subject that all of it is about; since: the state's wanted_since from which the rollout is
+    timed, None if it is not timed. speculating: whether the subject speculates.
+    revision: revision of the requested pods. rollout: their progress. pods: names of all existing pods.
+    pod_failures: the present failures of the pods of this revision.
+    closed: when a window closed in this reconcile, else 0; verdict: on it, None for a baseline window; token_times: of
+    it.
+    lost: what it adds to the regret, None if unknown. in_row: number of failing windows in its evidence.
+    pair, findings: the comparison with baseline pods; recent: the traffic of the last windows, oldest first.
+    least_speedup: the required one. arm: the progress of the baseline pods.
+    good: the served speculation, to be remembered if it passes. fewer: the largest K' that would have passed.
+    less: the engine's memory setting after one more step down, as text; empty if the memory cannot be lowered.
     """
 
     subject: str
@@ -311,5 +312,5 @@ class Observation:
     arm: ArmView = field(default_factory=ArmView)
 
     def is_about(self, state: State) -> bool:
-        """Whether this is about what a state asks for: it says nothing about anything else."""
+        """Whether this is about what a state requests. Otherwise it is not evidence for that state."""
         return self.subject == state.subject and self.since in (None, state.wanted_since)

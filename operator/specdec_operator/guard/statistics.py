@@ -1,8 +1,8 @@
-"""A ratio of two sums with an error that knows that neighbours are alike, confidence bounds of a proportion, and times
+"""A ratio of two sums with an error that allows for correlated neighbours, confidence bounds of a proportion, and times
 per output token by load.
 
-Tokens of one answer, and answers of one minute, stand and fall together. Cut into blocks of time, the blocks' own
-scatter shows how much; counting each token or draft as a witness of its own would not.
+Tokens of one answer, and answers of one minute, are correlated. The scatter of blocks of time shows by how much. An
+error that counts each token or draft as independent would be too small.
 """
 
 from collections.abc import Mapping
@@ -54,7 +54,7 @@ class RatioSums:
 
     @property
     def even(self) -> float:
-        """How many blocks of one size tell as much: of unequal ones the large ones decide (L. Kish, 1965)."""
+        """Number of equal blocks with as much information: of unequal ones the large ones decide (L. Kish, 1965)."""
         return max(1.0, self.of * self.of / self.of_of) if self.of_of > 0 else 1.0
 
     @property
@@ -71,9 +71,9 @@ class RatioSums:
         return max(0.0, self.total_total - 2 * ratio * self.total_of + ratio * ratio * self.of_of)
 
     def half_width(self, alike: float = 1.0) -> float | None:
-        """Half the width of the 95 % interval about the mean; None where there is no error.
+        """Half the width of the 95 % interval about the mean; None if there is no error.
 
-        alike: variance of the mean / what blocks tell of it that have nothing in common.
+        `alike`: variance of the mean / the variance that independent blocks would have.
         """
         return None if self.error is None else student95(max(1.0, self.even - 1)) * self.error * sqrt(alike)
 
@@ -117,8 +117,8 @@ def wilson_lower(share: float, samples: float) -> float:
 MOST_LOAD: Final = 1024
 """Larger batches count as this one, so that the number of loads is bounded.
 
-A load is the number of requests in the batch of one pod, to a power of two: without it a time per output token says
-nothing.
+A load is the number of requests in the batch of one pod, to a power of two. Times per output token are comparable only
+at the same load.
 """
 
 
@@ -127,8 +127,8 @@ class TokenTime:
     """What blocks of time at one load showed.
 
     times: seconds and output tokens of the requests that ended, so its mean is the time per output token in seconds.
-    requests: how many ended. tokens: generated, in `seconds` of one pod. mix: what the traffic was like; None where the
-    pages do not say.
+    requests: how many ended. tokens: generated, in `seconds` of one pod. mix: what the traffic was like; None if the
+    pages do not have it.
     """
 
     times: RatioSums = field(default_factory=RatioSums)
@@ -148,9 +148,9 @@ class TokenTime:
         )
 
     def unlike(self, then: "TokenTime") -> str:
-        """In what its traffic differs from that of `then`, with numbers; empty where it is alike, or not known.
+        """The difference between its traffic and that of `then`, with numbers; empty if they are similar, or unknown.
 
-        A length of answers is that without their first tokens, so answers of one token make it shorter.
+        The length of an answer does not include its first token, so answers of one token make it shorter.
         """
         answers = [(each.times.of, each.requests) for each in (self, then)]
         prompts = differing(self.mix, then.mix) if self.mix and then.mix else ""
@@ -162,7 +162,7 @@ TokenTimes = Mapping[int, TokenTime]
 
 
 UNKNOWN_LOAD: Final = 0
-"""Where no page said how many requests run. Nothing can be compared at it."""
+"""The load if no page had the number of running requests. Nothing can be compared at it."""
 
 
 def load_of(running: float) -> int:

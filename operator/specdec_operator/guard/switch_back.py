@@ -1,9 +1,9 @@
-"""A service of one pod has no room for a second arm: it serves plain for a few windows instead, and what that shows is
-compared with the windows before. Speculation comes back where it was the faster one.
+"""A service of one pod has no second arm. It runs as baseline for a few windows instead, and these windows are compared
+with those before. Speculation comes back if the traffic is comparable and speculation was not significantly slower.
 
-Two times of the same service are like two arms only while its traffic is: as many requests, of about the same lengths.
-Clients that send the next request after each answer send more of them to the faster of the two. So as many requests are
-those that come per second, or those that run at once.
+Both times are comparable only if the traffic is the same: as many requests, of about the same lengths. Clients that
+send the next request after each answer send more of them to the faster of the two. So the number of requests is the
+same if as many come per second, or as many run at once.
 """
 
 from collections.abc import Sequence
@@ -23,7 +23,7 @@ MOST_TRAFFIC: Final = 5
 FEWEST_TRAFFIC: Final = 3
 """Windows with speculation without which there is nothing to compare with."""
 _MOST_WINDOWS: Final = 15
-"""Windows that are waited for: without traffic, plain is never known."""
+"""Windows after which the trial ends: without traffic, the baseline is never known."""
 _MOST_REQUESTS: Final = log(1.5)
 _MOST_TOKENS: Final = log(1.25)
 """By how much the requests per second or at once, and the tokens per prompt and per answer, may differ: in simulated
@@ -52,7 +52,7 @@ class Traffic:
 
     @property
     def known(self) -> bool:
-        """Whether it tells a speed."""
+        """Whether enough requests ended to know its speed."""
         return self.requests >= FEWEST_REQUESTS and self.tokens > 0 and self.token_seconds > 0
 
     @property
@@ -103,7 +103,7 @@ _Window = Annotated[Traffic, Form(_read, _written, list[float])]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trial:
-    """Windows with speculation, and the plain ones after them, oldest first."""
+    """Windows with speculation, and the baseline windows after them, oldest first."""
 
     speculating: tuple[_Window, ...] = field(
         metadata=means(
@@ -116,7 +116,7 @@ class Trial:
     seen: int = field(default=0, metadata=means("Number of baseline windows so far."))
 
     def plus(self, traffic: Traffic) -> "Trial":
-        """With one more plain window."""
+        """With one more baseline window."""
         plain = (*self.plain, traffic)[-MOST_TRAFFIC:] if traffic.known else self.plain
         return replace(self, plain=plain, seen=self.seen + 1)
 
@@ -134,7 +134,7 @@ class Outcome(StrEnum):
 
 
 def outcome_of(trial: Trial) -> Outcome:
-    """What the trial shows so far. What it cannot tell from chance speaks for what the user asks for."""
+    """What the trial shows so far. If chance can explain a slower speculation, it comes back, as the user requests."""
     if len(trial.plain) < MOST_TRAFFIC:
         return Outcome.QUIET if trial.seen >= _MOST_WINDOWS else Outcome.OPEN
     if differs(trial):
@@ -144,13 +144,14 @@ def outcome_of(trial: Trial) -> Outcome:
 
 
 def speedup_of(trial: Trial) -> float:
-    """Plain time per output token / that with speculation."""
+    """Baseline time per output token / that with speculation."""
     return _token_time(trial.plain) / _token_time(trial.speculating)
 
 
 def interval_of(trial: Trial) -> tuple[float, float]:
     """The 95 % interval of the speedup, by the scatter of the windows about the mean of their side, and at least as
-    wide as for windows that scatter by 2 %. A machine that wanders makes neighbours alike: half as wide again.
+    wide as for windows that scatter by 2 %. A machine whose speed changes makes neighbouring windows similar, so the
+    interval is wider by half.
     """
     sides = [[log(each.token_seconds / each.tokens) for each in side] for side in _sides(trial)]
     misses = sum((value - fmean(side)) ** 2 for side in sides for value in side)
@@ -165,10 +166,10 @@ def _token_time(windows: Sequence[Traffic]) -> float:
 
 
 def differs(trial: Trial) -> str:
-    """What of the traffic became another, with numbers; empty where nothing did.
+    """The change of the traffic, with numbers; empty if nothing changed.
 
-    More or fewer requests per second are another traffic only where more or fewer of them run at once too: clients that
-    wait for each answer keep the number that runs, and their requests per second follow the speed.
+    More or fewer requests per second are a change only if more or fewer of them run at once too: clients that wait for
+    each answer keep the number that runs, and their requests per second follow the speed.
     """
     per_second = _change(trial, "answers", "seconds", "requests per second", _MOST_REQUESTS)
     at_once = _change(trial, "busy_seconds", "seconds", "requests at once", _MOST_REQUESTS)
@@ -180,7 +181,7 @@ def differs(trial: Trial) -> str:
 
 
 def _change(trial: Trial, what: str, of: str, name: str, most: float) -> str:
-    """Both means in words; empty where their ratio is within `most`, a logarithm, or one of them is not known."""
+    """Both means as text; empty if their ratio is within `most`, a logarithm, or one of them is unknown."""
     before, after = (_mean(side, what, of) for side in _sides(trial))
     if before and after and abs(log(after / before)) > most:
         return f"{after:.2f} {name}, {before:.2f} before"
@@ -199,7 +200,7 @@ def _mean(windows: Sequence[Traffic], what: str, of: str) -> float | None:
 
 
 def trial_text(trial: Trial) -> str:
-    """Both times, in words."""
+    """Both times as text."""
     plain, ours = 1000 * _token_time(trial.plain), 1000 * _token_time(trial.speculating)
     low, high = interval_of(trial)
     return (

@@ -1,6 +1,6 @@
-"""The state machine, as a table: in each phase, the first rule whose time has come says what follows.
+"""The state machine, as a table: in each phase, the first rule that applies decides what follows.
 
-A rollback is no action: it is a state for which `plan` gives other flags.
+A rollback is not an action: it is a state for which `plan` gives other flags.
 """
 
 from collections.abc import Callable, Mapping
@@ -97,9 +97,10 @@ TABLE: Final[Mapping[Phase, tuple[Rule, ...]]] = MappingProxyType(
 
 
 def advance(state: State, observation: Observation, now: float) -> State:
-    """The next state. Equal to `state` when nothing happened; to advance twice by one observation is to advance once.
+    """The next state. It is equal to `state` if nothing happened. A second call with the same observation changes
+    nothing.
 
-    It ends where something else is to be served than the observation is about: that says nothing about it.
+    It stops as soon as the state requests something that the observation is not about.
     """
     if not observation.is_about(state):
         return state

@@ -1,4 +1,5 @@
-"""What was taken out is tried again: a bad hour is not a bad draft. Bounded, and never against what a user said.
+"""Retries of the requested speculation after a rollback or a smaller K: a bad hour does not prove a bad draft. Their
+number is limited, and a rollback that the user requested is never retried.
 
 Docstrings of rules are lines of the documentation.
 """

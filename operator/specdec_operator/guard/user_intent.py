@@ -1,4 +1,4 @@
-"""What the user asks for, and what the user's own acts make of the state, before anything is planned."""
+"""What the user requests, and how the user's own actions change the state, before anything is planned."""
 
 from dataclasses import dataclass, replace
 
@@ -10,10 +10,10 @@ BY_REQUEST = "Requested"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UserIntent:
-    """What the user asks for: hashes of the speculation, of the rest of what is served and of how memory is to be
-    planned, and the annotations' values.
+    """What the user requests: hashes of the speculation, of the other served fields and of the memory settings, and the
+    values of the annotations.
 
-    speculating: whether there is a speculation. measure: whether the plain service is to be measured before it.
+    speculating: whether there is a speculation. measure: whether the baseline is measured before it.
     """
 
     speculation: str

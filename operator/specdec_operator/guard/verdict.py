@@ -1,4 +1,4 @@
-"""What a window says about speculation."""
+"""What a window shows about speculation."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -62,11 +62,11 @@ class Verdict:
     """Outcome of one window, with its reason and one sentence with numbers.
 
     at: when the window closed, epoch seconds. pods: the pods that are to blame; empty: all of them, or none.
-    settled: whether the evidence of all failing windows in a row is beyond doubt even for traffic that comes in bursts.
-    final: whether this window alone is enough to act, for its evidence is of all windows so far.
-    together: where pods are to blame, what all of them together deserve. severe: whether a few such windows in a
-    row are enough to act; where acceptance is not far below its minimum, the budget of regret decides instead.
-    grave: whether speculation is so much slower than plain of another time that a doubt cannot wait.
+    settled: whether the evidence of all failing windows in a row is significant even for traffic that comes in bursts.
+    final: whether this window alone is enough to act, because its evidence is of all windows so far.
+    together: if pods are to blame, the outcome of all of them together. severe: whether a few such windows in a row are
+    enough to act; if acceptance is not far below its minimum, the budget of regret decides instead.
+    grave: whether speculation is so much slower than the baseline of another time that a doubt cannot wait.
     """
 
     outcome: Outcome
@@ -82,10 +82,12 @@ class Verdict:
 
     @property
     def uncompared(self) -> bool:
-        """Whether there was traffic, and no plain time to compare its speed with."""
+        """Whether there was traffic, but no baseline time to compare its speed with."""
         return self.reason in (Reason.NOT_MEASURED, Reason.BEYOND_BASELINE)
 
     @property
     def quiet(self) -> bool:
-        """Whether there was too little traffic to tell anything: it speaks neither for nor against what was before."""
+        """Whether there was too little traffic to judge. Such a window does not change the counts of the windows
+        before.
+        """
         return self.reason in (Reason.NO_TRAFFIC, Reason.FEW_TOKENS, Reason.FEW_REQUESTS)

@@ -1,7 +1,7 @@
 """One window of evidence: what each pod's counters did between its first and its last reading.
 
-Windows do not overlap: overlapping ones are not independent evidence. A window keeps no series: besides its first and
-last reading it folds blocks of time into sums, which tell how much one part of the window differs from the next.
+Windows do not overlap: overlapping ones are not independent evidence. A window keeps no series. It keeps its first and
+last reading, and sums over blocks of time, which show how much its parts differ.
 """
 
 from collections.abc import Mapping
@@ -15,8 +15,8 @@ from specdec_operator.guard.statistics import UNKNOWN_LOAD, RatioSums, TokenTime
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Block:
-    """A block of time that is still open. busy: sum and number of the readings that showed running requests. told:
-    whether a reading said how many requests run, be it none.
+    """A block of time that is still open. busy: sum and number of the readings that showed running requests. `told`:
+    whether a reading had the number of running requests, 0 included.
     """
 
     first: Counters
@@ -33,7 +33,7 @@ class Block:
 
     @property
     def load(self) -> int:
-        """The load in it. Where no reading met a running request, requests came one at a time."""
+        """The load in it. If no reading showed a running request, requests came one at a time."""
         if not self.told:
             return UNKNOWN_LOAD
         total, number = self.busy
@@ -44,10 +44,10 @@ class Block:
 class PodWindow:
     """What one pod showed in a window.
 
-    since: when its first reading was. longest_gap: longest time without a reading, in seconds. restarted: the
-    counters began anew inside the window. acceptance: accepted and drafted tokens by block. token_times: time per
-    output token by load. left: it is gone, and nobody asks it any more. kv_cache: as it was told last, with what
-    was in use at most.
+    since: when its first reading was. longest_gap: longest time without a reading, in seconds. restarted: whether the
+    engine restarted inside the window. acceptance: accepted and drafted tokens by block. token_times: time per output
+    token by load. left: the pod no longer exists, and the operator does not read it any more. kv_cache: as last read,
+    with the largest share in use.
     """
 
     first: Counters
@@ -99,7 +99,7 @@ class PodWindow:
 
 
 def _mix(before: Counters, after: Counters) -> Mix | None:
-    """What the traffic of a block was like; None where the pages do not say."""
+    """What the traffic of a block was like; None if the pages do not have it."""
     side = after.side.since(before.side)
     if side.prompt_tokens is None or before.first_tokens is None or after.first_tokens is None:
         return None

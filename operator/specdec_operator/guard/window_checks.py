@@ -1,5 +1,5 @@
-"""The checks of a window: what speaks against speculation, and what cannot be told. Each docstring of one is a line of
-the documentation.
+"""The checks of a window: failures of speculation, and inconclusive results. Each docstring of a check is a line of the
+documentation.
 """
 
 from collections.abc import Callable
@@ -15,7 +15,7 @@ from specdec_operator.guard.statistics import wilson_upper
 from specdec_operator.guard.verdict import Outcome, Reason, Verdict
 
 RARELY: Final = 0.25
-"""Share of steps with a draft below which acceptance says little, for a method that drafts at every step."""
+"""Share of steps with a draft below which acceptance proves little, for a method that drafts at every step."""
 
 _SEVERE: Final = 0.6
 """Share of its minimum below which acceptance has collapsed."""
@@ -23,10 +23,11 @@ _SEVERE: Final = 0.6
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Case:
-    """Evidence, what it is compared with, and how it compares with the plain service (None: it cannot be told).
+    """Evidence, the thresholds, and the comparison with the baseline (None: unknown).
 
-    longer: the same comparison over all failing windows in a row, this one included. findings: what the windows of
-    both arms say, where plain pods serve beside: the two comparisons are of these then. pairs: windows of both.
+    longer: the same comparison over all failing windows in a row, this one included. findings: the results of the
+    windows of both arms, if baseline pods run; then both comparisons are those of the findings. pairs: number of these
+    windows.
     """
 
     evidence: Evidence
@@ -37,7 +38,7 @@ class Case:
     pairs: int = 0
 
     def finding(self, measure: Measure) -> Finding | None:
-        """What both arms say about one measure."""
+        """The result of both arms for one measure."""
         return about(self.findings, measure)
 
 
@@ -66,7 +67,7 @@ def over(evidence: Evidence) -> str:
 
 
 def rarely_drafted_text(case: Case) -> str:
-    """How rarely a step had a draft, where that is worth a word."""
+    """How rarely a step had a draft; empty if that is not rare."""
     share = case.evidence.drafted_share
     if share is None or share >= RARELY or not case.thresholds.always_drafts:
         return ""
