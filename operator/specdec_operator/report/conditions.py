@@ -1,6 +1,6 @@
-"""What one reconcile found out, and the conditions of the service that say so.
+"""The results of one reconcile, and the conditions of the service that show them.
 
-By the rules of kstatus Ready sums up, and Reconciling and Stalled are there only while true.
+By the rules of kstatus, Ready is the summary, and Reconciling and Stalled are present only while they are true.
 """
 
 from collections.abc import Mapping
@@ -30,13 +30,14 @@ from specdec_operator.staging.kserve import KServe
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Findings:
-    """All that one reconcile found out.
+    """All results of one reconcile.
 
-    judged: the last closed window of what is served. fewer: what fewer tokens would have done in it; advice: what it
-    speaks for. contested: what there is to be told of others who change the InferenceService; empty where nothing.
-    owned: what is the service's own without an owner reference. arm: how far the plain pods beside are.
-    facts: what pods told of their models; taken: bytes of the device that the pods asked for have taken.
-    enforcement: what may be done about what somebody else serves. deployment: that of its pods, whatever they run.
+    judged: the last closed window of the served configuration. fewer: the estimate for fewer tokens in it; advice: the
+    recommendation from it. contested: message about other clients that change the InferenceService; empty if no other
+    client does.
+    owned: the service's own objects without an owner reference. arm: the progress of the baseline pods.
+    facts: what pods reported about their models; taken: bytes of the device that the requested pods have taken.
+    enforcement: what the operator may change about a guest. deployment: that of the pods, with or without speculation.
     """
 
     name: str
@@ -69,13 +70,13 @@ Wanted = tuple[str, str, str]
 ABOUT_SPECULATION: Final = frozenset(
     {ConditionType.ROLLED_BACK, ConditionType.SPECULATION_ACTIVE, ConditionType.GUARD_PASSING}
 )
-"""Conditions that begin anew with another speculation; the others are about the service."""
+"""Conditions that start again with another speculation; the others are about the service."""
 NO_ROOM: Final = "there is no room for a new pod next to the old ones, so the old ones stop first"
 _MOVING: Final = frozenset({Phase.ROLLING_OUT, Phase.RESPONDING, Phase.MEASURING_BASELINE})
 
 
 def wanted_conditions(found: Findings, *, speculating: bool, warning: str = "") -> dict[str, Wanted | None]:
-    """Every condition by type. None keeps what was said before, because nothing new is known."""
+    """Every condition by type. None keeps the earlier condition, because nothing new is known."""
     state, rollout, arrival, memory = found.state, found.rollout, found.arrival, found.plan.memory
     said: dict[str, Wanted | None] = {ConditionType.READY: _ready(rollout)}
     if state.phase in _MOVING or (rollout.progress is Progress.PROGRESSING and state.phase is Phase.ROLLED_BACK):
@@ -107,7 +108,7 @@ def wanted_conditions(found: Findings, *, speculating: bool, warning: str = "") 
 
 
 def _about_guest(found: Findings) -> dict[str, Wanted | None]:
-    """What may be done about what somebody else serves."""
+    """Whether the operator may change a guest."""
     allowed = found.enforcement
     return {ConditionType.ENFORCING: (str(allowed.may), allowed.reason, allowed.message)} if allowed.reason else {}
 
@@ -142,7 +143,7 @@ def _rolled_back(found: Findings) -> Wanted:
 
 
 def _beside(found: Findings) -> dict[str, Wanted | None]:
-    """What plain pods beside are there for, and what they have shown that speculation costs besides."""
+    """Why baseline pods run, and which measures they have shown to be worse with speculation."""
     said: dict[str, Wanted | None] = {}
     if comparing := _comparing(found):
         said[ConditionType.COMPARING] = comparing
@@ -152,7 +153,7 @@ def _beside(found: Findings) -> dict[str, Wanted | None]:
 
 
 def _comparing(found: Findings) -> Wanted | None:
-    """Plain pods beside, or a plain while instead."""
+    """Baseline pods that run for comparison, or the trial in which the service itself runs as baseline."""
     control, rollback, arm = found.state.control, found.state.rollback, found.arm
     if rollback is not None and rollback.trial is not None:
         return "True", "ServingPlain", f"{rollback.trial.seen} baseline windows so far: {rollback.message}"

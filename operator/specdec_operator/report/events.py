@@ -17,7 +17,7 @@ from specdec_operator.report.status import SpecRefusal, warning_of, why
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Event:
-    """A Kubernetes Event to be sent once the status that it tells of is written."""
+    """A Kubernetes Event that is sent once the status that it is about is written."""
 
     warning: bool
     reason: str
@@ -27,7 +27,7 @@ class Event:
 def events_of(
     before: State | None, after: State, found: Findings, written: Mapping[str, Any], trouble: SpecRefusal | None = None
 ) -> tuple[Event, ...]:
-    """What a reconcile has to say: its transition, what is newly in the way, a spec that cannot run."""
+    """The Events of a reconcile: its transition, new problems, a spec that cannot run."""
     transition = _of_transition(before, after, found)
     failures = _of_pods(before, after)
     events = (*failures, *([transition] if transition else ()), *_of_arms(before, after, found), *_news(found, written))
@@ -63,7 +63,7 @@ def _news(found: Findings, written: Mapping[str, Any]) -> Iterator[Event]:
 
 
 def _of_pods(before: State | None, after: State) -> Iterator[Event]:
-    """Each failure of a pod when it is new, also where nothing follows from it yet."""
+    """Each new failure of a pod, even if the guard does not act on it yet."""
     told = {(each.pod, each.at) for each in before.pod_failures} if before else set()
     for each in after.pod_failures:
         if (each.pod, each.at) not in told:
@@ -71,7 +71,7 @@ def _of_pods(before: State | None, after: State) -> Iterator[Event]:
 
 
 def _of_arms(before: State | None, after: State, found: Findings) -> Iterator[Event]:
-    """Plain pods that are asked for or removed, a trial that is over, and what newly costs too much besides."""
+    """Baseline pods that are requested or removed, the end of a trial, and measures that newly exceed their limit."""
     if before is None:
         return
     asked, kept = before.control, after.control

@@ -1,4 +1,4 @@
-"""The facts that pods told, as the status keeps them, and back. Pure."""
+"""The facts that pods reported, in the form of the status, and back. Pure."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -18,7 +18,7 @@ def facts_status(facts: Iterable[Fact]) -> list[FactStatus] | None:
 
 
 def facts_of(status: Mapping[str, Any]) -> tuple[Fact, ...]:
-    """The facts of a status. One that nobody of ours wrote is none."""
+    """The facts of a status. An entry that the operator cannot have written is ignored."""
     return tuple(fact for each in status.get("facts") or () if (fact := _fact(each)))
 
 

@@ -1,5 +1,5 @@
-"""What the guard measured and knows, as the status tells it, and its state read back. Pure. What this reconcile has not
-measured is kept.
+"""What the guard measured and knows, in the form of the status, and its state read back. Pure. Values that this
+reconcile has not measured are kept.
 """
 
 import math
@@ -22,13 +22,13 @@ from specdec_operator.report.conditions import Findings
 from specdec_operator.schema import guard_status, status
 
 _MOST_ROWS: Final = 16
-"""Rows of the table of fewer tokens that are told: the largest K."""
+"""Rows of the table of fewer tokens that the status shows: those of the largest K."""
 _TOLD: Final[Mapping[str, TypeAdapter[Any]]] = {
     **dict.fromkeys(("verdict", "reason", "message"), TypeAdapter(str)),
     "fewer_tokens": TypeAdapter(tuple[Fewer, ...]),
     "recommendation": TypeAdapter(Advice),
 }
-"""What stays as it was told until something else is known, and how it is read."""
+"""Values that stay in the status until new ones are known, and how they are read."""
 _FINDINGS: Final = TypeAdapter(tuple[Finding, ...])
 _MEASURES: Final = frozenset(Measure)
 _STATE: Final = TypeAdapter(State)
@@ -86,13 +86,13 @@ def guard_status_of(found: Findings, before: Mapping[str, Any]) -> guard_status.
 
 
 def _as_told(told: Mapping[str, Any], *names: str) -> dict[str, Any]:
-    """These parts as they were told before; without those that were not."""
+    """These values of the earlier status; without those that it does not have."""
     written = {name: told.get(to_camel(name)) for name in names}
     return {name: _TOLD[name].validate_python(each) for name, each in written.items() if each is not None}
 
 
 def _findings(found: Findings, told: Mapping[str, Any]) -> tuple[Finding, ...]:
-    """What both arms say so far; gone with the windows that it is of."""
+    """The results of both arms so far. They are removed together with the windows that they are from."""
     if not found.state.pairs:
         return ()
     if found.judged and found.judged.findings:
@@ -102,7 +102,7 @@ def _findings(found: Findings, told: Mapping[str, Any]) -> tuple[Finding, ...]:
 
 
 def _said(found: Findings, told: Mapping[str, Any]) -> dict[str, Any]:
-    """The newest verdict, with what follows from its numbers. A plain window speaks only where an SLO asks it to."""
+    """The newest verdict, with what follows from its numbers. A baseline window has one only if its time is limited."""
     judged, limits = found.judged, found.thresholds
     silent = limits is None or limits.silent
     if judged is None or silent:
@@ -142,8 +142,8 @@ def kept_state(status: Mapping[str, Any], now: float = math.inf) -> State | None
 
 def without_progress(state: State) -> State:
     """The state without what grows by itself: a difference here is worth a write at once."""
-    failures = 0 if state.dry_run else state.failures  # what would be done is told: they count round and round
+    failures = 0 if state.dry_run else state.failures  # in a dry run they return to 0 again and again
     plain = tuple(Plain(load=each.load, token_time=TokenTime()) for each in state.baseline)
-    since = 0.0 if state.up else state.wanted_since  # a rollout of a thousand pods is no thousand writes
+    since = 0.0 if state.up else state.wanted_since  # a rollout of many pods causes no write for each of them
     state = replace(state, failures=failures, baseline=plain, wanted_since=since)
     return replace(state, judged=0.0, regret=0.0, up=0, unmeasured=0, pairs=())

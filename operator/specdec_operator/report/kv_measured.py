@@ -1,4 +1,4 @@
-"""What pods were seen to have of KV cache, beside what was planned, and what follows from it. Pure."""
+"""The observed KV cache of pods, compared with the planned one, and recommendations from it. Pure."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -11,11 +11,11 @@ from specdec_operator.guard.state import Phase
 from specdec_operator.report.conditions import Findings
 
 _STEP: Final = 0.05
-"""What was in use is told in such steps: a status is not written for less."""
+"""Step of the share in use, as the status shows it: a smaller change does not cause a write."""
 _FULL: Final = 0.95
 _LITTLE_USED: Final = 0.25
 _LONG: Final = 3600.0
-"""Seconds of watching before it is said that much is left: a quiet minute proves nothing."""
+"""Seconds of watching before a recommendation for a mostly free cache: a quiet minute proves nothing."""
 _ROUNDING: Final = 0.0051
 _ALL_TAKEN: Final = 0.98
 _MORE_ROOM: Final = "set spec.memory.draftReserve to a share such as 8%; on a CPU raise the memory limit"
@@ -23,12 +23,12 @@ _MORE_ROOM: Final = "set spec.memory.draftReserve to a share such as 8%; on a CP
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Measured:
-    """None: not known. tokens, plain: that the cache of a speculating and of a plain pod holds.
+    """None: unknown. tokens, plain: tokens that the cache of a speculating pod and of a baseline pod holds.
 
     utilization, difference, used, requests are about the pods that serve now. utilization: the share of the device that
-    the engine says it was given. difference: measured less predicted tokens, in percent of those predicted. used: the
-    largest share of the cache that was seen in use. requests: of the greatest length that it holds at once.
-    taken: bytes of the device that were seen taken at most. recommendation: what to do where little or much is left.
+    the engine reports. difference: measured less predicted tokens, in percent of those predicted. used: the largest
+    observed share of the cache in use. requests: number of requests of the maximum length that it holds at once.
+    taken: largest observed use of the device, in bytes. recommendation: what to do if little or much is free.
     """
 
     tokens: int | None = None
@@ -42,8 +42,8 @@ class Measured:
 
 
 def measured(found: Findings, before: Mapping[str, Any], now: float) -> Measured:
-    """As seen last: plain of the same service, with a draft of the same speculation, the rest of the same pods. What no
-    page told stays as it was. before: the status.
+    """The newest values: `plain` is about the same service, `tokens` about the same speculation, the rest about the
+    same pods. A value that no page shows stays as it was. before: the status.
     """
     memory = before.get("memory") or {}
     guard = before.get("guard") or {}
@@ -95,9 +95,10 @@ def _present(found: Findings) -> KvCache:
 
 
 def _tokens(found: Findings, ours: int | None, plain: int | None) -> tuple[int | None, int | None]:
-    """What the caches of speculating and plain pods hold. The plain service has no draft to be measured with.
+    """The tokens that the caches of speculating and of baseline pods hold. The first is None if the plan has no
+    speculation.
 
-    ours, plain: as it was told before.
+    ours, plain: the values of the earlier status.
     """
     if (judged := found.judged) is not None:
         seen = judged.evidence.kv_cache

@@ -1,7 +1,7 @@
-"""How many pods there are, what one of them generates, and how many that makes: with speculation, and plain. Pure.
+"""The number of pods, what one of them generates, and how many are needed: with speculation, and as baseline. Pure.
 
-All of it is measured: tokens and time of each pod in the last window, and the speedup at the same load. Nothing is said
-of an acceptance that was not seen.
+All of it is measured: tokens and time of each pod in the last window, and the speedup at the same load. Nothing is
+computed for an acceptance that was not observed.
 """
 
 from collections.abc import Mapping
@@ -15,13 +15,13 @@ from specdec_operator.report.conditions import Findings
 from specdec_operator.schema.status import Scaling
 
 _A_PART: Final = 0.02
-"""Of a pod: a pod that was read a moment later than the window began is no further pod."""
+"""Tolerance, in pods: a pod that was read a moment after the window began must not count as one more pod."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Yield:
-    """What pods generated in a window. pods: their mean number. plain: of one baseline pod, None where it is not known;
-    speedup, low, high: what that follows from, 1 for baseline pods themselves.
+    """What pods generated in a window. pods: their mean number. plain: of one baseline pod, None if unknown; speedup,
+    low, high: the values that this follows from, 1 for baseline pods themselves.
     """
 
     tokens_per_second: float
@@ -42,7 +42,7 @@ class Yield:
 
     @property
     def plain_needed(self) -> int | None:
-        """Plain pods that do."""
+        """Baseline pods that generate as much as these."""
         return _whole(self.pods * self.speedup) if self.speedup else None
 
 
@@ -51,7 +51,7 @@ def _whole(pods: float) -> int:
 
 
 def yield_of(judged: Judged | None, *, plain: bool) -> Yield | None:
-    """What a window says of it; None where it says nothing. plain: whether its pods did not speculate."""
+    """The yield in a window; None if the window does not show it. plain: whether its pods did not speculate."""
     evidence = judged.evidence if judged else None
     if judged is None or evidence is None or evidence.pod_seconds <= 0 or evidence.generation_tokens <= 0:
         return None
@@ -78,18 +78,18 @@ def counted(found: Findings, before: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def needed(status: Mapping[str, Any]) -> tuple[Any, Any]:
-    """How many pods a status says are needed: with what serves, and plain."""
+    """The numbers of needed pods in a status: in the current mode, and as baseline."""
     said = status.get("scaling") or {}
     return said.get("replicasNeeded"), said.get("plainReplicasNeeded")
 
 
 def selector_of(name: str) -> str:
-    """The pods that serve what is asked for: neither downloads nor baseline pods beside."""
+    """Label selector of the pods that serve, without downloads and baseline pods."""
     return f"{OWNER_LABEL}={name},!{STAGING_LABEL},!{ARM_LABEL}"
 
 
 def _scaling(found: Findings, before: Mapping[str, Any]) -> Scaling | None:
-    """Of the last window; what an earlier one said of the same pods is kept."""
+    """The values of the last window. Without such a window, earlier values of the same pods are kept."""
     plain = found.plan.speculation is None
     seen = yield_of(found.judged, plain=plain)
     if seen is None:

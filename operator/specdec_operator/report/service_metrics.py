@@ -39,7 +39,9 @@ _OF_FINDING: Final = {
 }
 _OF_WINDOW: Final = len(fields(WindowMetrics)) - 2 + MOST_POSITIONS + len(_OF_FINDING) * len(Measure)
 MOST_SERIES: Final = 2 + _OF_STANDING + _OF_WINDOW + len(fields(MemoryMetrics))
-"""One a field, but for the phase and the positions; two more say whether it is stalled and when it was proved."""
+"""One series for each field, except the phase and the positions. Two more show whether the service is stalled, and the
+time of the last evidence.
+"""
 _SERVICE: Final = ("namespace", "name")
 Series = tuple[Key, tuple[str, ...], float]
 """A service, its further labels, the value."""
@@ -95,13 +97,15 @@ _FLEET: Final = ServiceCollector()
 
 
 def observe(key: Key, found: Findings, status: Mapping[str, Any], *, silent: int, stalled: bool) -> None:
-    """Shows what one reconcile found. stalled: whether the present spec cannot be followed. status: what it told."""
+    """Shows the results of one reconcile. stalled: whether the present spec cannot be followed. status: the one to
+    write.
+    """
     before = _FLEET.shown.get(key, NOTHING)
     _FLEET.shown[key] = service_metrics(before, found, status, silent=silent, stalled=stalled)
 
 
 def silent(key: Key, pods: int) -> None:
-    """Shows how many pods did not answer at a look between two reconciles that tell more."""
+    """Shows how many pods did not answer a read between two reconciles. A reconcile shows all values."""
     shown = _FLEET.shown.get(key)
     if shown is not None and shown.standing is not None and shown.standing.pods_without_metrics != pods:
         _FLEET.shown[key] = replace(shown, standing=replace(shown.standing, pods_without_metrics=pods))

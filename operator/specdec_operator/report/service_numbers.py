@@ -20,7 +20,7 @@ ROLLBACK_REASONS: Final = frozenset(
     {*(each.value for each in Reason), *(each.value for each in PodFault), ROLLOUT_FAILED, BY_REQUEST}
 )
 OTHER: Final = "Other"
-"""Reason of a rollback that this version has no word for: a newer one wrote it."""
+"""Reason of a rollback that this version does not know: a newer one wrote it."""
 
 _MOST_SCORE: Final = 100.0
 
@@ -116,7 +116,7 @@ _OF_STATUS: Final = {
 
 
 def memory_metrics(status: Mapping[str, Any]) -> MemoryMetrics | None:
-    """What a status says of memory; None where it says nothing."""
+    """The memory values of a status; None if it has none."""
     memory = status.get("memory")
     return MemoryMetrics(**{name: memory.get(key) for name, key in _OF_STATUS.items()}) if memory else None
 
@@ -144,7 +144,7 @@ NOTHING: Final = ServiceMetrics(stalled=True)
 def service_metrics(
     before: ServiceMetrics, found: Findings, status: Mapping[str, Any], *, silent: int, stalled: bool
 ) -> ServiceMetrics:
-    """What one reconcile found. stalled: whether the present spec cannot be followed. status: what it told."""
+    """The results of one reconcile. stalled: whether the present spec cannot be followed. status: the one to write."""
     judged = found.judged
     return ServiceMetrics(
         stalled=stalled or found.state.phase is Phase.STALLED,
@@ -188,7 +188,9 @@ def _bounded(score: float) -> float:
 
 
 def _window(judged: Judged, found: Findings) -> WindowMetrics:
-    """A plain service has a verdict only where an SLO asks it for one: else each of its windows were Inconclusive."""
+    """The numbers of a window. Without speculation it has a verdict only if a time per output token is set: otherwise
+    each of its windows would be Inconclusive.
+    """
     evidence, against, verdict, drafts = judged.evidence, judged.comparison, judged.verdict, judged.evidence.drafts
     limits, seen = found.thresholds, yield_of(judged, plain=found.plan.speculation is None)
     silent = limits is None or limits.silent

@@ -84,7 +84,9 @@ def _serving(found: Findings) -> api.Serving:
 
 
 def _memory(found: Findings, seen: Measured) -> api.MemoryStatus | None:
-    """Nothing where nothing is planned or measured: the engine's own default stands, and that is no news."""
+    """The memory plan with its measurements. None if nothing is planned or measured: then the engine's own default
+    applies.
+    """
     plan = found.plan.memory
     on_device = found.plan.spec.engine.accelerator is not Accelerator.CPU
     found_out = on_device and bool(plan.device.source) and found.plan.spec.speculation is not None
@@ -156,7 +158,7 @@ class SpecRefusal:
 def refused_status(
     before: Mapping[str, Any], trouble: SpecRefusal, *, now: float, ready: bool = True
 ) -> dict[str, Any]:
-    """The status before, with Stalled=True and the refusal's words. Pods that run already keep answering.
+    """The status before, with Stalled=True and the message of the refusal. Pods that run already keep answering.
 
     ready: whether there can be such pods; else Ready=False, for the same reason.
     """
