@@ -53,7 +53,7 @@ class _Lists(GenerateJsonSchema):
     """Writes a tuple of values of one type as a list of a fixed length: the API server knows no other."""
 
     def tuple_schema(self, schema: TupleSchema) -> JsonSchemaValue:
-        """As pydantic does, but for that."""
+        """The schema from pydantic, with `items` in place of `prefixItems`."""
         made = super().tuple_schema(schema)
         if each := made.pop("prefixItems", None):
             made["items"] = each[0]
@@ -78,7 +78,7 @@ def structural(schema: Schema, definitions: Schema) -> Schema:
         out["default"] = {name: part["default"] for name, part in out["properties"].items() if "default" in part}
     if "items" in schema:
         out["items"] = structural(schema["items"], definitions)
-    if out.get("additionalProperties") is True:  # x-kubernetes-preserve-unknown-fields says the same, structurally
+    if out.get("additionalProperties") is True:  # x-kubernetes-preserve-unknown-fields is the structural form
         del out["additionalProperties"]
     return out
 
@@ -113,14 +113,14 @@ def openapi() -> Schema:
 
 
 _UNSEEN: Final = {"observedGeneration": -1}
-"""Status of an object that nobody has looked at. kstatus calls an object without a status Current, so Flux would report
-success before the operator has read it; its own kinds have this default as well.
+"""Status of an object that the operator has not read yet. kstatus calls an object without a status Current, so Flux
+would report success before the operator has read it; Flux's own kinds have this default as well.
 """
 
 
 def _without_required(schema: Schema) -> Schema:
-    """Only the operator writes status: a part that a newer version drops must not make old objects unreadable, nor a
-    word that it adds new ones unwritable.
+    """Only the operator writes status. A part that a newer version drops must not make old objects unreadable, and a
+    value that it adds must not make new ones unwritable.
     """
     out = {key: value for key, value in schema.items() if key not in {"required", "default", "enum"}}
     if "properties" in out:

@@ -1,4 +1,4 @@
-"""What the status has of the guard: its state, and what is told of it besides."""
+"""What the status has of the guard: its state, and the fields that only inform users."""
 
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -28,11 +28,11 @@ _TOLD_AFTER: Final = {
     "setAside": ("nextRetry",),
     "handledRollback": ("thresholds", "fewerTokens", "recommendation"),
 }
-"""Fields of the state, and what is told behind each."""
+"""Fields of the state, and the fields for users that follow each of them."""
 
 
 def _in_order(schema: dict[str, Any]) -> None:
-    """What is told stands beside what it is about, in the CRD and on its page."""
+    """Places each field for users next to the field that it is about, in the CRD and on its page."""
     fields = schema["properties"]
     told = {name for names in _TOLD_AFTER.values() for name in names}
     order = [each for name in fields if name not in told for each in (name, *_TOLD_AFTER.get(name, ()))]
@@ -41,7 +41,7 @@ def _in_order(schema: dict[str, Any]) -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GuardStatus(State):
-    """The state, with what people are told besides."""
+    """The state, with the fields that only inform users."""
 
     __pydantic_config__ = KEPT | ConfigDict(json_schema_extra=_in_order)
 

@@ -88,7 +88,7 @@ class HistoryEntry(StatusPart):
 
 
 class MemoryStatus(StatusPart):
-    """The memory plan of the current configuration. Absent where nothing can be said: no speculation, or a CPU."""
+    """The memory plan of the current configuration. Absent if nothing is planned or measured."""
 
     utilization: float | None = Field(
         None, description=("Share of the device that the operator requests for the engine.")
