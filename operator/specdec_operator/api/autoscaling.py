@@ -1,6 +1,6 @@
-"""Who sets the number of pods besides spec.replicas: KServe's HPA or KEDA, or somebody else's scaler.
+"""Who sets the number of pods instead of spec.replicas: KServe's HPA, KEDA, or another scaler.
 
-The words are KServe's, and what they lead to is KServe's too (docs/decisions/0027-who-counts-the-pods.md).
+The values are KServe's, and KServe defines what they do (docs/decisions/0027-who-counts-the-pods.md).
 """
 
 from enum import StrEnum
@@ -18,7 +18,7 @@ _BY_RESOURCE: Final = ("scaleMetric", "scaleTarget", "scaleMetricType")
 
 
 class ScalerClass(StrEnum):
-    """Who scales, in KServe's words (annotation serving.kserve.io/autoscalerClass)."""
+    """Who scales. The values are those of KServe's annotation serving.kserve.io/autoscalerClass."""
 
     HPA = "hpa"
     KEDA = "keda"
@@ -47,7 +47,7 @@ def _keda(expression: str) -> str:
 
 
 def _external_says_nothing() -> JsonDict:
-    """Another scaler has its own numbers; one here would be written for nobody."""
+    """Another scaler has its own numbers, so numbers here would have no effect."""
     said = ("minReplicas", "maxReplicas", *_BY_RESOURCE, "metrics", "behavior")
     none = " && ".join(f"!has(self.{each})" for each in said)
     message = (
@@ -135,12 +135,12 @@ class Autoscaling(Part):
 
     @property
     def least(self) -> int:
-        """Pods that there are at least, as far as is known here: a scaler of somebody else's may go down to none."""
+        """Minimum number of pods, as far as it is known here: an external scaler may go down to zero."""
         if self.autoscaler_class is ScalerClass.EXTERNAL:
             return 0
         return 1 if self.min_replicas is None else self.min_replicas
 
 
 def rules_of_scaling() -> tuple[JsonDict, ...]:
-    """What the rest of a spec may say beside it."""
+    """What the rest of a spec may contain in addition to it."""
     return (rule("!has(self.autoscaling) || self.replicas == 1", MESSAGE, ".replicas"),)

@@ -1,7 +1,7 @@
 """A part of the spec in the form in which it is hashed and remembered: the same in every release that knows it.
 
-Decisions are about a speculation and are found again by its hash: a hash that changes where the user changed nothing
-forgets them (docs/decisions/0018-hashes-that-last.md).
+Decisions are about a speculation and are found again by its hash. If a hash changes although the user changed nothing,
+they are forgotten (docs/decisions/0018-hashes-that-last.md).
 """
 
 import hashlib
@@ -30,12 +30,14 @@ _DIGITS: Final = 10
 
 
 def digest_of(meant: Any) -> str:
-    """Ten hex digits by which JSON is told from other JSON, whatever the order of its keys."""
+    """Ten hex digits that identify a JSON value. The order of keys does not matter."""
     return hashlib.sha256(json.dumps(meant, sort_keys=True).encode()).hexdigest()[:_DIGITS]
 
 
 def canonical(part: Part) -> dict[str, Any]:
-    """A part as JSON in the API's words, with the defaults of the first release and without those that came later."""
+    """A part as JSON with the API's field names, with the defaults of the first release and without those that came
+    later.
+    """
     return _without_later_defaults(part, part.model_dump(mode="json", by_alias=True, exclude_none=True))
 
 

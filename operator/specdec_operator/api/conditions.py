@@ -4,9 +4,10 @@ from enum import StrEnum
 
 
 class ConditionType(StrEnum):
-    """By name. Ready sums up the others. All that are good when False, but for RolledBack, are written only while True.
+    """By name. Ready sums up the others. Conditions that are good when False are written only while True, except
+    RolledBack.
 
-    good: the status that nobody has to look at. meaning: what `True` says.
+    good: the status that needs no attention. meaning: what `True` means.
     """
 
     good: str

@@ -1,4 +1,4 @@
-"""Plain pods beside the speculating ones, and what speculation may cost beside its speed."""
+"""Baseline pods for comparison, and the limits of what speculation may cost in addition to its speed."""
 
 from enum import StrEnum
 from typing import Annotated
@@ -9,7 +9,7 @@ from specdec_operator.api.types import Part
 
 
 class ControlMode(StrEnum):
-    """When plain pods serve beside the speculating ones."""
+    """When baseline pods run next to the speculating ones."""
 
     ON_DOUBT = "OnDoubt"
     ALWAYS = "Always"
@@ -17,7 +17,7 @@ class ControlMode(StrEnum):
 
 
 class Control(Part):
-    """Plain pods of the same model that get an equal share of the traffic: what speculation is compared with."""
+    """Baseline pods of the same model that get an equal share of the traffic: speculation is compared with them."""
 
     mode: ControlMode = Field(
         ControlMode.ON_DOUBT,
@@ -30,19 +30,19 @@ class Control(Part):
 
 
 class MaxRatio(Part):
-    """With speculation / plain."""
+    """With speculation / baseline."""
 
     max_ratio: Annotated[float, Field(gt=0, le=100)] = Field(description="Values above this are reported.")
 
 
 class MaxDrop(Part):
-    """Plain less with speculation."""
+    """Baseline less speculation."""
 
     max_drop: Annotated[float, Field(ge=0, le=1)] = Field(description="Values above this are reported.")
 
 
 class MinRatio(Part):
-    """With speculation / plain."""
+    """With speculation / baseline."""
 
     min_ratio: Annotated[float, Field(gt=0, le=100)] = Field(description="Values below this are reported.")
 
@@ -55,7 +55,7 @@ class CollateralResponse(StrEnum):
 
 
 class Collateral(Part):
-    """What speculation may cost besides. It is measured while plain pods serve beside the speculating ones."""
+    """Limits of measures other than speed. They are measured while baseline pods run next to the speculating ones."""
 
     time_to_first_token: MaxRatio | None = Field(None, description="Mean time to the first token of an answer.")
     queue_time: MaxRatio | None = Field(None, description="Mean time of a request in the queue.")

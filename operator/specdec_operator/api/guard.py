@@ -19,7 +19,7 @@ class GuardMode(StrEnum):
 
 
 class Baseline(StrEnum):
-    """Whether the plain service is measured before speculation begins."""
+    """Whether the baseline is measured before speculation begins."""
 
     NONE = "None"
     MEASURE_FIRST = "MeasureFirst"
@@ -203,12 +203,12 @@ class Guard(Part):
 
     @property
     def measures_first(self) -> bool:
-        """Whether the plain service is measured before speculation begins."""
+        """Whether the baseline is measured before speculation begins."""
         if self.baseline is None:
             return self.speedup is not None or self.time_per_output_token is not None
         return self.baseline is Baseline.MEASURE_FIRST
 
     @property
     def control_mode(self) -> ControlMode:
-        """When plain pods serve beside. A doubt needs something that is asked for, which speed or collateral is."""
+        """When baseline pods run for comparison. A doubt needs speedup or timePerOutputToken."""
         return self.control.mode if self.control else ControlMode.ON_DOUBT

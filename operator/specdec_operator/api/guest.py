@@ -1,4 +1,4 @@
-"""What a service guards that it does not serve: an InferenceService, or a Deployment, that is there already."""
+"""What a service guards and does not serve: an existing InferenceService or Deployment."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -16,7 +16,7 @@ ONE_OF: Final = ("model", "inferenceServiceRef", "deploymentRef")
 _IN_PYTHON: Final = ("inference_service_ref", "deployment_ref")
 _WORDS: Final = f"set exactly one of {', '.join(ONE_OF)}"
 _SERVED: Final = ("speculation", "staging", "resources", "pod", "inferenceService", "autoscaling")
-"""Parts that say how something is served. What is there already says that itself."""
+"""Parts that define how something is served. The guarded object defines that itself."""
 
 
 _NAME: Final = r"^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$"
@@ -37,7 +37,7 @@ class GuestKind(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GuestRef:
-    """What a service guards. field: of the spec that says so."""
+    """What a service guards. field: the field of the spec that names it."""
 
     kind: GuestKind
     name: str
@@ -54,7 +54,7 @@ class GuestRef:
 
 
 def rules_of_guests() -> tuple[JsonDict, ...]:
-    """What a spec may say beside a reference."""
+    """What a spec may contain in addition to a reference."""
     first, second, third = ONE_OF
     pairs = ((first, second), (first, third), (second, third))
     both = " || ".join(f"(has(self.{one}) && has(self.{other}))" for one, other in pairs)
@@ -95,7 +95,7 @@ def with_mode(written: Any) -> Any:
 
 
 class GuestRefs(Part):
-    """The part of a spec that names what is there already."""
+    """The part of a spec that names an existing object to guard."""
 
     inference_service_ref: Ref | None = Field(
         None,

@@ -1,6 +1,6 @@
-"""How values of the operator stand in the status: named, described, read from it and written to it.
+"""How values of the operator are stored in the status: named, described, read from it and written to it.
 
-A dataclass whose fields say what they `mean` makes the CRD's schema of itself. Only what is read from a status is
+A dataclass whose fields have metadata from `means` generates its CRD schema. Only what is read from a status is
 checked; within the operator a new value costs no more than any dataclass.
 """
 
@@ -24,10 +24,10 @@ NOW: Final = "now"
 
 
 def means(description: str, *, name: str | None = None, empty: bool = True, kept: bool = True) -> Mapping[str, Any]:
-    """Metadata of a dataclass's field: what it means, as the CRD says it.
+    """Metadata of a dataclass's field: what it means, as the CRD describes it.
 
-    name: in the status, where that is not its own in camelCase. empty: whether it is written where it is 0 or empty;
-    None never is. kept: whether it is written at all.
+    name: in the status, if that is not its own in camelCase. empty: whether it is written if it is 0 or empty; None is
+    never written. kept: whether it is written at all.
     """
     return {
         "description": description,

@@ -1,7 +1,7 @@
-"""Where and as whom the pods run, and what is mounted into them.
+"""Scheduling and identity of the pods, and what is mounted into them.
 
-What a namespace of Pod Security's level `restricted` would refuse cannot be said here: there is no hostPath, and no
-field that gives a right.
+Settings that a namespace of Pod Security's level `restricted` would refuse do not exist here: there is no hostPath, and
+no field that grants a privilege.
 """
 
 from enum import StrEnum

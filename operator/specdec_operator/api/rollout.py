@@ -21,7 +21,7 @@ class Strategy(StrEnum):
 
 
 class DisruptionBudget(StrEnum):
-    """Who says how many pods may be evicted at once, as a node's drain does it."""
+    """Whether the operator limits how many pods may be evicted at once, for example during the drain of a node."""
 
     AUTO = "Auto"
     NONE = "None"

@@ -1,4 +1,5 @@
-"""As whom the pods and the engine's container run: only what Pod Security's level `restricted` allows can be said.
+"""Identity and privileges of the pods and of the engine's container. Only values that Pod Security's level `restricted`
+allows exist here.
 
 KServe merges the container's part over that of the runtime, so that nothing here may take anything back.
 """

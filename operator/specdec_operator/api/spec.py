@@ -34,7 +34,7 @@ from specdec_operator.api.types import (
 
 
 class DeletionPolicy(StrEnum):
-    """What becomes of the InferenceService and the claim when the service is deleted."""
+    """What becomes of the InferenceService and the PVC when the service is deleted."""
 
     DELETE = "Delete"
     ORPHAN = "Orphan"
@@ -83,7 +83,9 @@ class Model(Part):
 
 
 class InferenceServiceMeta(Part):
-    """What is put on the InferenceService beside what the operator says there. KServe copies it to the pods."""
+    """Labels and annotations of the InferenceService in addition to those of the operator. KServe copies them to the
+    pods.
+    """
 
     labels: Labels | None = Field(
         None, description="Labels of the InferenceService, such as networking.kserve.io/visibility."

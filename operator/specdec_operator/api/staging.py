@@ -19,7 +19,7 @@ _FOR_CLAIMS = {
     "ClusterStorageContainer",
     **dict.fromkeys(("include", "exclude"), _PATTERNS),
 }
-"""Fields of staging for one mode only, and what to say in the others."""
+"""Fields of staging for one mode only, and the messages for the other modes."""
 _Pattern = Annotated[str, Field(min_length=1, max_length=256)]
 
 
@@ -40,7 +40,7 @@ class AccessMode(StrEnum):
 
 
 class StagingClaim(Part):
-    """The claim NAME-models that the operator makes for downloads."""
+    """The PVC NAME-models that the operator creates for downloads."""
 
     storage: Quantity = Field(
         description=(

@@ -1,6 +1,7 @@
 """What is the operator's own, and what KServe needs, among the names and places that a user may choose.
 
-What can be told from the spec alone is refused by the CRD; this needs the service's name, or where its artifacts lie.
+The CRD refuses what is visible in the spec alone. These checks also need the service's name, or the paths of its
+artifacts.
 """
 
 from collections.abc import Mapping
@@ -46,7 +47,7 @@ def refuse_taken(spec: Json, *, name: str, layout: Layout) -> None:
 
 
 def _refuse_names(model: Json, name: str) -> None:
-    """The engine would answer to one of two that are alike, and take one that begins with - for a flag."""
+    """Of two equal names the engine would serve only one, and it would read a name that begins with - as a flag."""
     first, aliases = model.get("name") or name, model.get("aliases") or []
     every = [first, *aliases, *(each["name"] for each in model.get("adapters") or ())]
     if twice := next((each for each in every if every.count(each) > 1), None):
@@ -61,7 +62,7 @@ def _refuse_names(model: Json, name: str) -> None:
 
 
 def _refuse_own(field: str, what: str, written: Json | None) -> None:
-    """By its labels the operator tells its objects, pods and downloads apart."""
+    """The operator identifies its objects, pods and downloads by its labels."""
     for key, value in (written or {}).items():
         if key.startswith(f"{names.GROUP}/"):
             raise Invalid(f"{field}[{key}]", value, f"{what} of {names.GROUP} are reserved for the operator; remove it")
@@ -77,7 +78,7 @@ def _refuse_kserves(field: str, written: Json | None) -> None:
 
 
 def _refuse_claim(pod: Json, name: str) -> None:
-    """The claim of downloads is mounted read-only, into the engine alone."""
+    """The PVC of downloads is mounted read-only, into the engine alone."""
     for index, volume in enumerate(pod.get("volumes") or ()):
         claim = (volume.get("persistentVolumeClaim") or {}).get("claimName")
         if claim == claim_name(name):
