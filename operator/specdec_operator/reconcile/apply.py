@@ -39,7 +39,7 @@ def is_tried_again(memory: Memory, desired: Desired) -> bool:
 
 
 def refused(error: Invalid, sis: Sis, rendered: Rendered, now: float) -> RefusedManifest:
-    """What is remembered of a refusal of a manifest, or of the claim or a Job that it needs."""
+    """What is remembered of the refusal of a manifest, or of the PVC or a Job that it needs."""
     return RefusedManifest(digest=digest_of(rendered), error=error, at=now, adopts=sis.adopts)
 
 
@@ -57,10 +57,10 @@ def patience(error: Invalid) -> float:
 async def apply_if_drifted(
     cluster: Cluster, sis: Sis, observed: Observed, memory: Memory, rendered: Rendered, now: float
 ) -> tuple[Memory, OperatorError | None]:
-    """Applies the manifest when it is another one, or when somebody changed or deleted what was made of it.
+    """Applies the manifest if it is a different one, or if another client changed or deleted the InferenceService.
 
-    Who does that again and again has to wait, each time longer: else two who fight would do nothing else.
-    Returns why it could not be applied, too, for that is to be remembered.
+    If a client changes it repeatedly, each restore waits longer. Otherwise the operator and that client would write
+    without end. Also returns why the manifest could not be applied, so that the caller can remember it.
     """
     digest, look = digest_of(rendered), observed.look
     due, memory = _is_due(memory, observed, digest, now)

@@ -1,4 +1,4 @@
-"""The plain arm: makes its Deployment as the state asks for, and removes it when nothing asks for it."""
+"""Creates the Deployment of the baseline pods when the state requests it, and removes it when nothing requests it."""
 
 from dataclasses import replace
 from math import inf
@@ -19,7 +19,7 @@ from specdec_operator.render.plain_arm import render_arm
 from specdec_operator.render.plan import plan
 
 _UNSEEN: Final = 10.0
-"""Seconds that the watch may need to show a Deployment that was just made."""
+"""Seconds that the watch may need to show a newly created Deployment."""
 _TRY_AGAIN: Final = 30.0
 _WAY_OUT: Final = (
     "baseline pods need permission to get, create, patch and delete Deployments (chart: rbac.control); "
@@ -30,10 +30,11 @@ _WAY_OUT: Final = (
 async def keep_arm(
     cluster: Cluster, key: Key, decision: Decision, objects: OwnedObjects, memory: Memory, now: float
 ) -> Memory:
-    """Makes the plain arm be as the state says. Raises nothing: what keeps it from that is told by the next reconcile.
+    """Creates or changes the baseline Deployment so that it matches the state. Raises nothing: the next reconcile
+    reports an obstacle.
 
-    It is removed only where the watch shows it, and made only by a state that is written: an operator that restarts
-    finds both.
+    The Deployment is removed only if the watch shows it, and created only for a state that is already in the status. So
+    an operator that restarts finds both.
     """
     control, phase = decision.state.control, decision.state.phase
     if control is None:

@@ -23,9 +23,9 @@ _NODES: Final = "/api/v1/nodes"
 
 
 class ClusterInfo:
-    """Keeps the newest look. Raises Unavailable where the API server does not answer.
+    """Keeps the newest read. Raises Unavailable if the API server does not answer.
 
-    namespace: KServe's. told, initializer: as in KServeEvidence. runtimes, image: as in KServe.
+    namespace: KServe's. `told`, initializer: as in KServeEvidence. runtimes, image: as in KServe.
     """
 
     def __init__(
@@ -61,10 +61,11 @@ class ClusterInfo:
             return self._kserve
 
     async def nodes(self, selector: str) -> tuple[Node, ...] | None:
-        """What tells of devices on the nodes of a label selector, each kind once. None: they may not be listed.
+        """The device facts of the nodes that match a label selector, each kind once. None: the operator may not list
+        nodes.
 
-        Asked for where a service has no device yet, and kept for five minutes by selector: a list of metadata has some
-        kilobytes for each node.
+        Nodes are read only for a service that has no device yet. The result is kept for five minutes by selector,
+        because a list of metadata has some kilobytes for each node.
         """
         async with self._looking:
             now = self._clock()

@@ -32,9 +32,9 @@ _MEASURED = frozenset({Phase.WATCHING, Phase.RESPONDING, Phase.STALLED})
 class Decision:
     """What to serve from here on. before: the state before it; its state is that of `desired`.
 
-    refusal: why the newest spec is not the one that is followed. thresholds: what the closed window was compared with.
-    arm: how far the plain pods beside are.
-    tries_again: whether nothing changed but that a manifest is tried again that the API server refused long ago.
+    refusal: why the newest spec is not followed. thresholds: what the closed window was compared with.
+    arm: how far the baseline pods are.
+    tries_again: whether the only news is another try of a manifest that the API server refused long ago.
     """
 
     sis: Sis
@@ -54,7 +54,7 @@ class Decision:
 
     @property
     def starts_over(self) -> bool:
-        """Whether what was measured belongs to the past: other pods run from here on, or the same ones anew."""
+        """Whether earlier measurements no longer apply: other pods run from here on, or the same pods start again."""
         before, after = self.before, self.state
         return before is None or (before.phase is not after.phase and after.phase not in _MEASURED)
 
@@ -104,7 +104,7 @@ def _decide(sis: Sis, refusal: SpecRefusal | None, observed: Observed, memory: M
     else:
         desired = replace(desired, state=after)
     if desired.plan.layout.claim is not None and not desired.staged:
-        download_image(desired.kserve)  # here, so that an unknown image is said before anything is made
+        download_image(desired.kserve)  # here, so that an unknown image is reported before anything is made
     if error := refusal_in_force(memory, desired, now, adopts=sis.adopts):
         raise error
     return Decision(
@@ -160,7 +160,7 @@ def remember(memory: Memory, decision: Decision | SpecRefusal, now: float) -> Me
 
 
 def _beside(state: State) -> bool:
-    """Whether the plain pods beside are read."""
+    """Whether the baseline pods are read too."""
     return state.control is not None and bool(state.control.up)
 
 
@@ -200,7 +200,9 @@ def intent_of(sis: Sis, policy: Policy) -> UserIntent:
 def observation_of(
     desired: Desired, policy: Policy, closed: Judged | None, better: WhatIf, pods: frozenset[str], now: float
 ) -> Observation:
-    """What the state machine has to know. closed: a window that closed just now. pods: names of all that stay."""
+    """What the state machine has to know. closed: a window that closed in this reconcile. pods: names of all that
+    stay.
+    """
     speculation = desired.plan.speculation
     rate = (closed.evidence.acceptance_rate if closed else None) or 0.0
     at = closed.verdict.at if closed else 0.0

@@ -13,10 +13,11 @@ _CLAIM: Final = "PersistentVolumeClaim"
 
 
 def unreferenced(sis: Sis, look: Look, memory: Memory) -> tuple[Owned, ...]:
-    """What is the service's own and is to have no owner reference, or has none at this moment.
+    """The service's own objects that are to have no owner reference, or have none at this moment.
 
-    The status is written before anything is acted on. So an owner reference goes only after this is in the status, and
-    this leaves the status only once the reference is back: at each moment one of the two says whose the object is.
+    The operator writes the status before it acts. An owner reference is removed only after the object is in the status,
+    and the object leaves the status only after the reference is back. So at each moment one of the two shows who owns
+    it.
     """
     found = []
     if look.standing is Standing.OURS and look.uid and (_stays(sis) or look.controller is None):
@@ -32,7 +33,7 @@ def is_let_go(sis: Sis, owned: tuple[Owned, ...], kind: str) -> bool:
 
 
 def _claim(sis: Sis, seen: DownloadMemory) -> str:
-    """The uid of the claim, if it is among them. Before it is looked at again, what the status says of it holds."""
+    """The uid of the PVC, if it is among them. Until the PVC is read again, its entry in the status counts."""
     noted = next((str(each["uid"]) for each in sis.status.get("owned") or () if each["kind"] == _CLAIM), "")
     loose = bool(noted) if seen.let_go is None else seen.let_go
     return (seen.claim_uid or noted) if _stays(sis) or loose else ""

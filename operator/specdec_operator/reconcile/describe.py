@@ -1,4 +1,4 @@
-"""What is told of a decision: status, Events and metrics. Pure."""
+"""What is reported of a decision: status, Events and metrics. Pure."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -18,7 +18,7 @@ from specdec_operator.report.status import SpecRefusal, is_significant, refused_
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Report:
-    """What is told. write: whether the status is worth a write. findings: for the metrics; None: only a refusal."""
+    """What is reported. write: whether the status is worth a write. findings: for the metrics; None: only a refusal."""
 
     status: dict[str, Any]
     events: tuple[Event, ...]
@@ -30,7 +30,7 @@ class Report:
 def describe(
     decision: Decision | SpecRefusal, observed: Observed, memory: Memory, shown: Mapping[str, Any], now: float
 ) -> Report:
-    """What is told of a decision. memory: before it. shown: the status as the watch has it."""
+    """What is reported of a decision. memory: before it. shown: the status as the watch has it."""
     if isinstance(decision, SpecRefusal):
         return _refusal(decision, observed, memory, shown, now)
     written = memory.status or {}
@@ -90,7 +90,7 @@ def findings_of(decision: Decision, observed: Observed, memory: Memory) -> Findi
 
 
 def _is_about_present_pods(decision: Decision) -> bool:
-    """Whether the last window tells of what is served, or of why that is not served any more."""
+    """Whether the last window measured what is served now, or explains why that is no longer served."""
     before, after = decision.before, decision.state
     decided_by = after.phase is Phase.ROLLED_BACK or (before is not None and after.restarts > before.restarts)
     return decided_by or not decision.starts_over

@@ -38,19 +38,20 @@ from specdec_operator.staging.kserve import KServe
 from specdec_operator.staging.layout import Download
 
 _UNSEEN = 10.0
-"""Seconds that the watch may need to show a Job that was just made."""
+"""Seconds that the watch may need to show a newly created Job."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Desired:
-    """One state and what it asks for. kserve: what it was planned for. deployment, pods: those of its revision.
+    """One state and what it requests. kserve: what it was planned for. deployment, pods: those of its revision.
 
-    downloads: those into the operator-made claim that have to be done before its pods are asked for.
-    request: what its rollout asks of the throttle. waits: why it does not begin yet; empty where it may.
-    owned: what is the service's own without an owner reference, to be noted in the status before it is acted on.
-    facts: what pods told, with what of it the manifest was planned with. seen: what was planned with.
-    guest: what is guarded; nothing is rendered for it. None: the service serves itself. enforcement: what may be done
-    about it.
+    downloads: those into the operator-made PVC that must finish before its pods are requested.
+    request: what its rollout requests from the throttle. waits: why it does not begin yet; empty if it may.
+    owned: the service's own objects without an owner reference; they are written to the status before the operator
+    acts.
+    facts: what the pods reported, with the part that the manifest was planned with. seen: what was planned with.
+    guest: the guarded guest; nothing is rendered for it. None: the service serves itself. enforcement: what the guard
+    may do about it.
     """
 
     state: State
@@ -82,7 +83,7 @@ def desire(sis: Sis, state: State, observed: Observed, memory: Memory, now: floa
     planned, rendered, facts, seen = _planned(sis, state, observed, memory, owned)
     ran_well = state.rollback is not None and state.rollback.good is not None
     if rendered.revision != state.revision and not ran_well:
-        refuse(planned)  # what runs already, or ran well, has shown what it is, whatever a newer rule says
+        refuse(planned)  # what runs already, or ran well, stays, even if a newer rule refuses it
     objects = observed.objects
     pods, deployment = pods_of(rendered.revision, objects.pods), objects.deployment
     deployment = deployment if deployment and deployment.revision == rendered.revision else None
@@ -115,7 +116,7 @@ def desire(sis: Sis, state: State, observed: Observed, memory: Memory, now: floa
 
 
 _SETTLED: Final = frozenset({Phase.WARMING_UP, Phase.WATCHING, Phase.ROLLED_BACK, Phase.SERVING})
-"""Phases in which pods of the revision may come and go: that is no rollout, and has no deadline."""
+"""Phases in which pods of the revision may come and go: that is not a rollout, and has no deadline."""
 
 
 def _timed(sis: Sis, state: State, deployment: DeploymentView | None, up: int, now: float) -> State:
@@ -130,7 +131,7 @@ def _timed(sis: Sis, state: State, deployment: DeploymentView | None, up: int, n
 def _planned(
     sis: Sis, state: State, observed: Observed, memory: Memory, owned: tuple[Owned, ...]
 ) -> tuple[Plan, Rendered, tuple[Fact, ...], Seen]:
-    """The plan and its manifest. What pods have told since the last rollout is planned with only where other pods are
+    """The plan and its manifest. What pods have reported since the last rollout enters the plan only if other pods are
     due anyway.
     """
     facts = valid(memory.facts.kept, about(sis))

@@ -15,10 +15,10 @@ _FORBIDDEN: Final = "the operator has no permission to list nodes (chart: rbac.n
 
 
 async def find_device(around: ClusterInfo, parsed: Parsed, memory: Memory, body: Mapping[str, Any]) -> Device | None:
-    """The device of the pods; None: the spec alone tells. Raises Unavailable where the API server does not answer.
+    """The device of the pods; None: only the spec decides. Raises Unavailable if the API server does not answer.
 
-    It is kept as long as model, engine, resources and pod are the same. A node that comes or goes would otherwise
-    change a flag, and with it replace the pods of every service that may land there.
+    The device is kept while model, engine, resources and pod are the same. Otherwise a node that comes or goes would
+    change a flag, and so replace the pods of every service that may run on it.
     """
     status = body.get("status", {}) if memory.status is None else memory.status
     sis = parsed.newest if isinstance(parsed.newest, Sis) else parsed.older

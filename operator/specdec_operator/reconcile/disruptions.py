@@ -1,4 +1,6 @@
-"""Pods that have to go: the budget that others heed, and the operator's own restarts, which heed every budget."""
+"""Pods that have to go: the budget that other clients respect, and the operator's own restarts, which respect every
+budget.
+"""
 
 import logging
 from dataclasses import replace
@@ -19,23 +21,25 @@ from specdec_operator.report.events import Event
 
 _LOG = logging.getLogger(__name__)
 _LOOK_AGAIN: Final = 3600.0
-"""Seconds after which it is seen whether somebody changed the budget: it is not watched, for it matters seldom."""
+"""Seconds after which the operator checks whether another client changed the budget. It is not watched, because a
+change rarely matters.
+"""
 _FIRST_LOOK: Final = 600.0
 """Seconds after an operator's start after which a budget that an earlier one left behind is looked for."""
 _TRY_AGAIN: Final = 300.0
 """Seconds after which a budget that could not be made is tried again."""
 _EVICT_AGAIN: Final = 30.0
-"""Seconds after which a refused eviction is asked for again."""
+"""Seconds after which a refused eviction is requested again."""
 
 
 async def keep_budget(cluster: Cluster, sis: Sis, memory: Memory, now: float) -> Memory:
-    """Makes the service's PodDisruptionBudget be there, or not be there, as its spec says.
+    """Creates, changes or removes the service's PodDisruptionBudget so that it matches the spec.
 
-    It is read first where it is not known, and written only where it differs. Raises nothing: a service without it
-    serves all the same, and an Event says why there is none.
+    It is read first if it is not known, and written only if it differs. Raises nothing: a service without a budget
+    still serves, and an Event shows why the budget is missing.
     """
     wanted, budget = render_budget(sis.spec, sis.owner), memory.budget
-    if wanted is None and budget == BudgetMemory():  # a thousand services are not to be asked about at a start
+    if wanted is None and budget == BudgetMemory():  # a start must not read the budgets of a thousand services
         return replace(memory, budget=BudgetMemory(due=now + _FIRST_LOOK))
     if wanted == budget.wanted and now < budget.due:
         return memory

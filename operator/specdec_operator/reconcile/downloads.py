@@ -1,7 +1,7 @@
-"""Keeps the operator-made claim and its download Jobs: made when they are missing, made anew when that is due.
+"""Keeps the operator-made PVC and its download Jobs: creates missing ones, and creates them again when that is due.
 
-One Job is at work at a time, and none that the spec does not name any more: two nodes cannot write to one claim, and
-each Job sweeps what nobody needs.
+Only one Job works at a time, and none for an artifact that is no longer in the spec: two nodes cannot write to one PVC,
+and each Job deletes the folders that no pod and no download needs.
 """
 
 from collections.abc import Iterator, Mapping
@@ -30,10 +30,10 @@ _OVER: Final = frozenset({"Succeeded", "Failed"})
 async def keep_downloads(
     cluster: Cluster, sis: Sis, desired: Desired, objects: OwnedObjects, memory: DownloadMemory, now: float
 ) -> DownloadMemory:
-    """What is to be done about the claim and its Jobs in one reconcile.
+    """What is to be done about the PVC and its Jobs in one reconcile.
 
-    Raises Invalid where the API server refuses the claim or a Job, Unavailable where it does not answer or a right is
-    missing; not at the first time, so that the status tells of it before it is asked again.
+    Raises Invalid if the API server refuses the PVC or a Job. Raises Unavailable if it does not answer or a permission
+    is missing, but not at the first failure, so that the status shows the failure before the next try.
     """
     try:
         return replace(await _keep(cluster, sis, desired, objects, memory, now), denied=None)
@@ -52,7 +52,7 @@ async def _keep(
     downloads = _Downloads(cluster=cluster, sis=sis, desired=desired, objects=objects)
     if not desired.staged:
         return await downloads.advance(memory, now)
-    if desired.artifacts.reason == "ClaimNotFound":  # somebody deleted it: another claim, and everything anew
+    if desired.artifacts.reason == "ClaimNotFound":  # another client deleted it: another PVC, and all downloads again
         return await downloads.keep_claim(replace(memory, claim=None))
     memory = await downloads.keep_policy(memory)
     if desired.rollout.progress is Progress.COMPLETE:
@@ -70,9 +70,9 @@ class _Downloads:
     objects: OwnedObjects
 
     async def advance(self, memory: DownloadMemory, now: float) -> DownloadMemory:
-        """Makes the claim, and the Job that is due."""
+        """Creates the PVC, and the Job that is due."""
         memory = await self.keep_claim(memory)
-        if memory.adopted:  # is told of before anything else can go wrong
+        if memory.adopted:  # reported before anything else can go wrong
             return memory
         removed, memory = await self.remove_others(memory)
         if removed or any(self._strays(memory)):
@@ -81,7 +81,7 @@ class _Downloads:
         return memory if waiting is None else await self._keep_job(waiting, memory, now)
 
     async def keep_claim(self, memory: DownloadMemory) -> DownloadMemory:
-        """Makes the claim be as the spec says."""
+        """Creates the PVC, or changes it so that it matches the spec."""
         claim = claim_manifest(self.sis.owner, self._written("staging")["claim"], let_go=self._let_go)
         if memory.claim == claim:
             return memory
@@ -98,7 +98,7 @@ class _Downloads:
         )
 
     async def keep_policy(self, memory: DownloadMemory) -> DownloadMemory:
-        """Makes the claim that is in use go, or stay, with its service; nothing else of it is touched then."""
+        """Sets whether the PVC in use is deleted with its service. Changes nothing else of it."""
         if memory.let_go is self._let_go:
             return memory
         claim = claim_manifest(self.sis.owner, self._written("staging")["claim"], let_go=self._let_go)
@@ -120,7 +120,7 @@ class _Downloads:
 
     @property
     def _let_go(self) -> bool:
-        """Whether the claim is to stay without the service."""
+        """Whether the PVC stays when the service is deleted."""
         return is_let_go(self.sis, self.desired.owned, "PersistentVolumeClaim")
 
     def _claimant(self, memory: DownloadMemory) -> Claimant:

@@ -1,7 +1,7 @@
-"""What pods tell of their models and devices: asked for now and then, kept in the status, and planned with at the next
-rollout.
+"""What pods report about their models and devices. The operator reads it now and then, keeps it in the status, and
+plans the next rollout with it.
 
-A fact that arrives changes no flag of what runs: its pods would be replaced for nothing but knowing more.
+A new fact changes no flag of running pods. Otherwise better knowledge alone would replace them.
 """
 
 from collections.abc import Iterable, Mapping
@@ -22,14 +22,16 @@ from specdec_operator.render.plan import Seen
 _SETTLED: Final = frozenset({Phase.MEASURING_BASELINE, Phase.WARMING_UP, Phase.WATCHING, Phase.SERVING})
 _AGAIN: Final = 60.0
 _LATER: Final = 600.0
-"""Seconds until a pod is asked again: one that did not tell of both models, and any other: what is taken grows."""
+"""Seconds until a pod is read again: the first if it did not report both models, else the second, because the memory in
+use grows.
+"""
 
 
 class Teller(Protocol):
-    """Asks pods what they saw."""
+    """Reads from pods what they saw."""
 
     async def facts(self, namespace: str, address: str, *, port: int = ENGINE_PORT) -> bytes | None:
-        """What the pod at an address tells; None where it does not answer so."""
+        """What the pod at an address reports; None if it does not answer so."""
 
 
 def about(sis: Sis) -> dict[Role, str]:
@@ -48,7 +50,7 @@ def about(sis: Sis) -> dict[Role, str]:
 async def learn_facts(
     teller: Teller, key: Key, parsed: Parsed, memory: Memory, observed: Observed, now: float
 ) -> Memory:
-    """The memory with what a pod tells that serves what is asked for."""
+    """The memory with the facts from a pod that runs the requested spec."""
     sis, state, facts = parsed.newest, memory.state, memory.facts
     if not isinstance(sis, Sis) or sis.spec.guest or state is None or not _is_of(sis, state, memory):
         return memory
@@ -68,13 +70,13 @@ async def learn_facts(
 
 
 def _is_of(sis: Sis, state: State, memory: Memory) -> bool:
-    """Whether the pods that serve are those of this spec: an artifact that was just changed is not what they loaded."""
+    """Whether the serving pods are those of this spec: they did not load an artifact that changed after their start."""
     followed = memory.last_valid is not None and memory.last_valid[0] == sis.generation
     return followed and state.phase in _SETTLED and state.revision == state.wanted
 
 
 def _lacking(sis: Sis, state: State, facts: FactMemory) -> bool:
-    """Whether the pods that serve could tell of a model that is not known."""
+    """Whether the serving pods could report a model that is not known."""
     drafts = state.phase is not Phase.MEASURING_BASELINE and state.rollback is None
     roles = [role for role in about(sis) if role is Role.TARGET or (role is Role.DRAFT and drafts)]
     return any(facts.configs.get(role, ("", {}))[0] != about(sis)[role] for role in roles)

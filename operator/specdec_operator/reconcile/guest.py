@@ -1,4 +1,4 @@
-"""A guest in the words of a service that is served: what it asks for, and how far its pods are. Pure.
+"""A guest in the form of a service that the operator serves: what it requests, and how far its pods are. Pure.
 
 Nothing is rendered for it. All that follows, from the windows to the status, is as for every other service.
 """
@@ -38,7 +38,7 @@ _BROUGHT: Final = ArtifactsStatus(status="True", reason="Guest", message="the ow
 
 
 def as_guest(sis: Sis, guest: Guest | None, memory: Memory) -> Sis:
-    """The service with what its guest's flags ask for. Raises Invalid where nothing can be told of the guest."""
+    """The service with what its guest's flags request. Raises Invalid if nothing can be learnt about the guest."""
     if guest is None or guest.ref != sis.spec.guest:
         rule = "the newest spec names another guest, and the operator reads only that one"
         raise Invalid("spec", str(sis.spec.guest), rule)
@@ -71,16 +71,17 @@ def enforcement_of(sis: Sis, guest: Guest) -> Enforcement:
 
 
 def _asked(guest: Guest, allowed: Enforcement) -> Engine | None:
-    """The engine with the flags that its owner has written, whether they are out or not."""
+    """The engine with the flags that its owner wrote, even if the guard has removed them."""
     if allowed.taken is None:
         return guest.engine
     return engine_of({"containers": [{"args": allowed.taken.words}]})
 
 
 def _counted(sis: Sis, guest: Guest, memory: Memory) -> Speculation | None:
-    """What pods are seen to guess with whose flags say nothing of it: a file or a variable may. None: nothing.
+    """The speculation that pods are seen to run although their flags do not show it: a file or a variable may set it.
+    None: no speculation.
 
-    The status remembers it for as long as the same pods run.
+    The status remembers it as long as the same pods run.
     """
     closed = memory.closed
     if closed is not None and closed.evidence.draft_tokens > 0:
@@ -93,7 +94,7 @@ def _counted(sis: Sis, guest: Guest, memory: Memory) -> Speculation | None:
 
 
 def _guard(guard: Guard, *, acts: bool) -> Guard:
-    """The guard as far as it can be of what somebody else serves: no plain pods beside, no other speculation."""
+    """The guard, limited to what it can do for a guest: no baseline pods, no other speculation."""
     mode = GuardMode.ENFORCE if acts else GuardMode.OBSERVE
     mode = GuardMode.OFF if guard.mode is GuardMode.OFF else mode
     return guard.model_copy(
@@ -108,7 +109,9 @@ def _guard(guard: Guard, *, acts: bool) -> Guard:
 
 
 def speculation_of(engine: Engine) -> Speculation:
-    """What an engine is asked to guess with. Of a method that cannot be told no more is expected than of a look-up."""
+    """The speculation that an engine requests. If the method is unknown, the guard expects no more of it than of a
+    look-up.
+    """
     method = engine.method if engine.method in {each.value for each in Method} else Method.CUSTOM_CLASS.value
     rows = (engine.speculation or {}).get("num_speculative_tokens_per_batch_size")
     full: dict[str, Any] = {"method": method, "tokens": engine.tokens}
@@ -143,7 +146,7 @@ def desire_guest(sis: Sis, guest: Guest, state: State, observed: Observed, now: 
 
 
 def _wanted(guest: Guest, state: State, allowed: Enforcement) -> str:
-    """The revision that is to serve: its owner's, or the plain one once that is decided upon."""
+    """The revision that is to serve: its owner's, or the one without speculation once the guard has decided that."""
     if state.plain and (allowed.may or allowed.taken):
         return f"{guest.base}-{PLAIN}"
     return allowed.taken.revision if allowed.taken else guest.revision
@@ -180,7 +183,7 @@ def _rollout(sis: Sis, guest: Guest, state: State, now: float) -> RolloutView:
 
 
 def _nothing(guest: Guest) -> str:
-    """What is said of a guest that does not speculate."""
+    """The message about a guest that does not speculate."""
     kind = guest.ref.kind is GuestKind.INFERENCE_SERVICE
     place = (
         "spec.predictor (model or container)" if kind else f"container {guest.engine.container}" if guest.engine else ""

@@ -1,5 +1,5 @@
-"""Takes the speculation of an InferenceService out that somebody else wrote, and brings it back. Nothing else of it is
-written, and nothing without its owner's leave.
+"""Removes the speculation from an InferenceService that another user wrote, and restores it. Writes nothing else of it,
+and nothing without its owner's permission.
 """
 
 import logging
@@ -25,9 +25,9 @@ _SOON: Final = 5.0
 async def keep_guest(
     cluster: Cluster, key: Key, decision: Decision, observed: Observed, memory: Memory, now: float
 ) -> Memory:
-    """Makes a guest be as its guard decided, where that may write it. Raises Unavailable.
+    """Writes the guard's decision to a guest, if the guard may write it. Raises Unavailable.
 
-    Where its owner has changed it meanwhile, nothing is written, and it is looked at again soon.
+    If the owner has changed the guest meanwhile, nothing is written, and the guest is read again soon.
     """
     changes, told = _changes(decision)
     guest = decision.desired.guest
@@ -65,10 +65,10 @@ def _changes(decision: Decision) -> tuple[Patch, Event]:
 
 
 async def bring_back_left(cluster: Cluster, namespaces: Sequence[str], is_left: Callable[[str, str], bool]) -> bool:
-    """Brings back what services took out that are gone, by the annotation. Returns whether all could be.
+    """Restores, by the annotation, what deleted services took out. Returns whether all of it could be restored.
 
-    namespaces: none for the whole cluster. is_left: whether the service of a namespace and uid is gone, and it is ours
-    to say so.
+    namespaces: none for the whole cluster. is_left: whether the service of a namespace and uid no longer exists, and
+    this operator is the one to decide that.
     """
     whole = True
     for namespace in namespaces or ("",):
@@ -86,7 +86,7 @@ async def _bring_back(cluster: Cluster, meta: dict[str, Any], is_left: Callable[
         if taken is None or not is_left(meta["namespace"], taken.uid):
             return True
         changes = bring_back(live, taken) if is_allowed(live) else None
-        if changes is None:  # it is its owner's by now
+        if changes is None:  # the owner has changed it since
             _LOG.warning("%s/%s stays without speculation: %s", meta["namespace"], meta["name"], " ".join(taken.words))
             return True
         await cluster.patch(named, changes)

@@ -48,8 +48,8 @@ _MOST_UNSENT: Final = 20
 class Result:
     """The outcome of one reconcile: seconds until the next one, and Events to send.
 
-    reading: whether the next one is due for nothing but a reading of the pods' counters. failed: whether this one
-    could not be finished. unlisted: whether nothing was looked at, for the watches have not told of everything yet.
+    reading: whether the next one is due only for a reading of the pods' counters. failed: whether this one could not be
+    finished. unlisted: whether nothing was read, because the watches have not listed everything yet.
     """
 
     requeue_after: float
@@ -60,7 +60,7 @@ class Result:
 
 
 class Reconciler:
-    """Keeps every service as its spec and its guard say. Holds no decision that the status does not hold.
+    """Keeps every service as its spec and its guard require. Holds no decision that the status does not hold.
 
     prometheus: servers that guards may name, see allowed in scrape/prometheus.py.
     """
@@ -88,7 +88,7 @@ class Reconciler:
     async def reconcile(self, body: Mapping[str, Any], *, woken: bool = True) -> Result:
         """One reconcile. woken: whether anything is new. Raises nothing that the next one could mend."""
         key = (body["metadata"]["namespace"], body["metadata"]["name"])
-        if not self._stores.listed:  # what is not known yet may be there: its absence proves nothing
+        if not self._stores.listed:  # an object that is not known yet may exist
             return Result(requeue_after=_UNLISTED, unlisted=True)
         try:
             with metrics.turn_timed():
@@ -100,19 +100,19 @@ class Reconciler:
 
     def keep_unsent(self, key: Key, events: tuple[Event, ...], seconds: float) -> None:
         """Keeps Events that could not be sent, in order: the first result after so many seconds has them again."""
-        if (memory := self._memories.get(key)) is not None:  # else the service is gone
+        if (memory := self._memories.get(key)) is not None:  # else the service was deleted
             unsent = (*events, *memory.unsent)[-_MOST_UNSENT:]
             self._remember(key, replace(memory, unsent=unsent, send_at=self._clock() + seconds))
 
     def forget(self, key: Key) -> None:
-        """Drops what is kept for a service that is gone."""
+        """Drops what is kept for a deleted service."""
         self._memories.pop(key, None)
         self._stores.forget(key)
         self._throttle.ended(key)
         service_metrics.forget(key)
 
     async def _reconcile(self, key: Key, body: Mapping[str, Any], *, woken: bool) -> Result:
-        # First the counters, by what the last decision said: most reconciles are due for a reading alone, and end here.
+        # First the counters, by the last decision: most reconciles are due for a reading alone, and end here.
         memory = await self._sample(key)
         if memory.closed is None and not woken and self._clock() < memory.due:
             return self._requeue(memory)
@@ -135,7 +135,7 @@ class Reconciler:
             if memory.refused is not None:
                 return self._requeue(memory)
 
-        # Recorded after it was decided and before it is acted on: whoever comes after us finds the decision.
+        # Recorded after it was decided and before it is acted on: the next process of the operator finds the decision.
         memory = self._remember(key, self._next_memory(key, decision, report, memory, now))
         memory = await self._record(key, report, memory, now)
         show(key, decision, report, memory)
@@ -185,7 +185,7 @@ class Reconciler:
         return replace(memory, due=now + self._throttle.seconds(now)) if desired.waits else memory
 
     async def _record(self, key: Key, report: Report, memory: Memory, now: float) -> Memory:
-        """The only status write. The Events of what it tells are sent after it."""
+        """The only status write. The Events of what it shows are sent after it."""
         if report.write:
             version = await self._cluster.apply_status(*key, report.status)
             memory = replace(memory, status=report.status, status_at=now, version=version)

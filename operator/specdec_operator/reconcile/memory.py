@@ -59,7 +59,7 @@ class RefusedManifest:
 class SamplingPlan:
     """Which pods are read until the next full reconcile, and what their windows are compared with.
 
-    revision: of these pods. beside: whether the plain arm is read with them. guest: where the pods of a guest are.
+    revision: of these pods. beside: whether the baseline pods are read with them. guest: where the pods of a guest are.
     port: where their engines listen.
     """
 
@@ -81,10 +81,10 @@ class MadeJob:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DownloadMemory:
-    """claim, claim_uid: the claim as it was applied last. jobs: those made last, by name.
+    """`claim`, claim_uid: the PVC as it was applied last. jobs: those created last, by name.
 
-    let_go: whether the claim was seen to carry no owner reference; None: it was not looked at. adopted: what was taken
-    over and is to be told of. denied: why the claim or a Job could not be made when tried last.
+    let_go: whether the PVC was seen to have no owner reference; None: it was not read. adopted: Events of what was
+    taken over, to be sent. denied: why the PVC or a Job could not be created at the last try.
     """
 
     jobs: Mapping[str, MadeJob] = field(default_factory=dict)
@@ -97,8 +97,8 @@ class DownloadMemory:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BudgetMemory:
-    """wanted: the PodDisruptionBudget as it was wanted last, None for none. due: when it is looked at again anyway.
-    told: what kept it from being there when tried last, as it was told.
+    """wanted: the PodDisruptionBudget that the spec required last, None for none. due: when it is read again anyway.
+    `told`: the message about it in the last Event: why it could not be created at the last try.
     """
 
     wanted: Mapping[str, Any] | None = None
@@ -108,8 +108,8 @@ class BudgetMemory:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ArmMemory:
-    """wanted: number of plain pods, and revision of the speculating ones that they were made from last; at: when.
-    refusal: why they could not be made when tried last; due: when that is tried again.
+    """wanted: number of baseline pods, and revision of the speculating pods that they were made from last; at: when.
+    refusal: why they could not be created at the last try; due: when that is tried again.
     """
 
     wanted: tuple[int, str] | None = None
@@ -120,9 +120,9 @@ class ArmMemory:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FactMemory:
-    """kept: what pods told, as the status has it. configs: config.json as this process was told it, with the hash of
-    what it is about. asked: the revision whose pod was asked last; due: when one of it may be asked again. used: bytes
-    of its device that it said are taken.
+    """kept: what pods reported, as the status has it. configs: config.json as this process read it, with the hash of
+    what it is about. asked: the revision whose pod was read last; due: when a pod of it may be read again. used: bytes
+    of its device that the pod reported as taken.
     """
 
     kept: tuple[Fact, ...] = ()
@@ -181,18 +181,20 @@ class Memory:
         return self.unsent if now >= self.send_at else ()
 
     def lost(self, shown: Mapping[str, Any], now: float) -> bool:
-        """Whether somebody took parts out of the status that was written. shown: the status as the watch has it."""
+        """Whether another client removed parts of the status that was written. shown: the status as the watch has
+        it.
+        """
         return now - self.status_at >= _SHOWN_WITHIN and bool((self.status or {}).keys() - shown.keys())
 
 
 def restore(memory: Memory, sis: Sis, now: float) -> Memory:
-    """The memory with the state to go on from: ours, unless the status holds a later decision of somebody else.
+    """The memory with the state to continue from: ours, unless the status holds a later decision of another writer.
 
-    There should be no other writer, for there is a Lease. Where it is switched off by mistake, two operators that each
-    trusted their own memory would undo each other's decisions. The version tells an echo of our own writes, however
-    late, from what others wrote after them. An older decision than ours is written over.
+    There should be only one writer, because there is a Lease. If the Lease is switched off by mistake, two operators
+    that each trusted their own memory would undo each other's decisions. The version separates an echo of our own
+    writes, however late, from what others wrote after them. An older decision than ours is overwritten.
     """
-    if memory.status in (None, sis.status):  # where it is the same, it need not be kept twice
+    if memory.status in (None, sis.status):  # if they are equal, only one is kept
         memory = replace(memory, status=sis.status)
     if memory.state is None:
         facts = replace(memory.facts, kept=facts_of(sis.status))
@@ -210,10 +212,10 @@ def restore(memory: Memory, sis: Sis, now: float) -> Memory:
 
 
 def noted_downloads(memory: Memory, downloads: DownloadMemory, sis: Sis, now: float) -> Memory:
-    """The memory after a look at the claim and its Jobs, with the Events of what was taken over.
+    """The memory after a read of the PVC and its Jobs, with the Events of what was taken over.
 
-    The next reconcile is due at once where one is left to do something about the claim: what is to stay without its
-    service is noted in the status first.
+    The next reconcile is due at once if the operator still has to change the PVC: an object that stays without its
+    service is written to the status first.
     """
     stays = sis.spec.deletion_policy is DeletionPolicy.ORPHAN and downloads.claim_uid != memory.downloads.claim_uid
     unsent = (*memory.unsent, *downloads.adopted)
@@ -224,7 +226,9 @@ def noted_downloads(memory: Memory, downloads: DownloadMemory, sis: Sis, now: fl
 
 
 def _decisions(state: State | None) -> tuple[int, int, int]:
-    """How many were made; what follows the first number is counted anew after each of the others."""
+    """The numbers of decisions, to order two states: the first number that differs decides. A retry sets the third one,
+    the restarts, back to 0.
+    """
     if state is None:
         return 0, 0, 0
     return state.rollbacks + state.retries, state.lowering.steps if state.lowering else 0, state.restarts

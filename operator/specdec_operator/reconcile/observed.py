@@ -20,12 +20,12 @@ Body: TypeAlias = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Observed:
-    """What there is of one service, and of the cluster around it.
+    """What exists of one service, and of the cluster around it.
 
-    device: what its pods are planned for; None: as far as the spec tells.
-    look: whose the InferenceService of its name is. ticket: whether a rollout of it may begin now. warnings: the
-    cluster's Events about a pod that waits and does not say why. logs: ends of the logs of downloads that are at work,
-    by Job. guest: what it guards; None: it serves itself.
+    device: what its pods are planned for; None: only the spec decides it.
+    look: who owns the InferenceService of its name. ticket: whether a rollout of it may begin now. warnings: the
+    cluster's Events about a pod that waits and does not show why. logs: ends of the logs of running downloads, by Job.
+    guest: the guest that it guards; None: it serves itself.
     """
 
     objects: OwnedObjects
@@ -39,7 +39,9 @@ class Observed:
 
 
 async def read_warnings(cluster: Cluster, key: Key, objects: OwnedObjects, wanted: str | None) -> tuple[Body, ...]:
-    """The Events about the first idle pod of the wanted revision. Raises Unavailable where nobody answers."""
+    """The Events about the first idle pod of the wanted revision. Raises Unavailable if the API server does not
+    answer.
+    """
     idle = next((pod for pod in objects.pods if pod.revision == wanted and is_idle(pod)), None)
     if idle is None:
         return ()
@@ -49,7 +51,7 @@ async def read_warnings(cluster: Cluster, key: Key, objects: OwnedObjects, wante
 
 
 async def read_logs(cluster: Cluster, key: Key, objects: OwnedObjects) -> dict[str, str]:
-    """The last lines of each download that is at work, by the name of its Job: they say how far it is."""
+    """The last lines of each running download, by the name of its Job: they show its progress."""
     logs = {}
     for name, body in objects.jobs.items():
         pods = [pod for pod in objects.stagers if _is_of(pod, name)]

@@ -1,7 +1,7 @@
-"""Writes the objects of a service, and no others: before a write it is looked whose the object of that name is.
+"""Writes the objects of a service, and no others: before each write it reads who owns the object of that name.
 
-The API server refuses the write where that is another object by then, by uid or version: nothing that is made or
-replaced in between is written over.
+If another object has the name by then, the API server refuses the write by uid or version. So an object that is created
+or replaced in between is not overwritten.
 """
 
 from collections.abc import Mapping, Sequence
@@ -29,11 +29,12 @@ from specdec_operator.reconcile.memory import Memory
 from specdec_operator.report.events import Event
 
 _NOBODY: Final = "1"
-"""The version of no object. An apply with it makes an object that is not there, and conflicts with one that is."""
+"""The version of no object. An apply with it creates a missing object, and conflicts with an existing one."""
 _ON_ITS_WAY: Final = 10.0
-"""Seconds in which the event of an object that was just made may come; without one by then, its name is read."""
+"""Seconds in which the event of a newly created object may come. If none comes by then, its name is read."""
 _FRESH: Final = 30.0
-"""Seconds for which a name that was free is not looked at again: the write itself finds who has come meanwhile."""
+"""Seconds for which a name that was free is not read again: the write itself fails if another client has used it since.
+"""
 
 
 def claimant_of(body: Mapping[str, Any], memory: Memory) -> Claimant:
@@ -50,7 +51,7 @@ def _owned(status: Mapping[str, Any] | None) -> Sequence[Mapping[str, Any]]:
 async def look_at_child(
     cluster: Cluster, claimant: Claimant, key: Key, child: Child | None, memory: Memory, now: float
 ) -> Look:
-    """Whose the InferenceService of a service is. It is read where the watch does not prove it to be the service's own.
+    """Who owns the InferenceService of a service. It is read if the watch does not prove that the service owns it.
 
     Raises Unavailable.
     """
@@ -77,9 +78,10 @@ def noted_look(memory: Memory, look: Look, now: float) -> Memory:
 
 
 async def write_own(cluster: Cluster, manifest: Manifest, claimant: Claimant, look: Look | None = None) -> Manifest:
-    """Makes an object be as the manifest says; returns it as it is now. look: what was found under its name, if known.
+    """Creates or changes an object so that it matches the manifest; returns it as it is now. look: what was found under
+    its name, if known.
 
-    Raises Invalid, of reason NameTaken where it is not the service's, and Unavailable.
+    Raises Invalid, of reason NameTaken if the object is not the service's, and Unavailable.
     """
     kind, name = manifest["kind"], manifest["metadata"]["name"]
     look = look_at(await cluster.find(manifest), claimant) if look is None else look
@@ -102,9 +104,10 @@ def adoption(kind: str, name: str, look: Look, claimant: Claimant) -> Event | No
 
 
 async def _adopt(cluster: Cluster, manifest: Manifest, look: Look) -> Manifest:
-    """Takes over an object that nobody controls, as it was looked at. What the manifest does not hold leaves its spec.
+    """Takes over an object without a controller, as it was read. Fields that are not in the manifest are removed from
+    its spec.
 
-    A claim's spec cannot be changed, so there it stays.
+    The spec of a PVC cannot be changed, so there they stay.
     """
     meta = (look.live or {}).get("metadata", {})
     version = str(meta.get("resourceVersion", ""))

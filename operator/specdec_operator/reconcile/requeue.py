@@ -14,7 +14,7 @@ RETRY: Final = 5.0
 RESYNC: Final = 300.0
 """Seconds to the next look at what stands."""
 LOOK_AT_GUEST: Final = 60.0
-"""Seconds to the next look at what somebody else serves: no watch tells of it."""
+"""Seconds to the next read of a guest: no watch reports its changes."""
 
 
 def next_due(state: State, memory: Memory, policy: Policy, now: float) -> float:

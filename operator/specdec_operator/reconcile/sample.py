@@ -1,6 +1,6 @@
 """Reads the pods' counters while they are watched: readings go into a window, and a judged window comes out.
 
-Most reconciles do this and nothing else: deciding and reporting anew what has not changed would be most of their cost.
+Most reconciles do this and nothing else: deciding and reporting again what has not changed would be most of their cost.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -34,11 +34,11 @@ class Source(Protocol):
         """The counters of each pod by name; Unread for one that did not answer. pods: their addresses by name."""
 
     async def facts(self, namespace: str, address: str, *, port: int = ENGINE_PORT) -> bytes | None:
-        """What the pod at an address saw of its models; None where it does not say so."""
+        """What the pod at an address saw of its models; None if it does not report that."""
 
 
 def thresholds_of(guard: Guard, speculation: Speculation | None, tokens: int, state: State | None = None) -> Thresholds:
-    """What the windows of a speculation are compared with; None: of a plain service. state: what was learnt."""
+    """What the windows of a speculation are compared with; None: of a baseline. state: what was learnt."""
     facts = METHODS[speculation.method] if speculation else None
     pauses = any(step.tokens == 0 for step in (speculation and speculation.tokens_by_batch_size) or ())
     baseline, pairs = (state.baseline, state.pairs) if state else ((), ())
@@ -46,10 +46,10 @@ def thresholds_of(guard: Guard, speculation: Speculation | None, tokens: int, st
 
 
 def is_sampled(state: State, guard: Guard, *, plain: bool, settled: bool, now: float, guest: bool = False) -> bool:
-    """Whether the pods are read: to be judged, or while they are plain to learn how fast that is.
+    """Whether the pods are read: to judge the speculation, or to measure the speed of baseline pods.
 
-    plain: whether they run without speculation. settled: whether they are those that the state was reached with.
-    guest: whether somebody else serves them, whose flags do not say all: then the counters tell whether it drafts.
+    plain: whether they run without speculation. settled: whether they are those that the state was reached with. guest:
+    whether another user serves them. The flags of a guest may be incomplete, so the counters show whether it drafts.
     """
     if guard.mode is GuardMode.OFF or not settled:
         return False
@@ -70,8 +70,8 @@ async def sample(
     namespace: str,
     clock: Callable[[], float],
 ) -> Memory:
-    """Reads the pods of the sampling plan where a reading is due, and takes it into the window. arm: the plain pods
-    beside, which are read in the same moment.
+    """Reads the pods of the sampling plan if a reading is due, and adds it to the window. arm: the baseline pods, which
+    are read at the same moment.
     """
     plan, now = memory.sampling, clock()
     if plan is None:
@@ -123,8 +123,9 @@ def _explained(closed: Judged, message: str) -> Judged:
 
 
 def _is_warm(pod: PodView, guard: Guard, now: float) -> bool:
-    """A pod that became ready while the others were watched has its own warm-up.
+    """Whether the warm-up of a pod is over. A pod that became ready while the others were watched has its own warm-up.
 
-    A time ahead of ours by more than clocks differ says nothing: warm, lest nothing be judged for as long.
+    If its ready time is further in the future than clocks differ, the time is not usable: the pod counts as warm.
+    Otherwise its windows would not be judged for that long.
     """
     return pod.ready_since is None or not -_CLOCKS_DIFFER < now - pod.ready_since < guard.warmup

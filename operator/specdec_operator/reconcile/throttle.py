@@ -1,7 +1,7 @@
 """How many rollouts the operator begins by itself: KServe, the registries and the devices have to bear them together.
 
-Fifty drafts that become useless at once are fifty rollouts, and a new version of the operator that says something else
-to the engines is one of every service. What a user asks for is never kept waiting.
+Fifty drafts that become useless at once are fifty rollouts. A new version of the operator with other engine flags is
+one rollout of every service. What a user requests never waits.
 """
 
 from collections.abc import Callable
@@ -17,7 +17,9 @@ _HELD: Final = 60.0
 
 
 class Request(Enum):
-    """What a rollout asks of the throttle. NONE: nothing, for a user asked for it, or there is none."""
+    """What a rollout requests from the throttle. NONE: nothing, because a user requested it, or because there is no
+    rollout.
+    """
 
     NONE = auto()
     ORDINARY = auto()
@@ -61,7 +63,7 @@ class Throttle:
         return Ticket(ordinary="" if key in first else waits, urgent="" if key in first_urgent else waits)
 
     def settle(self, key: Key, request: Request, *, waits: bool, now: float) -> None:
-        """Takes in what a service decided by its ticket: it waits, it begins, or it asks for nothing."""
+        """Records what a service decided by its ticket: it waits, it begins, or it requests nothing."""
         if waits:
             queue = self._urgent if request is Request.URGENT else self._ordinary
             queue.setdefault(key)

@@ -52,7 +52,7 @@ def _fewer(sis: Sis, desired: Desired, rows: tuple[Fewer, ...]) -> int | None:
 
 
 def _more(sis: Sis, desired: Desired, closed: Judged) -> Advice | None:
-    """What speaks for more tokens; nothing where the draft decides their number, or the guard serves something else."""
+    """The advice to use more tokens. None if the draft decides their number, or if the guard serves something else."""
     asked, state = sis.spec.speculation, desired.state
     if asked is None or asked.tokens != len(closed.evidence.accepted_per_position) or METHODS[asked.method].trained_for:
         return None
@@ -67,8 +67,8 @@ def _more(sis: Sis, desired: Desired, closed: Judged) -> Advice | None:
 
 
 def less_memory(sis: Sis, desired: Desired, observation: Observation) -> str:
-    """What one step less of memory is to the engine, as it is written; empty where none ran out of it, and where
-    nothing would change: what the models need is not taken from them.
+    """What one step less of memory is to the engine, as it is written. Empty if no pod ran out of memory, or if nothing
+    would change: what the models need is not taken from them.
     """
     lacks = observation.rollout.out_of_memory or lacking_memory(observation.pod_failures)
     if not lacks or desired.guest is not None:
@@ -81,7 +81,9 @@ def less_memory(sis: Sis, desired: Desired, observation: Observation) -> str:
 
 
 def _is_taken(sis: Sis, desired: Desired, spec: Spec, state: State) -> bool:
-    """Whether no rule refuses what a spec and a state ask for. Of a guest too little is known to say."""
+    """Whether no rule refuses what a spec and a state request. Always true for a guest, about which too little is
+    known.
+    """
     if desired.guest is not None:
         return True
     name, seen = sis.owner.name, desired.seen

@@ -1,4 +1,4 @@
-"""Others who change the InferenceService again and again: it is put back, but each time later, and the user is told."""
+"""Other clients that change the InferenceService repeatedly: each restore waits longer, and the status shows it."""
 
 from dataclasses import dataclass, replace
 from typing import Final
@@ -7,14 +7,14 @@ _LONGEST: Final = 60.0
 _PEACE: Final = 600.0
 """Seconds without a change by others after which it is over."""
 _TOLD: Final = 3
-"""Times in a row that it is put back before anything is told: one change is no contest."""
+"""Restores in a row after which the user is informed: one change is not a conflict."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WriteConflict:
-    """times: how often it was put back in a row; at: when last, epoch seconds; by: who changed it then.
+    """times: how often it was restored in a row; at: when last, epoch seconds; by: who changed it then.
 
-    waits: whether a change is left for now, to be put back when it is due.
+    waits: whether a change is left for now, to be reverted when that is due.
     """
 
     times: int = 0
@@ -29,7 +29,7 @@ class WriteConflict:
 
     @property
     def words(self) -> str:
-        """What the user is told; empty where there is nothing to be told."""
+        """The message to the user; empty if there is nothing to report."""
         if self.times < _TOLD:
             return ""
         return (
@@ -38,7 +38,7 @@ class WriteConflict:
         )
 
     def so_far(self, now: float) -> "WriteConflict":
-        """What is left of it now: nothing after ten minutes of peace."""
+        """What is left of it now: nothing after ten minutes without a change by others."""
         return WriteConflict() if now - self.at > _PEACE else replace(self, waits=False)
 
     def waiting(self) -> "WriteConflict":
