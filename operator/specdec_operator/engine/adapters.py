@@ -1,4 +1,4 @@
-"""LoRA adapters in the engine's own words."""
+"""The engine's flags for LoRA adapters."""
 
 from collections.abc import Iterator
 from typing import Any, Final

@@ -25,11 +25,11 @@ def budget(
     known: Known = NOTHING,
     shown: Known | None = None,
 ) -> MemoryPlan:
-    """The plan for what is asked. Raises Invalid for a reserve that takes all there is, or nothing.
+    """The plan for what is requested. Raises Invalid for a reserve that takes all of the memory, or nothing.
 
-    The plain service reserves nothing: there is no draft to reserve for. device: as it was found out in a cluster;
-    None: as far as the spec tells. lowered_further: share of the device that is taken off besides. known: what pods
-    told. shown: what they have told since: what the plan means is told with it, and no flag changes by it.
+    A baseline reserves nothing: it has no draft to reserve for. device: as it was found in a cluster; None: only the
+    spec decides. lowered_further: share of the device to take off in addition. known: what pods reported. shown: what
+    they have reported since: it changes the description of the plan, and no flag.
     """
     device = device_of(spec) if device is None else device
     planned = _budget(spec, request, known, device, lowered_further)

@@ -6,7 +6,7 @@ from specdec_operator.errors import Invalid
 
 
 def build_of(accelerator: str, version: str | None) -> Build:
-    """The engine for `spec.engine.accelerator` and `.version`. Raises Invalid for a version that is none."""
+    """The engine for `spec.engine.accelerator` and `.version`. Raises Invalid if `version` is not a version."""
     try:
         return engine_version.build_of(accelerator, version)
     except ValueError as error:

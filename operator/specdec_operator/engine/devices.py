@@ -1,8 +1,8 @@
-"""How much memory one device has, and who says so: the spec, the nodes that the pod may land on, or what it asks for.
-Pure.
+"""How much memory one device has, and the source of that number: the spec, the nodes that the pod may run on, or the
+resources that it requests. Pure.
 
 Labels are read as their owners write them: NVIDIA's GPU feature discovery, Huawei's device plugin, HAMi's register of
-devices, and the names that Karpenter and GKE give what they start.
+devices, and the names that Karpenter and GKE give to the nodes that they start.
 """
 
 import json
@@ -20,7 +20,7 @@ from specdec_operator.errors import Invalid
 FIELD: Final = "spec.memory.device"
 TOLD_BY_POD: Final = "as a pod of this service reported it"
 Node = Mapping[str, str]
-"""Labels and annotations of a node that tell of its devices."""
+"""Labels and annotations of a node that describe its devices."""
 _SIZES: Final = {
     Accelerator.NVIDIA: ("nvidia.com/gpu.memory", "karpenter.k8s.aws/instance-gpu-memory"),
     Accelerator.ASCEND: ("mind-cluster/npu-chip-memory",),
@@ -56,9 +56,9 @@ _NUMBER: Final = re.compile(r"(\d{1,7})\s?(G|GB|Gi)?")
 
 
 def device_of(spec: Json, nodes: tuple[Node, ...] = (), *, unread: str = "") -> Device:
-    """The device that a service is served on. Raises Invalid for a spec.memory.device that is no amount.
+    """The device that a service is served on. Raises Invalid if spec.memory.device is not an amount of memory.
 
-    nodes: those that the pod may land on; the smallest counts. unread: why they are not known.
+    nodes: those that the pod may run on; the smallest counts. unread: why they are not known.
     """
     text = (spec.get("memory") or {}).get("device")
     if text is not None:
@@ -92,7 +92,7 @@ def _container(spec: Json) -> Device:
 
 
 _Found = tuple[int, str]
-"""Bytes, and who says so."""
+"""Bytes, and their source."""
 
 
 def _size(found: _Found) -> int:
@@ -100,7 +100,7 @@ def _size(found: _Found) -> int:
 
 
 def given_bytes(field: str, text: object) -> int:
-    """Bytes of a field that the user wrote. Raises Invalid for what is no amount of memory."""
+    """Bytes of a field that the user wrote. Raises Invalid for text that is not an amount of memory."""
     try:
         return parse_quantity(str(text))
     except ValueError as error:
@@ -115,7 +115,7 @@ def _asked(spec: Json) -> dict[str, str]:
 
 
 def _part(asked: Mapping[str, str], whole: _Found | None) -> _Found | None:
-    """What of a device is asked for, where the resources say so."""
+    """The memory that the resources request of one device; None if they request no part of it."""
     return min(_parts(asked, whole), key=_size, default=None)
 
 
@@ -131,7 +131,9 @@ def _parts(asked: Mapping[str, str], whole: _Found | None) -> Iterator[_Found]:
 
 
 def _on_node(node: Node, accelerator: Accelerator, asked: Mapping[str, str]) -> _Found | None:
-    """A node's device: by a label of its size, by HAMi's register, or by its name. None where nothing tells it."""
+    """A node's device: by a label with its size, by HAMi's register, or by its product name. None if the node has none
+    of them.
+    """
     slices = tuple(f"{name}.memory" for name in asked if name.startswith("nvidia.com/mig-"))
     for name in slices or _SIZES[accelerator]:
         if size := _mib(node.get(name, "")):

@@ -1,7 +1,7 @@
-"""How specdec_runtime comes into the engine's container, and what a service lacks where it does not come there. Pure.
+"""How specdec_runtime comes into the engine's container, and what a service lacks without it. Pure.
 
 It checks models before the engine loads them (preflight), proves the engine before it counts as up, lets clients finish
-before a pod stops (drain), and tells why an engine ended. An image of somebody else does not have it.
+before a pod stops (drain), and reports why an engine ended. An image of another project does not have it.
 """
 
 import re
@@ -25,7 +25,7 @@ _OF_RUNTIME: Final = "its command, port and probes are unknown"
 
 
 class Instrument(StrEnum):
-    """What a user may ask for, and, but for Auto, what is done."""
+    """What a user may request. All values except Auto also name what is done."""
 
     AUTO = "Auto"
     """Image for this project's runtimes and images, Inject for another image, None for another runtime."""
@@ -61,10 +61,10 @@ FOREIGN: Final = _rule(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Instrumented:
-    """How it is for one service. how: never Auto. reason, message: as a condition says it; no reason: nothing to say.
+    """The result for one service. how: never Auto. reason, message: for a condition; no reason: nothing to report.
 
-    foreign_image: whether a runtime of this project runs an image of somebody else. foreign_runtime: whether the
-    runtime is somebody else's.
+    foreign_image: whether a runtime of this project runs an image of another project. foreign_runtime: whether the
+    runtime is of another project.
     """
 
     how: Instrument = Instrument.IMAGE
@@ -77,10 +77,10 @@ class Instrumented:
 def instrumented(
     engine: Json, *, runtimes: tuple[str, ...] = (), operator_image: str = "", prepared: bool = False
 ) -> Instrumented:
-    """How it is for an engine as the spec has it. runtimes: those that are installed, by the operator's settings.
+    """The result for an engine as the spec has it. runtimes: those that are installed, by the operator's settings.
 
-    operator_image: the operator's own, which has what is injected; empty: not known. prepared: whether somebody else's
-    runtime is seen to start specdec_runtime.
+    operator_image: the operator's own image, which holds the code to inject; empty: not known. prepared: whether a
+    runtime of another project is seen to start specdec_runtime.
     """
     asked, image, runtime = Instrument(engine.get("instrument", "Auto")), engine.get("image"), engine.get("runtime")
     foreign_runtime = bool(runtime) and runtime not in runtimes and not _RUNTIME.fullmatch(str(runtime))
@@ -102,8 +102,9 @@ def instrumented(
 
 
 def _decided(asked: Instrument, *, image: bool, runtime: bool) -> tuple[Instrument, str, str]:
-    """What is done, with its reason and message. image, runtime: whether it is somebody
-    else's, without specdec_runtime."""
+    """What is done, with its reason and message. image, runtime: whether it is of another project, without
+    specdec_runtime.
+    """
     match asked:
         case Instrument.IMAGE:
             return asked, "InImage", "spec.engine.instrument states that the image has specdec_runtime"
@@ -132,7 +133,7 @@ def _is_ours(image: str) -> bool:
 
 
 def findings(engine: Json, found: Instrumented) -> Iterator[Finding]:
-    """What is to be said of it before anything runs."""
+    """What is reported of it before anything runs."""
     foreign = "image" if found.foreign_image else "runtime" if found.foreign_runtime else "instrument"
     place, value = f"spec.engine.{foreign}", engine.get(foreign)
     if found.how is Instrument.INJECT:

@@ -1,5 +1,5 @@
-"""Flags that the operator renders from fields of the spec, and what a spec may not say to the engine: those flags, and
-templates of KServe's.
+"""What a spec may not pass to the engine: flags that the operator renders from fields of the spec, and templates of
+KServe's.
 """
 
 import functools
@@ -44,8 +44,8 @@ def _spellings() -> tuple[str, ...]:
 def refuse_owned(args: Sequence[str]) -> None:
     """Raises Invalid for flags that the operator renders itself.
 
-    The engine takes short names, underscores, dotted keys and beginnings of a name for them too, and Kubernetes puts
-    values of variables in, which is more than the CRD's rule says.
+    The engine accepts them also as short names, with underscores, with dotted keys, and as the beginning of a name.
+    Kubernetes inserts the values of variables. The CRD's rule covers fewer cases.
     """
     for index, arg in enumerate(args):
         if objection := _objection(arg, args[index - 1] if index else None):
@@ -61,7 +61,7 @@ def refuse_templates(spec: Mapping[str, Any]) -> None:
 
 
 def _objection(arg: str, before: str | None) -> str:
-    """What is to be said against one word of the line; empty where nothing is."""
+    """Why one word of the command line is refused; empty if it is not."""
     flag = arg.partition("=")[0]
     if not arg.startswith("-"):
         return _objection_to_value(arg, before)
@@ -77,7 +77,9 @@ def _objection(arg: str, before: str | None) -> str:
 
 
 def _objection_to_value(arg: str, before: str | None) -> str:
-    """Of a word that is no flag: it must be the value of the one before, and nothing that becomes a flag."""
+    """Why a word that is not a flag is refused: it must be the value of the word before it, and must not become a
+    flag.
+    """
     if before is None or (before.startswith("-") and ("=" in before or _is_switch(before))):
         return "this is not a flag and not a value; write --flag=value"
     if "$(" in arg:
@@ -86,7 +88,7 @@ def _objection_to_value(arg: str, before: str | None) -> str:
 
 
 def _is_flag(name: str) -> bool:
-    """Whether some release has a flag of just this name."""
+    """Whether some release has a flag of exactly this name."""
     bare = name.lstrip("-")
     return bare in table("flags")["short"] or any(
         bare.replace("-", "_") in cell_words(cell) for cell in table("flags")["flags"].values()

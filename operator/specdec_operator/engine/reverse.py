@@ -86,7 +86,7 @@ PLACED: Final = frozenset({"model", "port", "host", "served_model_name"})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReversedSpec:
-    """The parts `speculation` and `engine` of a spec, and why not, where something cannot be said in one."""
+    """The parts `speculation` and `engine` of a spec, and what has no equivalent in a spec, with the reason."""
 
     speculation: dict[str, Any] | None
     engine: dict[str, Any]
@@ -94,7 +94,7 @@ class ReversedSpec:
 
 
 def reverse(case: Case, *, draft: Json) -> ReversedSpec:
-    """The spec's parts for a case. `draft` is what the spec is to say about where the draft lies."""
+    """The spec's parts for a case. `draft`: the spec's fields for where the draft is stored."""
     why_not: list[str] = []
     config = canonical(case)
     speculation = None if config is None else _speculation(config, draft, why_not)
@@ -176,7 +176,7 @@ def _schedule(config: Json, spec: dict[str, Any], why_not: list[str]) -> None:
 
 
 def _side(args: Json, config: Json | None) -> Iterator[tuple[str, Any]]:
-    """What flags beside --speculative-config say that the spec says with the speculation."""
+    """The fields of spec.speculation for flags other than --speculative-config."""
     if isinstance(rejection := at(args, "additional_config.rejection_sampler_config"), dict):
         yield "ascend", {field: rejection[key] for field, key in ASCEND if key in rejection}
     if (config or {}).get("method") == "extract_hidden_states":

@@ -1,7 +1,7 @@
-"""What a spec asks of the engine, in the engine's own words: the speculative configuration, the flags, and where each
-of them comes from in the spec.
+"""What a spec requests of the engine, in the engine's terms: the speculative configuration, the flags, and the field of
+the spec that each of them comes from.
 
-It reads the spec as plain JSON (camel case, as in YAML), so that `specdec validate` needs nothing but this.
+It reads the spec as plain JSON (camel case, as in YAML), so that `specdec validate` needs no other code.
 """
 
 from collections.abc import Iterator, Mapping
@@ -78,7 +78,7 @@ class EngineRequest:
 
 
 def path_of(field: str) -> str:
-    """Where in the spec a field of the engine was set; a field of the spec is where it says."""
+    """Where in the spec a field of the engine was set; a field of the spec keeps its own path."""
     place, _, key = field.partition(".")
     key = key.split(".", 1)[0].split("[", 1)[0]
     match place:
@@ -102,9 +102,9 @@ def translate(
     target: Model | None = None,
     draft: Model | None = None,
 ) -> EngineRequest:
-    """What a spec asks for. Raises Invalid for what cannot be said to this engine.
+    """What a spec requests. Raises Invalid for what this engine cannot be set to.
 
-    speculate: False asks for the plain service, whatever the spec says. synthetic: whether acceptance may be pretended.
+    speculate: False requests the baseline, whatever the spec contains. synthetic: whether acceptance may be simulated.
     target, draft: what is known of the models.
     """
     engine: Json = spec.get("engine") or {}
@@ -137,10 +137,10 @@ def translate(
 
 
 def _device_bytes(spec: Json) -> int | None:
-    """The memory of a device, where the spec alone tells it."""
+    """The memory of a device, if the spec alone determines it."""
     try:
         return device_of({**spec, "engine": {"accelerator": "nvidia", **(spec.get("engine") or {})}}).bytes
-    except Invalid:  # said where the memory is planned
+    except Invalid:  # reported when the memory is planned
         return None
 
 
@@ -209,7 +209,7 @@ def _config(speculation: Json, build: Build, flags: Json, draft_path: str) -> Js
 
 
 def _method(word: str, build: Build) -> str:
-    """The engine's word: mtp for all its names, but for the first vllm-ascend, which keeps the old one."""
+    """The engine's name of a method: mtp for all names of MTP. Only the first vllm-ascend keeps the old name."""
     plain = plain_name(word)
     return "deepseek_mtp" if plain == "mtp" and build.ascend == Version(0, 11, 0) else plain
 
@@ -243,7 +243,7 @@ def _said(value: Any) -> bool:
 
 
 def at(part: Any, path: str) -> Any:
-    """The value at a dotted path; None where any part of it is missing, or is no object."""
+    """The value at a dotted path; None if any part of it is missing, or is not an object."""
     value: Any = part
     for name in path.split("."):
         value = value.get(name) if isinstance(value, Mapping) else None
