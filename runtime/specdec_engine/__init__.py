@@ -1,1 +1,3 @@
-"""What operator, command and runtime know about engines, said once. Standard library only, as the runtime is. Pure."""
+"""What operator, command and runtime know about engines, in one place. Standard library only, as the runtime is.
+Pure.
+"""

@@ -7,7 +7,7 @@ from specdec_engine.config_json import Config
 WITH_AUX: Final = frozenset({"eagle3", "dflash"})
 """Methods whose heads read hidden states of several layers of the target."""
 _USUAL: Final = 3
-"""Layers that an EAGLE-3 head reads when it does not say so."""
+"""Layers that an EAGLE-3 head reads if its config does not name a number."""
 
 
 def named(config: Config) -> tuple[int, ...] | None:
@@ -21,7 +21,7 @@ def named(config: Config) -> tuple[int, ...] | None:
 
 
 def taken(method: str, config: Config, depth: int) -> tuple[int, ...]:
-    """The layers that a head takes of a target of so many layers; empty where its config does not tell."""
+    """The layers that a head takes of a target of so many layers; empty if its config does not name them."""
     if method not in WITH_AUX or not reads_any(config):
         return ()
     return named(config) or (_usual(depth) if method == "eagle3" else ())
@@ -44,7 +44,7 @@ def reads_any(config: Config) -> bool:
 
 
 def count(method: str, config: Config) -> int | None:
-    """How many layers' hidden states a head takes; None where its config does not tell."""
+    """How many layers' hidden states a head takes; None if its config does not show it."""
     if not reads_any(config):
         return None
     if (ids := named(config)) is not None:

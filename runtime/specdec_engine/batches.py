@@ -1,4 +1,4 @@
-"""How many tokens and requests a batch holds: what was asked for, or what the engine fills in for the device."""
+"""How many tokens and requests a batch holds: the requested numbers, or the engine's defaults for the device."""
 
 from typing import Final
 

@@ -15,8 +15,8 @@ _NOTHING: Json = MappingProxyType({})
 class Model:
     """What is known of a model folder without its weights.
 
-    config: its config.json; None where it could not be read, and `problem` says why (`no config.json`, `not JSON`).
-    files: names of what lies in the folder; None: not known.
+    config: its config.json; None if it could not be read; then `problem` has the reason (`no config.json`, `not JSON`).
+    files: names of the folder's entries; None: not known.
     tokenizer: any digest of the token ids; equal digests are equal tokenizers. Empty: not known.
     """
 
@@ -32,13 +32,13 @@ class Case:
     """What an engine is asked to start with.
 
     target, draft: None where nothing is known of the model; rules about models are then silent.
-    speculation: the object of --speculative-config; None serves plainly. Its keys are the engine's (snake case).
+    speculation: the object of --speculative-config; None: no speculation. Its keys are the engine's (snake case).
     args: the engine's flags by their Python names, `max_num_seqs` for --max-num-seqs; absent ones have defaults.
     env: environment variables that change what the engine accepts.
     packages: optional Python packages that are installed beside the engine, such as arctic_inference; specdec_runtime
         stands for what this release's images correct. None: not known.
-    devices: how many the pod asks for; None: not known.
-    other_devices: whether it asks for devices that tell no number, such as slices.
+    devices: how many the pod requests; None: not known.
+    other_devices: whether it requests devices without a number, such as slices.
     device_bytes, device_name: memory of one device, and what its driver calls it; None and empty: not known.
     """
 

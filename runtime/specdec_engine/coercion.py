@@ -1,6 +1,6 @@
 """How the engine reads a value of the wrong type: numbers in strings, whole floats and yes/no words are taken.
 
-Each reader raises ValueError, with what is wanted, where the engine refuses the value.
+If the engine refuses the value, each reader raises ValueError with the expected form.
 """
 
 import math

@@ -21,7 +21,7 @@ _NUMBER: Final = re.compile(r"-[0-9.]+")
 class Flag:
     """One flag of a line.
 
-    name: by its Python name; written: as it stands there. `fault` says what is wanted where the value cannot be read.
+    name: by its Python name; written: as it stands there. `fault`: the expected form, if the value cannot be read.
     short_known: whether the version has the short name that was used; true for long ones and where it is not known.
     """
 
@@ -33,7 +33,7 @@ class Flag:
 
 
 def _flags(line: Sequence[str], version: Version) -> tuple[Flag, ...]:
-    """The flags in their order; dotted ones come last, gathered into objects. Words that are no flags are left out."""
+    """The flags in their order. Dotted ones come last, gathered into objects. Words that are not flags are dropped."""
     plain: list[Flag] = []
     dotted: dict[str, dict[str, Any]] = {}
     rest = list(line)
@@ -140,7 +140,7 @@ def _put(holder: dict[str, Any], path: list[str], value: Any) -> None:
 
 
 _OWN_CHOICE: Final = (("max_model_len", "auto"), ("max_model_len", "-1"))
-"""Values by which the engine is told to choose, as it does without the flag."""
+"""Values with which the engine chooses by itself, as it does without the flag."""
 _LEVELS: Final = ("0", "1", "2", "3")
 _READERS: Final[dict[str, tuple[Callable[[str], Any], str]]] = {
     "int": (_integer, "a whole number"),

@@ -7,12 +7,13 @@ from typing import Any, Final
 from specdec_engine.case import Json
 
 LANGUAGE: Final = ("thinker_config", "text_config", "llm_config", "language_config")
-"""Where composite models (vision, audio) keep the language model's numbers, outermost first; their own of the same name
-mean something else."""
+"""Parts of composite models (vision, audio) that hold the language model's numbers, outermost first. The outer objects'
+own numbers of the same name mean something else.
+"""
 SPECULATORS: Final = "transformer_layer_config"
 """Where checkpoints in the speculators' format keep the numbers of their layers."""
 _INNER: Final = ("model", SPECULATORS)
-"""Where vLLM's own EAGLE format and speculators checkpoints keep what their outer object does not say."""
+"""Parts in which vLLM's own EAGLE format and speculators checkpoints keep what their outer object does not hold."""
 _QUANTIZATION: Final = ("quantization_config", "compression_config")
 
 
@@ -36,7 +37,7 @@ def whole(config: Json, *names: str) -> int | None:
 
 
 def quantization_section(*places: Json) -> Json:
-    """How the weights are quantised, by the first place that says so; empty for plain weights."""
+    """How the weights are quantised, by the first place that shows it; empty for weights without quantisation."""
     sections = (place.get(name) for place in places for name in _QUANTIZATION)
     return next((each for each in sections if isinstance(each, Mapping) and each), {})
 

@@ -1,4 +1,4 @@
-"""vLLM's flags: how one is written, and what the tables say of its value."""
+"""vLLM's flags: how one is written, and what kind of value it has by the tables."""
 
 import json
 from typing import Any
@@ -12,7 +12,9 @@ def option(name: str) -> str:
 
 
 def kind(name: str) -> str:
-    """What the table says of a flag's value: bool, int, float, json or list; empty where it says nothing."""
+    """The kind of a flag's value by the table: bool, int, float, json or list; empty if the table does not have the
+    flag.
+    """
     return next((kind for kind, names in table("flags")["kinds"].items() if name in cell_words(names)), "")
 
 

@@ -16,7 +16,7 @@ PATH_METHODS: Final = (("eagle-", "eagle"), ("eagle3", "eagle3"), ("dflash", "df
 """Parts of a draft's path by which vLLM takes another method than was asked for; the first one decides."""
 
 SUFFIX_TREE_DEPTH: Final = 24
-"""suffix_decoding_max_tree_depth where nobody sets it; also K of suffix where none is given."""
+"""The default of suffix_decoding_max_tree_depth; also the default K of suffix."""
 MOST_TOKENS: Final = 128
 """The largest K: what the sampler has room for."""
 NPU_MOST_TOKENS: Final = 15

@@ -1,7 +1,7 @@
 """What the engine reads out of a model's config.json before any weight is loaded, drafting heads of its own included.
 
-A value is None (or empty) where the config does not tell: the engine then takes its class's default, which is not ours
-to guess.
+A value that the config does not hold is None (or empty): the engine then takes its class's default, and this code does
+not guess it.
 """
 
 from collections.abc import Mapping
@@ -180,7 +180,7 @@ def is_drafter(model_type: str, version: Version) -> bool:
 
 
 def assumes_heads(model_type: str) -> bool:
-    """Whether the drafter of a family takes one head where the config does not say how many there are."""
+    """Whether the drafter of a family takes one head if the config does not hold their number."""
     return any("assumes" in row for row in table("mtp")["families"] if row["becomes"] == model_type)
 
 

@@ -46,7 +46,9 @@ def runner(resolved: Resolved) -> Runner | None:
 
 
 def _is_dense(resolved: Resolved) -> bool:
-    """Whether the target certainly has neither experts nor a recurrent state: such ones 0.25 to 0.28 run there."""
+    """Whether the target certainly has no experts and no recurrent state: targets without them use V2 in 0.25 to
+    0.28.
+    """
     named = resolved.target.architectures if resolved.target is not None and not resolved.target.experts else ()
     plain = (in_release("architectures", "recurrent", each, resolved.version) is False for each in named)
     return bool(named) and all(plain)

@@ -1,4 +1,4 @@
-"""What an engine says that ran out of memory, or found less of it free than it was told to take."""
+"""Messages of an engine that ran out of memory, or found less of it free than it was set to take."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 from typing import Final
 
 OUT_OF_MEMORY: Final = "OutOfMemory"
-"""The reason of such an end, in the runtime's last words and in the status."""
+"""The reason of such an end, in the runtime's termination message and in the status."""
 _WORDS: Final = re.compile(
     r"out of memory"  # CUDA, NPU, HIP, NCCL, and PyTorch for all of them
     r"|OutOfMemoryError"
@@ -24,7 +24,7 @@ _GUESS: Final = re.compile(r"it was killed or ran out of memory|as one does that
 
 
 def ran_out(words: str) -> bool:
-    """Whether last words tell of too little memory, for which less of it is to be asked for.
+    """Whether a termination message reports too little memory, so that the next start must request less of it.
 
     A cache that is too small for one request is the opposite: with less memory it would be smaller still.
     """

@@ -1,4 +1,4 @@
-"""How many devices a pod asks its node for, where its resources tell."""
+"""How many devices a pod requests from its node, if its resources show it."""
 
 from math import prod
 from typing import Any, Final
@@ -7,7 +7,8 @@ from specdec_engine.case import Case, Json
 from specdec_engine.version import Flavor
 
 _WHOLE: Final = ("nvidia.com/gpu", "huawei.com/Ascend910")
-"""What the vendors' own device plugins call a device. Slices and other plugins' resources tell no number."""
+"""The names of a device in the vendors' own device plugins. Slices and other plugins' resources do not give a number.
+"""
 
 
 SIZES: Final = ("tensor_parallel_size", "pipeline_parallel_size", "data_parallel_size")
@@ -19,7 +20,7 @@ USUAL: Final = 8
 
 
 def over_several_pods(case: Case) -> bool:
-    """Whether somebody spreads the engine over several pods, by Ray or with flags of their own."""
+    """Whether the user spreads the engine over several pods, by Ray or with flags of their own."""
     ray = "ray" in (case.args.get("distributed_executor_backend"), case.args.get("data_parallel_backend"))
     return ray or any(case.args.get(name) for name in _BY_HAND)
 
@@ -37,7 +38,7 @@ def asked_in_full(wanted: int, flavor: Flavor) -> dict[str, Any]:
 
 
 def other_devices(resources: Json) -> bool:
-    """Whether spec.resources names devices that tell no number: slices, or another plugin's."""
+    """Whether spec.resources names devices without a number: slices, or another plugin's."""
     named = {name for amounts in resources.values() if isinstance(amounts, dict) for name in amounts}
     return any("/" in name and name not in _WHOLE for name in named)
 

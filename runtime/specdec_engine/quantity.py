@@ -22,7 +22,7 @@ DURATION_PATTERN: Final = r"^([0-9]+(\.[0-9]+)?(ms|s|m|h))+$"
 
 
 def quantity(text: str) -> float | None:
-    """Its number: cores, bytes or pieces. None for what is none."""
+    """Its number: cores, bytes or pieces. None for text that is not a quantity."""
     if not (match := _WRITTEN.fullmatch(text)):
         return None
     number, unit = float(match[1]), match[2] or ""

@@ -1,7 +1,6 @@
 """What the engine makes of a case before it looks for mistakes: the method it settles on, the draft, the tokens.
 
-It follows SpeculativeConfig.__post_init__: a method that was given may be replaced by what the draft's path or model
-type says.
+It follows SpeculativeConfig.__post_init__: the draft's path or model type may replace a given method.
 """
 
 from dataclasses import dataclass, replace
@@ -25,13 +24,13 @@ _DSPARK: Final = frozenset(("Qwen3DSparkModel", "Qwen3OmniDSparkModel", "Gemma4D
 class Resolved:
     """A case as the engine settles it.
 
-    reading: the speculative configuration's keys and values; empty where the case serves plainly.
-    word: the method as it was asked for, aliases replaced; empty: none was named.
+    reading: the speculative configuration's keys and values; empty without speculation.
+    word: the requested method, aliases replaced; empty: none was named.
     method: the method that runs; empty where the engine finds none. None where that depends on an unknown draft.
     opens: the folder that the engine opens as a draft; None where it opens none. `own`: it is the target itself.
-    opened: its facts as it is opened; draft: the same under the name that the method gives it. None where it is not
-        known, or none is opened.
-    k: tokens to draft; None where neither the user nor the models say.
+    opened: its facts as it is opened; draft: the same under the name that the method gives it. None if it is not
+        known, or if none is opened.
+    k: tokens to draft; None if it is not set by the user or by the models.
     """
 
     case: Case
@@ -53,7 +52,7 @@ class Resolved:
 
     @property
     def context(self) -> int | None:
-        """The longest sequence of the target in tokens: what was asked for, or what its config allows."""
+        """The longest sequence of the target in tokens: the requested one, or what its config allows."""
         asked = self.case.size("max_model_len", 0)
         return asked if asked > 0 else self.target.context if self.target is not None else None
 
@@ -180,7 +179,7 @@ def _method(resolved: Resolved, path: str) -> str | None:
         return word
     if by_path := _by_path(lower, resolved):
         return by_path
-    if draft is None:  # of a draft that nobody has seen, the user's word is believed
+    if draft is None:  # the draft is unknown: believe the user's method
         seen = resolved.opens is not None and bool(resolved.opens.problem)
         return word if word == "draft_model" or (word and not seen) else None
     return _by_type(draft, resolved)

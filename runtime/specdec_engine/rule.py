@@ -19,7 +19,7 @@ class Severity(StrEnum):
     WARNED = "warned"
     """It is deployed, with a condition and an Event."""
     NOTED = "noted"
-    """Only the command line says it."""
+    """Only the command line shows it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,7 +27,7 @@ class Rule:
     """One thing that is known about the engine.
 
     id: stable name, such as K-POSITIVE.
-    says: the rule as one sentence, without the value that broke it.
+    `says`: the rule as one sentence, without the value that broke it.
     source: where the rule comes from: the engine's file and function, or the recording.
     stricter: the engine's configuration accepts it; it fails later or silently does something else.
     since, until: the vLLM versions it holds for, inclusive; empty: all that are known.

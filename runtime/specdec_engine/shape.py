@@ -10,7 +10,7 @@ from specdec_engine.config_json import LANGUAGE, SPECULATORS
 _NESTED: Final = (*LANGUAGE, SPECULATORS)
 _LONGEST: Final = ("max_position_embeddings", "n_positions", "max_seq_len", "seq_length", "max_sequence_length")
 _TIED: Final = ("gemma", "cohere", "gpt2", "starcoder2")
-"""Families whose input table is the output head unless the config says otherwise."""
+"""Families whose input table is the output head unless the config sets it otherwise."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,7 +43,7 @@ class Shape:
     """Sizes in elements.
 
     full: layers whose cache keeps every token. windowed: layers that keep the last `window` tokens.
-    longest: tokens in the longest sequence it was made for; 0 where the config does not say.
+    longest: tokens in the longest sequence it was made for; 0 if the config does not hold it.
     mtp_layers: heads for multi-token prediction inside the checkpoint.
     """
 
@@ -65,7 +65,7 @@ class Shape:
 
 
 def text_config(config: Json) -> Json:
-    """The language model's part of a config, with what the whole says where the part is silent."""
+    """The language model's part of a config, and values of the whole config that the part does not have."""
     merged = dict(config)
     for name in _NESTED:
         nested = merged.get(name)
@@ -112,7 +112,9 @@ def read_shape(config: Json | None) -> Shape | None:
 
 
 def attention_kinds(text: Json) -> str:
-    """The kinds of layers, a letter each: f keeps every token, w a window, - a state of one size; empty: not said."""
+    """The kinds of layers, a letter each: f keeps every token, w a window, - a state of one size; empty: the config
+    does not hold them.
+    """
     match text.get("layer_types"):
         case list(kinds) if kinds:
             return "".join(_kind(str(kind)) for kind in kinds)

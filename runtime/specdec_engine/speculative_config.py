@@ -67,7 +67,7 @@ def takes(key: str, method: str) -> bool:
 
 
 def _value(field: Mapping[str, Any], value: object, version: Version) -> Any:
-    """The converted value. Raises ValueError with what is wanted."""
+    """The converted value. Raises ValueError with the expected form."""
     if value is None:
         if field["null"]:
             return None

@@ -1,4 +1,4 @@
-"""The tables in `data/`, and what they say of a release that nobody read: it is like its neighbours, or not known."""
+"""The tables in `data/`, and their answer for a release that was not read: that of its neighbours, or not known."""
 
 import functools
 import json
@@ -24,9 +24,9 @@ def cell_words(text: str | list[str]) -> list[str]:
 
 
 def in_release(name: str, key: str, entry: str, version: Version) -> bool | None:
-    """Whether a release has an entry. None where the releases that were read do not tell.
+    """Whether a release has an entry. None if the releases that were read do not show it.
 
-    A cell's name has one digit for each release in `versions`: 1 where the entry is there.
+    A cell's name has one digit for each release in `versions`: 1 if the release has the entry.
     """
     read = _versions(name)
     mark = _marks(name, key).get(entry, "0" * len(read))

@@ -20,7 +20,7 @@ NEWEST: Final[MajorMinor] = (0, 33)
 
 
 def major_minor(text: str) -> MajorMinor | None:
-    """Major and minor of a version such as `0.32.0+cpu` or `v0.20.0-rc0`; None for what is none, such as `latest`."""
+    """Major and minor of a version such as `0.32.0+cpu` or `v0.20.0-rc0`; None for other text, such as `latest`."""
     found = re.match(r"v?(\d+)\.(\d+)", text)
     return (int(found[1]), int(found[2])) if found else None
 
@@ -54,9 +54,9 @@ class Version:
 
 
 def holds(version: Version, since: str = "", until: str = "") -> bool:
-    """Whether a version lies in a range, both ends inclusive; `0.20` as an end means all of 0.20.x.
+    """Whether a version is in a range, both ends inclusive; `0.20` as an end means all of 0.20.x.
 
-    Raises ValueError where an end is no version.
+    Raises ValueError if an end is not a version.
     """
     if since and version < Version.parse(since):
         return False
@@ -91,7 +91,7 @@ _VLLM_OF_ASCEND: Final = MappingProxyType({Version(0, 14, 0): Version(0, 14, 1)}
 
 
 def build_of(accelerator: str, version: str | None) -> Build:
-    """A release of an engine; None: that of this project's image. Raises ValueError for what is no version."""
+    """A release of an engine; None: that of this project's image. Raises ValueError for text that is not a version."""
     flavor, parsed = FLAVORS[accelerator], Version.parse(version or IMAGES[accelerator])
     if flavor is Flavor.VLLM_ASCEND:
         return Build(flavor=flavor, vllm=_VLLM_OF_ASCEND.get(parsed, parsed), ascend=parsed)

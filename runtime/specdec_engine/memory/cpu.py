@@ -1,9 +1,9 @@
-"""Memory of an engine on CPUs: everything lies in the container's own, and its limit is the device.
+"""Memory of an engine on CPUs: all of it is in the container's memory, and the container's limit is the device.
 
 vllm/platforms/cpu.py and vllm/v1/worker/cpu_worker.py of 0.32, read: VLLM_CPU_KVCACHE_SPACE (whole GiB) sets the KV
-cache to the byte, before --kv-cache-memory-bytes; only without both does --gpu-memory-utilization count, as a share of
-the container's limit (or of the NUMA node's memory, where that is less) less what the worker holds. This release's
-runtime drops the variable where the flag is given, so that less than 1 GiB can be asked for.
+cache to the byte, before --kv-cache-memory-bytes. Only without both does --gpu-memory-utilization count. It is a share
+of the container's limit (or of the NUMA node's memory, if that is less), minus what the worker holds. This release's
+runtime drops the variable if the flag is given, so that less than 1 GiB can be requested.
 """
 
 from dataclasses import replace
@@ -20,7 +20,7 @@ VARIABLE: Final = "VLLM_CPU_KVCACHE_SPACE"
 OF_RUNTIME: Final = 1
 """GiB that the variable has in this release's runtime."""
 CACHE_FLAG: Final = "kv_cache_memory_bytes"
-"""Where the user gives it, the engine heeds no utilisation."""
+"""If the user sets this flag, the engine ignores the utilisation."""
 _SINCE: Final = Version(0, 28)  # before it the CPU engine has no such flag, as far as is known
 _MIB: Final = 1024**2
 _WITHOUT_LIMIT: Final = 5  # where the container has no limit, its memory is taken to be so many caches
@@ -30,7 +30,7 @@ _LOADED: Final = frozenset({Item.TARGET_WEIGHTS, Item.DRAFT_WEIGHTS, Item.LOGITS
 
 
 def told_cache(spec: Json, case: Case) -> int | None:
-    """Bytes of KV cache that the engine is told; None: a share of the container's memory, or nobody knows."""
+    """Bytes of KV cache that the engine is set to; None: a share of the container's memory, or not known."""
     flag = number(case.args, CACHE_FLAG) or None
     if flag and not (spec.get("engine") or {}).get("runtime"):
         return flag  # this release's runtime drops the variable then
@@ -38,13 +38,17 @@ def told_cache(spec: Json, case: Case) -> int | None:
 
 
 def can_lower(spec: Json, case: Case) -> bool:
-    """Whether the engine would heed less memory than it has: not where it is too old, or is told in ways not seen."""
+    """Whether the engine would follow a smaller setting. It does not if it is too old, if the user sets the flag, or if
+    the variable has a source that cannot be read.
+    """
     unseen = _names_variable(spec) and not _of_variable(spec, case)
     return CACHE_FLAG not in case.args and not unseen and case.build.vllm >= _SINCE
 
 
 def lowered_on_cpu(inputs: MemoryInputs) -> MemoryInputs:
-    """With less cache, for an engine that ran out of memory, or a smaller share where no cache is known to be told."""
+    """With less cache, for an engine that ran out of memory, or with a smaller share if no fixed cache size is
+    known.
+    """
     if not inputs.lowered_further or inputs.method is None:
         return inputs
     if inputs.told_cache is not None:

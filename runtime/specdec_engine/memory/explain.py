@@ -32,7 +32,7 @@ NO_LIMIT: Final = "the container's memory limit is unknown (spec.resources.limit
 
 
 def on_cpu(told: int | None) -> str:
-    """Why nothing is lowered on a CPU. told: bytes of KV cache that the engine is told."""
+    """Why nothing is lowered on a CPU. `told`: bytes of KV cache that the engine is set to."""
     if told is None:
         return "unchanged: on a CPU, gpu_memory_utilization is a share of the container's memory limit"
     return f"unchanged: on a CPU, the KV cache is fixed ({amount(told)}), and gpu_memory_utilization is ignored"
@@ -69,7 +69,9 @@ def price_of_tokens(plain: int, with_draft: int) -> str:
 
 
 def price_of_share(lowered: int) -> str:
-    """What a lowered share costs, where neither the device nor the models tell it in tokens. lowered: millionths."""
+    """What a lowered share costs, if the number of tokens is unknown because the device or the models are. lowered:
+    millionths.
+    """
     if lowered <= 0:
         return ""
     return (
@@ -139,7 +141,9 @@ def _held_up(choice: Choice) -> str:
 
 
 def _advice(inputs: MemoryInputs, choice: Choice, terms: tuple[Term, ...]) -> str:
-    """Where the logits are most of what is taken off, a smaller batch costs less than a smaller cache."""
+    """The advice to make the batch smaller, if that costs less than a smaller cache: when the logits are most of what
+    is taken off.
+    """
     logits = _bytes(terms, Item.LOGITS)
     most = sum(term.bytes for term in terms) if choice.added else choice.missing
     if inputs.seqs <= _MANY_SEQS or 2 * logits < most or choice.chosen == choice.asked:
@@ -177,7 +181,7 @@ def _cautiously(inputs: MemoryInputs, start: int, chosen: int) -> str:
 
 
 def on_cpu_reason(inputs: MemoryInputs, pool: int, request: int, taken: int) -> str:
-    """Whether it fits into the container, in words. taken: bytes of everything."""
+    """The sentence on whether it fits into the container. taken: bytes of everything."""
     if pool < request or inputs.device is None or inputs.target.weights is None:
         lacks = "the sizes of the target are unknown" if inputs.target.weights is None else NO_LIMIT
         return reason(inputs, pool=pool, request=request, short=0) + ("" if pool < request else f"; {lacks}")
@@ -188,7 +192,7 @@ def on_cpu_reason(inputs: MemoryInputs, pool: int, request: int, taken: int) -> 
 
 
 def reason(inputs: MemoryInputs, *, pool: int, request: int, short: int) -> str:
-    """Whether it fits, in words. short: bytes that are missing outside the engine's budget."""
+    """The sentence on whether it fits. short: bytes that are missing outside the engine's budget."""
     length = f"{inputs.length} tokens" if inputs.length else "one token (the maximum length is unknown)"
     if pool < request:
         return f"one request of {length} needs about {amount(request)} of cache, and about {amount(pool)} are left"

@@ -1,6 +1,6 @@
-"""What a pod tells of the models that it loaded and of its device, and what of that is kept to plan with. Pure.
+"""What a pod reports about the models that it loaded and about its device, and what of that is kept to plan with. Pure.
 
-A tenant's pod may say anything: what is no such page tells nothing, and what is kept of it is small.
+A tenant's pod may send anything: a page of another form gives no facts, and what is kept of a page is small.
 """
 
 import json
@@ -49,7 +49,7 @@ class Role(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fact:
-    """One thing that a pod told.
+    """One fact that a pod reported.
 
     of: hash of what it is about: another artifact, or another pod, makes it void. bytes: of the tensors, or of the
     device. config: what is kept of config.json, as JSON. used: whether what runs was planned with it.
@@ -69,7 +69,9 @@ class Fact:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Told:
-    """A pod's page, read. configs: config.json by role, as they were told. used: bytes of the device that are taken."""
+    """A pod's page, read. configs: config.json by role, as the pod sent them. used: bytes of the device that are
+    taken.
+    """
 
     bytes: Mapping[Role, int]
     configs: Mapping[Role, Json]
@@ -91,7 +93,7 @@ NOTHING: Final = Known()
 
 
 def read_page(body: bytes) -> Told:
-    """What a page says; nothing of what is none."""
+    """The facts of a page; none if the page has another form."""
     try:
         page = json.loads(body)
     except (ValueError, RecursionError):
@@ -136,7 +138,7 @@ def _sizes(part: Json) -> Json:
 
 
 def taken_in(facts: Iterable[Fact], told: Told, of: Mapping[Role, str]) -> tuple[Fact, ...]:
-    """The facts with what was told. What is known already stays as it is. of: hashes of what the pod was made of."""
+    """The facts with the newly reported ones. Known facts stay as they are. of: hashes of what the pod was made of."""
     known = valid(facts, of)
     there = {each.role for each in known}
     new = (
@@ -148,7 +150,7 @@ def taken_in(facts: Iterable[Fact], told: Told, of: Mapping[Role, str]) -> tuple
 
 
 def valid(facts: Iterable[Fact], of: Mapping[Role, str]) -> tuple[Fact, ...]:
-    """Those that are about what is asked for. of: hashes of that."""
+    """Those that are about the requested parts. of: hashes of these."""
     return tuple(each for each in facts if of.get(each.role) == each.of)
 
 

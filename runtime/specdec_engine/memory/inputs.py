@@ -88,10 +88,10 @@ class MemoryInputs:
     """One service on devices of one size.
 
     device: bytes of one device's memory, or of the container's on a CPU; None: not known. told_cache: bytes of KV cache
-    that an engine on a CPU is told; None: a share of the container's memory.
+    that an engine on a CPU is set to; None: a share of the container's memory.
     draft, method: None without speculation. tokens: K, guessed in one step. lowered_further: share of the device, in
-    0..1, that is taken off besides, for the engine ran out of memory. settled: the utilisation that runs already: what
-    it means is asked, not which it should be.
+    0..1, that is taken off in addition, because the engine ran out of memory. settled: the utilisation that runs
+    already: the plan describes it and does not choose another.
     """
 
     case: Case
@@ -153,9 +153,9 @@ class MemoryInputs:
 
     @property
     def draft_devices(self) -> int:
-        """Devices that share the draft: the target's, unless this engine heeds what was asked.
+        """Devices that share the draft: the target's, unless this engine follows the requested number.
 
-        vllm-ascend heeds it since v0.13.0, vLLM for draft_model on the second runner.
+        vllm-ascend follows it since v0.13.0, vLLM for draft_model on the second runner.
         """
         second = self.method == "draft_model" and self.runner is Runner.V2
         heeded = second or self.build.flavor is Flavor.VLLM_ASCEND
@@ -184,9 +184,9 @@ def inputs_of(
     known: Known = NOTHING,
     settled: float | None = None,
 ) -> MemoryInputs:
-    """The question that a case poses. draft_bytes: of the draft's weight files, None where they were not seen.
+    """The inputs for a case. draft_bytes: of the draft's weight files, None if they were not seen.
 
-    known: what pods told of models that the case does not know.
+    known: what pods reported of models that the case does not know.
     """
     speculation = case.speculation or {}
     cached = str(case.args.get("kv_cache_dtype", "auto"))

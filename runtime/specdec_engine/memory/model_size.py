@@ -1,4 +1,4 @@
-"""What memory a model takes: its weights, and its cache for one request, as far as its config.json tells."""
+"""What memory a model takes: its weights, and its cache for one request, as far as its config.json shows it."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -74,7 +74,7 @@ class ModelFacts:
 
 
 def model_facts(config: Json | None, *, weight_bytes: int | None = None, kv_cache_dtype: str = "auto") -> ModelFacts:
-    """The facts of a model that is served whole. weight_bytes: of its weight files, where they were seen."""
+    """The facts of a model that is served whole. weight_bytes: of its weight files, if they were seen."""
     shape = read_shape(config)
     if config is None or shape is None:
         return ModelFacts(weights=None if weight_bytes is None else files(weight_bytes))

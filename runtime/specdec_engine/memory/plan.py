@@ -22,7 +22,9 @@ from specdec_engine.version import Flavor
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Device:
-    """Memory of one device in bytes; None: not known. source: who says so, or why nobody does; empty: nobody asked."""
+    """Memory of one device in bytes; None: not known. source: where the number comes from, or why it is not known;
+    empty: not looked for.
+    """
 
     bytes: int | None = None
     source: str = ""
@@ -37,11 +39,11 @@ class MemoryPlan:
     """What to do about one device's memory. None: not known, or not applicable.
 
     utilization: to ask the engine for, in 0..1; None: leave the engine's own. lowered_by: how much less than asked.
-    cache: bytes of KV cache to ask a CPU engine for instead. device: what was planned for, and who says so.
+    cache: bytes of KV cache to ask a CPU engine for instead. device: what was planned for, and the source of its size.
     because: one sentence on the utilisation, with its numbers. draft_weights: bytes on each device.
     kv_tokens, plain_kv_tokens: tokens that the caches hold with and without the draft, predicted; the former is a
     lower bound where the utilisation was not lowered as far as the reserve wants.
-    kv_price: what that makes, in words. fits: whether one request of the greatest length can be served.
+    kv_price: a short text on the difference. fits: whether one request of the greatest length can be served.
     reason: one sentence on that.
     terms: all that takes memory. Those that are counted make up what the engine was asked to take.
     """
@@ -103,7 +105,7 @@ def _on_device(inputs: MemoryInputs) -> MemoryPlan:
 
 
 def _on_cpu(inputs: MemoryInputs) -> MemoryPlan:
-    """The engine is told its cache, or takes a share of the container's memory: nothing is lowered beforehand."""
+    """The engine has a fixed cache, or takes a share of the container's memory: nothing is lowered beforehand."""
     less = lowered_on_cpu(inputs)
     planned = _in_container(less, without_speculation(inputs))
     if less is inputs:
@@ -176,7 +178,7 @@ def _lacks(model: ModelFacts | None) -> bool:
 
 
 def _judged(inputs: MemoryInputs, device: int, choice: Choice, terms: tuple[Term, ...]) -> MemoryPlan:
-    """Where the sizes are known: what the caches hold, and whether that is enough."""
+    """The plan for known sizes: what the caches hold, and whether that is enough."""
     request = request_bytes(inputs)
     pool = pool_of(device, choice.chosen, terms)
     tokens = tokens_in(inputs, pool)

@@ -1,4 +1,4 @@
-"""Memory of published devices by name, for nodes that tell which device they have and not how much it holds."""
+"""Memory of published devices by name, for nodes that show which device they have and not how much it holds."""
 
 import re
 from typing import Final

@@ -106,7 +106,7 @@ def _is_share(inputs: MemoryInputs) -> bool:
 
 
 def _cautious(inputs: MemoryInputs) -> bool:
-    """Whether nobody has said how much of an NPU to leave to graphs: not by a reserve, nor by a utilisation."""
+    """Whether the user has not set how much of an NPU to leave to graphs, by a reserve or by a utilisation."""
     kinds = (ReserveKind.AUTO, ReserveKind.COUNTED)
     return inputs.reserve.kind in kinds and inputs.method is not None and inputs.utilization is None
 

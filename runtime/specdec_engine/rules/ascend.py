@@ -24,7 +24,7 @@ _SIDES: Final[Mapping[str, tuple[str | None, ...]]] = MappingProxyType(
 )
 """Switches by the roles that they work with; a prefill node only ignores recompute_scheduler_enable."""
 _DEFAULT_GRAPHS: Final = "FULL_AND_PIECEWISE"
-"""As recorded of 0.23; a case without graphs says so."""
+"""As recorded of 0.23; a case without graphs sets its mode explicitly."""
 
 
 def check(resolved: Resolved) -> Iterator[Finding]:
@@ -92,7 +92,7 @@ def _limits(resolved: Resolved) -> Iterator[Finding]:
 
 
 def _graphs(resolved: Resolved) -> str:
-    """The mode of graphs: what was asked for, else what the plug-in takes."""
+    """The mode of graphs: the requested one, else the plug-in's default."""
     mode = resolved.case.part("compilation_config", "cudagraph_mode")
     if resolved.case.switched("enforce_eager"):
         return "NONE"

@@ -54,7 +54,7 @@ def flags(resolved: Resolved) -> Iterator[Finding]:
 
 
 def _no_flag(name: str, resolved: Resolved) -> str:
-    """That a version does not have a flag, and which ones have it, or one that is written alike."""
+    """That a version does not have a flag, and which versions have it, or a flag with a similar name."""
     has = [each for each in releases("flags", "flags", name) if each != resolved.version]
     if not has:
         return f"{resolved.case.build} has no {option(name)}{_instead(name)}, so the server would not start; remove it"

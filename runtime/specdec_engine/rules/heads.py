@@ -74,7 +74,7 @@ def _padding(resolved: Resolved) -> Iterator[Finding]:
 
 
 def _draft(draft: ModelConfig, resolved: Resolved) -> Iterator[Finding]:
-    """What the draft's config says about itself."""
+    """Findings from the draft's own config."""
     method, parallel = resolved.method, resolved.value("parallel_drafting", False)
     drafts_at_once = method in ("dflash", "dspark") or (
         parallel and method in ("eagle", "eagle3", "mtp", "draft_model")

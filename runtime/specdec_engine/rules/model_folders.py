@@ -101,7 +101,7 @@ def _arch(rule: str, role: str, model: ModelConfig, resolved: Resolved) -> Findi
 
 
 def _missing(architecture: str, resolved: Resolved) -> bool:
-    """Whether neither the engine nor the transformers library behind it can run an architecture, for certain."""
+    """Whether both the engine and the transformers library behind it certainly lack an architecture."""
     registered = in_release("architectures", "registered", architecture, resolved.version)
     behind = in_release("model_types", "transformers_backend", architecture, resolved.version)
     return registered is False and behind is False

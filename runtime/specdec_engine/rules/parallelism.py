@@ -41,7 +41,7 @@ def devices(resolved: Resolved) -> Iterator[Finding]:
 
 
 def _objection(wanted: int, case: Case) -> tuple[str, str]:
-    """The rule that a number of devices breaks, and what is to be said after the sum; two empty texts for none."""
+    """The rule that a number of devices breaks, and the text after the sum; two empty texts if none is broken."""
     smaller = f"make the product {USUAL} or less, or use a quantised target"
     asked = case.devices
     if wanted > MOST:

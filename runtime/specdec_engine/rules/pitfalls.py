@@ -73,7 +73,7 @@ def _backend(resolved: Resolved) -> Iterator[Finding]:
 
 
 def _precision(target: ModelConfig, draft: ModelConfig) -> Iterator[Finding]:
-    """A draft that is rounded more than its target guesses worse than its size says."""
+    """A draft that is rounded more than its target guesses worse than its size suggests."""
     if "fp8" in _scheme(target) and _bits(draft) == 4:
         message = f"the draft has 4 bits per weight ({draft.quantization}), and the target is {_scheme(target)}"
         yield broken("DRAFT-PRECISION", "draft.quantization_config", draft.quantization, f"{message}; use FP8 or BF16")
@@ -93,7 +93,7 @@ def _scheme(model: ModelConfig) -> str:
 
 
 def _bits(model: ModelConfig) -> int | None:
-    """Bits of a weight, where the config says them."""
+    """Bits of a weight, if the config shows them."""
     section = _section(model)
     bits = section.get("bits") or section.get("w_bit")
     if isinstance(bits, int):

@@ -1,5 +1,5 @@
-"""What keeps the probes, the guard or clients from the server, or the counters from the guard: the engine takes it, and
-the pods never come up, or nobody can judge them.
+"""What keeps the probes, the guard or clients from the server, or the counters from the guard. The engine accepts it,
+but the pods never become ready, or the guard cannot judge them.
 """
 
 from collections.abc import Iterator, Mapping

@@ -97,7 +97,7 @@ _ALWAYS: Final = frozenset(("eagle", "eagle3", "mtp", "extract_hidden_states", "
 
 
 def async_scheduling(resolved: Resolved) -> Iterator[Finding]:
-    """Explicit wishes first; then what happens by itself."""
+    """Explicit settings first; then the engine's own choice."""
     flag = resolved.case.args.get("async_scheduling")
     if flag is True:
         yield from _asked(resolved)

@@ -133,7 +133,7 @@ def _shape(rows: list[tuple[int, int, int]], resolved: Resolved) -> Iterator[Fin
 
 
 def _fault(rows: list[tuple[int, int, int]]) -> str:
-    """What the scheduler's constructor says; empty where the schedule stands."""
+    """The error of the scheduler's constructor; empty if it accepts the schedule."""
     if not rows:
         return "the schedule is empty; remove it"
     for start, end, tokens in rows:

@@ -52,7 +52,7 @@ def _short(allowed: int, longest: int, resolved: Resolved) -> Iterator[Finding]:
 
 
 def _believes_flags(case: Case) -> bool:
-    """Whether the engine was told to believe a longer context than the config's."""
+    """Whether the engine is set to accept a longer context than the config's."""
     return case.env.get("VLLM_ALLOW_LONG_MAX_MODEL_LEN", "0") not in ("", "0")
 
 
