@@ -41,7 +41,7 @@ def inspect(arguments: Sequence[str]) -> int:
 
 
 def probe(arguments: Sequence[str]) -> int:
-    """Say whether the server on this host generates and speculates."""
+    """Print whether the server on this host generates and speculates."""
     parser = argparse.ArgumentParser(prog="specdec_runtime prove")
     parser.add_argument("--port", type=int, default=flags.DEFAULT_PORT)
     parser.add_argument("--timeout", type=float, default=PROOF, help="timeout of the whole proof, in seconds")

@@ -1,6 +1,6 @@
 """Waits for folders that sidecars lend: a Modelcar links its files into the pod while this container starts.
 
-KServe says so with MODEL_INIT_MODE=async. It waits for folders to appear and judges nothing of what lies in them.
+KServe marks such a pod with MODEL_INIT_MODE=async. This module waits for folders to appear, and checks nothing in them.
 """
 
 from __future__ import annotations
@@ -23,9 +23,10 @@ _PAUSE = 0.2
 
 
 def wait(flags: Flags, environment: Mapping[str, str], seconds: float = SECONDS) -> None:
-    """Return once every folder that the flags name is there, or when the time is over: preflight has the words then.
+    """Return once every folder that the flags name exists, or when the time is over: preflight then reports a missing
+    folder.
 
-    Raises RefusedError for a folder that is there and may not be looked at.
+    Raises RefusedError for a folder that exists and may not be read.
     """
     if environment.get(_MODE) != "async":
         return

@@ -11,7 +11,7 @@ _LOOPBACK = {"0100007F", "0000000000000000FFFF00000100007F", "000000000000000000
 
 
 def count(port: int, tables: tuple[Path, ...] = _TABLES) -> int:
-    """Connections to a port that are open, but for those from this pod itself; 0 where the kernel does not tell."""
+    """Open connections to a port, except those from this pod itself; 0 if the kernel's table cannot be read."""
     return sum(_from_elsewhere(line.split(), port) for table in tables for line in _lines(table))
 
 
@@ -23,7 +23,9 @@ def _lines(table: Path) -> list[str]:
 
 
 def _from_elsewhere(columns: list[str], port: int) -> bool:
-    """Tell by the columns: number, local address, remote address, state; all in hexadecimal."""
+    """Whether a row is an open connection from elsewhere. Columns: number, local address, remote address, state; all in
+    hexadecimal.
+    """
     local, remote, state = columns[1:4]
     return (
         state == _ESTABLISHED

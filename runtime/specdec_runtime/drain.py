@@ -1,6 +1,6 @@
 """The preStop hook: keeps a pod that gets no new clients until it has answered those it has, and let go of them.
 
-Without it the old pod of a rollout is told to stop in the middle of its requests, and their clients wait for nothing.
+Without it the old pod of a rollout is stopped in the middle of its requests, and their clients get no answer.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def drain(
 ) -> str:
     """Wait until the server has no request and no client left, for `seconds` at most; return one sentence.
 
-    clients: tells how many connections a port has.
+    clients: returns the number of connections of a port.
     """
     started = time.monotonic()
     _say_so()

@@ -1,4 +1,5 @@
-"""Runs vLLM's OpenAI server in this process, and says how it ended: vLLM itself exits with 0 when its engine has died.
+"""Runs vLLM's OpenAI server in this process, and reports how it ended: vLLM itself exits with 0 when its engine has
+died.
 
 vLLM's child processes import this module again; it is light, and does nothing there.
 """
@@ -25,13 +26,14 @@ _SERVER = "vllm.entrypoints.launchers.api_server.entry"
 _OLDER_SERVER = "vllm.entrypoints.openai.api_server"
 """Where vLLM's server is. The older place still works in 0.32, as deprecated."""
 _SECONDARY = ("Engine core initialization failed", "Engine process failed", "EngineCore encountered an issue")
-"""What vLLM's server says when another of its processes has failed, and has said why."""
+"""Messages of vLLM's server after another of its processes failed and logged the cause."""
 
 
 def main(arguments: Sequence[str]) -> int:
     """Serve until the end; return 0 for an asked stop and 70 for a dead engine.
 
-    Raises what vLLM raised where it did not come up, after saying it: Python then ends with vLLM's own code.
+    If vLLM does not start, the cause is logged and vLLM's exception is raised again: Python then ends with vLLM's own
+    code.
     """
     witness.forget()
     interrupt_start()
@@ -67,14 +69,14 @@ def _there(name: str) -> bool:
 
 
 def start_failed(error: BaseException) -> Refusal:
-    """Say why the server did not come up: the cause in whichever process it was."""
+    """Return why the server did not start: the cause, in whichever process it was."""
     own = sentence.of(error)
     cause = witness.cause() if any(each in own for each in _SECONDARY) else None
     return _ended("EngineStartFailed", f"the engine did not start: {cause or own}")
 
 
 def died() -> Refusal:
-    """Say why the engine died while it served."""
+    """Return why the engine died while it served."""
     cause = witness.cause() or "one of its processes ended without a log line: it was killed or ran out of memory"
     return _ended("EngineDied", f"the engine died while serving: {cause}")
 

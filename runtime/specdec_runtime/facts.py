@@ -1,7 +1,7 @@
-"""What preflight saw of the models and of the device, and how much of it is taken, told to whoever asks GET
-/specdec/facts.
+"""Serves GET /specdec/facts: what preflight saw of the models and of the device, and how much of its memory is taken.
 
-The operator plans the memory of the next rollout with it. A page of the server needs no right that the pod has not got.
+The operator plans the memory of the next rollout with it. A page of the server needs no permission that the pod does
+not have.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 PATH: Final = "/specdec/facts"
 _MOST_WORDS: Final = 200
-"""Characters of a value that are told: no key that decides about memory or methods has longer ones."""
+"""The most characters of a value that is shown: no key that decides about memory or methods has longer values."""
 _MOST_BYTES: Final = 256 * 1024
 _HEADERS: Final = [(b"content-type", b"application/json"), (b"cache-control", b"no-store")]
 
@@ -49,7 +49,9 @@ def _model(artifact: Artifact) -> dict[str, object]:
 
 
 def _short(document: Mapping[str, object]) -> dict[str, object]:
-    """Return a config.json without private keys and long texts, which are templates and paths of whoever made it."""
+    """Return a config.json without private keys and long texts: these are templates, and paths of the model's
+    author.
+    """
     shown: dict[str, object] = {}
     for key, value in document.items():
         if key.startswith("_") or (isinstance(value, str) and len(value) > _MOST_WORDS):

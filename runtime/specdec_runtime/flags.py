@@ -1,6 +1,6 @@
-"""What the command line says about the models and the device, as preflight and prove need it.
+"""What the command line sets about the models and the device, as preflight and prove need it.
 
-It is read as the newest engine reads it, and refused only where preflight could not go on: vLLM has the words for the
+It is read as the newest engine reads it. It is refused only if preflight cannot continue: vLLM's own messages cover the
 rest.
 """
 
@@ -77,7 +77,7 @@ class Flags:
 
     @property
     def generation_config(self) -> str:
-        """Where default sampling parameters come from: `auto` is the model's folder, `vllm` is nowhere."""
+        """The source of default sampling parameters: `auto` is the model's folder, `vllm` means no source."""
         return self._text("generation_config", "auto")
 
     @property
@@ -99,7 +99,7 @@ class Flags:
 
     @property
     def cache(self) -> int | None:
-        """Bytes of the KV cache, where they are set."""
+        """Bytes of the KV cache; None if they are not set."""
         return self._count("kv_cache_memory_bytes")
 
     @property
@@ -111,14 +111,14 @@ class Flags:
 
     @property
     def method(self) -> str | None:
-        """The name of the method, or None for a plain server."""
+        """The name of the method, or None without speculation."""
         if self.speculation is None:
             return None
         return str(self.speculation.get("method") or "draft_model")
 
     @property
     def draft(self) -> str | None:
-        """Where the draft lies, or None where the method needs none."""
+        """The path of the draft, or None if the method needs none."""
         model = (self.speculation or {}).get("model")
         return model if isinstance(model, str) and model and self.method not in WITHOUT_DRAFT else None
 
@@ -171,7 +171,7 @@ def _no_count(name: str, value: object) -> RefusedError:
 
 
 def _no_object(value: object) -> RefusedError:
-    """Of a --speculative-config: a text that is no JSON, or JSON that is no object."""
+    """The refusal of a --speculative-config: a text that is not JSON, or JSON that is not an object."""
     text = value if isinstance(value, str) else json.dumps(value)
     try:
         why = f"is a JSON {type(json.loads(text)).__name__}, not an object"

@@ -21,7 +21,7 @@ class Done:
     """A copy that is finished as soon as it is begun, in place of a device's event."""
 
     def query(self) -> bool:
-        """Tell that it is finished."""
+        """Return that it is finished."""
         return True
 
     def synchronize(self) -> None:

@@ -20,7 +20,7 @@ def with_vllm() -> str:
 
 
 def _python_of(script: Path) -> str | None:
-    """Return the Python in the first line of a script, where it is there."""
+    """Return the Python in the first line of a script; None if that file does not exist."""
     try:
         with script.open("rb") as file:
             line = file.readline(_LONGEST).decode(errors="replace")

@@ -1,6 +1,6 @@
 """Hands the process over to vLLM's OpenAI server with the flags as they came: nothing is added, nothing removed.
 
-Of the environment one variable is dropped where a flag says the same: vLLM would take the variable.
+One environment variable is dropped if a flag sets the same value: vLLM would take the variable.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ _SECRET = re.compile(r"(?i)\W?(api|hf)[-_]?(key|token)|secret|password|credentia
 
 
 _CACHE = "VLLM_CPU_KVCACHE_SPACE"
-"""The KV cache of a CPU engine in whole GiB, which vLLM takes before --kv-cache-memory-bytes; the runtime's manifest
-sets it for whoever says nothing.
+"""The KV cache of a CPU engine in whole GiB, which vLLM takes before --kv-cache-memory-bytes. The runtime's manifest
+sets it as the default.
 """
 
 
@@ -67,7 +67,7 @@ def _without_secrets(arguments: Sequence[str]) -> list[str]:
 
 
 def write_plan(note: Mapping[str, object], path: Path) -> None:
-    """Leave the note, and take away one that says that the pod leaves: the folder may outlive a container."""
+    """Write the note, and remove the mark that the pod is leaving: the folder may outlive a container."""
     path.write_text(json.dumps(note) + "\n", encoding="utf-8")
     leaving.mark().unlink(missing_ok=True)
 

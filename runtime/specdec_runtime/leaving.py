@@ -1,7 +1,7 @@
 """Lets go of clients that hold their connection while the pod is on its way out: the next answer closes it.
 
-A middleware of vLLM's server. A service sends new connections elsewhere, but never one that is open already: whoever
-holds one would go on asking this pod until it is stopped in the middle of an answer.
+A middleware of vLLM's server. A Kubernetes Service sends new connections to other pods, but does not move an open one.
+A client that holds one would send requests to this pod until the pod is stopped in the middle of an answer.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _CLOSE = (b"connection", b"close")
 
 
 def mark() -> Path:
-    """Return the file whose presence says that this pod is leaving; drain makes it."""
+    """Return the file whose presence marks that this pod is leaving; drain makes it."""
     return Path(tempfile.gettempdir()) / "specdec-leaving"
 
 

@@ -1,6 +1,6 @@
 """Corrects two faults of vLLM on CPU. With speculation, temperature, top_k and top_p of a request are read from
-memory that nobody wrote (vllm issue 55005), so sampled text is wrong and any top_k kills the engine. And the connector
-that writes hidden states needs an accelerator's memory (hidden_states.py).
+uninitialised memory (vllm issue 55005), so sampled text is wrong and any top_k kills the engine. And the connector that
+writes hidden states needs an accelerator's memory (hidden_states.py).
 
 Loaded by vLLM as a general plugin in each of its processes. It never raises: vLLM would not start.
 """

@@ -44,7 +44,7 @@ _OPTIONAL = "structured"
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Proof:
-    """Whether the server is up, and the one sentence that says why."""
+    """Whether the server is up, and one sentence with the reason."""
 
     ok: bool
     sentence: str
@@ -66,7 +66,7 @@ def prove(port: int, seconds: float, plan: Path, key: str | None = None) -> Proo
 
 
 def _generate(server: Server, expected: Expected) -> str:
-    """Generate in every way, and return what the answers and the speculation counters say."""
+    """Generate in every way, and return one sentence on the answers and the speculation counters."""
     model = _served_model(server)
     before = metrics.total(server.get("/metrics"), metrics.DRAFTS)
     if before is None and expected.method is not None:
@@ -90,7 +90,7 @@ def _served_model(server: Server) -> str:
 
 
 def _complete(server: Server, model: str, name: str) -> str | None:
-    """Generate in one way; return the server's words where it refuses a way that it need not have."""
+    """Generate in one way; return the server's message if it refuses an optional way."""
     body = {"model": model, "prompt": _PROMPT, **_GENERATIONS[name]}
     try:
         answer = server.post("/v1/completions", body)

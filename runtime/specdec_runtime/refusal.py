@@ -42,7 +42,7 @@ class Refusal:
 
 
 class RefusedError(Exception):
-    """Carries a refusal from where it is found to where it is said."""
+    """Carries a refusal from where it is found to where it is reported."""
 
     def __init__(self, refusal: Refusal) -> None:
         super().__init__(refusal.message)
@@ -50,22 +50,24 @@ class RefusedError(Exception):
 
 
 def report(refusal: Refusal) -> int:
-    """Say a refused start to people and to the operator, and return the exit code."""
+    """Report a refused start to people and to the operator, and return the exit code."""
     log(refusal, "refused to start")
     return REFUSED
 
 
 def log(refusal: Refusal, what: str = "ended") -> None:
-    """Say how this container ends: one sentence for people, one JSON line in the termination log."""
+    """Report how this container ends: one sentence for people, one JSON line in the termination log."""
     print(f"specdec: {what}: {refusal.reason}: {refusal.message}", file=sys.stderr, flush=True)
     path = termination_log()
     try:
         path.write_text(refusal.line() + "\n", encoding="utf-8")
     except OSError as error:
-        # Outside a pod there is no termination log; the sentence above has been said either way.
+        # Outside a pod there is no termination log; the sentence above was printed in any case.
         print(f"specdec: {path} cannot be written: {error}", file=sys.stderr, flush=True)
 
 
 def termination_log() -> Path:
-    """Return where the kubelet reads last words; TERMINATION_LOG says it where a pod's terminationMessagePath does."""
+    """Return the path of the termination message. If the pod sets terminationMessagePath, TERMINATION_LOG holds that
+    path.
+    """
     return Path(os.environ.get("TERMINATION_LOG", "/dev/termination-log"))

@@ -1,4 +1,6 @@
-"""Makes one sentence of an exception, without the frame that pydantic, PyTorch and argparse put around their words."""
+"""Makes one sentence of an exception, without the frame that pydantic, PyTorch and argparse put around their
+message.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,7 @@ _CPP_STACK = re.compile(r"\n(?:Exception raised from |C\+\+ CapturedTraceback|fr
 
 
 def of(error: BaseException) -> str:
-    """Return what an exception says, with its kind where its words alone would not tell."""
+    """Return an exception's kind and message; for a ValidationError the message alone."""
     if isinstance(error, SystemExit):
         return _refused_flags(error)
     message = tidy(str(error))
@@ -34,7 +36,7 @@ def tidy(text: str) -> str:
 
 
 def _refused_flags(error: SystemExit) -> str:
-    """Return what argparse printed before it left: it keeps its words in the frame that raised."""
+    """Return what argparse printed before it exited: it keeps the message in the frame that raised."""
     for frame, _ in traceback.walk_tb(error.__traceback__):
         if frame.f_code.co_name == "error" and isinstance(message := frame.f_locals.get("message"), str):
             return tidy(message)

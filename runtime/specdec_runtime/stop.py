@@ -1,6 +1,6 @@
-"""Knows of this process whether it has served, and whether somebody asked it to stop: vLLM's exit code tells neither.
+"""Records whether this process has served, and whether a signal requested its stop: vLLM's exit code shows neither.
 
-One process serves, so there is one such knowledge: the engine's entry point and the middleware share it.
+One process serves, so there is one such record: the engine's entry point and the middleware share it.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _set = signal.signal
 
 @dataclass(slots=True)
 class Stop:
-    """served: whether the server was up. asked: whether a signal then told it to stop."""
+    """served: whether the server was up. asked: whether a signal then requested a stop."""
 
     served: bool = False
     asked: bool = False
@@ -80,7 +80,8 @@ def _leave(*_: object) -> NoReturn:
     try:
         # Not print: the signal may have come in the middle of one.
         os.write(1, b"specdec: asked to stop before the server was up\n")
-        # All that are below, as they are now: a worker whose parent is killed before it is nobody's child any more.
+        # All descendants, listed before any is killed: a worker whose parent was killed is no longer listed below this
+        # process.
         for each in family.descendants(os.getpid()):
             with contextlib.suppress(OSError):
                 os.kill(each, signal.SIGKILL)

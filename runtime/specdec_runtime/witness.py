@@ -1,6 +1,6 @@
-"""Notes why an engine dies, in whichever of its processes that happens: vLLM says it in the log only.
+"""Notes why an engine dies, in whichever of its processes that happens: vLLM writes the cause only to the log.
 
-A vLLM general plugin, loaded in each process. Its server says "Engine core initialization failed. See root cause
+A vLLM general plugin, loaded in each process. Its server logs "Engine core initialization failed. See root cause
 above." or EngineDeadError and exits with 0; the cause is an error that another process has logged before.
 """
 

@@ -43,7 +43,7 @@ class Artifact:
 
     @property
     def settings(self) -> Config:
-        """The config, or an empty one where there is none: a check of values has nothing to say then."""
+        """The config, or an empty one if it is missing: checks of values then find nothing."""
         return self.config or Config(document={})
 
     def number(self, key: str) -> int | None:
@@ -85,7 +85,7 @@ def gather(role: str, field: str, path: Path) -> Artifact:
 
 
 def _closed(path: Path) -> bool:
-    """Whether it cannot be told if something is there, because this user may not enter a folder above."""
+    """Whether it is unknown if the path exists, because this user may not enter a folder above it."""
     try:
         path.stat()
     except OSError as error:

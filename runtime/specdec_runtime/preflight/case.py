@@ -36,7 +36,7 @@ class Case:
 
     @property
     def tokens(self) -> int | None:
-        """K, the number of tokens that are drafted at once, as far as the flags say it."""
+        """K, the number of tokens that are drafted at once; None if the flags do not set it."""
         return whole(self.option("num_speculative_tokens"))
 
     @property
@@ -46,12 +46,12 @@ class Case:
 
     @property
     def artifacts(self) -> tuple[Artifact, ...]:
-        """The target and, where there is one, the draft."""
+        """The target and, if there is one, the draft."""
         return (self.target,) if self.draft is None else (self.target, self.draft)
 
     @property
     def head(self) -> Artifact | None:
-        """The draft, where it is a head on the target's hidden states."""
+        """The draft if it is a head on the target's hidden states; else None."""
         return self.draft if self.method in (*HEADS, "dspark") else None
 
     @property

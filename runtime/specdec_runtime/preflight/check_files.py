@@ -110,7 +110,7 @@ def configs(case: Case) -> Iterator[Finding]:
 
 
 def tokenizers(case: Case) -> Iterator[Finding]:
-    """The target has a tokenizer; the draft's, where there is one, can be read."""
+    """The target has a tokenizer; the draft's tokenizer, if there is one, can be read."""
     for each in case.artifacts:
         if each.tokenizer_trouble:
             yield TOKENIZER.found(
@@ -127,7 +127,7 @@ def tokenizers(case: Case) -> Iterator[Finding]:
 
 
 def weights(case: Case) -> Iterator[Finding]:
-    """The weights are there, as long as their headers say."""
+    """The weights exist, with as many bytes as their headers announce."""
     for each in case.artifacts if case.load_weights else ():
         if each.weights_trouble:
             yield BROKEN.found(

@@ -162,6 +162,6 @@ def medusa_heads(case: Case) -> Iterator[Finding]:
 
 
 def _stored_heads(head: Artifact) -> int | None:
-    """How many heads a Medusa checkpoint holds; None where its names do not tell."""
+    """How many heads a Medusa checkpoint holds; None if the names of its tensors do not show it."""
     numbers = [int(found[1] or found[2]) for name in head.tensors or {} if (found := _MEDUSA.search(name))]
     return max(numbers) + 1 if numbers else None

@@ -49,7 +49,7 @@ _LAYER: Final = re.compile(r"(?:^|\.)layers\.(\d+)\.")
 
 
 def predicted(config: Config) -> int | None:
-    """Return how many tokens a model's MTP layers were trained for; None where its config does not say."""
+    """Return how many tokens a model's MTP layers were trained for; None if its config does not hold it."""
     places = (config, config.section("mtp_config"))
     return next((found for key in _KEYS for place in places if (found := place.number(key)) is not None), None)
 

@@ -1,4 +1,4 @@
-"""What requests and methods need besides models: default sampling parameters, and packages."""
+"""What requests and methods need in addition to models: default sampling parameters, and packages."""
 
 from __future__ import annotations
 

@@ -81,7 +81,7 @@ def kind(case: Case) -> Iterator[Finding]:
 
 
 def verifier(case: Case) -> Iterator[Finding]:
-    """The head was trained for this target, as far as names tell it."""
+    """The head was trained for this target, as far as names show it."""
     if case.draft is None:
         return
     trained = case.draft.settings.section("speculators_config").section("verifier").text("name_or_path")
@@ -99,7 +99,7 @@ def _base(name: str) -> str:
 
 
 def settings(case: Case) -> Iterator[Finding]:
-    """What the checkpoint says of itself is said to vLLM as well."""
+    """The flags match what the checkpoint records about itself."""
     if case.draft is None or case.draft.settings.text("speculators_model_type") is None:
         return
     trained = _tokens(case.draft.settings.section("speculators_config").document)

@@ -62,7 +62,7 @@ MEDIAN: Final = 64.0
 """No thousand weights of a matrix have such a median. Trained ones are about 1/sqrt(width), embeddings up to a few;
 flipped bits turn the usual 0.02 into 200."""
 _FEWEST: Final = 64
-"""Numbers of which a median, or being all zero, says anything."""
+"""The fewest numbers for which a median, or all of them being zero, is evidence."""
 _PLACES: Final = 3
 """Places of a tensor that must all be zero: one alone may be the row of an unused token, or a pruned head."""
 _NEVER_ZERO: Final = re.compile(r"(?:^|\.)(?:embed_tokens|lm_head|fc|norm|[qkv]_proj|gate_proj|up_proj)\.weight$")
@@ -72,7 +72,7 @@ _LAYER: Final = re.compile(r"^model\.layers\.(\d+)\.")
 
 
 def shapes(case: Case) -> Iterator[Finding]:
-    """Tensors have the shapes that config.json says; vLLM would load a slice of a larger one in silence."""
+    """Tensors have the shapes that config.json requires; vLLM would load a slice of a larger one without an error."""
     for each in case.artifacts if case.load_weights else ():
         wrong = _wrong(each)
         if wrong:

@@ -45,7 +45,7 @@ def nvidia(library: str = _NVML) -> Memory | None:
 
 
 def driver(library: str = _NVML) -> Driver | None:
-    """Return what the NVIDIA driver says of itself; None where there is none, or it does not say."""
+    """Return the versions that the NVIDIA driver reports; None if there is no driver, or if it does not report them."""
     try:
         nvml = ctypes.CDLL(library)
         return _driver(nvml) if nvml.nvmlInit_v2() == 0 else None
@@ -80,12 +80,12 @@ def _smallest(nvml: ctypes.CDLL) -> Memory | None:
 
 
 def most_taken(peaks: tuple[Path, ...] = _PEAKS) -> int | None:
-    """Return the bytes that this container took at most, files that it read included; None where it is not said."""
+    """Return the most bytes that this container has taken, files that it read included; None if they are not known."""
     return next((each for each in map(_limit, peaks) if each), None)
 
 
 def host(kernel: Path = _KERNEL, cgroups: tuple[Path, ...] = _CGROUPS) -> Memory | None:
-    """Return what the container may use of the host's memory; None where the kernel does not say it."""
+    """Return how much of the host's memory the container may use; None if the kernel does not report it."""
     try:
         lines = kernel.read_text(encoding="utf-8")
     except OSError:

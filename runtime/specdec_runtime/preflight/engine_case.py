@@ -1,4 +1,4 @@
-"""A look at folders in the terms of the rules about engines: preflight says in its own words what they find."""
+"""Model folders in the terms of the rules about engines. Preflight reports their findings with messages of its own."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ Shapes = dict[str, tuple[int | None, ...]]
 FAMILIES: Final = frozenset(
     f"{family}ForCausalLM" for family in ("Llama", "Mistral", "Qwen2", "Qwen3", "Gemma", "Gemma2", "MiMo")
 )
-"""Architectures whose tensors are named and shaped alike, in every checkpoint that transformers wrote."""
+"""Architectures whose tensors have the same names and shapes in every checkpoint that transformers wrote."""
 _OWN_HEAD_DIM: Final = frozenset({"LlamaForCausalLM", "MistralForCausalLM", "Qwen2ForCausalLM", "MiMoForCausalLM"})
 """Where an absent head_dim is hidden_size / num_attention_heads; other families have a number of their own."""
 _NAMES: Final = "self_attn.{}_proj.weight", "mlp.{}_proj.weight"

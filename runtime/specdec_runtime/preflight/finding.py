@@ -1,4 +1,4 @@
-"""What a rule about model folders says besides what every rule says, and the words of preflight for severities."""
+"""The fields that only rules about model folders have, and preflight's names for severities."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ WORDS: Final = MappingProxyType({Severity.REFUSED: "refuse", Severity.WARNED: "w
 class FolderRule(Rule):
     """One thing that must hold in the folders of models. docs/preflight.md is the table of all of them.
 
-    id: the reason that the operator shows; `*` stands for Target or Draft. says: what must hold.
-    when: what must be there for the rule to be asked.
-    without: what the engine does with such a model when nobody looks first.
+    id: the reason that the operator shows; `*` stands for Target or Draft. `says`: what must hold.
+    when: the condition under which the rule is checked.
+    without: what the engine does with such a model without the check.
     """
 
     when: str

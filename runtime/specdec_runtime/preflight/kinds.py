@@ -17,7 +17,7 @@ _HEAD_TENSORS: Final = re.compile(
 
 
 def is_head(artifact: Artifact) -> bool:
-    """Whether a folder certainly holds a head, which is no language model of its own."""
+    """Whether a folder certainly holds a head. A head is not a language model of its own."""
     config, tensors = artifact.settings, artifact.tensors or {}
     named = any(map(head_names.is_head, config.architectures))
     marked = "fc.weight" in tensors or "eagle_linear.weight" in tensors

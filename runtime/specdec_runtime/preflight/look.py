@@ -25,7 +25,7 @@ DRAFT_FIELD: Final = "--speculative-config model"
 
 
 def gather(flags: Flags, around: surroundings.Surroundings | None = None) -> Case | None:
-    """Return what the flags name; None where the target is no folder. around: where it will run; else here."""
+    """Return what the flags name; None if the target is not a folder. around: where it will run; else here."""
     if not _is_folder(flags.model):
         return None
     name, around = flags.draft, around or surroundings.here()
@@ -56,7 +56,9 @@ def enforce(findings: tuple[Finding, ...]) -> None:
 
 
 def _is_folder(name: str) -> bool:
-    """Tell a path from a hub id such as org/model, and from a single file, of which GGUF is the only one."""
+    """Whether a name is a path. A hub id such as org/model is not, and a single file is not, of which GGUF is the only
+    kind.
+    """
     return not name.endswith(".gguf") and _is_path(name)
 
 

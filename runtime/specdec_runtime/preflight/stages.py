@@ -84,7 +84,9 @@ RULES: Final[tuple[FolderRule, ...]] = (
 
 
 def judge(case: Case) -> tuple[Finding, ...]:
-    """Return all findings, those of the first broken stage only, so that one cause is said once."""
+    """Return all findings. If a stage is broken, return only that stage's findings, so that one cause is reported
+    once.
+    """
     findings: list[Finding] = []
     for stage in STAGES:
         new = tuple(finding for check in stage for finding in check(case))

@@ -24,7 +24,7 @@ STRETCH: Final = 2048
 PLACES: Final = 240
 """Places in one model: 480 KiB, so that target and draft together stay below 1 MiB."""
 TAILS: Final = (2_048, 16_384, 65_536, 131_072)
-"""Bytes before the end of each file that are looked at besides: what is cut off or overwritten mostly is the end."""
+"""Bytes before the end of each file at which it is read in addition: damage is mostly at the end."""
 _FILES: Final = 8
 """Files whose ends are looked at; a model of 200 shards would else be nothing but ends."""
 PASSAGE: Final = re.compile(r"(?:^|\.)(?:embed_tokens|lm_head|fc|norm)\.weight$")

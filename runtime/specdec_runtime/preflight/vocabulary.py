@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 SEALED: Final = ("tokenizer.model", "tekken.json", "tiktoken.model", "spiece.model")
 """Files that hold a vocabulary in a form that is not read here: equal bytes are equal vocabularies."""
 _LARGEST: Final = 200_000_000
-"""Bytes of a tokenizer file beyond which it is none."""
+"""The most bytes of a tokenizer file; a larger file is not read."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -31,9 +31,9 @@ class Difference:
 
 
 def read(folder: Path) -> Mapping[int, str] | None:
-    """Return id to token from tokenizer.json or vocab.json; None where neither is there or holds a vocabulary.
+    """Return id to token from tokenizer.json or vocab.json; None if neither exists or holds a vocabulary.
 
-    Raises OSError, ValueError, KeyError, TypeError or AttributeError for a file that is not what its name says.
+    Raises OSError, ValueError, KeyError, TypeError or AttributeError for a file whose content does not match its name.
     """
     if (folder / "tokenizer.json").is_file():
         document = _load(folder / "tokenizer.json")

@@ -1,4 +1,4 @@
-"""Reads the headers of safetensors files, and says whether the bytes that they announce are there.
+"""Reads the headers of safetensors files, and checks whether the bytes that they announce exist.
 
 It never reads a tensor: a file of 100 GB costs one short read.
 """
@@ -50,7 +50,7 @@ class Tensor:
 
 
 class BrokenFileError(Exception):
-    """A weights file that vLLM would refuse; the message says why."""
+    """A weights file that vLLM would refuse; the message has the reason."""
 
 
 def read_all(folder: Path) -> Mapping[str, Tensor]:
@@ -94,7 +94,7 @@ def read_header(path: Path) -> Mapping[str, Tensor]:
 
 
 def is_pointer(head: bytes) -> bool:
-    """Tell the few lines that Git LFS leaves in the place of a large file."""
+    """Whether a file begins like the few lines that Git LFS leaves in the place of a large file."""
     return head.startswith(_POINTER)
 
 
@@ -121,7 +121,7 @@ def _tensor(path: Path, entry: Mapping[str, object], base: int) -> Tensor:
 
 
 def _cover(path: Path, tensors: Mapping[str, Tensor], base: int, size: int) -> None:
-    """Compare what is announced with what is there: without a gap, without an overlap, to the last byte."""
+    """Compare the announced bytes with the file: without a gap, without an overlap, to the last byte."""
     at = base
     for tensor in sorted(tensors.values(), key=lambda each: (each.begin, each.end)):
         if tensor.begin != at:
