@@ -1,6 +1,6 @@
-"""`python -m hack.prose` checks every file of hack/prose/pages.txt, and the docstrings, comments and names of tests of
-those of hack/prose/code.txt; with names of files, these instead: of a Python file
-that is not held, its docstrings, comments and names of tests alone.
+"""`python -m hack.prose` checks the files of hack/prose/pages.txt, and the docstrings, comments and names of tests of
+the files of hack/prose/code.txt. With names of files it checks these instead: a Python file that is not in pages.txt
+only for its docstrings, comments and names of tests.
 """
 
 import pathlib
@@ -49,7 +49,10 @@ _CHECKS: Final = {".py": in_messages, ".json": in_data}
 
 def main(paths: list[str]) -> int:
     """Print each finding with its file and line. The exit code is 1 if there is one."""
-    pages = [path for path in paths if path in set(held()) or not path.endswith(".py")] if paths else held()
+    pages = held()
+    if paths:
+        known = set(pages)
+        pages = [path for path in paths if path in known or not path.endswith(".py")]
     read = [(path, check(path)) for path in pages]
     read += [(path, check_notes(path)) for path in paths or held("code.txt") if path.endswith(".py")]
     found = [f"{path}:{each}" for path, broken in read for each in broken]

@@ -68,13 +68,7 @@ def _rules(rows: Iterable[Mapping[str, str]]) -> tuple[Rule, ...]:
 def on_page(text: str, rules: Rules) -> list[Finding]:
     """Everything in a Markdown page that breaks a rule, by line."""
     prose = _NO_PROSE.sub(lambda found: re.sub(r"[^\n]", " ", found[0][:-1]) + "¤", text)
-    found = []
-    for start, end in _paragraphs(prose):
-        line = text.count("\n", 0, start)
-        part = prose[start:end]
-        limit = 0 if part.lstrip().startswith("|") else rules.most_words
-        found += [replace(each, line=each.line + line) for each in _broken(part, rules.rules, limit)]
-    return sorted(found, key=lambda each: each.line)
+    return sorted(_by_paragraph(prose, rules, in_rows=0), key=lambda each: each.line)
 
 
 def in_messages(source: str, rules: Rules) -> list[Finding]:
@@ -93,10 +87,8 @@ def in_notes(source: str, rules: Rules) -> list[Finding]:
     found = []
     for line, text in _notes(source):
         prose = re.sub(r"`[^`]+`|https?://\S+", lambda code: re.sub(r"[^\n]", "¤", code[0]), text)
-        for start, end in _paragraphs(prose):
-            shift = line + prose.count("\n", 0, start) - 1
-            broken = _broken(prose[start:end], rules.rules, rules.most_words)
-            found += [replace(each, line=each.line + shift) for each in broken]
+        broken = _by_paragraph(prose, rules, in_rows=rules.most_words)
+        found += [replace(each, line=each.line + line - 1) for each in broken]
     return sorted(found, key=lambda each: each.line)
 
 
@@ -134,6 +126,17 @@ def _in_text(text: str, rules: Rules) -> Iterator[Finding]:
     if not _NO_MESSAGE.search(text):
         prose = re.sub(r"`[^`\n]+`", "¤", text)
         yield from _broken(prose, (*rules.rules, *rules.messages), rules.most_words)
+
+
+def _by_paragraph(prose: str, rules: Rules, *, in_rows: int) -> Iterator[Finding]:
+    """What is wrong with each paragraph of a text, with its line in the text.
+
+    in_rows: how many words a row of a table may have; 0: any number.
+    """
+    for start, end in _paragraphs(prose):
+        part, above = prose[start:end], prose.count("\n", 0, start)
+        limit = in_rows if part.lstrip().startswith("|") else rules.most_words
+        yield from (replace(each, line=each.line + above) for each in _broken(part, rules.rules, limit))
 
 
 def _paragraphs(prose: str) -> Iterator[tuple[int, int]]:
