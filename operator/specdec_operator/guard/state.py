@@ -66,14 +66,20 @@ class KnownGood:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Rollback:
-    """A decision against the requested speculation. A trial decides a provisional one: a service of one pod runs as
-    baseline for a few windows, to measure that speed.
-    """
+class _Decision:
+    """What each decision of the guard against a speculation has."""
 
     reason: str = field(metadata=means("Reason, in one word."))
     message: str = field(metadata=means("Reason, with numbers."))
     at: Time = field(metadata=means("Time of the decision."))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rollback(_Decision):
+    """A decision against the requested speculation. A trial decides a provisional one: a service of one pod runs as
+    baseline for a few windows, to measure that speed.
+    """
+
     to: Target = field(
         default=Target.BASELINE,
         init=False,
@@ -90,12 +96,9 @@ class Rollback:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Reduction:
+class Reduction(_Decision):
     """A decision for fewer tokens per step than asked for."""
 
-    reason: str = field(metadata=means("Reason, in one word."))
-    message: str = field(metadata=means("Reason, with numbers."))
-    at: Time = field(metadata=means("Time of the decision."))
     tokens: int = field(metadata=means("Tokens per step in use."))
 
 
