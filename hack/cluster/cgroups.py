@@ -9,6 +9,10 @@ from hack.cluster.errors import ClusterError
 _ROOT = pathlib.Path("/sys/fs/cgroup")
 # Kubelet refuses a group that lacks any of these while the root has it.
 _CONTROLLERS = ("cpuset", "cpu", "hugetlb", "io", "memory", "pids")
+_WEIGHTS = {"cpu.shares": 10 * 1024, "cpu.weight": 10 * 100}
+"""The share of the CPU, of v1 and of v2: ten times that of one process. The usual one counts all pods together as one
+process of the machine, and they starve beside a compiler or other tests.
+"""
 
 
 def hierarchies(mounts: str | None = None) -> list[pathlib.Path]:
@@ -28,6 +32,7 @@ def create(name: str) -> None:
         group = tree / name
         group.mkdir(exist_ok=True)
         _inherit_cpuset(tree, group)
+        _weigh(group)
 
 
 def pids(name: str) -> list[int]:
@@ -75,6 +80,12 @@ def _inherit_cpuset(tree: pathlib.Path, group: pathlib.Path) -> None:
         if (tree / "cgroup.controllers").exists() or not (group / name).exists():
             continue
         (group / name).write_text((tree / name).read_text())
+
+
+def _weigh(group: pathlib.Path) -> None:
+    for name, weight in _WEIGHTS.items():
+        if (group / name).exists():
+            (group / name).write_text(str(weight))
 
 
 def _read(file: pathlib.Path) -> str:
