@@ -1,24 +1,20 @@
 """Runs the tests that this machine can run, and prints what it could not run and why.
 
-quick   `make test`: the pure tests, the API server's, and one story of each kind on the real node, side by side
-rest    `make test-rest`: everything else, each time begun with another part; with `--minutes`, as much as fits
-all     `make test-all`: both
+quick   `make test`: the pure tests, the API server's, and one story of each kind on the real node
+all     `make test-all`: every test
 
 A cluster that was not up before is taken down again. The exit code is 0 when nothing failed and nothing broke.
 """
 
-import subprocess
-import time
 from concurrent.futures import ThreadPoolExecutor
-from typing import Annotated
 
 import typer
 from rich.console import Console
 from rich.table import Table
 
-from hack.test import budget, run
+from hack.test import run
 from hack.test.node import Node, why_none
-from hack.test.parts import BESIDE, MORE, QUICK, REST, UNIT, WIRE, Needs
+from hack.test.parts import ALL, QUICK, Needs, Part, Plan
 from hack.test.run import Result
 
 app = typer.Typer(add_completion=False, no_args_is_help=True, help=__doc__)
@@ -27,78 +23,46 @@ app = typer.Typer(add_completion=False, no_args_is_help=True, help=__doc__)
 @app.command()
 def quick() -> None:
     """The main job, proved in minutes."""
-    raise typer.Exit(_closed(_quick()))
-
-
-@app.command()
-def rest(
-    minutes: Annotated[float | None, typer.Option(help="Parts that take longer are left out, and named.")] = None,
-    first: Annotated[
-        int | None, typer.Option(help="Which part is first; the number of commits where not given.")
-    ] = None,
-) -> None:
-    """Everything that `quick` leaves out."""
-    raise typer.Exit(_closed(_rest(minutes, first)))
+    raise typer.Exit(_closed(_results(QUICK)))
 
 
 @app.command("all")
 def everything() -> None:
-    """Both, without a limit."""
-    raise typer.Exit(_closed([*_quick(), *_rest(None, 0)]))
+    """Every test."""
+    raise typer.Exit(_closed(_results(ALL)))
 
 
-def _quick() -> list[Result]:
-    """The tests without a node beside those on it that compare no speeds: most of them wait more than they compute."""
+def _results(plan: Plan) -> list[Result]:
+    """The lanes side by side, the first one in this thread, which Ctrl-C reaches; then the parts that run alone."""
     why, node = why_none(), Node()
     try:
         with ThreadPoolExecutor() as others:
             try:
-                wire = others.submit(run.part_of_tests, WIRE, aside=True)
-                beside = others.submit(_beside, node) if not why else None
-                unit = run.part_of_tests(UNIT)
-                results = [unit, wire.result(), *(beside.result() if beside else ())]
+                preparing = others.submit(node.make) if not why else None
+                lanes = [others.submit(_lane, lane, node, why, aside=True) for lane in plan.lanes[1:]]
+                results = _lane(plan.lanes[0], node, why, aside=False)
+                results += [each for lane in lanes for each in lane.result()]
+                if preparing:
+                    preparing.result()
             except BaseException:
                 run.stop()  # the pool waits for its threads, and they for what they have started
                 raise
-        if why:
-            return [*results, *(Result(name=each.name, proves=each.proves, lost=why) for each in (*BESIDE, *QUICK))]
-        stories = [node.tests(each) for each in QUICK]
-        return [*results[:2], *node.made, *results[2:], *stories]
+        return [*node.made, *results, *_lane(plan.alone, node, why, aside=False)]
     finally:
         node.leave()
 
 
-def _beside(node: Node) -> list[Result]:
-    """Make the node, and run on it what may share the machine."""
-    node.make()
-    return [node.tests(each, aside=True) for each in BESIDE]
-
-
-def _rest(minutes: float | None, first: int | None) -> list[Result]:
-    begun, node, why = time.monotonic(), Node(), why_none()
-    results: list[Result] = []
-    try:
-        for part in (MORE, *budget.turned(REST, _commits() if first is None else first)):
-            spent = (time.monotonic() - begun) / 60
-            if why and part.needs is not Needs.NOTHING:
-                results.append(Result(name=part.name, proves=part.proves, lost=why))
-            elif not budget.fits(part, spent, minutes):
-                lost = f"not run: {spent:.0f} of {minutes:.0f} minutes are over; pytest {' '.join(part.words)}"
-                results.append(Result(name=part.name, proves=part.proves, lost=lost))
-            else:
-                left = None if minutes is None else (minutes - spent) * 60
-                results.append(run.part_of_tests(part, left) if part.needs is Needs.NOTHING else node.tests(part, left))
-        return [*node.made, *results]
-    finally:
-        node.leave()
-
-
-def _commits() -> int:
-    """How many commits there are: another number for each change."""
-    answer = subprocess.run(
-        ["git", "rev-list", "--count", "HEAD"], cwd=run.ROOT, capture_output=True, text=True, check=False
-    )
-    return int(answer.stdout) if answer.returncode == 0 else 0
+def _lane(parts: tuple[Part, ...], node: Node, why: str, *, aside: bool) -> list[Result]:
+    """One part after the other. why: this machine has no node."""
+    results = []
+    for part in parts:
+        if part.needs is Needs.NOTHING:
+            results.append(run.part_of_tests(part, aside=aside))
+        elif why:
+            results.append(Result(name=part.name, proves=part.proves, lost=why))
+        else:
+            results.append(node.tests(part, aside=aside))
+    return results
 
 
 def _closed(results: list[Result]) -> int:

@@ -1,6 +1,7 @@
 """The local cluster as the tests use it: made once, brought into the state that a part needs, left as it was found."""
 
 import sys
+import threading
 from typing import Final
 
 from hack import install
@@ -36,31 +37,32 @@ class Node:
 
     def __init__(self) -> None:
         self._was_up = record.read(paths.layout()) is not None
+        self._prepared = threading.Event()
         self.had_operator = False
         self._state = Needs.NOTHING
         self.made: list[Result] = []
 
     def make(self) -> None:
         """The cluster, its images and models; afterwards it is there without an operator, unless a step failed."""
-        for name, *module in _PREPARE:
-            if not self._step(name, *module):
-                return
-        self.had_operator = self._was_up and install.present()
-        self._state = Needs.CLUSTER
+        try:
+            if all(self._step(name, *module) for name, *module in _PREPARE):
+                self.had_operator = self._was_up and install.present()
+                self._state = Needs.CLUSTER
+        finally:
+            self._prepared.set()
 
-    def tests(self, part: Part, seconds: float | None = None, *, aside: bool = False) -> Result:
-        """One part, once the cluster is as it needs it. aside: while another part runs.
+    def tests(self, part: Part, *, aside: bool = False) -> Result:
+        """One part, once `make` has ended and the cluster is as the part needs it. aside: while another part runs.
 
         An operator that was there before stays, with its services: a part that needs a cluster without one is not run.
         """
-        if not self.made:
-            self.make()
+        self._prepared.wait()
         if self.had_operator and part.needs is Needs.CLUSTER:
             return Result(name=part.name, proves=part.proves, lost=_THEIRS)
         if not self._as(part.needs):
             lost = "FAILED: not run, since what it needs could not be made"
             return Result(name=part.name, proves=part.proves, failed=1, lost=lost)
-        return run.part_of_tests(part, seconds, aside=aside)
+        return run.part_of_tests(part, aside=aside)
 
     def leave(self) -> None:
         """Take down what was not there before: the cluster, or the operator on it."""
@@ -72,6 +74,8 @@ class Node:
     def _as(self, needs: Needs) -> bool:
         if any(each.failed for each in self.made):
             return False
+        if needs is Needs.IMAGES:
+            return True
         if needs is Needs.CLUSTER and self._state is Needs.OPERATOR:
             self._state = Needs.CLUSTER if self._without_operator() else Needs.NOTHING
         if needs is Needs.OPERATOR and self._state is Needs.CLUSTER and self._step("operator", "hack.install"):

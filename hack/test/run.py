@@ -9,7 +9,7 @@ import sys
 import tempfile
 import threading
 import time
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Final
 from xml.etree import ElementTree
 
@@ -50,11 +50,8 @@ class Result:
         return self.lost or f"{self.passed} passed, {self.failed} failed, {self.skipped} skipped"
 
 
-def part_of_tests(part: Part, seconds: float | None = None, *, aside: bool = False) -> Result:
-    """One part by one pytest. After `seconds` it is interrupted; the tests that ended until then count.
-
-    aside: another part runs at the same time. What this one prints is shown when it has ended.
-    """
+def part_of_tests(part: Part, *, aside: bool = False) -> Result:
+    """One part by one pytest. aside: the terminal is another part's, so the output is shown when this one has ended."""
     if _STOPPED.is_set():
         return Result(name=part.name, proves=part.proves, failed=1, lost="not run: stopped")
     begun = time.monotonic()
@@ -71,13 +68,12 @@ def part_of_tests(part: Part, seconds: float | None = None, *, aside: bool = Fal
             f"--junitxml={report}",
             *part.words,
         )
-        code = call(argv, seconds, aside=aside)
+        code = call(argv, aside=aside)
         spent = time.monotonic() - begun
         if not report.exists():
-            ended = "killed: no report" if code is None else f"pytest ended with code {code}"
-            return Result(name=part.name, proves=part.proves, seconds=spent, failed=1, lost=f"FAILED: {ended}")
-        found = counted(part, spent, report.read_text(), code or 0)
-    return found if code is not None else replace(found, lost=f"{found.outcome}; the rest not run: the time is over")
+            lost = f"FAILED: pytest ended with code {code}"
+            return Result(name=part.name, proves=part.proves, seconds=spent, failed=1, lost=lost)
+        return counted(part, spent, report.read_text(), code)
 
 
 def counted(part: Part, seconds: float, report: str, code: int) -> Result:
@@ -117,8 +113,8 @@ def prepared(name: str, *module: str) -> Result:
     return Result(name=name, seconds=spent, failed=1, lost=lost)
 
 
-def call(argv: tuple[str, ...], seconds: float | None = None, *, aside: bool = False) -> int | None:
-    """The exit code of a command whose output is passed on; None where it was ended after `seconds`.
+def call(argv: tuple[str, ...], *, aside: bool = False) -> int:
+    """The exit code of a command whose output is passed on.
 
     It has a process group of its own, so that workers and servers of tests end with it. aside: its output is kept, and
     shown in one piece when it has ended.
@@ -127,7 +123,7 @@ def call(argv: tuple[str, ...], seconds: float | None = None, *, aside: bool = F
     with tempfile.TemporaryFile() as kept:
         out, err = (kept, subprocess.STDOUT) if aside else (None, None)
         with subprocess.Popen(argv, cwd=ROOT, env=os.environ, process_group=0, stdout=out, stderr=err) as process:
-            code = _waited(process, seconds)
+            code = _waited(process)
         if aside:
             kept.seek(0)
             _show(f"$ {' '.join(argv[1:])}: ended\n{kept.read().decode(errors='replace')}")
@@ -142,15 +138,12 @@ def stop() -> None:
             os.killpg(process.pid, signal.SIGTERM)
 
 
-def _waited(process: subprocess.Popen[bytes], seconds: float | None) -> int | None:
+def _waited(process: subprocess.Popen[bytes]) -> int:
     _RUNNING.add(process)
     try:
-        return process.wait(seconds)
-    except subprocess.TimeoutExpired:
-        _end(process, signal.SIGTERM)
-        return None
+        return process.wait()
     except KeyboardInterrupt:
-        _end(process, signal.SIGINT)
+        _end(process)
         raise
     finally:
         _RUNNING.discard(process)
@@ -162,9 +155,9 @@ def _show(text: str) -> None:
         sys.stdout.flush()
 
 
-def _end(process: subprocess.Popen[bytes], how: signal.Signals) -> None:
+def _end(process: subprocess.Popen[bytes]) -> None:
     """Ask the group to end, and kill what is left of it afterwards, or after a while."""
-    os.killpg(process.pid, how)
+    os.killpg(process.pid, signal.SIGINT)
     with contextlib.suppress(subprocess.TimeoutExpired):
         process.wait(_PATIENCE)
     with contextlib.suppress(ProcessLookupError):

@@ -48,6 +48,7 @@ async def arms_gone(service: Service) -> bool:
     return not any(ARM.items() <= each["metadata"].get("labels", {}).items() for each in [*deployments, *pods])
 
 
+@pytest.mark.alone
 @fault(
     part=Part.CLUSTER,
     when="a draft is slower than the baseline pods next to it, and the operator is killed",

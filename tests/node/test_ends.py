@@ -8,7 +8,7 @@ from hack.images import box
 from hack.models import store
 from lab.engine.ends import REQUESTS
 
-pytestmark = pytest.mark.node
+pytestmark = [pytest.mark.node, pytest.mark.alone]
 
 
 @pytest.fixture(scope="module")

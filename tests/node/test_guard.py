@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import pytest
+
 from tests.node.service import Crowd, Service, Traffic
 from tests.wire.api import Object
 
@@ -11,6 +13,7 @@ DRAFT = {"method": "draft_model", "tokens": 4, "draft": {"uri": "pvc://models/dr
 FASTER: dict[str, Any] = {"acceptanceRate": {"min": 0}, "speedup": {"min": 0.9}, "baseline": "MeasureFirst"}
 
 
+@pytest.mark.alone
 async def test_speculation_has_to_beat_the_baseline_at_the_same_load(service: Service) -> None:
     """Plain is measured first; on the same prompts the draft is faster and stays."""
     await service.apply(DRAFT, **FASTER)
@@ -67,6 +70,7 @@ async def _measured(service: Service, tokens: int) -> Object | None:
     return status if rate == status["serving"]["tokens"] == tokens else None
 
 
+@pytest.mark.alone
 async def test_a_node_without_room_for_two_pods_has_one_after_the_other(service: Service) -> None:
     """The new pod is begun beside the old one; the scheduler has no room for it, and the user lets the old one go."""
     rollout = {"whenNoRoom": "Replace", "noRoomAfter": "10s", "deadline": "5m"}

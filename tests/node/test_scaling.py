@@ -77,6 +77,7 @@ def usage(cluster: pathlib.Path) -> Iterator[None]:
         server.stop()
 
 
+@pytest.mark.alone
 @pytest.mark.usefixtures("usage")
 async def test_load_scales_a_service_to_three_and_back_and_it_is_rolled_back_at_three(service: Service) -> None:
     """Each number of pods gets a verdict; only the autoscaler writes a number."""

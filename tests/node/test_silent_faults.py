@@ -35,6 +35,7 @@ async def claim(service: Service, model_folder: pathlib.Path) -> AsyncIterator[p
         await service.remove()
 
 
+@pytest.mark.alone
 async def test_silent_faults_are_taken_out_and_a_repaired_draft_comes_back(
     service: Service, cluster: pathlib.Path, claim: pathlib.Path
 ) -> None:

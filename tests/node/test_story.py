@@ -3,6 +3,8 @@
 import datetime as dt
 import json
 
+import pytest
+
 from tests.node.service import NAME, Service, Traffic
 from tests.wire.api import ISVC, POD
 
@@ -57,6 +59,7 @@ async def test_a_draft_that_cannot_work_is_taken_out_in_the_preflights_words(ser
     assert any(each["type"] == "Ready" and each["status"] == "True" for each in pod["status"]["conditions"])
 
 
+@pytest.mark.alone
 async def test_a_broken_draft_is_refused_within_seconds_and_the_sis_shows_it_at_once(service: Service) -> None:
     """200,000 flipped bytes: the container ends within five seconds, and the sentence is there an interval later."""
     await service.apply(DRAFT | {"draft": {"uri": "pvc://models/draft-corrupt"}})

@@ -1,4 +1,4 @@
-"""Every test is in a part, a part names existing tests, and runs with little time begin with another part each time."""
+"""Every test is in a part of `make test-all`, once, and a part names existing tests."""
 
 import ast
 import pathlib
@@ -7,9 +7,10 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from hack.test import budget, run
+from hack.test import __main__ as command
+from hack.test import run
 from hack.test.node import Node
-from hack.test.parts import BESIDE, CORE, LONG, MORE, QUICK, REST, STORIES, UPGRADE, WIRE, Needs, Part
+from hack.test.parts import ALL, QUICK, STAGED, STORIES, UPGRADE, WIRE, Needs, Part, Plan
 
 ROOT = run.ROOT
 
@@ -34,43 +35,44 @@ FILES = sorted(
 )
 
 
+ALONE, SHARED = (
+    [part for part in ALL.parts if part.words[-1] == "tests/node" and words in " ".join(part.words)]
+    for words in ("-m alone", "-m not alone")
+)
+"""The two parts that share a folder: a mark decides which of them runs a test."""
+
+
 @pytest.mark.parametrize("file", FILES)
 def test_every_file_of_tests_is_in_one_part(file: str) -> None:
     """In none it would never run; in two it would run twice."""
-    assert len([part.name for part in (*CORE, MORE, *REST) if holds(part, file)]) == 1, file
+    holding = [part for part in ALL.parts if holds(part, file)]
+    assert len([part for part in holding if part not in ALONE]) == 1, file
+    assert [part for part in holding if part in ALONE] == [part for part in ALONE if SHARED[0] in holding]
 
 
-@pytest.mark.parametrize("story", [*STORIES, UPGRADE])
+def test_what_measures_runs_alone() -> None:
+    """The one mark has two parts, one of each plan's halves."""
+    assert len(ALONE) == len(SHARED) == 1
+    assert ALONE[0] in ALL.alone
+    assert SHARED[0] not in ALL.alone
+
+
+@pytest.mark.parametrize("plan", [QUICK, ALL], ids=["quick", "all"])
+def test_the_cluster_is_changed_by_one_lane_and_made_once(plan: Plan) -> None:
+    """Two lanes would take the operator from each other; an operator goes with its cluster only."""
+    needs = [[part.needs for part in lane if part.needs in (Needs.CLUSTER, Needs.OPERATOR)] for lane in plan.lanes]
+    (on_cluster,) = [lane for lane in needs if lane]
+    assert on_cluster == sorted(on_cluster, key=list(Needs).index)
+    assert Needs.CLUSTER not in [part.needs for part in plan.alone]
+
+
+@pytest.mark.parametrize("story", [*STORIES, STAGED, UPGRADE])
 def test_a_story_is_a_test_that_is_there_and_runs_once(story: str) -> None:
     """A story that was renamed would be found missing only where a node runs."""
     file, name = story.split("::")
     tree = ast.parse((ROOT / file).read_text())
     assert name in {node.name for node in tree.body if isinstance(node, ast.AsyncFunctionDef | ast.FunctionDef)}
-    assert [story in part.words for part in (*BESIDE, *QUICK)].count(True) == 1
-    (rest,) = [part for part in REST if holds(part, file)]
-    assert f"--deselect={story}" in rest.words
-
-
-@pytest.mark.parametrize("part", LONG, ids=lambda part: part.name)
-def test_a_long_part_names_a_file_that_is_there(part: Part) -> None:
-    """Its path is its first word."""
-    assert (ROOT / part.words[0]).is_file()
-
-
-def test_each_part_is_first_once_in_as_many_runs_as_there_are_parts() -> None:
-    """So none is left out for ever where time is short."""
-    firsts = [budget.turned(REST, count)[0].name for count in range(len(REST))]
-    assert sorted(firsts) == sorted(part.name for part in REST)
-    assert set(budget.turned(REST, 7)) == set(REST)
-
-
-@pytest.mark.parametrize(("spent", "limit", "begins"), [(0.0, None, True), (60.0, 80.0, True), (70.0, 80.0, False)])
-def test_a_part_begins_only_where_its_usual_time_fits_with_a_margin(
-    spent: float, limit: float | None, *, begins: bool
-) -> None:
-    """Ten minutes take up to fourteen on a loaded machine."""
-    part = Part(name="ten minutes", proves="", words=(), minutes=10)
-    assert budget.fits(part, spent, limit) is begins
+    assert [story in part.words for part in QUICK.parts].count(True) == 1
 
 
 def test_a_run_that_pytest_calls_failed_has_failed_though_no_test_did() -> None:
@@ -82,46 +84,57 @@ def test_a_run_that_pytest_calls_failed_has_failed_though_no_test_did() -> None:
     assert run.counted(WIRE, 1.0, report, 3).failed == 1
 
 
+def _prepared(result: run.Result) -> Node:
+    """A node whose preparations ended so, without any."""
+    node = Node()
+    node.made.append(result)
+    node._prepared.set()
+    return node
+
+
 def test_a_part_whose_node_could_not_be_made_has_failed() -> None:
     """A run without its stories must not look like one that passed."""
-    node = Node()
-    node.made.append(run.Result(name="images", failed=1, lost="FAILED"))
-    assert all(node.tests(part).failed == 1 for part in QUICK)
+    node = _prepared(run.Result(name="images", failed=1, lost="FAILED"))
+    on_it = [part for part in ALL.parts if part.needs is not Needs.NOTHING]
+    assert len(on_it) >= 4
+    assert all(node.tests(part).failed == 1 for part in on_it)
 
 
 def test_an_operator_that_was_there_before_stays() -> None:
     """`make test` after `make demo`: a part that needs a cluster without an operator reports it, and does not fail."""
-    node = Node()
-    node.made.append(run.Result(name="local cluster", lost="ready"))
+    node = _prepared(run.Result(name="local cluster", lost="ready"))
     node.had_operator = True
-    (without,) = (part for part in BESIDE if part.needs is Needs.CLUSTER)
+    (without,) = (part for part in QUICK.parts if part.needs is Needs.CLUSTER)
     left_out = node.tests(without)
     assert (left_out.failed, left_out.passed) == (0, 0)
     assert "make cluster-down" in left_out.outcome
 
 
-def test_what_takes_too_long_is_ended_with_all_that_it_started(tmp_path: pathlib.Path) -> None:
-    """A part that hangs must not keep the machine, and the table must be printed."""
-    left = tmp_path / "left"
-    script = f"(sleep 3; touch {left}) & sleep 60"
-    assert run.call(("sh", "-c", script), 0.5) is None
-    assert not left.exists()
-    time.sleep(3.2)
-    assert not left.exists()
-
-
 def _part(folder: pathlib.Path, *tests: str) -> Part:
     """A part of its own, with a file of these tests."""
+    folder.mkdir(exist_ok=True)
     file = folder / "test_slow.py"
     file.write_text("import pathlib, time\n" + "".join(f"def test_{n}(): {each}\n" for n, each in enumerate(tests)))
-    return Part(name="slow", proves="", words=("-p", "no:cacheprovider", f"--rootdir={folder}", str(file)), minutes=1)
+    return Part(name="slow", proves="", words=("-p", "no:cacheprovider", f"--rootdir={folder}", str(file)))
 
 
-def test_a_part_that_runs_out_of_time_reports_the_tests_that_ended(tmp_path: pathlib.Path) -> None:
-    """On a slow machine the time ends first: that is not a failure, but a test that failed until then is."""
-    result = run.part_of_tests(_part(tmp_path, "assert True", "assert False", "time.sleep(90)"), 12.0)
-    assert (result.passed, result.failed) == (1, 1)
-    assert result.lost.endswith("the rest not run: the time is over")
+def test_lanes_run_side_by_side_and_what_runs_alone_runs_after_them(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each of two lanes waits for the other one; the last part wants both to have ended."""
+    monkeypatch.setattr(command, "why_none", lambda: "not run: no node")
+    wait = (
+        "pathlib.Path('{mine}').touch(); list(iter(lambda: time.sleep(0.1) or pathlib.Path('{other}').exists(), True))"
+    )
+    one, two = tmp_path / "one", tmp_path / "two"
+    lanes = (
+        (_part(tmp_path / "a", wait.format(mine=one, other=two)),),
+        (_part(tmp_path / "b", wait.format(mine=two, other=one)),),
+    )
+    after = _part(tmp_path / "c", f"assert pathlib.Path('{one}').exists() and pathlib.Path('{two}').exists()")
+    needs_a_node = Part(name="node", proves="", words=(), needs=Needs.OPERATOR)
+    results = command._results(Plan(lanes=lanes, alone=(after, needs_a_node)))
+    assert [each.outcome for each in results] == [*(["1 passed, 0 failed, 0 skipped"] * 3), "not run: no node"]
 
 
 def test_what_runs_in_other_threads_ends_with_the_run(
