@@ -15,10 +15,9 @@ from lab.guard.rules import POD, counters
 from lab.guard.scenes import SPEED_SPEC, judged_by
 from lab.guard.speed import PLAIN_SECONDS, SCATTER, pages_of
 from lab.guard.traffic import GRID, LEAD, Floats, Kind, arrivals, drafting, requests, wander
-from specdec_operator.guard.arms import Measure
 from specdec_operator.guard.baseline import Baseline, learnt
+from specdec_operator.guard.baseline_pods import MOST_PAIRS, Measure
 from specdec_operator.guard.counters import Counters
-from specdec_operator.guard.findings import MOST_PAIRS
 from specdec_operator.guard.judge import Judged
 from specdec_operator.guard.policy import Thresholds
 from specdec_operator.guard.sampler import add, start

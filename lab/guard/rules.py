@@ -6,13 +6,13 @@ from typing import Final
 
 from lab.guard.traffic import TOKENS, Drafting
 from specdec_operator.guard.counters import Counters
-from specdec_operator.guard.evidence import Evidence
 from specdec_operator.guard.judge import Judged
 from specdec_operator.guard.policy import Policy, Thresholds
 from specdec_operator.guard.sampler import Schedule, add, start, with_window
 from specdec_operator.guard.state import Observation, Phase, State
 from specdec_operator.guard.statistics import wilson_upper
 from specdec_operator.guard.transitions import advance
+from specdec_operator.guard.window import Evidence
 from specdec_operator.observe.arm import ArmView
 from specdec_operator.observe.rollout import Progress, RolloutView
 

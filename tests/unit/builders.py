@@ -10,22 +10,23 @@ from specdec_operator.api.guard import GuardMode
 from specdec_operator.api.spec import Spec
 from specdec_operator.guard.baseline import Comparison, Plain
 from specdec_operator.guard.counters import Counters
-from specdec_operator.guard.evidence import Evidence
-from specdec_operator.guard.judge import FailingRun, Judged
-from specdec_operator.guard.lowering import Lowering
-from specdec_operator.guard.pod_failures import PodFailure
+from specdec_operator.guard.judge import Judged
 from specdec_operator.guard.policy import Policy, Thresholds
 from specdec_operator.guard.state import (
     DryRunAction,
     KnownGood,
+    Lowering,
     Observation,
     Phase,
+    PodFailure,
     Reduction,
     Rollback,
     State,
 )
-from specdec_operator.guard.statistics import RatioSums, TokenTime
+from specdec_operator.guard.statistics import RatioSums
+from specdec_operator.guard.token_time import TokenTime
 from specdec_operator.guard.verdict import Outcome, Reason, Verdict
+from specdec_operator.guard.window import Evidence, FailingRun
 from specdec_operator.names import API_VERSION, KIND
 from specdec_operator.observe.artifacts import ArtifactsStatus
 from specdec_operator.observe.obstacle import Obstacle

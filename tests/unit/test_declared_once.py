@@ -19,7 +19,7 @@ from specdec_engine.version import IMAGES, NEWEST, OLDEST, major_minor
 from specdec_operator.api.engine import Engine
 from specdec_operator.api.speculation import Method
 from specdec_operator.engine.owned_flags import FLAGS, OWNED_FLAGS
-from specdec_operator.guard import speed_checks, window_checks
+from specdec_operator.guard import acceptance, checks, speed_checks
 from specdec_operator.guard.judge import CHECKS, PLAIN_CHECKS
 from specdec_operator.guard.policy import METHODS as GUARDED
 from specdec_operator.schema.crd import openapi
@@ -162,7 +162,7 @@ def test_every_rule_file_is_looked_at_and_every_check_of_a_window_asked() -> Non
     listed = {each.__module__.rpartition(".")[2] for each in check.CHECKS}
     assert listed == {each.stem for each in pathlib.Path(rules.__path__[0]).glob("[a-z]*.py")}
     functions = (
-        each for file in (window_checks, speed_checks) for each in inspect.getmembers(file, inspect.isfunction)
+        each for file in (checks, acceptance, speed_checks) for each in inspect.getmembers(file, inspect.isfunction)
     )
-    checks = {name for name, each in functions if (each.__doc__ or "")[:2] == "**"}
-    assert {each.__name__ for each in (*CHECKS, *PLAIN_CHECKS)} == checks
+    documented = {name for name, each in functions if (each.__doc__ or "")[:2] == "**"}
+    assert {each.__name__ for each in (*CHECKS, *PLAIN_CHECKS)} == documented

@@ -17,8 +17,7 @@ from specdec_command.replay.play import Decision, Played, learn, play, read_reco
 from specdec_operator.api.guard import Guard
 from specdec_operator.api.speculation import Method
 from specdec_operator.errors import Invalid
-from specdec_operator.guard.arms import Measure
-from specdec_operator.guard.findings import BOUND, Finding, about
+from specdec_operator.guard.baseline_pods import BOUND, Finding, Measure, about
 from specdec_operator.guard.policy import METHODS
 from specdec_operator.guard.remediation import Action
 from specdec_operator.guard.speed_checks import collateral_text

@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from specdec_command.replay.play import Decision, Played
 from specdec_operator.errors import Invalid
-from specdec_operator.guard.arms import Measure
-from specdec_operator.guard.findings import BOUND
+from specdec_operator.guard.baseline_pods import BOUND, Measure
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

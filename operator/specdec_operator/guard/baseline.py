@@ -6,8 +6,8 @@ from math import exp, inf, log, sqrt
 from typing import Annotated, Final
 
 from specdec_operator.api.kept import Form, means
-from specdec_operator.guard.mix import Mix
-from specdec_operator.guard.statistics import UNKNOWN_LOAD, RatioSums, TokenTime, TokenTimes, student95
+from specdec_operator.guard.statistics import RatioSums, student95
+from specdec_operator.guard.token_time import UNKNOWN_LOAD, Mix, TokenTime, TokenTimes
 
 MOST_LOADS: Final = 11
 """1 to 1024 by powers of two."""

@@ -7,11 +7,10 @@ from typing import Final
 
 from specdec_operator.api.control import ControlMode
 from specdec_operator.guard import effects, triggers
-from specdec_operator.guard.arms import Measure
-from specdec_operator.guard.findings import MOST_PAIRS, about, shows_fast_enough
+from specdec_operator.guard.baseline_pods import MOST_PAIRS, Measure, about, shows_fast_enough
 from specdec_operator.guard.state import Control, Observation, Phase, Rollback, State
-from specdec_operator.guard.switch_back import FEWEST_TRAFFIC, Outcome, Trial, outcome_of, trial_text
-from specdec_operator.guard.switch_back import differs as traffic_differs
+from specdec_operator.guard.trial import FEWEST_TRAFFIC, Outcome, Trial, outcome_of, trial_text
+from specdec_operator.guard.trial import differs as traffic_differs
 from specdec_operator.guard.verdict import Reason
 
 ALWAYS: Final = "Always"

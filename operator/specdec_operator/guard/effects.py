@@ -3,11 +3,12 @@
 import math
 from dataclasses import replace
 
+from specdec_operator.guard.acceptance import spent
 from specdec_operator.guard.baseline import learnt
-from specdec_operator.guard.findings import MOST_PAIRS, too_costly
-from specdec_operator.guard.pod_failures import answered, held, lacking_memory, noted, summary
-from specdec_operator.guard.regret import spent
-from specdec_operator.guard.remediation import ROLLOUT_FAILED, may_lower, remembered, respond
+from specdec_operator.guard.baseline_pods import MOST_PAIRS, too_costly
+from specdec_operator.guard.memory import may_lower
+from specdec_operator.guard.pods import answered, held, lacking_memory, noted, summary
+from specdec_operator.guard.remediation import ROLLOUT_FAILED, remembered, respond
 from specdec_operator.guard.state import Observation, Phase, State
 from specdec_operator.observe.rollout import Progress
 
@@ -201,7 +202,7 @@ def answer_pod_failures(state: State, observation: Observation, now: float) -> S
     pods = {each.pod for each in failures}
     alone = tuple(pods) if len(pods) == 1 and len(observation.pods) > 1 else ()
     state = replace(state, blamed=alone, pod_failures=answered(state.pod_failures))
-    return respond(state, observation, *summary(failures), now, pods_fail=True, out_of_memory=bool(lacking))
+    return respond(state, observation, *summary(failures), now, pods_fail=True, less_memory=bool(lacking))
 
 
 def answer_a_failed_rollout(state: State, observation: Observation, now: float) -> State:

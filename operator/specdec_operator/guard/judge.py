@@ -8,28 +8,36 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 
-from specdec_operator.guard import evidence as evidences
+from specdec_operator.guard import acceptance, checks
 from specdec_operator.guard import speed_checks as speed
-from specdec_operator.guard import window_checks as checks
-from specdec_operator.guard.arms import Measure, Pair, pair_of
 from specdec_operator.guard.baseline import Comparison, compare
-from specdec_operator.guard.evidence import Evidence, FailingRun
-from specdec_operator.guard.findings import Finding, about, finding_of
-from specdec_operator.guard.pod_skew import BY_ACCEPTANCE, Pods, others_of, skewed
+from specdec_operator.guard.baseline_pods import Finding, Measure, Pair, about, finding_of, pair_of
+from specdec_operator.guard.checks import Case, Check, over, unsure
+from specdec_operator.guard.pods import Pods, others_of, skewed
 from specdec_operator.guard.policy import Thresholds
-from specdec_operator.guard.regret import lost
 from specdec_operator.guard.speed_checks import speedup_text
-from specdec_operator.guard.statistics import RatioSums, TokenTimes
-from specdec_operator.guard.switch_back import Traffic
-from specdec_operator.guard.verdict import Outcome, Reason, Verdict
-from specdec_operator.guard.window import Window
-from specdec_operator.guard.window_checks import Case, Check, over, unsure
+from specdec_operator.guard.statistics import RatioSums
+from specdec_operator.guard.token_time import TokenTimes
+from specdec_operator.guard.trial import Traffic
+from specdec_operator.guard.verdict import BY_ACCEPTANCE, Outcome, Reason, Verdict
+from specdec_operator.guard.window import Evidence, FailingRun, Window, by_pod, pooled
 
 CHECKS: Final[tuple[Check, ...]] = (
-    *(checks.unread, checks.restarted, checks.implausible, checks.no_traffic),
-    *(checks.not_drafting, checks.acceptance_rate, checks.acceptance_length, speed.slower_beside, speed.slower),
-    *(speed.too_slow, speed.collateral),
-    *(checks.few_tokens, checks.not_significant, speed.not_compared, checks.rarely_drafts),
+    checks.unread,  # data that is missing or wrong comes first: no other check may judge it
+    checks.restarted,
+    checks.implausible,
+    checks.no_traffic,
+    acceptance.not_drafting,  # without drafts there is no acceptance to judge
+    acceptance.acceptance_rate,
+    acceptance.acceptance_length,
+    speed.slower_beside,  # before `slower`: baseline pods have the same traffic, an older baseline may not
+    speed.slower,
+    speed.too_slow,
+    speed.collateral,  # after the speed: a slow draft is reported as slow
+    checks.few_tokens,  # inconclusive from here on; after the speed, which needs requests and no drafted tokens
+    acceptance.not_significant,
+    speed.not_compared,
+    acceptance.rarely_drafts,
 )
 PLAIN_CHECKS: Final[tuple[Check, ...]] = (checks.unread, checks.restarted, checks.no_traffic, speed.too_slow)
 
@@ -96,11 +104,11 @@ def judge(
     Each pod is judged before all of them together, because one broken pod could make the sum fail. Pods with a long gap
     between readings, or with a restart, are excluded as long as more than half of all pods remain.
     """
-    parts = evidences.by_pod(window.closed(), now)
+    parts = by_pod(window.closed(), now)
     whole = _whole(parts, thresholds)
     most = 2 * len(whole) > len(parts) + len(window.unread)
     unread = 0 if most else len(window.unread)
-    pool = evidences.pooled(whole if most else parts, seconds=now - window.opened, unread=unread)
+    pool = pooled(whole if most else parts, seconds=now - window.opened, unread=unread)
     before = row if row is not None and now - row.at <= LONGEST_PAUSE else FailingRun()
     longer = before.plus(pool, parts, now)
     pair = _pair(whole, plain, thresholds, now)
@@ -130,7 +138,7 @@ def _pair(speculating: Mapping[str, Evidence], plain: Window | None, thresholds:
     """The window in both arms; None where one of them cannot be read, or is not what it is taken for."""
     if plain is None or thresholds.plain:
         return None
-    theirs = _whole(evidences.by_pod(plain.closed(), now), thresholds)
+    theirs = _whole(by_pod(plain.closed(), now), thresholds)
     if not speculating or not theirs or any(part.speculative for part in theirs.values()):
         return None
     return pair_of(speculating, theirs, now)
@@ -165,7 +173,7 @@ def _lost(verdict: Verdict, pool: Evidence, thresholds: Thresholds) -> float | N
     blame.
     """
     unread = verdict.reason in (Reason.SCRAPE_FAILED, Reason.RESTARTED, Reason.IMPLAUSIBLE)
-    return None if unread or verdict.pods or thresholds.plain else lost(pool, thresholds)
+    return None if unread or verdict.pods or thresholds.plain else acceptance.lost(pool, thresholds)
 
 
 def _case(evidence: Evidence, thresholds: Thresholds, token_times: TokenTimes) -> Case:

@@ -11,8 +11,8 @@ from specdec_engine.methods import MOST_TOKENS
 from specdec_operator.api.control import Collateral, CollateralResponse, ControlMode
 from specdec_operator.api.guard import Guard, GuardMode, Response, Retry, RollBackTo
 from specdec_operator.api.speculation import Method
-from specdec_operator.guard.arms import Measure, Pair
 from specdec_operator.guard.baseline import Baseline
+from specdec_operator.guard.baseline_pods import Measure, Pair
 
 _COST: Final = 0.02
 """Time of one drafted token / time of one step of the target. The value is small, so that a default threshold fails no

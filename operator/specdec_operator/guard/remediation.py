@@ -4,8 +4,16 @@ from dataclasses import replace
 from enum import StrEnum
 from typing import Final
 
-from specdec_operator.guard.lowering import MOST_STEPS, Lowering
-from specdec_operator.guard.state import DryRunAction, KnownGood, Observation, Phase, Reduction, Rollback, State
+from specdec_operator.guard.state import (
+    DryRunAction,
+    KnownGood,
+    Lowering,
+    Observation,
+    Phase,
+    Reduction,
+    Rollback,
+    State,
+)
 from specdec_operator.guard.verdict import Reason
 
 ROLLOUT_FAILED: Final = "RolloutFailed"
@@ -27,22 +35,12 @@ class Action(StrEnum):
     """The last good other speculation, or the baseline if there is none."""
 
 
-def may_lower(state: State, observation: Observation) -> bool:
-    """Whether the guard may lower the memory. After a rollback it may not, because the last good speculation passed
-    with the memory that it has.
-    """
-    steps = state.lowering.steps if state.lowering else 0
-    return bool(observation.less) and state.rollback is None and steps < MOST_STEPS
-
-
-def action_for(
-    state: State, observation: Observation, *, pods_fail: bool = False, out_of_memory: bool = False
-) -> Action:
+def action_for(state: State, observation: Observation, *, pods_fail: bool = False, less_memory: bool = False) -> Action:
     """The next step. pods_fail: whether failed pods are the reason, and not a window.
 
-    out_of_memory: whether an engine ran out of memory.
+    less_memory: whether an engine ran out of memory, and its memory can be lowered.
     """
-    if out_of_memory and may_lower(state, observation):
+    if less_memory:
         return Action.LOWER_MEMORY
     skewed = observation.verdict is not None and observation.verdict.reason is Reason.POD_SKEW
     watched = state.phase is Phase.WATCHING or pods_fail
@@ -64,13 +62,13 @@ def respond(
     now: float,
     *,
     pods_fail: bool = False,
-    out_of_memory: bool = False,
+    less_memory: bool = False,
 ) -> State:
     """The state after the next step was decided. If the guard may not act, the state only notes the step.
 
-    pods_fail, out_of_memory: see action_for.
+    pods_fail, less_memory: see action_for.
     """
-    action = action_for(state, observation, pods_fail=pods_fail, out_of_memory=out_of_memory)
+    action = action_for(state, observation, pods_fail=pods_fail, less_memory=less_memory)
     if action is Action.LOWER_MEMORY:
         message = f"{message}; next start: {observation.less}"
     if not observation.policy.acts:

@@ -6,12 +6,11 @@ from types import MappingProxyType
 from typing import Final
 
 from specdec_operator.guard.counters import Counters
-from specdec_operator.guard.evidence import FailingRun
 from specdec_operator.guard.judge import Judged, judge
 from specdec_operator.guard.policy import Thresholds
 from specdec_operator.guard.state import Observation
-from specdec_operator.guard.switch_back import MOST_TRAFFIC, Traffic, traffic_of
-from specdec_operator.guard.window import Window
+from specdec_operator.guard.trial import MOST_TRAFFIC, Traffic, traffic_of
+from specdec_operator.guard.window import FailingRun, Window
 
 _BLOCKS: Final = 8
 """Blocks of time that a window is cut into at most; none is shorter than an interval."""

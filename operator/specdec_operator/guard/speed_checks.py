@@ -4,11 +4,11 @@ the check of the measures other than speed.
 
 from typing import Final
 
-from specdec_operator.guard.arms import Measure
+from specdec_operator.guard.acceptance import rarely_drafted_text
 from specdec_operator.guard.baseline import FEWEST_REQUESTS, Comparison, unlike
-from specdec_operator.guard.findings import BOUND, FEWEST_PAIRS, Finding
+from specdec_operator.guard.baseline_pods import BOUND, FEWEST_PAIRS, Finding, Measure
+from specdec_operator.guard.checks import Case, failed, over, unsure
 from specdec_operator.guard.verdict import Reason, Verdict
-from specdec_operator.guard.window_checks import Case, failed, over, rarely_drafted_text, unsure
 
 _GRAVE: Final = 0.8
 """Share of the least speedup below which a doubt does not wait for the end of the pause after the last one: machines

@@ -7,15 +7,13 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Annotated
 
+from specdec_operator.api.guard import GuardMode
 from specdec_operator.api.kept import KEPT, Form, Time, means
-from specdec_operator.guard.arms import Measures, Pair
 from specdec_operator.guard.baseline import Baseline
-from specdec_operator.guard.findings import Finding
-from specdec_operator.guard.lowering import Lowering
-from specdec_operator.guard.pod_failures import PodFailure
+from specdec_operator.guard.baseline_pods import Finding, Measures, Pair
 from specdec_operator.guard.policy import Policy
-from specdec_operator.guard.statistics import TokenTimes
-from specdec_operator.guard.switch_back import Traffic, Trial
+from specdec_operator.guard.token_time import TokenTimes
+from specdec_operator.guard.trial import Traffic, Trial
 from specdec_operator.guard.verdict import Verdict
 from specdec_operator.observe.arm import ArmView
 from specdec_operator.observe.rollout import RolloutView
@@ -100,6 +98,30 @@ class Reduction(_Decision):
     """A decision for fewer tokens per step than asked for."""
 
     tokens: int = field(metadata=means("Tokens per step in use."))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lowering:
+    """A decision for less memory than planned."""
+
+    reason: str = field(metadata=means("Reason, in one word."))
+    message: str = field(metadata=means("How the engine ran out of memory, and its memory settings at that start."))
+    at: Time = field(metadata=means("Time of the last decision."))
+    steps: int = field(
+        metadata=means("Number of steps of 0.05 of the device by which the memory is lowered; at most two.")
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PodFailure:
+    """A pod that failed after its rollout."""
+
+    pod: str = field(metadata=means("Its name."))
+    reason: str = field(metadata=means("OutOfMemory, EngineCrashed or NotReady."))
+    message: str = field(metadata=means("The failure, with the engine's last log lines."))
+    ends: int = field(metadata=means("Number of times its engine had ended at that time."))
+    at: Time = field(metadata=means("Time of the observation."))
+    answered: bool = field(default=False, metadata=means("Whether the guard has acted on it."))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -265,6 +287,15 @@ class State:
         return self.lowering.steps if self.lowering and not self.measuring else 0
 
     @property
+    def decision(self) -> Rollback | Reduction | Lowering | None:
+        """Why something else is served than the spec requests; None if it is not. The newer one of two that hold
+        together.
+        """
+        if self.rollback is not None or self.lowering is None:
+            return self.rollback or self.reduced
+        return self.reduced if self.reduced is not None and self.reduced.at > self.lowering.at else self.lowering
+
+    @property
     def subject(self) -> str:
         """Identifies what this state requests. Evidence about another subject does not apply to it."""
         if self.plain:
@@ -313,6 +344,11 @@ class Observation:
     recent: tuple[Traffic, ...] = ()
     least_speedup: float = 1.0
     arm: ArmView = field(default_factory=ArmView)
+
+    @property
+    def guarded(self) -> bool:
+        """Whether the pods speculate and the guard's mode is not Off."""
+        return self.speculating and self.policy.mode is not GuardMode.OFF
 
     def is_about(self, state: State) -> bool:
         """Whether this is about what a state requests. Otherwise it is not evidence for that state."""

@@ -1,17 +1,12 @@
-"""A ratio of two sums with an error that allows for correlated neighbours, confidence bounds of a proportion, and times
-per output token by load.
+"""A ratio of two sums with an error that allows for correlated neighbours, and confidence bounds of a proportion.
 
 Tokens of one answer, and answers of one minute, are correlated. The scatter of blocks of time shows by how much. An
 error that counts each token or draft as independent would be too small.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from math import sqrt
-from types import MappingProxyType
 from typing import Final
-
-from specdec_operator.guard.mix import Mix, differing, differing_lengths
 
 _Z95: Final = 1.959963984540054
 _SUMS: Final = ("total", "of", "total_total", "total_of", "of_of")
@@ -112,71 +107,3 @@ def wilson_upper(share: float, samples: float) -> float:
 def wilson_lower(share: float, samples: float) -> float:
     """Lower end of the same interval."""
     return 1 - wilson_upper(1 - share, samples)
-
-
-MOST_LOAD: Final = 1024
-"""Larger batches count as this one, so that the number of loads is bounded.
-
-A load is the number of requests in the batch of one pod, to a power of two. Times per output token are comparable only
-at the same load.
-"""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TokenTime:
-    """What blocks of time at one load showed.
-
-    times: seconds and output tokens of the requests that ended, so its mean is the time per output token in seconds.
-    requests: how many ended. tokens: generated, in `seconds` of one pod. mix: what the traffic was like; None if the
-    pages do not have it.
-    """
-
-    times: RatioSums = field(default_factory=RatioSums)
-    requests: float = 0.0
-    tokens: float = 0.0
-    seconds: float = 0.0
-    mix: Mix | None = None
-
-    def merged(self, other: "TokenTime") -> "TokenTime":
-        """With the blocks of another."""
-        return TokenTime(
-            times=self.times.merged(other.times),
-            requests=self.requests + other.requests,
-            tokens=self.tokens + other.tokens,
-            seconds=self.seconds + other.seconds,
-            mix=self.mix.plus(other.mix) if self.mix and other.mix else self.mix or other.mix,
-        )
-
-    def unlike(self, then: "TokenTime") -> str:
-        """The difference between its traffic and that of `then`, with numbers; empty if they are similar, or unknown.
-
-        The length of an answer does not include its first token, so answers of one token make it shorter.
-        """
-        answers = [(each.times.of, each.requests) for each in (self, then)]
-        prompts = differing(self.mix, then.mix) if self.mix and then.mix else ""
-        return prompts or (differing_lengths("an answer", *answers) if self.mix and then.mix else "")
-
-
-TokenTimes = Mapping[int, TokenTime]
-"""By load."""
-
-
-UNKNOWN_LOAD: Final = 0
-"""The load if no page had the number of running requests. Nothing can be compared at it."""
-
-
-def load_of(running: float) -> int:
-    """The load of a mean number of running requests: the next power of two, 1 at least."""
-    load = 1
-    while load < running - 1e-9 and load < MOST_LOAD:
-        load *= 2
-    return load
-
-
-def merge(*parts: TokenTimes) -> TokenTimes:
-    """The token_times of several pods, or of several windows."""
-    out: dict[int, TokenTime] = {}
-    for part in parts:
-        for load, each in part.items():
-            out[load] = out[load].merged(each) if load in out else each
-    return MappingProxyType(out)

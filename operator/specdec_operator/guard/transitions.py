@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final
 
-from specdec_operator.guard import doubt, memory_steps, tries
+from specdec_operator.guard import doubt, memory, tries
 from specdec_operator.guard import effects as do
 from specdec_operator.guard import triggers as on
 from specdec_operator.guard.state import Observation, Phase, State
@@ -34,7 +34,7 @@ TABLE: Final[Mapping[Phase, tuple[Rule, ...]]] = MappingProxyType(
         Phase.ROLLING_OUT: (
             Rule(tries.a_try_starts_no_engine, tries.give_the_try_up),
             Rule(on.no_engine_can_start, do.stall),
-            Rule(memory_steps.start_runs_out_of_memory, memory_steps.answer_a_lack_of_memory),
+            Rule(memory.start_runs_out_of_memory, memory.answer_a_lack_of_memory),
             Rule(on.pods_with_speculation_fail, do.answer_a_failed_rollout),
             Rule(on.pods_fail, do.stall),
             Rule(on.pods_to_watch_are_up, do.warm_up),
@@ -70,7 +70,7 @@ TABLE: Final[Mapping[Phase, tuple[Rule, ...]]] = MappingProxyType(
             Rule(on.window_proves_nothing, do.window_inconclusive),
         ),
         Phase.RESPONDING: (
-            Rule(memory_steps.start_runs_out_of_memory, memory_steps.answer_a_lack_of_memory),
+            Rule(memory.start_runs_out_of_memory, memory.answer_a_lack_of_memory),
             Rule(on.safer_speculation_fails, do.answer_a_failed_rollout),
             Rule(on.pods_fail_or_cannot_start, do.stall),
             Rule(on.pods_to_watch_are_up, do.warm_up),

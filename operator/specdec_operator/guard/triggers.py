@@ -1,12 +1,10 @@
 """When something happens: the left column of the transition table. Each docstring is a line of the documentation."""
 
-from specdec_operator.api.guard import GuardMode
 from specdec_operator.guard.effects import counted, is_fresh, regret_after
-from specdec_operator.guard.pod_failures import MOST_FAILURES, held, lacking_memory
-from specdec_operator.guard.pod_skew import BY_ACCEPTANCE
-from specdec_operator.guard.remediation import may_lower
+from specdec_operator.guard.memory import may_lower
+from specdec_operator.guard.pods import MOST_FAILURES, held, lacking_memory
 from specdec_operator.guard.state import Observation, State
-from specdec_operator.guard.verdict import Outcome
+from specdec_operator.guard.verdict import BY_ACCEPTANCE, Outcome
 from specdec_operator.observe.rollout import Progress
 
 
@@ -94,7 +92,7 @@ def guard_is_off(state: State, observation: Observation, now: float) -> bool:
 
 def guard_is_on(_: State, observation: Observation, now: float) -> bool:
     """The pods speculate and the guard's mode is not Off."""
-    return observation.speculating and observation.policy.mode is not GuardMode.OFF
+    return observation.guarded
 
 
 def pods_keep_failing(state: State, observation: Observation, now: float) -> bool:

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Final
 
 
 class Outcome(StrEnum):
@@ -91,3 +92,6 @@ class Verdict:
         before.
         """
         return self.reason in (Reason.NO_TRAFFIC, Reason.FEW_TOKENS, Reason.FEW_REQUESTS)
+
+
+BY_ACCEPTANCE: Final = frozenset({Reason.ACCEPTANCE_RATE_LOW, Reason.ACCEPTANCE_LENGTH_LOW})

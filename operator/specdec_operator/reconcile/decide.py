@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 
 from specdec_operator.errors import Invalid
 from specdec_operator.guard.judge import Judged
-from specdec_operator.guard.pod_failures import failures_of
+from specdec_operator.guard.pods import failures_of
 from specdec_operator.guard.policy import Policy, Thresholds, policy_of
 from specdec_operator.guard.sampler import with_window
 from specdec_operator.guard.state import Observation, Phase, State

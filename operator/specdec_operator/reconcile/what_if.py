@@ -5,14 +5,12 @@ engine takes it. Pure.
 from dataclasses import dataclass, replace
 
 from specdec_operator.api.spec import Spec
-from specdec_operator.guard.counterfactual import Advice, Fewer, advise, fewer_tokens, most_that_pass
 from specdec_operator.guard.judge import Judged
-from specdec_operator.guard.lowering import Lowering
-from specdec_operator.guard.more_tokens import more_tokens
-from specdec_operator.guard.pod_failures import lacking_memory
+from specdec_operator.guard.pods import lacking_memory
 from specdec_operator.guard.policy import METHODS, Thresholds
-from specdec_operator.guard.state import Observation, Reduction, State
+from specdec_operator.guard.state import Lowering, Observation, Reduction, State
 from specdec_operator.guard.verdict import Outcome
+from specdec_operator.guard.what_if import Advice, Fewer, advise, fewer_tokens, more_tokens, most_that_pass
 from specdec_operator.reconcile.desired import Desired
 from specdec_operator.reconcile.sis import Sis
 from specdec_operator.render.plan import plan

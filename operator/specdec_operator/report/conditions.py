@@ -12,11 +12,11 @@ from specdec_operator.api.conditions import ConditionType
 from specdec_operator.api.guard import Health
 from specdec_operator.downloads.job_status import DownloadStatus
 from specdec_operator.engine.instrument import Instrument
-from specdec_operator.guard.counterfactual import Advice, Fewer
 from specdec_operator.guard.judge import Judged
 from specdec_operator.guard.policy import Policy, Thresholds
 from specdec_operator.guard.state import KnownGood, Phase, State
 from specdec_operator.guard.verdict import Outcome
+from specdec_operator.guard.what_if import Advice, Fewer
 from specdec_operator.guest.enforcement import Enforcement
 from specdec_operator.observe.arm import ArmView
 from specdec_operator.observe.artifacts import ArtifactsStatus

@@ -5,11 +5,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from specdec_operator.api.conditions import ConditionType
-from specdec_operator.guard.lowering import Lowering
-from specdec_operator.guard.memory_steps import newest_decision
 from specdec_operator.guard.speed_checks import collateral_text
-from specdec_operator.guard.state import Phase, State
-from specdec_operator.guard.switch_back import trial_text
+from specdec_operator.guard.state import Lowering, Phase, State
+from specdec_operator.guard.trial import trial_text
 from specdec_operator.observe.artifacts import AT_WORK
 from specdec_operator.report.conditions import NO_ROOM, Findings
 from specdec_operator.report.status import SpecRefusal, warning_of, why
@@ -123,7 +121,7 @@ def _of_transition(before: State | None, after: State, found: Findings) -> Event
 def _entered(after: State, found: Findings) -> Event:
     reason, message = why(found, {})
     match after.phase:
-        case Phase.RESPONDING if isinstance(decision := newest_decision(after), Lowering):
+        case Phase.RESPONDING if isinstance(decision := after.decision, Lowering):
             return _warning("LoweringMemory", decision.message)
         case Phase.RESPONDING if after.reduced is not None:
             return _warning(

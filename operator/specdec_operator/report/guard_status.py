@@ -11,13 +11,12 @@ from pydantic import TypeAdapter, ValidationError
 from pydantic.alias_generators import to_camel
 
 from specdec_operator.api.kept import NOW
-from specdec_operator.guard.arms import Measure
 from specdec_operator.guard.baseline import Plain
-from specdec_operator.guard.counterfactual import Advice, Fewer
-from specdec_operator.guard.findings import Finding
+from specdec_operator.guard.baseline_pods import Finding, Measure
 from specdec_operator.guard.state import State
-from specdec_operator.guard.statistics import TokenTime
+from specdec_operator.guard.token_time import TokenTime
 from specdec_operator.guard.tries import retry_at
+from specdec_operator.guard.what_if import Advice, Fewer
 from specdec_operator.report.conditions import Findings
 from specdec_operator.schema import guard_status, status
 

@@ -17,7 +17,7 @@ from prometheus_client.registry import Collector
 from prometheus_client.samples import Sample
 from prometheus_client.utils import floatToGoString
 
-from specdec_operator.guard.arms import Measure
+from specdec_operator.guard.baseline_pods import Measure
 from specdec_operator.guard.state import Phase
 from specdec_operator.names import Key
 from specdec_operator.report.conditions import Findings

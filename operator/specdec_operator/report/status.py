@@ -10,7 +10,6 @@ from specdec_operator.api.times import to_time
 from specdec_operator.downloads.job_status import DownloadStatus
 from specdec_operator.engine.translate import path_of
 from specdec_operator.errors import Invalid
-from specdec_operator.guard.memory_steps import newest_decision
 from specdec_operator.guard.state import Phase
 from specdec_operator.names import KSERVE_GROUP
 from specdec_operator.report.conditions import ABOUT_SPECULATION, Findings, Wanted, merged, wanted_conditions
@@ -59,7 +58,7 @@ def status_of(found: Findings, before: Mapping[str, Any], now: float) -> dict[st
 def why(found: Findings, before: Mapping[str, Any]) -> tuple[str, str]:
     """Why the service is in its phase: the decision, or else the newest verdict, or else the rollout."""
     state, rollout = found.state, found.rollout
-    decision = newest_decision(state)
+    decision = state.decision
     if decision is not None and state.phase in (Phase.RESPONDING, Phase.ROLLED_BACK):
         return decision.reason, decision.message
     if state.phase in (Phase.WATCHING, Phase.WARMING_UP) and found.judged is not None:

@@ -7,9 +7,9 @@ from pydantic import ConfigDict, Field
 
 from specdec_operator.api.kept import KEPT, Time, means
 from specdec_operator.api.types import StatusPart
-from specdec_operator.guard.counterfactual import Advice, Fewer
-from specdec_operator.guard.findings import Finding
+from specdec_operator.guard.baseline_pods import Finding
 from specdec_operator.guard.state import State
+from specdec_operator.guard.what_if import Advice, Fewer
 
 
 class Thresholds(StatusPart):

@@ -9,7 +9,7 @@ from prometheus_client import REGISTRY
 from tests.monitoring_files import ALERTS, DASHBOARDS, RECORDED, targets, variables_of
 
 from specdec_operator import metrics
-from specdec_operator.guard.findings import BOUND
+from specdec_operator.guard.baseline_pods import BOUND
 from specdec_operator.guard.state import Phase
 from specdec_operator.report import service_metrics
 

@@ -7,11 +7,10 @@ from tests.unit.builders import BACK, OUT, RESPOND, WARM, WATCH, make_rollback, 
 from tests.unit.guard.films import Frame, Frames
 
 from specdec_operator.api.control import ControlMode
-from specdec_operator.guard.arms import Measure, Pair
+from specdec_operator.guard.baseline_pods import FEWEST_PAIRS, Finding, Measure, Pair, finding_of
 from specdec_operator.guard.doubt import ALWAYS
-from specdec_operator.guard.findings import FEWEST_PAIRS, Finding, finding_of
 from specdec_operator.guard.state import Control, Phase, State
-from specdec_operator.guard.switch_back import Traffic, Trial
+from specdec_operator.guard.trial import Traffic, Trial
 from specdec_operator.guard.verdict import Outcome, Reason, Verdict
 from specdec_operator.observe.arm import ArmView
 from specdec_operator.observe.obstacle import Obstacle

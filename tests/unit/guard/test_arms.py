@@ -8,9 +8,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.unit.builders import make_evidence, pace
 
-from specdec_operator.guard.arms import Measure, Pair, pair_of
+from specdec_operator.guard.baseline_pods import (
+    BOUND,
+    MOST_PAIRS,
+    Measure,
+    Pair,
+    finding_of,
+    pair_of,
+    shows_fast_enough,
+    too_costly,
+)
 from specdec_operator.guard.counters import Side
-from specdec_operator.guard.findings import BOUND, MOST_PAIRS, finding_of, shows_fast_enough, too_costly
 
 
 def pairs(*speedups: float, error: float = 0.01, **changes: Any) -> tuple[Pair, ...]:

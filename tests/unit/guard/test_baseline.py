@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from tests.unit.builders import make_plain, pace, times
 
 from specdec_operator.guard.baseline import FEWEST_REQUESTS, MOST_LOADS, Baseline, Plain, learnt
-from specdec_operator.guard.statistics import UNKNOWN_LOAD, TokenTime, load_of
+from specdec_operator.guard.token_time import UNKNOWN_LOAD, TokenTime, load_of
 
 
 def mean(plain: Plain) -> float:

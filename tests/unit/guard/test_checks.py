@@ -4,7 +4,8 @@ import pytest
 from tests.unit.builders import Body, limits, make_evidence, make_plain, pace
 
 from specdec_operator.guard.baseline import compare
-from specdec_operator.guard.judge import Case, judge_case
+from specdec_operator.guard.checks import Case
+from specdec_operator.guard.judge import judge_case
 from specdec_operator.guard.verdict import Outcome, Reason, Verdict
 
 PASS, FAIL, UNSURE = Outcome.PASS, Outcome.FAIL, Outcome.INCONCLUSIVE

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from tests.unit.builders import make_plain, pace
 
 from specdec_operator.guard.baseline import Baseline, Comparison, compare
-from specdec_operator.guard.statistics import TokenTime, student95
+from specdec_operator.guard.statistics import student95
+from specdec_operator.guard.token_time import TokenTime
 
 PLAIN: Baseline = (make_plain(1), make_plain(8, *(0.04,) * 8))
 

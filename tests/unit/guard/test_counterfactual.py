@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from tests.unit.builders import IDLE, LOW, PASSED, limits, make_comparison, make_evidence, pace, times
 
 from specdec_operator.guard.baseline import Comparison
-from specdec_operator.guard.counterfactual import Fewer, advise, drafted, fewer_tokens, most_that_pass
-from specdec_operator.guard.evidence import Evidence
 from specdec_operator.guard.verdict import Outcome, Reason, Verdict
+from specdec_operator.guard.what_if import Fewer, advise, drafted, fewer_tokens, most_that_pass
+from specdec_operator.guard.window import Evidence
 
 
 def falling(*shares: float, drafts: float = 10_000) -> Evidence:

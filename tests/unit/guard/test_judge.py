@@ -8,10 +8,11 @@ from hypothesis import strategies as st
 from tests.unit.builders import counters, limits, make_evidence, make_plain, pace
 
 from specdec_operator.guard.counters import Counters
-from specdec_operator.guard.judge import FailingRun, Judged, judge
-from specdec_operator.guard.statistics import RatioSums, TokenTime
+from specdec_operator.guard.judge import Judged, judge
+from specdec_operator.guard.statistics import RatioSums
+from specdec_operator.guard.token_time import TokenTime
 from specdec_operator.guard.verdict import Outcome, Reason, Verdict
-from specdec_operator.guard.window import Window
+from specdec_operator.guard.window import FailingRun, Window
 
 PASS, FAIL, UNSURE = Outcome.PASS, Outcome.FAIL, Outcome.INCONCLUSIVE
 WEIGHT = {FAIL: 0, UNSURE: 1, PASS: 1}

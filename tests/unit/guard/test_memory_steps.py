@@ -18,8 +18,7 @@ from tests.unit.guard.films import Frame, strip
 from tests.unit.guard.test_asked import asked
 
 from specdec_operator.api.guard import GuardMode
-from specdec_operator.guard.lowering import MOST_STEPS
-from specdec_operator.guard.memory_steps import newest_decision
+from specdec_operator.guard.memory import MOST_STEPS
 from specdec_operator.guard.state import Phase, State
 from specdec_operator.guard.user_intent import follow_user
 from specdec_operator.observe.rollout import Progress
@@ -95,8 +94,8 @@ def test_fewer_tokens_that_run_out_of_memory_have_less_as_well() -> None:
     """The state keeps both decisions; the newer one is shown."""
     (state,) = strip(make_state(RESPOND, reduced=make_reduction(at=1.0)), (10, DRY))
     assert stands(state) == (RESPOND, "s1:2-1", 1)
-    assert newest_decision(state) == state.lowering
-    assert newest_decision(make_state(reduced=make_reduction(at=9.0), lowering=make_lowering(at=8.0))) != state.lowering
+    assert state.decision == state.lowering
+    assert make_state(reduced=make_reduction(at=9.0), lowering=make_lowering(at=8.0)).decision != state.lowering
 
 
 @pytest.mark.parametrize("frame", [{"mode": GuardMode.OBSERVE}, {"held": True}], ids=["Observe", "held"])

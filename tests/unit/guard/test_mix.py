@@ -13,11 +13,11 @@ from specdec_command.replay.play import Played, Round, learn, play, read_recordi
 from specdec_operator.api.guard import Guard
 from specdec_operator.api.speculation import Method
 from specdec_operator.guard.baseline import Baseline, Plain, compare, learnt
+from specdec_operator.guard.checks import Case
 from specdec_operator.guard.counters import Side
-from specdec_operator.guard.judge import Case, judge_case
-from specdec_operator.guard.mix import Mix
+from specdec_operator.guard.judge import judge_case
 from specdec_operator.guard.policy import METHODS
-from specdec_operator.guard.statistics import TokenTime
+from specdec_operator.guard.token_time import Mix, TokenTime
 from specdec_operator.guard.verdict import Reason
 from specdec_operator.guard.window import Window
 

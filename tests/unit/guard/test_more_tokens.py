@@ -7,8 +7,8 @@ from tests.unit.builders import make_comparison, make_evidence
 from tests.unit.guard.test_counterfactual import drafts_of, falling
 
 from specdec_operator.guard.baseline import Comparison
-from specdec_operator.guard.evidence import Evidence
-from specdec_operator.guard.more_tokens import more_tokens
+from specdec_operator.guard.what_if import more_tokens
+from specdec_operator.guard.window import Evidence
 
 
 def anything(tokens: int) -> bool:

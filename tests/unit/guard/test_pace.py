@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from tests.unit.builders import counters, pace, times
 
 from specdec_operator.guard.counters import Counters
-from specdec_operator.guard.statistics import MOST_LOAD, UNKNOWN_LOAD, TokenTime, load_of, merge
+from specdec_operator.guard.token_time import MOST_LOAD, UNKNOWN_LOAD, TokenTime, load_of, merge
 from specdec_operator.guard.window import PodWindow, Window
 
 BUSY = {"running": 3.0}

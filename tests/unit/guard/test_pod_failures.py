@@ -9,7 +9,7 @@ from tests.unit.bodies import crashed, ended, make_pod, running, termination
 from tests.unit.builders import Body, make_failure
 
 from specdec_operator.api.times import from_time
-from specdec_operator.guard.pod_failures import answered, failures_of, held, noted, summary
+from specdec_operator.guard.pods import answered, failures_of, held, noted, summary
 from specdec_operator.observe.pods import pod_view
 
 SINCE = "2026-11-20T10:00:00Z"

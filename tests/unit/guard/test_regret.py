@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 from tests.unit.builders import LOW, PASSED, RESPOND, UNREAD, WATCH, facts, limits, make_evidence, make_state
 from tests.unit.guard.films import strip
 
-from specdec_operator.guard.regret import lost, spent
+from specdec_operator.guard.acceptance import lost, spent
 from specdec_operator.guard.state import Phase
-from specdec_operator.guard.statistics import UNKNOWN_LOAD, TokenTime
+from specdec_operator.guard.token_time import UNKNOWN_LOAD, TokenTime
 from specdec_operator.guard.transitions import advance
 from specdec_operator.guard.verdict import Outcome, Reason, Verdict
 

@@ -13,13 +13,12 @@ import yaml
 from specdec_command.replay.play import Played, Round, learn, play, read_recording
 from specdec_operator.api.guard import Guard
 from specdec_operator.api.speculation import Method
-from specdec_operator.guard.evidence import by_pod, pooled
 from specdec_operator.guard.judge import judge
 from specdec_operator.guard.policy import METHODS, thresholds
 from specdec_operator.guard.remediation import Action
 from specdec_operator.guard.state import Phase
 from specdec_operator.guard.verdict import Outcome, Reason
-from specdec_operator.guard.window import Window
+from specdec_operator.guard.window import Window, by_pod, pooled
 
 TRACES = pathlib.Path(__file__).parents[2] / "data" / "traces"
 PLAIN = "13-no-speculation"

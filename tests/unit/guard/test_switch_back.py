@@ -7,8 +7,8 @@ from tests.unit.builders import BACK, BLOCKED, OUT, RESPOND, WATCH, make_state
 from tests.unit.guard.doubt_films import ONE, RECENT, SLOWER, make_traffic, make_trial, on_trial
 from tests.unit.guard.films import facts_at, strip
 
-from specdec_operator.guard.switch_back import MOST_TRAFFIC, Outcome, Traffic, Trial, differs, outcome_of
 from specdec_operator.guard.transitions import advance
+from specdec_operator.guard.trial import MOST_TRAFFIC, Outcome, Traffic, Trial, differs, outcome_of
 
 DAY = 24 * 3600.0
 

@@ -6,8 +6,7 @@ from hypothesis import strategies as st
 from tests.unit.builders import counters
 
 from specdec_operator.guard.counters import Counters
-from specdec_operator.guard.evidence import Evidence, by_pod, pooled
-from specdec_operator.guard.window import Window
+from specdec_operator.guard.window import Evidence, Window, by_pod, pooled
 
 STEPS = st.lists(st.integers(0, 400), min_size=1, max_size=12)
 """Drafts between one reading and the next."""

@@ -21,11 +21,10 @@ from tests.unit.builders import (
     policy,
 )
 
-from specdec_operator.guard.arms import Measure, Pair
-from specdec_operator.guard.counterfactual import Advice, Fewer
-from specdec_operator.guard.findings import Finding
+from specdec_operator.guard.baseline_pods import Finding, Measure, Pair
 from specdec_operator.guard.state import Phase, State
 from specdec_operator.guard.verdict import Outcome, Reason, Verdict
+from specdec_operator.guard.what_if import Advice, Fewer
 from specdec_operator.report.status import status_of
 
 WATCHING = make_state()

@@ -10,14 +10,22 @@ from hypothesis import strategies as st
 from tests.unit.builders import Body, make_failure, make_good, make_plain, make_state, status_with
 
 from specdec_operator.api.times import from_time, to_time
-from specdec_operator.guard.arms import Measure, Pair
 from specdec_operator.guard.baseline import Plain
-from specdec_operator.guard.lowering import Lowering
-from specdec_operator.guard.mix import Mix
-from specdec_operator.guard.pod_failures import PodFailure
-from specdec_operator.guard.state import Control, DryRunAction, KnownGood, Phase, Reduction, Rollback, State
-from specdec_operator.guard.statistics import RatioSums, TokenTime
-from specdec_operator.guard.switch_back import Traffic, Trial
+from specdec_operator.guard.baseline_pods import Measure, Pair
+from specdec_operator.guard.state import (
+    Control,
+    DryRunAction,
+    KnownGood,
+    Lowering,
+    Phase,
+    PodFailure,
+    Reduction,
+    Rollback,
+    State,
+)
+from specdec_operator.guard.statistics import RatioSums
+from specdec_operator.guard.token_time import Mix, TokenTime
+from specdec_operator.guard.trial import Traffic, Trial
 from specdec_operator.report.guard_status import kept_state, without_progress
 
 TIMES = st.integers(0, 4_000_000_000).map(float)

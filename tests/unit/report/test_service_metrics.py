@@ -22,8 +22,7 @@ from tests.unit.stage import KEY, Stage, rolled_back, watching
 from tests.wire.pods import EngineStandIn
 
 from specdec_operator import metrics
-from specdec_operator.guard.lowering import Lowering
-from specdec_operator.guard.state import Phase, Target
+from specdec_operator.guard.state import Lowering, Phase, Target
 from specdec_operator.guard.verdict import Outcome, Reason, Verdict
 from specdec_operator.report import service_metrics
 from specdec_operator.report.service_numbers import ROLLBACK_REASONS

@@ -26,9 +26,9 @@ from tests.unit.builders import (
 )
 
 from specdec_engine.memory.facts import MOST_CONFIG, Fact, Role
-from specdec_operator.guard.counterfactual import Advice, Fewer
 from specdec_operator.guard.judge import Judged
 from specdec_operator.guard.state import KnownGood, Phase, State
+from specdec_operator.guard.what_if import Advice, Fewer
 from specdec_operator.report.status import is_significant, status_of
 
 WATCHING = make_state()

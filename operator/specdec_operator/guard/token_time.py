@@ -1,22 +1,26 @@
-"""What traffic is like: lengths of prompts and answers, and what the prefix cache brings.
+"""Times per output token by load, and what the traffic was like when they were measured.
 
-Times per output token of different traffic cannot be compared: prompts of four times the length slow the baseline as
-well.
+Times of different traffic cannot be compared: prompts of four times the length slow the baseline as well.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from math import exp, log, sqrt
+from types import MappingProxyType
 from typing import Final
 
 from specdec_operator.api.kept import means
+from specdec_operator.guard.statistics import RatioSums
 
 _MOST: Final = log(1.25)
 """By how much the tokens per prompt and per answer may differ. Simulated (an 8B on an H100), prompts or answers of
 twice the length move a time per output token by a fifth, so these by 6 to 8 %; twice as much would hide a draft that is
 slower than the baseline by a sixth."""
+
 _MOST_HITS: Final = 0.05
 """By how much the hit rate of the prefix cache may differ: of a rate of 0.75 that is a fifth more prompt to work
 through."""
+
 _BY_CHANCE: Final = 2.0
 """Standard errors beyond that which are chance. Lengths scatter about as much as they are long: against many requests
 ten prove nothing below 2.4 times the length, a hundred nothing below 1.5 times."""
@@ -76,3 +80,71 @@ def differing_lengths(of: str, now: tuple[float, float], then: tuple[float, floa
     after, before = now[0] / now[1], then[0] / then[1]
     factor = exp(abs(log(after / before)))
     return f"{after:.0f} tokens {of} now, {before:.0f} at that time" if log(factor) > most else ""
+
+
+MOST_LOAD: Final = 1024
+"""Larger batches count as this one, so that the number of loads is bounded.
+
+A load is the number of requests in the batch of one pod, to a power of two. Times per output token are comparable only
+at the same load.
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TokenTime:
+    """What blocks of time at one load showed.
+
+    times: seconds and output tokens of the requests that ended, so its mean is the time per output token in seconds.
+    requests: how many ended. tokens: generated, in `seconds` of one pod. mix: what the traffic was like; None if the
+    pages do not have it.
+    """
+
+    times: RatioSums = field(default_factory=RatioSums)
+    requests: float = 0.0
+    tokens: float = 0.0
+    seconds: float = 0.0
+    mix: Mix | None = None
+
+    def merged(self, other: "TokenTime") -> "TokenTime":
+        """With the blocks of another."""
+        return TokenTime(
+            times=self.times.merged(other.times),
+            requests=self.requests + other.requests,
+            tokens=self.tokens + other.tokens,
+            seconds=self.seconds + other.seconds,
+            mix=self.mix.plus(other.mix) if self.mix and other.mix else self.mix or other.mix,
+        )
+
+    def unlike(self, then: "TokenTime") -> str:
+        """The difference between its traffic and that of `then`, with numbers; empty if they are similar, or unknown.
+
+        The length of an answer does not include its first token, so answers of one token make it shorter.
+        """
+        answers = [(each.times.of, each.requests) for each in (self, then)]
+        prompts = differing(self.mix, then.mix) if self.mix and then.mix else ""
+        return prompts or (differing_lengths("an answer", *answers) if self.mix and then.mix else "")
+
+
+TokenTimes = Mapping[int, TokenTime]
+"""By load."""
+
+
+UNKNOWN_LOAD: Final = 0
+"""The load if no page had the number of running requests. Nothing can be compared at it."""
+
+
+def load_of(running: float) -> int:
+    """The load of a mean number of running requests: the next power of two, 1 at least."""
+    load = 1
+    while load < running - 1e-9 and load < MOST_LOAD:
+        load *= 2
+    return load
+
+
+def merge(*parts: TokenTimes) -> TokenTimes:
+    """The token_times of several pods, or of several windows."""
+    out: dict[int, TokenTime] = {}
+    for part in parts:
+        for load, each in part.items():
+            out[load] = out[load].merged(each) if load in out else each
+    return MappingProxyType(out)
