@@ -44,9 +44,9 @@ from specdec_engine.tables import table
 from specdec_engine.version import IMAGES, NEWEST, Version
 from specdec_operator.engine.build import build_of
 from specdec_operator.guard.judge import CHECKS
-from specdec_operator.guard.remediation import Action
 from specdec_operator.guard.state import Phase
 from specdec_operator.guard.transitions import TABLE
+from specdec_operator.guard.tries import Action
 from specdec_operator.guard.verdict import Reason
 from specdec_operator.schema.crd import openapi
 from specdec_operator.staging.compatibility import MATRIX

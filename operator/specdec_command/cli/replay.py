@@ -19,8 +19,8 @@ from specdec_operator.api.speculation import Method
 from specdec_operator.errors import Invalid
 from specdec_operator.guard.baseline_pods import BOUND, Finding, Measure, about
 from specdec_operator.guard.policy import METHODS
-from specdec_operator.guard.remediation import Action
 from specdec_operator.guard.speed_checks import collateral_text
+from specdec_operator.guard.tries import Action
 
 
 def replay(

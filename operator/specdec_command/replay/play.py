@@ -15,10 +15,10 @@ from specdec_operator.guard.baseline_pods import Measure, shows_fast_enough
 from specdec_operator.guard.counters import Counters, read_counters
 from specdec_operator.guard.judge import Judged
 from specdec_operator.guard.policy import MethodFacts, Policy, Thresholds, policy_of, thresholds
-from specdec_operator.guard.remediation import Action
 from specdec_operator.guard.sampler import Schedule, add, start, with_window
 from specdec_operator.guard.state import Observation, Phase, State
 from specdec_operator.guard.transitions import advance
+from specdec_operator.guard.tries import Action
 from specdec_operator.guard.what_if import Fewer, fewer_tokens, most_that_pass
 from specdec_operator.guard.window import Window, by_pod, pooled
 from specdec_operator.observe.rollout import Progress, RolloutView

@@ -106,7 +106,6 @@ _HALF_LIFE: Final = 45 * 60.0
 spend a budget of 2 point-hours. With a longer time, acceptance 5 points above the minimum that varies by 5 points over
 5 minutes spends it more often. `make bench-guard` measures how often.
 """
-
 _ENOUGH: Final = 16.0
 """Answers whose mean is enough evidence about the draft. The tokens of one answer are correlated."""
 

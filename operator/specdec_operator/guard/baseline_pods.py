@@ -167,43 +167,31 @@ def _collateral(ours: Evidence, theirs: Evidence) -> dict[Measure, tuple[float, 
 
 MOST_PAIRS: Final = 30
 """Windows of both arms that are remembered: an hour of two minutes each."""
-
 FEWEST_PAIRS: Final = 3
 """Windows before which nothing is concluded: how much they differ among themselves is not known yet."""
-
 _SUDDEN: Final = 0.7
 """Share of the least speedup below which two windows in a row are enough: so far no machine wanders, and no window of
 ten requests misses.
 """
-
 BOUND: Final = 4.5
 """Standard errors beyond the limit from which speculation fails. The error is learnt from few windows, and the test
 runs after each of them, at nine lengths. With a bound of 2, half of the services that are as fast as the baseline would
 fail within hours.
 """
-
 _LENGTHS: Final = (3, 4, 5, 6, 8, 10, 15, 20, 30)
 """How many of the last windows are looked at together: a sudden fall shows in few, a small one in many."""
-
 _FEWEST_TO_ACQUIT: Final = 5
-
 _SHOWN: Final = 5
 """Windows whose mean is shown."""
-
 _LIKE_ONE: Final = 2.0
 """Scatter between windows / error within one, before it is learnt."""
-
 _PRIOR: Final = 2
 """Windows that this counts as."""
-
 _ALIKE: Final = 0.4
-
 _ALIKE_FOR: Final = 3
 """Correlation of neighbouring windows before it is learnt, and windows that this counts as."""
-
 _MOST_ALIKE: Final = 0.8
 """Largest assumed correlation of neighbouring windows: a few windows cannot distinguish a larger one from 1."""
-
 _UNLIKE: Final = log(1.1)
 """By how much the arms' traffic may differ before what they show counts less."""
 

@@ -6,8 +6,8 @@ Docstrings of rules are lines of the documentation.
 from typing import Final
 
 from specdec_engine.out_of_memory import OUT_OF_MEMORY
-from specdec_operator.guard.remediation import respond
 from specdec_operator.guard.state import Observation, State
+from specdec_operator.guard.tries import respond
 
 STEP: Final = 0.05
 """Share of the device that one step takes off."""

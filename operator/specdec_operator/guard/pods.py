@@ -13,25 +13,23 @@ from enum import StrEnum
 from typing import Final
 
 from specdec_engine.out_of_memory import OUT_OF_MEMORY
+from specdec_operator.guard.memory import may_lower
 from specdec_operator.guard.policy import Thresholds
-from specdec_operator.guard.state import PodFailure
+from specdec_operator.guard.state import Observation, Phase, PodFailure, State
 from specdec_operator.guard.statistics import RatioSums
+from specdec_operator.guard.tries import respond
 from specdec_operator.guard.verdict import BY_ACCEPTANCE, Outcome, Reason, Verdict
 from specdec_operator.guard.window import Evidence, FailingRun, pooled
+from specdec_operator.guard.windows_in_a_row import failing_window, window_inconclusive
 from specdec_operator.observe.pods import PodView
 
 MOST_FAILURES: Final = 3
 """Number of failures within an hour from which they count against speculation."""
-
 _HOUR: Final = 3600.0
-
 NOT_READY_SECONDS: Final = 120.0
 """How long an engine that was up may not answer its readiness probe; as long again counts as another failure."""
-
 _MOST_KEPT: Final = 12
-
 _MOST_WORDS: Final = 200
-
 _STOPPED: Final = frozenset({0, 143})
 """Exit codes of an engine that was stopped by its node, or by a user in its container."""
 
@@ -100,6 +98,16 @@ def _is_new(failure: PodFailure, known: tuple[PodFailure, ...]) -> bool:
     return failure.ends > max((each.ends for each in before), default=0)
 
 
+def note_pods(state: State, observation: Observation, now: float) -> State:
+    """Notes the pods that are restarted no longer, and new failures of the watched ones."""
+    if state.restarting and not observation.pods & set(state.restarting):
+        state = replace(state, restarting=())
+    if observation.speculating and state.phase in (Phase.WARMING_UP, Phase.WATCHING):
+        failures = noted(state.pod_failures, observation.pod_failures, observation.pods, now)
+        state = replace(state, pod_failures=failures)
+    return state
+
+
 def held(known: tuple[PodFailure, ...]) -> tuple[PodFailure, ...]:
     """Those that count: of the hour before they were noted last, and not answered yet."""
     return tuple(each for each in known if not each.answered)
@@ -129,7 +137,6 @@ def summary(failures: tuple[PodFailure, ...]) -> tuple[str, str]:
 
 _FAR_BELOW: Final = 0.8
 """Share of the others' acceptance below which a pod is another one than they are."""
-
 _BROKEN: Final = 0.25
 """Share of the others' acceptance below which a pod is broken, however well all of them do together: further than one
 or two answers that are hard to predict bring it (recordings 34 to 36)."""
@@ -201,3 +208,36 @@ def _sums(run: FailingRun, pods: Iterable[str]) -> RatioSums:
 
 def _rate(run: FailingRun, pods: Iterable[str]) -> float | None:
     return _sums(run, pods).mean
+
+
+def pods_keep_failing(state: State, observation: Observation, now: float) -> bool:
+    """Three times within an hour, engines of the watched pods crashed or were not ready for two minutes. Or an engine
+    ran out of memory, and the guard can lower its memory.
+    """
+    failures = held(state.pod_failures)
+    return len(failures) >= MOST_FAILURES or (bool(lacking_memory(failures)) and may_lower(state, observation))
+
+
+def answer_pod_failures(state: State, observation: Observation, now: float) -> State:
+    """The next step. After an out-of-memory crash: less memory, at most twice (Responding). If one pod fails alone: a
+    restart of it, at most twice (WarmingUp). Otherwise: a rollback (Responding). In Observe the guard only reports it.
+    """
+    failures = held(state.pod_failures)
+    lacking = lacking_memory(failures)[-1:] if may_lower(state, observation) else ()
+    failures = lacking or failures
+    pods = {each.pod for each in failures}
+    alone = tuple(pods) if len(pods) == 1 and len(observation.pods) > 1 else ()
+    state = replace(state, blamed=alone, pod_failures=answered(state.pod_failures))
+    return respond(state, observation, *summary(failures), now, pods_fail=True, less_memory=bool(lacking))
+
+
+def a_broken_pod_was_restarted_before(state: State, observation: Observation, now: float) -> bool:
+    """One pod fails, all pods together do not, and a pod was restarted within the hour."""
+    verdict = observation.verdict
+    beside = verdict is not None and bool(verdict.pods) and verdict.together is not Outcome.FAIL
+    return beside and state.restarts > 0 and failing_window(state, observation, now)
+
+
+def pod_is_left_alone(state: State, observation: Observation, now: float) -> State:
+    """Nothing: a second restart would not help."""
+    return window_inconclusive(state, observation, now)

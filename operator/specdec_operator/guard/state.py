@@ -3,9 +3,9 @@
 The state lives in status.guard and survives restarts, re-applies and `kubectl replace`.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from typing import Annotated
+from typing import Annotated, Final
 
 from specdec_operator.api.guard import GuardMode
 from specdec_operator.api.kept import KEPT, Form, Time, means
@@ -38,6 +38,10 @@ class Phase(StrEnum):
     """The requested pods do not come up, and no step of the guard can help: the user must act."""
     SERVING = "Serving"
     """Nothing is watched: the spec requests no speculation, or the guard is off."""
+
+
+_WITH_BASELINE_PODS: Final = frozenset({Phase.WARMING_UP, Phase.WATCHING, Phase.RESPONDING})
+"""Phases in which baseline pods may run next to the speculating ones."""
 
 
 class Target(StrEnum):
@@ -304,6 +308,15 @@ class State:
             return f"good:{self.rollback.good.digest}"
         tokens, memory = f":{self.reduced.tokens}" if self.reduced else "", f"-{self.lowered}" if self.lowered else ""
         return f"{self.speculation}{tokens}{memory}"
+
+    def enter(self, phase: Phase, now: float) -> "State":
+        """Another phase: the counts start again. In Responding, baseline pods keep serving until the pods of the
+        rollback have taken over.
+        """
+        control = self.control if phase in _WITH_BASELINE_PODS else None
+        aside = self.set_aside if phase is Phase.ROLLING_OUT else None
+        anew = replace(self, failures=0, blamed=(), regret=0.0, pairs=(), unmeasured=0, collateral=())
+        return replace(anew, phase=phase, since=now, control=control, set_aside=aside)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -16,11 +16,9 @@ _MOST: Final = log(1.25)
 """By how much the tokens per prompt and per answer may differ. Simulated (an 8B on an H100), prompts or answers of
 twice the length move a time per output token by a fifth, so these by 6 to 8 %; twice as much would hide a draft that is
 slower than the baseline by a sixth."""
-
 _MOST_HITS: Final = 0.05
 """By how much the hit rate of the prefix cache may differ: of a rate of 0.75 that is a fifth more prompt to work
 through."""
-
 _BY_CHANCE: Final = 2.0
 """Standard errors beyond that which are chance. Lengths scatter about as much as they are long: against many requests
 ten prove nothing below 2.4 times the length, a hundred nothing below 1.5 times."""

@@ -8,9 +8,8 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final
 
-from specdec_operator.guard import doubt, memory, tries
-from specdec_operator.guard import effects as do
-from specdec_operator.guard import triggers as on
+from specdec_operator.guard import memory, pods, rollout, speed, tries
+from specdec_operator.guard import windows_in_a_row as windows
 from specdec_operator.guard.state import Observation, Phase, State
 
 
@@ -25,72 +24,72 @@ class Rule:
 TABLE: Final[Mapping[Phase, tuple[Rule, ...]]] = MappingProxyType(
     {
         Phase.MEASURING_BASELINE: (
-            Rule(on.measuring_is_not_wanted, do.speculate),
-            Rule(on.other_pods_fail, do.stall),
-            Rule(on.other_pods_are_up, do.start_measuring),
-            Rule(on.baseline_is_known, do.speculate),
-            Rule(on.baseline_took_too_long, do.speculate),
+            Rule(speed.measuring_is_not_wanted, speed.speculate),
+            Rule(rollout.other_pods_fail, rollout.stall),
+            Rule(rollout.other_pods_are_up, speed.start_measuring),
+            Rule(speed.baseline_is_known, speed.speculate),
+            Rule(speed.baseline_took_too_long, speed.speculate),
         ),
         Phase.ROLLING_OUT: (
             Rule(tries.a_try_starts_no_engine, tries.give_the_try_up),
-            Rule(on.no_engine_can_start, do.stall),
+            Rule(rollout.no_engine_can_start, rollout.stall),
             Rule(memory.start_runs_out_of_memory, memory.answer_a_lack_of_memory),
-            Rule(on.pods_with_speculation_fail, do.answer_a_failed_rollout),
-            Rule(on.pods_fail, do.stall),
-            Rule(on.pods_to_watch_are_up, do.warm_up),
-            Rule(on.pods_are_up, do.enter_serving),
+            Rule(rollout.pods_with_speculation_fail, rollout.answer_a_failed_rollout),
+            Rule(rollout.pods_fail, rollout.stall),
+            Rule(rollout.pods_to_watch_are_up, rollout.warm_up),
+            Rule(rollout.pods_are_up, rollout.enter_serving),
         ),
         Phase.WARMING_UP: (
-            Rule(on.other_pods_are_asked_for, do.roll_out),
-            Rule(on.guard_is_off, do.enter_serving),
-            Rule(on.pods_keep_failing, do.answer_pod_failures),
-            Rule(doubt.plain_pods_are_not_wanted, doubt.remove_plain_pods),
-            Rule(doubt.plain_pods_are_always_wanted, doubt.keep_plain_pods),
-            Rule(on.warmup_is_over, do.watch),
+            Rule(rollout.other_pods_are_asked_for, rollout.roll_out),
+            Rule(rollout.guard_is_off, rollout.enter_serving),
+            Rule(pods.pods_keep_failing, pods.answer_pod_failures),
+            Rule(speed.plain_pods_are_not_wanted, speed.remove_plain_pods),
+            Rule(speed.plain_pods_are_always_wanted, speed.keep_plain_pods),
+            Rule(rollout.warmup_is_over, rollout.watch),
         ),
         Phase.WATCHING: (
-            Rule(on.other_pods_are_asked_for, do.roll_out),
-            Rule(on.guard_is_off, do.enter_serving),
-            Rule(on.pods_keep_failing, do.answer_pod_failures),
+            Rule(rollout.other_pods_are_asked_for, rollout.roll_out),
+            Rule(rollout.guard_is_off, rollout.enter_serving),
+            Rule(pods.pods_keep_failing, pods.answer_pod_failures),
             Rule(tries.retry_is_due, tries.retry),
-            Rule(doubt.plain_pods_are_not_wanted, doubt.remove_plain_pods),
-            Rule(doubt.plain_pods_are_always_wanted, doubt.keep_plain_pods),
-            Rule(doubt.plain_pod_finds_no_room, doubt.replace_one_pod),
-            Rule(doubt.plain_pods_serve, doubt.note_plain_pods),
-            Rule(doubt.plain_pods_come_to_nothing, doubt.do_without_plain_pods),
-            Rule(doubt.draft_is_acquitted, doubt.acquit),
-            Rule(doubt.speed_is_in_doubt, doubt.ask_for_plain_pod),
-            Rule(doubt.doubt_waits, doubt.wait_for_evidence),
-            Rule(doubt.one_pod_is_in_doubt, doubt.serve_plain_for_a_while),
-            Rule(on.a_broken_pod_was_restarted_before, do.pod_is_left_alone),
-            Rule(on.last_failing_window, do.answer_failing_windows),
-            Rule(on.failing_window, do.window_failed),
-            Rule(on.passing_window, do.window_passed),
-            Rule(on.window_is_quiet, do.window_quiet),
-            Rule(on.window_proves_nothing, do.window_inconclusive),
+            Rule(speed.plain_pods_are_not_wanted, speed.remove_plain_pods),
+            Rule(speed.plain_pods_are_always_wanted, speed.keep_plain_pods),
+            Rule(speed.plain_pod_finds_no_room, speed.replace_one_pod),
+            Rule(speed.plain_pods_serve, speed.note_plain_pods),
+            Rule(speed.plain_pods_come_to_nothing, speed.do_without_plain_pods),
+            Rule(speed.draft_is_acquitted, speed.acquit),
+            Rule(speed.speed_is_in_doubt, speed.ask_for_plain_pod),
+            Rule(speed.doubt_waits, speed.wait_for_evidence),
+            Rule(speed.one_pod_is_in_doubt, speed.serve_plain_for_a_while),
+            Rule(pods.a_broken_pod_was_restarted_before, pods.pod_is_left_alone),
+            Rule(windows.last_failing_window, windows.answer_failing_windows),
+            Rule(windows.failing_window, windows.window_failed),
+            Rule(windows.passing_window, windows.window_passed),
+            Rule(windows.window_is_quiet, windows.window_quiet),
+            Rule(windows.window_proves_nothing, windows.window_inconclusive),
         ),
         Phase.RESPONDING: (
             Rule(memory.start_runs_out_of_memory, memory.answer_a_lack_of_memory),
-            Rule(on.safer_speculation_fails, do.answer_a_failed_rollout),
-            Rule(on.pods_fail_or_cannot_start, do.stall),
-            Rule(on.pods_to_watch_are_up, do.warm_up),
-            Rule(on.pods_are_up, do.enter_rolled_back),
+            Rule(rollout.safer_speculation_fails, rollout.answer_a_failed_rollout),
+            Rule(rollout.pods_fail_or_cannot_start, rollout.stall),
+            Rule(rollout.pods_to_watch_are_up, rollout.warm_up),
+            Rule(rollout.pods_are_up, rollout.enter_rolled_back),
         ),
         Phase.ROLLED_BACK: (
-            Rule(doubt.speculation_was_not_slower, doubt.bring_it_back),
-            Rule(doubt.plain_is_settled, doubt.stay_plain),
+            Rule(speed.speculation_was_not_slower, speed.bring_it_back),
+            Rule(speed.plain_is_settled, speed.stay_plain),
             Rule(tries.retry_is_due, tries.retry),
-            Rule(on.other_pods_fail, do.stall),
-            Rule(on.other_pods_are_up, do.note_revision),
+            Rule(rollout.other_pods_fail, rollout.stall),
+            Rule(rollout.other_pods_are_up, rollout.note_revision),
         ),
         Phase.STALLED: (
-            Rule(on.user_has_acted, do.resume),
-            Rule(on.pods_are_up, do.leave_stalled),
-            Rule(on.engines_can_start_after_stall, do.give_them_their_time),
+            Rule(rollout.user_has_acted, rollout.resume),
+            Rule(rollout.pods_are_up, rollout.leave_stalled),
+            Rule(rollout.engines_can_start_after_stall, rollout.give_them_their_time),
         ),
         Phase.SERVING: (
-            Rule(on.other_pods_are_asked_for, do.roll_out),
-            Rule(on.guard_is_on, do.warm_up),
+            Rule(rollout.other_pods_are_asked_for, rollout.roll_out),
+            Rule(rollout.guard_is_on, rollout.warm_up),
         ),
     }
 )
@@ -104,7 +103,7 @@ def advance(state: State, observation: Observation, now: float) -> State:
     """
     if not observation.is_about(state):
         return state
-    state = do.note_observations(state, observation, now)
+    state = note_observations(state, observation, now)
     for _ in Phase:
         after = _step(state, observation, now)
         if not observation.is_about(after):
@@ -112,7 +111,12 @@ def advance(state: State, observation: Observation, now: float) -> State:
         if after == state:
             break
         state = after
-    return do.make_room(state, observation, now)
+    return rollout.make_room(state, observation, now)
+
+
+def note_observations(state: State, observation: Observation, now: float) -> State:
+    """Notes, in every phase, the baseline speed, and the pods that were restarted or fail."""
+    return pods.note_pods(speed.note_baseline_window(state, observation), observation, now)
 
 
 def _step(state: State, observation: Observation, now: float) -> State:

@@ -20,21 +20,15 @@ from specdec_operator.guard.window import Evidence
 
 MOST_TRAFFIC: Final = 5
 """Windows of each side that are compared."""
-
 FEWEST_TRAFFIC: Final = 3
 """Windows with speculation without which there is nothing to compare with."""
-
 _MOST_WINDOWS: Final = 15
 """Windows after which the trial ends: without traffic, the baseline is never known."""
-
 _MOST_REQUESTS: Final = log(1.5)
-
 _MOST_TOKENS: Final = log(1.25)
 """By how much the requests per second or at once, and the tokens per prompt and per answer, may differ: in simulated
 traffic these move the time per output token by a few percent."""
-
 _LEAST_SCATTER: Final = 0.02
-
 _ALIKE: Final = 1.5
 """How many times as wide the interval is where neighbouring windows have a correlation of 0.4: the root of
 (1 + 0.4) / (1 - 0.4).

@@ -1,17 +1,132 @@
-"""Retries of the requested speculation after a rollback or a smaller K: a bad hour does not prove a bad draft. Their
-number is limited, and a rollback that the user requested is never retried.
+"""What the guard tries after a speculation failed: each step has a limit, and the last one is a rollback. Later it
+retries the requested speculation: a bad hour does not prove a bad draft.
 
-Docstrings of rules are lines of the documentation.
+The number of retries is limited, and a rollback that the user requested is never retried. Docstrings of rules are lines
+of the documentation.
 """
 
 from dataclasses import replace
+from enum import StrEnum
 from typing import Final
 
-from specdec_operator.guard.effects import enter
 from specdec_operator.guard.policy import Policy
-from specdec_operator.guard.state import Observation, Phase, Rollback, State
-from specdec_operator.guard.triggers import no_engine_can_start
+from specdec_operator.guard.state import (
+    DryRunAction,
+    KnownGood,
+    Lowering,
+    Observation,
+    Phase,
+    Reduction,
+    Rollback,
+    State,
+)
 from specdec_operator.guard.user_intent import BY_REQUEST
+from specdec_operator.guard.verdict import Reason
+from specdec_operator.observe.rollout import Progress
+
+MOST_RESTARTS: Final = 2
+"""Restarts of pods after which the guard stops blaming the pod and blames the draft."""
+_MOST_KNOWN_GOOD: Final = 2
+
+
+class Action(StrEnum):
+    """What is done. In this order, where each applies."""
+
+    LOWER_MEMORY = "LowerMemory"
+    """The engine ran out of memory: it gets 0.05 of the device's memory less, and after a second crash 0.10 less."""
+    RESTART_POD = "RestartPod"
+    """A pod that is far below the others, or fails alone, is restarted: the draft is not the cause."""
+    REDUCE_TOKENS = "ReduceTokens"
+    """Fewer tokens per step: the largest K that would have passed."""
+    ROLL_BACK = "RollBack"
+    """The last good other speculation, or the baseline if there is none."""
+
+
+def action_for(state: State, observation: Observation, *, pods_fail: bool = False, less_memory: bool = False) -> Action:
+    """The next step. pods_fail: whether failed pods are the reason, and not a window.
+
+    less_memory: whether an engine ran out of memory, and its memory can be lowered.
+    """
+    if less_memory:
+        return Action.LOWER_MEMORY
+    skewed = observation.verdict is not None and observation.verdict.reason is Reason.POD_SKEW
+    watched = state.phase is Phase.WATCHING or pods_fail
+    if (skewed or pods_fail) and state.blamed and state.restarts < MOST_RESTARTS and watched:
+        return Action.RESTART_POD
+    if pods_fail:
+        return Action.ROLL_BACK
+    reducible = observation.policy.reduce_tokens and state.reduced is None and state.rollback is None
+    if reducible and observation.fewer is not None and state.phase is Phase.WATCHING:
+        return Action.REDUCE_TOKENS
+    return Action.ROLL_BACK
+
+
+def respond(
+    state: State,
+    observation: Observation,
+    reason: str,
+    message: str,
+    now: float,
+    *,
+    pods_fail: bool = False,
+    less_memory: bool = False,
+) -> State:
+    """The state after the next step was decided. If the guard may not act, the state only notes the step.
+
+    pods_fail, less_memory: see action_for.
+    """
+    action = action_for(state, observation, pods_fail=pods_fail, less_memory=less_memory)
+    if action is Action.LOWER_MEMORY:
+        message = f"{message}; next start: {observation.less}"
+    if not observation.policy.acts:
+        return _told(state, DryRunAction(action=action.value, reason=reason, message=message, at=now))
+    there = tuple(pod for pod in state.blamed if pod in observation.pods)  # the others were replaced already
+    state = replace(
+        state, failures=0, blamed=(), regret=0.0, pairs=(), since=now, dry_run=None, restarting=(), set_aside=None
+    )
+    match action:
+        case Action.LOWER_MEMORY:
+            steps = state.lowering.steps + 1 if state.lowering else 1
+            lowering = Lowering(reason=reason, message=message, at=now, steps=steps)
+            return replace(state, phase=Phase.RESPONDING, lowering=lowering)
+        case Action.RESTART_POD:  # one at a time: the others serve meanwhile
+            return replace(state, phase=Phase.WARMING_UP, restarting=there[:1], restarts=state.restarts + 1)
+        case Action.REDUCE_TOKENS:
+            reduced = Reduction(reason=reason, message=message, at=now, tokens=observation.fewer or 1)
+            return replace(state, phase=Phase.RESPONDING, reduced=reduced)
+        case Action.ROLL_BACK:
+            return _roll_back(state, observation, reason, message, now)
+
+
+def remembered(state: State, good: KnownGood) -> tuple[KnownGood, ...]:
+    """The last speculations that passed, this one first; the newest one for each requested speculation."""
+    same = next((each for each in state.last_good if each.digest == good.digest), good)
+    return (same, *(each for each in state.last_good if each.of != good.of))[:_MOST_KNOWN_GOOD]
+
+
+def _roll_back(state: State, observation: Observation, reason: str, message: str, now: float) -> State:
+    # The served and the requested speculation no longer count as good, although they may have passed once.
+    served = state.speculation if state.rollback is None or state.rollback.good is None else state.rollback.good.of
+    last_good = tuple(each for each in state.last_good if each.of not in (served, state.speculation))
+    other = next(iter(last_good), None)
+    may = observation.policy.to_last_good and state.rollback is None
+    rollback = Rollback(reason=reason, message=message, at=now, good=other if may else None)
+    return replace(
+        state,
+        phase=Phase.RESPONDING,
+        rollback=rollback,
+        reduced=None,
+        rollbacks=state.rollbacks + 1,
+        last_good=last_good,
+    )
+
+
+def _told(state: State, dry_run: DryRunAction) -> State:
+    """Notes the step that the guard would take. A noted step stays until its action or reason changes."""
+    before = state.dry_run
+    same = before is not None and (before.action, before.reason) == (dry_run.action, dry_run.reason)
+    return replace(state, failures=0, blamed=(), regret=0.0, dry_run=before if same else dry_run)
+
 
 _TRIED: Final = "; the retry did not start: "
 
@@ -34,19 +149,19 @@ def retry_is_due(state: State, observation: Observation, now: float) -> bool:
 
 def retry(state: State, observation: Observation, now: float) -> State:
     """RollingOut, with the requested speculation; one retry less."""
-    fresh, aside = enter(state, Phase.ROLLING_OUT, now), state.rollback or state.reduced
+    fresh, aside = state.enter(Phase.ROLLING_OUT, now), state.rollback or state.reduced
     return replace(fresh, rollback=None, reduced=None, retries=state.retries + 1, restarts=0, set_aside=aside)
 
 
 def a_try_starts_no_engine(state: State, observation: Observation, now: float) -> bool:
     """A retry of the guard: no pod could start its engine by the deadline."""
     tries = state.set_aside is not None and observation.policy.acts
-    return tries and no_engine_can_start(state, observation, now)
+    return tries and observation.rollout.progress is Progress.BLOCKED
 
 
 def give_the_try_up(state: State, observation: Observation, now: float) -> State:
     """Responding. The pods from before the retry keep serving."""
-    aside, back = state.set_aside, enter(state, Phase.RESPONDING, now)
+    aside, back = state.set_aside, state.enter(Phase.RESPONDING, now)
     if aside is None:
         return state
     message = f"{aside.message.partition(_TRIED)[0]}{_TRIED}{observation.rollout.message}"

@@ -17,7 +17,7 @@ from specdec_operator.downloads.job_status import (
     staged_at,
 )
 from specdec_operator.errors import Invalid
-from specdec_operator.guard.effects import note_progress, want
+from specdec_operator.guard.rollout import note_progress, want
 from specdec_operator.guard.state import Phase, State
 from specdec_operator.guest.enforcement import Enforcement
 from specdec_operator.guest.view import Guest

@@ -15,7 +15,7 @@ from specdec_operator.api.guard import Baseline, Guard, GuardMode, RollBackTo
 from specdec_operator.api.guest import GuestKind
 from specdec_operator.api.speculation import Method, Speculation
 from specdec_operator.errors import Invalid
-from specdec_operator.guard.effects import note_progress, want
+from specdec_operator.guard.rollout import note_progress, want
 from specdec_operator.guard.state import State
 from specdec_operator.guest.enforcement import Enforcement, enforcement
 from specdec_operator.guest.flags import Engine, engine_of

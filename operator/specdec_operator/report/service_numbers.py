@@ -7,7 +7,7 @@ from typing import Any, Final
 from specdec_operator.guard.judge import Judged
 from specdec_operator.guard.memory import STEP
 from specdec_operator.guard.pods import PodFault, held
-from specdec_operator.guard.remediation import ROLLOUT_FAILED
+from specdec_operator.guard.rollout import ROLLOUT_FAILED
 from specdec_operator.guard.state import Phase
 from specdec_operator.guard.user_intent import BY_REQUEST
 from specdec_operator.guard.verdict import Reason

@@ -8,7 +8,7 @@ from tests.unit.guard.films import Frame, Frames
 
 from specdec_operator.api.control import ControlMode
 from specdec_operator.guard.baseline_pods import FEWEST_PAIRS, Finding, Measure, Pair, finding_of
-from specdec_operator.guard.doubt import ALWAYS
+from specdec_operator.guard.speed import ALWAYS
 from specdec_operator.guard.state import Control, Phase, State
 from specdec_operator.guard.trial import Traffic, Trial
 from specdec_operator.guard.verdict import Outcome, Reason, Verdict

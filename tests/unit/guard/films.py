@@ -5,9 +5,8 @@ from typing import Any
 
 from tests.unit.builders import facts
 
-from specdec_operator.guard import effects
 from specdec_operator.guard.state import Observation, Phase, State
-from specdec_operator.guard.transitions import TABLE, Rule, advance
+from specdec_operator.guard.transitions import TABLE, Rule, advance, note_observations
 
 Frame = dict[str, Any]
 """What is changed in the facts of a quiet turn. A verdict or a pace is of a window that closed at that time."""
@@ -36,7 +35,7 @@ def fired(state: State, *frames: tuple[float, Frame]) -> Iterator[tuple[Phase, R
     """The rules that a strip fires, in turn."""
     for at, frame in frames:
         now = facts_at(state, at, frame)
-        after = effects.note_observations(state, now, at)
+        after = note_observations(state, now, at)
         for phase, rule, follows in _steps(after, now, at):
             yield phase, rule
             after = follows

@@ -33,8 +33,8 @@ from tests.unit.guard import doubt_films
 from tests.unit.guard.films import Frame, Frames, facts_at, fired, strip
 
 from specdec_operator.api.guard import GuardMode
-from specdec_operator.guard.effects import note_progress, want
 from specdec_operator.guard.pods import held
+from specdec_operator.guard.rollout import note_progress, want
 from specdec_operator.guard.state import Phase, State
 from specdec_operator.guard.transitions import TABLE, advance
 from specdec_operator.guard.verdict import Outcome, Reason, Verdict

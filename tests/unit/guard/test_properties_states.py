@@ -12,14 +12,14 @@ from tests.unit.builders import BLOCKED, NO_ROOM, facts, make_state, status_with
 
 from specdec_operator.api.guard import GuardMode
 from specdec_operator.guard.baseline import MOST_LOADS, Baseline, learnt
-from specdec_operator.guard.effects import want
 from specdec_operator.guard.memory import MOST_STEPS
 from specdec_operator.guard.policy import Policy
-from specdec_operator.guard.remediation import MOST_RESTARTS, Action
+from specdec_operator.guard.rollout import want
 from specdec_operator.guard.state import KnownGood, Observation, Phase, State
 from specdec_operator.guard.statistics import RatioSums
 from specdec_operator.guard.token_time import TokenTime
 from specdec_operator.guard.transitions import advance
+from specdec_operator.guard.tries import MOST_RESTARTS, Action
 from specdec_operator.guard.user_intent import UserIntent, follow_user, initial_state
 from specdec_operator.guard.verdict import Outcome, Reason, Verdict
 from specdec_operator.observe.rollout import Progress

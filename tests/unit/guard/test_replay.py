@@ -15,8 +15,8 @@ from specdec_operator.api.guard import Guard
 from specdec_operator.api.speculation import Method
 from specdec_operator.guard.judge import judge
 from specdec_operator.guard.policy import METHODS, thresholds
-from specdec_operator.guard.remediation import Action
 from specdec_operator.guard.state import Phase
+from specdec_operator.guard.tries import Action
 from specdec_operator.guard.verdict import Outcome, Reason
 from specdec_operator.guard.window import Window, by_pod, pooled
 

@@ -11,7 +11,7 @@ from specdec_command.replay.play import Decision, learn, play, read_recording
 from specdec_operator.api.guard import Guard
 from specdec_operator.api.speculation import Method
 from specdec_operator.guard.policy import METHODS
-from specdec_operator.guard.remediation import Action
+from specdec_operator.guard.tries import Action
 
 TRACES = pathlib.Path(__file__).parents[2] / "data" / "traces-traffic"
 ABOUT = {path.stem: yaml.safe_load(path.read_text()) for path in sorted(TRACES.glob("*.yaml"))}

@@ -14,8 +14,9 @@ from tests.unit.builders import (
 )
 
 from specdec_operator.api.guard import GuardMode
-from specdec_operator.guard.remediation import MOST_RESTARTS, ROLLOUT_FAILED, Action, action_for, remembered, respond
+from specdec_operator.guard.rollout import ROLLOUT_FAILED
 from specdec_operator.guard.state import Observation, Phase, State
+from specdec_operator.guard.tries import MOST_RESTARTS, Action, action_for, remembered, respond
 from specdec_operator.guard.verdict import Outcome, Reason, Verdict
 
 RESTART, REDUCE, BACK = Action.RESTART_POD, Action.REDUCE_TOKENS, Action.ROLL_BACK

@@ -1,17 +1,71 @@
-"""What happens when the speed is in doubt: baseline pods run for comparison, or a service of one pod runs as baseline
-for a while. Both columns of the transition table; each docstring is a line of the documentation.
+"""When the speed of the baseline is measured, and what the comparison decides.
+
+The service runs as baseline first (MeasureFirst). Or baseline pods run for comparison: always, or if the speed is in
+doubt. A service of one pod then runs as baseline for a while. Docstrings of rules are lines of the documentation.
 """
 
+import math
 from dataclasses import replace
 from typing import Final
 
 from specdec_operator.api.control import ControlMode
-from specdec_operator.guard import effects, triggers
+from specdec_operator.guard.baseline import learnt
 from specdec_operator.guard.baseline_pods import MOST_PAIRS, Measure, about, shows_fast_enough
 from specdec_operator.guard.state import Control, Observation, Phase, Rollback, State
 from specdec_operator.guard.trial import FEWEST_TRAFFIC, Outcome, Trial, outcome_of, trial_text
 from specdec_operator.guard.trial import differs as traffic_differs
 from specdec_operator.guard.verdict import Reason
+from specdec_operator.guard.windows_in_a_row import is_fresh, last_failing_window, window_inconclusive, window_passed
+
+
+def measuring_is_not_wanted(_: State, observation: Observation, now: float) -> bool:
+    """`guard.baseline` is no longer MeasureFirst, or the mode is not Enforce."""
+    return not observation.policy.measures
+
+
+ENOUGH_BLOCKS = 16
+"""Blocks of time at one load that make a baseline: two windows' worth. With one window's, the gate misses more."""
+
+
+def baseline_is_known(state: State, observation: Observation, now: float) -> bool:
+    """The baseline's time per output token is known at a load."""
+    known = any(each.known and each.token_time.times.blocks >= ENOUGH_BLOCKS for each in state.baseline)
+    return known and _is_measured(state, observation)
+
+
+def baseline_took_too_long(state: State, observation: Observation, now: float) -> bool:
+    """Ten windows have passed since the pods without speculation became ready."""
+    limit = observation.policy.warmup + observation.policy.baseline_limit
+    return now - state.since >= limit and _is_measured(state, observation)
+
+
+def _is_measured(state: State, observation: Observation) -> bool:
+    return observation.revision == state.revision and not observation.policy.held
+
+
+def speculate(state: State, observation: Observation, now: float) -> State:
+    """RollingOut, with speculation."""
+    return replace(state.enter(Phase.ROLLING_OUT, now), measuring=False)
+
+
+def start_measuring(state: State, observation: Observation, now: float) -> State:
+    """The measurement begins."""
+    return replace(state, revision=observation.revision, since=now)
+
+
+def note_baseline_window(state: State, observation: Observation) -> State:
+    """Learns the speed of the baseline from a window of the service without speculation, and adds it to the trial."""
+    if observation.speculating or not is_fresh(state, observation):
+        return state
+    same = observation.revision == state.revision
+    token_times = observation.token_times if same else {}
+    state = replace(state, judged=math.floor(observation.closed), baseline=learnt(state.baseline, token_times))
+    rollback = state.rollback
+    if not same or rollback is None or rollback.trial is None or not observation.recent:
+        return state
+    trial = rollback.trial.plus(observation.recent[-1])
+    return replace(state, rollback=replace(rollback, trial=trial))
+
 
 ALWAYS: Final = "Always"
 _BY_SPEED: Final = frozenset({Reason.SLOWER_THAN_PLAIN, Reason.TOO_SLOW})
@@ -32,10 +86,10 @@ def is_of_speed(state: State, observation: Observation, now: float) -> bool:
     could not be compared.
     """
     verdict = observation.verdict
-    if verdict is None or verdict.final or not effects.is_fresh(state, observation):
+    if verdict is None or verdict.final or not is_fresh(state, observation):
         return False
     if verdict.reason in _BY_SPEED:
-        return triggers.last_failing_window(state, observation, now)
+        return last_failing_window(state, observation, now)
     unmeasured = verdict.uncompared and state.unmeasured + 1 >= observation.policy.failure_limit
     return unmeasured and (not observation.policy.single or verdict.reason is Reason.BEYOND_BASELINE)
 
@@ -80,7 +134,7 @@ def ask_for_plain_pod(state: State, observation: Observation, now: float) -> Sta
     """A baseline pod is created, and both are compared."""
     reason, message = _why(observation)
     control = Control(replicas=1, reason=reason, message=message, at=now)
-    return replace(effects.window_inconclusive(state, observation, now), control=control, pairs=(), unmeasured=0)
+    return replace(window_inconclusive(state, observation, now), control=control, pairs=(), unmeasured=0)
 
 
 def doubt_waits(state: State, observation: Observation, now: float) -> bool:
@@ -97,7 +151,7 @@ def doubt_waits(state: State, observation: Observation, now: float) -> bool:
 
 def wait_for_evidence(state: State, observation: Observation, now: float) -> State:
     """Nothing: the comparison with baseline pods decides, not the baseline of another time."""
-    return effects.window_inconclusive(state, observation, now)
+    return window_inconclusive(state, observation, now)
 
 
 def plain_pods_are_always_wanted(state: State, observation: Observation, now: float) -> bool:
@@ -174,7 +228,7 @@ def do_without_plain_pods(state: State, observation: Observation, now: float) ->
 def draft_is_acquitted(state: State, observation: Observation, now: float) -> bool:
     """Five windows with a baseline pod show that speculation is fast enough, or fifteen do not show a loss."""
     control, pair = state.control, observation.pair
-    if control is None or control.reason == ALWAYS or pair is None or not effects.is_fresh(state, observation):
+    if control is None or control.reason == ALWAYS or pair is None or not is_fresh(state, observation):
         return False
     speed = about(observation.findings, Measure.SPEED)
     if speed is None or speed.convicts:
@@ -184,7 +238,7 @@ def draft_is_acquitted(state: State, observation: Observation, now: float) -> bo
 
 def acquit(state: State, observation: Observation, now: float) -> State:
     """The baseline pod is removed, and speculation stays. Its measurements are the baseline from now on."""
-    after = effects.window_passed(state, observation, now)
+    after = window_passed(state, observation, now)
     return replace(after, control=None, pairs=(), armless=False, doubts=state.doubts + 1, doubted=now)
 
 
@@ -208,7 +262,7 @@ def serve_plain_for_a_while(state: State, observation: Observation, now: float) 
         at=now,
         trial=Trial(speculating=known, least=observation.least_speedup),
     )
-    after = effects.window_inconclusive(state, observation, now)
+    after = window_inconclusive(state, observation, now)
     return replace(
         after, phase=Phase.RESPONDING, since=now, rollback=rollback, rollbacks=state.rollbacks + 1, unmeasured=0
     )
@@ -226,7 +280,7 @@ def speculation_was_not_slower(state: State, observation: Observation, now: floa
 
 def bring_it_back(state: State, observation: Observation, now: float) -> State:
     """RollingOut, with the previous speculation. Without room, the baseline keeps serving. No new trial for one day."""
-    fresh, rollback = effects.enter(state, Phase.ROLLING_OUT, now), state.rollback
+    fresh, rollback = state.enter(Phase.ROLLING_OUT, now), state.rollback
     aside = rollback and _settled(rollback, trial_text(rollback.trial) if rollback.trial else "")
     return replace(fresh, rollback=None, set_aside=aside, doubts=state.doubts + 1, doubted=now, armless=False)
 
