@@ -1,4 +1,9 @@
-"""The baseline speed by load, measured while the service runs without speculation, and the speedup at the same load."""
+"""The baseline speed by load, measured while the service runs without speculation, and the speedup against a baseline.
+
+The speedup is always estimated on the logarithm, with an error and its degrees of freedom. What these are computed from
+differs: totals at the same loads (here), windows of the same minutes (`baseline_pods.py`), or windows before and after
+(`trial.py`).
+"""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -6,7 +11,7 @@ from math import exp, inf, log, sqrt
 from typing import Annotated, Final
 
 from specdec_operator.api.kept import Form, means
-from specdec_operator.guard.statistics import RatioSums, student95
+from specdec_operator.guard.statistics import Estimate, RatioSums
 from specdec_operator.guard.token_time import UNKNOWN_LOAD, Mix, TokenTime, TokenTimes
 
 MOST_LOADS: Final = 11
@@ -81,7 +86,7 @@ Baseline = tuple[Annotated[Plain, Form(_read, _written, _PlainSpeed)], ...]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Comparison:
-    """Baseline time per output token / that with speculation, at the same loads, with its 95 % interval.
+    """Baseline time per output token / that with speculation, with its 95 % interval.
 
     share: of the requests with speculation, the share that ran at loads with a known baseline. plain, seconds: both
     times, in seconds.
@@ -93,6 +98,19 @@ class Comparison:
     share: float
     plain: float
     seconds: float
+
+
+def comparison_of(ratio: Estimate, *, plain: float, seconds: float, share: float = 1.0) -> Comparison:
+    """The speedup with its interval, from an estimate of its logarithm: of one by load, of windows of the same minutes,
+    or of windows one after the other.
+    """
+    width = min(_UNKNOWN, ratio.half_width)
+    low, speedup, high = (exp(ratio.mean + each) for each in (-width, 0.0, width))
+    return Comparison(speedup=speedup, low=low, high=high, share=share, plain=plain, seconds=seconds)
+
+
+_UNKNOWN: Final = log(1000)
+"""Half the width of an interval of which nothing is known."""
 
 
 def learnt(baseline: Baseline, token_times: TokenTimes) -> Baseline:
@@ -143,16 +161,8 @@ def compare(baseline: Baseline, token_times: TokenTimes) -> Comparison | None:
     if before <= 0 or after <= 0:
         return None
     theirs = [(plain[load], times.of) for load, times in ours.items()]
-    width = _width(_relative(ours.values(), after), _relative_plain(theirs, before))
-    ratio = log(before / after)
-    return Comparison(
-        speedup=before / after,
-        low=exp(ratio - width),
-        high=exp(ratio + width),
-        share=compared / requests,
-        plain=before / tokens,
-        seconds=after / tokens,
-    )
+    ratio = _ratio(before / after, _relative(ours.values(), after), _relative_plain(theirs, before))
+    return comparison_of(ratio, plain=before / tokens, seconds=after / tokens, share=compared / requests)
 
 
 def unlike(baseline: Baseline, token_times: TokenTimes) -> str:
@@ -187,14 +197,9 @@ def _relative_plain(parts: list[tuple[RatioSums, float]], total: float) -> Error
     return variance / total**2, sum(each.even - 1 for each, _ in parts)
 
 
-def _width(ours: Error, plain: Error) -> float:
-    """Half the width of the interval of the logarithm of the ratio; at most that of one of which nothing is known."""
+def _ratio(ratio: float, ours: Error, plain: Error) -> Estimate:
+    """The logarithm of a ratio of two totals, by their relative variances (delta method)."""
     variance = ours[0] + plain[0]
-    if variance == inf:
-        return _UNKNOWN
     spread = sum(part * part / max(1.0, degrees) for part, degrees in (ours, plain))
-    degrees = max(1.0, variance * variance / spread) if spread > 0 else 1.0
-    return min(_UNKNOWN, student95(degrees) * sqrt(variance))
-
-
-_UNKNOWN: Final = log(1000)
+    degrees = max(1.0, variance * variance / spread) if 0 < spread < inf else 1.0
+    return Estimate(mean=log(ratio), error=sqrt(variance), degrees=degrees)

@@ -18,7 +18,7 @@ from typing import Annotated, Final
 from specdec_operator.api.kept import Form, Milliseconds, Time, means, rounded
 from specdec_operator.guard.baseline import FEWEST_REQUESTS
 from specdec_operator.guard.kv_cache import KvCache
-from specdec_operator.guard.statistics import student95
+from specdec_operator.guard.statistics import Estimate, variance_of_means
 from specdec_operator.guard.token_time import TokenTime, TokenTimes
 from specdec_operator.guard.window import Evidence, pooled
 
@@ -265,27 +265,25 @@ def _sudden(pairs: Sequence[Pair], limit: float) -> Finding | None:
 
 
 def _over(pairs: Sequence[Pair], measure: Measure, limit: float) -> Finding:
-    values = [each.seen[measure][0] for each in pairs]
-    mean, error = fmean(values), _error(pairs, measure)
-    difference = measure is Measure.HIT_RATE
-    at, wide = limit if difference else log(limit), student95(len(values) - 1 + _PRIOR) * error
-    wrong = at - mean if measure in _AT_LEAST else mean - at
-    low, value, high = (each if difference else exp(each) for each in (mean - wide, mean, mean + wide))
+    found, difference = _estimate(pairs, measure), measure is Measure.HIT_RATE
+    at, width = limit if difference else log(limit), found.half_width
+    wrong = at - found.mean if measure in _AT_LEAST else found.mean - at
+    low, value, high = (found.mean + each if difference else exp(found.mean + each) for each in (-width, 0.0, width))
     return Finding(
         measure=measure,
         value=value,
         low=low,
         high=high,
         limit=limit,
-        score=wrong / error if error > 0 else inf if wrong > 0 else -inf,
-        windows=len(values),
+        score=wrong / found.error if found.error > 0 else inf if wrong > 0 else -inf,
+        windows=len(pairs),
         unlike=exp(_unlikeness(pairs)),
     )
 
 
-def _error(pairs: Sequence[Pair], measure: Measure) -> float:
-    """Standard error of the mean over windows, from their own scatter. The first guess is the error within one window.
-    The error is larger if neighbouring windows resemble each other, if pods differ, or if the arms get different
+def _estimate(pairs: Sequence[Pair], measure: Measure) -> Estimate:
+    """The mean over windows, with an error from their own scatter. The first guess is the error within one window. The
+    error is larger if neighbouring windows resemble each other, if pods differ, or if the arms get different
     traffic.
     """
     values = [each.seen[measure][0] for each in pairs]
@@ -296,10 +294,11 @@ def _error(pairs: Sequence[Pair], measure: Measure) -> float:
     variance = (_PRIOR * _LIKE_ONE**2 * within + scatter) / (_PRIOR + number - 1)
     alike = sum(one * other for one, other in pairwise(misses)) + _ALIKE_FOR * _ALIKE * variance
     kept = min(_MOST_ALIKE, max(0.0, alike / (scatter + _ALIKE_FOR * variance))) if variance else 0.0
-    of_mean = variance / number * (1 + kept) / (1 - kept)
+    of_mean = variance_of_means(variance, (number,), kept)
     of_pods = _between_pods(pairs) if measure is Measure.SPEED else 0.0
     excess = max(0.0, _unlikeness(pairs) - _UNLIKE) / _UNLIKE
-    return sqrt(max(of_mean, of_pods) * (1 + excess * excess))
+    error = sqrt(max(of_mean, of_pods) * (1 + excess * excess))
+    return Estimate(mean=mean, error=error, degrees=number - 1 + _PRIOR)
 
 
 def _between_pods(pairs: Sequence[Pair]) -> float:

@@ -1,9 +1,11 @@
-"""A ratio of two sums with an error that allows for correlated neighbours, and confidence bounds of a proportion.
+"""A ratio of two sums and a mean of windows, with errors that allow for correlated neighbours, and confidence bounds of
+a proportion.
 
 Tokens of one answer, and answers of one minute, are correlated. The scatter of blocks of time shows by how much. An
 error that counts each token or draft as independent would be too small.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from math import sqrt
 from typing import Final
@@ -71,6 +73,29 @@ class RatioSums:
         `alike`: variance of the mean / the variance that independent blocks would have.
         """
         return None if self.error is None else student95(max(1.0, self.even - 1)) * self.error * sqrt(alike)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Estimate:
+    """A mean, its standard error, and the degrees of freedom of that error."""
+
+    mean: float
+    error: float
+    degrees: float
+
+    @property
+    def half_width(self) -> float:
+        """Half the width of the 95 % interval about the mean."""
+        return student95(self.degrees) * self.error
+
+
+def variance_of_means(variance: float, windows: Iterable[int], alike: float) -> float:
+    """Variance of a mean of windows, or of the difference of two such means. variance: of one window.
+
+    windows: the number of windows in each mean. alike: the correlation of neighbouring windows. A machine whose speed
+    changes makes them similar, so they hold less information than as many independent ones.
+    """
+    return variance * sum(1 / each for each in windows) * (1 + alike) / (1 - alike)
 
 
 def student95(degrees: float) -> float:

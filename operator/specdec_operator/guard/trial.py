@@ -9,13 +9,13 @@ same if as many come per second, or as many run at once.
 from collections.abc import Sequence
 from dataclasses import astuple, dataclass, field, replace
 from enum import StrEnum
-from math import exp, log, sqrt
+from math import log, sqrt
 from statistics import fmean
 from typing import Annotated, Final
 
 from specdec_operator.api.kept import Form, means
-from specdec_operator.guard.baseline import FEWEST_REQUESTS
-from specdec_operator.guard.statistics import student95
+from specdec_operator.guard.baseline import FEWEST_REQUESTS, Comparison, comparison_of
+from specdec_operator.guard.statistics import Estimate, variance_of_means
 from specdec_operator.guard.window import Evidence
 
 MOST_TRAFFIC: Final = 5
@@ -29,10 +29,8 @@ _MOST_TOKENS: Final = log(1.25)
 """By how much the requests per second or at once, and the tokens per prompt and per answer, may differ: in simulated
 traffic these move the time per output token by a few percent."""
 _LEAST_SCATTER: Final = 0.02
-_ALIKE: Final = 1.5
-"""How many times as wide the interval is where neighbouring windows have a correlation of 0.4: the root of
-(1 + 0.4) / (1 - 0.4).
-"""
+_ALIKE: Final = 5 / 13
+"""Correlation of neighbouring windows: five are too few to learn it. It makes the interval wider by half."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -139,26 +137,20 @@ def outcome_of(trial: Trial) -> Outcome:
         return Outcome.QUIET if trial.seen >= _MOST_WINDOWS else Outcome.OPEN
     if differs(trial):
         return Outcome.UNLIKE
-    _, high = interval_of(trial)
-    return Outcome.SLOWER if high < trial.least else Outcome.NOT_SLOWER
+    return Outcome.SLOWER if compared(trial).high < trial.least else Outcome.NOT_SLOWER
 
 
-def speedup_of(trial: Trial) -> float:
-    """Baseline time per output token / that with speculation."""
-    return _token_time(trial.plain) / _token_time(trial.speculating)
-
-
-def interval_of(trial: Trial) -> tuple[float, float]:
-    """The 95 % interval of the speedup, by the scatter of the windows about the mean of their side, and at least as
-    wide as for windows that scatter by 2 %. A machine whose speed changes makes neighbouring windows similar, so the
-    interval is wider by half.
+def compared(trial: Trial) -> Comparison:
+    """The baseline windows compared with those before, by the scatter of the windows about the mean of their side. The
+    interval is at least as wide as for windows that scatter by 2 %.
     """
     sides = [[log(each.token_seconds / each.tokens) for each in side] for side in _sides(trial)]
     misses = sum((value - fmean(side)) ** 2 for side in sides for value in side)
     degrees = sum(map(len, sides)) - 2
-    variance = max(misses / degrees, _LEAST_SCATTER**2) * sum(1 / len(side) for side in sides)
-    middle, width = log(speedup_of(trial)), student95(degrees) * _ALIKE * sqrt(variance)
-    return exp(middle - width), exp(middle + width)
+    variance = variance_of_means(max(misses / degrees, _LEAST_SCATTER**2), map(len, sides), _ALIKE)
+    plain, ours = _token_time(trial.plain), _token_time(trial.speculating)
+    ratio = Estimate(mean=log(plain / ours), error=sqrt(variance), degrees=degrees)
+    return comparison_of(ratio, plain=plain, seconds=ours)
 
 
 def _token_time(windows: Sequence[Traffic]) -> float:
@@ -201,10 +193,9 @@ def _mean(windows: Sequence[Traffic], what: str, of: str) -> float | None:
 
 def trial_text(trial: Trial) -> str:
     """Both times as text."""
-    plain, ours = 1000 * _token_time(trial.plain), 1000 * _token_time(trial.speculating)
-    low, high = interval_of(trial)
+    found = compared(trial)
     return (
-        f"the baseline took {plain:.1f} ms per output token over {len(trial.plain)} windows, speculation took "
-        f"{ours:.1f} ms over {len(trial.speculating)} windows before: speedup {speedup_of(trial):.2f} (95 % interval "
-        f"{low:.2f} to {high:.2f}), required {trial.least:.2f}"
+        f"the baseline took {1000 * found.plain:.1f} ms per output token over {len(trial.plain)} windows, speculation "
+        f"took {1000 * found.seconds:.1f} ms over {len(trial.speculating)} windows before: speedup {found.speedup:.2f} "
+        f"(95 % interval {found.low:.2f} to {found.high:.2f}), required {trial.least:.2f}"
     )
