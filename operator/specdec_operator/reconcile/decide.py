@@ -15,10 +15,10 @@ from specdec_operator.observe.ownership import NAME_TAKEN, name_taken
 from specdec_operator.observe.pods import ENGINE_PORT
 from specdec_operator.reconcile.apply import ask_again_at, is_tried_again, patience, refusal_in_force
 from specdec_operator.reconcile.desired import Desired, desire, download_image
-from specdec_operator.reconcile.guest import as_guest, desire_guest
+from specdec_operator.reconcile.guest import desire_guest
 from specdec_operator.reconcile.memory import Memory, SamplingPlan, restore
 from specdec_operator.reconcile.observed import Observed
-from specdec_operator.reconcile.requeue import LOOK_AT_GUEST, RESYNC, RETRY, next_due
+from specdec_operator.reconcile.requeue import RESYNC, RETRY, next_due
 from specdec_operator.reconcile.sample import is_sampled, thresholds_of
 from specdec_operator.reconcile.sis import Parsed, Sis
 from specdec_operator.reconcile.what_if import WhatIf, less_memory, what_if
@@ -82,31 +82,29 @@ def _follow(
 
 
 def _decide(sis: Sis, refusal: SpecRefusal | None, observed: Observed, memory: Memory, now: float) -> Decision:
-    sis = as_guest(sis, observed.guest, memory) if sis.spec.guest else sis
+    # Two services of one name would overwrite each other's InferenceService: nothing is planned for the second.
     if taken := name_taken("InferenceService", sis.owner.name, observed.look, sis.claimant):
         raise taken
     memory = restore(memory, sis, now)
+
+    # The user's commands come first: the guard decides about what is requested now.
     before, policy = memory.state, _policy(sis)
-    intent = intent_of(sis, policy)
+    intent = _intent(sis, policy)
     asked = follow_user(before or initial_state(intent, now), intent, now)
+
+    # What this state requests, and how far its pods are. Only then is it known which pods a window is evidence about.
     desired = _desire(sis, asked, observed, memory, now)
     thresholds = thresholds_of(sis.spec.guard, desired.plan.speculation, desired.plan.tokens, desired.state)
     better = what_if(sis, desired, memory.closed, thresholds)
-    names = frozenset(pod.name for pod in observed.objects.pods if not pod.deleting)
-    observation = observation_of(desired, policy, memory.closed, better, names, now)
     arm = arm_view(observed.objects.arm, observed.objects.arm_pods, memory.arm.refusal)
-    less = less_memory(sis, desired, observation)
-    observation = replace(observation, arm=arm, least_speedup=thresholds.speedup or 1.0, less=less)
-    after = advance(desired.state, observation, now)
-    if (after.subject, after.replacing) != (desired.state.subject, desired.state.replacing):
-        facts = replace(memory.facts, kept=desired.facts)
-        desired = _desire(sis, after, observed, replace(memory, facts=facts), now)
-    else:
-        desired = replace(desired, state=after)
-    if desired.plan.layout.claim is not None and not desired.staged:
-        download_image(desired.kserve)  # here, so that an unknown image is reported before anything is made
-    if error := refusal_in_force(memory, desired, now, adopts=sis.adopts):
-        raise error
+
+    # The step of the guard, and what the new state requests: both are in one decision, and so in one status.
+    observation = _observation(sis, desired, observed, memory.closed, better, now)
+    observation = replace(observation, arm=arm, least_speedup=thresholds.speedup or 1.0)
+    desired = _advanced(sis, desired, observation, observed, memory, now)
+
+    # Refused last: the guard may have replaced what the API server or KServe refuses.
+    _refuse(sis, desired, memory, now)
     return Decision(
         sis=sis,
         refusal=refusal,
@@ -120,16 +118,74 @@ def _decide(sis: Sis, refusal: SpecRefusal | None, observed: Observed, memory: M
     )
 
 
+def _policy(sis: Sis) -> Policy:
+    spec = sis.spec
+    patience, scaled = spec.rollout.patience, spec.autoscaling is not None
+    return policy_of(spec.guard, held=sis.held, patience=patience, replicas=spec.replicas, scaled=scaled)
+
+
+def _intent(sis: Sis, policy: Policy) -> UserIntent:
+    """What the user asks for. Nothing is measured first for a service that is not to speculate."""
+    speculating = sis.spec.speculation is not None
+    return UserIntent(
+        speculation=sis.speculation,
+        service=sis.service,
+        memory=sis.memory,
+        speculating=speculating,
+        measure=speculating and policy.measures,
+        retry=sis.retry,
+        rollback=sis.rollback,
+    )
+
+
 def _desire(sis: Sis, state: State, observed: Observed, memory: Memory, now: float) -> Desired:
     if sis.spec.guest is not None and observed.guest is not None:
         return desire_guest(sis, observed.guest, state, observed, now)
     return desire(sis, state, observed, memory, now)
 
 
-def _policy(sis: Sis) -> Policy:
-    spec = sis.spec
-    patience, scaled = None if spec.guest else spec.rollout.patience, spec.autoscaling is not None
-    return policy_of(spec.guard, held=sis.held, patience=patience, replicas=spec.replicas, scaled=scaled)
+def _observation(
+    sis: Sis, desired: Desired, observed: Observed, closed: Judged | None, better: WhatIf, now: float
+) -> Observation:
+    """What the state machine has to know. closed: a window that closed in this reconcile."""
+    speculation = desired.plan.speculation
+    rate = (closed.evidence.acceptance_rate if closed else None) or 0.0
+    at = closed.verdict.at if closed else 0.0
+    good = speculation and known_good_of(speculation, desired.state, tokens=desired.plan.tokens, rate=rate, at=at)
+    observation = Observation(
+        subject=desired.state.subject,
+        policy=_policy(sis),
+        speculating=speculation is not None,
+        revision=desired.rendered.revision,
+        rollout=desired.rollout,
+        pods=frozenset(pod.name for pod in observed.objects.pods if not pod.deleting),
+        pod_failures=failures_of(desired.pods, now),
+        good=good or None,
+        fewer=better.fewer,
+        since=desired.state.wanted_since,
+    )
+    return with_window(replace(observation, less=less_memory(sis, desired, observation)), closed)
+
+
+def _advanced(
+    sis: Sis, desired: Desired, observation: Observation, observed: Observed, memory: Memory, now: float
+) -> Desired:
+    """What the next state requests. It is planned again only if that is something else, with the facts that are known
+    by now.
+    """
+    after = advance(desired.state, observation, now)
+    if (after.subject, after.replacing) == (desired.state.subject, desired.state.replacing):
+        return replace(desired, state=after)
+    facts = replace(memory.facts, kept=desired.facts)
+    return _desire(sis, after, observed, replace(memory, facts=facts), now)
+
+
+def _refuse(sis: Sis, desired: Desired, memory: Memory, now: float) -> None:
+    """Raises Invalid if this cannot be made: an unknown image is reported before anything is created."""
+    if desired.plan.layout.claim is not None and not desired.staged:
+        download_image(desired.kserve)
+    if error := refusal_in_force(memory, desired, now, adopts=sis.adopts):
+        raise error
 
 
 def remember(memory: Memory, decision: Decision | SpecRefusal, now: float) -> Memory:
@@ -156,7 +212,7 @@ def remember(memory: Memory, decision: Decision | SpecRefusal, now: float) -> Me
         facts=replace(memory.facts, kept=desired.facts),
     )
     due = next_due(state, memory, decision.policy, now) if desired.staged else now + RETRY
-    return replace(memory, due=min(due, now + LOOK_AT_GUEST) if desired.guest else due)
+    return replace(memory, due=min(due, now + desired.look_again))
 
 
 def _beside(state: State) -> bool:
@@ -181,42 +237,3 @@ def _sampling_plan(decision: Decision, now: float) -> SamplingPlan | None:
         guest=desired.guest.where if desired.guest else None,
         port=decision.sis.spec.engine.port or ENGINE_PORT,
     )
-
-
-def intent_of(sis: Sis, policy: Policy) -> UserIntent:
-    """What the user asks for. Nothing is measured first for a service that is not to speculate."""
-    speculating = sis.spec.speculation is not None
-    return UserIntent(
-        speculation=sis.speculation,
-        service=sis.service,
-        memory=sis.memory,
-        speculating=speculating,
-        measure=speculating and policy.measures,
-        retry=sis.retry,
-        rollback=sis.rollback,
-    )
-
-
-def observation_of(
-    desired: Desired, policy: Policy, closed: Judged | None, better: WhatIf, pods: frozenset[str], now: float
-) -> Observation:
-    """What the state machine has to know. closed: a window that closed in this reconcile. pods: names of all that
-    stay.
-    """
-    speculation = desired.plan.speculation
-    rate = (closed.evidence.acceptance_rate if closed else None) or 0.0
-    at = closed.verdict.at if closed else 0.0
-    good = speculation and known_good_of(speculation, desired.state, tokens=desired.plan.tokens, rate=rate, at=at)
-    observation = Observation(
-        subject=desired.state.subject,
-        policy=policy,
-        speculating=speculation is not None,
-        revision=desired.rendered.revision,
-        rollout=desired.rollout,
-        pods=pods,
-        pod_failures=failures_of(desired.pods, now),
-        good=good or None,
-        fewer=better.fewer,
-        since=desired.state.wanted_since,
-    )
-    return with_window(observation, closed)

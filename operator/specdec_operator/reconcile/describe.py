@@ -84,7 +84,7 @@ def findings_of(decision: Decision, observed: Observed, memory: Memory) -> Findi
         facts=desired.facts,
         taken=memory.facts.used if memory.facts.asked == desired.rendered.revision else None,
         enforcement=desired.enforcement,
-        deployment=desired.deployment if desired.guest else observed.objects.deployment,
+        deployment=observed.objects.deployment,
     )
     return findings if _is_about_present_pods(decision) else replace(findings, judged=None)
 

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, field, replace
 from functools import partial
+from math import inf
 from typing import Final
 
 from specdec_engine.memory.facts import Fact, used, valid
@@ -51,7 +52,7 @@ class Desired:
     acts.
     facts: what the pods reported, with the part that the manifest was planned with. seen: what was planned with.
     guest: the guarded guest; nothing is rendered for it. None: the service serves itself. enforcement: what the guard
-    may do about it.
+    may do about it. look_again: seconds after which it is read again although nothing wakes it.
     """
 
     state: State
@@ -70,6 +71,7 @@ class Desired:
     seen: Seen = field(default_factory=Seen)
     guest: Guest | None = None
     enforcement: Enforcement = field(default_factory=Enforcement)
+    look_again: float = inf
 
     @property
     def staged(self) -> bool:

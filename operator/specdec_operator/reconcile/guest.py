@@ -13,6 +13,8 @@ from specdec_operator.api.canonical import digest_of
 from specdec_operator.api.control import Control, ControlMode
 from specdec_operator.api.guard import Baseline, Guard, GuardMode, RollBackTo
 from specdec_operator.api.guest import GuestKind
+from specdec_operator.api.rollout import WhenNoRoom
+from specdec_operator.api.spec import Spec
 from specdec_operator.api.speculation import Method, Speculation
 from specdec_operator.errors import Invalid
 from specdec_operator.guard.rollout import note_progress, want
@@ -26,40 +28,68 @@ from specdec_operator.observe.rollout import Progress, RolloutView, pods_of, vie
 from specdec_operator.reconcile.desired import Desired
 from specdec_operator.reconcile.memory import Memory
 from specdec_operator.reconcile.observed import Observed
-from specdec_operator.reconcile.sis import Sis
+from specdec_operator.reconcile.sis import Parsed, Sis
 from specdec_operator.reconcile.throttle import Request
 from specdec_operator.render.inference_service import Rendered
 from specdec_operator.render.plan import Plan, effective_speculation
+from specdec_operator.report.status import SpecRefusal
 from specdec_operator.staging.layout import Layout
 
+_LOOK_AGAIN: Final = 60.0
+"""Seconds to the next read of a guest: no watch reports its changes."""
 NOTHING_TO_GUARD: Final = "NothingToGuard"
 _EXAMPLE: Final = '--speculative-config={"method":"ngram","num_speculative_tokens":4,"prompt_lookup_max":4}'
 _BROUGHT: Final = ArtifactsStatus(status="True", reason="Guest", message="the owner of the guest provides the models")
 
 
-def as_guest(sis: Sis, guest: Guest | None, memory: Memory) -> Sis:
+def as_guest(sis: Sis, guest: Guest, memory: Memory) -> Sis:
     """The service with what its guest's flags request. Raises Invalid if nothing can be learnt about the guest."""
-    if guest is None or guest.ref != sis.spec.guest:
+    if guest.ref != sis.spec.guest:
         rule = "the newest spec names another guest, and the operator reads only that one"
         raise Invalid("spec", str(sis.spec.guest), rule)
     if guest.trouble is not None:
         raise guest.trouble
-    deployment, allowed = guest.deployment, enforcement_of(sis, guest)
+    allowed = enforcement_of(sis, guest)
     engine = _asked(guest, allowed)
     speculation = speculation_of(engine) if engine and engine.asks else _counted(sis, guest, memory)
-    replicas = max(1, deployment.replicas) if deployment else 1
-    changes = {"speculation": speculation, "replicas": replicas, "guard": _guard(sis.spec.guard, acts=allowed.may)}
     asked = list(engine.speculative) if engine and engine.asks else None
     if asked is None and speculation is not None:
         asked = [speculation.model_dump_json(exclude_none=True)]
     return replace(
         sis,
-        spec=sis.spec.model_copy(update=changes),
+        spec=_spec(sis.spec, guest, speculation, acts=allowed.may),
         speculation=digest_of(asked),
         service=guest.base,
         retry=sis.retry if allowed.may or allowed.taken else f"{sis.retry or ''}@{allowed.reason}",
         rollback=sis.rollback if allowed.may else None,
     )
+
+
+def _spec(spec: Spec, guest: Guest, speculation: Speculation | None, *, acts: bool) -> Spec:
+    """The spec of a service that serves what the guest serves, and whose rollouts are its owner's."""
+    changes: dict[str, Any] = {
+        "speculation": speculation,
+        "replicas": max(1, guest.deployment.replicas) if guest.deployment else 1,
+        "guard": _guard(spec.guard, acts=acts),
+        "engine": spec.engine.model_copy(update={"port": guest.where.port if guest.where else None}),
+        "rollout": spec.rollout.model_copy(update={"when_no_room": WhenNoRoom.WAIT}),
+    }
+    return spec.model_copy(update=changes)
+
+
+def parsed_as_guest(parsed: Parsed, guest: Guest, memory: Memory) -> Parsed:
+    """Both specs with what the guest's flags request."""
+    newest, older = (_or_refusal(each, guest, memory) for each in (parsed.newest, parsed.older))
+    return Parsed(newest=newest or parsed.newest, older=older if isinstance(older, Sis) else None)
+
+
+def _or_refusal(sis: Sis | SpecRefusal | None, guest: Guest, memory: Memory) -> Sis | SpecRefusal | None:
+    if not isinstance(sis, Sis) or sis.spec.guest is None:
+        return sis
+    try:
+        return as_guest(sis, guest, memory)
+    except Invalid as error:
+        return SpecRefusal(error=error, generation=sis.generation)
 
 
 def enforcement_of(sis: Sis, guest: Guest) -> Enforcement:
@@ -142,6 +172,7 @@ def desire_guest(sis: Sis, guest: Guest, state: State, observed: Observed, now: 
         waits="",
         guest=guest,
         enforcement=allowed,
+        look_again=_LOOK_AGAIN,
     )
 
 

@@ -54,8 +54,8 @@ def guest_observed(guest: Guest, kserve: KServe) -> Observed:
     return Observed(objects=objects, kserve=kserve, ticket=Ticket(), guest=guest)
 
 
-async def pods_to_sample(cluster: Cluster, key: Key, memory: Memory, now: float) -> tuple[PodView, ...] | None:
-    """The pods of a guest where a reading is due; None: of the stores. Raises Unavailable."""
+async def guest_pods(cluster: Cluster, key: Key, memory: Memory, now: float) -> tuple[PodView, ...] | None:
+    """The pods of a guest if a reading is due; None for a service that is not a guest. Raises Unavailable."""
     plan, window = memory.sampling, memory.window
     if plan is None or plan.guest is None:
         return None

@@ -10,29 +10,22 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from specdec_operator import metrics
-from specdec_operator.errors import Invalid, Unavailable
+from specdec_operator.errors import Unavailable
 from specdec_operator.kube.cluster import Cluster
 from specdec_operator.names import Key
 from specdec_operator.observe.rollout import Progress
 from specdec_operator.observe.store import Stores
-from specdec_operator.reconcile.apply import apply_if_drifted, refused
-from specdec_operator.reconcile.arm import keep_arm
+from specdec_operator.reconcile.adapters import Adapters
 from specdec_operator.reconcile.cluster_info import ClusterInfo
 from specdec_operator.reconcile.decide import Decision, decide, remember
 from specdec_operator.reconcile.describe import Report, describe
-from specdec_operator.reconcile.devices import find_device
-from specdec_operator.reconcile.disruptions import keep_budget, restart_pods
-from specdec_operator.reconcile.downloads import keep_downloads
 from specdec_operator.reconcile.facts import learn_facts
-from specdec_operator.reconcile.guest_reads import guest_observed, guest_of, pods_to_sample, read_guest, with_news
-from specdec_operator.reconcile.guest_writes import keep_guest
-from specdec_operator.reconcile.memory import Memory, noted_downloads, restore
-from specdec_operator.reconcile.observed import Observed, read_logs, read_warnings
-from specdec_operator.reconcile.own import claimant_of, look_at_child, noted_look
+from specdec_operator.reconcile.memory import Memory, restore
+from specdec_operator.reconcile.own import noted_look
 from specdec_operator.reconcile.requeue import next_reconcile, retry_after
 from specdec_operator.reconcile.sample import Source, sample
 from specdec_operator.reconcile.show import show
-from specdec_operator.reconcile.sis import Parsed, parse
+from specdec_operator.reconcile.sis import parse
 from specdec_operator.reconcile.throttle import Throttle
 from specdec_operator.report import service_metrics
 from specdec_operator.report.events import Event
@@ -79,11 +72,18 @@ class Reconciler:
         self._cluster = cluster
         self._source = source
         self._stores = stores
-        self._cluster_info = cluster_info
         self._throttle = throttle
         self._clock = clock
         self._prometheus = prometheus
         self._memories: dict[Key, Memory] = {}
+        self._adapters = Adapters(
+            cluster=cluster,
+            stores=stores,
+            cluster_info=cluster_info,
+            throttle=throttle,
+            clock=clock,
+            remember=self._remember,
+        )
 
     async def reconcile(self, body: Mapping[str, Any], *, woken: bool = True) -> Result:
         """One reconcile. woken: whether anything is new. Raises nothing that the next one could mend."""
@@ -119,7 +119,9 @@ class Reconciler:
 
         # Everything is read before anything is decided, so that a decision is about one moment.
         parsed = parse(body, memory.last_valid, self._prometheus)
-        observed, now = await self._observe(key, memory, body, parsed), self._clock()
+        adapter = self._adapters.of_spec(parsed)  # a guest differs here and in what is done, and nowhere between
+        parsed, observed = await adapter.observe(key, memory, body, parsed)
+        now = self._clock()
         memory = await learn_facts(self._source, key, parsed, noted_look(memory, observed.look, now), observed, now)
 
         # Pure from here: the same observation gives the same decision, and the same report of it.
@@ -131,7 +133,8 @@ class Reconciler:
         # A manifest that was refused long ago is tried before the report: the refusal stands in the status, and would
         # leave it and come back at each try.
         if isinstance(decision, Decision) and decision.tries_again:
-            memory = await self._act(key, decision, observed, replace(memory, refused=None), now)
+            memory = replace(memory, refused=None)
+            memory = self._remember(key, await adapter.act(key, decision, observed, memory, now))
             if memory.refused is not None:
                 return self._requeue(memory)
 
@@ -142,33 +145,18 @@ class Reconciler:
 
         # Everything from here on may be done twice, and is done again until it is done.
         if isinstance(decision, Decision):
-            memory = await self._act(key, decision, observed, memory, now)
+            memory = self._remember(key, await adapter.act(key, decision, observed, memory, now))
         return self._requeue(memory)
 
     async def _sample(self, key: Key) -> Memory:
         """The memory with the reading that is due now, if one is."""
         memory = self._memories.get(key, Memory())
-        guests = await pods_to_sample(self._cluster, key, memory, self._clock())
-        pods, arm = self._stores.pods(key) if guests is None else guests, self._stores.arm_pods(key)
-        sampled = await sample(with_news(memory, guests), self._source, pods, arm, namespace=key[0], clock=self._clock)
+        memory, pods = await self._adapters.pods_to_sample(key, memory)
+        arm = self._stores.arm_pods(key)
+        sampled = await sample(memory, self._source, pods, arm, namespace=key[0], clock=self._clock)
         if sampled.sampling is not None:
             service_metrics.silent(key, sampled.silent)
         return self._remember(key, sampled)
-
-    async def _observe(self, key: Key, memory: Memory, body: Mapping[str, Any], parsed: Parsed) -> Observed:
-        """What there is now. The store is looked at last, for it is the newest, and nothing waits after it."""
-        if (ref := guest_of(parsed)) is not None:
-            child = self._stores.objects(key).child
-            guest = await read_guest(self._cluster, key, ref, body, child)
-            return guest_observed(guest, await self._cluster_info.kserve())
-        kserve, device = await self._cluster_info.kserve(), await find_device(self._cluster_info, parsed, memory, body)
-        objects, wanted = self._stores.objects(key), memory.state.wanted if memory.state else None
-        look = await look_at_child(self._cluster, claimant_of(body, memory), key, objects.child, memory, self._clock())
-        warnings = await read_warnings(self._cluster, key, objects, wanted)
-        logs = await read_logs(self._cluster, key, objects)
-        objects = self._stores.objects(key).of(body["metadata"]["uid"])
-        seen = Observed(objects=objects, kserve=kserve, ticket=self._throttle.ticket(key, self._clock()), look=look)
-        return replace(seen, device=device, warnings=warnings, logs=logs)
 
     def _next_memory(
         self, key: Key, decision: Decision | SpecRefusal, report: Report, memory: Memory, now: float
@@ -190,40 +178,6 @@ class Reconciler:
             version = await self._cluster.apply_status(*key, report.status)
             memory = replace(memory, status=report.status, status_at=now, version=version)
         return self._remember(key, replace(memory, unsent=(*memory.unsent, *memory.unrecorded), unrecorded=()))
-
-    async def _act(self, key: Key, decision: Decision, observed: Observed, memory: Memory, now: float) -> Memory:
-        """Downloads first, then the InferenceService once they can be mounted and its turn has come, then restarts."""
-        if observed.guest is not None:
-            return self._remember(key, await keep_guest(self._cluster, key, decision, observed, memory, now))
-        memory = await self._keep_downloads(key, decision, observed, memory, now)
-        if decision.desired.staged and not decision.desired.waits and memory.refused is None:
-            memory = await self._apply(key, decision, observed, memory, now)
-        memory = await keep_budget(self._cluster, decision.sis, memory, now)
-        memory = self._remember(key, await keep_arm(self._cluster, key, decision, observed.objects, memory, now))
-        return self._remember(key, await restart_pods(self._cluster, key, observed, decision.state, memory, now))
-
-    async def _keep_downloads(
-        self, key: Key, decision: Decision, observed: Observed, memory: Memory, now: float
-    ) -> Memory:
-        sis, desired, known = decision.sis, decision.desired, memory.downloads
-        try:
-            known = await keep_downloads(self._cluster, sis, desired, observed.objects, known, now)
-            return self._remember(key, noted_downloads(memory, known, sis, now))
-        except Invalid as error:  # reported by the next reconcile, which is due at once
-            return self._remember(key, replace(memory, refused=refused(error, sis, desired.rendered, now), due=now))
-
-    async def _apply(self, key: Key, decision: Decision, observed: Observed, memory: Memory, now: float) -> Memory:
-        """Applies the manifest where that is due. Raises Unavailable; a refusal is reported by the next reconcile."""
-        applied, rendered = memory.applied, decision.desired.rendered
-        memory, error = await apply_if_drifted(self._cluster, decision.sis, observed, memory, rendered, now)
-        if isinstance(error, Invalid):
-            return self._remember(key, replace(memory, due=now))
-        memory = self._remember(key, memory)
-        if error is not None:
-            raise error
-        if memory.applied is not None and memory.applied is not applied:
-            self._stores.note_applied(key, memory.applied.uid, memory.applied.metadata)
-        return memory
 
     def _requeue(self, memory: Memory) -> Result:
         due, reading = next_reconcile(memory, now := self._clock())

@@ -13,8 +13,6 @@ RETRY: Final = 5.0
 """Seconds to the next look at what is on its way."""
 RESYNC: Final = 300.0
 """Seconds to the next look at what stands."""
-LOOK_AT_GUEST: Final = 60.0
-"""Seconds to the next read of a guest: no watch reports its changes."""
 
 
 def next_due(state: State, memory: Memory, policy: Policy, now: float) -> float:

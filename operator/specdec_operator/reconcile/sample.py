@@ -82,8 +82,7 @@ async def sample(
     watched = [pod for pod in pods if pod.ready and not pod.deleting and pod.revision == plan.revision]
     plain = [pod for pod in arm if plan.beside and pod.ready and not pod.deleting]
     addresses = {pod.name: pod.ip for pod in (*watched, *plain) if pod.ip and _is_warm(pod, plan.guard, now)}
-    port = plan.guest.port if plan.guest else plan.port
-    readings = await source.read(plan.guard, addresses, namespace=namespace, port=port)
+    readings = await source.read(plan.guard, addresses, namespace=namespace, port=plan.port)
     beside = {pod.name: _counted(readings[pod.name]) for pod in plain if pod.name in readings}
     ours = {pod: reading for pod, reading in readings.items() if pod not in beside}
     return _taken_in(memory, plan, window, ours, beside, now)

@@ -1,0 +1,142 @@
+"""The two kinds of services behind one seam: those that the operator serves, and guests, which their owners serve.
+
+Each kind reads what there is (`observe`) and does what was decided (`act`). All that is between the two is the same for
+both: a guest has the form of a service that the operator serves.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Protocol, TypeAlias
+
+from specdec_operator.api.guest import GuestRef
+from specdec_operator.errors import Invalid
+from specdec_operator.kube.cluster import Cluster
+from specdec_operator.names import Key
+from specdec_operator.observe.pods import PodView
+from specdec_operator.observe.store import Stores
+from specdec_operator.reconcile.apply import apply_if_drifted, refused
+from specdec_operator.reconcile.arm import keep_arm
+from specdec_operator.reconcile.cluster_info import ClusterInfo
+from specdec_operator.reconcile.decide import Decision
+from specdec_operator.reconcile.devices import find_device
+from specdec_operator.reconcile.disruptions import keep_budget, restart_pods
+from specdec_operator.reconcile.downloads import keep_downloads
+from specdec_operator.reconcile.guest import parsed_as_guest
+from specdec_operator.reconcile.guest_reads import guest_observed, guest_of, guest_pods, read_guest, with_news
+from specdec_operator.reconcile.guest_writes import keep_guest
+from specdec_operator.reconcile.memory import Memory, noted_downloads
+from specdec_operator.reconcile.observed import Observed, read_logs, read_warnings
+from specdec_operator.reconcile.own import claimant_of, look_at_child
+from specdec_operator.reconcile.sis import Parsed
+from specdec_operator.reconcile.throttle import Throttle
+
+Body: TypeAlias = Mapping[str, Any]
+
+
+class Adapter(Protocol):
+    """How a kind of services is read and written. Everything that asks the API server raises Unavailable."""
+
+    async def observe(self, key: Key, memory: Memory, body: Body, parsed: Parsed) -> tuple[Parsed, Observed]:
+        """What there is now, and the spec in the form of a service that the operator serves."""
+
+    async def act(self, key: Key, decision: Decision, observed: Observed, memory: Memory, now: float) -> Memory:
+        """Does what was decided. It may be done twice."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Adapters:
+    """Both kinds, and which of them a service is.
+
+    remember: keeps the memory of a service at once, so that what was done is known even if the next write fails.
+    """
+
+    cluster: Cluster
+    stores: Stores
+    cluster_info: ClusterInfo
+    throttle: Throttle
+    clock: Callable[[], float]
+    remember: Callable[[Key, Memory], Memory]
+
+    def of_spec(self, parsed: Parsed) -> Adapter:
+        """The kind of a service by its newest spec."""
+        ref = guest_of(parsed)
+        return OwnService(self) if ref is None else GuestService(self, ref)
+
+    async def pods_to_sample(self, key: Key, memory: Memory) -> tuple[Memory, tuple[PodView, ...]]:
+        """The pods whose counters may be read now, by the last decision: a reading is made before the spec is parsed.
+
+        And the memory with what the pods of a guest show by themselves. Raises Unavailable.
+        """
+        guests = await guest_pods(self.cluster, key, memory, self.clock())
+        return with_news(memory, guests), tuple(self.stores.pods(key)) if guests is None else guests
+
+
+@dataclass(frozen=True, slots=True)
+class OwnService:
+    """A service that the operator serves: watches keep its objects in the stores, and each of them is its own."""
+
+    its: Adapters
+
+    async def observe(self, key: Key, memory: Memory, body: Body, parsed: Parsed) -> tuple[Parsed, Observed]:
+        """What there is now. The store is read last, because it is the newest, and nothing waits after it."""
+        its = self.its
+        kserve, device = await its.cluster_info.kserve(), await find_device(its.cluster_info, parsed, memory, body)
+        objects, wanted = its.stores.objects(key), memory.state.wanted if memory.state else None
+        look = await look_at_child(its.cluster, claimant_of(body, memory), key, objects.child, memory, its.clock())
+        warnings = await read_warnings(its.cluster, key, objects, wanted)
+        logs = await read_logs(its.cluster, key, objects)
+        objects = its.stores.objects(key).of(body["metadata"]["uid"])
+        seen = Observed(objects=objects, kserve=kserve, ticket=its.throttle.ticket(key, its.clock()), look=look)
+        older = parsed.older if parsed.older is not None and parsed.older.spec.guest is None else None
+        # An older spec of a guest cannot be followed: that guest was not read.
+        return replace(parsed, older=older), replace(seen, device=device, warnings=warnings, logs=logs)
+
+    async def act(self, key: Key, decision: Decision, observed: Observed, memory: Memory, now: float) -> Memory:
+        """Downloads first, then the InferenceService once they can be mounted and its turn has come, then restarts."""
+        its = self.its
+        memory = await self._keep_downloads(key, decision, observed, memory, now)
+        if decision.desired.staged and not decision.desired.waits and memory.refused is None:
+            memory = await self._apply(key, decision, observed, memory, now)
+        memory = await keep_budget(its.cluster, decision.sis, memory, now)
+        memory = its.remember(key, await keep_arm(its.cluster, key, decision, observed.objects, memory, now))
+        return await restart_pods(its.cluster, key, observed, decision.state, memory, now)
+
+    async def _keep_downloads(
+        self, key: Key, decision: Decision, observed: Observed, memory: Memory, now: float
+    ) -> Memory:
+        its, sis, desired, known = self.its, decision.sis, decision.desired, memory.downloads
+        try:
+            known = await keep_downloads(its.cluster, sis, desired, observed.objects, known, now)
+            return its.remember(key, noted_downloads(memory, known, sis, now))
+        except Invalid as error:  # reported by the next reconcile, which is due at once
+            return its.remember(key, replace(memory, refused=refused(error, sis, desired.rendered, now), due=now))
+
+    async def _apply(self, key: Key, decision: Decision, observed: Observed, memory: Memory, now: float) -> Memory:
+        """Applies the manifest where that is due. Raises Unavailable; a refusal is reported by the next reconcile."""
+        its, applied, rendered = self.its, memory.applied, decision.desired.rendered
+        memory, error = await apply_if_drifted(its.cluster, decision.sis, observed, memory, rendered, now)
+        if isinstance(error, Invalid):
+            return its.remember(key, replace(memory, due=now))
+        memory = its.remember(key, memory)
+        if error is not None:
+            raise error
+        if memory.applied is not None and memory.applied is not applied:
+            its.stores.note_applied(key, memory.applied.uid, memory.applied.metadata)
+        return memory
+
+
+@dataclass(frozen=True, slots=True)
+class GuestService:
+    """A guest: no watch reports its objects, and nothing of it is written but its speculation."""
+
+    its: Adapters
+    ref: GuestRef
+
+    async def observe(self, key: Key, memory: Memory, body: Body, parsed: Parsed) -> tuple[Parsed, Observed]:
+        """The guest as the API server has it, and what its flags request as the spec."""
+        guest = await read_guest(self.its.cluster, key, self.ref, body, self.its.stores.objects(key).child)
+        return parsed_as_guest(parsed, guest, memory), guest_observed(guest, await self.its.cluster_info.kserve())
+
+    async def act(self, key: Key, decision: Decision, observed: Observed, memory: Memory, now: float) -> Memory:
+        """Takes the speculation out, or restores it, if the owner allows that."""
+        return await keep_guest(self.its.cluster, key, decision, observed, memory, now)
