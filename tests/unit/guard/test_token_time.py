@@ -1,4 +1,4 @@
-"""Plain times are compared with those of like traffic only: what differs, by hand and in recordings."""
+"""Times per output token by load, and the traffic that they are compared with: by hand and in recordings."""
 
 import functools
 import pathlib
@@ -6,6 +6,8 @@ from dataclasses import replace
 
 import pytest
 import yaml
+from hypothesis import given
+from hypothesis import strategies as st
 from tests.unit.builders import counters, limits, make_evidence, make_plain, pace
 from tests.unit.guard.test_replay_traffic import TRACES
 
@@ -17,9 +19,48 @@ from specdec_operator.guard.checks import Case
 from specdec_operator.guard.counters import Side
 from specdec_operator.guard.judge import judge_case
 from specdec_operator.guard.policy import METHODS
-from specdec_operator.guard.token_time import Mix, TokenTime
+from specdec_operator.guard.token_time import MOST_LOAD, Mix, TokenTime, load_of, merge
 from specdec_operator.guard.verdict import Reason
 from specdec_operator.guard.window import Window
+
+
+@pytest.mark.parametrize(
+    ("running", "load"),
+    [
+        (0, 1),
+        (0.4, 1),
+        (1, 1),
+        (1.01, 2),
+        (2, 2),
+        (2.5, 4),
+        (4, 4),
+        (5, 8),
+        (64, 64),
+        (65, 128),
+        (1024, 1024),
+        (9e9, 1024),
+    ],
+)
+def test_a_load_is_the_next_power_of_two(running: float, load: int) -> None:
+    """One at least; all beyond 1024 is one load, so that there are never more than eleven."""
+    assert load_of(running) == load
+
+
+@given(st.floats(0, 1e7), st.floats(0, 1e7))
+def test_more_requests_are_never_a_smaller_load(one: float, other: float) -> None:
+    """And a load is a power of two up to the largest."""
+    low, high = sorted((load_of(one), load_of(other)))
+    assert (load_of(min(one, other)), load_of(max(one, other))) == (low, high)
+    assert high <= MOST_LOAD
+    assert high & (high - 1) == 0
+
+
+def test_paces_of_several_pods_add_up_load_by_load() -> None:
+    """Blocks at different loads are never mixed."""
+    both = merge({1: pace(0.02), 4: pace(0.05)}, {4: pace(0.07)}, {})
+    assert both == {1: pace(0.02), 4: pace(0.05, 0.07)}
+    assert both[4].times.mean == pytest.approx(0.06)
+    assert merge() == {}
 
 
 def traffic(

@@ -1,13 +1,21 @@
-"""Doubts after doubts: a pause between them, which what is far slower does not wait for."""
+"""When the baseline is learnt, and doubts after doubts: a pause between them, except for what is far slower."""
 
 from dataclasses import replace
 
 import pytest
-from tests.unit.builders import make_plain, make_state, pace
+from tests.unit.builders import (
+    BACK,
+    PASSED,
+    make_plain,
+    make_rollback,
+    make_state,
+    pace,
+)
 from tests.unit.guard.doubt_films import ASKED, BEYOND, NO_ROOM, RECENT, SCALED, SLOWER, TWO
-from tests.unit.guard.films import strip
+from tests.unit.guard.films import Frame, strip
 from tests.unit.guard.test_checks import verdict
 
+from specdec_operator.guard.state import Phase
 from specdec_operator.guard.verdict import Verdict
 
 HOUR = 3600.0
@@ -57,3 +65,29 @@ def test_a_speed_far_below_the_baseline_is_grave(seconds: float, *, grave: bool)
     plain = {"baseline": (make_plain(1, *(0.02, 0.0202) * 4),), "speedup": 1.0}
     found = verdict({"token_times": {1: pace(*(seconds, 1.01 * seconds) * 4)}}, plain)
     assert (found.reason, found.grave) == (SLOWER.reason, grave)
+
+
+class TestBaseline:
+    """Whenever the service runs without speculation its speed is learnt, once a window."""
+
+    @pytest.mark.parametrize("phase", [Phase.MEASURING_BASELINE, Phase.ROLLED_BACK, Phase.SERVING])
+    def test_it_is_learnt_whatever_the_reason_for_running_plain(self, phase: Phase) -> None:
+        """A window counts once, also when its turn comes again."""
+        measure: Frame = {"measure_first": True, "baseline_limit": 1e6, "speculating": False}
+        state = make_state(phase, measuring=phase is Phase.MEASURING_BASELINE)
+        window: Frame = measure | {"token_times": {1: pace(0.02, 0.02)}}
+        states = strip(state, (10, window), (11, window | {"closed": 10.0}), (20, window))
+        assert [each.baseline[0].token_time.times.blocks for each in states] == [2, 2, 4]
+
+    def test_pods_that_were_not_baseline_pods_change_no_baseline(self) -> None:
+        """A window across a rollout is counted and not learnt."""
+        state = make_state(BACK, rollback=make_rollback())
+        (after,) = strip(state, (10, {"token_times": {1: pace(0.02, 0.02)}, "revision": "r2"}))
+        assert (after.baseline, after.judged) == ((), 10)
+
+    def test_speculation_is_never_taken_for_plain(self) -> None:
+        """Its windows are judged, not learnt."""
+        (after,) = strip(
+            make_state(baseline=(make_plain(),)), (10, {"verdict": PASSED, "token_times": {1: pace(9.0, 9.0)}})
+        )
+        assert after.baseline == (make_plain(),)

@@ -15,7 +15,7 @@ from tests.unit.builders import (
     view,
 )
 from tests.unit.guard.films import Frame, strip
-from tests.unit.guard.test_asked import asked
+from tests.unit.guard.test_user_intent import asked
 
 from specdec_operator.api.guard import GuardMode
 from specdec_operator.guard.memory import MOST_STEPS

@@ -1,10 +1,17 @@
-"""The steps: which one is next, how each changes the state, and what the guard only reports if it may not act."""
+"""The steps: which one is next, how each changes the state, what is only reported if the guard may not act; retries."""
 
 from typing import Any
 
 import pytest
 from tests.unit.builders import (
+    BACK,
+    BLOCKED,
     LOW,
+    OUT,
+    PASSED,
+    RESPOND,
+    WARM,
+    WATCH,
     facts,
     make_dry_run,
     make_good,
@@ -12,14 +19,19 @@ from tests.unit.builders import (
     make_rollback,
     make_state,
 )
+from tests.unit.guard.films import Frame, strip
 
 from specdec_operator.api.guard import GuardMode
 from specdec_operator.guard.rollout import ROLLOUT_FAILED
 from specdec_operator.guard.state import Observation, Phase, State
 from specdec_operator.guard.tries import MOST_RESTARTS, Action, action_for, remembered, respond
+from specdec_operator.guard.user_intent import BY_REQUEST
 from specdec_operator.guard.verdict import Outcome, Reason, Verdict
 
-RESTART, REDUCE, BACK = Action.RESTART_POD, Action.REDUCE_TOKENS, Action.ROLL_BACK
+FAILS: Frame = {"verdict": LOW}
+RETRY: Frame = {"retry_after": 100.0, "retry_limit": 2}
+
+RESTART, REDUCE, ROLL_BACK = Action.RESTART_POD, Action.REDUCE_TOKENS, Action.ROLL_BACK
 SKEW = Verdict(outcome=Outcome.FAIL, reason=Reason.POD_SKEW, message="b fails", pods=("b",))
 FEWER: dict[str, Any] = {"reduce_tokens": True, "fewer": 2}
 OF_GOOD = make_rollback(good=make_good())
@@ -35,17 +47,17 @@ def answered(state: State, now: Observation, at: float = 9.0, reason: str = "Acc
     [
         (make_state(blamed=("b",)), {"verdict": SKEW}, RESTART),
         (make_state(blamed=("b",), restarts=MOST_RESTARTS - 1), {"verdict": SKEW}, RESTART),
-        (make_state(blamed=("b",), restarts=MOST_RESTARTS), {"verdict": SKEW}, BACK),
+        (make_state(blamed=("b",), restarts=MOST_RESTARTS), {"verdict": SKEW}, ROLL_BACK),
         (make_state(blamed=("b",), restarts=MOST_RESTARTS), {"verdict": SKEW} | FEWER, REDUCE),
-        (make_state(), {"verdict": SKEW}, BACK),
-        (make_state(), {"verdict": LOW}, BACK),
+        (make_state(), {"verdict": SKEW}, ROLL_BACK),
+        (make_state(), {"verdict": LOW}, ROLL_BACK),
         (make_state(), {"verdict": LOW} | FEWER, REDUCE),
-        (make_state(), {"verdict": LOW, "reduce_tokens": True}, BACK),
-        (make_state(), {"verdict": LOW, "fewer": 2}, BACK),
-        (make_state(reduced=make_reduction()), {"verdict": LOW} | FEWER, BACK),
-        (make_state(rollback=OF_GOOD), {"verdict": LOW} | FEWER, BACK),
-        (make_state(Phase.ROLLING_OUT), FEWER, BACK),
-        (make_state(Phase.RESPONDING, reduced=make_reduction()), FEWER, BACK),
+        (make_state(), {"verdict": LOW, "reduce_tokens": True}, ROLL_BACK),
+        (make_state(), {"verdict": LOW, "fewer": 2}, ROLL_BACK),
+        (make_state(reduced=make_reduction()), {"verdict": LOW} | FEWER, ROLL_BACK),
+        (make_state(rollback=OF_GOOD), {"verdict": LOW} | FEWER, ROLL_BACK),
+        (make_state(Phase.ROLLING_OUT), FEWER, ROLL_BACK),
+        (make_state(Phase.RESPONDING, reduced=make_reduction()), FEWER, ROLL_BACK),
     ],
     ids=[
         "a pod is far below its siblings",
@@ -193,3 +205,89 @@ def test_a_dry_run_is_reported_again_only_when_it_changes(dry_run: Any, kept: bo
 def test_the_last_two_good_speculations_are_remembered(before: Any, good: Any, after: Any) -> None:
     """The newest of each requested speculation. A further passing window changes nothing."""
     assert remembered(make_state(last_good=before), good) == after
+
+
+class TestRetry:
+    """Speculation is tried again by itself, later each time, and not for ever."""
+
+    def test_it_backs_off_and_ends(self) -> None:
+        """After 100 s, then 200 s after the next rollback; two tries, and then the user is asked."""
+        again: Frame = RETRY | {"failure_limit": 1, "revision": "r1"}
+        films: list[tuple[float, Frame, Phase]] = [
+            (99, again, BACK),
+            (100, again, OUT),
+            (101, again, WARM),
+            (105, again, WATCH),
+            (110, again | FAILS, RESPOND),
+            (111, again, BACK),
+            (309, again, BACK),
+            (310, again, OUT),
+            (311, again, WARM),
+            (315, again, WATCH),
+            (320, again | FAILS, RESPOND),
+            (321, again, BACK),
+            (99_999, again, BACK),
+        ]
+        start = make_state(BACK, rollback=make_rollback(), rollbacks=1, restarts=2)
+        states = strip(start, *((at, frame) for at, frame, _ in films))
+        assert [state.phase for state in states] == [phase for *_, phase in films]
+        assert (states[-1].retries, states[-1].rollbacks, states[1].restarts) == (2, 3, 0)
+
+    @pytest.mark.parametrize(
+        ("state", "frame"),
+        [
+            (make_state(BACK, rollback=make_rollback(BY_REQUEST)), RETRY),
+            (make_state(BACK, rollback=make_rollback()), {}),
+            (make_state(BACK, rollback=make_rollback(), retries=2), RETRY),
+            (make_state(BACK, rollback=make_rollback()), RETRY | {"held": True}),
+            (make_state(BACK, rollback=make_rollback()), RETRY | {"mode": GuardMode.OBSERVE}),
+            (make_state(WATCH), RETRY),
+        ],
+        ids=["the user's own rollback", "nobody asked for it", "no tries left", "held", "Observe", "as asked for"],
+    )
+    def test_it_is_not_tried(self, state: State, frame: Frame) -> None:
+        """However long it waits."""
+        assert strip(state, (99_999, frame)) == [state]
+
+    @pytest.mark.parametrize("aside", [{"rollback": make_rollback()}, {"reduced": make_reduction()}])
+    def test_a_try_without_room_goes_back_to_what_serves(self, aside: dict[str, Any]) -> None:
+        """The deadline passed without an admitted pod: the user need not act, and the next
+        try is due after twice the time.
+        """
+        blocked: Frame = RETRY | {"rollout": BLOCKED, "revision": "r2"}
+        before = make_state(BACK if "rollback" in aside else WATCH, **aside)
+        served: Frame = RETRY | {"speculating": "reduced" in aside}
+        films = ((100, served), (101, blocked), (102, served), (199, served), (200, served))
+        _, given_up, back, waits, again = strip(before, *films)
+        assert (given_up.phase, given_up.subject, given_up.set_aside) == (RESPOND, before.subject, None)
+        assert (back.subject, back.retries, back.rollbacks) == (before.subject, 1, 0)
+        decision = waits.rollback or waits.reduced
+        assert decision is not None
+        assert decision.message.endswith("; the retry did not start: KServe has made no Deployment in 61 s")
+        assert (again.phase, again.subject, again.retries) == (OUT, "s1", 2)
+
+    def test_a_try_that_comes_up_sets_nothing_aside(self) -> None:
+        """A later rollout without room has nothing to go back to."""
+        tried, up = strip(make_state(BACK, rollback=make_rollback()), (100, RETRY), (101, RETRY | {"revision": "r2"}))
+        assert (tried.set_aside, up.set_aside) == (make_rollback(), None)
+
+    @pytest.mark.parametrize(
+        ("instead", "retries"),
+        [({}, 0), ({"reduced": make_reduction(at=9e9)}, 2), ({"rollback": make_rollback(at=9e9, good=make_good())}, 2)],
+    )
+    def test_only_the_requested_speculation_renews_its_tries(self, instead: dict[str, Any], retries: int) -> None:
+        """A day of passing windows with fewer tokens shows nothing about the other tokens: the
+        guard would retry them for ever.
+        """
+        state = make_state(WATCH, retries=2, **instead)
+        (after,) = strip(state, (90_000, RETRY | {"verdict": PASSED}))
+        assert after.retries == retries
+
+    @pytest.mark.parametrize(
+        "instead", [{"reduced": make_reduction()}, {"rollback": make_rollback(good=make_good()), "revision": "r1"}]
+    )
+    def test_less_speculation_is_retried_as_well(self, instead: dict[str, Any]) -> None:
+        """Fewer tokens, or the last good one, are watched. The requested speculation is still due again."""
+        state = make_state(WATCH, **instead)
+        early, due = strip(state, (99, RETRY), (100, RETRY))
+        assert (early.phase, due.phase, due.subject, due.retries) == (WATCH, OUT, "s1", 1)
