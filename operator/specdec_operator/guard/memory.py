@@ -1,4 +1,4 @@
-"""Out of memory as an engine starts: it is started with less, before anything else is tried.
+"""Engines that run out of memory: they start again with less, before anything else is tried.
 
 Docstrings of rules are lines of the documentation.
 """
@@ -6,12 +6,17 @@ Docstrings of rules are lines of the documentation.
 from typing import Final
 
 from specdec_engine.out_of_memory import OUT_OF_MEMORY
-from specdec_operator.guard.state import Observation, State
+from specdec_operator.guard.state import Observation, PodFailure, State
 from specdec_operator.guard.tries import respond
 
 STEP: Final = 0.05
 """Share of the device that one step takes off."""
 MOST_STEPS: Final = 2
+
+
+def lacking_memory(known: tuple[PodFailure, ...]) -> tuple[PodFailure, ...]:
+    """Those of engines that ran out of memory."""
+    return tuple(each for each in known if each.reason == OUT_OF_MEMORY)
 
 
 def may_lower(state: State, observation: Observation) -> bool:

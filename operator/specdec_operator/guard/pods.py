@@ -13,7 +13,7 @@ from enum import StrEnum
 from typing import Final
 
 from specdec_engine.out_of_memory import OUT_OF_MEMORY
-from specdec_operator.guard.memory import may_lower
+from specdec_operator.guard.memory import lacking_memory, may_lower
 from specdec_operator.guard.policy import Thresholds
 from specdec_operator.guard.state import Observation, Phase, PodFailure, State
 from specdec_operator.guard.statistics import RatioSums
@@ -111,11 +111,6 @@ def note_pods(state: State, observation: Observation, now: float) -> State:
 def held(known: tuple[PodFailure, ...]) -> tuple[PodFailure, ...]:
     """Those that count: of the hour before they were noted last, and not answered yet."""
     return tuple(each for each in known if not each.answered)
-
-
-def lacking_memory(known: tuple[PodFailure, ...]) -> tuple[PodFailure, ...]:
-    """Those of engines that ran out of memory."""
-    return tuple(each for each in known if each.reason == PodFault.OUT_OF_MEMORY.value)
 
 
 def answered(known: tuple[PodFailure, ...]) -> tuple[PodFailure, ...]:

@@ -89,13 +89,13 @@ class Estimate:
         return student95(self.degrees) * self.error
 
 
-def variance_of_means(variance: float, windows: Iterable[int], alike: float) -> float:
+def variance_of_means(variance: float, windows: Iterable[int], correlation: float) -> float:
     """Variance of a mean of windows, or of the difference of two such means. variance: of one window.
 
-    windows: the number of windows in each mean. alike: the correlation of neighbouring windows. A machine whose speed
+    windows: the number of windows in each mean. correlation: of neighbouring windows. A machine whose speed
     changes makes them similar, so they hold less information than as many independent ones.
     """
-    return variance * sum(1 / each for each in windows) * (1 + alike) / (1 - alike)
+    return variance * sum(1 / each for each in windows) * (1 + correlation) / (1 - correlation)
 
 
 def student95(degrees: float) -> float:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from specdec_operator.api.spec import Spec
 from specdec_operator.guard.judge import Judged
-from specdec_operator.guard.pods import lacking_memory
+from specdec_operator.guard.memory import lacking_memory
 from specdec_operator.guard.policy import METHODS, Thresholds
 from specdec_operator.guard.state import Lowering, Observation, Reduction, State
 from specdec_operator.guard.verdict import Outcome
