@@ -182,6 +182,15 @@ async def test_its_owner_may_replace_its_pods() -> None:
     assert stage.phases[-3:] == ["Watching", "WarmingUp", "Watching"]
 
 
+async def test_a_spec_of_a_guest_is_not_followed_if_the_newest_spec_names_none() -> None:
+    """The newest spec is refused. The one before is of a guest that is not read any more."""
+    stage, _ = await watched()
+    stage.sis = {"generation": 2, "engine": {"accelerator": "nvidia", "version": "0.14.0"}}
+    await stage.turn()
+    assert stage.conditions()["Stalled"]["message"].endswith("(rule DRAFT-MODEL-SINCE)")
+    assert {verb for verb, _ in stage.cluster.calls} == READ_ONLY
+
+
 async def test_other_pods_are_noticed_by_the_next_reading() -> None:
     """No watch reports them, and the window in which they came has seconds left."""
     stage, _ = await watched()
