@@ -11,6 +11,12 @@ from specdec_operator.guard.state import Observation, Phase, State
 from specdec_operator.guard.tries import respond
 from specdec_operator.observe.rollout import Progress
 
+ROLLOUT_FAILED: Final = "RolloutFailed"
+_ROLLBACK_PATIENCE = 5.0
+"""Seconds that the safer pods in Responding may find no room. The time is long enough for a short obstacle, such as a
+webhook that restarts, and short enough for pods to serve within a minute of the decision.
+"""
+
 
 def other_pods_are_asked_for(state: State, observation: Observation, now: float) -> bool:
     """The spec requests other pods."""
@@ -89,9 +95,6 @@ def engines_can_start_after_stall(state: State, observation: Observation, now: f
     return guard_is_on(state, observation, now) and not no_engine_can_start(state, observation, now)
 
 
-ROLLOUT_FAILED: Final = "RolloutFailed"
-
-
 def roll_out(state: State, observation: Observation, now: float) -> State:
     """RollingOut."""
     return state.enter(Phase.ROLLING_OUT, now)
@@ -165,12 +168,6 @@ def note_progress(state: State, up: int, now: float, asked: float = math.inf) ->
     """More pods of the revision are ready than ever, or than were requested since: the deadline counts from now."""
     most, up = int(min(state.up, asked)), int(min(up, asked))
     return replace(state, up=up, wanted_since=now) if up > most else replace(state, up=most)
-
-
-_ROLLBACK_PATIENCE = 5.0
-"""Seconds that the safer pods in Responding may find no room. The time is long enough for a short obstacle, such as a
-webhook that restarts, and short enough for pods to serve within a minute of the decision.
-"""
 
 
 def make_room(state: State, observation: Observation, now: float) -> State:

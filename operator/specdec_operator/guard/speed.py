@@ -17,14 +17,25 @@ from specdec_operator.guard.trial import differs as traffic_differs
 from specdec_operator.guard.verdict import Reason
 from specdec_operator.guard.windows_in_a_row import is_fresh, last_failing_window, window_inconclusive, window_passed
 
+ENOUGH_BLOCKS = 16
+"""Blocks of time at one load that make a baseline: two windows' worth. With one window's, the gate misses more."""
+ALWAYS: Final = "Always"
+_BY_SPEED: Final = frozenset({Reason.SLOWER_THAN_PLAIN, Reason.TOO_SLOW})
+_MOST_TO_ACQUIT: Final = MOST_PAIRS // 2
+"""Windows after which speculation stays if it is not clearly faster, and not clearly slower either."""
+_PATIENCE: Final = 1800.0
+_NO_ROOM: Final = 5.0
+_FAILED: Final = 60.0
+"""In seconds: how long baseline pods may take to become ready; how long one may find no room before it replaces a
+speculating pod; after how long a failed start is final.
+"""
+_PAUSE, _MOST_PAUSE = 3600.0, 24 * 3600.0
+"""Seconds after a doubt that was settled before there is another one; doubled with each."""
+
 
 def measuring_is_not_wanted(_: State, observation: Observation, now: float) -> bool:
     """`guard.baseline` is no longer MeasureFirst, or the mode is not Enforce."""
     return not observation.policy.measures
-
-
-ENOUGH_BLOCKS = 16
-"""Blocks of time at one load that make a baseline: two windows' worth. With one window's, the gate misses more."""
 
 
 def baseline_is_known(state: State, observation: Observation, now: float) -> bool:
@@ -65,20 +76,6 @@ def note_baseline_window(state: State, observation: Observation) -> State:
         return state
     trial = rollback.trial.plus(observation.recent[-1])
     return replace(state, rollback=replace(rollback, trial=trial))
-
-
-ALWAYS: Final = "Always"
-_BY_SPEED: Final = frozenset({Reason.SLOWER_THAN_PLAIN, Reason.TOO_SLOW})
-_MOST_TO_ACQUIT: Final = MOST_PAIRS // 2
-"""Windows after which speculation stays if it is not clearly faster, and not clearly slower either."""
-_PATIENCE: Final = 1800.0
-_NO_ROOM: Final = 5.0
-_FAILED: Final = 60.0
-"""In seconds: how long baseline pods may take to become ready; how long one may find no room before it replaces a
-speculating pod; after how long a failed start is final.
-"""
-_PAUSE, _MOST_PAUSE = 3600.0, 24 * 3600.0
-"""Seconds after a doubt that was settled before there is another one; doubled with each."""
 
 
 def is_of_speed(state: State, observation: Observation, now: float) -> bool:

@@ -31,6 +31,7 @@ TABLE: Final[Mapping[Phase, tuple[Rule, ...]]] = MappingProxyType(
             Rule(speed.baseline_took_too_long, speed.speculate),
         ),
         Phase.ROLLING_OUT: (
+            # A try gives way to what served before it; only then is a lack of room the user's to mend.
             Rule(tries.a_try_starts_no_engine, tries.give_the_try_up),
             Rule(rollout.no_engine_can_start, rollout.stall),
             Rule(memory.start_runs_out_of_memory, memory.answer_a_lack_of_memory),
@@ -48,10 +49,12 @@ TABLE: Final[Mapping[Phase, tuple[Rule, ...]]] = MappingProxyType(
             Rule(rollout.warmup_is_over, rollout.watch),
         ),
         Phase.WATCHING: (
+            # First what the user requests, then pods that fail: neither needs a window.
             Rule(rollout.other_pods_are_asked_for, rollout.roll_out),
             Rule(rollout.guard_is_off, rollout.enter_serving),
             Rule(pods.pods_keep_failing, pods.answer_pod_failures),
             Rule(tries.retry_is_due, tries.retry),
+            # Baseline pods and doubts come before windows: a window in doubt is not counted as a failing one.
             Rule(speed.plain_pods_are_not_wanted, speed.remove_plain_pods),
             Rule(speed.plain_pods_are_always_wanted, speed.keep_plain_pods),
             Rule(speed.plain_pod_finds_no_room, speed.replace_one_pod),
@@ -61,6 +64,7 @@ TABLE: Final[Mapping[Phase, tuple[Rule, ...]]] = MappingProxyType(
             Rule(speed.speed_is_in_doubt, speed.ask_for_plain_pod),
             Rule(speed.doubt_waits, speed.wait_for_evidence),
             Rule(speed.one_pod_is_in_doubt, speed.serve_plain_for_a_while),
+            # Windows, each rule narrower than the ones below it.
             Rule(pods.a_broken_pod_was_restarted_before, pods.pod_is_left_alone),
             Rule(windows.last_failing_window, windows.answer_failing_windows),
             Rule(windows.failing_window, windows.window_failed),

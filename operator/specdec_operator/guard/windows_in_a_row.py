@@ -13,6 +13,11 @@ from specdec_operator.guard.state import Observation, State
 from specdec_operator.guard.tries import remembered, respond
 from specdec_operator.guard.verdict import BY_ACCEPTANCE, Outcome
 
+_HEALED = 3600.0
+"""Seconds of watching after which the pods that were restarted before do not count any more."""
+_RENEWED = 24 * 3600.0
+"""Seconds of watching after which a speculation has all of its tries again."""
+
 
 def is_fresh(state: State, observation: Observation) -> bool:
     """Whether a window closed that was not counted yet."""
@@ -91,13 +96,6 @@ def window_failed(state: State, observation: Observation, now: float) -> State:
     verdict = observation.verdict
     after = counted(state, observation) if verdict is None or verdict.severe else state
     return _judged(after, observation)
-
-
-_HEALED = 3600.0
-"""Seconds of watching after which the pods that were restarted before do not count any more."""
-
-_RENEWED = 24 * 3600.0
-"""Seconds of watching after which a speculation has all of its tries again."""
 
 
 def window_passed(state: State, observation: Observation, now: float) -> State:
