@@ -8,7 +8,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Protocol, TypeAlias
 
-from specdec_operator.api.guest import GuestRef
 from specdec_operator.errors import Invalid
 from specdec_operator.kube.cluster import Cluster
 from specdec_operator.names import Key
@@ -21,9 +20,7 @@ from specdec_operator.reconcile.decide import Decision
 from specdec_operator.reconcile.devices import find_device
 from specdec_operator.reconcile.disruptions import keep_budget, restart_pods
 from specdec_operator.reconcile.downloads import keep_downloads
-from specdec_operator.reconcile.guest import parsed_as_guest
-from specdec_operator.reconcile.guest_reads import guest_observed, guest_of, guest_pods, read_guest, with_news
-from specdec_operator.reconcile.guest_writes import keep_guest
+from specdec_operator.reconcile.guest_service import GuestService, guest_of, guest_pods, with_news
 from specdec_operator.reconcile.memory import Memory, noted_downloads
 from specdec_operator.reconcile.observed import Observed, read_logs, read_warnings
 from specdec_operator.reconcile.own import claimant_of, look_at_child
@@ -60,7 +57,7 @@ class Adapters:
     def of_spec(self, parsed: Parsed) -> Adapter:
         """The kind of a service by its newest spec."""
         ref = guest_of(parsed)
-        return OwnService(self) if ref is None else GuestService(self, ref)
+        return OwnService(self) if ref is None else GuestService(self.cluster, self.stores, self.cluster_info, ref)
 
     async def pods_to_sample(self, key: Key, memory: Memory) -> tuple[Memory, tuple[PodView, ...]]:
         """The pods whose counters may be read now, by the last decision: a reading is made before the spec is parsed.
@@ -123,20 +120,3 @@ class OwnService:
         if memory.applied is not None and memory.applied is not applied:
             its.stores.note_applied(key, memory.applied.uid, memory.applied.metadata)
         return memory
-
-
-@dataclass(frozen=True, slots=True)
-class GuestService:
-    """A guest: no watch reports its objects, and nothing of it is written but its speculation."""
-
-    its: Adapters
-    ref: GuestRef
-
-    async def observe(self, key: Key, memory: Memory, body: Body, parsed: Parsed) -> tuple[Parsed, Observed]:
-        """The guest as the API server has it, and what its flags request as the spec."""
-        guest = await read_guest(self.its.cluster, key, self.ref, body, self.its.stores.objects(key).child)
-        return parsed_as_guest(parsed, guest, memory), guest_observed(guest, await self.its.cluster_info.kserve())
-
-    async def act(self, key: Key, decision: Decision, observed: Observed, memory: Memory, now: float) -> Memory:
-        """Takes the speculation out, or restores it, if the owner allows that."""
-        return await keep_guest(self.its.cluster, key, decision, observed, memory, now)

@@ -9,7 +9,7 @@ from tests.unit.stage import KEY, Stage
 from tests.wire.pods import EngineStandIn
 
 from specdec_operator.errors import Unavailable
-from specdec_operator.reconcile.guest_writes import bring_back_left
+from specdec_operator.reconcile.guest_service import bring_back_left
 
 CONFIG = '{"method":"ngram","num_speculative_tokens":4}'
 SPECULATES = ["--model=/mnt/models", f"--speculative-config={CONFIG}"]
