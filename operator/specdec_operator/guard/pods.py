@@ -162,7 +162,7 @@ def others_of(parts: Mapping[str, Evidence], verdicts: Mapping[str, Verdict]) ->
 
 def skewed(pods: Pods, together: Verdict, thresholds: Thresholds) -> Verdict | None:
     """PodSkew; the worst pod is named first. together: the verdict on all pods as one."""
-    good = _rate(pods.run, pods.others)
+    good = _sums(pods.run, pods.others).mean
     if pods.rest is None or not (pods.rest.outcome is Outcome.PASS or _passes(pods, thresholds)):
         return None
     share = _FAR_BELOW if together.outcome is Outcome.FAIL else _BROKEN
@@ -199,10 +199,6 @@ def _sums(run: FailingRun, pods: Iterable[str]) -> RatioSums:
     for pod in pods:
         sums = sums.merged(run.by_pod.get(pod, RatioSums()))
     return sums
-
-
-def _rate(run: FailingRun, pods: Iterable[str]) -> float | None:
-    return _sums(run, pods).mean
 
 
 def pods_keep_failing(state: State, observation: Observation, now: float) -> bool:

@@ -30,7 +30,7 @@ def user_has_acted(state: State, observation: Observation, now: float) -> bool:
 
 def guard_is_off(state: State, observation: Observation, now: float) -> bool:
     """The guard's mode is Off, or nothing speculates."""
-    return not guard_is_on(state, observation, now)
+    return not observation.guarded
 
 
 def guard_is_on(_: State, observation: Observation, now: float) -> bool:
@@ -50,7 +50,7 @@ def pods_are_up(_: State, observation: Observation, now: float) -> bool:
 
 def pods_to_watch_are_up(state: State, observation: Observation, now: float) -> bool:
     """The rollout is complete, the pods speculate, and the guard is on."""
-    return guard_is_on(state, observation, now) and pods_are_up(state, observation, now)
+    return observation.guarded and pods_are_up(state, observation, now)
 
 
 def other_pods_are_up(state: State, observation: Observation, now: float) -> bool:
@@ -65,7 +65,7 @@ def pods_fail(_: State, observation: Observation, now: float) -> bool:
 
 def pods_with_speculation_fail(state: State, observation: Observation, now: float) -> bool:
     """Pods with speculation crash, are rejected by the preflight, run out of memory, or miss the deadline."""
-    return guard_is_on(state, observation, now) and pods_fail(state, observation, now)
+    return observation.guarded and pods_fail(state, observation, now)
 
 
 def no_engine_can_start(_: State, observation: Observation, now: float) -> bool:
@@ -92,7 +92,7 @@ def other_pods_fail(state: State, observation: Observation, now: float) -> bool:
 
 def engines_can_start_after_stall(state: State, observation: Observation, now: float) -> bool:
     """A pod can start its engine now. Before, none could."""
-    return guard_is_on(state, observation, now) and not no_engine_can_start(state, observation, now)
+    return observation.guarded and not no_engine_can_start(state, observation, now)
 
 
 def roll_out(state: State, observation: Observation, now: float) -> State:

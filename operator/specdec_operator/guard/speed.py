@@ -97,11 +97,6 @@ def _may_settle(state: State, observation: Observation) -> bool:
     return policy.control is ControlMode.ON_DOUBT and policy.acts and state.rollback is None
 
 
-def _may_ask(state: State, observation: Observation) -> bool:
-    """Whether the guard may request baseline pods if the speed is in doubt."""
-    return _may_settle(state, observation) and not observation.policy.single
-
-
 def _why(observation: Observation) -> tuple[str, str]:
     """The doubt in a word and a sentence."""
     verdict = observation.verdict
@@ -123,7 +118,7 @@ def speed_is_in_doubt(state: State, observation: Observation, now: float) -> boo
     last doubt, one of two more conditions is needed: speculation is far slower, or more requests run at once than in
     any baseline measurement.
     """
-    asks = state.control is None and _may_ask(state, observation)
+    asks = state.control is None and _may_settle(state, observation) and not observation.policy.single
     return asks and _pause_is_over(state, observation, now) and is_of_speed(state, observation, now)
 
 

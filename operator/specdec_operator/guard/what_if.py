@@ -72,7 +72,8 @@ def _row(
     fewest, most = drafted(evidence, tokens)
     rate, rate_high = (min(1.0, accepted / each) for each in (most, fewest))
     length = 1 + accepted / evidence.drafts
-    low, speedup = (estimate(evidence, each, length, most) for each in _speedups(comparison))
+    known = (None, None) if comparison is None else (comparison.low, comparison.speedup)
+    low, speedup = (estimate(evidence, each, length, most) for each in known)
     at_least = (
         (thresholds.acceptance_rate, surely(evidence, rate), rate_high),
         (thresholds.acceptance_length, 1 + tokens * surely(evidence, (length - 1) / tokens), length),
@@ -140,11 +141,6 @@ def _slo(
     if low > 1 or comparison.plain <= most * low:
         return True
     return None if speedup > 1 or comparison.plain <= most * speedup else False
-
-
-def _speedups(comparison: Comparison | None) -> tuple[float | None, float | None]:
-    """The lower end of the interval of the present speedup, and itself."""
-    return (None, None) if comparison is None else (comparison.low, comparison.speedup)
 
 
 def estimate(evidence: Evidence, speedup: float | None, length: float, tokens: float) -> float | None:
