@@ -9,32 +9,28 @@ import importlib
 import inspect
 import json
 import pathlib
-import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from enum import Enum
 from typing import Any, Final
 
 import yaml
 from lab.engine.page import page as engine_page
-from lab.guard import page as guard_tables
-from lab.scale.row import GOALS, GROWING
+from lab.guard.page import page as guard_evidence_page
+from lab.scale.page import page as scale_page
 from lab.trial.report import page as images_page
+from lab.verdicts.features import page as works_with_page
+from tests.kserve.recorded import changes, recording, runs
 from tests.wire.faults.table import FAULTS, Part
-from typer.testing import CliRunner
 
 from hack.command import generate, run
-from hack.machine import sentence
 from hack.pages import filled, render
 from hack.pages.demo import page as demo_page
 from hack.pages.demo import readme
 from hack.pages.memory import page as memory_page
 from hack.pages.staging import page as staging_page
-from hack.pages.staging_recorded import changes, recording, runs
-from hack.pages.works_with import page as works_with_page
 from specdec_command.advice.catalogue import METHODS, MethodAdvice, release_for, runs_on
 from specdec_command.advice.estimate import UNDER_LOAD
 from specdec_command.advice.recommend import plain
-from specdec_command.cli.commands import application
 from specdec_command.cli.rules import markdown as rules_page
 from specdec_command.doctor.finding import KINDS
 from specdec_command.doctor.finding import Severity as DoctorSeverity
@@ -59,15 +55,6 @@ from specdec_runtime.preflight.values import PLACES, STRETCH
 _ROOT: Final = pathlib.Path(__file__).parents[1]
 _DOCS: Final = _ROOT / "docs"
 _ALERTS: Final = _ROOT / "charts" / "specdec-operator" / "files" / "rules.yaml"
-_TRACES: Final = _ROOT / "tests" / "data" / "traces-traffic"
-_SLOWER: Final = "24-arm-prompts-quarter-slower"
-_COSTLY: Final = "28-arm-cache-hits-lost"
-_BESIDE: Final = (
-    "guard: {warmup: 0s, acceptanceRate: {min: 0.1}, speedup: {min: 1.0}, "
-    "collateral: {timeToFirstToken: {maxRatio: 1.1}}}"
-)
-_SHOWN: Final = 8
-"""Last lines of the first recording that the page has."""
 _ACCELERATORS: Final = {"nvidia": "NVIDIA", "ascend": "Ascend", "cpu": "CPU"}
 Schema = dict[str, Any]
 
@@ -155,74 +142,12 @@ def reliability_page() -> str:
     return render("reliability.md", parts=[(part, faults) for part, faults in parts if faults])
 
 
-def scale_page(folder: pathlib.Path = _DOCS / "scale") -> str:
-    """docs/scale.md: what many services take. Raises ValueError where the file holds no rows."""
-    found = json.loads((folder / "scale.json").read_text(encoding="utf-8"))
-    if not found["rows"]:
-        raise ValueError(f"{folder / 'scale.json'} holds no rows: run `make bench-scale`")
-    soak = json.loads((folder.parent / "soak" / "soak.json").read_text(encoding="utf-8"))
-    ours = _beside_peers(found["beside_peers"]) if found["peers"] else None
-    sharded = json.loads((folder / "sharded.json").read_text(encoding="utf-8"))
-    kserve = json.loads((folder / "kserve.json").read_text(encoding="utf-8"))
-    more = {
-        "soak": soak,
-        "kserve": kserve,
-        "ours": ours,
-        "goals": GOALS,
-        "growing": GROWING,
-        "sharded": sharded,
-    }
-    days = dict.fromkeys(sentence(each if "origin" in each else sharded) for each in sharded["rows"])
-    made = {
-        "made": sentence(found),
-        "soak_made": sentence(soak),
-        "kserve_made": sentence(kserve),
-        "sharded_made": " ".join(days),
-    }
-    return render("scale.md", **found, **more, **made)
-
-
-def _beside_peers(ours: Mapping[str, Any]) -> dict[str, Any]:
-    """Our own row in the words of the other operators' rows."""
-    due = ours["services"] / 15
-    reads = {"due_per_second": due, "made_per_second": due * (1 - ours["reads_missed_share"])}
-    return {**ours, "peer": "specdec-operator", **reads, "writes_per_minute": ours["idle_writes_per_minute"]}
-
-
 def guard_reference_page(text: str) -> str:
     """docs/guard-reference.md with its tables, out of the guard's own code: states, checks, reasons and actions."""
     kinds: dict[str, type[Enum]] = {"state": Phase, "reason of a verdict": Reason, "action": Action}
     words = {title: list(_documented(kind)) for title, kind in kinds.items()}
     tables: dict[str, dict[str, Any]] = {"states": {"table": TABLE}, "checks": {"checks": CHECKS}}
     return filled(text, "docs/guard-reference.md", tables | {"words": {"words": words}})
-
-
-def guard_evidence_page(text: str) -> str:
-    """docs/guard-evidence.md with the figures of the guard's simulations, and what it makes of two recordings."""
-    slower, costly = (_replayed(name).splitlines() for name in (_SLOWER, _COSTLY))
-    costs = [line for line in costly if "collateral:" in line]
-    found = json.loads((_DOCS / "guard" / "figures.json").read_text(encoding="utf-8"))
-    figures = found["figures"]
-    parts: dict[str, dict[str, Any]] = {
-        "made": {"made": sentence(found)},
-        "acceptance": {"lines": guard_tables.markdown(guard_tables.acceptance(figures))},
-        "speed": {"lines": guard_tables.markdown(guard_tables.speed(figures))},
-        "figures": {"lines": guard_tables.markdown(guard_tables.tables(figures["hours"]))},
-        "arms": {"guard": _BESIDE, "names": (_SLOWER, _COSTLY), "slower": slower[-_SHOWN:], "costs": costs},
-    }
-    return filled(text, "docs/guard-evidence.md", parts)
-
-
-def _replayed(name: str) -> str:
-    """What `specdec replay` prints of a recording. Raises RuntimeError where it fails."""
-    with tempfile.NamedTemporaryFile("w", suffix=".yaml") as guard:
-        guard.write(_BESIDE)
-        guard.flush()
-        asked = ["replay", str(_TRACES / f"{name}.jsonl.gz"), "--guard", guard.name]
-        done = CliRunner().invoke(application("replay"), asked)
-    if done.exit_code:
-        raise RuntimeError(f"specdec {' '.join(asked)}: {done.output}")
-    return done.output
 
 
 def _documented(kind: type[Enum]) -> Iterator[tuple[Enum, str]]:

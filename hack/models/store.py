@@ -1,17 +1,14 @@
-"""The folder of the pair, under a name that changes with the recipe, and how the pair gets there. In the same folder
-are the heads and drafts of every method, trained in the runtime image if they are missing.
-"""
+"""The folder of the pair, under a name that changes with the recipe, and how the pair gets there."""
 
 import pathlib
 import shutil
 import time
-from typing import Final
 
 from hack import images
 from hack.cluster import paths
 from hack.cluster.errors import ClusterError
 from hack.images import box, build, content, tool
-from hack.models import built
+from hack.models import faults
 
 PROOF = "proof.json"
 _SOURCES = content.Sources(
@@ -20,7 +17,6 @@ _SOURCES = content.Sources(
         "hack/images/requirements/cpu.txt",
     )
 )
-_TRAINED: Final = content.Sources(files=("hack/models/fit.py",), folders=("hack/models/heads",))
 
 
 def folder() -> pathlib.Path:
@@ -33,7 +29,7 @@ def ensure() -> pathlib.Path:
     target = folder()
     if not (target / "prompts.json").exists():
         _train(target)
-    built.ensure(target)
+    faults.ensure(target)
     return target
 
 
@@ -66,43 +62,3 @@ def run(what: str, folder: pathlib.Path, *module: str) -> None:
     """Run a module in the runtime image. Raises ClusterError where it fails."""
     if (code := box.run(module, folder, image())) != 0:
         raise ClusterError(f"{what} ended with code {code}; its words are above")
-
-
-def ensure_all() -> pathlib.Path:
-    """Return the folder of all tiny models; what was made before is kept as long as its recipe is the same."""
-    models = ensure()
-    heads, moved = models / "heads.digest", models / "built.digest"
-    if _stale(heads, _TRAINED):
-        _train_heads(models)
-        moved.unlink(missing_ok=True)
-        heads.write_text(content.digest(_TRAINED), encoding="utf-8")
-    if _stale(moved, built.SOURCE):
-        _build(models)
-        moved.write_text(content.digest(built.SOURCE), encoding="utf-8")
-    return models
-
-
-def _stale(mark: pathlib.Path, sources: content.Sources) -> bool:
-    return not mark.exists() or mark.read_text(encoding="utf-8") != content.digest(sources)
-
-
-def _build(models: pathlib.Path) -> None:
-    for name, (source, change) in built.BUILT.items():
-        shutil.rmtree(models / name, ignore_errors=True)
-        shutil.copytree(models / source, models / name)
-        change(models / name)
-        open_to_pods(models / name)
-
-
-def _train_heads(models: pathlib.Path) -> None:
-    started = time.monotonic()
-    unfinished = models / ".heads"
-    shutil.rmtree(unfinished, ignore_errors=True)
-    unfinished.mkdir()
-    run("the training of the heads", models, "hack.models.heads.train", str(models), str(unfinished))
-    for each in sorted(unfinished.iterdir()):
-        shutil.rmtree(models / each.name, ignore_errors=True)
-        open_to_pods(each)
-        each.rename(models / each.name)
-    unfinished.rmdir()
-    print(f"heads trained: {time.monotonic() - started:.0f} s", flush=True)

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import yaml
-from hack.models import built, tensors
+from hack.models import faults, tensors
 
 from lab.engine.cases import METHODS, Method
 
@@ -142,10 +142,10 @@ def huge(folder: Path) -> None:
 
 _OWN: Final = (gone, text, config, cut, header, pointer, missing_shard, without, filled, swapped_ids, huge)
 _WAYS: Final = {each.__name__: each for each in _OWN} | {
-    "permuted": built.permute,
-    "untrained": built.mix,
-    "corrupt": built.corrupt,
-    "short": built.shorten,
+    "permuted": faults.permute,
+    "untrained": faults.mix,
+    "corrupt": faults.corrupt,
+    "short": faults.shorten,
 }
 _TABLE: Final = yaml.safe_load(Path(__file__).with_suffix(".yaml").read_text(encoding="utf-8"))
 ALL: Final = tuple(Fault(layer=Layer(layer), **each) for layer, rows in _TABLE.items() for each in rows)

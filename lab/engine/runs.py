@@ -8,10 +8,11 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from hack.models import store
+from hack.models.store import open_to_pods
 
 from lab.engine import cases, place
 from lab.engine.faults import Fault
+from lab.heads import store as heads
 from specdec_command.replay.play import play, read_recording
 from specdec_operator.api.guard import Guard
 from specdec_operator.api.speculation import Method
@@ -29,7 +30,7 @@ them is taken hangs on how many positions a step has: a matter of rounding, not 
 
 def methods(names: Sequence[str] = ()) -> dict[str, Any]:
     """Run the methods, or the named ones, and the plain engines that they are held against."""
-    models = store.ensure_all()
+    models = heads.ensure()
     started, refused = cases.split()
     runs = [each for method in started if not names or method.name in names for each in _with_base(method, models)]
     elsewhere = [
@@ -45,7 +46,7 @@ def methods(names: Sequence[str] = ()) -> dict[str, Any]:
 
 def bench() -> list[list[dict[str, Any]]]:
     """Time the methods that draft, each in its plainest form, three at once next to the baseline engine."""
-    models = store.ensure_all()
+    models = heads.ensure()
     timed = [each for each in cases.split()[0] if each.drafts and each.name == each.speculation["method"]]
     groups = [timed[at : at + _SIDE_BY_SIDE] for at in range(0, len(timed), _SIDE_BY_SIDE)]
     runs = [_once([each for method in group for each in _with_base(method, models)]) for group in groups]
@@ -56,7 +57,7 @@ def bench() -> list[list[dict[str, Any]]]:
 
 def faults(asked: Iterable[Fault]) -> dict[str, Any]:
     """Run each fault; what nothing stopped is judged by the guard."""
-    models, by_name = store.ensure_all(), {each.what: each for each in asked if cases.starts(each.asked())}
+    models, by_name = heads.ensure(), {each.what: each for each in asked if cases.starts(each.asked())}
     with tempfile.TemporaryDirectory(dir=models, prefix="faults-") as folder:
         scratch = Path(folder)
         scratch.chmod(0o755)
@@ -76,7 +77,7 @@ def _prepared(fault: Fault, models: Path, folder: Path) -> dict[str, Any]:
     for name in {method.target, method.draft} - {None}:
         shutil.copytree(models / str(name), folder / str(name))
     fault.spoil(folder)
-    store.open_to_pods(folder)
+    open_to_pods(folder)
     return {"name": fault.what, "flags": [*method.flags(folder), *fault.flags], "tokens": fault.tokens}
 
 

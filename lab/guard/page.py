@@ -1,18 +1,36 @@
-"""The tables of figures.json: for docs/guard-evidence.md and for the screen."""
+"""The page docs/guard-evidence.md, and the tables of figures.json, also for the screen."""
 
+import json
+import pathlib
+import tempfile
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import groupby
 from typing import Any, Final
+
+from hack.machine import sentence
+from hack.pages import filled
+from typer.testing import CliRunner
 
 from lab.guard.arms import MACHINES, Arrangement
 from lab.guard.coverage import STEPS
 from lab.guard.figures import ABOVE, BELOW, CURVE_WINDOWS, LIMIT
 from lab.guard.hours import median
 from lab.guard.rules import BY_DRAFTS, GUARD
+from specdec_command.cli.commands import application
 
 _Found = Mapping[str, Any]
 _NO_GOAL: Final = "-"
+_ROOT: Final = pathlib.Path(__file__).parents[2]
+_TRACES: Final = _ROOT / "tests" / "data" / "traces-traffic"
+_SLOWER: Final = "24-arm-prompts-quarter-slower"
+_COSTLY: Final = "28-arm-cache-hits-lost"
+_BESIDE: Final = (
+    "guard: {warmup: 0s, acceptanceRate: {min: 0.1}, speedup: {min: 1.0}, "
+    "collateral: {timeToFirstToken: {maxRatio: 1.1}}}"
+)
+_SHOWN: Final = 8
+"""Last lines of the first recording that the page has."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,6 +40,34 @@ class Table:
     title: str
     heads: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
+
+
+def page(text: str) -> str:
+    """docs/guard-evidence.md with the figures of the guard's simulations, and what it makes of two recordings."""
+    slower, costly = (_replayed(name).splitlines() for name in (_SLOWER, _COSTLY))
+    costs = [line for line in costly if "collateral:" in line]
+    found = json.loads((_ROOT / "docs" / "guard" / "figures.json").read_text(encoding="utf-8"))
+    figures = found["figures"]
+    parts: dict[str, dict[str, Any]] = {
+        "made": {"made": sentence(found)},
+        "acceptance": {"lines": markdown(acceptance(figures))},
+        "speed": {"lines": markdown(speed(figures))},
+        "figures": {"lines": markdown(tables(figures["hours"]))},
+        "arms": {"guard": _BESIDE, "names": (_SLOWER, _COSTLY), "slower": slower[-_SHOWN:], "costs": costs},
+    }
+    return filled(text, "docs/guard-evidence.md", parts)
+
+
+def _replayed(name: str) -> str:
+    """What `specdec replay` prints of a recording. Raises RuntimeError where it fails."""
+    with tempfile.NamedTemporaryFile("w", suffix=".yaml") as guard:
+        guard.write(_BESIDE)
+        guard.flush()
+        asked = ["replay", str(_TRACES / f"{name}.jsonl.gz"), "--guard", guard.name]
+        done = CliRunner().invoke(application("replay"), asked)
+    if done.exit_code:
+        raise RuntimeError(f"specdec {' '.join(asked)}: {done.output}")
+    return done.output
 
 
 def acceptance(figures: _Found) -> tuple[Table, ...]:

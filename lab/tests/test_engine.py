@@ -7,13 +7,14 @@ import time
 from typing import Any
 
 import pytest
-from hack.models import built, tensors
+from hack.models import tensors
 
 from lab.engine import cases, faulty, lossless, page
 from lab.engine.faults import ALL, Layer
 from lab.engine.proposer import LastSeen
 from lab.engine.runs import prepare
 from lab.engine.server import several
+from lab.heads import store as heads
 from specdec_command.cli.render import rendering
 
 
@@ -80,7 +81,7 @@ def test_tensors_are_read_as_they_were_written(tmp_path: pathlib.Path) -> None:
 def test_a_renumbered_draft_has_the_same_rows_behind_the_same_words(models: pathlib.Path) -> None:
     """So it proposes the same text, in other numbers; the special tokens keep theirs."""
     before = _row_of_word(models / "draft")
-    built.renumber(models / "draft")
+    heads.renumber(models / "draft")
     after = _row_of_word(models / "draft")
     assert {word: row for word, (_, row) in before.items()} == {word: row for word, (_, row) in after.items()}
     moved = [word for word in before if before[word][0] != after[word][0]]

@@ -5,9 +5,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hack.reference import scale_page as page
 
 from lab.scale import sharded
+from lab.scale.page import page
 from lab.scale.peers.row import PeerRow
 from lab.scale.row import GROWING, Row
 

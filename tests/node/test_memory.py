@@ -5,10 +5,9 @@ from typing import Any
 
 import pytest
 from hack.cluster import kubectl
-from hack.models import wide
 
 from specdec_engine.quantity import parse_quantity
-from tests.node import measured
+from tests.node import measured, wide
 from tests.node.service import ENGINE, Service, Traffic
 from tests.wire.api import POD
 from tests.wire.faults.table import Part, fault

@@ -4,8 +4,8 @@ import pathlib
 from typing import Any
 
 import pytest
-from hack.models import store
 from lab.engine import cases
+from lab.heads import store
 
 from tests.node import measured
 from tests.node.service import ENGINE, Service
@@ -20,7 +20,7 @@ CLOSE = 5
 @pytest.fixture(scope="session")
 def model_folder() -> pathlib.Path:
     """The tiny models with the heads: four of the five pairs have one, and no other test may have trained them."""
-    return store.ensure_all()
+    return store.ensure()
 
 
 def parts(method: cases.Method) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 from hack.kserve.versions import SUMS
 from hack.pages import staging as staging_page
-from hack.pages import staging_recorded as recorded
+from tests.kserve import recorded
 
 from specdec_engine.rule import Severity
 from specdec_operator.staging.compatibility import KSERVE

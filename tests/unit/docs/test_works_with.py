@@ -5,7 +5,7 @@ import re
 
 import pytest
 import yaml
-from hack.pages.works_with import FEATURES, counts
+from lab.verdicts.features import FEATURES, counts
 from tests.unit.builders import Body, make_sis
 from typer.testing import CliRunner
 

@@ -5,8 +5,7 @@ import pathlib
 import struct
 
 import pytest
-from hack.models import built as faults
-from hack.models import tensors
+from hack.models import faults, tensors
 
 from specdec_engine.rule import Severity
 from specdec_runtime import preflight

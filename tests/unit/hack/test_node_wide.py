@@ -4,7 +4,8 @@ import json
 import pathlib
 import struct
 
-from hack.models import tensors, wide
+from hack.models import tensors
+from tests.node import wide
 
 NARROW, MIDDLE, LAYERS = 4, 6, 2
 SHAPES = {"gate_proj": (MIDDLE, NARROW), "up_proj": (MIDDLE, NARROW), "down_proj": (NARROW, MIDDLE)}

@@ -3,11 +3,11 @@
 from typing import Any
 
 import torch  # type: ignore[import-not-found]
+from hack.models.recipe import Shape
 from torch import nn
 
-from hack.models.heads.layers import Attention, Head, Mlp, Norm, anchors, block_mask, causal
-from hack.models.heads.lesson import Lesson, right
-from hack.models.recipe import Shape
+from lab.heads.layers import Attention, Head, Mlp, Norm, anchors, block_mask, causal
+from lab.heads.lesson import Lesson, right
 
 DFLASH_LAYERS = (0, 1, 2)
 """Layers of the target whose outputs are read, counted from zero."""

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch  # type: ignore[import-not-found]
-
 from hack.models.recipe import Recipe
 
 

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, Final
 
-from lab.verdicts.judge import judge
+from hack.pages import filled
 from tests.unit.engine.cases import KINDS, VERDICTS
 
-from hack.pages import filled
+from lab.verdicts.judge import judge
 
 Line = Mapping[str, Any]
 _SERIES: Final = ("vllm-[0-9]*.jsonl", "drawn-[0-9]*.jsonl")

@@ -3,11 +3,11 @@
 from typing import Any
 
 import torch  # type: ignore[import-not-found]
+from hack.models.recipe import Shape
 from torch import nn
 
-from hack.models.heads.layers import Attention, Head, Mlp, Norm, causal
-from hack.models.heads.lesson import Lesson, right
-from hack.models.recipe import Shape
+from lab.heads.layers import Attention, Head, Mlp, Norm, causal
+from lab.heads.lesson import Lesson, right
 
 _STATE_WEIGHT = 0.5
 EAGLE3_LAYERS = (1, 2, 3)

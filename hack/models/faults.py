@@ -1,5 +1,4 @@
-"""Drafts that are made of trained ones by moving bytes: another vocabulary with the same words, P-EAGLE, and drafts
-that start and answer like good ones and are worth nothing.
+"""Drafts that are made of the trained one by moving bytes: they start and answer like it, and are worth nothing.
 
 Each fault leaves /health green. Only the flipped bytes can be seen in the file: names, sizes and headers are those of a
 good draft, or, for the short context, those of a draft that a user may want.
@@ -12,67 +11,23 @@ import shutil
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Final
+from typing import Final
 
 from hack.images import content
 from hack.models import tensors
 
-_SPECIAL: Final = 3
-"""The first ids are the beginning, the end and the padding: they stay."""
-_PLACEHOLDER: Final = 2
-_BY_TOKEN: Final = ("lm_head.weight", "model.embed_tokens.weight")
+BY_TOKEN: Final = ("lm_head.weight", "model.embed_tokens.weight")
+"""The tensors with a row for each token."""
 SHORT_CONTEXT: Final = 256
 """Positions that `draft-short` was made for, in tokens."""
 FLIPPED_BYTES: Final = 200_000
 _MARK: Final = "faults.digest"
-SOURCE: Final = content.Sources(files=("hack/models/built.py", "hack/models/tensors.py"))
-
-
-def renumber(draft: Path) -> None:
-    """Give every token another id, in both the tokenizer and the weights: the same draft in other numbers."""
-    path = draft / "tokenizer.json"
-    tokenizer = json.loads(path.read_text(encoding="utf-8"))
-    vocabulary = tokenizer["model"]["vocab"]
-    order = list(range(_SPECIAL, len(vocabulary)))
-    random.Random("renumbered").shuffle(order)  # noqa: S311 (an order, not a secret)
-    order = [*range(_SPECIAL), *order]
-    new = {old: place for place, old in enumerate(order)}
-    tokenizer["model"]["vocab"] = {word: new[old] for word, old in vocabulary.items()}
-    path.write_text(json.dumps(tokenizer, ensure_ascii=False), encoding="utf-8")
-    found = tensors.read(draft / tensors.FILE)
-    changed = {name: found[name].reordered(order) for name in _BY_TOKEN}
-    tensors.write(draft / tensors.FILE, found | changed)
-
-
-def parallel(head: Path) -> None:
-    """Let an EAGLE-3 head guess all tokens at once, from an empty state: what P-EAGLE does, without its training."""
-    settings: dict[str, Any] = json.loads((head / "config.json").read_text(encoding="utf-8"))
-    settings["ptd_token_id"] = _PLACEHOLDER
-    (head / "config.json").write_text(json.dumps(settings, indent=2) + "\n", encoding="utf-8")
-    found = tensors.read(head / tensors.FILE)
-    width = found["fc.weight"].shape[1]
-    empty = tensors.Tensor(dtype="BF16", shape=(1, 1, width), data=bytes(2 * width))
-    tensors.write(head / tensors.FILE, found | {"mask_hidden": empty})
-
-
-def mlp(head: Path) -> None:
-    """Declare a head an MLP speculator. vLLM has a method for it, and no model."""
-    settings = json.loads((head / "config.json").read_text(encoding="utf-8"))
-    said = {"architectures": ["MLPSpeculatorPreTrainedModel"], "model_type": "mlp_speculator", "n_predict": 3}
-    (head / "config.json").write_text(json.dumps(settings | said, indent=2) + "\n", encoding="utf-8")
-
-
-BUILT: Final[Mapping[str, tuple[str, Callable[[Path], None]]]] = {
-    "draft-hetero": ("draft", renumber),
-    "head-peagle": ("head-eagle3", parallel),
-    "head-mlp": ("head-medusa", mlp),
-}
-"""The folders, what each is made of, and how."""
+_SOURCE: Final = content.Sources(files=("hack/models/faults.py", "hack/models/tensors.py"))
 
 
 def ensure(models: Path) -> None:
     """Put every faulty draft beside the good one, where this recipe's are not there yet."""
-    mark, wanted = models / _MARK, content.digest(SOURCE)
+    mark, wanted = models / _MARK, content.digest(_SOURCE)
     if mark.exists() and mark.read_text(encoding="utf-8") == wanted:
         return
     for name, spoil in FAULTS.items():
@@ -90,9 +45,9 @@ def permute(draft: Path) -> None:
     The draft stays whole and proposes what it did before, in a language that the target does not know.
     """
     found = tensors.read(draft / tensors.FILE)
-    order = list(range(found[_BY_TOKEN[0]].shape[0]))
+    order = list(range(found[BY_TOKEN[0]].shape[0]))
     random.Random("permuted").shuffle(order)  # noqa: S311 (an order, not a secret)
-    tensors.write(draft / tensors.FILE, found | {name: found[name].reordered(order) for name in _BY_TOKEN})
+    tensors.write(draft / tensors.FILE, found | {name: found[name].reordered(order) for name in BY_TOKEN})
 
 
 def mix(folder: Path) -> None:

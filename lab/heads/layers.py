@@ -5,9 +5,8 @@ blocks of tokens that are guessed at once, several of them beside one text, each
 from typing import Any
 
 import torch  # type: ignore[import-not-found]
-from torch import nn
-
 from hack.models.recipe import Shape
+from torch import nn
 
 _THETA = 10000.0
 _EPSILON = 1e-6

@@ -1,6 +1,6 @@
 """Trains every head beside the tiny pair and writes it as a Hugging Face folder; runs where torch is.
 
-python -m hack.models.heads.train MODELS OUT [NAME...]
+python -m lab.heads.train MODELS OUT [NAME...]
 """
 
 import copy
@@ -12,18 +12,18 @@ from pathlib import Path
 from typing import Any, Final
 
 import torch  # type: ignore[import-not-found]
+from hack.models import corpus
+from hack.models.fit import fit
+from hack.models.recipe import RECIPE
+from hack.models.train import encode, speak
 from safetensors.torch import save_file  # type: ignore[import-not-found]
 from transformers import AutoModelForCausalLM, PreTrainedTokenizerFast  # type: ignore[import-not-found]
 from transformers.utils import logging  # type: ignore[import-not-found]
 
-from hack.models import corpus
-from hack.models.fit import fit
-from hack.models.heads import parallel
-from hack.models.heads.eagle import EAGLE3_LAYERS, Eagle, Eagle3, Mimo
-from hack.models.heads.lesson import Teacher
-from hack.models.heads.parallel import Dflash, Medusa, Pard
-from hack.models.recipe import RECIPE
-from hack.models.train import encode, speak
+from lab.heads import parallel
+from lab.heads.eagle import EAGLE3_LAYERS, Eagle, Eagle3, Mimo
+from lab.heads.lesson import Teacher
+from lab.heads.parallel import Dflash, Medusa, Pard
 
 _WITH_TOKENIZER: Final = ("target-mtp", "draft-pard")
 """Language models; a head has none of its own."""
