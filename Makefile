@@ -58,7 +58,7 @@ soak: venv ## Half an hour of churn with 200 services, and what is left of it af
 	$(RUN) -m lab.soak --services 200 --minutes 30
 
 numbers: venv ## All measured pages anew, one after another, from this commit on a quiet machine (five hours)
-	$(RUN) -m hack.demo
+	$(MAKE) demo
 	cp demo.json demo.png docs/demo/
 	$(MAKE) bench-memory bench-engine cluster-down bench-guard bench-scale
 	$(RUN) -m lab.soak --services 200 --minutes 30 --out docs/soak
@@ -174,7 +174,9 @@ push-model: venv ## A Modelcar of MODEL=folder, pushed as IMAGE=registry/name:ta
 	@$(RUN) -m hack.push_model "$(MODEL)" "$(IMAGE)" $(if $(filter no,$(PUSH)),--no-push) $(if $(filter yes,$(NODE)),--node)
 
 demo: venv ## The whole story on a real cluster, with measured numbers
-	$(RUN) -m hack.demo
+	$(RUN) -m hack.cluster up
+	$(RUN) -m hack.images all
+	$(RUN) -m pytest -q -s tests/node/demo.py
 
 chart: venv ## The chart with the real Helm: what it renders, and its life cycle on the local cluster (minutes)
 	$(RUN) -m pytest -q tests/chart

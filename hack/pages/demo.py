@@ -1,33 +1,237 @@
-"""The run of `make demo` that README.md and docs/demo.md show, made of docs/demo/demo.json."""
+"""A run of `make demo`, which tests/node/demo.py measures: speeds, acceptance, the rollback and the promises. They are
+written as demo.json and demo.png, and into README.md and docs/demo.md.
+"""
 
-import io
 import json
 import pathlib
-from typing import Final
+import statistics
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final, NamedTuple, TypeAlias
 
-from rich.console import Console
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 
-from hack.demo import report
-from hack.machine import sentence
-from hack.pages import filled
+from hack import drawing, machine
+from hack.pages import block, filled
+from specdec_engine.quantity import parse_duration
+
+Report: TypeAlias = dict[str, Any]
 
 _RUN: Final = pathlib.Path(__file__).parents[2] / "docs" / "demo" / "demo.json"
-_WIDTH: Final = 110
+PATCH_SECONDS: Final = 2.0  # from the decision to the InferenceService patched, at most
+_SLICE_SECONDS: Final = 3.0
+MAX_TOKENS: Final = 96
+
+
+class Answer(NamedTuple):
+    """One answered request, with the completion tokens of its usage."""
+
+    began: float
+    ended: float
+    tokens: int
+
+
+class Reading(NamedTuple):
+    """The speculation counters of one pod's engine at one moment."""
+
+    at: float
+    pod: str
+    drafted: float
+    accepted: float
+
+
+class Span(NamedTuple):
+    """From one moment to another."""
+
+    begin: float
+    end: float
+
+
+class Moments(NamedTuple):
+    """When each part of a rollback was seen, from the first request of the other traffic on."""
+
+    onset: float
+    decided: float
+    patched: float
+    serving: float
+    rolled_back: float
+
+
+@dataclass(slots=True, kw_only=True)
+class Run:
+    """All that was measured. spans: of `plain_code`, `plain_drift`, `code`, `drift` and `after`. in_status: the
+    acceptance in the status at their ends. failures: when, and why. steps: seconds of each.
+    """
+
+    guard: Mapping[str, Any]
+    strategy: str
+    kserve: str
+    answers: list[Answer] = field(default_factory=list)
+    failures: list[tuple[float, str]] = field(default_factory=list)
+    readings: list[Reading] = field(default_factory=list)
+    spans: dict[str, Span] = field(default_factory=dict)
+    in_status: dict[str, float | None] = field(default_factory=dict)
+    moments: Moments = field(default_factory=lambda: Moments(0, 0, 0, 0, 0))
+    minimum: float = 0
+    rollback: Mapping[str, str] = field(default_factory=dict)
+    steps: dict[str, float] = field(default_factory=dict)
+
+    @property
+    def decision_bound(self) -> float:
+        """Seconds from the onset of bad traffic within which the operator promises to decide."""
+        return (int(self.guard["failureLimit"]) + 1) * parse_duration(self.guard["window"])
+
+
+def rate(answers: Iterable[Answer], span: Span) -> float:
+    """Tokens per second within a span. A request that reaches over an edge counts by the share of its time inside."""
+    inside = [(each, min(each.ended, span.end) - max(each.began, span.begin)) for each in answers]
+    tokens = sum(each.tokens * time / (each.ended - each.began) for each, time in inside if time > 0)
+    return tokens / (span.end - span.begin)
+
+
+def slices(span: Span, length: float) -> list[Span]:
+    """Cut a span into equal slices of about `length` seconds, at least one."""
+    count = max(1, round((span.end - span.begin) / length))
+    step = (span.end - span.begin) / count
+    return [Span(span.begin + at * step, span.begin + (at + 1) * step) for at in range(count)]
+
+
+def drafts(readings: Iterable[Reading]) -> Iterator[tuple[Span, float, float]]:
+    """What each pod drafted and accepted between one reading and its next, in order of time."""
+    before: dict[str, Reading] = {}
+    for each in sorted(readings):
+        if (old := before.get(each.pod)) and each.drafted > old.drafted:
+            yield Span(old.at, each.at), each.drafted - old.drafted, each.accepted - old.accepted
+        before[each.pod] = each
+
+
+def acceptance(readings: Iterable[Reading], span: Span) -> float | None:
+    """Accepted / drafted tokens inside a span, over all pods; None if nothing was drafted."""
+    inside = [each for each in drafts(readings) if span.begin <= each[0].begin and each[0].end <= span.end]
+    drafted = sum(each[1] for each in inside)
+    return round(sum(each[2] for each in inside) / drafted, 3) if drafted else None
+
+
+def report(run: Run) -> Report:
+    """Everything, as it is written to demo.json."""
+    when, decided = run.moments, run.moments.decided
+    fast = {act: _speed(run.answers, span) for act, span in run.spans.items()}
+    here = machine.origin()
+    decision = {
+        "seconds_from_onset": round(decided - when.onset, 1),
+        "seconds_to_patch": round(when.patched - decided, 2),
+    }
+    return {
+        "plain": fast["plain_code"] | {f"drift_{key}": value for key, value in fast["plain_drift"].items()},
+        **{act: _act(run, act, fast) for act in ("code", "drift")},
+        "decision": decision | {key: run.rollback[key] for key in ("reason", "message", "at")},
+        "serving_again_seconds": round(when.serving - decided, 1),
+        "rolled_back_seconds": round(when.rolled_back - decided, 1),
+        "after": fast["after"]
+        | {
+            "speedup": _ratio(fast["after"], fast["plain_drift"]),
+            "speedup_over_drift": _ratio(fast["after"], fast["drift"]),
+        },
+        "promises": _promises(run, decision),
+        "requests": {
+            "ok": len(run.answers),
+            "failed": len(run.failures),
+            "failures": [{"seconds_from_onset": round(at - when.onset, 1), "why": why} for at, why in run.failures],
+            "clients": 1,
+            "max_tokens": MAX_TOKENS,
+        },
+        "kserve": run.kserve,
+        "windows": {**run.guard, "strategy": run.strategy},
+        "machine": {name: here[name] for name in ("cores", "memory_gib", "cpu")},
+        "origin": here,
+        "steps": run.steps,
+    }
+
+
+def _speed(answers: Sequence[Answer], span: Span) -> Report:
+    rates = [round(rate(answers, part), 1) for part in slices(span, _SLICE_SECONDS)]
+    return {"tokens_per_second": round(statistics.median(rates), 1), "spread": [min(rates), max(rates)]}
+
+
+def _act(run: Run, act: str, fast: Mapping[str, Report]) -> Report:
+    accepted = {"acceptance": acceptance(run.readings, run.spans[act]), "acceptance_in_status": run.in_status[act]}
+    return accepted | fast[act] | {"speedup": _ratio(fast[act], fast[f"plain_{act}"])}
+
+
+def _ratio(fast: Report, slow: Report) -> float:
+    return float(round(fast["tokens_per_second"] / slow["tokens_per_second"], 2))
+
+
+def _promises(run: Run, decision: Report) -> list[Report]:
+    within = f"onset to decision within {int(run.guard['failureLimit']) + 1} windows"
+    measured = (
+        (within, run.decision_bound, decision["seconds_from_onset"]),
+        ("decision to InferenceService patched", PATCH_SECONDS, decision["seconds_to_patch"]),
+    )
+    return [{"what": what, "at_most": most, "measured": took, "kept": took <= most} for what, most, took in measured]
+
+
+def words(found: Report) -> str:
+    """The report for people, as docs/demo.md has it."""
+    return block("demo.md", "run", {**found, "made": machine.sentence(found)})
+
+
+def write(run: Run, found: Report, folder: pathlib.Path) -> None:
+    """Write demo.json and demo.png."""
+    (folder / "demo.json").write_text(json.dumps(found, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+    with drawing.style():
+        drawing.save(draw(run, found), folder / "demo.png")
+
+
+def draw(run: Run, found: Report) -> Figure:
+    """Draw from the first measured second with speculation to the end; zero is the change of traffic."""
+    onset, span = run.moments.onset, Span(run.spans["code"].begin, run.spans["after"].end)
+    begin, end = span.begin - onset, span.end - onset
+    figure = Figure(figsize=(9, 4.8))
+    upper, lower = figure.subplots(2, 1, sharex=True, height_ratios=(2, 3))
+    points = [(each.end - onset, accepted / drafted) for each, drafted, accepted in drafts(run.readings)]
+    upper.plot(*zip(*points, strict=True), ".-", color=drawing.GREEN)
+    _level(upper, (begin, end), run.minimum, f"guard: ≥ {run.minimum:g}")
+    upper.set(ylabel="accepted / drafted", ylim=(-0.05, 1.05))
+    seconds = slices(span, 1.0)
+    middles = [(each.begin + each.end) / 2 - onset for each in seconds]
+    lower.plot(middles, [rate(run.answers, each) for each in seconds], color=drawing.BLUE)
+    _level(lower, (begin, 0), found["plain"]["tokens_per_second"], "plain, on code")
+    _level(lower, (0, end), found["plain"]["drift_tokens_per_second"], "plain, on drift")
+    lower.set(ylabel="tokens/s", xlabel="seconds from the change of the traffic", xlim=(begin, end))
+    lower.set_ylim(bottom=0)
+    _mark(upper, lower, run)
+    here = f"{found['machine']['cores']} cores, {found['machine']['cpu']}; KServe {run.kserve}"
+    note = f"{here}; windows of {run.guard['window']}"
+    figure.text(0.99, 0.01, note, ha="right", fontsize=7, color=drawing.GREY)
+    figure.tight_layout(rect=(0, 0.02, 1, 1))
+    return figure
+
+
+def _level(axes: Axes, between: tuple[float, float], value: float, label: str) -> None:
+    axes.hlines(value, *between, color=drawing.GREY, linestyle="--", linewidth=1)
+    axes.text(between[0], value, f" {label}", color=drawing.GREY, va="bottom")
+
+
+def _mark(upper: Axes, lower: Axes, run: Run) -> None:
+    decided, serving = (at - run.moments.onset for at in (run.moments.decided, run.moments.serving))
+    decision = f"decision: {run.rollback['reason']}, {decided:.1f} s"
+    labels = ((0.0, "the traffic drifts"), (decided, decision), (serving, f"a plain pod serves, {serving:.1f} s"))
+    for number, (at, label) in enumerate(labels):
+        for axes in (upper, lower):
+            axes.axvline(at, color=drawing.RED, linewidth=1)
+        # Neighbours may be seconds apart: every other label is a line higher.
+        offset = (3, 2 + 12 * (number % 2))
+        upper.annotate(label, (at, 1.05), offset, textcoords="offset points", color=drawing.RED, annotation_clip=False)
 
 
 def readme(text: str, run: pathlib.Path = _RUN) -> str:
     """README.md with its picture, and the sentences about it."""
-    return filled(text, "README.md", {"demo": _read(run)})
+    return filled(text, "README.md", {"demo": json.loads(run.read_text(encoding="utf-8"))})
 
 
 def page(text: str, run: pathlib.Path = _RUN) -> str:
     """docs/demo.md with the tables that the run printed."""
-    console = Console(width=_WIDTH, record=True, file=io.StringIO())
-    console.print(report.render(_read(run)))
-    table = "\n".join(line.rstrip() for line in console.export_text().splitlines())
-    return filled(text, "demo.md", {"run": {"table": table, "made": sentence(_read(run))}})
-
-
-def _read(run: pathlib.Path) -> report.Report:
-    found: report.Report = json.loads(run.read_text(encoding="utf-8"))
-    return found
+    found: Report = json.loads(run.read_text(encoding="utf-8"))
+    return filled(text, "demo.md", {"run": {**found, "made": machine.sentence(found)}})

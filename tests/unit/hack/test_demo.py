@@ -1,0 +1,202 @@
+"""What `make demo` computes and writes, of a made-up run checked by hand, and what its samples have to be."""
+
+import dataclasses
+import json
+import pathlib
+
+import numpy as np
+import pytest
+from hack.pages import demo
+from hack.pages.demo import Answer, Moments, Reading, Run, Span
+from tests.node import demo as story
+
+from specdec_engine.accelerators import Accelerator
+from specdec_operator.api.spec import Spec
+
+ROOT = pathlib.Path(__file__).parents[3]
+ONSET = 100.0
+SPEC = story.sample(story.SPECULATIVE)["spec"]
+PAGE = """\
+# TYPE vllm:spec_decode_num_draft_tokens counter
+vllm:spec_decode_num_draft_tokens_total{engine="0",model_name="tiny"} 400.0
+vllm:spec_decode_num_accepted_tokens_total{engine="0",model_name="tiny"} 292.0
+vllm:spec_decode_num_accepted_tokens_per_pos_total{engine="0",model_name="tiny",position="0"} 90.0
+"""
+
+
+@pytest.fixture
+def run() -> Run:
+    """600 tokens/s plain; 900 with speculation on code, 240 on drift; 540 afterwards, in answers of a second."""
+    acts = {
+        "plain_code": (Span(0, 15), 600),
+        "plain_drift": (Span(20, 35), 600),
+        "code": (Span(80, 95), 900),
+        "drift": (Span(ONSET, ONSET + 12), 240),
+        "after": (Span(140, 155), 540),
+    }
+    return Run(
+        guard=SPEC["guard"],
+        strategy="Surge",
+        kserve="0.20.0",
+        answers=[
+            Answer(at, at + 1, each) for span, each in acts.values() for at in range(int(span.begin), int(span.end))
+        ],
+        failures=[(131.26, "Refused: no endpoints")],
+        readings=[
+            Reading(at=81, pod="p", drafted=0, accepted=0),
+            Reading(at=94, pod="p", drafted=1000, accepted=730),
+            Reading(at=101, pod="p", drafted=2000, accepted=1460),
+            Reading(at=111, pod="p", drafted=3000, accepted=1460),
+        ],
+        spans={name: span for name, (span, _) in acts.items()},
+        in_status={"code": 0.74, "drift": 0.0},
+        minimum=0.4,
+        moments=Moments(ONSET, decided=ONSET + 12, patched=ONSET + 12.125, serving=131.25, rolled_back=132.0),
+        rollback={"reason": "AcceptanceRateLow", "message": "acceptance 0.00 < 0.40", "at": "2026-01-01T00:00:00Z"},
+        steps={"plain service comes up": 22.1},
+    )
+
+
+def test_every_number_of_the_report_follows_from_what_was_measured(run: Run) -> None:
+    """The keys that others read, with values worked out by hand."""
+    found = demo.report(run)
+    assert (found["plain"]["tokens_per_second"], found["plain"]["drift_tokens_per_second"]) == (600, 600)
+    code = {"acceptance": 0.73, "acceptance_in_status": 0.74, "tokens_per_second": 900, "spread": [900, 900]}
+    assert found["code"] == code | {"speedup": 1.5}
+    assert (found["drift"]["acceptance"], found["drift"]["speedup"]) == (0.0, 0.4)
+    assert (found["decision"]["seconds_from_onset"], found["decision"]["seconds_to_patch"]) == (12, 0.12)
+    assert found["decision"]["reason"] == "AcceptanceRateLow"
+    assert found["serving_again_seconds"] == pytest.approx(19.2)
+    assert (found["after"]["speedup"], found["after"]["speedup_over_drift"]) == (0.9, 2.25)
+    assert (found["kserve"], found["steps"]) == ("0.20.0", {"plain service comes up": 22.1})
+    windows = found["windows"]
+    assert (windows["interval"], windows["window"], windows["strategy"]) == ("1s", "5s", "Surge")
+
+
+def test_failed_requests_are_reported_with_their_time_and_their_error(run: Run) -> None:
+    """Nothing is hidden: a request that failed during the rollback is in the file."""
+    found = demo.report(run)["requests"]
+    assert (found["ok"], found["failed"]) == (72, 1)
+    assert found["failures"] == [{"seconds_from_onset": 31.3, "why": "Refused: no endpoints"}]
+
+
+@pytest.mark.parametrize(("decided", "patched", "kept"), [(15.0, 17.0, [True, True]), (15.1, 17.2, [False, False])])
+def test_a_promise_is_kept_up_to_its_limit_and_no_further(
+    run: Run, decided: float, patched: float, kept: list[bool]
+) -> None:
+    """(failureLimit + 1) windows of 5 s to the decision; 2 s from there to the patch."""
+    moments = run.moments._replace(decided=ONSET + decided, patched=ONSET + patched)
+    found = demo.report(dataclasses.replace(run, moments=moments))
+    assert [each["kept"] for each in found["promises"]] == kept
+    assert ("NOT KEPT" in demo.words(found)) is (kept == [False, False])
+
+
+def test_the_picture_counts_from_the_change_of_traffic(run: Run) -> None:
+    """From the first measured second with speculation to the last one after it, with honest zeros in between."""
+    upper, lower = demo.draw(run, demo.report(run)).axes
+    assert lower.get_xlim() == (-20, 55)
+    accepted, *moments = upper.lines
+    assert accepted.get_xydata() == pytest.approx(np.array([(-6, 0.73), (1, 0.73), (11, 0.0)]))
+    assert [each.get_xdata()[0] for each in moments] == [0, 12, 31.25]
+    assert {each.get_text() for each in upper.texts} >= {
+        "the traffic drifts",
+        "decision: AcceptanceRateLow, 12.0 s",
+        "a plain pod serves, 31.2 s",
+    }
+    by_second = dict(lower.lines[0].get_xydata())
+    assert (by_second[-19.5], by_second[5.5], by_second[20.5]) == (pytest.approx(900), pytest.approx(240), 0)
+    levels = [each.get_segments()[0].tolist() for each in lower.collections]
+    assert levels == [[[-20, 600], [0, 600]], [[0, 600], [55, 600]]]
+
+
+def test_the_files_are_the_report_and_its_picture(run: Run, tmp_path: pathlib.Path) -> None:
+    """demo.json is what the pages read."""
+    found = demo.report(run)
+    demo.write(run, found, tmp_path)
+    assert sorted(each.name for each in tmp_path.iterdir()) == ["demo.json", "demo.png"]
+    assert json.loads((tmp_path / "demo.json").read_text(encoding="utf-8")) == found
+
+
+def test_the_readme_and_the_page_show_the_recorded_run_and_no_request_of_it_failed() -> None:
+    """docs/demo/demo.json, README.md and docs/demo.md are of one run."""
+    found = json.loads((ROOT / "docs" / "demo" / "demo.json").read_text(encoding="utf-8"))
+    front, page = ((ROOT / name).read_text(encoding="utf-8") for name in ("README.md", "docs/demo.md"))
+    assert (demo.readme(front), demo.page(page)) == (front, page)
+    assert demo.words(found) in page
+    words = " ".join(front.split())
+    assert f"{found['code']['speedup']} times as fast with its draft" in words
+    assert f"at {found['drift']['speedup']} of the baseline speed" in words
+    assert f"{found['decision']['seconds_from_onset']} s after the change the operator decides" in words
+    assert f"{found['serving_again_seconds']:.0f} s after that a baseline pod serves" in words
+    assert f"No request of {found['requests']['ok']} failed" in words
+    assert found["requests"]["failed"] == 0
+
+
+def test_a_run_with_failed_requests_shows_them(run: Run, tmp_path: pathlib.Path) -> None:
+    """The numbers are those of the file, also where they are bad."""
+    demo.write(run, demo.report(run), tmp_path)
+    file = tmp_path / "demo.json"
+    front = " ".join(demo.readme((ROOT / "README.md").read_text(encoding="utf-8"), file).split())
+    assert "a tiny model, 1.5 times as fast with its draft" in front
+    assert "1 of 73 requests failed" in front
+    page = demo.page((ROOT / "docs" / "demo.md").read_text(encoding="utf-8"), file)
+    for words in ("72 answered, 1 failed", "| 1.50x |", "| 0.40x |", "2.25x of before", "KServe 0.20.0"):
+        assert words in page
+
+
+def test_a_request_over_an_edge_counts_by_its_share() -> None:
+    """A quarter of its time inside is a quarter of its tokens; what only touches counts nothing."""
+    assert demo.rate([Answer(0, 2, 100), Answer(1, 4, 100)], Span(0, 4)) == pytest.approx(50)
+    assert demo.rate([Answer(-3, 1, 100)], Span(0, 1)) == pytest.approx(25)
+    assert demo.rate([Answer(-1, 0, 100), Answer(1, 2, 100)], Span(0, 1)) == 0
+
+
+def test_slices_cover_the_span_without_gap_or_overlap() -> None:
+    """Slices are of equal length, as near to the wanted one as whole numbers allow, and at least one."""
+    cut = demo.slices(Span(1, 12), 3)
+    assert [each.end for each in cut[:-1]] == [each.begin for each in cut[1:]]
+    assert (len(cut), cut[0].begin, cut[-1].end) == (4, 1, 12)
+    assert len(demo.slices(Span(0, 1), 3)) == 1
+
+
+def test_acceptance_is_the_difference_inside_the_span_over_all_pods() -> None:
+    """What was counted before the span, or by another pod, is not mixed up. Without drafts there is no rate."""
+    readings = [
+        Reading(at=0, pod="a", drafted=1000, accepted=0),
+        Reading(at=1, pod="a", drafted=2000, accepted=900),
+        Reading(at=1, pod="b", drafted=0, accepted=0),
+        Reading(at=3, pod="a", drafted=2100, accepted=970),
+        Reading(at=3, pod="b", drafted=100, accepted=50),
+        Reading(at=4, pod="b", drafted=100, accepted=50),
+    ]
+    assert demo.acceptance(readings, Span(1, 3)) == pytest.approx(120 / 200)
+    assert demo.acceptance(readings, Span(3, 9)) is None
+    assert [span.end for span, _, _ in demo.drafts(readings)] == [1, 3, 3]
+
+
+def test_counters_of_all_engines_on_a_page_are_added_up() -> None:
+    """Totals only: the counters by position are not added to them. Without speculation there are none."""
+    assert story.counters(PAGE) == (400, 292)
+    assert story.counters(PAGE + PAGE.replace('engine="0"', 'engine="1"')) == (800, 584)
+    assert story.counters("vllm:generation_tokens_total 5\n") is None
+
+
+def test_the_samples_differ_in_speculation_alone() -> None:
+    """Else the demo would compare two things at once."""
+    plain, speculative = story.sample(story.PLAIN), story.sample(story.SPECULATIVE)
+    assert speculative["spec"].pop("speculation")["tokens"] == 4
+    assert plain == speculative
+    assert plain["metadata"] == {"namespace": story.NAMESPACE, "name": story.NAME}
+
+
+def test_the_samples_run_on_a_processor_with_windows_of_seconds(run: Run) -> None:
+    """The README states this about the demo: no accelerator, and a decision within seconds."""
+    spec = Spec.model_validate(SPEC)
+    assert spec.engine.accelerator is Accelerator.CPU
+    assert run.decision_bound == (spec.guard.failure_limit + 1) * spec.guard.window <= 30
+    assert spec.rollout.deadline < story.PATIENCE
+
+
+def test_two_pods_of_the_samples_fit_on_two_cores_beside_a_kind_control_plane() -> None:
+    """A surge needs room for both; kind's own pods ask for 950m, KServe and the operator for 150m."""
+    assert 2 * int(SPEC["resources"]["requests"]["cpu"].removesuffix("m")) + 950 + 150 <= 2000
