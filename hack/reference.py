@@ -16,18 +16,18 @@ from typing import Any, Final
 import yaml
 from lab.engine.page import page as engine_page
 from lab.guard.page import page as guard_evidence_page
+from lab.memory import page as memory_page
 from lab.scale.page import page as scale_page
+from lab.staging.page import page as staging_page
+from lab.staging.recorded import changes, recording, runs
 from lab.trial.report import page as images_page
 from lab.verdicts.features import page as works_with_page
-from tests.kserve.recorded import changes, recording, runs
 from tests.wire.faults.table import FAULTS, Part
 
 from hack.command import generate, run
 from hack.pages import filled, render
 from hack.pages.demo import page as demo_page
 from hack.pages.demo import readme
-from hack.pages.memory import page as memory_page
-from hack.pages.staging import page as staging_page
 from specdec_command.advice.catalogue import METHODS, MethodAdvice, release_for, runs_on
 from specdec_command.advice.estimate import UNDER_LOAD
 from specdec_command.advice.recommend import plain

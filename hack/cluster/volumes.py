@@ -1,15 +1,14 @@
-"""PVCs for tests and the demo: `models`, bound to a folder of this machine, and volumes for the PVCs of others."""
+"""The PVC `models` of tests and the demo, bound to a folder of this machine."""
 
 import hashlib
 import pathlib
 from typing import Any
 
-from hack.cluster import kubectl, paths, record, shell
+from hack.cluster import kubectl, paths, shell
 from hack.cluster.errors import ClusterError
 
 CLAIM = "models"
 _SIZE = "10Gi"
-_BY_HAND = "by-hand"
 
 
 def ensure_models(path: pathlib.Path, namespace: str) -> None:
@@ -37,35 +36,13 @@ def objects(folder: pathlib.Path, namespace: str) -> list[dict[str, Any]]:
     meta = {"name": CLAIM, "namespace": namespace}
     return [
         {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}},
-        _volume(name, folder, claimRef={"namespace": namespace, "name": CLAIM}, **shared),
+        volume(name, folder, claimRef={"namespace": namespace, "name": CLAIM}, **shared),
         {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": meta, "spec": claim},
     ]
 
 
-def provide(claim: str, namespace: str) -> str | None:
-    """Make a volume for a PVC that another component will create, and return the storage class that it must name.
-
-    kind has a class that makes volumes by itself, and it is the default: then None, and nothing is made.
-    """
-    known = record.read(paths.layout())
-    if known is None or known.driver is record.Driver.KIND:
-        return None
-    folder = paths.layout().run / "claims" / f"{namespace}-{claim}"
-    folder.mkdir(parents=True)
-    folder.chmod(0o777)  # no plug-in gives a folder of the machine to the pod's group
-    volume = room(folder, claim, namespace)
-    kubectl.apply(kubectl.config(), [volume], paths.layout().conf / f"{volume['metadata']['name']}.json")
-    return _BY_HAND
-
-
-def room(folder: pathlib.Path, claim: str, namespace: str) -> dict[str, Any]:
-    """Return a writable volume for one PVC of a namespace. Only the removal of the cluster removes it."""
-    bound = {"namespace": namespace, "name": claim}
-    shared = {"accessModes": ["ReadWriteOnce"], "storageClassName": _BY_HAND}
-    return _volume(f"{namespace}-{claim}", folder, claimRef=bound, **shared)
-
-
-def _volume(name: str, folder: pathlib.Path, **more: Any) -> dict[str, Any]:
+def volume(name: str, folder: pathlib.Path, **more: Any) -> dict[str, Any]:
+    """A volume of a folder of this machine. Only the removal of the cluster removes it."""
     spec = {"capacity": {"storage": _SIZE}, "hostPath": {"path": str(folder), "type": "Directory"}, **more}
     spec["persistentVolumeReclaimPolicy"] = "Retain"
     return {"apiVersion": "v1", "kind": "PersistentVolume", "metadata": {"name": name}, "spec": spec}

@@ -16,7 +16,7 @@ from typing import Any, Final
 from hack.cluster.versions import KUBERNETES
 from hack.kserve.versions import SUMS, Choice
 from hack.machine import origin
-from hack.pages.staging import Row
+from lab.staging.page import Row
 
 from specdec_operator.staging.kserve import KServe, shown
 from tests.kserve import matrix_pod as pods

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Final
 
-from hack.pages.staging import Row, rows
+from lab.staging.page import Row, rows
 
 from specdec_command.validation.check import crd_schema
 from specdec_command.validation.schema import filled

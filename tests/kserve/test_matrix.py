@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 from hack.kserve.versions import chosen
+from lab.staging.recorded import FILE
 
 from tests.kserve.matrix import asked
 from tests.kserve.matrix_pod import brought, content, nested
-from tests.kserve.recorded import FILE
 
 Object = dict[str, Any]
 

@@ -1,4 +1,4 @@
-"""The stores of the tests' artifacts: an S3 store with accounts for it, and Modelcars of the tiny models."""
+"""The stores of the tests' artifacts: an S3 store with accounts for it, Modelcars of the tiny models, and volumes."""
 
 import pathlib
 import re
@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from hack import push_model
 from hack.cluster import images as node
+from hack.cluster import kubectl, paths, record, volumes
 from hack.images import build, content, delivery, tool
 
 from tests.node import s3
@@ -17,6 +18,7 @@ from tests.wire.api import Api, Object
 ACCOUNT = "puller"
 STRANGER = "stranger"
 _REGION = "us-east-1"
+_BY_HAND = "by-hand"
 _ROOT = pathlib.Path(__file__).parents[2]
 _RECIPES = content.Sources(files=("hack/images/modelcar.py", "docs/staging.md"))
 _DOCKERFILE = re.compile(r"```dockerfile\n(.*?)```", re.DOTALL)
@@ -95,3 +97,26 @@ def _secret(account: str, store: s3.Store, secret_key: str) -> Object:
     annotations = {f"serving.kserve.io/{name}": value for name, value in said.items()}
     meta = {"name": f"{account}-s3", "annotations": annotations}
     return {"apiVersion": "v1", "kind": "Secret", "metadata": meta, "stringData": _keys(store, secret_key)}
+
+
+def provide(claim: str, namespace: str) -> str | None:
+    """Make a volume for a PVC that another component will create, and return the storage class that it must name.
+
+    kind has a class that makes volumes by itself, and it is the default: then None, and nothing is made.
+    """
+    known = record.read(paths.layout())
+    if known is None or known.driver is record.Driver.KIND:
+        return None
+    folder = paths.layout().run / "claims" / f"{namespace}-{claim}"
+    folder.mkdir(parents=True)
+    folder.chmod(0o777)  # no plug-in gives a folder of the machine to the pod's group
+    made = room(folder, claim, namespace)
+    kubectl.apply(kubectl.config(), [made], paths.layout().conf / f"{made['metadata']['name']}.json")
+    return _BY_HAND
+
+
+def room(folder: pathlib.Path, claim: str, namespace: str) -> Object:
+    """Return a writable volume for one PVC of a namespace."""
+    bound = {"namespace": namespace, "name": claim}
+    shared = {"accessModes": ["ReadWriteOnce"], "storageClassName": _BY_HAND}
+    return volumes.volume(f"{namespace}-{claim}", folder, claimRef=bound, **shared)

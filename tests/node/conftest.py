@@ -10,10 +10,10 @@ from collections.abc import AsyncIterator, Generator
 
 import pytest
 from hack import images, install
-from hack.cluster import kubectl, lifecycle, trouble, volumes
+from hack.cluster import kubectl, lifecycle, volumes
 from hack.models import store as models
 
-from tests.node import artifacts, s3
+from tests.node import artifacts, s3, trouble
 from tests.node.film import Film
 from tests.node.service import Service
 from tests.wire.api import Api, connected

@@ -3,10 +3,9 @@
 import asyncio
 
 import pytest
-from hack.cluster import volumes
 
 from tests.node import processes, s3
-from tests.node.artifacts import ACCOUNT, STRANGER, Modelcars, job_environment
+from tests.node.artifacts import ACCOUNT, STRANGER, Modelcars, job_environment, provide
 from tests.node.service import Service, Traffic
 from tests.wire.api import POD, Api, Object, Refused
 
@@ -67,7 +66,7 @@ async def test_target_from_a_pvc_and_draft_from_s3(service: Service, store: s3.S
 
 async def test_the_content_of_the_operators_pvc_is_downloaded_once(service: Service, store: s3.Store) -> None:
     """Not again by pods that start, and not by a rollback; all of it goes with the sis."""
-    wanted = await asyncio.to_thread(volumes.provide, f"{service.name}-models", service.namespace)
+    wanted = await asyncio.to_thread(provide, f"{service.name}-models", service.namespace)
     claim = {"storage": "1Gi"} | ({"storageClassName": wanted} if wanted else {})
     staging = {"mode": "PersistentVolumeClaim", "claim": claim, "env": job_environment(store)}
     before = s3.requests("GET")
@@ -135,7 +134,7 @@ async def test_the_reason_for_a_missing_artifact_is_shown_within_seconds(service
 async def test_a_download_job_shows_why_it_cannot_work(service: Service, store: s3.Store) -> None:
     """A missing key, and a PVC that no provisioner gives a volume."""
     name = "no-such-key"
-    wanted = await asyncio.to_thread(volumes.provide, f"{name}-models", service.namespace)
+    wanted = await asyncio.to_thread(provide, f"{name}-models", service.namespace)
     claims = {name: {"storage": "1Gi"} | ({"storageClassName": wanted} if wanted else {})}
     claims["no-volume"] = {"storage": "1Gi", "storageClassName": "nobody-has-this-class"}
     for each, claim in claims.items():

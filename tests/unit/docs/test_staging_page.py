@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 from hack.kserve.versions import SUMS
-from hack.pages import staging as staging_page
-from tests.kserve import recorded
+from lab.staging import page as staging_page
+from lab.staging import recorded
 
 from specdec_engine.rule import Severity
 from specdec_operator.staging.compatibility import KSERVE

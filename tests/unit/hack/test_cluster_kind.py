@@ -3,6 +3,7 @@
 import pathlib
 
 from hack.cluster import kind, versions, volumes
+from tests.node import artifacts
 
 KUBECONFIG = pathlib.Path("/c/run/kubeconfig")
 
@@ -55,7 +56,7 @@ def test_another_folder_or_namespace_is_another_volume() -> None:
 
 def test_room_for_a_pvc_can_be_written_and_is_for_that_pvc_alone() -> None:
     """Its class has no provisioner: the PVC waits for this very volume."""
-    volume = volumes.room(pathlib.Path("/c/run/claims/x"), "llama-models", "team-a")["spec"]
+    volume = artifacts.room(pathlib.Path("/c/run/claims/x"), "llama-models", "team-a")["spec"]
     assert volume["accessModes"] == ["ReadWriteOnce"]
     assert volume["claimRef"] == {"namespace": "team-a", "name": "llama-models"}
     assert volume["storageClassName"]

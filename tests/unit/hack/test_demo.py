@@ -186,7 +186,7 @@ def test_the_samples_differ_in_speculation_alone() -> None:
     plain, speculative = story.sample(story.PLAIN), story.sample(story.SPECULATIVE)
     assert speculative["spec"].pop("speculation")["tokens"] == 4
     assert plain == speculative
-    assert plain["metadata"] == {"namespace": story.NAMESPACE, "name": story.NAME}
+    assert plain["metadata"] == {"namespace": story.NAMESPACE, "name": "tiny"}
 
 
 def test_the_samples_run_on_a_processor_with_windows_of_seconds(run: Run) -> None:

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, Final
 
-from tests.kserve.recorded import Key, Run, recording, runs, said
-
 from hack.pages import render
+
+from lab.staging.recorded import Key, Run, recording, runs, said
 from specdec_engine.rule import Finding, Severity
 from specdec_operator.staging.compatibility import KSERVE
 from specdec_operator.staging.kserve import NEWEST, KServe, Version, shown

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any, Final
 
 import yaml
-
 from hack.machine import sentence
 from hack.pages import render
+
 from specdec_engine.case import Model
 from specdec_engine.memory.plan import MemoryPlan
 from specdec_operator.engine.budget import budget
@@ -22,7 +22,7 @@ _LENGTH: Final = 8192
 """Tokens of the longest request, or what the model was made for where that is less."""
 _PARALLEL: Final = (1, 2, 4, 8)
 _DATA: Final = Path(__file__).with_name("memory_pairs.yaml")
-_MEASURED: Final = Path(__file__).parents[2] / "docs" / "memory"
+_MEASURED: Final = Path(__file__).parents[1] / "docs" / "memory"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

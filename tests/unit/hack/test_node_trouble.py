@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from hack.cluster.trouble import lines
+from tests.node.trouble import lines
 
 _READY = {"type": "Ready", "status": "True"}
 
