@@ -87,9 +87,11 @@ def ensure(*names: str, say: Callable[[str], None] = print) -> dict[str, pathlib
 def ensure_from(module: Module, *names: str, say: Callable[[str], None] = print) -> dict[str, pathlib.Path]:
     """The same for programs of any module; two callers build one of them once. Raises ClusterError with Go's output."""
     if _missing(module, names):
-        with _locked(module):
+        with locked(module.folder()):
             for name in _missing(module, names):
-                _build(module, name, say)
+                package = module.packages[name]
+                say(f"building {name} ({package})")
+                compiled(package, module.folder() / name, root=module.root, flags=module.flags, say=say)
     return {name: module.folder() / name for name in names}
 
 
@@ -114,23 +116,22 @@ def _missing(module: Module, names: Iterable[str]) -> list[str]:
 
 
 @contextmanager
-def _locked(module: Module) -> Iterator[None]:
-    """Keep two callers from building the same program; the lock goes with the process that holds it."""
-    module.folder().mkdir(parents=True, exist_ok=True)
-    with (module.folder() / ".lock").open("w") as handle:
+def locked(folder: pathlib.Path) -> Iterator[None]:
+    """Keep two callers from building the same programs; the lock goes with the process that holds it."""
+    folder.mkdir(parents=True, exist_ok=True)
+    with (folder / ".lock").open("w") as handle:
         fcntl.flock(handle, fcntl.LOCK_EX)
         yield
 
 
-def _build(module: Module, name: str, say: Callable[[str], None]) -> None:
+def compiled(package: str, target: pathlib.Path, *, root: pathlib.Path, flags: str, say: Callable[[str], None]) -> None:
+    """Build a program, whole or not at all. root: the folder of its go.mod. Raises ClusterError with Go's output."""
     require_go()
-    package, target = module.packages[name], module.folder() / name
-    say(f"building {name} ({package})")
     started = time.monotonic()
     unfinished = target.with_suffix(".unfinished")
     outcome = subprocess.run(
-        ["go", "build", "-mod=readonly", "-trimpath", f"-ldflags={module.flags}", "-o", str(unfinished), package],
-        cwd=module.root,
+        ["go", "build", "-mod=readonly", "-trimpath", f"-ldflags={flags}", "-o", str(unfinished), package],
+        cwd=root,
         env=os.environ | {"CGO_ENABLED": "0"},
         stderr=subprocess.PIPE,
         text=True,
@@ -138,9 +139,9 @@ def _build(module: Module, name: str, say: Callable[[str], None]) -> None:
     )
     if outcome.returncode != 0:
         last = "\n".join(outcome.stderr.splitlines()[-10:])
-        raise ClusterError(f"go build {package} failed in {module.root}:\n{last}")
+        raise ClusterError(f"go build {package} failed in {root}:\n{last}")
     unfinished.rename(target)
-    say(f"built {name} in {time.monotonic() - started:.0f} s")
+    say(f"built {target.name} in {time.monotonic() - started:.0f} s")
 
 
 def require_go() -> None:

@@ -7,15 +7,19 @@ Only what the stranger's cluster would have is made here: the cluster with its K
 import itertools
 import json
 import pathlib
+import re
+import subprocess
 import tarfile
 import time
-from collections.abc import Callable, Mapping, Sequence
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Final
 
 from hack.cluster import containers, kubectl, lifecycle, paths, record, shell, volumes
 from hack.cluster.errors import ClusterError
-from hack.dry_run import clients
 from hack.helm import chart
 from hack.models import store
 from hack.release.pushed import Pushed
@@ -24,6 +28,8 @@ _SAMPLE, _NAMESPACE, _NAME = "demo-speculative.yaml", "demo", "tiny"
 _CRD: Final = "speculativeinferenceservices.serving.specdec.io"
 _RUNTIMES: Final = ("clusterservingruntimes", "--selector=app.kubernetes.io/part-of=specdec-operator")
 _SECONDS: Final = 600
+_ANSWER_SECONDS: Final = 60
+_FORWARDING: Final = re.compile(r"Forwarding from (127\.0\.0\.1:\d+) ")
 _DRAFTING: Final = ("SpeculationActive", "True", "Drafting")
 _PROMPTS: Final = "code"
 _IN: Final = f"--namespace={_NAMESPACE}"
@@ -107,9 +113,9 @@ class Stranger:
         forward = ("port-forward", f"deployment/{_NAME}-predictor", _IN, ":8080")
         status: Mapping[str, Any] = {}
         until = time.monotonic() + _SECONDS
-        with clients.forwarded(self._words(kubectl.command(kubectl.config(), *forward))) as address:
+        with forwarded(self._words(kubectl.command(kubectl.config(), *forward))) as address:
             for number, prompt in enumerate(itertools.cycle(prompts), start=1):
-                clients.complete(address, _NAME, prompt)
+                complete(address, _NAME, prompt)
                 status = (kubectl.get(kubectl.config(), f"sis/{_NAME}", _IN) or {}).get("status", {})
                 if (message := drafting(status)) is not None:
                     self.say(f"asked     {number} completions")
@@ -144,3 +150,33 @@ class Stranger:
     def _words(self, command: list[str]) -> list[str]:
         """A command in their folder, with nothing of this process' environment."""
         return ["env", "-i", f"--chdir={self.folder}", f"HOME={self.folder}", "PATH=/usr/bin:/bin", *command]
+
+
+@contextmanager
+def forwarded(command: Sequence[str]) -> Iterator[str]:
+    """Run `kubectl port-forward` for the length of a block; give its address. Raises ClusterError with its output."""
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as running:
+        try:
+            said = running.stdout.readline() if running.stdout else ""
+            found = _FORWARDING.match(said)
+            if found is None:
+                raise ClusterError(f"`{' '.join(command)}` forwards nothing: {said.strip()}")
+            yield found[1]
+        finally:
+            running.terminate()
+
+
+def complete(address: str, model: str, prompt: str) -> str:
+    """Return the text that a model writes after a prompt. Raises ClusterError with the server's answer."""
+    body = {"model": model, "prompt": prompt, "max_tokens": 96, "temperature": 0}
+    headers = {"Content-Type": "application/json"}
+    url = f"http://{address}/v1/completions"
+    request = urllib.request.Request(url, json.dumps(body).encode(), headers)
+    try:
+        with urllib.request.urlopen(request, timeout=_ANSWER_SECONDS) as answer:  # noqa: S310
+            return str(json.load(answer)["choices"][0]["text"])
+    except urllib.error.HTTPError as error:
+        told = error.read().decode(errors="replace")[:300]
+        raise ClusterError(f"POST {url}: {model} answers {error.code}: {told}") from error
+    except OSError as error:
+        raise ClusterError(f"POST {url}: {model} does not answer: {error}") from error

@@ -4,14 +4,10 @@ The module is built in its own folder of Go's module cache. There its go.mod is 
 and its go.sum hold as they do upstream, and no go.mod of ours has to repeat them.
 """
 
-import fcntl
 import json
-import os
 import pathlib
 import subprocess
-import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -88,7 +84,7 @@ def manifests(version: str) -> pathlib.Path:
     """A file with the objects of a version; the program is not built for it. Raises ClusterError."""
     target = folder(version) / "manifests.json"
     if not target.exists():
-        with _locked(version):
+        with binaries.locked(folder(version)):
             if not target.exists():
                 _render(source(version) / "config", target)
     return target
@@ -97,7 +93,7 @@ def manifests(version: str) -> pathlib.Path:
 def _program(version: str, say: Say) -> pathlib.Path:
     target = folder(version) / "manager"
     if not target.exists():
-        with _locked(version):
+        with binaries.locked(folder(version)):
             if not target.exists():
                 _build(version, target, say)
     return target
@@ -105,16 +101,11 @@ def _program(version: str, say: Say) -> pathlib.Path:
 
 def _build(version: str, target: pathlib.Path, say: Say) -> None:
     say(f"building KServe {version} ({MODULE}/cmd/manager)")
-    started = time.monotonic()
-    unfinished = target.with_suffix(".unfinished")
-    words = ["go", "build", "-mod=readonly", "-trimpath", "-ldflags=-s -w", "-o", str(unfinished), "./cmd/manager"]
-    environment = os.environ | {"CGO_ENABLED": "0"}
-    made = subprocess.run(words, cwd=source(version), env=environment, stderr=subprocess.PIPE, text=True, check=False)
-    if made.returncode != 0:
-        last = "\n".join(made.stderr.splitlines()[-10:])
-        raise ClusterError(f"KServe {version} cannot be built; `{' '.join(words)}` says:\n{last}\n{_WAY_OUT}")
-    unfinished.rename(target)
-    say(f"built KServe {version} in {time.monotonic() - started:.0f} s")
+    root = source(version)
+    try:
+        binaries.compiled("./cmd/manager", target, root=root, flags="-s -w", say=say)
+    except ClusterError as error:
+        raise ClusterError(f"KServe {version} cannot be built: {error}\n{_WAY_OUT}") from error
 
 
 def _render(config: pathlib.Path, target: pathlib.Path) -> None:
@@ -132,12 +123,3 @@ def _render(config: pathlib.Path, target: pathlib.Path) -> None:
     unfinished = target.with_suffix(".unfinished")
     unfinished.write_text(json.dumps(list(found.values())))
     unfinished.rename(target)
-
-
-@contextmanager
-def _locked(version: str) -> Iterator[None]:
-    """Keep two callers from building the same version; the lock goes with the process that holds it."""
-    folder(version).mkdir(parents=True, exist_ok=True)
-    with (folder(version) / ".lock").open("w") as handle:
-        fcntl.flock(handle, fcntl.LOCK_EX)
-        yield

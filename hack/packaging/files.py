@@ -3,13 +3,10 @@
 The same commit gives the same bytes where SOURCE_DATE_EPOCH is set, as the release does.
 """
 
-import gzip
-import io
 import os
 import pathlib
 import shutil
 import sys
-import tarfile
 import tempfile
 from collections.abc import Callable, Sequence
 from typing import Final
@@ -22,7 +19,6 @@ FOLDER: Final = plugin.ROOT / "dist" / "files"
 PAGES: Final = f"specdec-operator-docs-{__version__}.tar.gz"
 SAMPLES: Final = f"specdec-operator-samples-{__version__}.tar.gz"
 _SECONDS: Final = 600.0
-_MODE: Final = 0o644
 
 
 def build(
@@ -37,20 +33,8 @@ def build(
     _pages(folder / PAGES)
     say("built     the pages of this version")
     shutil.copy(plugin.ROOT / "crds" / "serving.specdec.io_speculativeinferenceservices.yaml", folder)
-    (folder / SAMPLES).write_bytes(packed(plugin.ROOT / "manifests" / "samples"))
+    (folder / SAMPLES).write_bytes(plugin.packed(plugin.ROOT / "manifests" / "samples"))
     return sorted(folder.iterdir())
-
-
-def packed(folder: pathlib.Path) -> bytes:
-    """Return the files of a folder as one archive, without the time and the user of this machine."""
-    raw = io.BytesIO()
-    with tarfile.open(fileobj=raw, mode="w", format=tarfile.PAX_FORMAT) as archive:
-        for path in sorted(each for each in folder.rglob("*") if each.is_file()):
-            entry = tarfile.TarInfo(path.relative_to(folder).as_posix())
-            entry.size, entry.mode = path.stat().st_size, _MODE
-            with path.open("rb") as content:
-                archive.addfile(entry, content)
-    return gzip.compress(raw.getvalue(), mtime=0)
 
 
 def _pages(target: pathlib.Path) -> None:
@@ -59,4 +43,4 @@ def _pages(target: pathlib.Path) -> None:
         command = [sys.executable, "-m", "mkdocs", "build", "--quiet", "--strict", f"--site-dir={site}"]
         command.append(f"--config-file={plugin.ROOT / 'mkdocs.yml'}")
         shell.run(command, timeout=_SECONDS, env=os.environ | {"NO_MKDOCS_2_WARNING": "1"})
-        target.write_bytes(packed(pathlib.Path(site)))
+        target.write_bytes(plugin.packed(pathlib.Path(site)))

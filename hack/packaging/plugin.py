@@ -131,7 +131,7 @@ def pack(platform: Platform, project: pathlib.Path, pins: pathlib.Path, folder: 
     shutil.copy(pathlib.Path(__file__).with_name("launcher.py"), folder / PLUGIN)
     shutil.copy(ROOT / "packaging" / "kubectl_complete-specdec", folder)
     shutil.copy(ROOT / "LICENSE", folder)
-    return _packed(folder)
+    return packed(folder, programs="kubectl")
 
 
 def digest(content: bytes) -> str:
@@ -180,18 +180,18 @@ def _remove(path: pathlib.Path) -> None:
         path.unlink()
 
 
-def _packed(folder: pathlib.Path) -> bytes:
-    """Regular files and folders only, which is all that krew unpacks."""
+def packed(folder: pathlib.Path, programs: str = "") -> bytes:
+    """The files of a folder as one gzipped archive, without the time and the user of this machine.
+
+    Regular files only, which is all that krew unpacks. programs: how the names of executable files at the top begin.
+    """
     raw = io.BytesIO()
     with tarfile.open(fileobj=raw, mode="w", format=tarfile.PAX_FORMAT) as archive:
-        for path in _files(folder):
+        for path in sorted(each for each in folder.rglob("*") if each.is_file() and "__pycache__" not in each.parts):
             entry = tarfile.TarInfo(path.relative_to(folder).as_posix())
-            entry.size = path.stat().st_size
-            entry.mode = _PROGRAM_MODE if path.parent == folder and path.name.startswith("kubectl") else _FILE_MODE
+            entry.size, entry.mode = path.stat().st_size, _FILE_MODE
+            if programs and path.parent == folder and path.name.startswith(programs):
+                entry.mode = _PROGRAM_MODE
             with path.open("rb") as content:
                 archive.addfile(entry, content)
     return gzip.compress(raw.getvalue(), compresslevel=6, mtime=0)
-
-
-def _files(folder: pathlib.Path) -> Iterable[pathlib.Path]:
-    return sorted(each for each in folder.rglob("*") if each.is_file() and "__pycache__" not in each.parts)

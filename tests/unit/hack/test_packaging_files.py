@@ -6,7 +6,7 @@ import pathlib
 import tarfile
 
 import pytest
-from hack.packaging import files
+from hack.packaging import plugin
 from hack.packaging.__main__ import main
 
 ROOT = pathlib.Path(__file__).parents[3]
@@ -17,10 +17,10 @@ def test_an_archive_has_the_folders_files_and_nothing_of_this_machine(tmp_path: 
     (tmp_path / "assets").mkdir()
     for name in ("index.html", "assets/site.css"):
         (tmp_path / name).write_text(name)
-    first = files.packed(tmp_path)
+    first = plugin.packed(tmp_path)
     os.utime(tmp_path / "index.html", (1, 1))
     (tmp_path / "index.html").chmod(0o600)
-    assert files.packed(tmp_path) == first
+    assert plugin.packed(tmp_path) == first
     with tarfile.open(fileobj=io.BytesIO(first)) as archive:
         assert archive.getnames() == ["assets/site.css", "index.html"]
         assert {(each.uid, each.mtime, each.mode) for each in archive} == {(0, 0, 0o644)}
@@ -28,7 +28,7 @@ def test_an_archive_has_the_folders_files_and_nothing_of_this_machine(tmp_path: 
 
 def test_the_samples_of_a_release_are_those_of_the_repository() -> None:
     """By name, as `kubectl apply` takes them."""
-    with tarfile.open(fileobj=io.BytesIO(files.packed(ROOT / "manifests" / "samples"))) as archive:
+    with tarfile.open(fileobj=io.BytesIO(plugin.packed(ROOT / "manifests" / "samples"))) as archive:
         assert archive.getnames() == sorted(each.name for each in (ROOT / "manifests" / "samples").iterdir())
 
 
