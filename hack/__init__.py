@@ -1,1 +1,1 @@
-"""Tools of the repository itself: local cluster, images, tiny models, demo. None of it is shipped."""
+"""Tools of the repository itself: local cluster, images, tiny models, releases, pages. None of it is shipped."""

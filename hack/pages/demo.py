@@ -19,9 +19,9 @@ from specdec_engine.quantity import parse_duration
 Report: TypeAlias = dict[str, Any]
 
 _RUN: Final = pathlib.Path(__file__).parents[2] / "docs" / "demo" / "demo.json"
-PATCH_SECONDS: Final = 2.0  # from the decision to the InferenceService patched, at most
+_PATCH_SECONDS: Final = 2.0  # from the decision to the InferenceService patched, at most
 _SLICE_SECONDS: Final = 3.0
-MAX_TOKENS: Final = 96
+MAX_TOKENS: Final = 96  # of a request
 
 
 class Answer(NamedTuple):
@@ -115,38 +115,44 @@ def acceptance(readings: Iterable[Reading], span: Span) -> float | None:
 
 def report(run: Run) -> Report:
     """Everything, as it is written to demo.json."""
-    when, decided = run.moments, run.moments.decided
+    decided, serving, rolled_back = run.moments.decided, run.moments.serving, run.moments.rolled_back
     fast = {act: _speed(run.answers, span) for act, span in run.spans.items()}
-    here = machine.origin()
-    decision = {
-        "seconds_from_onset": round(decided - when.onset, 1),
-        "seconds_to_patch": round(when.patched - decided, 2),
-    }
+    plain, after, here = fast["plain_drift"], fast["after"], machine.origin()
+    gained = {"speedup": _ratio(after, plain), "speedup_over_drift": _ratio(after, fast["drift"])}
+    promises = _promises(run)
+    took = dict(zip(("seconds_from_onset", "seconds_to_patch"), (each["measured"] for each in promises), strict=True))
     return {
-        "plain": fast["plain_code"] | {f"drift_{key}": value for key, value in fast["plain_drift"].items()},
+        "plain": fast["plain_code"] | {f"drift_{key}": value for key, value in plain.items()},
         **{act: _act(run, act, fast) for act in ("code", "drift")},
-        "decision": decision | {key: run.rollback[key] for key in ("reason", "message", "at")},
-        "serving_again_seconds": round(when.serving - decided, 1),
-        "rolled_back_seconds": round(when.rolled_back - decided, 1),
-        "after": fast["after"]
-        | {
-            "speedup": _ratio(fast["after"], fast["plain_drift"]),
-            "speedup_over_drift": _ratio(fast["after"], fast["drift"]),
-        },
-        "promises": _promises(run, decision),
-        "requests": {
-            "ok": len(run.answers),
-            "failed": len(run.failures),
-            "failures": [{"seconds_from_onset": round(at - when.onset, 1), "why": why} for at, why in run.failures],
-            "clients": 1,
-            "max_tokens": MAX_TOKENS,
-        },
+        "decision": took | {key: run.rollback[key] for key in ("reason", "message", "at")},
+        "serving_again_seconds": round(serving - decided, 1),
+        "rolled_back_seconds": round(rolled_back - decided, 1),
+        "after": after | gained,
+        "promises": promises,
+        "requests": _requests(run),
         "kserve": run.kserve,
         "windows": {**run.guard, "strategy": run.strategy},
         "machine": {name: here[name] for name in ("cores", "memory_gib", "cpu")},
         "origin": here,
         "steps": run.steps,
     }
+
+
+def _promises(run: Run) -> list[Report]:
+    """Seconds to the decision, and from there to the patched InferenceService."""
+    onset, decided, patched, *_ = run.moments
+    within = f"onset to decision within {int(run.guard['failureLimit']) + 1} windows"
+    measured = (
+        (within, run.decision_bound, round(decided - onset, 1)),
+        ("decision to InferenceService patched", _PATCH_SECONDS, round(patched - decided, 2)),
+    )
+    return [{"what": what, "at_most": most, "measured": took, "kept": took <= most} for what, most, took in measured]
+
+
+def _requests(run: Run) -> Report:
+    failures = [{"seconds_from_onset": round(at - run.moments.onset, 1), "why": why} for at, why in run.failures]
+    counts = {"ok": len(run.answers), "failed": len(failures), "failures": failures}
+    return counts | {"clients": 1, "max_tokens": MAX_TOKENS}
 
 
 def _speed(answers: Sequence[Answer], span: Span) -> Report:
@@ -161,15 +167,6 @@ def _act(run: Run, act: str, fast: Mapping[str, Report]) -> Report:
 
 def _ratio(fast: Report, slow: Report) -> float:
     return float(round(fast["tokens_per_second"] / slow["tokens_per_second"], 2))
-
-
-def _promises(run: Run, decision: Report) -> list[Report]:
-    within = f"onset to decision within {int(run.guard['failureLimit']) + 1} windows"
-    measured = (
-        (within, run.decision_bound, decision["seconds_from_onset"]),
-        ("decision to InferenceService patched", PATCH_SECONDS, decision["seconds_to_patch"]),
-    )
-    return [{"what": what, "at_most": most, "measured": took, "kept": took <= most} for what, most, took in measured]
 
 
 def words(found: Report) -> str:

@@ -45,9 +45,9 @@ def sample(file: pathlib.Path) -> Object:
 @pytest.fixture
 async def tiny(api: Api, model_folder: pathlib.Path) -> Service:
     """The service of the samples, without what an earlier run left."""
-    await asyncio.to_thread(volumes.ensure_models, model_folder, NAMESPACE)
     service = Service(api, NAMESPACE, model_folder)
     await service.remove()
+    await asyncio.to_thread(volumes.ensure_models, model_folder, NAMESPACE)
     return service
 
 
