@@ -159,7 +159,7 @@ def test_the_settings_of_the_operator_are_those_of_the_page() -> None:
 
 def test_reasons_of_the_troubleshooting_page_exist() -> None:
     """The operator or the runtime can report each of them."""
-    told = set(re.findall(r"`([A-Z][a-z]+[A-Z][A-Za-z]+)`", "\n".join(_first_cells())))
+    told = set(re.findall(r"`([A-Z][a-z]+[A-Z][A-Za-z]+)`", "\n".join(_symptoms())))
     source = "\n".join(
         path.read_text(encoding="utf-8") for root in ("operator", "runtime") for path in (ROOT / root).rglob("*.py")
     )
@@ -174,5 +174,5 @@ def test_every_verdict_except_a_pass_is_on_the_troubleshooting_page() -> None:
     ]
 
 
-def _first_cells() -> list[str]:
-    return re.findall(r"^\| ([^|]+) \|", read("docs/troubleshooting.md"), re.MULTILINE)
+def _symptoms() -> list[str]:
+    return re.findall(r"^- ([^:]+):", read("docs/troubleshooting.md"), re.MULTILINE)
