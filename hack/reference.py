@@ -19,7 +19,6 @@ from lab.guard.page import page as guard_evidence_page
 from lab.memory import page as memory_page
 from lab.scale.page import page as scale_page
 from lab.staging.page import page as staging_page
-from lab.staging.recorded import changes, recording, runs
 from lab.trial.report import page as images_page
 from lab.verdicts.features import page as works_with_page
 from tests.wire.faults.table import FAULTS, Part
@@ -166,11 +165,8 @@ def monitoring_page(text: str) -> str:
 
 
 def versioning_page(text: str) -> str:
-    """docs/versioning.md: its table of Kubernetes, KServe and vLLM, and what changes between versions of KServe."""
-    asked = runs(recording())
-    versions = [each.kserve for each in asked if each.behaviours]
-    differ = {"versions": versions, "changes": changes(asked)}
-    return filled(text, "docs/versioning.md", {"compatibility": {"parts": MATRIX, "shown": shown}, "kserve": differ})
+    """docs/versioning.md: its table of Kubernetes, KServe and vLLM."""
+    return filled(text, "docs/versioning.md", {"compatibility": {"parts": MATRIX, "shown": shown}})
 
 
 def _where_methods_run() -> dict[str, Any]:

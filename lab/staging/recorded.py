@@ -3,9 +3,8 @@
 import json
 import pathlib
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import Any, Final
 
 from specdec_operator.staging.kserve import Version, shown
@@ -86,35 +85,3 @@ def _said(form: str, answer: Mapping[str, Any]) -> str:
         return f"{answer['by']} refuses `{form}`: `{_SHORT.split(answer['words'])[0]}`"
     lost = str(answer["outcome"]).removeprefix("made without ").replace("adapter-0", "adapter")
     return f"With `{form}` KServe makes the pod without an error, and without {lost}"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Change:
-    """One behaviour in which versions differ. answers: by version. changes: between which versions it changes."""
-
-    question: str
-    answers: tuple[str, ...]
-    changes: str
-
-
-def changes(found: Sequence[Run]) -> tuple[Change, ...]:
-    """The behaviours in which the versions differ."""
-    asked = [each for each in found if each.behaviours]
-    questions = asked[0].behaviours
-    return tuple(_change(name, asked) for name in questions if len({each.behaviours[name] for each in asked}) > 1)
-
-
-def _change(question: str, asked: Sequence[Run]) -> Change:
-    pairs = pairwise(asked)
-    differ = [_between(one, two) for one, two in pairs if one.behaviours[question] != two.behaviours[question]]
-    return Change(
-        question=question,
-        answers=tuple(each.behaviours[question] for each in asked),
-        changes="; ".join(differ),
-    )
-
-
-def _between(one: Run, two: Run) -> str:
-    if two.version[1] == one.version[1] + 1:
-        return f"in {shown(two.version)}"
-    return f"between {shown(one.version)} and {shown(two.version)}"

@@ -98,13 +98,6 @@ def test_mixes_are_there_once_and_run_ones_among_them() -> None:
     assert len(groups) <= len(found) // 2
 
 
-def test_a_change_is_named_with_the_versions_around_it() -> None:
-    """0.18 was not asked: what changed with it is between its neighbours."""
-    found = {each.question: each.changes for each in recorded.changes(RECORDED)}
-    assert found["PYTHONPATH in the model's env"] == "between 0.17 and 0.19"
-    assert found["a Deployment with KServe's two labels and another name"] == "in 0.20"
-
-
 @pytest.mark.parametrize("test", sorted(set(staging_page.TRIED.values())))
 def test_whatever_works_is_shown_by_a_test_that_is_there(test: str) -> None:
     """In the node layer, by its name."""
