@@ -7,10 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
-from specdec_operator.names import VERSION
-from specdec_operator.observe.pods import ENGINE_CONTAINER, ENGINE_PORT
 from specdec_operator.staging.compatibility import KSERVE, KUBERNETES
-from specdec_operator.staging.kserve import NEWEST, shown
 
 OLDEST_KUBERNETES: Final = KUBERNETES.oldest
 OLDEST_KSERVE: Final = KSERVE.oldest
@@ -43,15 +40,11 @@ class Area(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Kind:
-    """One thing that can be wrong. when: when it is found; why: what comes of it, as a part of a sentence.
-
-    area: None where it can be found in any.
-    """
+    """One thing that can be wrong. area: None if it can be found in any; why: what follows, as a part of a sentence."""
 
     id: str
     area: Area | None
     severity: Severity
-    when: str
     why: str
 
 
@@ -71,28 +64,14 @@ class Finding:
         return f"{self.what}: {self.kind.why}; {self.fix}"
 
 
-_STANDS_FOR: Final = {
-    "{oldest_kubernetes}": shown(OLDEST_KUBERNETES),
-    "{oldest_kserve}": shown(OLDEST_KSERVE),
-    "{newest_kserve}": shown(NEWEST),
-    "{version}": VERSION,
-    "{architectures}": " or ".join(BUILT),
-    "{port}": str(ENGINE_PORT),
-    "{container}": ENGINE_CONTAINER,
-}
-
-
 def _kinds() -> Iterator[Kind]:
     text = (pathlib.Path(__file__).parent / "data" / "kinds.json").read_text(encoding="utf-8")
-    for word, value in _STANDS_FOR.items():
-        text = text.replace(word, value)
     for area, kinds in json.loads(text).items():
         for name, row in kinds.items():
             yield Kind(
                 id=name,
                 area=None if area == "everything" else Area(area),
                 severity=Severity(row["severity"]),
-                when=row["when"],
                 why=row["why"],
             )
 
