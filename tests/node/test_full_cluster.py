@@ -49,7 +49,7 @@ async def roll_back(service: Service, film: Film) -> float:
 @fault(
     part=Part.CLUSTER,
     when="a ResourceQuota has no room for a rollback",
-    then="its message within 10 s; the old pod stops first; baseline pods serve after 46 s on two idle cores",
+    then="its message within 10 s; the old pod stops first; baseline pods serve after 46 s",
 )
 async def test_a_rollback_under_a_full_quota_makes_its_own_room(service: Service, film: Film) -> None:
     """The quota has room for the pod that runs and for no other: that one goes first."""
@@ -128,7 +128,7 @@ async def test_a_rollback_whose_pod_is_gated_gives_the_old_pod_up_first(service:
 
 @fault(
     part=Part.CLUSTER,
-    when="the kernel kills a watched engine for its memory limit, and the user has set the size of the cache",
+    when="the kernel kills a watched engine for its memory limit, with a cache size of the user",
     then="each kill is an Event; after three, rollback for OutOfMemory",
 )
 async def test_an_engine_that_the_kernel_kills_loses_its_draft_after_three_kills(service: Service, film: Film) -> None:

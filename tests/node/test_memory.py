@@ -91,7 +91,7 @@ def draft(model_folder: Any) -> dict[str, Any]:
 
 @fault(
     part=Part.PODS,
-    when="the memory limit is enough for the baseline but not for target and draft (real engine)",
+    when="memory is enough for the baseline but not for target and draft (real engine)",
     then="a smaller KV cache, at most twice; the pod drafts",
 )
 async def test_a_pair_that_does_not_fit_its_limit_ends_up_drafting_by_itself(

@@ -38,8 +38,8 @@ async def lowered(world: World, steps: int) -> Object:
 
 @fault(
     part=Part.PODS,
-    when="a pod with a draft is killed for its memory limit at two starts, and the operator after each",
-    then="each start has less memory; the third serves and keeps this setting",
+    when="a pod with a draft is killed for its memory at two starts, and the operator after each",
+    then="each start has less memory; the third serves",
 )
 async def test_a_pair_that_is_killed_twice_comes_up_with_less_memory(world: World, operator: OperatorProcess) -> None:
     """Each step is decided once, although the operator restarts in between."""

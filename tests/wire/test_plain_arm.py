@@ -67,7 +67,7 @@ async def test_a_doubt_starts_a_baseline_pod_that_confirms_the_draft(world: Worl
 
 @fault(
     part=Part.CLUSTER,
-    when="another user's Deployment has the name of the baseline Deployment",
+    when="another user's Deployment has the baseline's name",
     then="not written; its owner is named; speculation continues",
 )
 async def test_a_deployment_of_a_stranger_is_not_touched(world: World, operator: OperatorProcess) -> None:

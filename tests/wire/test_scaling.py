@@ -59,7 +59,7 @@ async def test_kubectl_scale_is_refused_where_an_autoscaler_counts(world: World)
 
 @fault(
     part=Part.CLUSTER,
-    when="an autoscaler has scaled one pod to three, and the guard takes speculation out",
+    when="an autoscaler has scaled to three pods before a rollback",
     then="there are still three",
 )
 async def test_the_number_of_an_external_scaler_is_kept(world: World, operator: OperatorProcess) -> None:

@@ -54,8 +54,8 @@ async def test_the_clock_of_these_tests_is_set(world: World, operator: OperatorP
 
 @fault(
     part=Part.CLOCK,
-    when="the clock is set by an hour or a day, forward or back, while a draft is watched",
-    then="windows keep their length; none counts against a good draft",
+    when="the clock is set by an hour or a day while a draft is watched",
+    then="windows keep their length",
 )
 @pytest.mark.parametrize("by", SETS)
 async def test_windows_close_as_before(world: World, operator: OperatorProcess, clock: Clock, by: int) -> None:
@@ -92,7 +92,7 @@ async def test_a_warm_up_lasts_its_time(world: World, operator: OperatorProcess,
 @fault(
     part=Part.CLOCK,
     when="the same during a rollout that never becomes ready",
-    then="it has exactly `spec.rollout.deadline`; then once",
+    then="it keeps its deadline; then once",
 )
 @pytest.mark.parametrize("by", SETS)
 async def test_a_rollout_has_its_whole_time(world: World, operator: OperatorProcess, clock: Clock, by: int) -> None:
@@ -111,7 +111,7 @@ async def test_a_rollout_has_its_whole_time(world: World, operator: OperatorProc
 @fault(
     part=Part.CLOCK,
     when="the same during `spec.guard.retry.after`",
-    then="one retry, after that time has really passed",
+    then="one retry, after that time",
 )
 @pytest.mark.parametrize("by", SETS)
 async def test_a_retry_waits_its_time(world: World, operator: OperatorProcess, clock: Clock, by: int) -> None:

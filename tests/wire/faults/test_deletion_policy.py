@@ -79,8 +79,8 @@ async def test_a_policy_is_changed_without_a_new_pod(world: World, operator: Ope
 
 @fault(
     part=Part.OBJECTS,
-    when="a service with deletionPolicy Orphan is deleted, and created again with annotation adopt",
-    then="the InferenceService and its pods do not change",
+    when="an orphaning service is deleted, and created again with annotation adopt",
+    then="nothing changes",
 )
 async def test_what_stayed_is_taken_over_with_its_pods(world: World, operator: OperatorProcess) -> None:
     """Its generation is what KServe makes pods by."""
@@ -145,8 +145,8 @@ def _without_names(spec: Object) -> Object:
 
 @fault(
     part=Part.OBJECTS,
-    when="a service with downloads and deletionPolicy Orphan is deleted, and created again with annotation adopt",
-    then="the new service takes over the PVC too; its owner follows the policy",
+    when="an orphaning service with downloads is deleted, and created again with adopt",
+    then="the new service takes over the PVC too",
 )
 async def test_the_pvc_stays_too(world: World, downloader: OperatorProcess) -> None:
     """Jobs may go: the next ones find the artifact in the claim."""

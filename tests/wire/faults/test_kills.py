@@ -113,7 +113,7 @@ async def test_two_kills_at_a_write_of_a_retry(
 
 @fault(
     part=Part.OPERATOR,
-    when="two kills at a write of a guard that first uses fewer tokens",
+    when="the same for a guard that first uses fewer tokens",
     then="each step runs once",
 )
 @pytest.mark.parametrize("named", _decisions(LADDER))

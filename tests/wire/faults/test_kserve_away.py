@@ -63,7 +63,7 @@ def _said(status: dict[str, object], kind: str) -> str:
 @fault(
     part=Part.KSERVE,
     when="KServe is missing for longer than `rollout.deadline`",
-    then="Stalled: no Deployment; the service is rolled out when KServe is back",
+    then="Stalled; rolled out when KServe is back",
 )
 async def test_a_kserve_that_is_away_is_not_the_drafts_fault(
     world: World, operator: OperatorProcess, installed: KServe
@@ -88,7 +88,7 @@ async def test_a_kserve_that_is_away_is_not_the_drafts_fault(
 @fault(
     part=Part.KSERVE,
     when="the same while a rollback is due",
-    then="the status shows that the rollback waits; once, when KServe is back",
+    then="the status shows it; once, when KServe is back",
 )
 @pytest.mark.parametrize(("webhooks", "words"), [(True, "failed calling webhook"), (False, "the deadline is")])
 async def test_a_rollback_waits_for_kserve(

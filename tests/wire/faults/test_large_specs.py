@@ -53,8 +53,8 @@ async def _stalled(world: World) -> dict[str, Object]:
 
 @fault(
     part=Part.OBJECTS,
-    when="20 services with 1.4 MB in `pod.affinity` each, and a restart of the operator",
-    then="SpecTooLarge; the operator stays below 200 MiB, and follows a good service",
+    when="20 services with a spec of 1.4 MB each, and a restart of the operator",
+    then="SpecTooLarge; the operator stays below 200 MiB",
 )
 async def test_specs_of_megabytes_are_refused_and_not_kept(world: World, operator: OperatorProcess) -> None:
     """While they come, and when a restarted operator lists them all."""

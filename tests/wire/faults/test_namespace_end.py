@@ -24,7 +24,7 @@ def kubeconfig(alone: pathlib.Path) -> pathlib.Path:
 @fault(
     part=Part.OBJECTS,
     when="the namespace is being deleted",
-    then="the operator retries every few seconds until the service is deleted",
+    then="the operator retries until the service is deleted",
 )
 async def test_a_namespace_that_ends_is_left_in_peace(world: World, operator: OperatorProcess) -> None:
     """The API server refuses what is new there: no hot loop, no crash, and no service that cannot go."""

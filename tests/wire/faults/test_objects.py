@@ -54,8 +54,8 @@ async def _ours(world: World) -> Object:
 
 @fault(
     part=Part.OBJECTS,
-    when="a user edits flags, model format, replicas, labels, mode or owner of the InferenceService",
-    then="the operator reverts the edit; annotations of others stay",
+    when="a user edits the InferenceService",
+    then="reverted; annotations of others stay",
 )
 @pytest.mark.parametrize("name", EDITS)
 async def test_an_edited_inference_service_is_put_back(world: World, operator: OperatorProcess, name: str) -> None:
@@ -123,7 +123,7 @@ ACTS: dict[str, Callable[[World], Awaitable[None]]] = {"deleted": _delete, "wipe
 
 @fault(
     part=Part.OBJECTS,
-    when="the InferenceService is deleted, or the status emptied, in each phase of a rollback",
+    when="the InferenceService is deleted, or the status emptied, during a rollback",
     then="the operator makes it again; once",
 )
 @pytest.mark.parametrize("act", ACTS)
@@ -158,7 +158,7 @@ async def test_a_loss_in_each_phase_changes_no_decision(world: World, operator: 
 @fault(
     part=Part.OBJECTS,
     when="the status is emptied while no operator runs",
-    then="the decision is lost: the service begins as a new one",
+    then="the decision is lost",
 )
 async def test_a_status_that_is_emptied_without_an_operator_is_decided_again(
     world: World, operator: OperatorProcess
@@ -181,7 +181,7 @@ async def _bare(world: World) -> Object:
 
 @fault(
     part=Part.OBJECTS,
-    when="another controller writes to the InferenceService as often as the operator",
+    when="another controller fights for the InferenceService",
     then="at most six writes a minute; Contested names it",
 )
 async def test_two_controllers_that_fight_write_little(world: World, operator: OperatorProcess) -> None:
@@ -252,7 +252,7 @@ async def _gone(world: World) -> None:
 @fault(
     part=Part.OBJECTS,
     when="a service is deleted during a rollback and created again at once",
-    then="it has no old decision, and waits until the old InferenceService is gone",
+    then="no old decision; it waits until the old InferenceService is gone",
 )
 async def test_a_service_that_is_made_again_is_a_new_one(world: World, operator: OperatorProcess) -> None:
     """Same name, another object: nothing of the old one's guard is left."""

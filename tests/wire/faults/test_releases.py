@@ -133,7 +133,7 @@ async def _downloaded(world: World, job: Object) -> None:
 
 @fault(
     part=Part.OPERATOR,
-    when="an upgrade from the first release, CRD first, and a downgrade, operator first",
+    when="an upgrade from the first release, and a downgrade",
     then="no decision is lost, downloads continue, no pod is replaced",
 )
 @pytest.mark.usefixtures("runtimes")

@@ -100,7 +100,7 @@ def _never_two_writers(old: Replica, new: Replica) -> None:
 @fault(
     part=Part.OPERATOR,
     when="the leader is killed while a draft becomes bad",
-    then="the other leads within 20 s; once; they never write at the same time",
+    then="the other leads within 20 s; once",
 )
 async def test_a_leader_that_is_killed_loses_no_decision(world: World, elected: tuple[Replica, Replica]) -> None:
     """What it had counted is in the status, and the pods' counters are in the pods."""
@@ -118,7 +118,7 @@ async def test_a_leader_that_is_killed_loses_no_decision(world: World, elected: 
 @fault(
     part=Part.OPERATOR,
     when="the leader loses its network while a rollback is due",
-    then="it ends with exit code 75; the other leads within 20 s; once",
+    then="the other leads within 20 s; once",
 )
 @pytest.mark.parametrize("cut", [Drop(), Hang()], ids=["dropped", "hanging"])
 async def test_a_leader_that_is_cut_off_ends_before_another_leads(
@@ -162,7 +162,7 @@ async def test_a_stand_by_whose_clock_is_set_ahead_stands_by(world: World, elect
 
 @fault(
     part=Part.CLOCK,
-    when="the clock of the standby is set back by an hour, and the leader is killed",
+    when="the same back, and the leader is killed",
     then="the standby leads within 20 s",
 )
 async def test_a_stand_by_whose_clock_is_set_back_takes_over_in_time(
