@@ -25,6 +25,7 @@ from tests.wire.faults.table import FAULTS, Part
 
 from hack.command import generate, run
 from hack.pages import filled, render
+from hack.pages.api import page as api_page
 from hack.pages.demo import page as demo_page
 from hack.pages.demo import readme
 from specdec_command.advice.catalogue import METHODS, MethodAdvice, release_for, runs_on
@@ -43,7 +44,6 @@ from specdec_operator.guard.state import Phase
 from specdec_operator.guard.transitions import TABLE
 from specdec_operator.guard.tries import Action
 from specdec_operator.guard.verdict import Reason
-from specdec_operator.schema.crd import openapi
 from specdec_operator.staging.compatibility import MATRIX
 from specdec_operator.staging.kserve import shown
 from specdec_runtime.preflight import RULES, WORDS, FolderRule
@@ -55,48 +55,6 @@ _ROOT: Final = pathlib.Path(__file__).parents[1]
 _DOCS: Final = _ROOT / "docs"
 _ALERTS: Final = _ROOT / "charts" / "specdec-operator" / "files" / "rules.yaml"
 _ACCELERATORS: Final = {"nvidia": "NVIDIA", "ascend": "Ascend", "cpu": "CPU"}
-Schema = dict[str, Any]
-
-
-def api_page() -> str:
-    """docs/api.md: every field of the schema."""
-    parts = openapi()["properties"]
-    return render(
-        "api.md", parts={name: [_field(*each) for each in fields(parts[name], name)] for name in ("spec", "status")}
-    )
-
-
-def fields(schema: Schema, path: str) -> Iterator[tuple[str, Schema]]:
-    """Every field of a schema by its path; `[]` marks the items of a list."""
-    for name, part in schema.get("properties", {}).items():
-        inner = f"{path}.{name}"
-        yield inner, part
-        yield from fields(part, inner)
-        if "properties" in part.get("items", {}):
-            yield from fields(part["items"], f"{inner}[]")
-
-
-def _field(path: str, part: Schema) -> tuple[str, ...]:
-    default = part.get("default")
-    shown = f"`{_word(default)}`" if "default" in part and not isinstance(default, dict) else ""
-    return f"`{path}`", _type(part), shown, part.get("description", "")
-
-
-def _word(value: object) -> str:
-    """A value as YAML writes it."""
-    return str(value).lower() if isinstance(value, bool) else str(value)
-
-
-def _type(part: Schema) -> str:
-    if "enum" in part:
-        return " | ".join(word for each in part["enum"] if not (word := _word(each)).endswith("_mtp"))
-    if part["type"] == "array":
-        return f"list of {part['items'].get('type', 'any')}"
-    kind = "duration" if part.get("format") == "duration" else str(part["type"])
-    low, high = part.get("minimum"), part.get("maximum")
-    sign = "> " if part.get("exclusiveMinimum") else "≥ "
-    bounds = [f"{sign}{low:g}"] if low is not None else []
-    return ", ".join([kind, *bounds, *([f"≤ {high:g}"] if high is not None else [])])
 
 
 def doctor_page() -> str:
