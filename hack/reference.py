@@ -7,7 +7,6 @@ templates are in hack/pages.
 
 import importlib
 import inspect
-import json
 import pathlib
 from collections.abc import Iterator
 from enum import Enum
@@ -28,17 +27,14 @@ from hack.pages import filled, render
 from hack.pages.api import page as api_page
 from hack.pages.demo import page as demo_page
 from hack.pages.demo import readme
-from specdec_command.advice.catalogue import METHODS, MethodAdvice, release_for, runs_on
-from specdec_command.advice.estimate import UNDER_LOAD
-from specdec_command.advice.recommend import plain
+from hack.pages.methods import page as methods_page
 from specdec_command.cli.rules import markdown as rules_page
 from specdec_command.doctor.finding import KINDS
 from specdec_command.doctor.finding import Severity as DoctorSeverity
 from specdec_engine.head_names import registered_heads
 from specdec_engine.rule import Severity
 from specdec_engine.tables import table
-from specdec_engine.version import IMAGES, NEWEST, Version
-from specdec_operator.engine.build import build_of
+from specdec_engine.version import NEWEST, Version
 from specdec_operator.guard.judge import CHECKS
 from specdec_operator.guard.state import Phase
 from specdec_operator.guard.transitions import TABLE
@@ -54,7 +50,6 @@ from specdec_runtime.preflight.values import PLACES, STRETCH
 _ROOT: Final = pathlib.Path(__file__).parents[1]
 _DOCS: Final = _ROOT / "docs"
 _ALERTS: Final = _ROOT / "charts" / "specdec-operator" / "files" / "rules.yaml"
-_ACCELERATORS: Final = {"nvidia": "NVIDIA", "ascend": "Ascend", "cpu": "CPU"}
 
 
 def doctor_page() -> str:
@@ -76,18 +71,6 @@ def preflight_page() -> str:
 def _names(rule: FolderRule) -> str:
     roles = ("Target", "Draft") if ROLE in rule.id else ("",)
     return ", ".join(f"`{rule.id.replace(ROLE, role)}`" for role in roles)
-
-
-def methods_page() -> str:
-    """docs/methods.md: what each method is, needs and gives, from the catalogue."""
-    examples = {
-        name: yaml.safe_dump({"speculation": plain(each.example)}, sort_keys=False)
-        for name, each in METHODS.items()
-        if each.example
-    }
-    return render(
-        "methods.md", methods=METHODS.values(), under_load=UNDER_LOAD, examples=examples, runs=_where_methods_run()
-    )
 
 
 def reliability_page() -> str:
@@ -125,29 +108,6 @@ def monitoring_page(text: str) -> str:
 def versioning_page(text: str) -> str:
     """docs/versioning.md: its table of Kubernetes, KServe and vLLM."""
     return filled(text, "docs/versioning.md", {"compatibility": {"parts": MATRIX, "shown": shown}})
-
-
-def _where_methods_run() -> dict[str, Any]:
-    """A table: since which engine each method runs on each accelerator, and what was run by this project's tests."""
-    engines = [f"{name} (vLLM{'-Ascend' * (key == 'ascend')} {IMAGES[key]})" for key, name in _ACCELERATORS.items()]
-    tried = json.loads((_DOCS / "engine" / "methods.json").read_text(encoding="utf-8"))["runs"]
-    methods = [
-        (name, [_engine(advice, each, "compared" in tried.get(name, {})) for each in _ACCELERATORS])
-        for name, advice in METHODS.items()
-        if advice.releases  # else no engine runs it
-    ]
-    return {"engines": engines, "rows": methods}
-
-
-def _engine(advice: MethodAdvice, accelerator: str, tried: bool) -> str:
-    build = build_of(accelerator, None)
-    release = release_for(advice, build.flavor)
-    if release is None:
-        return "-"
-    since = f"≥ {release.since}" if not release.until else f"{release.since} to {release.until}"
-    if not runs_on(advice, build):
-        return f"{since}, not in this image"
-    return f"{since}, **run here**" if accelerator == "cpu" and tried else since
 
 
 def pages() -> dict[pathlib.Path, str]:
