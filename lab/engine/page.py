@@ -23,10 +23,13 @@ def page(text: str, folder: Path = FOLDER) -> str:
     names = ("methods", "faults", "bench", "image")
     found = {each: _kept(each, folder) for each in names}
     found["methods"] |= _tokens()
-    found["elsewhere"] = found["methods"]
+    found["elsewhere"] = dict(found["methods"])
     found["faults"] |= _caught(found["faults"]["runs"])
     found["bench"] |= _speeds(found["bench"])
     found["gpu"] = {"tables": _on_gpu(folder)}
+    first = found["methods"]["made"]
+    for name in ("elsewhere", "faults", "bench", "image"):
+        found[name] |= {"made": "" if found[name]["made"] == first else found[name]["made"]}
     return filled(text, "docs/engine.md", found)
 
 
@@ -47,28 +50,40 @@ def _tokens() -> dict[str, Any]:
 
 
 def _caught(runs: _Found) -> dict[str, Any]:
-    count = {layer: sum(each["layer"] == layer for each in runs.values()) for layer in Layer}
+    """How many faults each layer found, and how soon; and a row for each reason with its faults."""
     methods = {each.what: each.asked().speculation["method"] for each in ALL}
-    return {"caught": [f"{count[each]} found by {each}" for each in Layer], "methods": methods}
+    rows: dict[tuple[str, str], list[str]] = {}
+    for name, each in runs.items():
+        shown = name if methods[name] == "draft_model" else f"{name} ({methods[name]})"
+        rows.setdefault((each["layer"], each["reason"] or ""), []).append(shown)
+    return {"caught": [_count(layer, runs) for layer in Layer], "rows": rows}
+
+
+def _count(layer: Layer, runs: _Found) -> str:
+    """The faults that a layer found, and the shortest and the longest time that it took."""
+    name, form = ("windows", ".0f") if layer is Layer.GUARD else ("seconds", ".1f")
+    spans = sorted(each[name] for each in runs.values() if each["layer"] == layer)
+    ends = dict.fromkeys(f"{each:{form}}" for each in (*spans[:1], *spans[-1:]))
+    return f"{len(spans)} found by {layer} ({' to '.join(ends)} {name.replace('seconds', 's')})"
 
 
 def _speeds(found: _Found) -> dict[str, Any]:
     """Tokens per second against the baseline engine of the same round, by kind of prompt and number of clients."""
-    kinds = [(kind, str(clients)) for kind in ("code", "drift") for clients in found["clients"]]
+    counts = [str(each) for each in found["clients"]]
     bases = {**{each: each for each in found["bases"].values()}, **found["bases"]}
     rows = []
     for name, base in bases.items():
         rounds = [each for group in found["groups"] for each in group if name in each]
-        speeds = [_speed(rounds, name, base, *each) for each in kinds]
+        speeds = [" / ".join(_speed(rounds, name, base, kind, each) for each in counts) for kind in ("code", "drift")]
         rows.append([name, *speeds, *_costs([each[name] for each in rounds])])
-    return {"kinds": kinds, "rows": rows}
+    return {"rows": rows}
 
 
 def _speed(rounds: list[_Found], name: str, base: str, kind: str, clients: str) -> str:
     """A baseline engine's tokens per second, or a method's ratio to it: median, and the smallest and largest round."""
     own = [each[name][kind][clients]["tokens_per_second"] for each in rounds]
     if name == base:
-        return f"{_median(own):.0f} tokens/s"
+        return f"{_median(own):.0f}"
     ratios = [one / each[base][kind][clients]["tokens_per_second"] for one, each in zip(own, rounds, strict=True)]
     return f"{_median(ratios):.2f}x ({min(ratios):.2f}-{max(ratios):.2f})"
 
@@ -106,7 +121,7 @@ def image() -> dict[str, str]:
 
 def _kept(name: str, folder: Path = FOLDER) -> dict[str, Any]:
     found: dict[str, Any] = json.loads((folder / f"{name}.json").read_text(encoding="utf-8"))
-    return found | {"made": sentence(found)}
+    return found | {"made": f"*{sentence(found)} Image {found['image']}.*"}
 
 
 def _spread(values: Iterable[float], form: str) -> str:
