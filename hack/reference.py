@@ -15,6 +15,7 @@ from typing import Any, Final
 import yaml
 from lab.engine.page import page as engine_page
 from lab.guard.page import page as guard_evidence_page
+from lab.memory import data as memory_plans
 from lab.memory import page as memory_page
 from lab.scale.page import page as scale_page
 from lab.staging.page import page as staging_page
@@ -135,6 +136,7 @@ def pages() -> dict[pathlib.Path, str]:
         _ROOT / "README.md": readme,
     }
     made = {_DOCS / f"{name}.md": make() for name, make in whole.items()}
+    made[_DOCS / "memory" / "planned.json"] = memory_plans()
     return made | {path: fill(path.read_text(encoding="utf-8")) for path, fill in parts.items()}
 
 

@@ -3,7 +3,7 @@
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
@@ -27,30 +27,31 @@ _MEASURED: Final = Path(__file__).parents[1] / "docs" / "memory"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Device:
-    """A column. memory: of one device, as its nodes' labels have it; of a container on a CPU."""
+    """memory: of one device, as its nodes' labels have it; of a container on a CPU. shown: as a column of the page."""
 
     name: str
     memory: str
     accelerator: str = "nvidia"
+    shown: bool = False
 
 
 DEVICES: Final = (
     Device(name="RTX 4090", memory="24564Mi"),
     Device(name="A10", memory="23028Mi"),
     Device(name="A30", memory="24576Mi"),
-    Device(name="L4", memory="23034Mi"),
-    Device(name="L40S", memory="46068Mi"),
+    Device(name="L4", memory="23034Mi", shown=True),
+    Device(name="L40S", memory="46068Mi", shown=True),
     Device(name="A100 40", memory="40960Mi"),
     Device(name="A100 80", memory="81920Mi"),
-    Device(name="H100 80", memory="81559Mi"),
-    Device(name="H200", memory="143771Mi"),
+    Device(name="H100 80", memory="81559Mi", shown=True),
+    Device(name="H200", memory="143771Mi", shown=True),
     Device(name="B200", memory="183359Mi"),
-    Device(name="910B 64", memory="65536Mi", accelerator="ascend"),
+    Device(name="910B 64", memory="65536Mi", accelerator="ascend", shown=True),
     Device(name="CPU 24Gi", memory="24Gi", accelerator="cpu"),
 )
 
 
-@lru_cache
+@cache
 def pairs() -> tuple[dict[str, Any], tuple[dict[str, Any], ...]]:
     """The models' configs by name, and the pairs."""
     data = yaml.safe_load(_DATA.read_text(encoding="utf-8"))
@@ -76,40 +77,62 @@ def planned(pair: Mapping[str, Any], device: Device, parallel: int) -> MemoryPla
     return budget(spec, request)
 
 
-def cell(pair: Mapping[str, Any], device: Device) -> str:
-    """Utilisation, thousand tokens of KV cache and what speculation takes of them, on as few devices as it fits."""
+def fitting(pair: Mapping[str, Any], device: Device) -> dict[str, Any] | None:
+    """The plan of a pair on as few devices as it fits; None if it does not fit."""
     for parallel in _PARALLEL if device.accelerator != "cpu" else (1,):
         made = planned(pair, device, parallel)
         if made.fits:
-            share = "" if made.utilization is None else f"{made.utilization:g}, "
-            devices = f"{parallel} x " if parallel > 1 else ""
-            return f"{devices}{share}{_thousands(made.kv_tokens or 0)}, {_price(made)}"
-    return "no"
+            cache = {"kvTokens": made.kv_tokens, "kvTokensBaseline": made.plain_kv_tokens}
+            return {"devices": parallel, "gpuMemoryUtilization": made.utilization, **cache}
+    return None
+
+
+def cell(plan: Mapping[str, Any] | None) -> str:
+    """Devices if several, thousand tokens of KV cache, and what speculation takes of them."""
+    if plan is None:
+        return "no"
+    devices = f"{plan['devices']} x " if plan["devices"] > 1 else ""
+    return f"{devices}{_thousands(plan['kvTokens'] or 0)}, {_price(plan)}"
 
 
 def _thousands(tokens: int) -> str:
     return f"{tokens / 1000:.0f}k" if tokens >= 10_000 else f"{tokens / 1000:.1f}k"
 
 
-def _price(made: MemoryPlan) -> str:
-    plain, tokens = made.plain_kv_tokens or 0, made.kv_tokens or 0
-    return f"{round(100 * (tokens - plain) / plain):d} %".replace("-", "\u2212") if plain else "?"
+def _price(plan: Mapping[str, Any]) -> str:
+    plain, tokens = plan["kvTokensBaseline"] or 0, plan["kvTokens"] or 0
+    return f"{round(100 * (tokens - plain) / plain):d}%".replace("-", "\u2212") if plain else "?"
+
+
+@cache
+def plans() -> tuple[dict[str, Any], ...]:
+    """Every pair, and its plan by the name of the device."""
+    return tuple({**pair, "plans": {each.name: fitting(pair, each) for each in DEVICES}} for pair in pairs()[1])
+
+
+def data() -> str:
+    """docs/memory/planned.json: the plans of all pairs on all devices."""
+    return json.dumps({"maxModelLen": _LENGTH, "pairs": plans()}, indent=1) + "\n"
 
 
 def page() -> str:
     """docs/memory.md."""
+    shown = [each.name for each in DEVICES if each.shown]
     rows = [
-        (
-            f"`{pair['method']}` {pair['tokens']}",
-            pair["target"],
-            pair.get("draft", ""),
-            *(cell(pair, d) for d in DEVICES),
-        )
-        for pair in pairs()[1]
+        (f"`{each['method']}` {each['tokens']}", _models(each), *(cell(each["plans"][name]) for name in shown))
+        for each in plans()
     ]
     versions = {each: str(build_of(each, None)) for each in ("nvidia", "ascend", "cpu")}
     found = {"pairs": _measured("pairs"), "killed": _measured("out_of_memory")}
-    return render("memory.md", devices=DEVICES, rows=rows, length=_LENGTH, versions=versions, **found)
+    others = [each.name for each in DEVICES if not each.shown]
+    return render("memory.md", devices=shown, others=others, rows=rows, length=_LENGTH, versions=versions, **found)
+
+
+def _models(pair: Mapping[str, Any]) -> str:
+    """Target and draft, without the owner of the draft if both have the same."""
+    target, draft = pair["target"], pair.get("draft", "")
+    owner = target.partition("/")[0] + "/"
+    return f"{target} + {draft.removeprefix(owner)}" if draft else target
 
 
 def _measured(name: str) -> dict[str, Any]:
