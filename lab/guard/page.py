@@ -1,10 +1,13 @@
-"""The page docs/guard-evidence.md, and the tables of figures.json, also for the screen."""
+"""The page docs/guard-evidence.md, and the tables of figures.json, also for the screen. Rows that differ little are one
+row of ranges.
+"""
 
 import json
 import pathlib
+import re
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import Any, Final
 
@@ -20,6 +23,8 @@ from lab.guard.rules import BY_DRAFTS, GUARD
 from specdec_command.cli.commands import application
 
 _Found = Mapping[str, Any]
+_Row = tuple[str, ...]
+_NUMBER: Final = re.compile(r"\d[\d,]*(?:\.\d+)?")
 _NO_GOAL: Final = "-"
 _ROOT: Final = pathlib.Path(__file__).parents[2]
 _TRACES: Final = _ROOT / "tests" / "data" / "traces-traffic"
@@ -38,8 +43,27 @@ class Table:
     """A table of words. title: what it is of, with the units."""
 
     title: str
-    heads: tuple[str, ...]
-    rows: tuple[tuple[str, ...], ...]
+    heads: _Row
+    rows: tuple[_Row, ...]
+
+
+def merged(rows: Iterable[_Row], key: Callable[[_Row], object]) -> tuple[_Row, ...]:
+    """One row for neighbours with the same key: each cell has its smallest and largest numbers."""
+    groups = [list(group) for _, group in groupby(rows, key)]
+    return tuple(tuple(map(_span, zip(*group, strict=True))) for group in groups)
+
+
+def _span(cells: _Row) -> str:
+    """Cells that differ in their numbers only become one with ranges; other cells are listed."""
+    if len({_NUMBER.sub("", cell) for cell in cells}) > 1:
+        return "; ".join(dict.fromkeys(cells))
+    columns = iter(zip(*(_NUMBER.findall(cell) for cell in cells), strict=True))
+    return _NUMBER.sub(lambda _: _range(next(columns)), cells[0])
+
+
+def _range(numbers: _Row) -> str:
+    ends = sorted(numbers, key=lambda each: float(each.replace(",", "")))
+    return "-".join(dict.fromkeys((ends[0], ends[-1])))
 
 
 def page(text: str) -> str:
@@ -90,14 +114,15 @@ def acceptance(figures: _Found) -> tuple[Table, ...]:
         *(f"{low}, found within {2 * LIMIT} windows: {name}" for name in names),
     )
     title = "acceptance near the threshold: the guard, and Wilson's bound of each window alone"
-    return Table(title=title, heads=heads, rows=tuple(rows)), _delays(
-        "acceptance that falls in bursty traffic", figures["acceptance_delays"]
-    )
+    near = Table(title=title, heads=heads, rows=merged(rows, lambda row: row[0].partition(",")[0]))
+    falls = _delays("acceptance that falls in bursty traffic", figures["acceptance_delays"])
+    return near, replace(falls, rows=merged(falls.rows, lambda row: row[0]))
 
 
 def speed(figures: _Found) -> tuple[Table, ...]:
     """Speed that falls below `speedup.min`, or stays above it. figures: as they are in figures.json."""
-    return (_delays("speed that falls, as a share of `speedup.min`", figures["speed_delays"]),)
+    falls = _delays("speed that falls, as a share of `speedup.min`", figures["speed_delays"])
+    return (replace(falls, rows=merged(falls.rows, lambda row: (row[0], *row[2:]))),)
 
 
 def _delays(title: str, found: list[_Found]) -> Table:
@@ -151,7 +176,8 @@ def _changes(title: str, groups: list[list[_Found]], *, slower: bool) -> Table:
     ]
     if not slower:
         rows = [(*row[:-1], "0") for row in rows]
-    return Table(title=title, heads=("traffic", "true speedup", *Arrangement, "goal, Always"), rows=tuple(rows))
+    heads = ("traffic", "true speedup", *Arrangement, "goal, Always")
+    return Table(title=title, heads=heads, rows=merged(rows, lambda row: row[2:]))
 
 
 def _lost(each: _Found) -> str:
@@ -185,7 +211,10 @@ def _cost(compared: list[_Found]) -> Table:
         if each["arrangement"] == Arrangement.ON_DOUBT and each["true"] >= 1
     ]
     heads = ("traffic", "baseline pods started per day", "share of the time with one")
-    return Table(title="what OnDoubt costs if speculation pays", heads=heads, rows=tuple(rows))
+    apart = {each.name for each in MACHINES}
+    return Table(
+        title="what OnDoubt costs if speculation pays", heads=heads, rows=merged(rows, lambda row: row[0] in apart)
+    )
 
 
 def _daily(found: list[_Found]) -> Table:
@@ -235,7 +264,8 @@ def _intervals(found: list[_Found]) -> Table:
         "percentage of 95 % intervals that contain the true mean: of the measured time / of the long run. The columns "
         "are correlation times of the traffic"
     )
-    return Table(title=title, heads=("interval", "requests per window", *memories), rows=tuple(rows))
+    heads = ("interval", "requests per window", *memories)
+    return Table(title=title, heads=heads, rows=merged(rows, lambda row: row[0]))
 
 
 def _traffic(each: _Found) -> str:
