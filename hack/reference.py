@@ -24,7 +24,7 @@ from lab.verdicts.features import page as works_with_page
 from tests.wire.faults.table import FAULTS, Part
 
 from hack.command import generate, run
-from hack.pages import filled, render
+from hack.pages import filled, render, said
 from hack.pages.api import page as api_page
 from hack.pages.demo import page as demo_page
 from hack.pages.demo import readme
@@ -51,6 +51,9 @@ from specdec_runtime.preflight.values import PLACES, STRETCH
 _ROOT: Final = pathlib.Path(__file__).parents[1]
 _DOCS: Final = _ROOT / "docs"
 _ALERTS: Final = _ROOT / "charts" / "specdec-operator" / "files" / "rules.yaml"
+_WORDS: Final[Mapping[str, type[Enum]]] = {"Reasons of a verdict": Reason, "Actions": Action}
+_LONG: Final = 80
+"""Characters of a rule of the guard that its second state refers to instead."""
 
 
 def doctor_page() -> str:
@@ -85,10 +88,19 @@ def reliability_page() -> str:
 
 def guard_reference_page(text: str) -> str:
     """docs/guard-reference.md with its tables, out of the guard's own code: states, checks, reasons and actions."""
-    kinds: dict[str, type[Enum]] = {"state": Phase, "reason of a verdict": Reason, "action": Action}
-    words = {title: list(_documented(kind)) for title, kind in kinds.items()}
-    tables: dict[str, dict[str, Any]] = {"states": {"table": TABLE}, "checks": {"checks": CHECKS}}
-    return filled(text, "docs/guard-reference.md", tables | {"words": {"words": words}})
+    words = {title: list(_documented(kind)) for title, kind in _WORDS.items()}
+    meanings = dict(_documented(Phase))
+    states = [(phase, meanings[phase], _rules(phase)) for phase in Phase]
+    parts: dict[str, dict[str, Any]] = {"states": {"states": states}, "checks": {"checks": CHECKS}}
+    return filled(text, "docs/guard-reference.md", parts | {"words": {"words": words}})
+
+
+def _rules(phase: Phase) -> Iterator[str]:
+    """The rules of a state as sentences. A long rule that an earlier state has is a reference to it."""
+    for number, rule in enumerate(TABLE[phase], 1):
+        words = f"{said(rule.when)} → {said(rule.then)}"
+        first = next(f"As {state} {each.index(rule) + 1}." for state, each in TABLE.items() if rule in each)
+        yield words if len(words) <= _LONG or first == f"As {phase} {number}." else first
 
 
 def _documented(kind: type[Enum]) -> Iterator[tuple[Enum, str]]:

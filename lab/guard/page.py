@@ -34,7 +34,7 @@ _BESIDE: Final = (
     "guard: {warmup: 0s, acceptanceRate: {min: 0.1}, speedup: {min: 1.0}, "
     "collateral: {timeToFirstToken: {maxRatio: 1.1}}}"
 )
-_SHOWN: Final = 8
+_SHOWN: Final = 5
 """Last lines of the first recording that the page has."""
 
 
