@@ -3,7 +3,7 @@
 import json
 import re
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, Final
 
 from hack.pages import cell, render
 from specdec_operator.schema.crd import openapi
@@ -11,22 +11,37 @@ from specdec_operator.schema.crd import openapi
 Schema = Mapping[str, Any]
 
 
+_NONE: Final[Schema] = {"properties": {}}
+_DESCRIBED: Final = {"spec": 9, "status": 3}
+"""Names of a path whose fields have their meaning. What lies below is mostly for the operator itself: names only."""
+
+
 def page() -> str:
     """docs/api.md."""
     parts = openapi()["properties"]
-    return render("api.md", parts={name: [*_lines(parts[name], name, {})] for name in ("spec", "status")})
+    return render("api.md", parts={name: [*_lines(parts[name], [name], {})] for name in _DESCRIBED})
 
 
-def _lines(schema: Schema, path: str, shown: dict[str, str]) -> Iterator[str]:
+def _lines(schema: Schema, path: list[str], shown: dict[str, str]) -> Iterator[str]:
     """The list of an object's fields, with those of its own objects below each. shown: objects by their fields."""
     for each in schema["properties"].items():
         name, part = _joined(*each)
-        inner, where = _inner(part), f"{path}.{name}"
-        known = shown.setdefault(json.dumps(inner["properties"], sort_keys=True), where) if inner else where
-        words = [part.get("description", ""), *([f"Fields: as `{known}`."] if known != where else [])]
-        yield f"- `{name}`{_type(part)}: {cell(' '.join(words))}"
-        if inner and known == where:
-            yield from (f"    {line}" for line in _lines(inner, where, shown))
+        words, below = _below(part, [*path, name], shown)
+        yield f"- `{name}`{_type(part)}: {cell(part.get('description', '') + words)}"
+        yield from (f"    {line}" for line in _lines(below, [*path, name], shown))
+
+
+def _below(part: Schema, path: list[str], shown: dict[str, str]) -> tuple[str, Schema]:
+    """What the line of a field has about the fields below it, and those that get lines of their own."""
+    inner, where = _inner(part), ".".join(path)
+    if inner is None:
+        return "", _NONE
+    first = shown.setdefault(json.dumps(inner["properties"], sort_keys=True), where)
+    if first != where:
+        return f" Fields: as `{first}`.", _NONE
+    if len(path) >= _DESCRIBED[path[0]]:
+        return f" Fields: {', '.join(f'`{name}`' for name in inner['properties'])}.", _NONE
+    return "", inner
 
 
 def _inner(part: Schema) -> Schema | None:

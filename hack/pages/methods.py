@@ -29,10 +29,16 @@ def page() -> str:
         for name, each in METHODS.items()
         if each.example
     }
-    known = {"methods": METHODS.values(), "examples": examples, "under_load": UNDER_LOAD, "cited": _cited}
+    known = {
+        "methods": METHODS.values(),
+        "examples": examples,
+        "under_load": UNDER_LOAD,
+        "cited": _cited,
+        "stated": _stated,
+    }
     columns = [f"{name} {IMAGES[key]}" for key, name in _ACCELERATORS.items()] + ["K", *Workload]
     measured = data("methods")["sources"]["measured"]
-    return render("methods.md", **known, columns=columns, rows=_rows(), common=_common(), own=_own, measured=measured)
+    return render("methods.md", **known, columns=columns, rows=_rows(), common=_common(), measured=measured)
 
 
 def _rows() -> Iterator[tuple[str, ...]]:
@@ -82,7 +88,15 @@ def _having(fact: Fact) -> list[str]:
 
 
 def _cited(fact: Fact) -> str:
-    """The statement and its source. `specdec explain` shows the files of engines that are left out here."""
+    """The statement and its source, for statements with figures."""
     source = fact.source.replace(data("methods")["sources"]["measured"], "measured here")
-    words = fact.says if _CODE.search(source) else f"{fact.says} *({source})*"
-    return re.sub(r"(?<=\w\.)\*", r"\\*", words)
+    return _plain(fact) if _CODE.search(source) else f"{_plain(fact)} *({source})*"
+
+
+def _stated(fact: Fact) -> str:
+    """A statement about an engine. It has its source only if it was measured; `specdec explain` shows the others."""
+    return _cited(fact) if "measured" in fact.source else _plain(fact)
+
+
+def _plain(fact: Fact) -> str:
+    return re.sub(r"(?<=\w\.)\*", r"\\*", fact.says)
