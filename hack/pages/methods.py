@@ -29,16 +29,11 @@ def page() -> str:
         for name, each in METHODS.items()
         if each.example
     }
-    known = {
-        "methods": METHODS.values(),
-        "examples": examples,
-        "under_load": UNDER_LOAD,
-        "cited": _cited,
-        "stated": _stated,
-    }
+    known = {"methods": METHODS.values(), "examples": examples, "under_load": UNDER_LOAD}
+    facts = {"common": _common(), "own": _own, "cited": _cited, "stated": _stated}
     columns = [f"{name} {IMAGES[key]}" for key, name in _ACCELERATORS.items()] + ["K", *Workload]
     measured = data("methods")["sources"]["measured"]
-    return render("methods.md", **known, columns=columns, rows=_rows(), common=_common(), measured=measured)
+    return render("methods.md", **known, **facts, columns=columns, rows=_rows(), measured=measured)
 
 
 def _rows() -> Iterator[tuple[str, ...]]:
