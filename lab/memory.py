@@ -112,7 +112,8 @@ def plans() -> tuple[dict[str, Any], ...]:
 
 def data() -> str:
     """docs/memory/planned.json: the plans of all pairs on all devices."""
-    return json.dumps({"maxModelLen": _LENGTH, "pairs": plans()}, indent=1) + "\n"
+    rows = [{name: value for name, value in each.items() if name != "page"} for each in plans()]
+    return json.dumps({"maxModelLen": _LENGTH, "pairs": rows}, indent=1) + "\n"
 
 
 def page() -> str:
@@ -121,6 +122,7 @@ def page() -> str:
     rows = [
         (f"`{each['method']}` {each['tokens']}", _models(each), *(cell(each["plans"][name]) for name in shown))
         for each in plans()
+        if "page" in each
     ]
     versions = {each: str(build_of(each, None)) for each in ("nvidia", "ascend", "cpu")}
     found = {"pairs": _measured("pairs"), "killed": _measured("out_of_memory")}

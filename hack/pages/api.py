@@ -12,14 +12,14 @@ Schema = Mapping[str, Any]
 
 
 _NONE: Final[Schema] = {"properties": {}}
-_DESCRIBED: Final = {"spec": 9, "status": 3}
-"""Names of a path whose fields have their meaning. What lies below is mostly for the operator itself: names only."""
+_NAMED: Final = "status.guard"
+"""Mostly for the operator itself: its fields are only named."""
 
 
 def page() -> str:
     """docs/api.md."""
     parts = openapi()["properties"]
-    return render("api.md", parts={name: [*_lines(parts[name], [name], {})] for name in _DESCRIBED})
+    return render("api.md", parts={name: [*_lines(parts[name], [name], {})] for name in ("spec", "status")})
 
 
 def _lines(schema: Schema, path: list[str], shown: dict[str, str]) -> Iterator[str]:
@@ -39,8 +39,8 @@ def _below(part: Schema, path: list[str], shown: dict[str, str]) -> tuple[str, S
     first = shown.setdefault(json.dumps(inner["properties"], sort_keys=True), where)
     if first != where:
         return f" Fields: as `{first}`.", _NONE
-    if len(path) >= _DESCRIBED[path[0]]:
-        return f" Fields: {', '.join(f'`{name}`' for name in inner['properties'])}.", _NONE
+    if where == _NAMED:
+        return f" Fields: `{', '.join(inner['properties'])}`.", _NONE
     return "", inner
 
 

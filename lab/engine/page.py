@@ -74,18 +74,22 @@ def _speeds(found: _Found) -> dict[str, Any]:
     rows = []
     for name, base in bases.items():
         rounds = [each for group in found["groups"] for each in group if name in each]
-        speeds = [" / ".join(_speed(rounds, name, base, kind, each) for each in counts) for kind in ("code", "drift")]
+        speeds = [_speed(rounds, name, base, kind, counts) for kind in ("code", "drift")]
         rows.append([name, *speeds, *_costs([each[name] for each in rounds])])
     return {"rows": rows}
 
 
-def _speed(rounds: list[_Found], name: str, base: str, kind: str, clients: str) -> str:
-    """A baseline engine's tokens per second, or a method's ratio to it: median, and the smallest and largest round."""
-    own = [each[name][kind][clients]["tokens_per_second"] for each in rounds]
+def _speed(rounds: list[_Found], name: str, base: str, kind: str, clients: list[str]) -> str:
+    """For each number of clients, a baseline engine's tokens per second, or a method's ratio to it: the medians of the
+    rounds, and the smallest and the largest of all ratios.
+    """
+    own = [[each[name][kind][count]["tokens_per_second"] for each in rounds] for count in clients]
     if name == base:
-        return f"{_median(own):.0f}"
-    ratios = [one / each[base][kind][clients]["tokens_per_second"] for one, each in zip(own, rounds, strict=True)]
-    return f"{_median(ratios):.2f}x ({min(ratios):.2f}-{max(ratios):.2f})"
+        return " / ".join(f"{_median(each):.0f}" for each in own)
+    plain = [[each[base][kind][count]["tokens_per_second"] for each in rounds] for count in clients]
+    ratios = [[one / other for one, other in zip(*each, strict=True)] for each in zip(own, plain, strict=True)]
+    ends = sorted(one for each in ratios for one in each)
+    return f"{' / '.join(f'{_median(each):.2f}' for each in ratios)} ({ends[0]:.2f}-{ends[-1]:.2f})"
 
 
 def _costs(rounds: list[_Found]) -> Iterator[str]:
