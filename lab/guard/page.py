@@ -122,7 +122,7 @@ def acceptance(figures: _Found) -> tuple[Table, ...]:
 def speed(figures: _Found) -> tuple[Table, ...]:
     """Speed that falls below `speedup.min`, or stays above it. figures: as they are in figures.json."""
     falls = _delays("speed that falls, as a share of `speedup.min`", figures["speed_delays"])
-    return (replace(falls, rows=merged(falls.rows, lambda row: (row[0], *row[2:]))),)
+    return (replace(falls, rows=merged(falls.rows, lambda row: row[0])),)
 
 
 def _delays(title: str, found: list[_Found]) -> Table:
