@@ -39,8 +39,6 @@ from specdec_engine.version import NEWEST, Version
 from specdec_operator.guard.judge import CHECKS
 from specdec_operator.guard.state import Phase
 from specdec_operator.guard.transitions import TABLE
-from specdec_operator.guard.tries import Action
-from specdec_operator.guard.verdict import Reason
 from specdec_operator.staging.compatibility import MATRIX
 from specdec_operator.staging.kserve import shown
 from specdec_runtime.preflight import RULES, WORDS, FolderRule
@@ -51,7 +49,6 @@ from specdec_runtime.preflight.values import PLACES, STRETCH
 _ROOT: Final = pathlib.Path(__file__).parents[1]
 _DOCS: Final = _ROOT / "docs"
 _ALERTS: Final = _ROOT / "charts" / "specdec-operator" / "files" / "rules.yaml"
-_WORDS: Final[Mapping[str, type[Enum]]] = {"Reasons of a verdict": Reason, "Actions": Action}
 _LONG: Final = 80
 """Characters of a rule of the guard that its second state refers to instead."""
 
@@ -87,12 +84,11 @@ def reliability_page() -> str:
 
 
 def guard_reference_page(text: str) -> str:
-    """docs/guard-reference.md with its tables, out of the guard's own code: states, checks, reasons and actions."""
-    words = {title: list(_documented(kind)) for title, kind in _WORDS.items()}
+    """docs/guard-reference.md with its tables, out of the guard's own code: checks and states."""
     meanings = dict(_documented(Phase))
     states = [(phase, meanings[phase], _rules(phase)) for phase in Phase]
     parts: dict[str, dict[str, Any]] = {"states": {"states": states}, "checks": {"checks": CHECKS}}
-    return filled(text, "docs/guard-reference.md", parts | {"words": {"words": words}})
+    return filled(text, "docs/guard-reference.md", parts)
 
 
 def _rules(phase: Phase) -> Iterator[str]:

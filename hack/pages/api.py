@@ -12,8 +12,14 @@ Schema = Mapping[str, Any]
 
 
 _NONE: Final[Schema] = {"properties": {}}
-_NAMED: Final = "status.guard"
-"""Mostly for the operator itself: its fields are only named."""
+_NAMED: Final = frozenset(
+    {
+        "status.guard",
+        "spec.engine.securityContext",
+        *(f"spec.pod.{name}" for name in ("securityContext", "topologySpreadConstraints", "volumes", "volumeMounts")),
+    }
+)
+"""Fields whose own fields are only named: the operator's memory, and what means the same as in a pod."""
 
 
 def page() -> str:
@@ -39,7 +45,7 @@ def _below(part: Schema, path: list[str], shown: dict[str, str]) -> tuple[str, S
     first = shown.setdefault(json.dumps(inner["properties"], sort_keys=True), where)
     if first != where:
         return f" Fields: as `{first}`.", _NONE
-    if where == _NAMED:
+    if where in _NAMED:
         return f" Fields: `{', '.join(inner['properties'])}`.", _NONE
     return "", inner
 
