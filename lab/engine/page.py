@@ -50,13 +50,13 @@ def _tokens() -> dict[str, Any]:
 
 
 def _caught(runs: _Found) -> dict[str, Any]:
-    """How many faults each layer found, and how soon; and a row for each reason with its faults."""
+    """How many faults each layer found, and how soon; and by layer and reason the faults."""
     methods = {each.what: each.asked().speculation["method"] for each in ALL}
-    rows: dict[tuple[str, str], list[str]] = {}
+    rows: dict[str, dict[str, list[str]]] = {}
     for name, each in runs.items():
         shown = name if methods[name] == "draft_model" else f"{name} ({methods[name]})"
-        rows.setdefault((each["layer"], each["reason"] or ""), []).append(shown)
-    return {"caught": [_count(layer, runs) for layer in Layer], "rows": rows}
+        rows.setdefault(each["layer"], {}).setdefault(each["reason"] or "", []).append(shown)
+    return {"caught": [_count(layer, runs) for layer in Layer], "layers": rows}
 
 
 def _count(layer: Layer, runs: _Found) -> str:
