@@ -205,13 +205,17 @@ def _machines(groups: list[list[_Found]]) -> Table:
 
 def _cost(compared: list[_Found]) -> Table:
     """The cost of the comparison in services that kept useful speculation."""
+    apart = {each.name for each in MACHINES}
     rows = [
-        (each["name"], f"{each['doubts']:.1f}", f"{100 * each['armed']:.0f} %")
+        (
+            each["name"] if each["name"] in apart else "the changes of traffic above",
+            f"{each['doubts']:.1f}",
+            f"{100 * each['armed']:.0f} %",
+        )
         for each in compared
         if each["arrangement"] == Arrangement.ON_DOUBT and each["true"] >= 1
     ]
     heads = ("traffic", "baseline pods started per day", "share of the time with one")
-    apart = {each.name for each in MACHINES}
     return Table(
         title="what OnDoubt costs if speculation pays", heads=heads, rows=merged(rows, lambda row: row[0] in apart)
     )
