@@ -1,6 +1,5 @@
 """hack.cluster: the flags of each program, and that the flags of different programs agree."""
 
-import base64
 import ipaddress
 import pathlib
 import shutil
@@ -10,7 +9,7 @@ from typing import Any
 
 import pytest
 import yaml
-from hack.cluster import binaries, metrics, netns, node, pki, record, shell, single, versions
+from hack.cluster import binaries, netns, node, pki, record, shell, versions
 from hack.cluster.errors import ClusterError
 from hack.cluster.paths import Layout, cache, layout
 from hack.cluster.record import Driver, Record
@@ -43,44 +42,8 @@ def test_ranges_do_not_overlap() -> None:
     assert ipaddress.ip_address(netns.NODE) not in pods
 
 
-def test_the_server_certificate_is_valid_for_pods_and_for_this_machine() -> None:
-    names = pki.CERTIFICATES["server"][1]["subjectAltName"]
-    for address in ("127.0.0.1", netns.NODE, netns.API_SERVICE):
-        assert f"IP:{address}" in names.split(",")
-
-
 def runtime(filesystem: str = "ext4") -> dict[str, Any]:
     return tomllib.loads(node.containerd_config(LAYOUT, PROGRAMS, filesystem))
-
-
-def test_the_sandbox_image_is_the_one_that_is_made_here() -> None:
-    told = runtime()["plugins"]
-    assert told["io.containerd.cri.v1.images"]["pinned_images"]["sandbox"] == node.PAUSE_IMAGE
-    assert told["io.containerd.cri.v1.runtime"]["restrict_oom_score_adj"] is True
-
-
-def test_pods_run_with_the_shim_that_was_built_with_containerd() -> None:
-    """One from the distribution may come first on PATH, and its containerd is another."""
-    started = runtime()["plugins"]["io.containerd.cri.v1.runtime"]["containerd"]["runtimes"]["runc"]
-    assert started["runtime_path"] == str(PROGRAMS["containerd-shim-runc-v2"])
-    assert node.command("containerd", LAYOUT, PROGRAMS)[0] == str(PROGRAMS["containerd"])
-
-
-def test_api_server_and_kubelet_agree_on_image_volumes() -> None:
-    """With the gate on one side only, a pod's volume is dropped, or never mounted."""
-    assert flags(node.command("kube-apiserver", LAYOUT, PROGRAMS))["feature-gates"] == "ImageVolume=true"
-    assert node.configuration("kubelet", LAYOUT)["featureGates"] == {"ImageVolume": True}
-
-
-def test_metrics_server_answers_under_the_name_and_the_port_by_which_it_is_asked() -> None:
-    service, slices, api = (each.get("spec", each) for each in metrics.objects(b"PEM"))
-    told = flags(node.command("metrics-server", LAYOUT, {"metrics-server": pathlib.Path("/bin/metrics-server")}))
-    name = f"{api['service']['name']}.{api['service']['namespace']}.svc"
-    assert pki.CERTIFICATES["metrics-server"][1]["subjectAltName"] == f"DNS:{name}"
-    assert slices["metadata"]["labels"] == {"kubernetes.io/service-name": api["service"]["name"]}
-    assert slices["endpoints"][0]["addresses"] == [told["bind-address"]]
-    assert told["secure-port"] == str(slices["ports"][0]["port"]) == str(service["ports"][0]["targetPort"])
-    assert base64.b64decode(api["caBundle"]) == b"PEM"
 
 
 def test_further_apis_trust_only_the_front_proxy() -> None:
@@ -108,37 +71,6 @@ def test_images_stay_and_everything_else_goes_with_the_run_folder() -> None:
     homes.append(flags(node.command("kubelet", LAYOUT, PROGRAMS))["root-dir"])
     assert all(LAYOUT.run in pathlib.Path(str(home)).parents for home in homes)
     assert told["plugins"]["io.containerd.nri.v1.nri"]["disable"] is True  # its socket lies in a folder of the machine
-
-
-def test_pods_live_in_the_cgroup_that_is_emptied_on_the_way_down() -> None:
-    assert node.configuration("kubelet", LAYOUT)["cgroupRoot"] == f"/{LAYOUT.name}"
-    assert node.configuration("kubelet", LAYOUT)["cgroupDriver"] == "cgroupfs"
-
-
-def test_images_are_never_collected() -> None:
-    assert node.configuration("kubelet", LAYOUT)["imageGCHighThresholdPercent"] == 100
-
-
-def test_the_api_server_reaches_kubelet_by_address() -> None:
-    """Names cannot be resolved on this node; logs and exec would hang."""
-    assert flags(node.command("kube-apiserver", LAYOUT, PROGRAMS))["kubelet-preferred-address-types"] == "InternalIP"
-
-
-def test_the_proxy_masquerades_because_two_pods_share_a_bridge() -> None:
-    assert node.configuration("proxy", LAYOUT)["iptables"] == {"masqueradeAll": True}
-
-
-def test_the_steps_clean_up_before_they_start_anything() -> None:
-    names = list(single.Node(layout=LAYOUT, say=print).steps())
-    assert names == [
-        "packages",
-        "programs",
-        "clean up",
-        "network namespace",
-        "certificates",
-        "control plane",
-        "node",
-    ]
 
 
 def test_two_caches_are_two_clusters(monkeypatch: pytest.MonkeyPatch, tmp_path: pathlib.Path) -> None:
@@ -214,18 +146,6 @@ def test_other_pins_or_sources_are_another_build(tmp_path: pathlib.Path, part: s
     before = module.fingerprint()
     (tmp_path / part).write_text("after")
     assert module.fingerprint() != before
-
-
-def test_other_linker_flags_are_another_build(tmp_path: pathlib.Path) -> None:
-    for name in ("go.mod", "go.sum"):
-        (tmp_path / name).write_text("")
-    made = {binaries.Module(root=tmp_path, packages={}, flags=flag).fingerprint() for flag in ("-s", "-w")}
-    assert len(made) == 2
-
-
-def test_kubernetes_and_its_runtime_are_built_apart() -> None:
-    """A new containerd must not cost minutes of building Kubernetes again."""
-    assert binaries.path("kubelet").parent != binaries.path("ctr").parent
 
 
 def test_an_unknown_program_is_named_with_the_known_ones() -> None:

@@ -1,15 +1,13 @@
 """hack.cluster: what is found on the machine (mounts, cgroups, engines) and what is carried into the namespace."""
 
 import asyncio
-import hashlib
 import json
 import os
 import pathlib
 import subprocess
-import tarfile
 
 import pytest
-from hack.cluster import binaries, cgroups, containers, forward, images, packages, shell, teardown
+from hack.cluster import cgroups, containers, forward, shell, teardown
 from hack.cluster.errors import ClusterError
 from hack.cluster.paths import Layout
 
@@ -54,7 +52,6 @@ def test_the_innermost_mount_decides_about_the_file_system(path: str, kind: str)
 
 @pytest.fixture
 def mounted(tmp_path: pathlib.Path) -> Layout:
-    """A run folder with a user's models mounted into it."""
     models, place = tmp_path / "models", Layout(root=tmp_path / "cluster")
     (models / "target").mkdir(parents=True)
     point = place.run / "kubelet" / "models"
@@ -84,33 +81,6 @@ def test_the_socket_of_a_killed_shim_is_removed(tmp_path: pathlib.Path) -> None:
     socket.touch()
     teardown.forget_traces(place)
     assert not socket.exists()
-
-
-CLIENT = """#!/bin/sh
-shift 2
-echo "$*" >> {log}
-case "$*" in
-    "containers ls -q") printf 'sandbox\\nengine\\n' ;;
-    "leases ls -q") printf 'pod\\n' ;;
-esac
-"""
-
-
-def test_nothing_of_a_pod_stays_in_the_store_of_images(monkeypatch: pytest.MonkeyPatch, tmp_path: pathlib.Path) -> None:
-    """A lease that stayed would keep the snapshots of the pod's image volumes for ever."""
-    monkeypatch.setenv("SPECDEC_CACHE", str(tmp_path))
-    program, log = binaries.path("ctr"), tmp_path / "log"
-    program.parent.mkdir(parents=True)
-    program.write_text(CLIENT.format(log=log))
-    program.chmod(0o755)
-    assert containers.purge(Layout(root=tmp_path / "cluster")) == 3
-    asked = [line for line in log.read_text().splitlines() if " ls" not in line]
-    assert asked == [
-        "tasks rm --force sandbox engine",
-        "containers rm sandbox engine",
-        "sandboxes rm --force pod",
-        "leases rm --sync pod",
-    ]
 
 
 @pytest.mark.parametrize(
@@ -144,20 +114,6 @@ def test_a_client_without_its_service_does_not_count_as_an_engine(
     assert shell.container_engine() == "podman"
 
 
-def test_an_image_is_looked_for_in_every_store(monkeypatch: pytest.MonkeyPatch, tmp_path: pathlib.Path) -> None:
-    monkeypatch.setenv("PATH", str(tmp_path))
-    fake_program(tmp_path, "buildah", "exit 1")
-    with pytest.raises(ClusterError, match="no image localhost/a:1 is known"):
-        images.holder("localhost/a:1")
-    fake_program(tmp_path, "docker", "exit 0")
-    assert images.holder("localhost/a:1") == "docker"
-
-
-def test_every_store_is_read_through_a_pipe() -> None:
-    assert images.export("docker", "a:1") == ["docker", "save", "a:1"]
-    assert images.export("buildah", "a:1")[-1] == "docker-archive:/dev/stdout:a:1"
-
-
 @pytest.mark.parametrize(
     ("source", "sink", "words"),
     [
@@ -171,54 +127,12 @@ def test_a_pipe_fails_when_either_end_does(source: list[str], sink: list[str], w
         shell.pipe(source, sink, timeout=10)
 
 
-def test_a_pipe_carries_everything(tmp_path: pathlib.Path) -> None:
-    shell.pipe(["seq", "100000"], ["dd", f"of={tmp_path / 'out'}", "status=none"], timeout=10)
-    assert (tmp_path / "out").read_text().splitlines()[-1] == "100000"
-
-
 @pytest.mark.parametrize(
     ("argv", "seconds", "code"),
     [(["true"], 30.0, 0), (["false"], 30.0, 1), (["no-such-program-here"], 30.0, 127), (["sleep", "60"], 0.2, 124)],
 )
 def test_a_command_always_answers(argv: list[str], seconds: float, code: int) -> None:
     assert shell.ask(argv, timeout=seconds).code == code
-
-
-def test_missing_packages_are_named_once_each(monkeypatch: pytest.MonkeyPatch, tmp_path: pathlib.Path) -> None:
-    monkeypatch.setattr(packages, "search_path", lambda: str(tmp_path))
-    assert set(packages.missing()) >= set(packages.PROGRAMS.values())
-    assert len(packages.missing()) == len(set(packages.missing()))
-
-
-def test_the_pause_image_is_the_same_for_the_same_program(tmp_path: pathlib.Path) -> None:
-    program = tmp_path / "program"
-    program.write_bytes(b"pause")
-    made = [containers.pause_archive(program, "localhost/p:1", tmp_path / name) for name in ("one.tar", "two.tar")]
-    assert made[0].read_bytes() == made[1].read_bytes()
-    with tarfile.open(made[0]) as packed:
-        manifest = json.loads(_content(packed, "manifest.json"))[0]
-        config = json.loads(_content(packed, manifest["Config"]))
-        layer = _content(packed, manifest["Layers"][0])
-    assert manifest["RepoTags"] == ["localhost/p:1"]
-    assert config["rootfs"]["diff_ids"] == [f"sha256:{hashlib.sha256(layer).hexdigest()}"]
-
-
-def _content(packed: tarfile.TarFile, name: str) -> bytes:
-    member = packed.extractfile(name)
-    assert member is not None
-    return member.read()
-
-
-async def test_the_forwarder_carries_both_ways_and_passes_the_end_on() -> None:
-    async def shout(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        writer.write((await reader.read()).upper())
-        await writer.drain()
-        writer.close()
-
-    inside = await asyncio.start_server(shout, "127.0.0.1", 0)
-    port = inside.sockets[0].getsockname()[1]
-    async with inside:
-        assert await _through_forwarder(port, b"hello") == b"HELLO"
 
 
 async def test_the_forwarder_closes_what_it_cannot_carry() -> None:

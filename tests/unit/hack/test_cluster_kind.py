@@ -3,7 +3,6 @@
 import pathlib
 
 from hack.cluster import kind, versions, volumes
-from tests.node import artifacts
 
 KUBECONFIG = pathlib.Path("/c/run/kubeconfig")
 
@@ -39,24 +38,8 @@ def test_kserve_on_kind_is_in_standard_mode_without_an_ingress() -> None:
     assert "--set=kserve.controller.gateway.disableIngressCreation=true" in settings
 
 
-def test_the_models_volume_is_read_only_and_bound_to_one_pvc() -> None:
-    _, volume, claim = volumes.objects(pathlib.Path("/c/models/abc"), "team-a")
-    assert volume["spec"]["hostPath"] == {"path": "/c/models/abc", "type": "Directory"}
-    assert volume["spec"]["accessModes"] == claim["spec"]["accessModes"] == ["ReadOnlyMany"]
-    assert volume["spec"]["claimRef"] == {"namespace": "team-a", "name": claim["metadata"]["name"]}
-    assert claim["spec"]["volumeName"] == volume["metadata"]["name"]
-
-
 def test_another_folder_or_namespace_is_another_volume() -> None:
     """A volume's folder cannot be changed, and a volume serves one PVC only."""
     folders, namespaces = ("/c/a", "/c/b"), ("one", "two")
     names = {volumes.volume_name(pathlib.Path(folder), place) for folder in folders for place in namespaces}
     assert len(names) == 4
-
-
-def test_room_for_a_pvc_can_be_written_and_is_for_that_pvc_alone() -> None:
-    """Its class has no provisioner: the PVC waits for this very volume."""
-    volume = artifacts.room(pathlib.Path("/c/run/claims/x"), "llama-models", "team-a")["spec"]
-    assert volume["accessModes"] == ["ReadWriteOnce"]
-    assert volume["claimRef"] == {"namespace": "team-a", "name": "llama-models"}
-    assert volume["storageClassName"]

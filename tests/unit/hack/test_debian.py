@@ -35,7 +35,6 @@ def log(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> pathlib.Path
 
 
 def standin(log: pathlib.Path, download: str = BRINGS) -> None:
-    """Puts both programs onto PATH."""
     for name, text in (("apt-get", APT_STANDIN.format(log=log, download=download)), ("dpkg-deb", DPKG_STANDIN)):
         program = log.parent / "bin" / name
         program.write_text(text)
@@ -57,14 +56,6 @@ def test_it_is_fetched_once_and_with_files_of_ones_own(log: pathlib.Path, tmp_pa
     assert sorted(each.name for each in target.parent.iterdir()) == ["tool", "tool.lock"]
 
 
-def test_what_it_needs_comes_along_where_that_is_asked(log: pathlib.Path, tmp_path: pathlib.Path) -> None:
-    """apt-get lists what the machine lacks."""
-    standin(log)
-    wanted = debian.Wanted(packages=("tool",), file=FILE, needs=True, absent="", way_out="")
-    debian.unpack(tmp_path / "cache" / "tool", wanted, say=lambda _: None)
-    assert (tmp_path / "cache" / "tool" / "usr" / "bin" / "libtool").exists()
-
-
 def test_a_failed_download_is_reported_and_leaves_nothing(log: pathlib.Path, tmp_path: pathlib.Path) -> None:
     """The lists are renewed once before it gives up."""
     standin(log, download="echo 'E: no such package' >&2; exit 100;;")
@@ -75,7 +66,6 @@ def test_a_failed_download_is_reported_and_leaves_nothing(log: pathlib.Path, tmp
 
 
 def test_without_debians_programs_the_error_names_the_way_out(log: pathlib.Path, tmp_path: pathlib.Path) -> None:
-    """On another system."""
     with pytest.raises(ClusterError, match=r"there is no tool, and without apt-get and dpkg-deb .*: install one"):
         debian.unpack(tmp_path / "cache" / "tool", WANTED, say=lambda _: None)
     assert not log.exists()

@@ -1,11 +1,10 @@
 """hack.images: what an image is named by, and what it installs."""
 
 import json
-import re
 from pathlib import Path
 
 import pytest
-from hack.images import build, content, locked, tool
+from hack.images import build, content, locked
 from hack.kserve import objects
 from hack.kserve.versions import SUMS
 
@@ -79,27 +78,3 @@ def test_the_download_container_goes_by_kserves_name_on_the_node(
     assert product.arguments == {"KSERVE": version}
     assert f"kserve-storage=={version} " in locked.path(f"storage-{version}").read_text()
     assert build.product("operator").alias is None
-
-
-def test_docker_gets_no_flag_that_only_buildah_knows() -> None:
-    arguments = {"BASE_IMAGE": "base"}
-    docker = tool.Tool(kind=tool.Kind.DOCKER).build("Dockerfile", "cpu", "name", arguments)
-    buildah = tool.Tool(kind=tool.Kind.BUILDAH).build("Dockerfile", "cpu", "name", arguments)
-    assert "--isolation=chroot" not in docker
-    assert "--isolation=chroot" in buildah
-    assert {"--target=cpu", "--build-arg=BASE_IMAGE=base"} <= set(docker) & set(buildah)
-
-
-def test_the_runtimes_labels_show_the_projects_version_and_the_commit() -> None:
-    labels = build.labels()
-    assert labels["VERSION"] == content.version()
-    assert re.fullmatch(r"[0-9a-f]{40}|unknown", labels["REVISION"])
-
-
-def test_a_fixed_time_is_handed_to_the_builder(monkeypatch: pytest.MonkeyPatch) -> None:
-    """With it, two builds of the same files give the same layers."""
-    builder = tool.Tool(kind=tool.Kind.BUILDAH)
-    monkeypatch.delenv("SOURCE_DATE_EPOCH", raising=False)
-    assert not any("timestamp" in word for word in builder.build("Dockerfile", None, "name", {}))
-    monkeypatch.setenv("SOURCE_DATE_EPOCH", "1700000000")
-    assert "--timestamp=1700000000" in builder.build("Dockerfile", None, "name", {})

@@ -28,7 +28,6 @@ COMPILED = (
 
 
 def stage(name: str) -> str:
-    """Return the text of one stage, without its FROM."""
     found = re.search(rf"^FROM \S+ AS {name}\n(.*?)(?=^FROM |\Z)", RUNTIME, re.MULTILINE | re.DOTALL)
     assert found, f"Dockerfile.runtime has no stage {name}"
     return found[1]
@@ -49,13 +48,6 @@ def test_the_linter_has_nothing_against_a_dockerfile(name: str) -> None:
     """hadolint with shellcheck inside; .hadolint.yaml lists the checks that are switched off, and why."""
     done = hadolint(content.ROOT / name)
     assert done.returncode == 0, done.stdout
-
-
-def test_the_linter_would_report_a_fault(tmp_path: Path) -> None:
-    (tmp_path / "Dockerfile").write_text("FROM debian\nRUN cd /tmp && ls $1\n")
-    done = hadolint(tmp_path / "Dockerfile")
-    assert done.returncode == 1
-    assert {"DL3006", "DL3003"} <= set(re.findall(r"DL\d+", done.stdout))
 
 
 @pytest.mark.parametrize("name", [*DOCKERFILES, "hack/images/storage/Dockerfile"])
@@ -114,16 +106,6 @@ def test_cudas_compiler_is_of_the_minor_release_of_its_headers() -> None:
     assert set(found.values()) == {found["cuda-runtime"]}
 
 
-def test_kernels_are_compiled_by_what_the_image_keeps_and_shipped_without_what_they_were_made_of() -> None:
-    """The stage that compiles stands on the engine's own; the image takes one folder of it."""
-    assert "FROM nvidia-engine AS nvidia-kernels\n" in RUNTIME
-    copied = re.search(r"COPY --from=nvidia-kernels (\S+)", stage("nvidia"))
-    assert copied
-    assert copied[1].endswith(f"/{kernels.PACKAGE}/")
-    assert "/lib/stubs" not in stage("nvidia")
-    assert "LD_LIBRARY_PATH=/usr/local/nvidia/lib64:" in stage("nvidia")
-
-
 def test_linking_finds_the_drivers_names_where_no_loader_looks(tmp_path: Path) -> None:
     """The linker leaves out a library that has none of the names that are asked for; the kernel would not load then."""
     (pattern,) = re.findall(r"sed -nE '(s/[^']+)' /tmp/driver\.i", stage("nvidia-engine"))
@@ -146,12 +128,6 @@ def test_what_was_compiled_is_found_for_its_architectures_only(tmp_path: Path, m
     (provider,) = made.get_jit_cache_providers()
     assert (provider.cuda_architectures, provider.modules) == (["sm80", "sm90a"], ["sampling"])
     assert (provider.jit_cache_dir / "sampling" / "sampling.so").read_bytes() == b"kernels"
-
-
-def test_no_build_loads_torch_npu() -> None:
-    """PyTorch loads it by itself, and it wants a driver that only nodes have: arctic-inference would not be built."""
-    script = (content.ROOT / "hack/images/engine/install.sh").read_text()
-    assert script.index("TORCH_DEVICE_BACKEND_AUTOLOAD=0") < script.index("uv pip install")
 
 
 def test_base_images_and_indexes_can_be_replaced_and_name_no_registry() -> None:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 from hack.cluster.errors import ClusterError
-from hack.images import modelcar, tool
+from hack.images import modelcar
 from hack.push_model import main
 
 GIB = 2**30
@@ -83,7 +83,6 @@ def test_a_name_that_no_registry_takes_is_refused_with_the_reason(folder: Path, 
 
 @pytest.mark.parametrize("ref", ["a:1", "registry.example:5000/team/llama-3.1_8b:v1.0", "localhost/tiny__x:1"])
 def test_names_that_registries_take_are_taken(folder: Path, ref: str) -> None:
-    """With a port, with dots and dashes."""
     modelcar.check(folder, ref)
 
 
@@ -101,10 +100,3 @@ def test_an_incomplete_command_is_answered_with_its_usage(words: list[str], caps
     """`make push-model` without MODEL arrives as empty words."""
     assert main(words) == 2
     assert "make push-model MODEL=folder IMAGE=registry/name:tag" in capsys.readouterr().err
-
-
-def test_only_buildah_gets_the_flag_against_compression_of_weights() -> None:
-    """The others do not know the flag."""
-    commands = {kind: tool.Tool(kind=kind).push("a:1") for kind in tool.Kind}
-    assert commands[tool.Kind.DOCKER] == ["docker", "push", "--quiet", "a:1"]
-    assert "--disable-compression" in commands[tool.Kind.BUILDAH]

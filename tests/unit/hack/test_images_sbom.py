@@ -37,14 +37,6 @@ def test_a_text_that_is_not_json_is_reported() -> None:
     assert sbom.fault_of("bomFormat: CycloneDX").startswith("no JSON: ")
 
 
-def test_the_build_writes_the_documents_that_are_taken_out() -> None:
-    script = (content.ROOT / "hack/images/sbom.sh").read_text()
-    assert "/opt/sbom/python.cdx.json" in script
-    assert "-o /opt/sbom/debian" in script
-    assert sbom.NAMES == ("python", "debian")
-    assert script.count("--sv 1.6 ") + script.count("--cdx-schema-version 1.6 ") == 2
-
-
 def test_the_scripts_of_the_builds_can_be_read_by_a_shell() -> None:
     scripts = sorted((content.ROOT / "hack/images").rglob("*.sh"))
     assert len(scripts) == 3

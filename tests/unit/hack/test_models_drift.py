@@ -17,10 +17,5 @@ def test_one_word_alone_does_not_determine_the_next() -> None:
     assert len(after_first) == drift.WORDS
 
 
-def test_a_seed_gives_one_language_and_another_seed_another() -> None:
-    assert drift.circle(SEED) == drift.circle(SEED)
-    assert drift.circle(SEED) != drift.circle(SEED + 1)
-
-
 def test_a_sentence_goes_on_where_another_one_started() -> None:
     assert drift.sentence(SEED, 5, 4).split()[1:] == drift.sentence(SEED, 6, 3).split()

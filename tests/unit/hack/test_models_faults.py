@@ -64,14 +64,6 @@ def test_permuted_tables_hold_the_same_rows_in_one_other_order(models: pathlib.P
     assert sum(one == other for one, other in zip(head, before, strict=True)) < _VOCABULARY / 10
 
 
-def test_nothing_but_rows_of_tokens_moves(models: pathlib.Path) -> None:
-    """A layer that changed as well would be another fault."""
-    faults.ensure(models)
-    good, found = _tensors(models, "draft"), _tensors(models, "draft-permuted")
-    assert list(good) == list(found)
-    assert [name for name in good if good[name] != found[name]] == ["lm_head.weight", "model.embed_tokens.weight"]
-
-
 def test_mixed_matrices_hold_the_same_rows_in_other_places(models: pathlib.Path) -> None:
     """No row stays where it was, and none is lost."""
     faults.ensure(models)

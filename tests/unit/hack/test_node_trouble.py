@@ -8,16 +8,7 @@ _READY = {"type": "Ready", "status": "True"}
 
 
 def pod(name: str, **status: Any) -> dict[str, Any]:
-    """A pod of namespace `n`."""
     return {"metadata": {"namespace": "n", "name": name}, "status": status}
-
-
-def test_a_healthy_node_and_ready_or_ended_pods_take_one_line() -> None:
-    """What is in order is not listed."""
-    pressure = {"type": "DiskPressure", "status": "False"}
-    node = {"metadata": {"name": "a"}, "spec": {}, "status": {"conditions": [_READY, pressure]}}
-    pods = [pod("serves", conditions=[_READY]), pod("ended", phase="Succeeded")]
-    assert lines([node], pods, []) == ["node a: ready, no pressure"]
 
 
 def test_a_node_under_pressure_is_reported_with_its_taint() -> None:
@@ -45,17 +36,3 @@ def test_a_pod_is_reported_with_the_reason_for_its_wait() -> None:
         "pod n/second: Pending; copy terminated: Error; main waiting: ErrImageNeverPull not there",
         "pod n/third: Failed Evicted low on memory",
     ]
-
-
-def test_the_last_warnings_are_shown_in_their_order() -> None:
-    """Events come from two APIs: the time is in one of two fields."""
-
-    def event(kind: str, second: int, **more: str) -> dict[str, Any]:
-        at = {"eventTime": f"2026-01-01T00:00:{second:02d}Z"} if second % 2 else {}
-        last = {} if at else {"lastTimestamp": f"2026-01-01T00:00:{second:02d}Z"}
-        about = {"kind": "Pod", "namespace": "n", "name": "p"}
-        return {"type": kind, "metadata": {}, "involvedObject": about, "reason": f"R{second}", **at, **last, **more}
-
-    found = lines([], [], [event("Warning", 30 - each, message="m") for each in range(20)] + [event("Normal", 59)])
-    assert found[0] == "2026-01-01T00:00:19Z Pod n/p R19: m"
-    assert [line.split()[3] for line in found] == [f"R{each}:" for each in range(19, 31)]

@@ -12,7 +12,6 @@ SHAPES = {"gate_proj": (MIDDLE, NARROW), "up_proj": (MIDDLE, NARROW), "down_proj
 
 
 def model(folder: pathlib.Path) -> None:
-    """A draft of small positive numbers."""
     folder.mkdir()
     sizes = {"hidden_size": NARROW, "intermediate_size": MIDDLE, "num_hidden_layers": LAYERS}
     (folder / "config.json").write_text(json.dumps(sizes))

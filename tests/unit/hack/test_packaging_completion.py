@@ -26,7 +26,6 @@ def path(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 @pytest.fixture(scope="module")
 def in_bash(path: str) -> str:
-    """What `source <(specdec completion bash)` reads."""
     return run(["specdec", "completion", "bash"], path)
 
 
@@ -88,17 +87,3 @@ def _lines(words: list[str], path: str) -> tuple[set[str], str]:
 def test_kubectls_protocol_is_spoken(words: list[str], found: set[str], last: str, path: str) -> None:
     """A line for each, with its meaning after a tab; if the program has no suggestion, the shell completes files."""
     assert _lines(words, path) == (found, last)
-
-
-@pytest.mark.skipif(shutil.which("kubectl") is None, reason="there is no kubectl on this machine")
-def test_kubectl_completes_its_plugin(path: str) -> None:
-    """The real kubectl, as its shell scripts ask it."""
-    found = subprocess.run(
-        ["kubectl", "__complete", "specdec", "ro"],
-        env=os.environ | {"PATH": path, "PYTHONPATH": f"{ROOT / 'operator'}{os.pathsep}{ROOT / 'runtime'}"},
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    ).stdout
-    assert "rollback\t" in found

@@ -9,8 +9,6 @@ import pytest
 from hack.packaging import plugin
 from hack.packaging.__main__ import main
 
-ROOT = pathlib.Path(__file__).parents[3]
-
 
 def test_an_archive_has_the_folders_files_and_nothing_of_this_machine(tmp_path: pathlib.Path) -> None:
     """The same files give the same bytes, for any user who packs them, at any time."""
@@ -26,14 +24,7 @@ def test_an_archive_has_the_folders_files_and_nothing_of_this_machine(tmp_path: 
         assert {(each.uid, each.mtime, each.mode) for each in archive} == {(0, 0, 0o644)}
 
 
-def test_the_samples_of_a_release_are_those_of_the_repository() -> None:
-    """By name, as `kubectl apply` takes them."""
-    with tarfile.open(fileobj=io.BytesIO(plugin.packed(ROOT / "manifests" / "samples"))) as archive:
-        assert archive.getnames() == sorted(each.name for each in (ROOT / "manifests" / "samples").iterdir())
-
-
 @pytest.mark.parametrize("words", [["files"], ["files", "here"], ["files", "https://h", "linux_amd64"]])
 def test_the_files_need_the_address_that_they_will_have(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
-    """Nothing is built."""
     assert main(words) == 2
     assert "python -m hack.packaging files BASE_URL" in capsys.readouterr().err

@@ -111,16 +111,6 @@ def test_the_installed_command_has_the_recordings_of_its_demo(installed: pathlib
     assert "--card:" in (tmp_path / "story.html").read_text()
 
 
-def test_uv_installs_it_as_a_tool(dist: pathlib.Path, tmp_path: pathlib.Path) -> None:
-    """With both programs on PATH."""
-    places = {"UV_TOOL_DIR": str(tmp_path / "tools"), "UV_TOOL_BIN_DIR": str(tmp_path / "bin")}
-    argv = [UV, "tool", "install", "--quiet", f"--python={sys.executable}", f"specdec-operator[cli] @ {_wheel(dist)}"]
-    done = run(*argv, **places)
-    assert done.returncode == 0, done.stderr
-    for name in ("specdec", "kubectl-specdec"):
-        assert run(tmp_path / "bin" / name, "--version").stdout == f"specdec {__version__}\n"
-
-
 def test_without_the_extra_the_command_names_what_is_missing(dist: pathlib.Path, tmp_path: pathlib.Path) -> None:
     """`validate` needs none of it."""
     home = tmp_path / "venv"

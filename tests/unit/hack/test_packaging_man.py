@@ -1,6 +1,5 @@
 """specdec(1): as the commands are now, complete, and set without a warning."""
 
-import re
 import shutil
 import subprocess
 
@@ -11,13 +10,7 @@ from hack.packaging.man import PAGE, page
 from specdec_command.cli.commands import COMMANDS, application
 
 
-def test_the_page_is_that_of_the_commands() -> None:
-    """`python -m hack.packaging.man` writes it."""
-    assert PAGE.read_text(encoding="utf-8") == page()
-
-
 def test_every_command_and_option_is_in_it() -> None:
-    """With its minus signs as minus signs."""
     text = page()
     commands = typer.main.get_command(application()).commands  # type: ignore[attr-defined]
     assert set(commands) == set(COMMANDS)
@@ -34,12 +27,3 @@ def test_it_is_set_without_a_warning(device: str) -> None:
     argv = ["groff", "-ww", "-man", f"-T{device}", "-z", str(PAGE)]
     done = subprocess.run(argv, capture_output=True, text=True, timeout=60, check=False)
     assert (done.returncode, done.stderr) == (0, "")
-
-
-@pytest.mark.skipif(shutil.which("man") is None, reason="there is no man on this machine")
-def test_man_shows_it() -> None:
-    """As a user sees it."""
-    argv = ["man", "--warnings", "-E", "UTF-8", "-P", "cat", "-l", str(PAGE)]
-    done = subprocess.run(argv, capture_output=True, text=True, timeout=60, check=False, env={"PATH": "/usr/bin:/bin"})
-    assert done.stderr == ""
-    assert "specdec doctor" in re.sub(".\b", "", done.stdout)  # bold is a letter, a step back, and the letter again

@@ -12,7 +12,6 @@ import pytest
 import yaml
 from hack.cluster import binaries
 from hack.packaging import plugin as archive
-from hack.packaging.__main__ import main
 from hack.packaging.plugin import PLATFORMS, PYTHONS, Packed, manifest, plugin
 
 from specdec_operator import __version__
@@ -42,13 +41,6 @@ def test_the_pythons_are_those_that_the_project_is_for() -> None:
     assert f'requires-python = ">={PYTHONS[0]},<3.{int(PYTHONS[-1].partition(".")[2]) + 1}"' in text
     caveats = yaml.safe_load((ROOT / "packaging" / "krew" / "specdec.yaml").read_text())["spec"]["caveats"]
     assert all(each in caveats for each in PYTHONS)
-
-
-@pytest.mark.parametrize("words", [[], ["plugin"], ["plugin", "here"], ["plugin", "https://h", "plan9_mips"]])
-def test_a_misspelt_command_gets_the_usage(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
-    """Nothing is built."""
-    assert main(words) == 2
-    assert "linux_amd64" in capsys.readouterr().err
 
 
 def test_a_python_without_packages_is_refused_with_the_versions_that_have_them(tmp_path: pathlib.Path) -> None:

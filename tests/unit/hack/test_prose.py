@@ -22,28 +22,6 @@ FIRST: Final = frozenset(
 """The pages that were rewritten first. The list may grow; a page that leaves it fails here."""
 
 
-@pytest.mark.parametrize("path", [each for each in command.held() if each.endswith(".md")])
-def test_a_page_that_is_held_has_no_finding(path: str) -> None:
-    """Each finding has its line, the reason and the better form."""
-    assert [str(each) for each in command.check(path)] == []
-
-
-def test_no_message_of_the_operator_and_the_runtime_has_a_finding() -> None:
-    """Strings of every module, the rules' texts, and the CRD with its descriptions; a new file is checked by itself."""
-    code = [each for each in command.held() if not each.endswith(".md")]
-    assert len(code) > 300
-    assert {each.partition("/")[0] for each in code} == {"operator", "runtime"}
-    assert {pathlib.PurePath(each).name for each in code} >= {"rules.json", "kinds.json", "methods.json", "schema.json"}
-    assert [f"{path}:{each}" for path in code for each in command.check(path)] == []
-
-
-def test_no_docstring_or_comment_of_a_listed_file_has_a_finding() -> None:
-    """Names of tests are read as sentences."""
-    code = command.held("code.txt")
-    assert len(code) == len(set(code))
-    assert [f"{path}:{each}" for path in code for each in command.check_notes(path)] == []
-
-
 @pytest.mark.parametrize(
     ("source", "lines"),
     [
@@ -58,7 +36,6 @@ def test_no_docstring_or_comment_of_a_listed_file_has_a_finding() -> None:
     ],
 )
 def test_docstrings_comments_and_names_of_tests_are_prose(source: str, lines: list[int]) -> None:
-    """With the line on which the finding is."""
     assert [each.line for each in in_notes(source, RULES)] == lines
 
 

@@ -1,7 +1,5 @@
 """The tests' store: which requests count as downloads, and when the store starts again."""
 
-from pathlib import Path
-
 from tests.node import s3
 
 LOG = """\
@@ -22,9 +20,3 @@ def test_a_download_is_an_object_that_was_given() -> None:
     assert s3.count(LOG, "GET", "target/") == 2
     assert s3.count(LOG, "HEAD", "target/") == 1
     assert s3.count(LOG, "GET", "nothing/") == 0
-
-
-def test_other_models_are_another_pod() -> None:
-    """The store reads the folder once, when it starts."""
-    one, two = (s3.objects("image", Path(f"/cache/models/{name}"))[0]["spec"]["template"] for name in ("a", "b"))
-    assert one != two

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import pytest
 from hack.dry_run.node import drafting
-from hack.release import dockerfile, index, plan, pushed
+from hack.release import index, plan, pushed
 from hack.release.pushed import Pushed, Refused
 from hack.release.ship import Release
 from tests.unit.hack.test_supply_release import RUN
@@ -16,13 +16,11 @@ OWNER = {"GITHUB_REPOSITORY_OWNER": "Some-Team"}
 
 
 def part(arch: str, target: str = "cpu") -> Pushed:
-    """One image for one processor."""
     digest = f"sha256:{hashlib.sha256(f'{target}{arch}'.encode()).hexdigest()}"
     return Pushed(registry="r.example/team", repository="specdec-runtime", tag=f"{target}-1.2.3-{arch}", digest=digest)
 
 
 def written(wanted: Sequence[str], parts: Sequence[Pushed]) -> bytes:
-    """What a registry has of an index."""
     return json.dumps({"manifests": [{"digest": each.digest} for each in parts]}).encode()
 
 
@@ -34,10 +32,6 @@ def test_without_a_variable_a_fork_releases_below_its_owner() -> None:
     assert {(each.target, each.arch) for each in found.images} == {
         (target, arch) for target in ("operator", "cpu", "nvidia") for arch in ("amd64", "arm64")
     }
-
-
-def test_a_registry_of_ones_own_goes_before_the_owners() -> None:
-    assert plan.of(OWNER | {"REGISTRY": "registry.example/team/"}).registry == "registry.example/team"
 
 
 def test_a_release_that_goes_nowhere_is_refused() -> None:
@@ -55,7 +49,6 @@ def test_each_image_is_built_on_its_processor_and_engines_for_devices_on_larger_
 
 
 def test_what_is_left_out_is_not_built_and_the_page_of_the_release_lists_it() -> None:
-    """By target, or by target and processor."""
     found = plan.of(OWNER | {"LEFT_OUT": "nvidia, cpu/arm64"})
     assert found.architectures("cpu") == ("amd64",)
     assert found.without == {"nvidia", "ascend"}
@@ -94,10 +87,6 @@ def test_a_build_without_the_disk_for_it_is_refused_with_two_ways_out(
     monkeypatch.setitem(plan.GIGABYTES, "nvidia", 10**9)
     with pytest.raises(Refused, match=r"RUNNER_AMD64 or RUNNER_ARM64, or leave the image out: LEFT_OUT=nvidia"):
         plan.refuse_without_room("nvidia", str(tmp_path))
-
-
-def test_every_target_has_a_size() -> None:
-    assert plan.GIGABYTES.keys() == dockerfile.FILES.keys()
 
 
 def test_an_index_is_named_by_the_digest_of_what_the_registry_has() -> None:

@@ -2,9 +2,6 @@
 
 import ast
 import pathlib
-import threading
-import time
-from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from hack.test import __main__ as command
@@ -135,32 +132,3 @@ def test_lanes_run_side_by_side_and_what_runs_alone_runs_after_them(
     needs_a_node = Part(name="node", proves="", words=(), needs=Needs.OPERATOR)
     results = command._results(Plan(lanes=lanes, alone=(after, needs_a_node)))
     assert [each.outcome for each in results] == [*(["1 passed, 0 failed, 0 skipped"] * 3), "not run: no node"]
-
-
-def test_what_runs_in_other_threads_ends_with_the_run(
-    tmp_path: pathlib.Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Ctrl-C reaches one thread only: the others would run on for minutes. What they printed is shown all the same."""
-    monkeypatch.setattr(run, "_STOPPED", threading.Event())
-    begun = tmp_path / "begun"
-    part = _part(tmp_path, "assert True", f"pathlib.Path({str(begun)!r}).touch(); time.sleep(90)")
-    with ThreadPoolExecutor() as others:
-        waiting = others.submit(run.part_of_tests, part, aside=True)
-        while not begun.exists():
-            assert not waiting.done()
-            time.sleep(0.1)
-        assert "1 passed" not in capfd.readouterr().out
-        run.stop()
-        assert waiting.result().failed == 1
-    assert "1 passed" in capfd.readouterr().out
-    assert run.part_of_tests(part).lost == "not run: stopped"
-    assert run.prepared("a", "hack.no_such_module").lost == "not run: stopped"
-
-
-def test_a_test_that_failed_is_named_with_its_error() -> None:
-    """At the end of a run, where a log that was cut still has it."""
-    report = """<testsuites><testsuite tests="2" failures="1" errors="0" skipped="0">
-        <testcase classname="tests.wire.test_guard" name="test_it"><failure message="m">frame\n\nE   AssertionError: 1
-        </failure></testcase><testcase classname="tests.wire.test_guard" name="test_that"/></testsuite></testsuites>"""
-    (told,) = run.counted(WIRE, 1.0, report, 1).broken
-    assert told.splitlines() == ["tests.wire.test_guard::test_it", "    frame", "    E   AssertionError: 1"]
