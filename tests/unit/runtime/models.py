@@ -38,7 +38,6 @@ def tensor_bytes(shape: tuple[int, ...], kind: str = "BF16") -> bytes:
 
 
 def file(tensors: dict[str, tuple[str, tuple[int, ...]]]) -> bytes:
-    """A whole safetensors file of these tensors."""
     header, data = {}, b""
     for name, (kind, shape) in tensors.items():
         part = tensor_bytes(shape, kind)

@@ -54,7 +54,6 @@ class StandIn:
 
 @contextmanager
 def serving() -> Iterator[StandIn]:
-    """A stand-in that listens on a port of its own."""
     stand_in = StandIn()
 
     def reply(asked: Asked) -> tuple[int, str]:

@@ -19,8 +19,6 @@ Change = Callable[[Path], object]
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Fault:
-    """A fault, and the id and the words of the finding on it."""
-
     what: str
     id: str
     words: str
@@ -51,8 +49,6 @@ def pair(change: Change | None = None, *more: str, method: str = "draft_model", 
 
 
 def on_target(change: Change, *more: str) -> Build:
-    """A plain server whose target is changed."""
-
     def build(folder: Path) -> flags.Flags:
         target = models.llama(folder / "t")
         change(target)
@@ -74,8 +70,6 @@ def head(
 
 
 def mtp(config: models.Json, shapes: models.Shapes | None = None, **speculation: object) -> Build:
-    """A target that drafts with layers of its own."""
-
     def build(folder: Path) -> flags.Flags:
         tensors = models.decoder(models.LLAMA) | (shapes or {})
         target = models.write(folder / "t", config=config, vocabulary=models.WORDS, weights=models.stored(tensors))
@@ -95,12 +89,10 @@ def config(**changes: object) -> Change:
 
 
 def text(name: str, content: str) -> Change:
-    """Another content of a file."""
     return lambda folder: (folder / name).write_text(content)
 
 
 def gone(name: str) -> Change:
-    """A file that is not there."""
     return lambda folder: (folder / name).unlink()
 
 

@@ -42,7 +42,6 @@ def test_the_time_is_bounded(tmp_path: pathlib.Path) -> None:
 
 
 def test_a_hub_id_is_left_to_the_engine() -> None:
-    """It is not a folder."""
     arrival.wait(flags.read(["--model=org/model"]), ASYNC, seconds=60)
 
 

@@ -17,7 +17,6 @@ from specdec_runtime import connections, drain, leaving, stop
 
 @pytest.fixture(autouse=True)
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The container's folder for temporary files."""
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     return tmp_path
 
@@ -29,13 +28,11 @@ class Metrics:
     server_port = 0
 
     def page(self, _: Asked) -> tuple[int, str]:
-        """The two numbers that are read."""
         return 200, f'vllm:num_requests_running{{engine="0"}} {self.running}\nvllm:num_requests_waiting 0.0\n'
 
 
 @pytest.fixture
 def vllm() -> Iterator[Metrics]:
-    """The stand-in, serving."""
     metrics = Metrics()
     with in_a_thread(replying(metrics.page)) as metrics.server_port:
         yield metrics
@@ -103,7 +100,6 @@ async def app(scope: Any, receive: Any, send: Any) -> None:
 
 
 def headers(served: leaving.Leaving) -> list[tuple[bytes, bytes]]:
-    """The headers of one answer."""
     sent: list[Any] = []
 
     async def keep(message: Any) -> None:

@@ -22,7 +22,6 @@ CONFIG = {
 
 @pytest.fixture(autouse=True)
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Where facts are left."""
     monkeypatch.setattr(facts, "path", lambda: tmp_path / "facts.json")
     return tmp_path
 
@@ -45,7 +44,6 @@ def case(target: Path, draft: Path | None = None) -> Any:
 
 
 def asked(path: str = "/specdec/facts", **scope: Any) -> tuple[int, bytes]:
-    """The answer of the server to a request."""
     sent: list[Any] = []
 
     async def app(_scope: Any, _receive: Any, send: Any) -> None:
@@ -106,7 +104,6 @@ def test_what_an_earlier_start_left_is_not_reported(folder: Path) -> None:
 def test_a_folder_that_cannot_be_written_costs_the_facts_alone(
     folder: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The engine starts."""
     monkeypatch.setattr(facts, "path", lambda: folder / "gone" / "facts.json")
     facts.leave(case(model(folder, "target")))
     assert "the operator plans without it" in capfd.readouterr().out

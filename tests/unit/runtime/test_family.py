@@ -22,7 +22,6 @@ def test_all_below_are_found_parents_first(tmp_path: pathlib.Path) -> None:
 
 
 def test_a_real_child_and_its_child_are_found() -> None:
-    """The kernel's list as it is."""
     script = "import subprocess, sys; subprocess.run([sys.executable, '-c', 'input()'])"
     with subprocess.Popen([sys.executable, "-c", script], stdin=subprocess.PIPE, start_new_session=True) as child:
         found: list[int] = []

@@ -68,13 +68,6 @@ def test_what_vllm_will_complain_of_is_left_to_it(word: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "length"), [("1024", 1024), ("8k", 8000), ("8K", 8192), ("1.5k", 1500), ("auto", None), ("-1", None)]
-)
-def test_the_context_length_is_read_as_vllm_writes_it(text: str, length: int | None) -> None:
-    assert flags.read(["--model=/m", f"--max-model-len={text}"]).max_model_len == length
-
-
-@pytest.mark.parametrize(
     ("words", "reason", "field"),
     [
         ([], "ModelNotNamed", "--model"),

@@ -32,7 +32,6 @@ def folder(tmp_path: Path) -> Path:
 
 
 def run(folder: Path, *words: str, python_path: str, **more: str) -> "subprocess.CompletedProcess[str]":
-    """Runs the folder as a container does."""
     environment = {"PYTHONPATH": python_path, "TMPDIR": str(folder.parent), "PATH": os.environ["PATH"], **more}
     argv = [sys.executable, str(folder), *words]
     return subprocess.run(argv, env=environment, capture_output=True, text=True, check=False, timeout=30)

@@ -77,7 +77,6 @@ def _caught(pid: int) -> int:
 
 
 def plan(*words: str, **variables: str) -> dict[str, Any]:
-    """What is written for a command line, in an environment."""
     arguments = ["--model=/m", *words]
     return launch.plan(flags.read(arguments), arguments, variables)
 

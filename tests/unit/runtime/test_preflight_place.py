@@ -100,7 +100,6 @@ def test_a_container_has_what_its_control_group_leaves_it(
 
 @pytest.mark.parametrize("text", [None, "", "MemFree: 1 kB\n"])
 def test_without_figures_nothing_is_known_of_the_memory(tmp_path: Path, text: str | None) -> None:
-    """And nothing is refused for it."""
     if text is not None:
         (tmp_path / "meminfo").write_text(text)
     assert device.host(tmp_path / "meminfo", ()) is None

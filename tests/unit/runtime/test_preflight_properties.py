@@ -41,7 +41,6 @@ configs = st.dictionaries(st.sampled_from(KEYS), values | st.integers(0, 9) | st
 
 @contextmanager
 def two() -> Iterator[tuple[Path, Path]]:
-    """A good target and a good draft, for one example."""
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder)
         yield models.llama(place / "t", num_hidden_layers=2), models.llama(place / "d", num_hidden_layers=1)
@@ -102,7 +101,6 @@ def test_any_entry_in_a_header_is_a_finding(entry: Any) -> None:
 @given(cut=st.integers(1, 2000))
 @QUICK
 def test_weights_that_are_cut_anywhere_are_refused(cut: int) -> None:
-    """Not one byte may be missing."""
     with two() as (target, draft):
         path = draft / "model.safetensors"
         path.write_bytes(path.read_bytes()[:-cut])
@@ -112,7 +110,6 @@ def test_weights_that_are_cut_anywhere_are_refused(cut: int) -> None:
 @given(order=st.permutations(range(16)))
 @QUICK
 def test_any_other_order_of_tokens_is_a_mismatch(order: list[int]) -> None:
-    """And the same order never is."""
     straight = {number: f"t{number}" for number in range(16)}
     other = {number: f"t{order[number]}" for number in range(16)}
     found = vocabulary.compare(straight, other, 16)

@@ -101,7 +101,6 @@ TARGETS = (
 
 @pytest.mark.parametrize("model", TARGETS, ids=lambda model: model.what)
 def test_a_published_target_has_no_finding(model: Published, tmp_path: Path) -> None:
-    """Plain, and with ngram."""
     stored = models.stored(model.shapes, model.kind)
     folder = models.write(tmp_path / "t", config=model.config, vocabulary=models.WORDS, weights=stored)
     assert preflight.inspect(read(folder, None), GPU) == ()
@@ -182,7 +181,6 @@ HEADS: tuple[tuple[str, models.Json, models.Shapes, dict[str, Any]], ...] = (
 
 @pytest.mark.parametrize("number", range(len(HEADS)))
 def test_a_published_head_has_no_finding(number: int, tmp_path: Path) -> None:
-    """Heads of every format that vLLM reads."""
     method, config, shapes, options = HEADS[number]
     draft = models.head(tmp_path / "d", config, shapes)
     assert preflight.inspect(read(models.llama(tmp_path / "t"), draft, method=method, **options), GPU) == ()

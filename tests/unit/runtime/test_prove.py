@@ -15,7 +15,6 @@ from specdec_runtime import launch, prove
 
 @pytest.fixture
 def vllm() -> Iterator[StandIn]:
-    """The stand-in, serving."""
     with serving() as stand_in:
         yield stand_in
 
@@ -127,7 +126,6 @@ def test_a_draft_model_that_does_not_draft_is_not_up(vllm: StandIn, tmp_path: Pa
 def test_a_healthy_server_that_has_no_reason_to_draft_is_up(
     vllm: StandIn, tmp_path: Path, method: str, schedule: object, why: str
 ) -> None:
-    """The sentence shows why it need not draft."""
     vllm.drafts_per_generation = 0
     proof = run(vllm, tmp_path, method, schedule=schedule)
     assert proof.ok

@@ -15,7 +15,6 @@ REFUSAL = refusal.Refusal(reason="DraftMissing", field="--speculative-config mod
 
 @pytest.fixture(autouse=True)
 def log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Where the kubelet would read."""
     monkeypatch.setenv("TERMINATION_LOG", str(tmp_path / "termination-log"))
     return tmp_path / "termination-log"
 
@@ -53,7 +52,6 @@ def test_without_a_word_from_the_pod_it_is_where_kubernetes_has_it(monkeypatch: 
 
 
 def test_serve_ends_with_the_code_and_never_reaches_vllm(tmp_path: Path, log: Path) -> None:
-    """As a process, the way the kubelet sees it."""
     done = subprocess.run(
         [sys.executable, "-m", "specdec_runtime", "serve", f"--model={tmp_path / 'gone'}"],
         capture_output=True,

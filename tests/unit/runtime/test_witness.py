@@ -20,7 +20,6 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def fail(message: str, error: Exception, *words: object) -> None:
-    """Log an exception as vLLM does."""
     try:
         raise error
     except Exception:
