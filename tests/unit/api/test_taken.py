@@ -18,7 +18,6 @@ ONE: dict[str, Any] = TWO | {"speculation": {"method": "ngram", "tokens": 3}}
 
 
 def mounted(path: str) -> dict[str, Any]:
-    """A pod with a volume at a path."""
     return {
         "volumes": [{"name": "states", "emptyDir": {}}],
         "volumeMounts": [{"name": "states", "mountPath": path}],
@@ -26,7 +25,6 @@ def mounted(path: str) -> dict[str, Any]:
 
 
 def claimed(claim: str) -> dict[str, Any]:
-    """A pod with a claim."""
     return {"volumes": [{"name": "states", "persistentVolumeClaim": {"claimName": claim}}]}
 
 
@@ -90,7 +88,6 @@ def test_operator_and_command_refuse_the_same_reserved_names(what: str) -> None:
 
 
 def said(spec: dict[str, Any]) -> list[str]:
-    """Fields that `specdec validate` refuses."""
     body = make_sis(**spec)
     del body["status"]
     problems = check_document(Document(data=body, line=1, lines={}))

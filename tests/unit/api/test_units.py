@@ -12,7 +12,6 @@ from specdec_engine.quantity import format_duration, parse_duration
     [("15s", 15), ("2m", 120), ("1h30m", 5400), ("250ms", 0.25), ("1.5h", 5400), ("1m1s1ms", 61.001), ("0s", 0)],
 )
 def test_a_duration_is_a_number_with_its_unit(text: str, seconds: float) -> None:
-    """Go's syntax."""
     assert parse_duration(text) == pytest.approx(seconds)
 
 
@@ -25,11 +24,9 @@ def test_anything_else_is_refused_with_an_example(text: object) -> None:
 
 @pytest.mark.parametrize(("seconds", "text"), [(0, "0s"), (59.6, "1m"), (90, "1m30s"), (3600, "1h"), (3661, "1h1m1s")])
 def test_the_shortest_text_is_written(seconds: float, text: str) -> None:
-    """Zeros are left out, fractions are rounded."""
     assert format_duration(seconds) == text
 
 
 @given(st.integers(0, 10**7))
 def test_what_is_written_is_read_back(seconds: int) -> None:
-    """Whole seconds lose nothing."""
     assert parse_duration(format_duration(seconds)) == seconds

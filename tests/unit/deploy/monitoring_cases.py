@@ -13,9 +13,7 @@ _INFO = f'specdec_service_info{{{ON},mode="Enforce",accelerator="nvidia",method=
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Case:
     """An alert some minutes after the beginning. labels: of the alert that fires, except its severity; None: the alert
-    does not fire.
-
-    summary, description: the texts of the alert.
+    does not fire. value: how its texts show its value.
     """
 
     alert: str
@@ -23,8 +21,7 @@ class Case:
     series: dict[str, str]
     minutes: int
     labels: dict[str, str] | None = None
-    summary: str = ""
-    description: str = ""
+    value: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,9 +34,8 @@ class Twice:
     alert: str
     minutes: int
     fires: dict[str, str]
-    summary: str
-    description: str
     others: dict[str, dict[str, str]]
+    value: str = ""
     labels: dict[str, str] = field(default_factory=lambda: LLAMA)
     tight: bool = True
 
@@ -51,8 +47,7 @@ class Twice:
             series=self.fires,
             minutes=self.minutes,
             labels=self.labels,
-            summary=self.summary,
-            description=self.description,
+            value=self.value,
         )
         others = (
             Case(alert=self.alert, when=when, series=series, minutes=self.minutes)
@@ -75,9 +70,7 @@ ABOUT_SERVICES = (
         alert="SpecdecAcceptanceLow",
         minutes=30,
         fires=_acceptance(0.45, "eagle3", 0.4),
-        summary="team-a/llama: acceptance is low",
-        description="team-a/llama accepts 45% of its drafted tokens: less than is usual for its method, "
-        "for half an hour.",
+        value="45%",
         others={
             "it is as usual": _acceptance(0.6, "eagle3", 0.4),
             "a look-up lives there": _acceptance(0.45, "ngram", 0.2),
@@ -91,18 +84,14 @@ ABOUT_SERVICES = (
         alert="SpecdecAcceptanceLow",
         minutes=30,
         fires=_acceptance(0.15, "ngram", 0.2),
-        summary="team-a/llama: acceptance is low",
-        description="team-a/llama accepts 15% of its drafted tokens: less than is usual for its method, "
-        "for half an hour.",
+        value="15%",
         others={},
     ),
     Twice(
         alert="SpecdecAcceptanceTooHigh",
         minutes=60,
         fires={f"specdec_acceptance_rate{{{ON}}}": "1x70"},
-        summary="team-a/llama: every draft token is accepted",
-        description="team-a/llama accepts 100% of its drafted tokens, for an hour: "
-        "the draft may be the target itself, or acceptance is synthetic.",
+        value="100%",
         others={"a very good draft": {f"specdec_acceptance_rate{{{ON}}}": "0.97x70"}},
     ),
     Twice(
@@ -111,8 +100,6 @@ ABOUT_SERVICES = (
         tight=False,
         fires={f'specdec_rolled_back{{{ON},reason="AcceptanceRateLow",to="Baseline"}}': "1x5"},
         labels=LLAMA | {"reason": "AcceptanceRateLow", "to": "Baseline"},
-        summary="team-a/llama: speculation was rolled back",
-        description="team-a/llama was rolled back to Baseline for AcceptanceRateLow; it keeps serving.",
         others={
             "the user asked for it": {f'specdec_rolled_back{{{ON},reason="Requested",to="Baseline"}}': "1x5"},
             "it was taken back": {f'specdec_rolled_back{{{ON},reason="TooSlow",to="Baseline"}}': "1 stale"},
@@ -123,26 +110,19 @@ ABOUT_SERVICES = (
         minutes=1,
         tight=False,
         fires={f"specdec_pod_failures{{{ON}}}": "1x5"},
-        summary="team-a/llama: engines crash or do not answer",
-        description="Pods of team-a/llama have failed 1 times within an hour since their rollout; "
-        "at three the guard acts.",
+        value="1",
         others={"none does": {f"specdec_pod_failures{{{ON}}}": "0x5"}},
     ),
     Twice(
         alert="SpecdecStalled",
         minutes=10,
         fires={f"specdec_stalled{{{ON}}}": "1x5 stale", f"specdec_stalled{{{OTHER_POD}}}": "_x5 1x10"},
-        summary="team-a/llama: stalled: action needed",
-        description="team-a/llama has been Stalled for ten minutes: its spec is refused, "
-        "or not even baseline pods come up.",
         others={"it goes on": {f"specdec_stalled{{{ON}}}": "1x8 0x10"}},
     ),
     Twice(
         alert="SpecdecNotDrafting",
         minutes=5,
         fires={f'{_VERDICT}"Fail",reason="NotDrafting"}}': "1x10"},
-        summary="team-a/llama: no tokens are drafted",
-        description="team-a/llama generates tokens and has drafted none for five minutes.",
         others={"it drafts badly": {f'{_VERDICT}"Fail",reason="AcceptanceRateLow"}}': "1x10"}},
     ),
     Twice(
@@ -152,9 +132,7 @@ ABOUT_SERVICES = (
             f'{_VERDICT}"Inconclusive",reason="NotSignificant"}}': "1x60 stale",
             f'{_VERDICT}"Inconclusive",reason="ScrapeFailed"}}': "_x60 1x80",
         },
-        summary="team-a/llama: two hours of traffic without a verdict",
-        description="The windows of team-a/llama have been inconclusive for two hours, now for ScrapeFailed: "
-        "it is unguarded.",
+        value="ScrapeFailed",
         others={
             "nobody asks it anything": {f'{_VERDICT}"Inconclusive",reason="NoTraffic"}}': "1x130"},
             "a window passed": {
@@ -167,24 +145,21 @@ ABOUT_SERVICES = (
         alert="SpecdecWithoutTraffic",
         minutes=24 * 60,
         fires={f'{_VERDICT}"Inconclusive",reason="NoTraffic"}}': "1x1500"},
-        summary="team-a/llama: too little traffic to judge by",
-        description="A day of windows of team-a/llama had too little traffic to judge the draft by, now for NoTraffic.",
+        value="NoTraffic",
         others={"there is traffic": {f'{_VERDICT}"Inconclusive",reason="NotSignificant"}}': "1x1500"}},
     ),
     Twice(
         alert="SpecdecPodsWithoutMetrics",
         minutes=15,
         fires={f"specdec_pods_without_metrics{{{ON}}}": "2x20"},
-        summary="team-a/llama: pod metrics missing",
-        description="2 pods of team-a/llama have not answered with metrics for a quarter of an hour.",
+        value="2",
         others={"all answer": {f"specdec_pods_without_metrics{{{ON}}}": "2x10 0x10"}},
     ),
     Twice(
         alert="SpecdecSlowerThanPlain",
         minutes=15,
         fires={f"specdec_speedup_high{{{ON}}}": "0.87x20", f"specdec_speculating{{{ON}}}": "1x20"},
-        summary="team-a/llama: slower than without speculation",
-        description="team-a/llama is at most 0.87 times as fast as without speculation (95 %).",
+        value="0.87",
         others={
             "it may be faster": {
                 f"specdec_speedup{{{ON}}}": "0.95x20",
@@ -201,17 +176,13 @@ ABOUT_SERVICES = (
         alert="SpecdecCollateral",
         minutes=5,
         fires={f"specdec_collateral{{{ON}}}": "2x10"},
-        summary="team-a/llama: speculation costs more than guard.collateral allows",
-        description="Compared with baseline pods, 2 measures of team-a/llama are worse than guard.collateral allows.",
+        value="2",
         others={"it was taken out": {f"specdec_collateral{{{ON}}}": "2x4 0x10"}},
     ),
     Twice(
         alert="SpecdecWouldAct",
         minutes=15,
         fires={f"specdec_would_act{{{ON}}}": "1x20"},
-        summary="team-a/llama: the guard would act, but may not",
-        description="The guard of team-a/llama only observes, or is held, "
-        "and has wanted to act for a quarter of an hour.",
         others={"it would not": {f"specdec_would_act{{{ON}}}": "0x20"}},
     ),
 )

@@ -9,8 +9,6 @@ ABOUT_THE_OPERATOR = (
         minutes=10,
         labels={},
         fires={'specdec_build_info{version="1"}': "1x4 stale"},
-        summary="specdec-operator: operator metrics missing",
-        description="No metrics of specdec-operator for five minutes: it is down, or Prometheus does not reach it.",
         others={"it is up": UP, "it began anew": {'specdec_build_info{version="1"}': "1x4 stale _x3 1x60"}},
     ),
     Twice(
@@ -19,8 +17,7 @@ ABOUT_THE_OPERATOR = (
         tight=False,
         labels={},
         fires=UP | {"specdec_loops": "3x60", "specdec_turn_seconds_count": "0+4x10 40x60"},
-        summary="specdec-operator: operator not reconciling",
-        description="None of the 3 services of specdec-operator was reconciled for a quarter of an hour.",
+        value="3",
         others={
             "they turn": UP | {"specdec_loops": "3x60", "specdec_turn_seconds_count": "0+1x60"},
             "they rest for five minutes each": UP
@@ -38,8 +35,7 @@ ABOUT_THE_OPERATOR = (
             'specdec_turn_failures_total{reason="KServeMissing"}': "0+1x60",
             "specdec_turn_seconds_count": "0+10x60",
         },
-        summary="specdec-operator: reconciles fail for ApiServerUnavailable",
-        description="30% of the reconciles of specdec-operator fail for ApiServerUnavailable.",
+        value="30%",
         others={
             "few fail": {
                 'specdec_turn_failures_total{reason="KServeMissing"}': "0+1x60",
@@ -52,8 +48,6 @@ ABOUT_THE_OPERATOR = (
         minutes=5,
         labels={},
         fires={'specdec_leader{pod="a"}': "0x10", 'specdec_leader{pod="b"}': "0x10"},
-        summary="specdec-operator: no leader",
-        description="Replicas of specdec-operator run, and none of them has held the lease for five minutes.",
         others={
             "one does": {'specdec_leader{pod="a"}': "0x10", 'specdec_leader{pod="b"}': "1x10"},
             "the lease changes hands": {'specdec_leader{pod="a"}': "0x10", 'specdec_leader{pod="b"}': "0x2 1x10"},

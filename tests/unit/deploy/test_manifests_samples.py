@@ -32,7 +32,6 @@ PAIRS: Final = [(accelerator, method) for accelerator in Accelerator for method 
 
 
 def file(accelerator: Accelerator, method: Method) -> pathlib.Path:
-    """The path of a pair's sample, whether it exists or not."""
     return FOLDER / f"{accelerator}-{method.replace('_', '-')}.yaml"
 
 
@@ -75,15 +74,6 @@ def test_a_sample_states_what_to_expect_and_names_a_revision(path: pathlib.Path)
         assert re.fullmatch(r"hf://[\w.-]+/[\w.-]+:[\w.-]+", uri), uri
 
 
-@pytest.mark.parametrize("name", sorted(OTHERS))
-def test_a_sample_to_start_from_has_a_head_that_can_be_read_at_a_glance(name: str) -> None:
-    """Two lines or a few more: what it is, and what it needs."""
-    lines = (FOLDER / name).read_text().splitlines()
-    head = next(at for at, line in enumerate(lines) if not line.startswith("# "))
-    assert 2 <= head <= 4
-    assert lines[head].startswith("apiVersion: ")
-
-
 @pytest.mark.parametrize("path", sorted(FOLDER.glob("*.yaml")), ids=lambda each: str(each.stem))
 def test_no_rule_refuses_a_sample(path: pathlib.Path) -> None:
     """Samples that do not belong to a pair pass as well."""
@@ -105,6 +95,5 @@ def test_the_index_names_every_sample_to_start_from() -> None:
 
 
 def test_every_sample_is_known() -> None:
-    """No file that no test knows."""
     known = {file(*pair).name for pair in PAIRS} | OTHERS
     assert {path.name for path in FOLDER.glob("*.yaml")} <= known

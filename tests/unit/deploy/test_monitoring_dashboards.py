@@ -33,7 +33,6 @@ SOURCE = {"type": "prometheus", "uid": "${datasource}"}
 
 
 def operators() -> set[str]:
-    """The names of the operator's series."""
     assert metrics is not service_metrics, "both have to be imported to register theirs"
     names = {family.name: family.type for family in REGISTRY.collect() if family.name.startswith("specdec_")}
     ends = {"counter": ("_total",), "histogram": ("_bucket", "_count", "_sum"), "gauge": ("",)}
@@ -41,23 +40,19 @@ def operators() -> set[str]:
 
 
 def asked_for(expr: str) -> set[str]:
-    """The metrics of a query."""
     return set(re.findall(r"\b(?:specdec_|vllm:)\w+", expr))
 
 
 def panels_of(name: str) -> list[dict[str, Any]]:
-    """The panels of a dashboard without its rows."""
     return [panel for panel in DASHBOARDS[name]["panels"] if panel["type"] != "row"]
 
 
 def placed(panel: dict[str, Any]) -> tuple[range, range]:
-    """The columns and the lines that a panel takes."""
     place = panel["gridPos"]
     return range(place["x"], place["x"] + place["w"]), range(place["y"], place["y"] + place["h"])
 
 
 def overlap(one: range, other: range) -> bool:
-    """Whether two ranges share a number."""
     return max(one.start, other.start) < min(one.stop, other.stop)
 
 
@@ -138,7 +133,6 @@ def test_the_data_source_is_a_variable(name: str) -> None:
 
 
 def test_the_dashboards_link_to_each_other() -> None:
-    """By uid, with variables and time."""
     uids = {each["uid"] for each in DASHBOARDS.values()}
     assert {each["links"][0]["url"].removeprefix("/d/") for each in DASHBOARDS.values()} == uids
     assert len(uids) == len(DASHBOARDS)

@@ -83,7 +83,6 @@ MANY = settings(max_examples=100, deadline=None, suppress_health_check=[HealthCh
 
 
 def body_of(spec: Any) -> Body:
-    """A sis as the API server holds it."""
     meta = {"name": NAME, "namespace": NAMESPACE, "uid": "u-1", "generation": 1}
     return {"metadata": meta, "spec": spec, "status": {}}
 
@@ -175,14 +174,12 @@ def jobs(read: Spec, made: Plan) -> Iterator[Body]:
 
 
 def check_metadata(meta: Body, name: str) -> None:
-    """It is the sis's own, in its namespace."""
     assert (meta["name"], meta["namespace"]) == (name, NAMESPACE)
     assert meta["ownerReferences"] == [owner_reference(OWNER)]
     assert meta["labels"][OWNER_LABEL] == NAME
 
 
 def check_rights(said: Body) -> None:
-    """No more than Pod Security's level `restricted` allows."""
     assert said.keys() <= AS_RESTRICTED
     assert said.get("runAsUser") != 0
     assert said.get("runAsNonRoot", True) is True
@@ -268,7 +265,6 @@ def test_labels_of_the_operators_own_are_refused(label: str) -> None:
 
 @pytest.mark.parametrize("variable", [{}, {"name": ""}, {"name": 5}, {"value": "x"}])
 def test_a_variable_of_a_download_has_a_name(variable: Body) -> None:
-    """The field that is wrong is named."""
     spec = SOUND[-1] | {"staging": SOUND[-1]["staging"] | {"env": [{"name": "A"}, variable]}}
     read, plans = planned(spec)
     written = read.model_dump(mode="json", by_alias=True, exclude_none=True)

@@ -11,5 +11,4 @@ PAGES: Final = tuple(
 
 
 def read(page: str) -> str:
-    """The text of a page, by its path from the root."""
     return (ROOT / page).read_text(encoding="utf-8")

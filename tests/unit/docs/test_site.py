@@ -70,7 +70,6 @@ def test_a_link_to_a_file_of_the_repository_shows_the_file(site: pathlib.Path) -
 
 
 def test_the_readme_is_the_front_page(site: pathlib.Path) -> None:
-    """One page, with links of the site."""
     front = (site / "index.html").read_text(encoding="utf-8")
     assert 'href="guard.html"' in front
     assert 'src="demo/demo.png"' in front

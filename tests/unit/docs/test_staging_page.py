@@ -62,7 +62,6 @@ def test_the_rules_are_still_those_of_the_recording(run: recorded.Run) -> None:
 
 
 def multi_download(run: recorded.Run) -> bool:
-    """As the operator read it."""
     return bool(run.detected["multi_download"]) or run.patched
 
 
@@ -100,7 +99,6 @@ def test_mixes_are_there_once_and_run_ones_among_them() -> None:
 
 @pytest.mark.parametrize("test", sorted(set(staging_page.TRIED.values())))
 def test_whatever_works_is_shown_by_a_test_that_is_there(test: str) -> None:
-    """In the node layer, by its name."""
     file, _, name = test.partition("::")
     assert file.startswith("tests/node/")
     functions = ast.walk(ast.parse((ROOT / file).read_text()))

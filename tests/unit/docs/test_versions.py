@@ -9,7 +9,6 @@ from hack.docs import versions
 
 
 def archive(folder: pathlib.Path, version: str) -> None:
-    """The pages of a release, as its page has them."""
     with tarfile.open(folder / f"specdec-operator-docs-{version}.tar.gz", "w:gz") as packed:
         entry = tarfile.TarInfo("guard.html")
         content = f"guard of {version}".encode()

@@ -36,7 +36,6 @@ def commands(page: str) -> list[list[str]]:
 
 @functools.cache
 def _of_validate() -> frozenset[str]:
-    """The options of the one command that typer does not read."""
     done = subprocess.run([*_VALIDATE, "--help"], capture_output=True, text=True, check=True)
     return frozenset(re.findall(r"--[a-z]+", done.stdout))
 

@@ -54,7 +54,6 @@ def tree(
     chart: str = "1.2.3",
     section: str = "1.2.3",
 ) -> pathlib.Path:
-    """A repository with what a release is checked by."""
     (folder / "charts" / "specdec-operator").mkdir(parents=True)
     (folder / "operator" / "specdec_operator").mkdir(parents=True)
     (folder / "operator" / "specdec_operator" / "__init__.py").write_text(f'__version__ = "{package}"\n')
@@ -86,7 +85,6 @@ def test_a_release_of_one_version_is_let_through(tmp_path: pathlib.Path) -> None
 def test_a_release_of_two_versions_is_refused(
     tmp_path: pathlib.Path, tag: str, changed: dict[str, str], named: list[str]
 ) -> None:
-    """Each file that is behind is named."""
     found = names.faults(tag, tree(tmp_path, **changed))
     assert len(found) == len(named)
     assert all(word in sentence for word, sentence in zip(named, found, strict=True))

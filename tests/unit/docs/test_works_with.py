@@ -4,12 +4,7 @@ import pathlib
 import re
 
 import pytest
-import yaml
 from lab.verdicts.features import FEATURES, counts
-from tests.unit.builders import Body, make_sis
-from typer.testing import CliRunner
-
-from specdec_command.cli.commands import application
 
 ROOT = pathlib.Path(__file__).parents[3]
 PAGE = ROOT / "docs" / "works-with.md"
@@ -24,14 +19,12 @@ LINK = re.compile(r"\]\(([^)#]+)")
 
 
 def rows() -> list[tuple[str, str, str]]:
-    """Question, answer and why, of every row that answers."""
     cells = [[each.strip() for each in line.strip("|").split("|")] for line in PAGE.read_text().splitlines()]
     return [(row[0], row[1], row[2]) for row in cells if len(row) == 3 and row[1] in ANSWERS]
 
 
 @pytest.mark.parametrize("asked", ASKED)
 def test_what_people_ask_has_one_answer(asked: str) -> None:
-    """In the first cell of one row."""
     assert len([question for question, _, _ in rows() if asked in question]) == 1
 
 
@@ -56,16 +49,3 @@ def test_configurations_with_each_feature_are_judged_as_the_engine_does() -> Non
         assert count.judged > 100, name
         assert 0 < count.accepted < count.judged, name
         assert count.alike / count.judged >= 0.99, name
-
-
-def rendered(body: Body) -> Body:
-    """The InferenceService that `specdec render` prints."""
-    result = CliRunner().invoke(application(), ["render", "-"], input=yaml.safe_dump(body))
-    assert result.exit_code == 0, result.output
-    made: Body = yaml.safe_load(result.stdout)
-    return made
-
-
-def test_each_service_sets_standard_mode() -> None:
-    """Also if the cluster's default is Knative."""
-    assert rendered(make_sis())["metadata"]["annotations"]["serving.kserve.io/deploymentMode"] == "Standard"

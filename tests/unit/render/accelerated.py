@@ -11,7 +11,6 @@ SAMPLES: Final = pathlib.Path(__file__).parents[3] / "manifests" / "samples"
 
 
 def sample(name: str) -> Body:
-    """The spec of a sample."""
     document: Body = yaml.safe_load((SAMPLES / f"{name}.yaml").read_text(encoding="utf-8"))
     spec: Body = document["spec"]
     return spec

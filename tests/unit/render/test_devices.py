@@ -10,7 +10,6 @@ from specdec_operator.render.inference_service import resources
 
 
 def spec(accelerator: str, asked: dict[str, Any] | None = None, **engine: Any) -> Spec:
-    """A spec with these resources."""
     return make_spec(resources=asked, engine={"accelerator": accelerator} | engine)
 
 

@@ -32,7 +32,17 @@ def test_it_names_the_engines_and_not_the_pods_of_downloads() -> None:
     assert other == {"key": STAGING_LABEL, "operator": "DoesNotExist"}
 
 
-@pytest.mark.parametrize("spec", [{}, {"replicas": 1}, {"replicas": 2, "rollout": {"disruptionBudget": "None"}}])
-def test_a_single_pod_and_who_wants_none_have_none(spec: dict[str, Any]) -> None:
-    """A budget of one pod would only keep its node from being drained."""
-    assert render_budget(make_spec(**spec), OWNER) is None
+@pytest.mark.parametrize(
+    ("spec", "there"),
+    [
+        ({}, False),
+        ({"replicas": 1}, False),
+        ({"replicas": 2, "rollout": {"disruptionBudget": "None"}}, False),
+        ({"autoscaling": {"maxReplicas": 1}}, False),
+        ({"autoscaling": {"minReplicas": 2, "maxReplicas": 5}}, True),
+        ({"autoscaling": {"autoscalerClass": "external"}}, True),
+    ],
+)
+def test_a_single_pod_and_who_wants_none_have_none(spec: dict[str, Any], *, there: bool) -> None:
+    """A budget of one pod would only keep its node from being drained. An autoscaler's is written once."""
+    assert (render_budget(make_spec(**spec), OWNER) is not None) is there

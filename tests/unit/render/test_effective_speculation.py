@@ -16,7 +16,6 @@ NGRAM = {"method": "ngram", "tokens": 2}
 
 
 def asked(**changes: Any) -> Speculation:
-    """A speculation of a spec."""
     return Speculation.model_validate(DRAFT | changes)
 
 

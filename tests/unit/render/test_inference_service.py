@@ -17,9 +17,7 @@ from tests.unit.builders import (
 from tests.unit.render.accelerated import ASCEND, NVIDIA, sample
 
 from specdec_operator.api.spec import Owner
-from specdec_operator.errors import Invalid
 from specdec_operator.guard.state import Phase, State
-from specdec_operator.names import OWNER_LABEL, REVISION_LABEL
 from specdec_operator.render.inference_service import Rendered, render
 from specdec_operator.render.plan import plan
 from tests import golden
@@ -70,7 +68,6 @@ ROLLED_BACK = make_state(Phase.ROLLED_BACK, rollback=make_rollback())
 
 
 def rendered(state: State | None = None, **spec: Any) -> Rendered:
-    """The InferenceService of a spec."""
     return render(plan(make_spec(**spec), state or make_state(), name=NAME), OWNER)
 
 
@@ -157,16 +154,10 @@ CHANGES: dict[str, tuple[State | None, Body]] = {
 }
 
 
-@pytest.mark.parametrize("what", CHANGES)
-def test_whatever_reaches_the_pods_changes_their_revision(what: str) -> None:
-    """The guard distinguishes old pods from new ones by it."""
-    state, spec = CHANGES[what]
-    assert rendered(state, **spec).revision != rendered().revision
-
-
 def test_every_change_has_a_revision_of_its_own() -> None:
-    """No two of them are equal, except a service that is rolled back: it equals the baseline."""
+    """The guard distinguishes pods by it. No two are equal; a service that is rolled back has the baseline's."""
     revisions = {what: rendered(state, **spec).revision for what, (state, spec) in CHANGES.items()}
+    revisions["nothing"] = rendered().revision
     assert revisions.pop("rolled back") == revisions["no speculation"]
     assert len(set(revisions.values())) == len(revisions)
 
@@ -180,18 +171,12 @@ def test_every_change_has_a_revision_of_its_own() -> None:
         {"pod": {}},
         {"replicas": 3},
         {"rollout": {"strategy": "Replace"}},
+        {"rollout": {"deadline": "2h", "maxSurge": "50%", "whenNoRoom": "Replace", "noRoomAfter": "5m"}},
     ],
 )
 def test_what_does_not_reach_the_pods_keeps_the_revision(spec: Body) -> None:
-    """A stricter guard restarts nothing, and a second pod restarts nothing."""
+    """A stricter guard, a second pod or more patience restarts nothing."""
     assert rendered(**spec).revision == rendered().revision
-
-
-def test_the_revision_is_on_the_pods_and_the_owner_on_both() -> None:
-    """Pods are counted by the first, watched by the second; the InferenceService itself has no revision."""
-    made = rendered()
-    assert made.manifest["spec"]["predictor"]["labels"] == {OWNER_LABEL: NAME, REVISION_LABEL: made.revision}
-    assert made.manifest["metadata"]["labels"] == {OWNER_LABEL: NAME}
 
 
 def test_labels_and_annotations_of_the_user_are_on_the_inference_service_with_ours() -> None:
@@ -207,33 +192,13 @@ def test_labels_and_annotations_of_the_user_are_on_the_inference_service_with_ou
     assert rendered(inferenceService={"labels": {}}).revision == plain.revision
 
 
-def test_a_users_label_is_added_and_one_of_ours_refused() -> None:
-    """With another owner's label the operator would not see the pod."""
-    labels = rendered(pod={"labels": {"a": "b"}}).manifest["spec"]["predictor"]["labels"]
-    assert (labels[OWNER_LABEL], labels["a"]) == (NAME, "b")
-    with pytest.raises(Invalid, match=OWNER_LABEL):
-        rendered(pod={"labels": {OWNER_LABEL: "x"}})
-
-
-@pytest.mark.parametrize(
-    ("strategy", "replicas", "rendered_strategy"),
-    [
-        ("Surge", 1, SURGE),
-        ("Surge", 3, SURGE),
-        ("Replace", 1, {"type": "Recreate"}),
-        ("Replace", 3, {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 0, "maxUnavailable": 1}}),
-    ],
-)
-def test_surge_needs_room_and_replace_needs_none(strategy: str, replicas: int, rendered_strategy: Body) -> None:
-    """A single pod can only be replaced by stopping it first."""
-    made = rendered(rollout={"strategy": strategy}, replicas=replicas)
-    assert made.manifest["spec"]["predictor"]["deploymentStrategy"] == rendered_strategy
-
-
 @pytest.mark.parametrize(
     ("strategy", "replicas", "replacing", "rendered_strategy"),
     [
         ("Auto", 1, None, SURGE),
+        ("Surge", 3, None, SURGE),
+        ("Replace", 1, None, {"type": "Recreate"}),
+        ("Replace", 3, None, {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 0, "maxUnavailable": 1}}),
         ("Auto", 1, "this", {"type": "Recreate"}),
         ("Auto", 3, "this", {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 0, "maxUnavailable": 1}}),
         ("Auto", 1, "another", SURGE),
@@ -244,7 +209,7 @@ def test_surge_needs_room_and_replace_needs_none(strategy: str, replicas: int, r
 def test_surging_is_given_up_for_the_revision_that_finds_no_room(
     strategy: str, replicas: int, replacing: str | None, rendered_strategy: Body
 ) -> None:
-    """The pods stay the same: only how they are replaced changes. If the user chose Surge, only a rollback uses it."""
+    """The pods stay the same: only how they are replaced changes. A single pod can only be replaced by stopping it."""
     planned = plan(make_spec(rollout={"strategy": strategy}, replicas=replicas), make_state(), name=NAME)
     usual = render(planned, OWNER)
     made = render(planned, OWNER, usual.revision if replacing == "this" else replacing)
@@ -257,18 +222,3 @@ def test_the_startup_probe_lasts_as_long_as_a_start_may(engine: Body, seconds: i
     """Else the kubelet kills an engine that is still loading."""
     probe = rendered(engine=engine).manifest["spec"]["predictor"]["model"]["startupProbe"]
     assert probe["failureThreshold"] * probe["periodSeconds"] == seconds
-
-
-@pytest.mark.parametrize(
-    "rollout",
-    [
-        {"deadline": "2h"},
-        {"maxSurge": "50%"},
-        {"strategy": "Replace"},
-        {"strategy": "Surge"},
-        {"whenNoRoom": "Replace", "noRoomAfter": "5m"},
-    ],
-)
-def test_no_setting_of_the_rollout_changes_a_pod(rollout: Body) -> None:
-    """Else asking for more patience would renew every pod."""
-    assert rendered(rollout=rollout).revision == rendered().revision

@@ -41,13 +41,6 @@ def test_an_npu_image_runs_in_the_group_of_the_devices() -> None:
     assert context["securityContext"] == {"runAsUser": 65532, "runAsGroup": 1000}
 
 
-def test_a_foreign_runtime_keeps_its_command_its_hook_and_its_user() -> None:
-    """The operator does not know what it starts. The user sets its port."""
-    model = predictor(engine={"runtime": "platform-vllm", "port": 8000})["model"]
-    assert not model.keys() & {"command", "lifecycle", "securityContext", "env"}
-    assert {model[each]["httpGet"]["port"] for each in ("startupProbe", "readinessProbe")} == {8000}
-
-
 def test_a_runtime_that_is_seen_to_start_the_package_is_rendered_as_ever() -> None:
     """One that is built on ours: its pods are as those of our own."""
     seen, ours = (

@@ -8,7 +8,6 @@ from tests.unit.render.test_inference_service import OWNER, rendered
 
 from specdec_operator.guard.state import Phase
 from specdec_operator.names import KSERVE_GROUP
-from specdec_operator.render.disruption_budget import render_budget
 from specdec_operator.render.inference_service import render
 from specdec_operator.render.plan import plan
 
@@ -31,11 +30,6 @@ def asked(**spec: Any) -> tuple[str, Body]:
     predictor = made["spec"]["predictor"]
     said = {name: predictor[name] for name in SCALING if name in predictor}
     return made["metadata"]["annotations"][f"{KSERVE_GROUP}/autoscalerClass"], said
-
-
-def test_a_number_of_pods_is_that_number_without_an_autoscaler() -> None:
-    """As before there was an autoscaler in the API."""
-    assert asked(replicas=3) == ("none", {"minReplicas": 3, "maxReplicas": 3})
 
 
 def test_an_autoscaler_is_passed_on_in_kserves_words() -> None:
@@ -87,18 +81,3 @@ def test_the_way_in_which_pods_make_room_does_not_change_with_their_number() -> 
     revision = render(made, OWNER).revision
     strategy = render(made, OWNER, replacing=revision).manifest["spec"]["predictor"]["deploymentStrategy"]
     assert strategy == {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 0, "maxUnavailable": 1}}
-
-
-@pytest.mark.parametrize(
-    ("spec", "there"),
-    [
-        ({"autoscaling": HPA}, True),
-        ({"autoscaling": KEDA}, True),
-        ({"autoscaling": EXTERNAL}, True),
-        ({"autoscaling": {"maxReplicas": 1}}, False),
-        ({}, False),
-    ],
-)
-def test_pods_that_may_be_several_have_a_disruption_budget(spec: Body, *, there: bool) -> None:
-    """It is written once, and follows their number by itself."""
-    assert (render_budget(make_spec(**spec), OWNER) is not None) is there

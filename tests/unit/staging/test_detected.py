@@ -5,15 +5,12 @@ from typing import Any
 
 import pytest
 
-from specdec_engine.version import major_minor
-from specdec_operator.staging.kserve import KServe
 from specdec_operator.staging.kserve_detect import KServeEvidence, kserve_of
 
 Body = dict[str, Any]
 
 
 def crd(spec: tuple[str, ...] = (), predictor: tuple[str, ...] = ()) -> Body:
-    """A CRD whose InferenceService has these fields."""
     inner = {name: {"type": "string"} for name in predictor}
     fields: Body = {name: {"type": "object"} for name in spec}
     fields["predictor"] = {"type": "object", "properties": inner}
@@ -84,7 +81,6 @@ def test_the_config_map_shows_how_images_are_served(storage: object, mode: str |
 
 
 def container(prefix: str, image: str, **more: object) -> Body:
-    """A ClusterStorageContainer."""
     return {"spec": {"container": {"image": image}, "supportedUriFormats": [{"prefix": prefix}], **more}}
 
 
@@ -104,19 +100,6 @@ def test_the_storage_containers_show_whether_two_uris_are_taken(
     """KServe 0.17 shipped one that does not take them; one for another scheme does not matter for ours."""
     seen = kserve_of(KServeEvidence(containers={"items": containers}))
     assert (seen.multi_download, seen.initializer) == (multi, image)
-
-
-def test_nothing_is_known_of_what_cannot_be_read() -> None:
-    """And then nothing is refused for it."""
-    assert kserve_of(KServeEvidence()) == KServe(
-        seen="the version is unknown: the controller's image and the CRD do not have it"
-    )
-
-
-@pytest.mark.parametrize(("text", "version"), [("v0.20.0", (0, 20)), ("1.34+", (1, 34)), ("latest", None), ("", None)])
-def test_versions_are_read_as_people_write_them(text: str, version: tuple[int, int] | None) -> None:
-    """With a v, a plus, a suffix, or not at all."""
-    assert major_minor(text) == version
 
 
 def test_the_kubernetes_of_a_managed_cluster_has_a_plus() -> None:

@@ -57,13 +57,11 @@ EVERYTHING: Body = {
 
 
 def made(download: Download = TARGET, **changes: Any) -> Body:
-    """A Job."""
     known: Body = {"image": IMAGE, "claim": "llama-models", "staging": {}, "pod": {}, "keep": (), "attempt": 1}
     return job_manifest(OWNER, download, **(known | changes))
 
 
 def container(job: Body) -> Body:
-    """The one container of a Job."""
     found: Body
     [found] = job["spec"]["template"]["spec"]["containers"]
     return found
@@ -112,23 +110,6 @@ def test_a_mesh_leaves_the_job_alone_and_an_older_versions_job_is_not_made_again
     assert about.pop("annotations") == {"sidecar.istio.io/inject": "false"}
     digest = hashlib.sha256(json.dumps(job["spec"], sort_keys=True).encode()).hexdigest()
     assert digest.startswith(job["metadata"]["annotations"]["specdec.io/made-of"])
-
-
-def test_the_users_resources_replace_ours() -> None:
-    """A request of ours could else be above a limit of theirs."""
-    assert container(made())["resources"]["requests"] == {"cpu": "100m", "memory": "256Mi"}
-    asked = {"limits": {"memory": "128Mi"}}
-    assert container(made(staging={"resources": asked}))["resources"] == asked
-
-
-def test_the_users_variables_count_before_ours_and_the_patterns_before_both() -> None:
-    """One name twice would be refused by the API server."""
-    env = container(made(**EVERYTHING))["env"]
-    values = {each["name"]: each.get("value") for each in env}
-    assert len(values) == len(env)
-    assert values["HOME"] == "/home/me"
-    assert json.loads(values["STORAGE_ALLOW_PATTERNS"]) == ["*.safetensors", "*.json"]
-    assert json.loads(values["STORAGE_IGNORE_PATTERNS"]) == ["original/*"]
 
 
 def test_kubernetes_expands_nothing_in_what_the_job_is_given() -> None:
@@ -184,7 +165,6 @@ NOON = 1_795_262_400.0  # 2026-11-21T12:00:00Z
 
 
 def job(*conditions: Body, uid: str = "j-1", **meta: Any) -> Body:
-    """A Job as the API server gives it."""
     ended = {"completionTime": ENDED} if any(each["type"] == "Complete" for each in conditions) else {}
     notes = {"specdec.io/attempt": "2", "specdec.io/made-of": "m"}
     return {
@@ -194,29 +174,24 @@ def job(*conditions: Body, uid: str = "j-1", **meta: Any) -> Body:
 
 
 def condition(kind: str, status: str = "True", message: str = "") -> Body:
-    """One condition of a Job."""
     return {"type": kind, "status": status, "message": message, "lastTransitionTime": ENDED}
 
 
 def pod(state: Body | None = None, uid: str = "j-1", **status: Any) -> Body:
-    """A pod of a Job."""
     containers = [{"name": "fetch", "state": state}] if state else []
     meta = {"name": "j-x", "ownerReferences": [{"kind": "Job", "uid": uid}]}
     return {"metadata": meta, "status": {"containerStatuses": containers} | status}
 
 
 def ended(message: str, reason: str = "Error", code: int = 1) -> Body:
-    """The state of a container that ended."""
     return {"terminated": {"exitCode": code, "reason": reason, "message": message}}
 
 
 def waiting(reason: str, message: str = "") -> Body:
-    """The state of a container that waits."""
     return {"waiting": {"reason": reason, "message": message}}
 
 
 def unscheduled(message: str) -> Body:
-    """A pod that has no node."""
     return pod(conditions=[{"type": "PodScheduled", "status": "False", "message": message}])
 
 
@@ -277,7 +252,6 @@ def test_every_attempt_is_waited_for_twice_as_long_up_to_an_hour() -> None:
 
 
 def view(stand: JobState, reason: str = "", attempt: int = 2) -> JobView:
-    """A Job that ended, if it did, at noon."""
     return JobView(stand=stand, attempt=attempt, made_of="m", started=NOON - 60, finished=NOON, reason=reason)
 
 
@@ -325,14 +299,11 @@ def test_progress_is_the_newest_line_that_has_it(log: str, expected: DownloadPro
 
 
 class Answer:
-    """An HTTP response, of which status_code counts."""
-
     def __init__(self, status_code: int) -> None:
         self.status_code = status_code
 
 
 def raised(name: str, *bases: type[Exception], words: str = "", **fields: Any) -> Exception:
-    """An exception as a library raises it."""
     error = type(name, bases or (Exception,), {})(words)
     for field, value in fields.items():
         setattr(error, field, value)

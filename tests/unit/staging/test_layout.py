@@ -20,23 +20,19 @@ CAR = {"uri": "oci://registry.example/llama:1"}
 
 
 def spec(model: Json, draft: Json | None = None, staging: Json | None = None) -> Json:
-    """A spec as YAML has it."""
     speculation = {} if draft is None else {"speculation": {"method": "eagle3", "draft": draft}}
     return {"model": model} | speculation | ({} if staging is None else {"staging": staging})
 
 
 def laid(model: Json, draft: Json | None = None, staging: Json | None = None, **changes: Any) -> Layout:
-    """The layout of a spec."""
     return lay_out(spec(model, draft, staging), name=NAME, **changes)
 
 
 def claims(layout: Layout) -> dict[str, str]:
-    """PVCs by volume."""
     return {each["name"]: each["persistentVolumeClaim"]["claimName"] for each in layout.volumes}
 
 
 def mounts(layout: Layout) -> list[tuple[str, str, str]]:
-    """Volume, folder of it, and where it is mounted."""
     assert all(each["readOnly"] is True for each in layout.mounts)
     return [(each["name"], each.get("subPath", ""), each["mountPath"]) for each in layout.mounts]
 
@@ -86,22 +82,6 @@ def test_one_artifact_with_both_folders_is_brought_once(uri: str, *, named: bool
     assert (found.target, found.draft) == (f"{TARGET_PATH}/t/u", f"{TARGET_PATH}/d")
 
 
-def test_an_image_volume_is_a_plain_volume_of_the_pod() -> None:
-    """Whatever KServe does with oci://; the model lies under /models of the image, as in a Modelcar."""
-    found = laid({"uri": "oci+native://a/t:1"}, {"uri": "oci+native://a/d:1", "path": "x"})
-    assert found.volumes == (
-        {"name": "specdec-target", "image": {"reference": "a/t:1", "pullPolicy": "IfNotPresent"}},
-        {"name": "specdec-draft", "image": {"reference": "a/d:1", "pullPolicy": "IfNotPresent"}},
-    )
-    assert mounts(found) == [
-        ("specdec-target", "models", TARGET_PATH),
-        ("specdec-draft", "models", DRAFT_PATH),
-    ]
-    assert found.draft == f"{DRAFT_PATH}/x"
-    both = laid({"uri": "oci+native://a/t:1", "path": "t"}, {"path": "d"})
-    assert (len(both.volumes), len(both.mounts), both.draft) == (1, 1, f"{TARGET_PATH}/d")
-
-
 def test_a_job_downloads_each_artifact_once_into_the_operators_pvc() -> None:
     """Mounted like any PVC; the path is a folder of what was downloaded."""
     found = laid(HUB | {"path": "t"}, HEAD, ONCE)
@@ -132,7 +112,6 @@ def test_pvcs_of_the_user_are_mounted_beside_downloads() -> None:
 
 
 def key(uri: str, **patterns: list[str]) -> str:
-    """The folder of a download."""
     return laid({"uri": uri}, None, ONCE | patterns).downloads[0].key
 
 
@@ -292,7 +271,6 @@ def test_two_adapters_stay_where_they_are_beside_a_pvc() -> None:
 
 
 def test_a_rollback_moves_no_download() -> None:
-    """The draft alone is taken out."""
     before, after = (lay_out(spec(HUB | LORA, HEAD), name=NAME, draft=drafted) for drafted in (True, False))
     assert before.target == after.target == "/mnt/models/target/model"
     assert after.draft is None

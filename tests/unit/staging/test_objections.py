@@ -47,19 +47,16 @@ VERSIONS = [(0, minor) for minor in range(13, 22)]
 
 
 def found(mix: str, kserve: KServe, **more: Any) -> tuple[Finding, ...]:
-    """The findings about a mix."""
     target, draft = MIXES[mix]
     speculation = {"speculation": {"method": "eagle3", "draft": {"uri": draft}}} if draft else {}
     return lay_out({"model": {"uri": target}} | speculation | more, name="llama", kserve=kserve).findings
 
 
 def refused(findings: tuple[Finding, ...]) -> list[Finding]:
-    """Those that bar a deployment."""
     return [each for each in findings if each.rule.severity is Severity.REFUSED]
 
 
 def ids(findings: tuple[Finding, ...]) -> list[str]:
-    """Their rules."""
     return [each.rule.id for each in findings]
 
 
@@ -157,7 +154,6 @@ def test_a_newer_kserve_is_warned_of_and_goes_on() -> None:
 
 
 def drafted(target: str, draft: str, **more: Any) -> list[tuple[str, Severity, str]]:
-    """Rule, severity and words about a pair."""
     spec = {"model": {"uri": target}, "speculation": {"draft": {"uri": draft}}, **more}
     return [(each.rule.id, each.rule.severity, each.message) for each in lay_out(spec, name="llama").findings]
 

@@ -37,7 +37,6 @@ def test_the_target_alone_is_found_where_kserve_puts_it(uri: str) -> None:
 
 
 def test_a_draft_inside_the_target_or_in_a_pvc_leaves_one_artifact() -> None:
-    """Both are found."""
     inside = predictor({"uri": "oci://a/pair:1", "path": "target"}, EAGLE | {"draft": {"path": "draft"}}, OLD)
     assert "/mnt/models/draft" in inside["model"]["args"][-2]
     claimed = predictor({"uri": "hf://org/llama:1"}, EAGLE | {"draft": {"uri": "pvc://models/head"}}, OLD)

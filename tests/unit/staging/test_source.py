@@ -14,12 +14,10 @@ DIGEST = f"@sha256:{'0a' * 32}"
 
 
 def read(uri: str, path: str | None = None) -> Source:
-    """What spec.model names."""
     return source(FIELD, uri, path)
 
 
 def refusal(uri: str, path: str | None = None) -> Invalid:
-    """Why it is refused."""
     with pytest.raises(Invalid) as refused:
         read(uri, path)
     assert refused.value.reason == "InvalidSpec"
@@ -184,7 +182,6 @@ def test_the_same_files_are_known_under_two_names(one: tuple[str, str | None], o
 
 
 def test_models_differ_by_uri_and_by_path() -> None:
-    """No two of them are the same files."""
     different = [uri for uri in URIS if not uri.startswith("oci+native")]
     found = {read(uri, path).model for uri in different for path in (None, "x")}
     assert len(found) == 2 * len(different)
