@@ -68,7 +68,6 @@ def test_settings_without_a_warning(given: dict[str, Any]) -> None:
     [(Load.FEW, 1.2, 3.0), (Load.SOME, 1.1, 2.0), (Load.MANY, 0.7, 1.5)],
 )
 def test_gains_shrink_with_the_load(load: Load, low: float, high: float) -> None:
-    """By half, then by three quarters."""
     found = under(load, Band(1.2, 3.0))
     assert (found.low, found.high) == (pytest.approx(low), pytest.approx(high))
 
@@ -83,5 +82,4 @@ def test_losses_do_not_shrink() -> None:
     ("concurrency", "load"), [(1, Load.FEW), (8, Load.FEW), (9, Load.SOME), (31, Load.SOME), (32, Load.MANY)]
 )
 def test_loads_by_the_number_of_requests(concurrency: int, load: Load) -> None:
-    """Where one load ends and the next begins."""
     assert Request(name="asked", concurrency=concurrency).load is load

@@ -37,7 +37,6 @@ DEPLOYABLE = [each for each in METHODS.values() if each.releases]
 
 
 def facts_of(advice: MethodAdvice) -> Iterator[Fact]:
-    """Every sentence about a method."""
     for value in (getattr(advice, name) for name in MethodAdvice.__slots__):
         yield from (each for each in (value if isinstance(value, tuple) else (value,)) if isinstance(each, Fact))
 
@@ -84,7 +83,6 @@ def test_bands_are_from_worse_to_better(advice: MethodAdvice) -> None:
 
 @pytest.mark.parametrize("advice", DEPLOYABLE, ids=lambda each: each.method)
 def test_what_needs_a_draft_has_one_in_its_example(advice: MethodAdvice) -> None:
-    """The example is whole."""
     assert ("draft" in advice.example) == (advice.needs is Needs.DRAFT)
 
 
@@ -134,7 +132,6 @@ def test_other_words_mean_no_method(word: str) -> None:
     ],
 )
 def test_which_engine_runs_what(method: str, accelerator: str, version: str, runs: bool) -> None:
-    """Both sides of each boundary."""
     assert runs_on(METHODS[method], build_of(accelerator, version)) is runs
 
 

@@ -62,23 +62,19 @@ ENGINES = [
 
 
 def asked(config: dict[str, Any] | None = None, **given: Any) -> Request:
-    """A question about a target by its config."""
     family = family_of(config) if config else None
     return Request(name="asked", uri="pvc://models/target", **{"config": config, "family": family, **given})
 
 
 def with_draft(config: dict[str, Any], kind: Kind | None = None) -> Draft:
-    """A draft that is at hand."""
     return Draft(uri="pvc://models/draft", kind=kind or kind_of(config), config=config)
 
 
 def candidate(question: Request, method: str) -> Candidate:
-    """The candidate of one method."""
     return next(each for each in candidates(question) if each.method == method)
 
 
 def problems(service: Any) -> list[schema.Problem]:
-    """What the API server would refuse."""
     whole = schema.filled(plain(service), SCHEMA)
     Spec.model_validate(whole["spec"])
     return list(schema.problems(whole, SCHEMA, ""))
@@ -246,7 +242,6 @@ def test_warnings_of_the_engine_come_along() -> None:
 
 
 def test_the_price_in_memory_is_shown() -> None:
-    """As far as the configs contain it."""
     found = candidate(asked(LLAMA, draft=with_draft(SMALL)), "draft_model")
     assert "GiB of weights, in addition to the target's" in found.price
     assert "more cache for each token" in found.price
@@ -257,15 +252,3 @@ def test_a_target_that_the_engine_does_not_know_is_an_error() -> None:
     """Nothing can be recommended: the service does not start without speculation either."""
     with pytest.raises(Invalid, match="nosuch_type"):
         recommend(asked(LLAMA | {"model_type": "nosuch_type"}, version="0.32.0"))
-
-
-def test_an_invalid_version_is_refused() -> None:
-    """As in the spec."""
-    with pytest.raises(Invalid, match="engine version"):
-        recommend(asked(LLAMA, version="latest"))
-
-
-def test_the_answer_is_the_same_each_time() -> None:
-    """For people who keep it in Git."""
-    question = asked(GLM, workload=Workload.AGENTIC)
-    assert recommend(question) == recommend(question)

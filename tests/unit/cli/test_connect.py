@@ -1,81 +1,13 @@
-"""How `specdec` queries an API server that is busy, or that learned of a kind a moment ago."""
+"""Where `specdec` looks for a cluster; tests/unit/kube asks an API server that is busy, or that refuses."""
 
-import asyncio
-import json
 import os
 import pathlib
 import subprocess
 import sys
-from typing import Any
 
 import pytest
-import yaml
-from tests.hostile_http import Asked, HostileServer, replying
-
-from specdec_command.cli.connect import Where, services
-from specdec_operator.errors import Unavailable
-from specdec_operator.kube import request
 
 ROOT = pathlib.Path(__file__).parents[3]
-WORDS = "storage is (re)initializing"
-
-
-class ApiServer:
-    """It refuses the first requests with one status, and has no services."""
-
-    def __init__(self, status: int, times: int) -> None:
-        self._refusals = [status] * times
-        self.asked = 0
-
-    def reply(self, _: Asked) -> tuple[int, str]:
-        """What it answers."""
-        self.asked += 1
-        if self._refusals:
-            return self._refusals.pop(), json.dumps({"kind": "Status", "message": WORDS})
-        return 200, json.dumps({"items": []})
-
-
-async def all_services(server: ApiServer, folder: pathlib.Path) -> dict[str, Any]:
-    """What `specdec status` asks it for."""
-    async with HostileServer(replying(server.reply, b"Content-Type: application/json", b"Retry-After: 0")) as there:
-        named = {"name": "here", "cluster": {"server": there.url}, "user": {}}
-        context = {"name": "here", "context": {"cluster": "here", "user": "here"}}
-        config = {"current-context": "here", "clusters": [named], "users": [named], "contexts": [context]}
-        path = folder / "kubeconfig"
-        path.write_text(yaml.safe_dump(config))
-        async with services(Where(namespace="team-a", context=None, kubeconfig=str(path))) as found:
-            return await found.all(everywhere=False)
-
-
-@pytest.mark.parametrize("status", [429, 503])
-async def test_a_server_that_is_busy_is_asked_again(
-    status: int, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A CRD of a moment ago is answered so while its storage comes up."""
-    monkeypatch.setattr(request, "_PAUSE", 0.01)
-    server = ApiServer(status, times=3)
-    assert await all_services(server, tmp_path) == {"items": []}
-    assert server.asked == 4
-
-
-async def test_the_error_of_a_server_that_stays_busy_is_shown(
-    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The command ends."""
-    monkeypatch.setattr(request, "_PAUSE", 0.01)
-    monkeypatch.setattr(request, "_PATIENCE", 0.05)
-    server = ApiServer(503, times=1000)
-    with pytest.raises(Unavailable, match="HTTP 503: storage is"):
-        await asyncio.wait_for(all_services(server, tmp_path), 10)
-
-
-@pytest.mark.parametrize("status", [401, 403, 500])
-async def test_other_refusals_are_shown_at_once(status: int, tmp_path: pathlib.Path) -> None:
-    """A second request would not help."""
-    server = ApiServer(status, times=2)
-    with pytest.raises(Unavailable, match=r"storage is \(re\)initializing"):
-        await all_services(server, tmp_path)
-    assert server.asked == 1
 
 
 @pytest.mark.parametrize("kubeconfig", [None, ""])

@@ -21,7 +21,6 @@ ROOT = pathlib.Path(__file__).parents[3]
 
 
 def demo(*arguments: str) -> tuple[int, str]:
-    """Exit code and output, in a pipe."""
     result = CliRunner().invoke(application("demo"), ["demo", *arguments])
     return result.exit_code, result.output
 
@@ -38,7 +37,6 @@ def test_a_pipe_gets_all_of_it_at_once() -> None:
 
 
 def test_it_shows_that_it_is_a_recording_and_of_what() -> None:
-    """When, and where: each source in full."""
     output = " ".join(demo()[1].split())
     assert output.startswith("Recordings of real runs, played one after the other. No cluster is used.")
     for each in read_story().sources:
@@ -60,13 +58,11 @@ def test_the_page_is_one_file_that_loads_nothing(tmp_path: pathlib.Path) -> None
 
 @pytest.mark.parametrize("speed", ["0", "-1", "nan", "inf", "1001"])
 def test_an_invalid_speed_is_refused(speed: str) -> None:
-    """The message shows the allowed range."""
     code, output = demo("--speed", speed)
     assert (code, "must be a number from 0.1 to 1000" in output) == (2, True)
 
 
 def test_a_page_that_cannot_be_written_is_refused_before_the_story(tmp_path: pathlib.Path) -> None:
-    """With the file and the reason."""
     code, output = demo("--page", str(tmp_path / "none" / "story.html"))
     assert code == 2
     assert output.startswith("error: --page ")
@@ -74,7 +70,6 @@ def test_a_page_that_cannot_be_written_is_refused_before_the_story(tmp_path: pat
 
 
 def on_a_terminal(*arguments: str) -> tuple[subprocess.Popen[bytes], int]:
-    """The command on a terminal of its own, and our end of it."""
     ours, its = pty.openpty()
     settings = os.environ | {"TERM": "xterm", "PYTHONPATH": f"{ROOT / 'operator'}:{ROOT / 'runtime'}"}
     running = subprocess.Popen(
@@ -90,7 +85,6 @@ def on_a_terminal(*arguments: str) -> tuple[subprocess.Popen[bytes], int]:
 
 
 def read_until(terminal: int, word: bytes) -> bytes:
-    """What is written up to a word, or all of it."""
     seen = b""
     while word not in seen:
         try:

@@ -37,11 +37,6 @@ def test_every_method_is_explained_to_programs(method: str) -> None:
     assert as_json["caveats"][0]["source"]
 
 
-def test_old_names_of_mtp_are_explained_as_mtp() -> None:
-    """And the name that was asked for stays in sight."""
-    assert "mtp (deepseek_mtp)" in RUNNER.invoke(APP, ["deepseek_mtp"]).output
-
-
 @pytest.mark.parametrize(("word", "near"), [("eagel3", "eagle3"), ("n_gram", "ngram"), ("draftmodel", "draft_model")])
 def test_an_unknown_method_is_an_error_with_the_nearest_word(word: str, near: str) -> None:
     """Exit code 2, nothing on standard output, and all words that there are."""
@@ -51,11 +46,6 @@ def test_an_unknown_method_is_an_error_with_the_nearest_word(word: str, near: st
     assert shown.stderr.startswith(
         f"error: {word!r} is not a method; did you mean {near}? the methods are mtp, eagle3,"
     )
-
-
-def test_nonsense_is_answered_without_a_guess() -> None:
-    """A far-fetched guess would mislead."""
-    assert "'blockchain' is not a method; the methods are mtp" in RUNNER.invoke(APP, ["blockchain"]).stderr
 
 
 def test_without_a_method_all_are_listed() -> None:

@@ -19,7 +19,6 @@ from specdec_command.validation.documents import Document
     ],
 )
 def test_the_lines_are_few_and_good(what: str, field: str) -> None:
-    """In every spelling that kubectl takes."""
     said = CliRunner().invoke(application("guard"), ["guard", what, "-n", "team-a"])
     assert said.exit_code == 0
     assert len(said.stdout.splitlines()) <= 10
@@ -40,7 +39,6 @@ def test_the_lines_are_few_and_good(what: str, field: str) -> None:
     ],
 )
 def test_an_unusable_input_of_the_guard_command_is_an_error(what: str, words: str) -> None:
-    """The message has the fix and no traceback."""
     said = CliRunner().invoke(application("guard"), ["guard", what])
     assert said.exit_code == 2
     assert words in " ".join(said.output.replace("│", " ").split())

@@ -18,7 +18,6 @@ EAGLE = '{"method":"eagle3","model":"org/head","num_speculative_tokens":3}'
 
 
 def run(*words: str, text: str | None = None) -> tuple[int, str, str]:
-    """Exit code, standard output and standard error."""
     result = CliRunner().invoke(application(), ["import", *words], input=text)
     return result.exit_code, result.stdout, result.stderr
 
@@ -65,27 +64,6 @@ def test_flags_become_a_sis(words: list[str], speculation: Any, engine: dict[str
     assert code == 0
     spec = yaml.safe_load(out)["spec"]
     assert (spec.get("speculation"), spec["engine"]) == (speculation, engine)
-
-
-def test_an_inference_service_becomes_a_sis() -> None:
-    """With its name, resources, replicas and where its model lies."""
-    model = {
-        "modelFormat": {"name": "huggingface"},
-        "storageUri": "pvc://llama/8b",
-        "args": ["--max-model-len=4096", f"--speculative-config={EAGLE}"],
-        "resources": {"limits": {"nvidia.com/gpu": "1"}},
-    }
-    service = {
-        "metadata": {"name": "llama"},
-        "spec": {"predictor": {"minReplicas": 2, "maxReplicas": 2, "model": model}},
-    }
-    code, out, _ = run("--file", "-", text=yaml.safe_dump({"kind": "InferenceService"} | service))
-    assert code == 0
-    body = yaml.safe_load(out)
-    assert body["metadata"] == {"name": "llama"}
-    assert body["spec"]["model"] == {"uri": "pvc://llama/8b"}
-    assert body["spec"]["resources"] == model["resources"]
-    assert (body["spec"]["replicas"], body["spec"]["engine"]["maxModelLen"]) == (2, 4096)
 
 
 @pytest.mark.parametrize(
@@ -150,12 +128,6 @@ def test_an_odd_inference_service_causes_no_traceback(spec: Any) -> None:
     assert result.exception is None or isinstance(result.exception, SystemExit)
 
 
-def test_bytes_that_are_not_text_are_refused() -> None:
-    """For example a file of weights."""
-    result = CliRunner().invoke(application(), ["import", "-"], input=b"kind: \xff\xfe")
-    assert result.exit_code == 2
-
-
 def test_the_valid_name_of_a_misspelt_method_is_suggested() -> None:
     """The names come from the engine's own list."""
     _, _, err = run("--speculative-config", '{"method":"eagl3","num_speculative_tokens":3}')
@@ -190,7 +162,6 @@ def test_speculation_that_a_guard_has_removed_is_reported() -> None:
 
 
 def test_the_namespace_that_is_named_is_the_services() -> None:
-    """Of a command line as of everything else."""
     code, out, _ = run("-n", "team", "--", "vllm", "serve", "org/m")
     assert code == 0
     assert yaml.safe_load(out)["metadata"]["namespace"] == "team"

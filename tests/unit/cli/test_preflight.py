@@ -15,24 +15,20 @@ from specdec_command.cli.commands import application
 
 @pytest.fixture
 def target(tmp_path: Path) -> str:
-    """A target in which nothing is wrong."""
     return str(models.llama(tmp_path / "target"))
 
 
 @pytest.fixture
 def draft(tmp_path: Path) -> str:
-    """A draft for it."""
     return str(models.llama(tmp_path / "draft", num_hidden_layers=1))
 
 
 def run(*words: str) -> tuple[int, str]:
-    """The exit code and the whole output."""
     result = CliRunner(env={"COLUMNS": "500"}).invoke(application(), ["preflight", *words])
     return result.exit_code, result.output
 
 
 def found(*words: str) -> list[dict[str, Any]]:
-    """The findings, for programs."""
     code, out = run(*words, "--output", "json")
     findings: list[dict[str, Any]] = json.loads(out)
     assert code == int(any(each["severity"] == "refuse" for each in findings))
@@ -40,7 +36,6 @@ def found(*words: str) -> list[dict[str, Any]]:
 
 
 def service(folder: Path, speculation: dict[str, Any] | None = None, **engine: Any) -> str:
-    """A service in a file."""
     body = make_sis(engine={"accelerator": "nvidia"} | engine, speculation=speculation)
     del body["status"]
     (folder / "service.yaml").write_text(yaml.safe_dump(body))
@@ -48,13 +43,11 @@ def service(folder: Path, speculation: dict[str, Any] | None = None, **engine: A
 
 
 def test_a_good_pair_ends_with_zero(target: str, draft: str) -> None:
-    """One line, and nothing else."""
     assert run(target, draft) == (0, "draft_model: no problem found\n")
     assert run(target) == (0, "no speculation: no problem found\n")
 
 
 def test_a_refused_pair_ends_with_code_1_and_the_reason(target: str, draft: str) -> None:
-    """The whole message, with the fix."""
     (Path(draft) / "config.json").unlink()
     code, out = run(target, draft)
     assert code == 1
@@ -79,7 +72,6 @@ def test_a_warning_does_not_refuse(target: str, tmp_path: Path) -> None:
     ],
 )
 def test_the_engine_is_the_one_that_is_named(target: str, options: list[str], ids: list[str]) -> None:
-    """Not the one of this machine."""
     assert [each["id"] for each in found(target, *options)] == ids
 
 
@@ -91,7 +83,6 @@ def test_an_invalid_version_is_a_usage_error(target: str) -> None:
 
 
 def test_a_folder_that_is_not_there_is_a_usage_error(tmp_path: Path) -> None:
-    """Nothing was looked at."""
     assert run(str(tmp_path / "gone"))[0] == 2
 
 

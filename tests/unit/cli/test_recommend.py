@@ -21,7 +21,6 @@ RUNNER = CliRunner()
 
 
 def folder(place: pathlib.Path, config: Any) -> str:
-    """A model's folder with its config.json."""
     place.mkdir()
     (place / "config.json").write_text(json.dumps(config), encoding="utf-8")
     return str(place)
@@ -36,7 +35,6 @@ def run(*words: str, code: int = 0) -> str:
 
 
 def refused(text: str) -> list[str]:
-    """What `specdec validate` refuses in the output."""
     (document,) = documents(text)
     return [each.message for each in check_document(document) if each.severity is Severity.REFUSED]
 
@@ -78,7 +76,6 @@ def test_programs_read_everything() -> None:
 
 
 def test_a_wrong_lever_comes_first() -> None:
-    """And the service runs without speculation."""
     text = run("glm-4.5", "--uses", "min_p", "--uses", "structured_output", "--format", "yaml")
     assert text.startswith("# Recommendation: no speculation. The reasons are below.\n# Because clients send min_p")
     assert "speculation" not in yaml.safe_load(text)["spec"]
@@ -129,13 +126,11 @@ def test_an_image_of_ones_own_is_named_in_the_sis() -> None:
     ],
 )
 def test_what_cannot_be_answered_is_an_error(words: tuple[str, ...], said: str) -> None:
-    """Exit code 2, one sentence, no traceback."""
     assert said in run(*words, code=2)
 
 
 @pytest.mark.parametrize("content", ["", "[]", "{", '"text"'])
 def test_an_invalid_config_is_an_error(tmp_path: pathlib.Path, content: str) -> None:
-    """With the file's name."""
     (tmp_path / "config.json").write_text(content, encoding="utf-8")
     assert "config.json" in run(str(tmp_path), code=2)
 

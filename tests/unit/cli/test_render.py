@@ -16,18 +16,15 @@ from specdec_command.cli.rules import RULES
 
 @pytest.fixture
 def file(tmp_path: pathlib.Path) -> pathlib.Path:
-    """Where the service is written."""
     return tmp_path / "service.yaml"
 
 
 def run(*words: str) -> tuple[int, str, str]:
-    """Exit code, standard output and standard error."""
     result = CliRunner().invoke(application(), [*words])
     return result.exit_code, result.stdout, result.stderr
 
 
 def written(file: pathlib.Path, **changes: Any) -> str:
-    """A service in a file."""
     body = make_sis(**changes)
     del body["status"]
     file.write_text(yaml.safe_dump(body))
@@ -95,7 +92,6 @@ def test_a_kserve_that_is_too_old_is_refused_with_the_version_that_works(file: p
     ],
 )
 def test_what_cannot_be_rendered_is_refused_with_the_reason(file: pathlib.Path, text: str, code: int, why: str) -> None:
-    """With an exit code for CI."""
     file.write_text(text)
     found, out, err = run("render", str(file))
     assert (found, out) == (code, "")
@@ -103,7 +99,6 @@ def test_what_cannot_be_rendered_is_refused_with_the_reason(file: pathlib.Path, 
 
 
 def test_every_rule_is_listed_in_every_form() -> None:
-    """For people, for programs and for the page."""
     _, text, _ = run("rules")
     _, page, _ = run("rules", "--format", "markdown")
     _, data, _ = run("rules", "--format", "json")

@@ -30,7 +30,6 @@ def guard(tmp_path: pathlib.Path) -> str:
 
 
 def replay(*arguments: str) -> tuple[int, str]:
-    """Exit code and output."""
     result = CliRunner().invoke(application("replay"), ["replay", *arguments])
     return result.exit_code, result.output
 
@@ -60,7 +59,6 @@ def test_each_decision_has_its_kind(guard: str) -> None:
 
 
 def test_collateral_is_acted_on_where_that_is_asked_for(tmp_path: pathlib.Path) -> None:
-    """`response: RollBack`."""
     file = tmp_path / "guard.yaml"
     file.write_text(GUARD.replace("maxRatio: 1.1}", "maxRatio: 1.1}, response: RollBack"))
     code, output = replay(str(COSTLY), "--guard", str(file), "--json")
@@ -71,7 +69,6 @@ def test_collateral_is_acted_on_where_that_is_asked_for(tmp_path: pathlib.Path) 
 
 @pytest.mark.parametrize("kind", ["png", "svg"])
 def test_it_is_drawn(guard: str, tmp_path: pathlib.Path, kind: str) -> None:
-    """By the end of the name."""
     picture = tmp_path / f"picture.{kind}"
     code, _ = replay(str(SLOWER), "--guard", guard, "--plot", str(picture))
     assert code == 0
@@ -83,7 +80,6 @@ def test_it_is_drawn(guard: str, tmp_path: pathlib.Path, kind: str) -> None:
     [("picture.gif", "a file that ends in .png, .svg, .pdf"), ("nowhere/picture.png", "it cannot be written")],
 )
 def test_an_impossible_plot_is_an_error(guard: str, tmp_path: pathlib.Path, name: str, words: str) -> None:
-    """In one line, and with exit code 1."""
     code, output = replay(str(SLOWER), "--guard", guard, "--plot", str(tmp_path / name))
     assert code == 1
     assert words in output
@@ -91,7 +87,6 @@ def test_an_impossible_plot_is_an_error(guard: str, tmp_path: pathlib.Path, name
 
 
 def test_an_arm_of_another_name_is_refused(guard: str, tmp_path: pathlib.Path) -> None:
-    """With the line."""
     trace = tmp_path / "trace.jsonl"
     trace.write_text(json.dumps({"t": 0, "pod": "a", "arm": "treatment", "ok": False, "text": ""}) + "\n")
     code, output = replay(str(trace), "--guard", guard)

@@ -25,13 +25,11 @@ NONCE = "2026-11-20T12:00:00.000Z too slow"
 
 
 def run(*words: str) -> tuple[int, str, str]:
-    """Exit code, standard output and standard error."""
     result = CliRunner().invoke(application(), [*words])
     return result.exit_code, result.stdout, result.stderr
 
 
 def service(state: str = "Watching", *, speculating: bool = True, asks: bool = True, **guard: Any) -> Untrusted:
-    """A service that both acts were asked of."""
     annotations = {"specdec.io/rollback": NONCE, "specdec.io/retry": NONCE}
     spec = {"speculation": {"method": "eagle3", "tokens": 3}} if asks else {}
     serving = {"speculating": speculating}
@@ -169,7 +167,6 @@ def test_a_missing_way_to_a_cluster_is_an_error(
 
 
 def test_a_context_that_does_not_exist_is_named(tmp_path: pathlib.Path) -> None:
-    """The name that --context gives."""
     (tmp_path / "kubeconfig").write_text(yaml.safe_dump(KUBECONFIG))
     code, _, err = run("status", "--kubeconfig", str(tmp_path / "kubeconfig"), "--context", "staging")
     assert code == 1

@@ -33,13 +33,11 @@ CASES = sorted(path.stem for path in FOLDER.glob("*.yaml"))
 
 
 def loaded(case: str) -> dict[str, Any]:
-    """A service with its status."""
     found: dict[str, Any] = yaml.safe_load((FOLDER / f"{case}.yaml").read_text())
     return found
 
 
 def shown(service: dict[str, Any], *, width: int = 80, glyphs: Glyphs = UNICODE, colours: bool = False) -> str:
-    """The page as it is printed."""
     out = io.StringIO()
     console = Console(file=out, width=width, force_terminal=colours, markup=False, highlight=False)
     console.print(page(service, NOW, glyphs))
@@ -123,7 +121,6 @@ def test_whatever_stands_in_a_field_the_page_is_shown(case: str, data: st.DataOb
     ],
 )
 def test_a_length_of_time_has_its_largest_units(seconds: float, words: str) -> None:
-    """Nearly as in kubectl."""
     assert span(seconds) == words
 
 

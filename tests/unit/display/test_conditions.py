@@ -40,20 +40,17 @@ GOOD = {
 
 
 def body(name: str, status: str) -> dict[str, Any]:
-    """A service with one condition."""
     condition = {"type": name, "status": status, "reason": "Because", "message": "a reason in full"}
     return {"metadata": {"name": "llama", "namespace": "a"}, "status": {"conditions": [condition]}}
 
 
 def command(service: dict[str, Any]) -> str:
-    """What `specdec status` prints."""
     out = io.StringIO()
     Console(file=out, width=120).print(page(service, NOW))
     return out.getvalue()
 
 
 def tone(service: dict[str, Any]) -> str:
-    """The colour of the condition's status on the web page."""
     html = service_page(Service(body=service), Frame(depth=2, now=NOW))
     match = re.search(r'class="badge (\w+)">(?:True|False|Unknown)<', html)
     assert match is not None

@@ -29,7 +29,6 @@ SAID = "3 speculating pods, each 100 tokens/s; baseline: unknown at this load"
     ],
 )
 def test_pods_are_shown_with_what_counts_them(autoscaling: Any, status: Any, line: str) -> None:
-    """The line has no unknown values."""
     spec = {"autoscaling": autoscaling} if autoscaling else {}
     assert facts(Untrusted({"spec": spec, "status": status}), NOW).get("pods", "") == line
 

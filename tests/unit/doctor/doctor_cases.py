@@ -8,8 +8,6 @@ from specdec_operator import __version__
 
 
 def put(*path: str | int, to: Any) -> Change:
-    """A change of one place."""
-
     def change(raw: Any) -> None:
         for key in path[:-1]:
             raw = raw[key]
@@ -19,8 +17,6 @@ def put(*path: str | int, to: Any) -> Change:
 
 
 def both(*changes: Change) -> Change:
-    """Several changes."""
-
     def change(raw: Raw) -> None:
         for each in changes:
             each(raw)
@@ -29,7 +25,6 @@ def both(*changes: Change) -> Change:
 
 
 def says(kind: str, status: str, reason: str = "Why", message: str = "because") -> Change:
-    """A condition of the service."""
     said = {"type": kind, "status": status, "reason": reason, "message": message}
 
     def change(raw: Raw) -> None:
@@ -39,25 +34,20 @@ def says(kind: str, status: str, reason: str = "Why", message: str = "because") 
 
 
 def asking(**spec: Any) -> Change:
-    """Another spec."""
     return put("services", "items", to=[service(**spec)])
 
 
 def schema(raw: Raw) -> Raw:
-    """The schema of the spec in the CRD."""
     whole: Raw = raw["own_crd"]["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"]
     return whole
 
 
 def policy(way: str, *rules: Raw, selector: Raw | None = None) -> Raw:
-    """A NetworkPolicy."""
     spec = {"podSelector": selector or {}, "policyTypes": [way], way.lower(): list(rules)}
     return {"metadata": {"name": "closed"}, "spec": spec}
 
 
 def set_env(name: str, value: str) -> Change:
-    """A setting of the operator beside its Lease."""
-
     def change(raw: Raw) -> None:
         raw["operators"]["items"][0]["spec"]["template"]["spec"]["containers"][0]["env"].append(
             {"name": name, "value": value}
@@ -80,8 +70,6 @@ def sharded(shards: int, *held: str, replicas: int | None = None, stale: tuple[s
 
 
 def _beside(*changes: Change) -> Change:
-    """A second Deployment that shares the first one's Lease."""
-
     def change(raw: Raw) -> None:
         raw["operators"]["items"].append(deployment(name="second"))
         for each in changes:
@@ -91,14 +79,12 @@ def _beside(*changes: Change) -> Change:
 
 
 def without_lease(raw: Raw) -> None:
-    """Two pods without an election."""
     found = raw["operators"]["items"][0]["spec"]
     found["replicas"] = 2
     found["template"]["spec"]["containers"][0]["env"] = [{"name": "SPECDEC_LOG_LEVEL", "value": "INFO"}]
 
 
 def quota(hard: Raw, used: Raw) -> Raw:
-    """A ResourceQuota."""
     return {"metadata": {"name": "q"}, "spec": {"hard": hard}, "status": {"hard": hard, "used": used}}
 
 

@@ -34,7 +34,6 @@ def _kserve_crd() -> Raw:
 
 
 def deployment(namespace: str = "specdec-system", name: str = "specdec-operator") -> Raw:
-    """The operator's Deployment."""
     container = {"name": "operator", "image": f"registry.example/o/specdec-operator:{__version__}", "env": []}
     container["env"] = [{"name": "SPECDEC_LEADER_LEASE", "value": f"{namespace}/leader"}]
     pod = {"serviceAccountName": "specdec-operator", "containers": [container]}
@@ -47,7 +46,6 @@ def deployment(namespace: str = "specdec-system", name: str = "specdec-operator"
 
 
 def node(name: str = "gpu-1", *, arch: str = "amd64", **devices: str) -> Raw:
-    """A node with two GPUs."""
     offered = {"cpu": "64", "memory": "500Gi", NVIDIA: "2", **devices}
     ready = {"type": "Ready", "status": "True"}
     return {
@@ -62,7 +60,6 @@ def node(name: str = "gpu-1", *, arch: str = "amd64", **devices: str) -> Raw:
 
 
 def service(name: str = "llama", **spec: Any) -> Raw:
-    """A service that drafts well."""
     whole = {"model": {"uri": "pvc://models/llama"}, "speculation": {"method": "ngram", "tokens": 3}, **spec}
     ready = {"type": "Ready", "status": "True", "reason": "Serving", "message": "1 pods answer requests"}
     return {
@@ -95,13 +92,11 @@ def _space(name: str) -> Raw:
 
 
 def lease(name: str = "leader", holder: str = "pod-1", renewed: str = _SAID) -> Raw:
-    """A Lease that is held."""
     spec = {"holderIdentity": holder, "renewTime": renewed, "leaseDurationSeconds": 15}
     return {"metadata": {"name": name}, "spec": spec}
 
 
 def healthy() -> Raw:
-    """Every object that is looked at."""
     manager = {"name": "manager", "image": "kserve/kserve-controller:v0.20.0"}
     return {
         "version": {"major": "1", "minor": "34"},
@@ -154,7 +149,6 @@ def _grants(raw: Raw, run: Answer) -> tuple[Grant, ...]:
 
 
 def snapshot(change: Change | None = None) -> Snapshot:
-    """The snapshot of the healthy cluster, after a change."""
     raw = healthy()
     if change is not None:
         change(raw)

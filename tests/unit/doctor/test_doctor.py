@@ -9,7 +9,6 @@ from specdec_command.doctor.finding import KINDS, Area, Severity, finding
 
 
 def test_a_cluster_that_is_well_is_left_alone() -> None:
-    """No finding, and every area is fine."""
     found = examine(snapshot())
     assert found.findings == ()
     assert {found.state(each) for each in Area} == {"fine"}

@@ -28,7 +28,6 @@ _BLOCK = {"ipBlock": {"cidr": "10.0.0.0/8"}}
 
 
 def rule(*peers: Raw, ports: list[Raw] | None = None) -> Raw:
-    """A rule of what comes in."""
     return {**({"from": list(peers)} if peers else {}), **({"ports": ports} if ports is not None else {})}
 
 
@@ -90,7 +89,6 @@ def test_a_policy_is_about_the_pods_and_the_ways_that_it_names(spec: Raw, way: D
 
 
 def test_no_policy_lets_everybody_in() -> None:
-    """Kubernetes' default."""
     assert lets((), _OPERATOR, Direction.IN, 8080, {}, "team") is Passage.YES
 
 
@@ -154,7 +152,6 @@ def test_programs_get_the_same() -> None:
 
 @pytest.mark.parametrize("option", ["-n", "--service", "--operator-namespace"])
 def test_names_become_parts_of_urls_and_are_looked_at(option: str) -> None:
-    """Before anything is asked."""
     done = CliRunner().invoke(application("doctor"), ["doctor", option, "../secrets"])
     assert done.exit_code == 2
     assert "is not a valid name" in done.output

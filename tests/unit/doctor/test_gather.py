@@ -36,13 +36,11 @@ class Cluster:
         return look(query, DENIED if query.path in self._forbidden else lists.get(kind, MISSING))
 
     async def review(self, _: Any, grant: Grant) -> Answer:
-        """Whether the operator may."""
         self.asked.append(f"{grant.verb} {grant.need.resource} {grant.need.name}")
         return look(REVIEWS_QUERY, self._reviews)
 
 
 async def taken(cluster: Cluster) -> Snapshot:
-    """The snapshot of all services."""
     return await take_snapshot(cast("Onlooker", cluster), namespace=None, service=None, home=None)
 
 
@@ -60,12 +58,6 @@ async def test_the_operators_own_things_are_looked_at_where_it_has_them() -> Non
     assert [each.name for each in seen.spaces] == ["team"]
 
 
-async def test_without_an_operator_nothing_is_asked_about_it() -> None:
-    """No Lease and no permissions are read."""
-    seen = await taken(Cluster(lambda raw: raw["operators"].update(items=[])))
-    assert (seen.leases, seen.home, seen.grants, seen.reviews) == (None, None, (), None)
-
-
 async def test_without_an_election_no_lease_is_asked_for() -> None:
     """One replica works, come what may."""
 
@@ -75,16 +67,6 @@ async def test_without_an_election_no_lease_is_asked_for() -> None:
     cluster = Cluster(alone)
     assert (await taken(cluster)).leases is None
     assert not any("leases" in each for each in cluster.asked)
-
-
-async def test_without_permission_to_review_the_cluster_roles_are_read() -> None:
-    """One review is enough to know. A permission that no role shows stays open, and the reason is kept."""
-    cluster = Cluster(reviews=DENIED)
-    seen = await taken(cluster)
-    assert sum("apis" not in each for each in cluster.asked if " " in each) == 1
-    assert seen.reviews is not None
-    assert seen.reviews.forbidden
-    assert None in {each.allowed for each in seen.grants}
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,6 @@ exec vllm serve /mnt/models \\
 
 
 def container(*args: str, **more: Any) -> dict[str, Any]:
-    """A container with these args."""
     return {"name": "kserve-container", "image": "vllm/vllm-openai:v0.11.0", "args": list(args)} | more
 
 

@@ -14,7 +14,6 @@ IMAGE = "docker.io/vllm/vllm-openai:v0.11.0"
 def pod(
     name: str, *args: str, image: str = IMAGE, made_by: str = "theirs-predictor-1", **labels: str
 ) -> dict[str, Any]:
-    """A pod that is ready."""
     owner = {"kind": "ReplicaSet", "name": made_by, "controller": True}
     return {
         "metadata": {"name": name, "labels": labels, "ownerReferences": [owner], "creationTimestamp": name},
@@ -24,7 +23,6 @@ def pod(
 
 
 def seen(*pods: dict[str, Any], updated: int = 1, args: list[str] = ARGS) -> Guest:
-    """A guest of one replica with these pods."""
     template = {"spec": {"containers": [{"name": "kserve-container", "image": IMAGE, "args": args}]}}
     status = {"replicas": 1, "updatedReplicas": updated, "availableReplicas": 1, "observedGeneration": 1}
     spec = {"replicas": 1, "template": template}

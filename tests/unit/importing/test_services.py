@@ -26,18 +26,15 @@ IN_WORDS = ("args", "command")
 
 
 def run(*words: str, text: str) -> tuple[int, str, str]:
-    """Exit code, standard output and standard error."""
     result = CliRunner().invoke(application(), list(words), input=text)
     return result.exit_code, result.stdout, result.stderr
 
 
 def imported(name: str) -> tuple[int, str, str]:
-    """What `specdec import -` makes of one of the services."""
     return run("import", "-", text=yaml.safe_dump(SERVICES[name]))
 
 
 def leaves(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
-    """Every value that stands alone, with its path."""
     if isinstance(value, dict):
         for key, inner in value.items():
             bracketed = "." in key or "/" in key or path.endswith("metadata.annotations")
@@ -50,7 +47,6 @@ def leaves(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
 
 
 def values(value: Any) -> set[str]:
-    """Every key and value, as text."""
     if isinstance(value, dict):
         return {str(each) for each in value} | {text for each in value.values() for text in values(each)}
     if isinstance(value, list):
@@ -128,7 +124,6 @@ def in_place(value: Any, carried: set[str]) -> bool:
     ],
 )
 def test_what_it_becomes(name: str, spec: dict[str, Any]) -> None:
-    """Parts of the service."""
     made = yaml.safe_load(imported(name)[1])["spec"]
     assert {key: made.get(key) for key in spec} == spec
 
@@ -234,7 +229,6 @@ def test_what_the_engine_reads_in_its_own_way_is_read_so() -> None:
     ],
 )
 def test_a_harmful_or_unknown_setting_is_reported(name: str, told: str) -> None:
-    """By name, with the fix."""
     assert told in imported(name)[1]
 
 

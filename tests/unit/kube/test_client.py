@@ -30,7 +30,6 @@ class Server:
         self.headers: dict[str, str] = {}
 
     async def answer(self, asked: web.Request) -> web.Response:
-        """One answer."""
         text = await asked.text()
         self.asked.append((asked.method, asked.path_qs, json.loads(text) if text else None))
         self.headers = {name: value for name, value in asked.headers.items()}  # noqa: C416 - the last of each name
@@ -42,7 +41,6 @@ class Server:
 
     @asynccontextmanager
     async def listening(self) -> AsyncIterator[str]:
-        """On a free port of loopback."""
         app = web.Application()
         app.router.add_route("*", "/{path:.*}", self.answer)
         runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.1)
@@ -56,7 +54,6 @@ class Server:
 
 @asynccontextmanager
 async def asking(server: Server, *, patience: float | None = None, path: str = "") -> AsyncIterator[KubeClient]:
-    """A client of the server, whose address ends with `path`."""
     async with server.listening() as url:
         settings = library.Configuration(host=url + path, api_key={"BearerToken": "Bearer t"})
         async with KubeClient(Requests(settings, agent="tests", timeout=5.0, patience=patience)) as made:
@@ -64,7 +61,6 @@ async def asking(server: Server, *, patience: float | None = None, path: str = "
 
 
 def status(message: str) -> dict[str, str]:
-    """What the API server answers where it refuses."""
     return {"kind": "Status", "message": message}
 
 
@@ -79,12 +75,15 @@ async def test_a_request_carries_the_token_and_the_api_s_own_names() -> None:
 
 @pytest.mark.parametrize("code", [429, 503])
 async def test_a_server_that_is_busy_is_asked_again(code: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A CRD of a moment ago is answered so while its storage comes up."""
+    """A CRD of a moment ago is answered so while its storage comes up. The error of one that stays busy is shown."""
     monkeypatch.setattr(request, "_PAUSE", 0.01)
     server = Server(*[(code, status(BUSY))] * 3, (200, {"items": []}))
     async with asking(server) as api:
         assert await api.get(PATH) == {"items": []}
     assert len(server.asked) == 4
+    async with asking(Server((code, status(BUSY))), patience=0.05) as api:
+        with pytest.raises(Unavailable, match=f"HTTP {code}: storage is"):
+            await api.get(PATH)
 
 
 async def test_the_operator_does_not_wait_for_a_busy_server() -> None:
@@ -106,7 +105,6 @@ async def test_the_operator_does_not_wait_for_a_busy_server() -> None:
     ],
 )
 async def test_a_refusal_is_reported_at_once_with_the_message_of_the_server(code: int, body: Any, answer: str) -> None:
-    """With the request."""
     server = Server((code, body))
     async with asking(server) as api:
         with pytest.raises(ApiError) as raised:
@@ -207,16 +205,6 @@ async def test_a_deleted_object_causes_no_error() -> None:
         assert await cluster.log_end("b", "a") == ""
 
 
-async def test_a_status_is_applied_and_its_version_returned() -> None:
-    """By server-side apply, under the name of its own manager."""
-    server = Server((200, {"metadata": {"resourceVersion": "12"}}))
-    async with asking(server, patience=0.0) as api:
-        assert await ApiServer(api).apply_status("team-a", "llama", {"phase": "Serving"}) == 12
-    ((method, path, body),) = server.asked
-    assert (method, path) == ("PATCH", f"{PATH}/status?fieldManager=specdec-operator-status&force=true")
-    assert (body["status"], server.headers["Content-Type"]) == ({"phase": "Serving"}, "application/apply-patch+yaml")
-
-
 async def test_names_are_listed_in_pages() -> None:
     """Metadata alone, page after page, by the label; an empty list may come as null."""
     first = {"metadata": {"continue": "more"}, "items": [{"metadata": {"name": "a"}}, {"metadata": {"name": "b"}}]}
@@ -238,17 +226,6 @@ async def test_a_kind_that_is_not_served_has_no_names_and_one_that_may_not_be_re
     """The operator reports both in another way."""
     async with asking(Server((code, status("no"))), patience=0.0) as api:
         assert await ApiServer(api).list_metadata("/api/v1/pods", "") == names
-
-
-async def test_an_event_is_posted_and_only_by_who_leads() -> None:
-    """Who does not lead does not even ask."""
-    server = Server((201, {}))
-    async with asking(server, patience=0.0) as api:
-        await ApiServer(api).post_event("team-a", {"reason": "RolledBack"})
-        fenced = ApiServer(api, lambda namespace: namespace != "team-a")
-        with pytest.raises(Unavailable, match="another replica"):
-            await fenced.post_event("team-a", {"reason": "RolledBack"})
-    assert server.asked == [("POST", "/api/v1/namespaces/team-a/events", {"reason": "RolledBack"})]
 
 
 async def test_a_user_comes_from_the_kubeconfig(tmp_path: pathlib.Path) -> None:

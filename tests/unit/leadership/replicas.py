@@ -23,14 +23,10 @@ NAMESPACES: Final = [f"team-{each}" for each in range(6)]
 
 @dataclass(slots=True)
 class Time:
-    """Seconds, the same for all."""
-
     now: float = 1000.0
 
 
 class _Loop(asyncio.SelectorEventLoop):
-    """An event loop on that clock, which never waits."""
-
     def __init__(self, clock: Time) -> None:
         self._shared = clock
         super().__init__(_Selector())
@@ -54,14 +50,12 @@ class Store:
     versions: int = 0
 
     def arrive(self) -> None:
-        """Does what has arrived by now."""
         due = sorted((each for each in self.pending if each[0] <= self.clock.now), key=lambda each: each[0])
         self.pending = [each for each in self.pending if each[0] > self.clock.now]
         for _, act in due:
             act()
 
     def read(self, name: str) -> client.V1Lease:
-        """As it is."""
         if name not in self.leases:
             raise ApiException(status=404, reason="Not Found")
         return copy.deepcopy(self.leases[name])
@@ -166,11 +160,9 @@ class Replica:
 
     @property
     def paused(self) -> bool:
-        """Whether it stands still."""
         return self._clock.now < self.paused_until
 
     def writes(self) -> set[str]:
-        """The namespaces that it may write to now."""
         if self.paused or self.ended:
             return set()
         return {each for each in NAMESPACES if self.shards.may_write(each)}
@@ -181,13 +173,11 @@ class Replica:
         self._stopping = self._stopping or self._loop.create_task(self.shards.give_back())
 
     def step(self) -> None:
-        """Does what there is to do now."""
         for _ in range(4):
             self._loop.call_soon(self._loop.stop)
             self._loop.run_forever()
 
     def close(self) -> None:
-        """The process is gone, with whatever it was about."""
         tasks = asyncio.all_tasks(self._loop)
         for each in tasks:
             each.cancel()
@@ -214,18 +204,15 @@ class Scene:
         self._made = 0
 
     def start(self) -> Replica:
-        """A new replica."""
         self._made += 1
         self.replicas.append(Replica(f"r{self._made}", self.store, self.shards))
         return self.replicas[-1]
 
     def kill(self, replica: Replica) -> None:
-        """It is gone at once, and gives nothing back."""
         self.replicas.remove(replica)
         replica.close()
 
     def writers(self) -> dict[str, str]:
-        """Who may write to each namespace. Fails where two may."""
         found: dict[str, str] = {}
         for replica in self.replicas:
             for namespace in replica.writes():
@@ -247,7 +234,6 @@ class Scene:
                 self.kill(replica)
 
     def seconds_until(self, holds: Callable[[], bool], most: float = 60.0) -> float:
-        """Lets time go by until something holds."""
         begun = self.clock.now
         while not holds():
             assert self.clock.now - begun < most, f"not within {most:.0f} s: {self.writers()}"
@@ -255,10 +241,8 @@ class Scene:
         return self.clock.now - begun
 
     def all_written(self) -> bool:
-        """Whether every namespace has a replica that writes to it."""
         return len(self.writers()) == len(NAMESPACES)
 
     def close(self) -> None:
-        """Ends everything."""
         while self.replicas:
             self.kill(self.replicas[0])

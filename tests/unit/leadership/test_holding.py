@@ -29,11 +29,9 @@ class Ticking:
         self._free, self._error = free, error
 
     def held(self) -> bool:
-        """See Holder."""
         return self._free
 
     async def keep(self, tell: Tell) -> None:
-        """See Holder."""
         if self._error is not None:
             raise self._error
         while True:
@@ -43,7 +41,6 @@ class Ticking:
             await asyncio.sleep(0.01)
 
     async def give_back(self) -> None:
-        """See Holder."""
         self.acts.append("given back")
 
 
@@ -84,7 +81,6 @@ async def test_it_is_given_back_after_the_work_has_ended() -> None:
 
 
 async def test_a_standby_replica_ends_on_request() -> None:
-    """And has done nothing."""
     holder, stop = Ticking(free=False), asyncio.Event()
     asyncio.get_running_loop().call_later(0.05, stop.set)
     await _worked(holder, stop)

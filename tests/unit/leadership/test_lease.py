@@ -26,8 +26,6 @@ OBJECT = {
 
 
 class Clock:
-    """Seconds that the test lets go by."""
-
     def __init__(self) -> None:
         self.now = 100.0
 

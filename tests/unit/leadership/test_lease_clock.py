@@ -21,27 +21,23 @@ class Kept:
         self.taken = 0
 
     def body(self) -> dict[str, Any]:
-        """It, as JSON."""
         at = "2026-11-22T01:00:00.000001Z"
         spec = {"holderIdentity": "other", "leaseDurationSeconds": DURATION, "acquireTime": at, "renewTime": at}
         meta = {"name": "l", "namespace": "n", "resourceVersion": str(self.version)}
         return {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": meta, "spec": spec}
 
     def reply(self, asked: Asked) -> tuple[int, str]:
-        """Reads it, or writes it."""
         self.taken += asked.method == "PUT"
         return 200, json.dumps(self.body())
 
 
 @pytest.fixture
 def kept() -> Kept:
-    """Held by another replica."""
     return Kept()
 
 
 @pytest.fixture
 async def api(kept: Kept) -> AsyncIterator[client.ApiClient]:
-    """A client of a server that has it."""
     server = HostileServer(replying(kept.reply, b"Content-Type: application/json"))
     async with server, client.ApiClient(client.Configuration(host=server.url)) as made:
         yield made

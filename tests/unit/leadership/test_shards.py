@@ -72,14 +72,6 @@ def test_no_replica_writes_before_all_others_must_know_of_it() -> None:
     scene.close()
 
 
-def test_the_namespaces_of_a_replica_that_is_killed_move_in_time(pair: tuple[Scene, Replica, Replica]) -> None:
-    """The killed replica does not give its Lease back."""
-    scene, first, _ = pair
-    scene.kill(first)
-    assert scene.seconds_until(scene.all_written) <= MOVED
-    assert {*scene.writers().values()} == {"r2"}
-
-
 def test_the_namespaces_of_a_replica_that_stops_move_at_once(pair: tuple[Scene, Replica, Replica]) -> None:
     """It gives its Lease back: an upgrade waits for no end of one."""
     scene, first, _ = pair
@@ -130,19 +122,6 @@ def test_a_replica_that_cannot_look_at_the_leases_stops_to_write(pair: tuple[Sce
     assert first.shards.held()
     assert second.shards.held()
     assert scene.writers() == {}
-
-
-def test_an_api_server_that_is_away_for_long_ends_all_and_new_ones_work() -> None:
-    """Their pods start again."""
-    scene = Scene(2)
-    scene.start().cut = True
-    scene.start().cut = True
-    scene.go(30)
-    assert scene.writers() == {}
-    for each in scene.replicas:
-        each.cut = False
-    scene.seconds_until(scene.all_written)
-    scene.close()
 
 
 def test_more_replicas_than_shards_stand_by() -> None:

@@ -31,14 +31,12 @@ def repeat(
 def repeats(
     speculating: tuple[float, ...], plain: tuple[float, ...], concurrency: int = 1, **more: Any
 ) -> tuple[Repeat, ...]:
-    """Both sides' repeats, by their seconds."""
     seconds = {Side.SPECULATING: speculating, Side.PLAIN: plain}
     turns = interleaved((concurrency,), len(plain))
     return tuple(repeat(turn, seconds[turn.side][turn.repeat - 1], **more) for turn in turns)
 
 
 def node(**labels: str) -> Node:
-    """A node that describes itself."""
     return Node(
         readable=True, capacity={"cpu": "8", "nvidia.com/gpu": "1"}, labels=labels, system={"osImage": "Debian"}
     )

@@ -25,7 +25,6 @@ _TOKENS = 8
 
 
 def service(name: str = "llama", **parts: Any) -> Object:
-    """A service as the API server has it, speculating."""
     spec = {
         "model": {"uri": "hf://meta/llama"},
         "speculation": {"method": "draft_model", "tokens": 4, "draft": {"uri": "hf://meta/draft"}},
@@ -39,7 +38,6 @@ def service(name: str = "llama", **parts: Any) -> Object:
 
 
 def status(phase: str, *, speculating: bool, reason: str = "", message: str = "") -> Object:
-    """A status with the fields that are looked at."""
     return {
         "observedGeneration": 1,
         "phase": phase,
@@ -76,12 +74,10 @@ class StandIn:
 
     @property
     def url(self) -> str:
-        """Where it listens."""
         return self._url
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
-        """Listens on a free port of loopback."""
         app = web.Application(middlewares=[_signed_in])
         app.add_routes(
             [
@@ -107,7 +103,6 @@ class StandIn:
             await runner.cleanup()
 
     def kubeconfig(self, folder: Path) -> str:
-        """A kubeconfig for it."""
         path = folder / "kubeconfig"
         context = {"cluster": "here", "user": "me", "namespace": NAMESPACE}
         config = {

@@ -12,22 +12,18 @@ USAGE = {"choices": [], "usage": {"prompt_tokens": 5, "completion_tokens": 4}}
 
 
 def line(event: Any) -> bytes:
-    """One event as it comes."""
     return f"data: {json.dumps(event)}\n".encode()
 
 
 def text(piece: str) -> bytes:
-    """A piece of a completion."""
     return line({"choices": [{"text": piece}]})
 
 
 def chat(**delta: Any) -> bytes:
-    """A piece of a chat answer."""
     return line({"choices": [{"delta": delta}]})
 
 
 def collected(*lines: bytes) -> Answer:
-    """The answer in these lines, which arrive a second apart."""
     stream = Stream()
     for at, each in enumerate(lines, 1):
         stream.take(each, float(at))
@@ -54,7 +50,6 @@ def test_the_greeting_of_a_chat_does_not_count_as_a_token() -> None:
 
 
 def test_one_token_has_no_time_per_token() -> None:
-    """Nothing follows the first."""
     usage = {"choices": [], "usage": {"completion_tokens": 1}}
     assert collected(text("a"), line(usage), b"data: [DONE]\n").per_token is None
 

@@ -25,7 +25,6 @@ RUNNER = CliRunner()
 
 @pytest.fixture(autouse=True)
 def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Runs where no report is in the way."""
     monkeypatch.chdir(tmp_path)
 
 
@@ -61,7 +60,6 @@ def test_what_cannot_be_measured_is_one_sentence() -> None:
 
 @asynccontextmanager
 async def specdec(folder: Path, *options: str) -> AsyncIterator[asyncio.subprocess.Process]:
-    """The command as a process of its own, in a folder."""
     words = (sys.executable, "-m", "specdec_command.cli.main", "measure", "llama", *options)
     environment = os.environ | {"PYTHONPATH": str(Path(specdec_operator.__file__).parents[2])}
     pipe = asyncio.subprocess.PIPE

@@ -11,7 +11,6 @@ PLAIN = Round(concurrency=1, repeat=1, side=Side.PLAIN)
 
 
 def test_a_repeat_has_the_medians_of_its_answers() -> None:
-    """Times over prompts; tokens/s of the whole."""
     found = repeat(PLAIN, 2.0)
     assert found.first_token == pytest.approx(0.2)
     assert found.per_token == pytest.approx(0.2)
@@ -63,17 +62,7 @@ def test_answers_are_compared_pair_by_pair() -> None:
     assert (level.plain_again.same, level.plain_again.of) == (2, 4)
 
 
-def test_answers_of_one_token_have_no_time_per_token() -> None:
-    """The figure is absent, not zero."""
-    one = repeat(PLAIN)
-    short = tuple(
-        type(each)(text="", tokens=1, prompt_tokens=1, first=each.first, last=each.first) for each in one.answers
-    )
-    assert Repeat(turn=PLAIN, seconds=1.0, answers=short, drafting=Drafting()).per_token is None
-
-
 def counters(tokens: float, started: float = 1.0) -> Counters:
-    """The counters on an engine's page."""
     return Counters(
         drafts=tokens, draft_tokens=4 * tokens, accepted_tokens=tokens, generation_tokens=2 * tokens, started=started
     )

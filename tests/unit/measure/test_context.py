@@ -57,7 +57,6 @@ def test_a_node_shows_its_hardware_and_not_its_name() -> None:
 
 
 def pod(*args: str) -> dict[str, object]:
-    """A pod of an engine and a sidecar."""
     engine = {
         "name": "kserve-container",
         "command": ["run"],

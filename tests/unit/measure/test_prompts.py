@@ -11,7 +11,6 @@ BUILT_IN = ("code", "chat")
 
 
 def built_in(name: str) -> str:
-    """The text of a built-in set."""
     return (resources.files("specdec_command.measure") / "data" / f"{name}.jsonl").read_text(encoding="utf-8")
 
 

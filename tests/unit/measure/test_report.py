@@ -17,7 +17,6 @@ UNCLEAR = repeats((1.0, 3.0, 1.0, 3.0, 1.0), (2.0,) * 5, concurrency=8)
 
 
 def shown(found: Measurement) -> str:
-    """The table as it stands on a wide terminal."""
     console = Console(width=160, no_color=True)
     with console.capture() as captured:
         console.print(render(found))

@@ -11,7 +11,6 @@ from specdec_command.measure.benchmark import Job, Order, Side, Unmeasurable
 from specdec_command.measure.compare import Measurement
 from specdec_command.measure.prompts import Prompt, digest, parse
 from specdec_command.measure.run import run
-from specdec_operator.errors import Unavailable
 from specdec_operator.names import RETRY_ANNOTATION, ROLLBACK_ANNOTATION
 
 PROMPTS = parse('{"prompt": "a"}\n{"prompt": "b"}\n{"messages": [{"role": "user", "content": "c"}]}\n', "three.jsonl")
@@ -33,7 +32,6 @@ def job(
     room: float = 60.0,
     prompts: tuple[Prompt, ...] = PROMPTS,
 ) -> Job:
-    """An order for two repeats."""
     order = Order(
         source="three.jsonl",
         prompts=len(prompts),
@@ -47,7 +45,6 @@ def job(
 
 
 async def measured(world: StandIn, folder: Path, wanted: Job, said: list[str] | None = None) -> Measurement:
-    """One run against the stand-in."""
     return await run(wanted, world.kubeconfig(folder), (said if said is not None else []).append)
 
 
@@ -79,6 +76,7 @@ async def test_both_sides_are_asked_the_same_in_the_same_order(tmp_path: Path) -
     )
     order = [each.turn.side for each in found.repeats]
     assert order == [Side.SPECULATING, Side.PLAIN, Side.PLAIN, Side.SPECULATING]
+    assert ([*world.services], world.annotated) == (["llama"], []), "the twin is gone, and the service untouched"
 
 
 async def test_what_is_measured_is_what_the_engine_did(tmp_path: Path) -> None:
@@ -99,14 +97,6 @@ async def test_what_is_measured_is_what_the_engine_did(tmp_path: Path) -> None:
     assert 0.002 <= repeat.first_token < repeat.seconds
     assert found.context.other_differences == ()
     assert found.context.plain.command == ("python3", "-m", "vllm", "--model=/mnt/target/model")
-
-
-async def test_the_twin_is_gone_at_the_end_and_the_service_untouched(tmp_path: Path) -> None:
-    """Nothing stays behind and nothing was written to the service itself."""
-    world = StandIn(services={"llama": service()})
-    async with world.running():
-        await measured(world, tmp_path, job())
-    assert ([*world.services], world.annotated) == (["llama"], [])
 
 
 async def test_a_twin_that_was_left_behind_is_replaced(tmp_path: Path) -> None:
@@ -134,18 +124,6 @@ async def test_a_twin_without_room_ends_with_the_way_out(tmp_path: Path) -> None
     async with world.running():
         with pytest.raises(Unmeasurable, match=r"no room.*Insufficient gpu.*--in-place"):
             await measured(world, tmp_path, job(room=0.5))
-    assert [*world.services] == ["llama"]
-
-
-async def test_a_stopped_run_removes_its_twin(tmp_path: Path) -> None:
-    """Ctrl-C cancels the task; the twin is gone before the cancellation comes out."""
-    world = StandIn(services={"llama": service()})
-    async with world.running():
-        task = asyncio.create_task(measured(world, tmp_path, job()))
-        await after(world, task, requests=8)
-        task.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await task
     assert [*world.services] == ["llama"]
 
 
@@ -233,17 +211,3 @@ async def test_nodes_that_may_not_be_read_cause_no_error(tmp_path: Path) -> None
     async with world.running():
         found = await measured(world, tmp_path, job())
     assert [each.readable for each in found.context.plain.nodes] == [False]
-
-
-async def test_a_kubeconfig_that_does_not_exist_is_an_error(tmp_path: Path) -> None:
-    """With its path in the message."""
-    with pytest.raises(Unavailable, match=r"no kubeconfig exists at .*nowhere"):
-        await run(job(), str(tmp_path / "nowhere"), print)
-
-
-async def test_an_api_server_that_does_not_exist_is_an_error(tmp_path: Path) -> None:
-    """With the request in the message."""
-    async with (world := StandIn()).running():
-        config = world.kubeconfig(tmp_path)
-    with pytest.raises(Unavailable, match="the API server did not answer"):
-        await run(job(), config, print)

@@ -15,7 +15,6 @@ def test_the_sides_take_turns_at_being_first() -> None:
 
 @pytest.mark.parametrize("repeats", [1, 5, 6])
 def test_each_side_has_every_repeat_at_every_concurrency(repeats: int) -> None:
-    """Once, one concurrency after the other."""
     turns = interleaved((4, 1), repeats)
     assert [each.concurrency for each in turns] == [4] * 2 * repeats + [1] * 2 * repeats
     for side in Side:

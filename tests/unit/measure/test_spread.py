@@ -68,7 +68,6 @@ def test_equal_sides_are_seldom_called_different() -> None:
 
 @given(st.lists(FINITE, min_size=1, max_size=40))
 def test_the_median_lies_in_its_interval(values: list[float]) -> None:
-    """Whatever the values are."""
     found, around = ratio(values), spread(values)
     assert min(values) <= found.low <= found.median <= found.high <= max(values)
     assert around.low <= around.median <= around.high

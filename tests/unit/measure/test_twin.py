@@ -46,7 +46,6 @@ def test_a_twin_keeps_a_model_name_of_its_own() -> None:
 
 @pytest.mark.parametrize("annotations", [{}, {"specdec.io/measured": "another"}])
 def test_only_a_twin_of_this_service_may_be_removed(annotations: dict[str, str]) -> None:
-    """Any other service of that name stays."""
     found = service("llama-plain")
     found["metadata"]["annotations"] = annotations
     with pytest.raises(Unmeasurable, match="it is not changed"):

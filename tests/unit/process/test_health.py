@@ -39,7 +39,6 @@ def test_a_probe_in_the_moment_of_the_stop_does_not_hold_it_up() -> None:
 
 @pytest.mark.parametrize(("hangs", "status"), [(False, 200), (True, 500)])
 async def test_a_process_that_hangs_is_to_be_restarted(hangs: bool, status: int) -> None:
-    """And one that stands by is well."""
     port = free_port()
     server = HealthServer(port)
     await server.start()

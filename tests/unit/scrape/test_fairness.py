@@ -28,14 +28,12 @@ async def engines() -> AsyncIterator[HostileServer]:
 
 @pytest.fixture
 async def scraper() -> AsyncIterator[PodMetrics]:
-    """As many places as the operator has by default."""
     made = PodMetrics(timeout=TIMEOUT, limit=LIMIT)
     yield made
     await made.close()
 
 
 async def _took(scraper: PodMetrics, url: str) -> float:
-    """Seconds until the good pod of another tenant was read."""
     begun = asyncio.get_running_loop().time()
     assert isinstance((await scraper.read("good", {"pod": url}))["pod"], Counters)
     return asyncio.get_running_loop().time() - begun

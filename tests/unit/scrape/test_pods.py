@@ -23,7 +23,6 @@ PAGES: dict[str, Answer] = {
 
 @pytest.fixture
 async def address() -> AsyncIterator[str]:
-    """A server with one page for each kind of trouble."""
     async with HostileServer({f"/{name}": answer for name, answer in PAGES.items()}) as server:
         yield server.url
 
@@ -84,7 +83,6 @@ async def test_only_so_many_scrapes_are_under_way_at_once(address: str) -> None:
 
 
 async def test_nothing_is_opened_before_the_first_scrape() -> None:
-    """And nothing is left to close."""
     scraper = PodMetrics(timeout=1.0, limit=1)
     assert await scraper.read("ns", {}) == {}
     await scraper.close()

@@ -35,7 +35,6 @@ QUERY = "/api/v1/query"
 
 
 def well(asked: Asked) -> tuple[int, str]:
-    """A server's answer about pod a."""
     (query,) = parse_qs(asked.body.decode())["query"]
     assert asked.method == "POST"
     assert asked.headers["accept-encoding"] == "identity"
@@ -66,14 +65,12 @@ async def address() -> AsyncIterator[str]:
 
 @pytest.fixture
 async def reader() -> AsyncIterator[PrometheusReader]:
-    """With a clock that stands still."""
     made = PrometheusReader(clock=lambda: NOW, timeout=2.0, limit=32)
     yield made
     await made.close()
 
 
 async def tokens(reader: PrometheusReader, url: str) -> float | None:
-    """What is read for pod a."""
     readings = await reader.read(Prometheus(url=url), "ns", ["a"], since=NOW - 10)
     assert set(readings) == {"a"}
     return None if (found := readings["a"]) is None else found.generation_tokens
@@ -122,7 +119,6 @@ async def test_only_so_many_requests_are_under_way_at_once(address: str) -> None
 
 
 async def test_without_pods_no_server_is_asked() -> None:
-    """And nothing is left to close."""
     reader = PrometheusReader(clock=lambda: NOW, timeout=1.0, limit=1)
     assert await reader.read(Prometheus(url="http://127.0.0.1:9"), "ns", [], since=0.0) == {}
     await reader.close()

@@ -49,7 +49,6 @@ def without(whole: Page, *words: str) -> Page:
 
 
 def counters(whole: Page) -> Counters:
-    """The counters on the page when it is read directly."""
     return counters_of((name, dict(labels), value) for (name, labels), value in whole.items())
 
 
@@ -65,15 +64,7 @@ def answer(*seen: Seen) -> bytes:
 
 
 def read(*seen: Seen, since: float = 100.0, source: Prometheus = SOURCE) -> Counters | None:
-    """What is made of it for pod a."""
     return readings(answer(*seen), source, ["a"], since=since)["a"]
-
-
-def test_the_newest_scrape_is_read() -> None:
-    """Raw samples come with their times; order does not matter."""
-    seen = [(JOB, 101.0, page(10)), (JOB, 103.0, page(30)), (JOB, 102.0, page(20))]
-    assert read(*seen) == counters(page(30))
-    assert read(*reversed(seen)) == counters(page(30))
 
 
 def test_a_sample_that_is_not_newer_than_asked_gives_no_reading() -> None:
@@ -84,7 +75,6 @@ def test_a_sample_that_is_not_newer_than_asked_gives_no_reading() -> None:
 
 
 def test_every_pod_that_was_asked_for_is_named() -> None:
-    """And no other, whatever the server adds."""
     seen = [(JOB | {"pod": pod}, 101.0, page(10)) for pod in ("a", "b", "stranger")]
     found = readings(answer(*seen), SOURCE, ["a", "b", "c"], since=100.0)
     assert found == {"a": counters(page(10)), "b": counters(page(10)), "c": None}
@@ -123,39 +113,11 @@ def test_one_job_that_drops_series_is_not_read_where_another_has_them() -> None:
     assert read(*seen, since=101.2) is None
 
 
-def test_two_processes_in_one_pod_are_not_read() -> None:
-    """Neither is the pod, and in turns they would look like an engine that restarts all the time."""
-    other = JOB | {"instance": "10.0.0.1:8081"}
-    seen = [(JOB, 101.0, page(10)), (other, 101.5, page(30, started=51.0))]
-    assert read(*seen) is None
-    assert read(*seen, since=101.2) is None
-
-
 def test_two_targets_without_a_start_time_are_not_read() -> None:
     """They may be one process or two; one target alone is one."""
     seen = [(JOB, 101.0, page(10, started=None)), (OTHER_JOB, 101.5, page(11, started=None))]
     assert read(*seen) is None
     assert read(seen[0]) == counters(page(10, started=None))
-
-
-def test_a_sidecar_does_not_count_as_an_engine() -> None:
-    """A mesh's proxy in the pod has a start time of its own, and no tokens."""
-    proxy = JOB | {"instance": "10.0.0.1:15020"}
-    assert read((proxy, 102.0, {STARTED: 40.0}), (JOB, 101.0, page(10))) == counters(page(10))
-
-
-def test_after_a_restart_the_new_process_is_read() -> None:
-    """Its counters began again, and a missing family does not count against it."""
-    seen = [(JOB, 101.0, page(1000)), (JOB, 102.0, page(5, started=101.5, speculative=False))]
-    assert read(*seen) == counters(page(5, started=101.5, speculative=False))
-
-
-@pytest.mark.parametrize("lost", ["drafts_total", "accepted_tokens_total", "'1'", "generation", "process_start"])
-def test_a_scrape_that_is_not_there_whole_is_passed_over(lost: str) -> None:
-    """A store that is written to from afar answers in the middle of a scrape: the one before it is read."""
-    seen = [(JOB, 101.0, page(10, ranks=2)), (JOB, 102.0, without(page(20, ranks=2), lost))]
-    assert read(*seen) == counters(page(10, ranks=2))
-    assert read(*seen, since=101.5) is None
 
 
 @pytest.mark.parametrize("lost", ["drafts_total", "accepted_tokens_total", "per_pos", "seconds_sum", "generation"])
@@ -172,18 +134,9 @@ def test_ranks_that_differ_are_not_a_whole_page() -> None:
 
 @pytest.mark.parametrize("value", [nan, inf, -1.0])
 def test_a_value_that_no_counter_has_gives_no_reading(value: float) -> None:
-    """For that pod; the others are read."""
     odd = {own: value if "draft_tokens" in own[0] else each for own, each in page(10).items()}
     seen = [(JOB, 101.0, odd), (JOB | {"pod": "b"}, 101.0, page(10))]
     assert readings(answer(*seen), SOURCE, ["a", "b"], since=100.0) == {"a": None, "b": counters(page(10))}
-
-
-def test_a_pod_label_of_the_engines_own_is_read_by_its_other_name() -> None:
-    """If target and page both have `pod`, the page's becomes `exported_pod`: podLabel names the one that counts."""
-    target = JOB | {"pod": "collector", "exported_pod": "a"}
-    assert read((target, 101.0, page(10))) is None
-    source = Prometheus(url="http://prometheus:9090", pod_label="exported_pod")
-    assert read((target, 101.0, page(10)), source=source) == counters(page(10))
 
 
 BAD = {
@@ -211,7 +164,6 @@ def test_a_text_that_is_not_an_answer_is_refused(what: str) -> None:
 
 @pytest.mark.parametrize("body", [b"", b"<html>", b"\xff\xfe", b"[" * 100_000, b'{"status":"success"'])
 def test_a_text_that_is_not_json_is_refused(body: bytes) -> None:
-    """However deep it is nested."""
     with pytest.raises(ValueError, match="validation error"):
         readings(body, SOURCE, ["a"], since=0.0)
 

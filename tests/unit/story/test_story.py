@@ -25,30 +25,25 @@ DRIFT = "03-code-then-drift"
 
 @functools.cache
 def story() -> Recording:
-    """The recording in the package."""
     return read_story()
 
 
 @functools.cache
 def told() -> tuple[Moment, ...]:
-    """The story as it is shown."""
     return tuple(asyncio.run(moments(story())))
 
 
 def guarded(**guard: Any) -> Recording:
-    """The same recording under another guard."""
     service = json.loads(json.dumps(story().service))
     service["spec"]["guard"] |= guard
     return replace(story(), service=service)
 
 
 def phases(seen: tuple[Moment, ...] | list[Moment]) -> list[str]:
-    """Each phase in turn."""
     return [each.phase for at, each in enumerate(seen) if at == 0 or seen[at - 1].phase != each.phase]
 
 
 def verdicts(seen: tuple[Moment, ...]) -> dict[str, str]:
-    """Every message of a verdict, with the verdict."""
     guards = [each.service["status"].get("guard", {}) for each in seen]
     return {each["message"]: each["verdict"] for each in guards if "verdict" in each}
 
@@ -96,7 +91,6 @@ def test_a_pod_starts_as_fast_as_in_the_run_of_the_demo() -> None:
 
 
 def test_the_phases_of_the_story() -> None:
-    """A draft, a rollback, and another try."""
     up, back = ["RollingOut", "WarmingUp", "Watching"], ["Responding", "RolledBack"]
     assert phases(told()) == [*up, *back, *up]
 
@@ -154,7 +148,6 @@ def test_the_second_try_is_compared_with_the_baseline_of_the_first_rollback() ->
 
 @pytest.mark.parametrize(("chapter", "phase", "spread"), [(1, 0, 0.1), (2, 1, 0.35)])
 def test_the_loads_are_those_of_the_recording(chapter: int, phase: int, spread: float) -> None:
-    """Tokens per second between two pages: about what the clients counted, though they asked for longer."""
     about = yaml.safe_load((TRACES / f"{DRIFT}.yaml").read_text())["phases"][phase]
     seen = [each.load.tokens_per_second for each in told() if each.chapter is story().chapters[chapter]]
     known = [each for each in seen if each is not None]

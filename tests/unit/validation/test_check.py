@@ -6,7 +6,6 @@ from typing import Any
 import pytest
 import yaml
 from hypothesis import HealthCheck, given, settings
-from tests.unit.builders import make_sis
 from tests.unit.specs import SPEC, garbage, values
 
 from specdec_command.cli.render import rendering
@@ -23,7 +22,6 @@ CALM = settings(
 
 
 def service(spec: Any) -> dict[str, Any]:
-    """A service with this spec."""
     return {
         "apiVersion": "serving.specdec.io/v1alpha1",
         "kind": "SpeculativeInferenceService",
@@ -33,7 +31,6 @@ def service(spec: Any) -> dict[str, Any]:
 
 
 def judged(body: Any) -> tuple[Problem, ...]:
-    """The problems of an object."""
     return check_document(Document(data=body, line=1, lines={}))
 
 
@@ -50,7 +47,6 @@ def test_garbage_is_refused_with_an_error(spec: Any) -> None:
 @given(values(SPEC))
 @CALM
 def test_what_the_api_server_takes_is_judged_and_rendered_the_same_twice(spec: dict[str, Any]) -> None:
-    """Whatever the parts mean together."""
     body = service(spec)
     said = judged(body)
     assert said == judged(json.loads(json.dumps(body)))
@@ -74,15 +70,7 @@ def test_a_spec_that_is_written_and_read_is_the_same(spec: dict[str, Any]) -> No
     assert Spec.model_validate(document.data) == parsed
 
 
-def test_a_sis_of_the_demo_has_nothing_wrong() -> None:
-    """The builders' service is a plain good one."""
-    body = make_sis()
-    del body["status"]
-    assert [each for each in judged(body) if each.severity is Severity.REFUSED] == []
-
-
 def test_another_version_of_the_api_is_refused() -> None:
-    """With the one that is served."""
     ((remark),) = judged(service({}) | {"apiVersion": "serving.specdec.io/v9"})
     assert (remark.path, remark.message) == ("apiVersion", "must be serving.specdec.io/v1alpha1")
 

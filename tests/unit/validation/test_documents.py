@@ -12,7 +12,6 @@ from specdec_command.validation.documents import MOST_BYTES, Document, Unreadabl
 
 
 def only(text: str) -> Document:
-    """The only document of a text."""
     (found,) = documents(text)
     return found
 
@@ -90,7 +89,6 @@ def test_what_cannot_be_read_is_reported(text: str, words: str) -> None:
 @given(st.text(alphabet=string.printable + "\0é☃\x85", max_size=200))
 @settings(max_examples=150, deadline=None)
 def test_no_text_ends_in_a_traceback(text: str) -> None:
-    """It is read, or an error shows why not."""
     assert outcome(text)
 
 
@@ -117,5 +115,4 @@ VALUES = st.recursive(
 @given(st.dictionaries(st.text(min_size=1), VALUES, min_size=1, max_size=4))
 @settings(max_examples=100, deadline=None)
 def test_what_is_written_is_read_back(data: dict[str, Any]) -> None:
-    """Through any writer of YAML."""
     assert only(yaml.safe_dump(data)).data == data

@@ -12,7 +12,6 @@ NGRAM: Body = {"method": "ngram", "tokens": 3}
 
 
 def problems(engine: Body, **spec: object) -> list[Problem]:
-    """What is refused of a service."""
     body = make_sis(speculation=NGRAM, engine=engine, **spec)
     del body["status"]
     return [each for each in check_document(Document(data=body, line=1, lines={})) if each.severity == "refused"]

@@ -20,7 +20,6 @@ HOSTILE = "\"><script>alert(1)</script><img src=x onerror=alert(1)>&amp;'\u202e\
 
 
 def sample(case: str, **meta: Any) -> dict[str, Any]:
-    """A service with its status."""
     found: dict[str, Any] = yaml.safe_load((_FOLDER / f"{case}.yaml").read_text())
     found["metadata"] |= meta
     return found
@@ -38,24 +37,20 @@ def spoiled(value: Any) -> Any:
 
 
 def pod(name: str = "llama-predictor-0", **fields: Any) -> PodView:
-    """A pod that serves."""
     usual = {"revision": "5f7c9a1b2c", "ip": "10.0.0.1", "ready": True, "deleting": False, "ready_since": 1.0}
     return PodView(name=name, **(usual | fields))
 
 
 def waiting(words: str) -> PodView:
-    """A pod whose engine does not start."""
     engine = ContainerView(name="kserve-container", waiting="CrashLoopBackOff", waiting_words=words, ends=3)
     return pod("llama-predictor-1", ready=False, engine=engine)
 
 
 def service(case: str) -> Service:
-    """A service with two pods."""
     return Service(body=sample(case), pods=(pod(), waiting("back-off 40s")))
 
 
 def fleet() -> ServiceStore:
-    """All samples, in two namespaces."""
     seen = ServiceStore(lambda key: (pod(f"{key[1]}-predictor-0"), waiting("back-off 40s")))
     for number, case in enumerate(CASES):
         seen.note(sample(case, name=case, namespace=f"team-{'ab'[number % 2]}"), deleted=False)

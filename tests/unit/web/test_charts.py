@@ -12,7 +12,6 @@ _NUMBER = re.compile(r' (?:x|y|x1|x2|y1|y2|cx|cy|width|height)="([^"]*)"')
 
 
 def bars(svg: str) -> list[tuple[float, float, float]]:
-    """Left edge, width and height of each bar."""
     found = re.findall(r'<rect class="bar[^"]*" x="([^"]+)" y="[^"]+" width="([^"]+)" height="([^"]+)"', svg)
     return [(float(x), float(width), float(height)) for x, width, height in found]
 
@@ -45,7 +44,6 @@ def test_the_words_of_two_levels_stand_on_both_sides(mean: float, wanted: float)
 
 
 def test_the_interval_is_drawn_around_its_value() -> None:
-    """Low left, high right, plain at 1."""
     svg = speed(Speed(speedup=1.34, low=1.2, high=1.48, wanted=1.1))
     (low, high), *_ = re.findall(r'<line class="whisker" x1="([^"]+)" y1="46" x2="([^"]+)" y2="46"', svg)
     (plain,) = re.findall(r'<line class="plain" x1="([^"]+)"', svg)
@@ -72,7 +70,6 @@ def test_any_speedup_is_drawn_inside(value: float, wanted: float | None) -> None
 
 
 def test_states_fill_the_band_and_none_is_too_short_to_be_seen() -> None:
-    """A second beside a week."""
     stretches = [Stretch(label="a", tone="move", seconds=1), Stretch(label="b", tone="good", seconds=604_800)]
     widths = [float(each) for each in re.findall(r'width="([^"]+)"', band(stretches))]
     assert sum(widths) == pytest.approx(360, abs=0.1)

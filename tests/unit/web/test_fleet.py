@@ -22,7 +22,6 @@ from specdec_operator.web.fleet_page import fleet_page
 
 
 def row(name: str = "a", **fields: Any) -> Row:
-    """A row of a service that is fine."""
     usual = {"namespace": "team-a", "phase": "Watching", "concern": Concern.FINE, "why": "", "served": "mtp"}
     usual |= {"rate": 0.8, "wanted": 0.4, "speedup": 1.5, "since": NOW}
     return Row(name=name, **(usual | fields))
@@ -75,20 +74,12 @@ def test_every_column_sorts(sort: str, down: bool) -> None:
     assert "".join(found) == wanted
 
 
-def test_problems_come_first_without_being_asked() -> None:
-    """The first rows are those that need a user."""
-    rows = [row("fine"), row("out", concern=Concern.OUT), row("broken", concern=Concern.BROKEN)]
-    assert [each.name for each in chosen(rows, FleetFilter())] == ["broken", "out", "fine"]
-
-
 def test_a_namespace_and_a_phase_leave_the_others_out() -> None:
-    """Both at once."""
     rows = [row("a"), row("b", namespace="team-b"), row("c", phase="RolledBack")]
     assert [each.name for each in chosen(rows, FleetFilter(namespace="team-a", phase="Watching"))] == ["a"]
 
 
 def test_phases_are_counted_the_worst_first() -> None:
-    """A phase is as bad as its worst service."""
     rows = [row(), row(concern=Concern.FAILING), row(phase="Stalled", concern=Concern.BROKEN)]
     assert counts(rows) == [("Stalled", 1, Concern.BROKEN), ("Watching", 2, Concern.FAILING)]
 

@@ -26,7 +26,6 @@ async def base() -> AsyncIterator[str]:
 
 
 async def ask(address: str, method: str = "GET", **headers: str) -> tuple[int, dict[str, str], str]:
-    """Status, headers and text of an answer."""
     async with aiohttp.ClientSession() as session, session.request(method, address, headers=headers) as answer:
         return answer.status, dict(answer.headers), await answer.text()
 
@@ -104,7 +103,6 @@ async def test_the_data_are_those_of_the_page_and_answer_the_same_question(base:
 
 
 async def test_a_missing_address_gets_a_page_with_a_way_back(base: str) -> None:
-    """However deep the address was."""
     status, _, text = await ask(f"{base}/services/team-a/gone")
     assert (status, 'href="../../"' in text, "Deleted services" in text) == (404, True, True)
 
@@ -134,7 +132,6 @@ async def test_places_where_people_write_secrets_are_not_shown(base: str) -> Non
 
 
 def test_a_deleted_service_is_forgotten() -> None:
-    """By its event, and when its loop ends."""
     seen = fleet()
     seen.note(sample("watching", name="watching", namespace="team-b"), deleted=True)
     seen.forget(("team-a", "fresh"))
@@ -143,7 +140,6 @@ def test_a_deleted_service_is_forgotten() -> None:
 
 
 async def test_a_port_that_is_taken_costs_the_page_and_not_the_guard(caplog: pytest.LogCaptureFixture) -> None:
-    """The log names the port and the fix."""
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
@@ -155,7 +151,6 @@ async def test_a_port_that_is_taken_costs_the_page_and_not_the_guard(caplog: pyt
 
 
 async def test_without_a_port_nothing_listens(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The page is off until it is asked for."""
     settings, begun = read_settings({}), []
     monkeypatch.setattr(aiohttp.web.TCPSite, "start", begun.append)
     server = WebServer(fleet(), clock=NOW.timestamp)
@@ -165,7 +160,6 @@ async def test_without_a_port_nothing_listens(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_the_settings_of_the_page_are_read() -> None:
-    """An invalid port is named in the error."""
     environ = {"SPECDEC_WEB_PORT": "8081", "SPECDEC_WEB_ADDRESS": "::1", "SPECDEC_WEB_HOSTS": "a.example.com, b"}
     settings = read_settings(environ)
     assert (settings.web_port, settings.web_address, settings.web_hosts) == (8081, "::1", ("a.example.com", "b"))
