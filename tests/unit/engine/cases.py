@@ -17,7 +17,6 @@ NPU = Flavor.VLLM_ASCEND
 
 
 def model(path: str, kind: str | Mapping[str, Any] | None, tokenizer: str = "") -> Model | None:
-    """A model by its kind, or by its config."""
     config = KINDS[kind] if isinstance(kind, str) else kind
     if isinstance(config, str):
         return Model(path=path, problem=config)
@@ -63,5 +62,4 @@ def case(
 
 
 def broken(case: Case) -> set[str]:
-    """The ids of the rules that a case breaks."""
     return {each.rule.id for each in check(case)}

@@ -28,7 +28,6 @@ class _Parser(argparse.ArgumentParser):
 
 class _Keep(argparse.Action):
     def __call__(self, parser: object, namespace: argparse.Namespace, values: Any, option: object = None) -> None:
-        """Keeps every value that a flag is given."""
         del parser, option
         if values not in (None, []) or self.option_strings:
             namespace.kept[self.dest].append(values)

@@ -16,12 +16,10 @@ SPOKEN = ["--spec-method", "ngram", "--spec-tokens", "3"]
 
 
 def read(*words: str, version: str = "0.32.0") -> command_line.Line:
-    """A line of words."""
     return command_line.read(words, Build(Flavor.VLLM, Version.parse(version)))
 
 
 def ids(line: command_line.Line) -> list[str]:
-    """What is wrong with it."""
     return [each.rule.id for each in line.findings]
 
 
@@ -88,7 +86,6 @@ def test_flags_become_values(words: list[str], args: dict[str, Any]) -> None:
     ],
 )
 def test_a_faulty_line_is_refused_with_the_reason(rule: str, words: list[str], version: str) -> None:
-    """One rule each."""
     assert ids(read(*words, version=version)) == [rule]
 
 
@@ -101,7 +98,6 @@ def test_only_we_refuse_speculation_that_is_silently_off(text: str) -> None:
 
 
 def test_of_a_key_written_twice_the_last_one_is_read() -> None:
-    """As the engine does."""
     assert read("--speculative-config", '{"a":1,"a":2}').speculation == {"a": 2}
 
 
@@ -113,7 +109,6 @@ def test_of_a_key_written_twice_the_last_one_is_read() -> None:
     )
 )
 def test_any_words_are_read(words: list[str]) -> None:
-    """Never a traceback."""
     assert isinstance(read(*words), command_line.Line)
 
 

@@ -16,7 +16,6 @@ Body = dict[str, Any]
 
 
 def asked(speculation: Body | None, **engine: Any) -> EngineRequest:
-    """What a spec asks."""
     return translate({"speculation": speculation, "engine": engine}, draft_path="/mnt/draft/model")
 
 
@@ -30,44 +29,8 @@ def asked(speculation: Body | None, **engine: Any) -> EngineRequest:
             {"accelerator": "ascend", "version": "v0.11.0"},
             {"method": "deepseek_mtp", "num_speculative_tokens": 1},
         ),
-        (
-            {"method": "eagle3", "tokens": 3, "draft": DRAFT | {"tensorParallelSize": 1, "maxModelLen": 2048}},
-            {},
-            {
-                "method": "eagle3",
-                "model": "/mnt/draft/model",
-                "num_speculative_tokens": 3,
-                "draft_tensor_parallel_size": 1,
-                "max_model_len": 2048,
-            },
-        ),
-        (
-            {"method": "suffix"},
-            {},
-            {"method": "suffix", "num_speculative_tokens": 24},
-        ),
-        (
-            {"method": "suffix", "suffix": {"maxTreeDepth": 8, "minTokenProb": 0.0}},
-            {},
-            {
-                "method": "suffix",
-                "num_speculative_tokens": 8,
-                "suffix_decoding_max_tree_depth": 8,
-                "suffix_decoding_min_token_prob": 0.0,
-            },
-        ),
+        ({"method": "suffix"}, {}, {"method": "suffix", "num_speculative_tokens": 24}),
         ({"method": "suffix"}, {"accelerator": "ascend"}, {"method": "suffix", "num_speculative_tokens": 15}),
-        (
-            {"method": "draft_model", "tokens": 8, "draft": DRAFT, "parallelDrafting": True, "rejection": "Block"},
-            {},
-            {
-                "method": "draft_model",
-                "model": "/mnt/draft/model",
-                "num_speculative_tokens": 8,
-                "parallel_drafting": True,
-                "rejection_sample_method": "block",
-            },
-        ),
         (
             {
                 "method": "ngram",
@@ -229,7 +192,6 @@ def test_the_engine_that_an_accelerator_means(accelerator: str, version: str | N
 
 
 def test_an_invalid_version_is_refused() -> None:
-    """With the field and the fix."""
     with pytest.raises(Invalid, match=r"spec\.engine\.version: 'latest': .* write it as 0\.32\.0"):
         build_of("cpu", "latest")
 

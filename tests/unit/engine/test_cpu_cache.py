@@ -23,7 +23,6 @@ def flags(share: float = 0.05, *, limit: Any = "4Gi", speculation: Any = NGRAM, 
 
 
 def cache(gib: str) -> list[dict[str, str]]:
-    """The variable that sets the cache."""
     return [{"name": VARIABLE, "value": gib}]
 
 
@@ -75,14 +74,6 @@ def test_the_cache_is_lowered_by_a_share_of_the_container(asked: dict[str, Any],
 def test_a_setting_that_the_engine_ignores_is_not_lowered(asked: dict[str, Any], made: dict[str, Any]) -> None:
     """A user's runtime may set no cache. Then the share of the container's memory is lowered."""
     assert flags(**asked) == made
-
-
-def test_the_message_has_both_values() -> None:
-    """With the cost."""
-    spec = {"engine": {"accelerator": "cpu"}, "speculation": NGRAM, "resources": {"limits": {"memory": "4Gi"}}}
-    planned = budget(spec, translate(spec, draft_path="/mnt/draft/model"), lowered_further=0.1)
-    assert planned.because == "KV cache of 1 GiB lowered to 614 MiB: the engine ran out of memory"
-    assert (planned.kv_price, planned.lowered_by) == ("\u221240 % KV blocks", 0.1)
 
 
 def test_the_runtimes_cache_is_the_one_of_its_manifest() -> None:

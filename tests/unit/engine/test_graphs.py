@@ -15,7 +15,6 @@ NGRAM = {"method": "ngram", "tokens": 2}
 
 
 def sizes(version: str, requests: int, tokens: int) -> list[int]:
-    """Those of a release."""
     return capture_sizes(build_of("ascend", version), requests=requests, tokens=tokens)
 
 

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from specdec_engine.rule import Severity
-from specdec_operator.engine.instrument import Instrument, findings, instrumented
+from specdec_operator.engine.instrument import findings, instrumented
 
 OPERATOR = "registry.example/specdec-operator:1"
 STOCK = "docker.io/vllm/vllm-openai:v0.22.0"
@@ -74,11 +74,3 @@ def test_the_severity_of_a_finding_depends_on_the_loss() -> None:
     assert said(image=STOCK) == [Severity.NOTED]
     assert said(image=STOCK, instrument="None") == [Severity.NOTED]
     assert said(runtime="platform-vllm") == [Severity.WARNED]
-
-
-def test_the_fix_for_a_lost_preflight_is_shown() -> None:
-    """With the field and every value that changes it."""
-    engine = {"runtime": "platform-vllm"}
-    (finding,) = findings(engine, instrumented(engine))
-    assert (finding.field, finding.value) == ("spec.engine.runtime", "platform-vllm")
-    assert all(f"{each.value} " in f"{finding.message} " for each in Instrument if each is not Instrument.AUTO)

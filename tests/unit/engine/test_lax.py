@@ -38,7 +38,6 @@ def theirs(kind: str, value: object) -> Any:
 
 
 def ours(kind: str, value: object) -> Any:
-    """What we make of it."""
     try:
         return coercion.READERS[kind](value)
     except ValueError:
@@ -60,18 +59,15 @@ def test_single_values_are_read_as_by_the_engine(kind: str, value: object) -> No
 @pytest.mark.parametrize("kind", ["floats", "schedule"])
 @given(value=st.one_of(VALUES, st.lists(st.lists(st.integers(0, 9), min_size=2, max_size=4), max_size=3)))
 def test_lists_are_read_as_by_the_engine(kind: str, value: object) -> None:
-    """The same for lists of numbers and of rows."""
     assert ours(kind, value) == theirs(kind, value)
 
 
 @pytest.mark.parametrize(("value", "read"), [("0.5", 0.5), (1, 1.0), (True, 1.0), ("1e3", 1000.0), (" 2 ", 2.0)])
 def test_numbers_are_taken_from_strings(value: object, read: float) -> None:
-    """Whatever Python takes for a number."""
     assert coercion.number(value) == read
 
 
 @pytest.mark.parametrize("value", [None, "x", "", [], {}, 10**400])
 def test_other_values_are_refused_as_numbers(value: object) -> None:
-    """With the expected type."""
     with pytest.raises(ValueError, match="a number"):
         coercion.number(value)

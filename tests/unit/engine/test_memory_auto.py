@@ -30,7 +30,6 @@ def test_an_eagle3_head_beside_an_8b_on_an_a30() -> None:
     [("vllm 0.33.0", 80, 0.9), ("vllm 0.33.0", 141, 0.9), ("vllm 0.33.0", 24, 0.87), ("vllm 0.19.1", 80, 0.87)],
 )
 def test_it_is_lowered_however_large_the_device(engine: str, gib: float, utilization: float) -> None:
-    """By 0.02 at least, and visibly."""
     made = auto(engine, gib=gib, max_model_len=4096)
     assert made.utilization == utilization
     assert "at least 0.02" in made.because
@@ -58,15 +57,6 @@ def test_what_is_not_known_is_met_with_care(asked: dict[str, object], utilizatio
     assert bool(made.kv_price) or made.lowered_by == 0, "what is taken off has its price"
 
 
-def test_the_price_is_shown_if_its_tokens_are_unknown() -> None:
-    """The device and the models are unknown."""
-    made = auto(target=None, draft=None, gib=None)
-    assert made.kv_price == (
-        "0.05 of the device less for the KV cache; the number of tokens is unknown until the device and both models "
-        "are known"
-    )
-
-
 def test_a_look_up_is_lowered_by_its_logits_only() -> None:
     """256 x 3 x 128 256 x 6 bytes: 0.55 GiB of 80, and not 0.02."""
     made = auto(method="ngram", draft=None, tokens=4)
@@ -90,7 +80,6 @@ def test_on_an_npu_the_larger_of_both_holds() -> None:
 
 @given(st.sampled_from(("vllm 0.19.1", "vllm 0.33.0", "vllm-ascend 0.23.0")), st.integers(16, 192), st.integers(1, 16))
 def test_auto_never_asks_for_more_than_the_rules_below_it(engine: str, gib: int, tokens: int) -> None:
-    """None, then Counted, then Auto."""
     asked = [
         models.ask(engine, models.LLAMA_8B, models.EAGLE3_8B, gib=gib, tokens=tokens, max_model_len=2048, reserve=each)
         for each in (NONE, COUNTED, AUTO)
@@ -110,11 +99,3 @@ def test_what_ran_out_of_memory_is_lowered_further(gib: float | None) -> None:
         assert second.utilization == pytest.approx(first.utilization - 0.05)
     plain = plan(models.ask(gib=gib, method=None, lowered_further=0.05))
     assert plain.lowered_by == 0.0
-
-
-def test_an_out_of_memory_error_is_shown_after_the_plan() -> None:
-    """If the models need the whole rest, the message shows it."""
-    told = plan(models.ask(gib=None, reserve=AUTO, lowered_further=0.1)).because
-    assert told.endswith("(spec.memory.device); then 0.87 lowered to 0.77: the engine ran out of memory")
-    tight = plan(models.ask(gib=18, reserve=AUTO, lowered_further=0.1, max_model_len=2048))
-    assert tight.because.endswith("; not lowered although the engine ran out of memory, because the models need it")

@@ -38,7 +38,6 @@ def test_models_processes_and_cache_must_fit_the_container() -> None:
 
 
 def test_a_request_must_fit_the_cache() -> None:
-    """Whatever the container could hold."""
     made = on_cpu(max_model_len=16_384)
     assert made.fits is False
     assert made.reason.startswith("one request of 16384 tokens needs about 2.06 GiB of cache, and about 1 GiB are left")

@@ -267,14 +267,3 @@ def test_a_method_without_facts_has_only_its_files(method: str) -> None:
 def test_a_drafts_config_without_sizes_is_not_replaced_by_the_usual() -> None:
     assert draft_facts("eagle3", target=models.LLAMA_8B, draft={}).weights is None
     assert draft_facts("draft_model", target=models.LLAMA_8B, draft={}).weights is None
-
-
-def test_medusa_heads_are_as_wide_as_their_target() -> None:
-    """Their config has no layers of attention and no attention heads: four heads of one block each here."""
-    config = {"model_type": "medusa", "hidden_size": 128, "vocab_size": 2048, "num_heads": 4, "num_hidden_layers": 1}
-    target = models.LLAMA_8B | {"hidden_size": 128, "vocab_size": 2048}
-    facts = draft_facts("medusa", target=target, draft=config, tokens=4)
-    assert facts.weights is not None
-    assert facts.weights.total == 2 * (4 * 128 * 2048 + 4 * 128**2)
-    assert facts.cache is not None
-    assert facts.cache.per_token == 0

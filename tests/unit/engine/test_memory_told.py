@@ -34,7 +34,6 @@ METHODS = ("draft_model", "eagle", "eagle3", "mtp", "medusa", "dflash", "ngram")
 
 @pytest.mark.parametrize("config", [*CONFIGS.values(), *MORE.values()], ids=[*CONFIGS, *MORE])
 def test_what_is_kept_is_worth_the_whole(config: models.Config) -> None:
-    """Of a target, and of a draft by any method."""
     short = json.loads(kept(config) or "null")
     assert short is not None
     for size in (None, 10**9):

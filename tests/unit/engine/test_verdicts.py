@@ -7,12 +7,16 @@ import pytest
 from lab.verdicts.agree import lines as recordings
 from lab.verdicts.judge import judge
 from tests.unit.engine.cases import KINDS, VERDICTS
+from tests.unit.engine.test_rules import SIDES
 
 from specdec_engine.check import RULES
+from specdec_engine.rule import Severity
+from specdec_engine.tables import table
 
 VERSIONS = ("0.11.2", "0.15.1", "0.20.2", "0.25.1", "0.32.0")
 FILES = sorted([*VERDICTS.glob("vllm-*"), *VERDICTS.glob("drawn-*"), *VERDICTS.glob("n*.gz")])
 STRICTER = {rule.id for rule in RULES if rule.stricter}
+ENGINES_OWN = {rule.id for rule in RULES if rule.severity is Severity.REFUSED and not rule.stricter}
 LEAST_AGREEMENT = 0.999
 
 
@@ -53,3 +57,13 @@ def test_the_recordings_are_all_there() -> None:
     ids = [{line["id"] for line in recordings(VERDICTS / name)} for name in names]
     assert [len(each) for each in ids] == [848] * len(names)
     assert all(each == ids[0] for each in ids)
+
+
+def test_every_rule_has_an_example_or_alone_explains_a_recorded_refusal() -> None:
+    """Without it the verdict of a recording would be another. test_argv.py has the rules of the command line."""
+    missing = {rule.id for rule in RULES} - {each[0] for each in SIDES} - table("rules")["rules"]["command_line"].keys()
+    for path in sorted(FILES, key=lambda each: each.stat().st_size):
+        refused = [line for line in recordings(path) if not line["ok"] and not line.get("platform_specific")]
+        for found in (ENGINES_OWN.intersection(judge(line, KINDS)["rules"]) for line in refused if missing):
+            missing -= found if len(found) == 1 else set()
+    assert missing == set()

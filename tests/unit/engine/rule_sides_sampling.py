@@ -1,23 +1,17 @@
-"""Verification, schedules and vllm-ascend's own sampler. Each rule on both sides."""
+"""Verification, schedules and vllm-ascend's own sampler; each rule on both sides."""
 
 from typing import Any
 
-import pytest
-from tests.unit.engine import test_rules_asked as asked
-from tests.unit.engine import test_rules_limits as limits
-from tests.unit.engine import test_rules_models as models
-from tests.unit.engine import test_rules_newer as newer
-from tests.unit.engine.cases import CPU, NPU, broken, case, spec
+from tests.unit.engine.cases import CPU, NPU, case, spec
 
 from specdec_engine.case import Case
-from specdec_engine.check import RULES
 
 NGRAM = spec("ngram")
-RATES = "synthetic_acceptance_rates"
+SECOND = {"VLLM_USE_V2_MODEL_RUNNER": "1"}
+ENTROPY = {"rejection_sampler_config": {"enable_entropy_verify": True}}
 
 
 def synthetic(k: int = 2, **more: Any) -> dict[str, Any]:
-    """Synthetic acceptance."""
     return spec("ngram", k, rejection_sample_method="synthetic", **more)
 
 
@@ -28,29 +22,14 @@ def schedule(*rows: list[int], **more: Any) -> Case:
     return case(method, draft="d-eagle3", version=version, **more)
 
 
-SECOND = {"VLLM_USE_V2_MODEL_RUNNER": "1"}
-ENTROPY = {"rejection_sampler_config": {"enable_entropy_verify": True}}
-
-
 def npu(
     speculation: dict[str, Any] | None = None, *, version: str = "0.23.0", ascend: str = "0.23.0", **sampler: Any
 ) -> Case:
-    """A case on NPUs with its sampler's config."""
     config = {"rejection_sampler_config": sampler} if sampler else {}
     return case(speculation or NGRAM, version=version, flavor=NPU, ascend=ascend, additional_config=config)
 
 
 SIDES: list[tuple[str, Case, Case]] = [
-    ("SYNTHETIC-ONE", case(synthetic()), case(synthetic(synthetic_acceptance_length=2))),
-    ("SYNTHETIC-COUNT", case(synthetic(**{RATES: [1.0]})), case(synthetic(**{RATES: [1.0, 0.5]}))),
-    ("SYNTHETIC-RANGE", case(synthetic(**{RATES: [1.2, 0.5]})), case(synthetic(**{RATES: ["1", 0]}))),
-    ("SYNTHETIC-FALLING", case(synthetic(**{RATES: [0.5, 0.6]})), case(synthetic(**{RATES: [0.5, 0.5]}))),
-    (
-        "SYNTHETIC-LENGTH",
-        case(synthetic(synthetic_acceptance_length=3.1)),
-        case(synthetic(synthetic_acceptance_length=3)),
-    ),
-    ("SYNTHETIC-ALONE", case(spec("ngram", synthetic_acceptance_length=2)), case(NGRAM)),
     (
         "SYNTHETIC-RATE",
         case(synthetic(synthetic_acceptance_rate=1.7), version="0.19.0"),
@@ -70,12 +49,6 @@ SIDES: list[tuple[str, Case, Case]] = [
     ),
     ("SAMPLING-LOST", case(NGRAM), case(NGRAM, version="0.13.0")),
     ("SAMPLING-IGNORED", case(NGRAM, version="0.13.0"), case()),
-    ("FLY-K", case(spec("ngram", 1, rejection_sample_method="fly"), version="0.33.0"), case(NGRAM, version="0.33.0")),
-    (
-        "FLY-WINDOW",
-        case(spec("ngram", 3, rejection_sample_method="fly", fly_window_size=3), version="0.33.0"),
-        case(spec("ngram", 3, rejection_sample_method="fly", fly_window_size=2), version="0.33.0"),
-    ),
     (
         "FLY-METHOD",
         case(spec("extract_hidden_states", 1, rejection_sample_method="fly"), version="0.33.0"),
@@ -87,7 +60,6 @@ SIDES: list[tuple[str, Case, Case]] = [
         case(spec("ngram", rejection_sample_method="fly"), version="0.33.0"),
     ),
     ("FLY-LOSSY", case(spec("ngram", rejection_sample_method="fly"), version="0.33.0"), case(NGRAM, version="0.33.0")),
-    ("SCHEDULE-SHAPE", schedule([2, 4, 3]), schedule([1, 4, 3])),
     ("SCHEDULE-SHAPE", schedule([1, 8, 3], [8, 9, 1]), schedule([9, 20, 1], [1, 8, 3])),
     ("SCHEDULE-SHAPE", schedule(), schedule([1, 256, 0])),
     ("SCHEDULE-SHAPE", schedule([1, 256, -1]), schedule([2, 4, 3], data_parallel_size=2)),
@@ -112,13 +84,11 @@ SIDES: list[tuple[str, Case, Case]] = [
     ("SCHEDULE-UNREAD", schedule([1, 4, 3], version="0.30.0"), schedule([1, 4, 3])),
     ("SCHEDULE-GRAPHS", schedule([1, 4, 3], flavor=CPU), schedule([1, 4, 3])),
     ("ASC-METHOD", npu(spec("dflash"), version="0.20.2", ascend="0.19.1"), npu(spec("dflash"), version="0.20.2")),
-    ("ASC-METHOD", npu(spec("custom_class", model="a.B")), npu(NGRAM)),
     (
         "ASC-PARALLEL",
         npu(spec("draft_model", parallel_drafting=True, model="/d"), ascend="0.21.0"),
         npu(spec("draft_model", parallel_drafting=True, model="/d")),
     ),
-    ("ASC-SAMPLER-SWITCH", npu(enable_block_verify="yes"), npu(enable_block_verify=True)),
     ("ASC-SAMPLER-THRESHOLD", npu(posterior_threshold=0), npu(posterior_threshold=1)),
     ("ASC-SAMPLER-ALPHA", npu(posterior_alpha=-0.1), npu(posterior_alpha=0)),
     ("ASC-SAMPLER-KEY", npu(enable_block=True), npu(enable_block_verify=False)),
@@ -190,28 +160,3 @@ SIDES: list[tuple[str, Case, Case]] = [
         case(NGRAM, flavor=NPU, version="0.23.0", additional_config=ENTROPY),
     ),
 ]
-
-
-@pytest.mark.parametrize(("rule", "mistake", "sound"), SIDES, ids=[each[0] for each in SIDES])
-def test_a_rule_finds_its_mistake_and_nothing_else(rule: str, mistake: Case, sound: Case) -> None:
-    """Both sides of each rule."""
-    assert rule in broken(mistake)
-    assert rule not in broken(sound)
-
-
-def test_every_rule_is_shown_on_both_sides() -> None:
-    """A new rule comes with its mistake; the command line's own rules are shown in test_engine_argv."""
-    shown = {each[0] for module in (asked, limits, models, newer) for each in module.SIDES} | {
-        each[0] for each in SIDES
-    }
-    of_the_line = {
-        "JSON-SYNTAX",
-        "JSON-OBJECT",
-        "JSON-OFF",
-        "JSON-TWICE",
-        "SPEC-FLAGS-BOTH",
-        "SPEC-FLAGS-SINCE",
-        "ARG-VALUE",
-        "ARG-SHORT",
-    }
-    assert {rule.id for rule in RULES} == shown | of_the_line
