@@ -76,27 +76,6 @@ def test_a_refusal_without_need_and_a_model_that_does_not_arrive_are_faults() ->
     assert list(recorded.faults(replace(run, rows=known))) == []
 
 
-def test_every_reason_is_named_and_every_number_is_listed() -> None:
-    """In the page as it is; a refusal has one."""
-    groups, reasons = staging_page.groups(RECORDED)
-    cells = [cell for group in groups for cell in group.cells]
-    assert {number for cell in cells for number in cell.numbers} == set(range(1, len(reasons) + 1))
-    assert all(bool(cell.numbers) == (cell.fares == "refused") for cell in cells)
-    page = staging_page.page()
-    assert all(f"{index}. {text}" in page for index, text in enumerate(reasons, 1))
-
-
-def test_mixes_are_there_once_and_run_ones_among_them() -> None:
-    """A row that a test shows must not be lost by another name; rows are far fewer than mixes."""
-    found = [row.key for row in staging_page.rows()]
-    groups = staging_page.groups(RECORDED)[0]
-    assert sorted(row.key for group in groups for row in group.rows) == sorted(found)
-    assert len(set(found)) == len(found)
-    assert set(staging_page.TRIED) <= set(found)
-    assert sum(len(group.tried.split("; ")) for group in groups if group.tried) == len(staging_page.TRIED)
-    assert len(groups) <= len(found) // 2
-
-
 @pytest.mark.parametrize("test", sorted(set(staging_page.TRIED.values())))
 def test_whatever_works_is_shown_by_a_test_that_is_there(test: str) -> None:
     file, _, name = test.partition("::")
