@@ -1,6 +1,7 @@
 """`specdec explain` and the page docs/methods.md: every method, for people and for programs."""
 
 import json
+import re
 
 import pytest
 import typer

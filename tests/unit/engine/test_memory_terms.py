@@ -60,45 +60,33 @@ def test_an_eager_engine_has_no_graphs() -> None:
     assert Item.GRAPHS not in {term.name for term in fixed_terms(models.ask(enforce_eager=True))}
 
 
-def logits(engine: str, runner: Runner, seqs: int, tokens: int, **args: int) -> int:
-    """Bytes for a vocabulary of 152 000 words."""
-    target = models.LLAMA_8B | {"vocab_size": 152_000}
-    return verification_logits(
-        replace(models.ask(engine, target, tokens=tokens, max_num_seqs=seqs, **args), runner=runner)
-    )
-
-
 @pytest.mark.parametrize(
-    ("engine", "runner", "seqs", "tokens", "size"),
+    ("engine", "runner", "seqs", "tokens", "args", "size"),
     [
         # 256 x (4 - 1) x 152 000 x (2 + 8) bytes: 1.17 GB
-        ("vllm 0.20.2", Runner.V1, 256, 4, 1_167_360_000),
+        ("vllm 0.20.2", Runner.V1, 256, 4, {}, 1_167_360_000),
         # 1024 x (8 - 1) x 152 000 x 10: 10.9 GB
-        ("vllm 0.32.0", Runner.V1, 1024, 8, 10_895_360_000),
-        ("vllm 0.32.0", Runner.V1, 256, 1, 0),  # no more than was profiled
+        ("vllm 0.32.0", Runner.V1, 1024, 8, {}, 10_895_360_000),
+        ("vllm 0.32.0", Runner.V1, 256, 1, {}, 0),  # no more than was profiled
         # 256 x 4 x 152 000 x 2, and 4 bytes of the same, which is less than a chunk of 1 GiB
-        ("vllm 0.28.0", Runner.V2, 256, 4, 311_296_000 + 622_592_000),
+        ("vllm 0.28.0", Runner.V2, 256, 4, {}, 311_296_000 + 622_592_000),
         # 1024 x 8 x 152 000 x 2, and one chunk
-        ("vllm 0.28.0", Runner.V2, 1024, 8, 2_490_368_000 + GIB),
-        ("vllm 0.27.0", Runner.V2, 1024, 8, 2_490_368_000 + 4_980_736_000),  # chunks are not known yet
-        ("vllm-ascend 0.23.0", Runner.V1, 256, 4, 1_167_360_000),
+        ("vllm 0.28.0", Runner.V2, 1024, 8, {}, 2_490_368_000 + GIB),
+        ("vllm 0.27.0", Runner.V2, 1024, 8, {}, 2_490_368_000 + 4_980_736_000),  # chunks are not known yet
+        ("vllm-ascend 0.23.0", Runner.V1, 256, 4, {}, 1_167_360_000),
+        ("vllm 0.20.2", Runner.V1, 256, 4, {"tensor_parallel_size": 8}, 1_167_360_000),  # no part of them is elsewhere
+        # 1024 requests x 9 tokens would be 9216 rows; 8192 are scheduled, of which 2048 were profiled
+        ("vllm 0.32.0", Runner.V1, 1024, 8, {"max_num_batched_tokens": 8192}, 6144 * 152_000 * 10),
+        ("vllm 0.32.0", Runner.V1, 256, 4, {"method": None}, 0),
     ],
 )
-def test_the_logits_that_no_engine_profiles(engine: str, runner: Runner, seqs: int, tokens: int, size: int) -> None:
-    assert logits(engine, runner, seqs, tokens) == size
-
-
-def test_tensor_parallelism_does_not_divide_the_logits() -> None:
-    assert logits("vllm 0.20.2", Runner.V1, 256, 4, tensor_parallel_size=8) == 1_167_360_000
-
-
-def test_a_step_verifies_no_more_tokens_than_a_batch_has() -> None:
-    """1024 requests x 9 tokens would be 9216 rows; 8192 are scheduled, of which 2048 were profiled."""
-    assert logits("vllm 0.32.0", Runner.V1, 1024, 8, max_num_batched_tokens=8192) == 6144 * 152_000 * 10
-
-
-def test_without_speculation_there_is_nothing_to_verify() -> None:
-    assert verification_logits(models.ask(method=None)) == 0
+def test_the_logits_that_no_engine_profiles(
+    engine: str, runner: Runner, seqs: int, tokens: int, args: models.Config, size: int
+) -> None:
+    """For a vocabulary of 152 000 words."""
+    target = models.LLAMA_8B | {"vocab_size": 152_000}
+    asked = models.ask(engine, target, tokens=tokens, max_num_seqs=seqs, **args)
+    assert verification_logits(replace(asked, runner=runner)) == size
 
 
 def terms(asked: MemoryInputs) -> dict[Item, tuple[int, bool]]:

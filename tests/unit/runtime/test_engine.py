@@ -80,22 +80,23 @@ def test_a_server_that_ends_unasked_has_lost_its_engine(tmp_path: Path, newest: 
 OUT_OF_MEMORY = "raise type('OutOfMemoryError', (RuntimeError,), {})('CUDA out of memory. Tried to allocate 2 GiB')"
 
 
-def test_an_engine_that_ran_out_of_memory_is_reported_as_that(tmp_path: Path) -> None:
-    """Whatever it was doing: the operator asks for less then."""
-    code, said = run(tmp_path, OUT_OF_MEMORY)
-    assert code == 1
+@pytest.mark.parametrize(
+    ("text", "code", "reason", "words"),
+    [
+        (OUT_OF_MEMORY, 1, "OutOfMemory", "the engine did not start: OutOfMemoryError: CUDA out of memory."),
+        (f"{UP}\nasyncio.run(serve(0.1))\n", 70, "EngineDied", "ended without a log line"),
+        (f"{UP}\nasyncio.run(serve(0.1, RuntimeError('x')))\n", 70, "EngineDied", ""),
+    ],
+    ids=["out of memory", "killed", "an exception while serving"],
+)
+def test_an_engine_that_ends_by_itself_has_its_reason(
+    tmp_path: Path, text: str, code: int, reason: str, words: str
+) -> None:
+    """For memory the operator asks for less then; what may have been memory is not reported as that."""
+    ended, said = run(tmp_path, text)
     assert said is not None
-    assert said["reason"] == "OutOfMemory"
-    assert said["message"].startswith("the engine did not start: OutOfMemoryError: CUDA out of memory.")
-
-
-def test_an_engine_that_died_without_a_log_line_is_reported_as_that(tmp_path: Path) -> None:
-    """As one that the kernel killed."""
-    code, said = run(tmp_path, f"{UP}\nasyncio.run(serve(0.1))\n")
-    assert code == 70
-    assert said is not None
-    assert "ended without a log line" in said["message"]
-    assert said["reason"] == "EngineDied", "what may have been memory was not said to be"
+    assert (ended, said["reason"]) == (code, reason)
+    assert words in said["message"]
 
 
 @pytest.mark.parametrize("send", [signal.SIGTERM, signal.SIGINT])
@@ -105,12 +106,6 @@ def test_a_stop_that_was_asked_for_is_clean_whatever_vllm_makes_of_it(tmp_path: 
     began = time.monotonic()
     assert run(tmp_path, f"{UP}{NOTE}\nasyncio.run(serve(25, {ending}))\n", send=send) == (0, None)
     assert time.monotonic() - began < 20
-
-
-def test_an_engine_that_dies_with_an_exception_has_died(tmp_path: Path) -> None:
-    """Not failed to start: it had served."""
-    code, said = run(tmp_path, f"{UP}\nasyncio.run(serve(0.1, RuntimeError('x')))\n")
-    assert (code, said and said["reason"]) == (70, "EngineDied")
 
 
 @pytest.mark.parametrize(

@@ -1,10 +1,12 @@
 """specdec_runtime preflight: what is refused before vLLM loads anything, and in which words."""
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
-from tests.unit.runtime import models
+from tests.unit.runtime import models, scenes
+from tests.unit.runtime.scenes import Build, Change, gone, text
 
 from specdec_engine.exit_codes import REFUSED
 from specdec_engine.rule import Finding, Rule, Severity
@@ -30,56 +32,44 @@ def only(found: dict[str, Finding], reason: str) -> Finding:
     return found[reason]
 
 
-def test_a_good_pair_has_no_finding(pair: tuple[Path, Path]) -> None:
-    assert inspect(*pair, "--max-model-len=1024") == {}
+def tokenizer(vocabulary: object, *added: models.Json) -> Change:
+    return text("tokenizer.json", json.dumps({"model": {"vocab": vocabulary}, "added_tokens": added}))
 
 
-@pytest.mark.parametrize("text", ["{", "[1]", "\xff"])
-def test_a_config_that_is_not_an_object_is_refused(pair: tuple[Path, Path], text: str) -> None:
-    (pair[1] / "config.json").write_bytes(text.encode("latin-1"))
-    only(inspect(*pair), "DraftConfigInvalid")
+def weights(content: bytes) -> Change:
+    return lambda folder: (folder / "model.safetensors").write_bytes(content)
 
 
-def test_a_broken_tokenizer_is_refused(pair: tuple[Path, Path]) -> None:
-    (pair[1] / "tokenizer.json").write_text('{"model": {"vocab": {"a": 0}}, "added_tokens": [{"id": 5}]}')
-    only(inspect(*pair), "DraftTokenizerInvalid")
+SOUND: dict[str, Build] = {
+    "a pair": scenes.pair(None, "--max-model-len=1024"),
+    "an id beyond the vocabulary's size is padding": scenes.pair(tokenizer(models.WORDS, {"id": 99, "content": "x"})),
+    "pieces that are numbered by position": scenes.pair(tokenizer([[each, -1.0] for each in models.WORDS])),
+    "dummy weights": scenes.pair(gone("model.safetensors"), "--load-format=dummy"),
+    "a tokenizer elsewhere": scenes.on_target(gone("tokenizer.json"), "--tokenizer=/mnt/other"),
+    "no tokenizer": scenes.on_target(gone("tokenizer.json"), "--skip-tokenizer-init"),
+    "an id of the hub": lambda _: flags.read(["--model=org/model"]),
+    "a file of GGUF": lambda folder: flags.read([f"--model={shutil.copy(__file__, folder / 'model.gguf')}"]),
+}
+UNSOUND: list[tuple[str, Build]] = [
+    *(("DraftConfigInvalid", scenes.pair(text("config.json", each))) for each in ("{", "[1]")),
+    ("DraftTokenizerInvalid", scenes.pair(tokenizer({"a": 0}, {"id": 5}))),
+    ("VocabularyMismatch", scenes.pair(tokenizer(models.WORDS, {"id": 3, "content": "</s>"}))),
+    *(
+        ("DraftWeightsBroken", scenes.pair(weights(each)))
+        for each in (b"\x01\x02", b"\xff" * 8 + b"{}", bytes([2, *[0] * 7]) + b"{]", bytes([3, *[0] * 7]) + b'"x"')
+    ),
+]
 
 
-def test_a_heterogeneous_vocabulary_may_differ(tmp_path: Path, pair: tuple[Path, Path]) -> None:
-    other = models.write(tmp_path / "other", config={"vocab_size": 6}, weights=models.safetensors((6, models.HIDDEN)))
-    assert inspect(pair[0], other, use_heterogeneous_vocab=True) == {}
+@pytest.mark.parametrize("build", SOUND.values(), ids=SOUND)
+def test_what_vllm_serves_has_no_finding(build: Build, tmp_path: Path) -> None:
+    assert preflight.inspect(build(tmp_path)) == ()
 
 
-def test_added_tokens_are_part_of_the_vocabulary(tmp_path: Path) -> None:
-    target = models.write(tmp_path / "target", added=[{"id": 3, "content": "<end>"}])
-    draft = models.write(tmp_path / "draft", added=[{"id": 3, "content": "</s>"}])
-    only(inspect(target, draft), "VocabularyMismatch")
-
-
-def test_ids_beyond_the_vocabulary_size_are_padding(tmp_path: Path, pair: tuple[Path, Path]) -> None:
-    padded = models.write(tmp_path / "padded", added=[{"id": 9, "content": "<unused>"}])
-    assert inspect(pair[0], padded) == {}
-
-
-def test_a_list_vocabulary_equals_the_mapping_with_the_same_ids(tmp_path: Path, pair: tuple[Path, Path]) -> None:
-    """Unigram tokenizers number their pieces by position."""
-    unigram = models.write(tmp_path / "unigram", vocabulary=[[token, -1.0] for token in models.VOCABULARY])
-    assert inspect(pair[0], unigram) == {}
-
-
-@pytest.mark.parametrize(
-    "content",
-    [b"", b"\x01\x02", b"\xff" * 8 + b"{}", (2).to_bytes(8, "little") + b"{]", (3).to_bytes(8, "little") + b'"x"'],
-)
-def test_a_file_that_is_not_safetensors_is_refused(pair: tuple[Path, Path], content: bytes) -> None:
-    (pair[0] / "model.safetensors").write_bytes(content)
-    only(inspect(*pair), "TargetWeightsBroken")
-
-
-def test_a_folder_without_weights_is_refused_unless_dummy_weights_are_asked_for(pair: tuple[Path, Path]) -> None:
-    (pair[1] / "model.safetensors").unlink()
-    only(inspect(*pair), "DraftWeightsMissing")
-    assert inspect(*pair, "--load-format", "dummy") == {}
+@pytest.mark.parametrize(("rule", "build"), UNSOUND)
+def test_a_file_of_another_form_has_one_finding(rule: str, build: Build, tmp_path: Path) -> None:
+    """More of these are in faults.py, with their words."""
+    assert [each.rule.id for each in preflight.inspect(build(tmp_path))] == [rule]
 
 
 def test_an_embedding_of_another_shape_than_the_config_is_refused(tmp_path: Path, pair: tuple[Path, Path]) -> None:
@@ -95,10 +85,6 @@ def test_they_are_found_where_the_rules_about_engines_find_them(tmp_path: Path, 
     assert "vocab_size 9" in only(inspect(pair[0], other), "VocabularySizeMismatch").message
 
 
-def test_a_hub_id_is_left_to_vllm() -> None:
-    assert preflight.inspect(flags.read(["--model=org/model"])) == ()
-
-
 @pytest.mark.parametrize(
     "flags",
     [["--generation-config=vllm"], ['--override-generation-config={"min_p":0}'], ["--generation-config=/mnt/x"]],
@@ -108,17 +94,6 @@ def test_the_ways_out_of_a_default_that_is_refused_are_ways_out(pair: tuple[Path
     assert "SamplingNotServed" in inspect(*pair)
     assert inspect(*pair, *flags) == {}
     assert inspect(pair[0]) == {}
-
-
-def test_a_single_file_of_gguf_is_left_to_vllm(tmp_path: Path) -> None:
-    (tmp_path / "model.gguf").write_bytes(b"GGUF")
-    assert preflight.inspect(flags.read([f"--model={tmp_path / 'model.gguf'}"])) == ()
-
-
-@pytest.mark.parametrize("flag", ["--tokenizer=/mnt/other", "--skip-tokenizer-init"])
-def test_a_tokenizer_may_lie_elsewhere(pair: tuple[Path, Path], flag: str) -> None:
-    (pair[0] / "tokenizer.json").unlink()
-    assert inspect(pair[0], None, flag) == {}
 
 
 def test_only_the_first_broken_stage_speaks(pair: tuple[Path, Path]) -> None:
