@@ -152,14 +152,9 @@ def test_every_state_has_a_name_and_a_colour(name: str) -> None:
         assert dict(counted) == wanted
 
 
-def test_the_bound_of_the_alert_is_the_one_that_is_drawn() -> None:
-    """The dashboard of one service draws where SpecdecAcceptanceLow fires."""
+def test_the_bounds_that_are_drawn_are_those_of_the_alert_and_of_the_guard() -> None:
+    """Where SpecdecAcceptanceLow fires, and where the evidence of both arms ends speculation."""
     lines = {each["legendFormat"]: each["expr"] for panel in panels_of("service") for each in panel["targets"]}
     assert (drawn := re.fullmatch(r"vector\((.*)\)", lines["alert threshold"]))
     assert f"(specdec_acceptance_rate) < {drawn[1]}\n" in ALERTS["SpecdecAcceptanceLow"]["expr"]
-
-
-def test_the_limit_of_the_evidence_is_the_guards() -> None:
-    """The dashboard of one service draws where the evidence of both arms ends speculation."""
-    lines = {each["legendFormat"]: each["expr"] for panel in panels_of("service") for each in panel["targets"]}
     assert lines["limit"] == f"vector({BOUND:g})"

@@ -1,5 +1,7 @@
 """Rules about engines: what finds each mistake and nothing else, and what depends on the device or the version."""
 
+from dataclasses import replace
+
 import pytest
 from tests.unit.engine import rule_sides, rule_sides_newer, rule_sides_sampling
 from tests.unit.engine.cases import broken, case, spec
@@ -47,49 +49,28 @@ def test_since_0_33_a_batch_holds_more_than_one_drafter_writes_ahead(
 
 
 @pytest.mark.parametrize(
-    ("gib", "name", "k", "refused"),
+    ("gib", "name", "k", "args", "refused"),
     [
-        (80, "NVIDIA H100", 8, True),
-        (80, "NVIDIA H100", 7, False),
-        (180, "NVIDIA B200", 8, False),
-        (24, "NVIDIA L4", 8, True),
-        (None, "", 8, False),
-        (None, "", 16, True),
+        (80, "NVIDIA H100", 8, {}, True),
+        (80, "NVIDIA H100", 7, {}, False),
+        (180, "NVIDIA B200", 8, {}, False),
+        (24, "NVIDIA L4", 8, {}, True),
+        (None, "", 8, {}, False),
+        (None, "", 16, {}, True),
+        (80, "NVIDIA H100", 3, {"max_num_batched_tokens": 2048}, True),
+        (80, "NVIDIA A100-SXM4-80GB", 3, {"max_num_batched_tokens": 2048}, False),  # filled in like a small device
+        (80, "", 3, {"max_num_batched_tokens": 2048}, False),  # which may be an A100
     ],
 )
-def test_what_is_filled_in_depends_on_the_device(*, gib: int | None, name: str, k: int, refused: bool) -> None:
-    """LoRA needs K + 1 tokens for each of 1024 requests, or 256. An unknown device is refused
-    only what every device refuses.
+def test_what_is_filled_in_depends_on_the_device(
+    *, gib: int | None, name: str, k: int, args: dict[str, int], refused: bool
+) -> None:
+    """LoRA needs K + 1 tokens for each of 1024 requests, or 256. An unknown device is refused only what every device
+    refuses.
     """
-    known = newest(spec("ngram", k), enable_lora=True)
-    device = None if gib is None else gib << 30
-    made = Case(
-        build=known.build,
-        target=known.target,
-        speculation=known.speculation,
-        args=known.args,
-        device_bytes=device,
-        device_name=name,
-    )
+    known = newest(spec("ngram", k), enable_lora=True, **args)
+    made = replace(known, device_bytes=None if gib is None else gib << 30, device_name=name)
     assert ("LORA-BATCH" in broken(made)) is refused
-
-
-def test_a_large_a100_is_filled_in_like_a_small_device() -> None:
-    """The engine knows it by its name. A device without a known name may be an A100."""
-    asked = newest(spec("ngram", 3), enable_lora=True, max_num_batched_tokens=2048)
-    by_name = {
-        name: Case(
-            build=asked.build,
-            target=asked.target,
-            speculation=asked.speculation,
-            args=asked.args,
-            device_bytes=80 << 30,
-            device_name=name,
-        )
-        for name in ("NVIDIA H100", "NVIDIA A100-SXM4-80GB", "")
-    }
-    refused = {name for name, each in by_name.items() if "LORA-BATCH" in broken(each)}
-    assert refused == {"NVIDIA H100"}
 
 
 @pytest.mark.parametrize("mode", ["FULL", "full_decode_only", None])

@@ -130,13 +130,6 @@ def test_the_modules_pin_the_versions_that_are_announced() -> None:
     assert all(line.endswith(f" v{staging}") for line in replaced)
 
 
-@pytest.mark.parametrize("module", [binaries.KUBERNETES, binaries.CONTAINERD])
-def test_every_program_from_a_module_is_declared_there(module: binaries.Module) -> None:
-    tools = (module.root / "go.mod").read_text()
-    for package in module.packages.values():
-        assert package.startswith("./") or f"\t{package}\n" in tools
-
-
 @pytest.mark.parametrize("part", ["go.mod", "go.sum", "more/main.go"])
 def test_other_pins_or_sources_are_another_build(tmp_path: pathlib.Path, part: str) -> None:
     (tmp_path / "more").mkdir()
