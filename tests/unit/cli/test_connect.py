@@ -1,4 +1,4 @@
-"""Where `specdec` looks for a cluster; tests/unit/kube asks an API server that is busy, or that refuses."""
+"""The places that `specdec` looks for a cluster in. A busy API server, or one that refuses: tests/unit/kube."""
 
 import os
 import pathlib

@@ -153,7 +153,7 @@ def test_every_state_has_a_name_and_a_colour(name: str) -> None:
 
 
 def test_the_bounds_that_are_drawn_are_those_of_the_alert_and_of_the_guard() -> None:
-    """Where SpecdecAcceptanceLow fires, and where the evidence of both arms ends speculation."""
+    """SpecdecAcceptanceLow fires below one; the evidence of both arms ends speculation at the other."""
     lines = {each["legendFormat"]: each["expr"] for panel in panels_of("service") for each in panel["targets"]}
     assert (drawn := re.fullmatch(r"vector\((.*)\)", lines["alert threshold"]))
     assert f"(specdec_acceptance_rate) < {drawn[1]}\n" in ALERTS["SpecdecAcceptanceLow"]["expr"]

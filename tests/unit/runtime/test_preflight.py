@@ -68,7 +68,7 @@ def test_what_vllm_serves_has_no_finding(build: Build, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("rule", "build"), UNSOUND)
 def test_a_file_of_another_form_has_one_finding(rule: str, build: Build, tmp_path: Path) -> None:
-    """More of these are in faults.py, with their words."""
+    """More of these are in faults.py, with their messages."""
     assert [each.rule.id for each in preflight.inspect(build(tmp_path))] == [rule]
 
 
