@@ -178,11 +178,7 @@ async def test_what_leaves_git_is_pruned_and_nothing_is_before(
     ]
     commit = flux.repository.commit({"kustomization.yaml": "resources: []\n"})
     assert (await flux.reconciled(commit))["status"] == "True"
-
-    async def gone() -> bool:
-        return await world.api.get(SIS, world.namespace, NAME) is None
-
-    await world.until("the sis is gone", gone)
+    await world.gone()
 
 
 async def test_a_forced_replace_loses_no_decision(world: World, operator: OperatorProcess, flux: Flux) -> None:

@@ -7,6 +7,8 @@ from typing import Any
 import pytest
 
 from tests.wire.command import WATCHING, Command, Said, report
+from tests.wire.operator import OperatorProcess
+from tests.wire.pods import EngineStandIn
 from tests.wire.waiting import PATIENCE
 from tests.wire.world import NAME, World, sis
 
@@ -131,14 +133,27 @@ async def test_a_wait_without_an_operator_ends(world: World, specdec: Command) -
     assert await _annotation(world, "rollback")
 
 
-async def test_what_would_come_to_nothing_sets_nothing(world: World, specdec: Command) -> None:
-    """A retry of what was never rolled back."""
+async def test_the_command_and_the_operator_understand_each_other(
+    world: World, operator: OperatorProcess, specdec: Command
+) -> None:
+    """`specdec rollback --wait` ends when it is done, `retry` brings it back, `status` shows it."""
     await world.apply(sis())
-    await report(world, WATCHING)
-    said = await specdec("retry", NAME)
-    assert said.code == 1
-    assert "the guard has not rolled back or reduced anything" in said.err
-    assert await _annotation(world, "retry") is None
+    await world.roll_out(await world.child(speculative=True), EngineStandIn(tokens_per_second=400.0))
+    await world.verdict("Pass")
+    said = await specdec("status", NAME)
+    assert (said.code, "Watching" in said.out, "0.80" in said.out) == (0, True, True)
+    rolling = asyncio.ensure_future(specdec("rollback", NAME, "--wait", "--reason", "on call"))
+    await world.roll_out(await world.child(speculative=False), EngineStandIn(speculative=False))
+    assert (await rolling).code == 0
+    said = await specdec("status", NAME)
+    assert "on call" in said.out
+    assert (await specdec("hold", NAME)).code == 0
+    await world.condition("Held", "True")
+    assert (await specdec("release", NAME)).code == 0
+    retrying = asyncio.ensure_future(specdec("retry", NAME, "--wait"))
+    await world.roll_out(await world.child(speculative=True), EngineStandIn(tokens_per_second=400.0))
+    assert (await retrying).code == 0
+    assert (await world.status())["phase"] == "Watching"
 
 
 async def test_a_hold_is_there_until_it_is_released(world: World, specdec: Command) -> None:

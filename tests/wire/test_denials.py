@@ -71,13 +71,7 @@ async def test_a_denial_is_reported_by_its_name(
     """The message names no missing permission, and the operator waits before its next try."""
     async with refuses(world) as words:
         await world.apply(sis())
-
-        async def told() -> Object | None:
-            conditions = (await world.status()).get("conditions", [])
-            return next((each for each in conditions if (each["type"], each["reason"]) == ("Stalled", reason)), None)
-
-        said = await world.until(f"Stalled for {reason}", told)
-        assert words in said["message"]
+        said = await world.told("Stalled", reason, words)
         assert "rbac" not in said["message"]
         before = await operator.metric("specdec_api_errors_total")
         await asyncio.sleep(15)

@@ -1,16 +1,14 @@
-"""Images and runtimes of other publishers, with a real operator and API server: what is rendered and reported."""
+"""A runtime of another publisher, with a real operator and API server: what is rendered and reported."""
 
 from typing import Final
 
 import pytest
 
-from specdec_operator.staging.layout import RUNTIME_PATH
 from tests.wire.api import Object
 from tests.wire.operator import OperatorProcess
-from tests.wire.world import NAME, REVISION, World, sis
+from tests.wire.world import REVISION, World, conditions, sis
 
 OPERATOR: Final = "registry.example/specdec-operator:1"
-STOCK: Final = {"accelerator": "nvidia", "image": "docker.io/vllm/vllm-openai:v0.22.0", "version": "0.22.0"}
 THEIRS: Final = {"accelerator": "nvidia", "runtime": "platform-vllm"}
 SERVING_RUNTIME: Final = "serving.kserve.io/v1alpha1", "servingruntimes"
 PLATFORM: Final[Object] = {
@@ -33,25 +31,6 @@ def environment() -> dict[str, str]:
     return {"SPECDEC_IMAGE": OPERATOR}
 
 
-async def _told(world: World, kind: str) -> Object | None:
-    conditions = (await world.status()).get("conditions", [])
-    return next((each for each in conditions if each["type"] == kind), None)
-
-
-async def test_another_image_gets_what_it_lacks_from_the_operators(world: World, operator: OperatorProcess) -> None:
-    """The API server keeps the init container, the rollback has it too, and the status shows it."""
-    await world.apply(sis(engine=STOCK))
-    predictor = (await world.child())["spec"]["predictor"]
-    (init,) = predictor["initContainers"]
-    assert init["image"] == OPERATOR
-    assert predictor["model"]["startupProbe"]["exec"]["command"][:2] == ["python3", RUNTIME_PATH]
-    await world.condition("Instrumented", "True")
-    note = {"metadata": {"annotations": {"specdec.io/rollback": "by a test"}}}
-    await world.api.merge(("serving.specdec.io/v1alpha1", "speculativeinferenceservices"), world.namespace, NAME, note)
-    plain = (await world.child(speculative=False))["spec"]["predictor"]
-    assert plain["initContainers"] == predictor["initContainers"]
-
-
 async def test_another_runtime_goes_without_until_it_is_seen_to_have_it(
     world: World, operator: OperatorProcess
 ) -> None:
@@ -64,12 +43,9 @@ async def test_another_runtime_goes_without_until_it_is_seen_to_have_it(
     model = child["spec"]["predictor"]["model"]
     assert model["startupProbe"]["httpGet"]["path"] == "/health"
     assert "lifecycle" not in model
-    await world.condition("Instrumented", "False")
-    said = await _told(world, "Instrumented")
-    assert said is not None
-    assert said["reason"] == "ForeignRuntime"
-    assert "without preflight" in said["message"]
-    assert "spec.engine.instrument" in str(await _told(world, "Warned"))
+    said = await world.told("Instrumented", "ForeignRuntime", "without preflight")
+    assert said["status"] == "False"
+    await world.told("Warned", "spec.engine.instrument")
 
     await world.api.create(SERVING_RUNTIME, world.namespace, PLATFORM)
 
@@ -82,6 +58,6 @@ async def test_another_runtime_goes_without_until_it_is_seen_to_have_it(
     assert seen["spec"]["predictor"]["labels"][REVISION] != child["spec"]["predictor"]["labels"][REVISION]
 
     async def gone() -> bool:
-        return await _told(world, "Instrumented") is None
+        return "Instrumented" not in conditions(await world.status())
 
     await world.until("nothing more to be said", gone)

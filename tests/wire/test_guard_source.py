@@ -7,7 +7,7 @@ import pathlib
 import pytest
 
 from tests import prometheus as server
-from tests.wire.api import Object, Refused
+from tests.wire.api import Refused
 from tests.wire.operator import OperatorProcess
 from tests.wire.pods import EngineStandIn
 from tests.wire.world import World, sis
@@ -41,18 +41,10 @@ async def _story(world: World, url: str, found: pathlib.Path) -> None:
     engine = EngineStandIn(tokens_per_second=400.0)
     await world.apply(sis(guard={"window": "4s", "source": {"prometheus": {"url": url}}}))
     (pod,) = await world.roll_out(await world.child(speculative=True), engine)
-
-    async def silent() -> bool:
-        return bool((await world.status()).get("guard", {}).get("reason") == "ScrapeFailed")
-
-    async def passing() -> Object | None:
-        status = await world.status()
-        return status if status["guard"].get("verdict") == "Pass" else None
-
-    await world.until("a window without metrics", silent)
+    await world.verdict("ScrapeFailed")
     labels = {"pod": pod, "namespace": world.namespace}
     found.write_text(json.dumps([{"targets": [f"{world.address(pod)}:8080"], "labels": labels}]))
-    status = await world.until("a passing window", passing)
+    status = await world.verdict("Pass")
     assert status["acceptance"]["rate"] == pytest.approx(0.8, abs=0.01)
     engine.acceptance = 0.0
     status = await world.phase("Responding")

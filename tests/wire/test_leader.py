@@ -77,18 +77,6 @@ async def _roles(pair: tuple[OperatorProcess, OperatorProcess]) -> tuple[Operato
     return pair if await _leader(pair) is first else (second, first)
 
 
-async def test_one_replica_works_and_the_other_answers_its_probe(
-    pair: tuple[OperatorProcess, OperatorProcess], world: World
-) -> None:
-    """Only the leader makes the InferenceService; both count as alive."""
-    leader, other = await _roles(pair)
-    await world.apply(sis())
-    await world.child(speculative=True)
-    assert not await other.leads()
-    assert "phase=" in leader.log.read_text()
-    assert "phase=" not in other.log.read_text()
-
-
 @fault(
     part=Part.OPERATOR,
     when="the leader of two replicas is stopped",
@@ -105,26 +93,6 @@ async def test_a_replica_that_is_stopped_gives_its_lease_back(
     assert time.monotonic() - begun < FAIL_OVER / 2
     await world.apply(sis())
     await world.child(speculative=True)
-
-
-async def test_a_replica_that_is_killed_is_replaced_in_time(
-    pair: tuple[OperatorProcess, OperatorProcess], world: World
-) -> None:
-    """The killed replica does not release the Lease: it expires, and the spec's change is still made."""
-    leader, other = await _roles(pair)
-    await world.apply(sis())
-    await world.child(speculative=True)
-    begun = time.monotonic()
-    await leader.stop(signal.SIGKILL)
-    assert await _leader((other,)) is other
-    assert time.monotonic() - begun < FAIL_OVER
-    await world.apply(sis(replicas=2))
-
-    async def changed() -> bool:
-        child = await world.child()
-        return bool(child["spec"]["predictor"].get("minReplicas") == 2)
-
-    await world.until("the new leader applies the change", changed)
 
 
 @fault(

@@ -91,21 +91,3 @@ async def test_a_pair_that_never_fits_goes_back_to_plain_with_its_full_share(
     await world.apply(sis(**LIMITED, speculation={"method": "ngram", "tokens": 3}))
     child = await world.child(speculative=True)
     assert (cache_of(child), "lowered" in (await world.phase("RollingOut"))["guard"]) == ("", False)
-
-
-async def test_a_guard_that_observes_shows_what_it_would_do_about_memory(
-    world: World, operator: OperatorProcess
-) -> None:
-    """And changes nothing; released to act, it does it."""
-    await world.apply(sis(**LIMITED, guard={"mode": "Observe"}))
-    await run_out(world, await world.child(speculative=True))
-
-    async def would() -> Object | None:
-        return (await world.status()).get("guard", {}).get("would")
-
-    said = await world.until("what it would do", would)
-    assert (said["action"], said["reason"]) == ("LowerMemory", "OutOfMemory")
-    await world.event("WouldLowerMemory")
-    assert cache_of(await world.child()) == ""
-    await world.apply(sis(**LIMITED, guard={"mode": "Enforce"}))
-    await lowered(world, 1)

@@ -117,7 +117,7 @@ async def _story(watched: Watched) -> None:
     watched.scrape(*pods)
     await world.bring_arm(EngineStandIn(tokens_per_second=TOKENS, speculative=False, **known))
     await world.until("what both arms show", lambda: _compared(watched))
-    await world.until("a passing window", lambda: _verdict(world, "Pass"))
+    await world.verdict("Pass")
     await world.until("what it knows of its memory", lambda: _planned(watched))
     await world.until("enough to draw", lambda: _scraped(watched, 12, *pods))
     for engine in engines:
@@ -146,11 +146,6 @@ async def _compared(watched: Watched) -> bool:
 async def _planned(watched: Watched) -> bool:
     """Whether the server has the number of tokens that the operator planned from the pods' reports."""
     return bool(await watched.at(f'specdec_kv_tokens_planned{{namespace="{watched.world.namespace}"}}'))
-
-
-async def _verdict(world: World, wanted: str) -> Object | None:
-    status = await world.status()
-    return status if status.get("guard", {}).get("verdict") == wanted else None
 
 
 async def _firing(watched: Watched) -> bool:

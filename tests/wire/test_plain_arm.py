@@ -23,11 +23,6 @@ async def beside(world: World, ours: float, plain: float, **spec: Any) -> None:
     await world.bring_arm(EngineStandIn(tokens_per_second=TOKENS, token_time=plain, speculative=False))
 
 
-async def gone(world: World) -> bool:
-    """Whether the arm's Deployment is not there."""
-    return await world.api.get(DEPLOYMENT, world.namespace, ARM) is None
-
-
 async def test_a_draft_that_is_slower_than_baseline_pods_is_taken_out(world: World, operator: OperatorProcess) -> None:
     """Their Deployment has KServe's label and no speculation; it serves until the rollback is over, and is removed."""
     await beside(world, 0.03, 0.02)
@@ -40,10 +35,10 @@ async def test_a_draft_that_is_slower_than_baseline_pods_is_taken_out(world: Wor
     assert status["guard"]["rollback"]["reason"] == "SlowerThanPlain"
     assert "compared with baseline pods over" in status["guard"]["rollback"]["message"]
     child = await world.child(speculative=False)
-    assert not await gone(world), "it serves on until the others do"
+    assert await world.api.get(DEPLOYMENT, world.namespace, ARM), "it serves on until the others do"
     await world.roll_out(child, EngineStandIn(tokens_per_second=TOKENS, speculative=False))
     await world.phase("RolledBack")
-    await world.until("no plain arm", lambda: gone(world))
+    await world.gone(DEPLOYMENT, ARM)
 
 
 async def test_a_doubt_starts_a_baseline_pod_that_confirms_the_draft(world: World, operator: OperatorProcess) -> None:
@@ -53,12 +48,8 @@ async def test_a_doubt_starts_a_baseline_pod_that_confirms_the_draft(world: Worl
     await world.roll_out(await world.child(), *engines)
     await world.condition("ComparingWithPlain", "True")
     await world.bring_arm(EngineStandIn(tokens_per_second=TOKENS, token_time=0.02, speculative=False))
-
-    async def acquitted() -> bool:
-        return "DraftAcquitted" in await world.events()
-
-    await world.until("an acquittal", acquitted)
-    await world.until("no plain arm", lambda: gone(world))
+    await world.event("DraftAcquitted")
+    await world.gone(DEPLOYMENT, ARM)
     status = await world.status()
     assert status["phase"] == "Watching"
     assert status["guard"]["doubts"] == 1
@@ -83,13 +74,7 @@ async def test_a_deployment_of_a_stranger_is_not_touched(world: World, operator:
     await world.apply(sis(guard=ALWAYS))
     await world.roll_out(await world.child(), EngineStandIn(tokens_per_second=TOKENS))
     await world.phase("Watching")
-
-    async def told() -> bool:
-        conditions = (await world.status())["conditions"]
-        found = next((each["message"] for each in conditions if each["type"] == "ComparingWithPlain"), "")
-        return ARM in found and "0 of 1 baseline pods" in found
-
-    await world.until("a word about the stranger", told)
+    await world.told("ComparingWithPlain", ARM, "0 of 1 baseline pods")
     live = await world.api.get(DEPLOYMENT, world.namespace, ARM)
     assert live is not None
     assert live["metadata"]["uid"] == made["metadata"]["uid"]
@@ -107,12 +92,7 @@ async def test_refused_baseline_pods_are_reported(world: World, operator: Operat
     engines = [EngineStandIn(tokens_per_second=TOKENS, token_time=0.01) for _ in range(2)]
     await world.roll_out(await world.child(), *engines)
     async with refusing(world.api, world.namespace, "apps", "deployments") as words:
-
-        async def told() -> bool:
-            conditions = (await world.status()).get("conditions", [])
-            return any(each["type"] == "ComparingWithPlain" and words in each["message"] for each in conditions)
-
-        await world.until("the words of the webhook", told)
+        await world.told("ComparingWithPlain", words)
         assert (await world.status())["phase"] == "Watching"
     await world.arm()
 
@@ -136,4 +116,4 @@ async def test_an_operator_that_restarts_finds_its_arm(world: World, operator: O
     await world.until("more windows of both arms", more)
     assert (await world.arm())["metadata"]["uid"] == before["metadata"]["uid"]
     await world.apply(sis(guard=ALWAYS | {"control": {"mode": "Never"}}))
-    await world.until("no plain arm", lambda: gone(world))
+    await world.gone(DEPLOYMENT, ARM)

@@ -1,4 +1,4 @@
-"""Labels and annotations that a platform wants on the InferenceService: carried, put back, rolled out, refused."""
+"""Labels and annotations that a platform wants on the InferenceService: carried, put back, rolled out."""
 
 from tests.wire.api import ISVC, Object
 from tests.wire.operator import OperatorProcess
@@ -40,14 +40,3 @@ def carries(child: Object, asked: Object) -> None:
     """The InferenceService has these values; tests/kserve/test_labels.py has the pods that KServe makes of it."""
     for part, wanted in asked.items():
         assert wanted.items() <= child["metadata"][part].items()
-
-
-async def test_what_the_operator_decides_is_refused_with_the_way_out(world: World, operator: OperatorProcess) -> None:
-    """Nothing is made of it."""
-    mode = "serving.kserve.io/autoscalerClass"
-    await world.apply(sis(inferenceService={"annotations": {mode: "hpa"}}))
-    status = await world.condition("Stalled", "True")
-    (stalled,) = (each for each in status["conditions"] if each["type"] == "Stalled")
-    assert f"spec.inferenceService.annotations[{mode}]" in stalled["message"]
-    assert "spec.autoscaling.autoscalerClass sets it" in stalled["message"]
-    assert await world.api.get(ISVC, world.namespace, NAME) is None

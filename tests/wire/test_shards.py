@@ -13,13 +13,13 @@ from dataclasses import dataclass
 import pytest
 
 from specdec_operator.leadership.shards import owner_of
-from tests.wire.api import ISVC, Api, Object
+from tests.wire.api import Api
 from tests.wire.faults.proxy import Proxy
 from tests.wire.install import operator_kubeconfig
 from tests.wire.operator import OperatorProcess
 from tests.wire.test_leader import FAIL_OVER, let_elect
 from tests.wire.waiting import PATIENCE
-from tests.wire.world import NAME, World, sis
+from tests.wire.world import World, sis
 
 SLACK = 10.0
 """Seconds that a busy machine may need for the reconcile itself, after the services have moved."""
@@ -95,21 +95,11 @@ async def pair(api: Api, kubeconfig: pathlib.Path, tmp_path: pathlib.Path) -> As
         yield made
 
 
-async def _applied(world: World, replicas: int) -> None:
-    """Waits until the InferenceService has so many."""
-
-    async def there() -> bool:
-        child: Object | None = await world.api.get(ISVC, world.namespace, NAME)
-        return child is not None and child["spec"]["predictor"].get("minReplicas") == replicas
-
-    await world.until(f"{replicas} replicas in {world.namespace}", there)
-
-
 async def _ask(worlds: list[World], replicas: int) -> None:
     for world in worlds:
         await world.apply(sis(replicas=replicas))
     for world in worlds:
-        await _applied(world, replicas)
+        await world.replicas(replicas)
 
 
 async def test_services_are_spread_and_move_from_one_that_is_killed(

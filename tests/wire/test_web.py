@@ -97,15 +97,8 @@ async def _measured_first(world: World) -> EngineStandIn:
     await world.roll_out(await world.child(speculative=False), engine(0.021, speculative=False))
     busy = engine(0.0135)
     await world.roll_out(await world.child(speculative=True), busy)
-    await _verdict(world, "Pass")
+    await world.verdict("Pass")
     return busy
-
-
-async def _verdict(world: World, wanted: str) -> None:
-    async def there() -> bool:
-        return bool((await world.status()).get("guard", {}).get("verdict") == wanted)
-
-    await world.until(f"verdict {wanted}", there)
 
 
 async def _rolled_back(world: World) -> None:
@@ -131,7 +124,7 @@ async def _idle(world: World) -> None:
     """A service without traffic."""
     await world.apply(sis())
     await world.roll_out(await world.child(), EngineStandIn())
-    await _verdict(world, "Inconclusive")
+    await world.verdict("Inconclusive")
 
 
 async def _starting(world: World) -> None:

@@ -145,10 +145,45 @@ class World:
 
         async def there() -> Object | None:
             status = await self.status()
-            said = {each["type"]: each["status"] for each in status.get("conditions", ())}
-            return status if said.get(kind) == wanted else None
+            return status if conditions(status).get(kind, {}).get("status") == wanted else None
 
         return dict(await self.until(f"{kind}={wanted}", there))
+
+    async def verdict(self, *wanted: str) -> Object:
+        """Waits until the last window has one of these verdicts or reasons; returns the status."""
+
+        async def there() -> Object | None:
+            status = await self.status()
+            guard = status.get("guard", {})
+            return status if {guard.get("verdict"), guard.get("reason")} & {*wanted} else None
+
+        return dict(await self.until(f"verdict {' or '.join(wanted)}", there))
+
+    async def told(self, kind: str, *words: str) -> Object:
+        """Waits until a condition has all of these words in its reason or message; returns the condition."""
+
+        async def there() -> Object | None:
+            found = conditions(await self.status()).get(kind)
+            return found if found and all(each in f"{found['reason']}: {found['message']}" for each in words) else None
+
+        return dict(await self.until(f"{kind} with {words}", there))
+
+    async def gone(self, kind: tuple[str, str] = SIS, name: str = NAME) -> None:
+        """Waits until an object is not there any more: the sis, if no other is named."""
+
+        async def none() -> bool:
+            return await self.api.get(kind, self.namespace, name) is None
+
+        await until(f"{name} is gone", none)
+
+    async def replicas(self, number: int) -> None:
+        """Waits until the InferenceService asks for so many pods."""
+
+        async def asked() -> bool:
+            found = await self.api.get(ISVC, self.namespace, NAME)
+            return found is not None and found["spec"]["predictor"].get("minReplicas") == number
+
+        await self.until(f"{number} pods asked for", asked)
 
     async def child(self, *, speculative: bool | None = None) -> Object:
         """Waits for the InferenceService, with or without speculation in its flags."""
@@ -198,18 +233,6 @@ class World:
             await asyncio.sleep(pause)
             await self.kubelet.run(pod, self.kubelet.servers[pod["metadata"]["name"]].engine, ready=True)
 
-    async def surge_in_vain(self, child: Object, words: str) -> None:
-        """Plays the scheduler of a full cluster: no node has room for the new pods of the child's revision."""
-        long_ago = {"lastTransitionTime": "2026-01-01T00:00:00Z"}
-        scheduled = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": words} | long_ago
-
-        async def made() -> list[Object]:
-            _, newest = await self.kubelet.current(PREDICTOR, of_revision(child))
-            return await self.kubelet.pods_of(newest)
-
-        for pod in await self.until("a pod more", made):
-            await self.kubelet.say(pod["metadata"]["name"], {"phase": "Pending", "conditions": [scheduled]})
-
     async def budget(self) -> Object | None:
         """The PodDisruptionBudget that the operator made."""
         return await self.api.get(BUDGET, self.namespace, f"{NAME}-specdec")
@@ -229,10 +252,6 @@ class World:
     async def remove_pod(self, name: str) -> None:
         """Takes a pod away. Its ReplicaSet makes another one, which nothing runs."""
         await self.kubelet.remove(name)
-
-    async def refuse(self, pod: str, message: str, *, exit_code: int = 78) -> None:
-        """Lets the engine of a pod end as a refused preflight does."""
-        await self.end(pod, {"exitCode": exit_code, "reason": "Error", "message": message})
 
     async def end(self, pod: str, ended: Object) -> None:
         """Ends the engine of a pod with this state, as a kubelet reports it."""
@@ -266,6 +285,11 @@ class World:
             return reason in await self.events()
 
         await self.until(f"an Event {reason}", there)
+
+
+def conditions(status: Object) -> dict[str, Object]:
+    """The conditions of a status by type."""
+    return {each["type"]: each for each in status.get("conditions", ())}
 
 
 def of_revision(child: Object) -> Callable[[Object], bool]:

@@ -54,12 +54,7 @@ async def rolled_back_once(world: World) -> None:
 
 async def verdict(world: World, *wanted: str) -> str:
     """Waits for a verdict with one of these reasons; returns its message."""
-
-    async def there() -> str | None:
-        guard = (await world.status())["guard"]
-        return guard.get("message") or "-" if guard.get("reason") in wanted else None
-
-    return str(await world.until(f"verdict {wanted}", there))
+    return str((await world.verdict(*wanted))["guard"].get("message"))
 
 
 async def still_speculating(world: World) -> None:

@@ -6,9 +6,7 @@ import signal
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
 
-import aiohttp
 from hack.cluster import pki
 
 from tests.ports import free_ports
@@ -70,18 +68,6 @@ class ControlPlane:
         """Starts the API server, and waits until it serves."""
         self.server.start()
         await asyncio.to_thread(self.wait)
-
-    async def forget_the_past(self) -> None:
-        """Lets etcd drop every revision but the newest."""
-        newest = (await self._ask_etcd("range", {"key": "Lw=="}))["header"]["revision"]
-        await self._ask_etcd("compaction", {"revision": newest, "physical": True})
-
-    async def _ask_etcd(self, what: str, body: dict[str, Any]) -> dict[str, Any]:
-        url = f"http://127.0.0.1:{self._store}/v3/kv/{what}"
-        async with aiohttp.ClientSession() as session, session.post(url, json=body) as answer:
-            answer.raise_for_status()
-            found: dict[str, Any] = await answer.json()
-            return found
 
 
 @contextmanager

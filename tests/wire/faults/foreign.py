@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from tests.wire.api import ISVC, SIS, Object, Refused
 from tests.wire.waiting import until
-from tests.wire.world import NAME, World, sis
+from tests.wire.world import NAME, World, conditions, sis
 
 JOB: Final = "batch/v1", "jobs"
 CLAIM: Final = "v1", "persistentvolumeclaims"
@@ -76,19 +76,10 @@ async def vanish(world: World, kind: tuple[str, str], name: str) -> None:
     await until(f"no {name} any more", gone)
 
 
-def conditions(status: Object) -> dict[str, Object]:
-    """By type."""
-    return {each["type"]: each for each in status.get("conditions", ())}
-
-
 async def taken(world: World) -> str:
     """Waits until the sis is stalled because a name is taken, and every condition shows it; returns the message."""
-
-    async def told() -> Object | None:
-        status = await world.status()
-        return status if status.get("reason") == "NameTaken" else None
-
-    status = await world.until("NameTaken", told)
+    await world.told("Stalled", "NameTaken")
+    status = await world.status()
     said = conditions(status)
     assert status["phase"] == "Stalled"
     assert {each: (said[each]["status"], said[each]["reason"]) for each in ("Ready", "Stalled")} == {
@@ -108,11 +99,7 @@ async def adopt(world: World) -> None:
 async def removed(world: World) -> None:
     """Deletes the sis, and waits until it is gone."""
     await world.api.delete(SIS, world.namespace, NAME)
-
-    async def gone() -> bool:
-        return await world.api.get(SIS, world.namespace, NAME) is None
-
-    await until("the sis is gone", gone)
+    await world.gone()
 
 
 async def owned_by(world: World, kind: tuple[str, str], name: str, uid: str | None) -> Object:

@@ -53,11 +53,12 @@ async def lives(operator: OperatorProcess, pid: int) -> None:
 async def still_follows(world: World, *, replicas: int = 2) -> None:
     """The watches work: a changed spec is applied, and a deleted InferenceService is made again."""
     await world.api.merge(SIS, world.namespace, NAME, {"spec": {"replicas": replicas}})
+    await world.replicas(replicas)
+    await deleted_and_made_again(world)
 
-    async def applied() -> bool:
-        return bool((await world.child())["spec"]["predictor"].get("minReplicas") == replicas)
 
-    await world.until("the changed spec", applied)
+async def deleted_and_made_again(world: World) -> None:
+    """Deletes the InferenceService, and waits until there is another one."""
     before = (await world.child())["metadata"]["uid"]
     await world.api.delete(ISVC, world.namespace, NAME)
 

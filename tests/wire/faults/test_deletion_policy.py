@@ -11,7 +11,6 @@ from tests.wire.faults.foreign import (
     as_left,
     as_written,
     by_hand,
-    conditions,
     downloading,
     owned_by,
     removed,
@@ -20,7 +19,7 @@ from tests.wire.faults.foreign import (
 from tests.wire.faults.table import Part, fault
 from tests.wire.operator import OperatorProcess
 from tests.wire.waiting import until
-from tests.wire.world import NAME, World, sis
+from tests.wire.world import NAME, World, conditions, sis
 
 _MODELS = f"{NAME}-models"
 

@@ -16,7 +16,7 @@ from tests.wire.controllers import RUNTIMES, controller_of, kserve, kubernetes_c
 from tests.wire.faults.acts import busy, plain_pods, rolled_back_once, still_speculating, watched
 from tests.wire.faults.table import Part, fault
 from tests.wire.operator import OperatorProcess
-from tests.wire.world import World, is_speculative, sis
+from tests.wire.world import World, conditions, is_speculative, sis
 
 
 class KServe:
@@ -54,12 +54,6 @@ async def installed(kubeconfig: pathlib.Path) -> AsyncIterator[KServe]:
     await made.end()
 
 
-def _said(status: dict[str, object], kind: str) -> str:
-    conditions = status["conditions"]
-    assert isinstance(conditions, list)
-    return next((str(each["message"]) for each in conditions if each["type"] == kind), "")
-
-
 @fault(
     part=Part.KSERVE,
     when="KServe is missing for longer than `rollout.deadline`",
@@ -72,7 +66,7 @@ async def test_a_kserve_that_is_away_is_not_the_drafts_fault(
     await world.apply(sis(rollout={"deadline": "4s"}))
     await world.condition("Reconciling", "True")
     status = await world.phase("Stalled")
-    assert "KServe has not created the Deployment" in _said(status, "Stalled")
+    assert "KServe has not created the Deployment" in conditions(status)["Stalled"]["message"]
     assert status["guard"]["rollbacks"] == 0
     await world.turned(operator)
     assert (await world.status())["phase"] == "Stalled"
@@ -104,7 +98,7 @@ async def test_a_rollback_waits_for_kserve(
     engine.acceptance = 0.0
     await world.phase("Responding")
     status = await world.phase("Stalled")
-    assert words in _said(status, "Stalled")
+    assert words in conditions(status)["Stalled"]["message"]
     assert is_speculative(await world.child()) is webhooks
     assert (status["guard"]["rollback"]["reason"], status["guard"]["rollbacks"]) == ("AcceptanceRateLow", 1)
     await installed.start()

@@ -79,10 +79,6 @@ async def test_specs_of_megabytes_are_refused_and_not_kept(world: World, operato
 async def test_a_spec_that_is_made_small_again_is_followed(world: World, operator: OperatorProcess) -> None:
     """The way out: what is large is taken out, and nothing is left of the refusal."""
     await world.api.create(SIS, world.namespace, _hostile(0) | {"metadata": {"name": NAME}})
-
-    async def refused() -> bool:
-        return (await world.status()).get("reason") == "SpecTooLarge"
-
-    await world.until("the refusal", refused)
+    await world.told("Stalled", "SpecTooLarge")
     await world.api.merge(SIS, world.namespace, NAME, {"spec": {"pod": None}})
     await world.child(speculative=True)

@@ -42,9 +42,5 @@ async def test_a_namespace_that_ends_is_left_in_peace(world: World, operator: Op
     assert 1 <= operator.log.read_text().count("being terminated") <= 4
     assert await world.api.items(ISVC, world.namespace) == []
     await world.api.delete(SIS, world.namespace, NAME)
-
-    async def gone() -> bool:
-        return await world.api.get(SIS, world.namespace, NAME) is None
-
-    await world.until("the sis goes", gone) if not await gone() else None
+    await world.gone()
     assert "Traceback" not in operator.log.read_text()

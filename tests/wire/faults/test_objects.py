@@ -17,6 +17,8 @@ from tests.wire.faults.acts import (
     still_speculating,
     watched,
 )
+from tests.wire.faults.foreign import removed
+from tests.wire.faults.steps import deleted_and_made_again
 from tests.wire.faults.table import Part, fault
 from tests.wire.faults.verdict import decided_once
 from tests.wire.operator import OperatorProcess
@@ -82,27 +84,13 @@ async def test_kserve_itself_refuses_another_mode(world: World, operator: Operat
     await still_speculating(world)
 
 
-async def _delete(world: World) -> None:
-    """Deletes the InferenceService, and waits until there is another one."""
-    before = (await world.child())["metadata"]["uid"]
-    await world.api.delete(ISVC, world.namespace, NAME)
-
-    async def again() -> bool:
-        found = await world.api.get(ISVC, world.namespace, NAME)
-        return found is not None and found["metadata"]["uid"] != before
-
-    await world.until("the InferenceService again", again)
-
-
 async def _wipe(world: World) -> None:
     """Replaces the whole status with nothing, and waits until it is there again."""
     await world.replace(sis())
 
     async def bare() -> bool:
-        whole = await world.sis()
-        without = {key: whole[key] for key in ("apiVersion", "kind", "metadata", "spec")} | {"status": {}}
         try:
-            await world.api.call("put", f"{world.api.path(SIS, world.namespace, NAME)}/status", without)
+            await world.api.call("put", f"{world.api.path(SIS, world.namespace, NAME)}/status", await _bare(world))
         except Refused as error:
             if error.status != HTTPStatus.CONFLICT:
                 raise
@@ -118,7 +106,7 @@ async def _wipe(world: World) -> None:
     await world.until("a status again", told)
 
 
-ACTS: dict[str, Callable[[World], Awaitable[None]]] = {"deleted": _delete, "wiped": _wipe}
+ACTS: dict[str, Callable[[World], Awaitable[None]]] = {"deleted": deleted_and_made_again, "wiped": _wipe}
 
 
 @fault(
@@ -199,9 +187,8 @@ async def test_two_controllers_that_fight_write_little(world: World, operator: O
         words = {"content_type": "application/apply-patch+yaml", "field_manager": "rival", "force_conflicts": True}
         await world.api.call("patch", path, other, **words)
     assert time.monotonic() - begun > 13.0, "each time later"
-    status = await world.condition("Contested", "True")
-    (said,) = [each["message"] for each in status["conditions"] if each["type"] == "Contested"]
-    assert said.startswith("rival changes the InferenceService"), said
+    said = await world.told("Contested")
+    assert said["message"].startswith("rival changes the InferenceService"), said
     await world.event("Contested")
     assert (await world.events()).count("Contested") == 1
     await still_speculating(world)
@@ -218,17 +205,12 @@ async def test_a_deleted_service_goes(world: World, operator: OperatorProcess, a
     await responding(world)
     if away:
         await operator.stop()
-    await world.api.delete(SIS, world.namespace, NAME)
-    await _gone(world)
+    await removed(world)
     if away:
         await operator.start()
-    await world.until("Kubernetes has removed the InferenceService", lambda: _collected(world))
+    await world.gone(ISVC)
     assert await _children_beside_a_later_one(world) == []
     assert "Traceback" not in operator.log.read_text()
-
-
-async def _collected(world: World) -> bool:
-    return await world.api.get(ISVC, world.namespace, NAME) is None
 
 
 async def _children_beside_a_later_one(world: World) -> list[Object]:
@@ -242,13 +224,6 @@ async def _children_beside_a_later_one(world: World) -> list[Object]:
     return [each for each in await world.api.items(ISVC, world.namespace) if each["metadata"]["name"] != "later"]
 
 
-async def _gone(world: World) -> None:
-    async def gone() -> bool:
-        return await world.api.get(SIS, world.namespace, NAME) is None
-
-    await world.until("the sis goes", gone) if await world.api.get(SIS, world.namespace, NAME) else None
-
-
 @fault(
     part=Part.OBJECTS,
     when="a service is deleted during a rollback and created again at once",
@@ -257,8 +232,7 @@ async def _gone(world: World) -> None:
 async def test_a_service_that_is_made_again_is_a_new_one(world: World, operator: OperatorProcess) -> None:
     """Same name, another object: nothing of the old one's guard is left."""
     await responding(world)
-    await world.api.delete(SIS, world.namespace, NAME)
-    await _gone(world)
+    await removed(world)
     made = await world.apply(sis())
 
     async def owned() -> bool:

@@ -9,7 +9,7 @@ from tests.wire.faults.acts import busy, move, rolled_back_once, still_speculati
 from tests.wire.faults.table import Part, fault
 from tests.wire.operator import OperatorProcess
 from tests.wire.pods import EngineStandIn
-from tests.wire.world import World, is_speculative, sis
+from tests.wire.world import World, conditions, is_speculative, sis
 
 EVICTED: Object = {"phase": "Failed", "reason": "Evicted", "message": "The node was low on resource: memory."}
 LOST: Object = {"conditions": [{"type": "Ready", "status": "Unknown", "reason": "NodeStatusUnknown"}]}
@@ -73,7 +73,7 @@ async def test_a_slow_download_is_not_the_drafts_fault(world: World, operator: O
     await world.apply(sis(rollout={"deadline": "8s"}))
     (pod,) = await world.roll_out(await world.child(speculative=True), busy(), ready=False)
     await _download(world, pod, done=False)
-    said = {each["type"]: each for each in (await world.phase("Stalled"))["conditions"]}["Stalled"]
+    said = conditions(await world.phase("Stalled"))["Stalled"]
     assert (said["reason"], said["message"].rpartition("; ")[2]) == (
         "Staging",
         "container storage-initializer is running",

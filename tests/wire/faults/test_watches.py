@@ -70,11 +70,7 @@ async def test_watches_that_fall_silent_are_begun_again(world: World, proxied: O
     proxy.mute()
     begun = time.monotonic()
     await world.api.merge(SIS, world.namespace, NAME, {"spec": {"replicas": 3}})
-
-    async def followed() -> bool:
-        return bool((await world.child())["spec"]["predictor"].get("minReplicas") == 3)
-
-    await world.until("the changed spec", followed)
+    await world.replicas(3)
     assert time.monotonic() - begun > 5, "it was silent"
     await steps.lives(proxied, pid)
     await steps.still_follows(world)

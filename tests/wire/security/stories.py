@@ -5,8 +5,7 @@ from collections.abc import Callable
 from specdec_operator.names import FINALIZER
 from tests.wire.api import DEPLOYMENT, ISVC, POD, SIS, Object
 from tests.wire.pods import EngineStandIn
-from tests.wire.waiting import until
-from tests.wire.world import ARM, NAME, World, sis
+from tests.wire.world import ARM, BUDGET, NAME, World, sis
 
 JOB = "batch/v1", "jobs"
 CLAIM = "v1", "persistentvolumeclaims"
@@ -51,11 +50,7 @@ async def restarted(world: World) -> None:
     await world.roll_out(child, EngineStandIn(), EngineStandIn(), ready=False)
     await world.phase("RollingOut", "Stalled", "Watching", "WarmingUp")
     await world.apply(sis())
-
-    async def no_budget() -> bool:
-        return await world.budget() is None
-
-    await world.until("no budget any more", no_budget)
+    await world.gone(BUDGET, f"{NAME}-specdec")
     await _compared(world)
 
 
@@ -65,11 +60,7 @@ async def _compared(world: World) -> None:
     await world.roll_out(await world.child(speculative=True), engine())
     await world.arm()
     await world.apply(sis(guard={"control": {"mode": "Never"}}))
-
-    async def no_arm() -> bool:
-        return await world.api.get(DEPLOYMENT, world.namespace, ARM) is None
-
-    await world.until("no plain arm any more", no_arm)
+    await world.gone(DEPLOYMENT, ARM)
 
 
 async def downloaded(world: World, log_read: Callable[[], bool]) -> None:
@@ -86,17 +77,14 @@ async def downloaded(world: World, log_read: Callable[[], bool]) -> None:
     await world.until("the log read", is_read)
     model = {"uri": "hf://org/model:other"}
     await world.apply(sis(model=model, speculation={"method": "ngram", "tokens": 3}, staging=staging))
-    await world.until("the old Job removed", lambda: _removed(world, first))
+    await world.gone(JOB, first["metadata"]["name"])
 
 
 async def gone(world: World) -> None:
     """Deletes the sis, and waits until Kubernetes has collected what it owned."""
     await world.api.delete(SIS, world.namespace, NAME)
-
-    async def left() -> bool:
-        return [await world.api.get(kind, world.namespace, NAME) for kind in (SIS, ISVC)] == [None, None]
-
-    await until("the sis and its InferenceService are gone", left)
+    for kind in (SIS, ISVC):
+        await world.gone(kind)
 
 
 async def _job(world: World, other: str) -> Object:
@@ -120,7 +108,3 @@ async def _at_work(world: World, job: Object) -> None:
     state = {"name": "fetch", "ready": True, "restartCount": 0, "image": "i", "imageID": ""}
     status = {"phase": "Running", "containerStatuses": [state | {"state": {"running": {}}}]}
     await world.api.merge(POD, world.namespace, name, {"status": status}, "status")
-
-
-async def _removed(world: World, job: Object) -> bool:
-    return await world.api.get(JOB, world.namespace, job["metadata"]["name"]) is None
