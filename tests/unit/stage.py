@@ -180,18 +180,17 @@ class Stage:
         self.told_facts: bytes | None = None
         self.restart()
 
-    def restart(self, *, watches: bool = True) -> None:
-        """A new operator process; unless its watches are slow they deliver every existing object."""
+    def restart(self) -> None:
+        """A new operator process, whose watches deliver every existing object."""
         self.wake()
         self.stores = Stores()
         about = {"namespace": "kserve", "told": "0.20", "runtimes": self.runtimes}
         surroundings = ClusterInfo(self.cluster, clock=self.clock, **about)
-        self.stores.listed = watches
+        self.stores.listed = True
         self.throttle = Throttle(20, lambda _: self.wake())
         self.loop = Reconciler(self.cluster, self, self.stores, surroundings, throttle=self.throttle, clock=self.clock)
-        if watches:
-            for name in [*self.seen]:
-                self._note(name, self.seen[name])
+        for name in [*self.seen]:
+            self._note(name, self.seen[name])
 
     def clock(self) -> float:
         """The time."""

@@ -74,23 +74,6 @@ def test_a_failure_does_not_block_a_deployed_service() -> None:
     assert (found.progress, found.kserve_refuses) == (Progress.COMPLETE, False)
 
 
-async def test_a_cluster_without_kserve_is_reported_once_and_recovers_by_itself() -> None:
-    """Ready has the reason, one Event reports it, and the rollout continues when KServe is installed."""
-    stage = Stage()
-    stage.cluster.failing["apply"] = Unavailable("KServeMissing", "install KServe")
-    for _ in range(4):
-        await stage.turn()
-    conditions = {each["type"]: each for each in stage.cluster.status["conditions"]}
-    assert conditions["Ready"]["reason"] == conditions["Reconciling"]["reason"] == "KServeMissing"
-    assert conditions["Ready"]["message"] == "install KServe"
-    assert [event.reason for event in stage.events].count("KServeMissing") == 1
-    stage.cluster.failing.clear()
-    await stage.turn()
-    await stage.turn()
-    conditions = {each["type"]: each for each in stage.cluster.status["conditions"]}
-    assert conditions["Reconciling"]["reason"] != "KServeMissing"
-
-
 async def test_a_cluster_that_stays_without_kserve_needs_the_user() -> None:
     """At the deadline the sis is Stalled for that reason, and speculation is not rolled back for it."""
     stage = Stage(rollout={"deadline": "1m"})

@@ -21,17 +21,6 @@ def told() -> Stores:
     return stores
 
 
-def test_an_event_is_found_by_its_owner() -> None:
-    """And not by another one."""
-    stores = told()
-    child, deployment = stores.objects(KEY).child, stores.objects(KEY).deployment
-    assert child is not None
-    assert deployment is not None
-    assert (child.url, deployment.revision, [pod.name for pod in stores.pods(KEY)]) == ("http://x", "r1", ["p"])
-    other = (NAMESPACE, "other")
-    assert (stores.objects(other).child, stores.objects(other).deployment, stores.pods(other)) == (None, None, ())
-
-
 def test_what_is_gone_is_gone() -> None:
     """A deleted InferenceService stays known as deleted, so that it is made again."""
     stores = told()
@@ -104,19 +93,6 @@ def test_copies_under_other_names_are_not_taken_for_the_services_own() -> None:
     sis = {"kind": KIND, "name": NAME, "controller": True}
     stores.note_job(controlled_by(job, sis), deleted=False)
     assert list(stores.objects(KEY).jobs) == ["llama-target-0"]
-
-
-def test_nothing_is_kept_of_what_goes_after_its_sis() -> None:
-    """Pods and Jobs go when their sis is gone; names that never come back would add up."""
-    stores = told()
-    stores.note_pod(make_pod("late"), deleted=True)
-    stores.note_pod(make_pod("p"), deleted=True)
-    stores.note_deployment(make_deployment(), deleted=True)
-    stores.note_child(CHILD, deleted=True)
-    stores.forget(KEY)
-    for _ in range(2):
-        stores.note_pod(make_pod("p"), deleted=True)
-    assert [len(kept) for kept in vars(stores).values() if kept is not False] == [0] * 7
 
 
 def test_what_outlives_its_sis_is_known_to_one_of_the_same_name() -> None:

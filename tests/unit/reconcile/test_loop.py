@@ -4,7 +4,7 @@ from itertools import cycle
 
 import pytest
 from tests.unit.builders import DRAFT, Body
-from tests.unit.stage import START, Stage, is_speculative, plain, rolled_back, watching
+from tests.unit.stage import Stage, is_speculative, plain, rolled_back, watching
 from tests.wire.pods import EngineStandIn
 
 from specdec_operator.names import RETRY_ANNOTATION
@@ -61,27 +61,6 @@ async def test_the_window_that_decided_is_shown_with_the_decision() -> None:
     guard = stage.cluster.status["guard"]
     assert (guard["verdict"], guard["reason"], guard["recommendation"]["tokens"]) == ("Fail", "AcceptanceRateLow", 0)
     assert guard["message"] == guard["rollback"]["message"]
-
-
-async def test_a_decision_is_written_before_it_is_acted_on() -> None:
-    """An operator that dies in between acts after its restart, and never forgets what it took out."""
-    stage, engine = await watching()
-    engine.acceptance = 0.0
-    before = len(stage.cluster.calls)
-    await stage.until("Responding")
-    decided = stage.cluster.calls.index(("status", "Responding"))
-    assert stage.cluster.calls[decided + 1] == ("apply", "plain")
-    assert ("apply", "plain") not in stage.cluster.calls[before:decided]
-
-
-async def test_nothing_is_written_when_nothing_changes() -> None:
-    """Ten windows of the same traffic: not one call, not one Event."""
-    stage, _ = await watching()
-    await stage.run(3 * WINDOW)
-    calls, events = [*stage.cluster.calls], [*stage.events]
-    await stage.run(10 * WINDOW)
-    assert (stage.cluster.calls, stage.events) == (calls, events)
-    assert stage.cluster.status["guard"]["verdict"] == "Pass"
 
 
 async def test_numbers_that_move_are_written_once_a_minute() -> None:
@@ -199,23 +178,3 @@ async def test_off_looks_at_nothing() -> None:
     stage.sis = {"guard": {"mode": "Enforce"}, "generation": 2}
     await stage.until("Responding")
     assert stage.phases == ["RollingOut", "Serving", "WarmingUp", "Watching", "Responding"]
-
-
-async def test_a_service_without_speculation_is_served_and_not_watched() -> None:
-    """It has nothing to guard."""
-    stage = Stage(speculation=None)
-    await stage.turn()
-    stage.roll_out(plain())
-    await stage.until("Serving")
-    await stage.run(60)
-    assert stage.asked == []
-    assert set(stage.conditions()) == {"Ready", "ArtifactsStaged"}
-
-
-async def test_times_in_the_status_are_the_clocks() -> None:
-    """Since when, and when it was decided."""
-    stage = await rolled_back()
-    assert stage.now > START
-    decided = stage.cluster.status["guard"]["rollback"]["at"]
-    responding = next(turn for turn in stage.cluster.status["history"] if turn["state"] == "Responding")
-    assert responding["at"] == decided

@@ -26,10 +26,13 @@ def told(stage: Stage, reason: str) -> int:
 
 @pytest.mark.parametrize("sis", [{"guard": {"mode": "Observe"}}, asking(hold="1")], ids=["Observe", "held"])
 async def test_a_guard_that_may_not_act_shows_what_it_would_have_done(sis: dict[str, Any]) -> None:
-    """One Event, no other flags, however long the draft fails. The condition shows that the windows fail."""
+    """One Event and one write, however long the draft fails. The condition shows that the windows fail."""
     stage, engine = await watching(**sis)
     engine.acceptance = 0.0
     await stage.run(12 * WINDOW)
+    calls = len(stage.cluster.calls)
+    await stage.run(60 * WINDOW)
+    assert stage.cluster.calls[calls:] == []
     assert told(stage, "WouldRollBack") == 1
     would = stage.cluster.status["guard"]["would"]
     assert (would["action"], would["reason"]) == ("RollBack", "AcceptanceRateLow")

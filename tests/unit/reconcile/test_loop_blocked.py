@@ -52,6 +52,7 @@ async def test_a_refusal_of_the_world_is_tried_again() -> None:
     calls = len(stage.cluster.calls)
     assert stage.phases[-1] == "Stalled"
     assert calls <= 2
+    assert [event.reason for event in stage.events].count("InvalidSpec") == 1
     stage.cluster.failing.clear()
     await stage.run(400)
     assert stage.phases[-1] == "RollingOut"

@@ -127,24 +127,6 @@ async def test_the_only_pod_is_kept_if_the_new_one_is_rejected_for_its_own_spec(
     assert stage.cluster.status["guard"]["rollbacks"] == 1
 
 
-async def test_twenty_slow_replicas_are_rolled_out() -> None:
-    """One after the other, three minutes each: an hour, twice the deadline; each one that comes up is progress."""
-    stage = Stage(replicas=20)
-    await stage.turn()
-    revision = predictor(stage)["labels"][REVISION_LABEL]
-    stage.note("child", stage.cluster.child)
-    for number in range(20):
-        stage.engines[f"pod-{number}"] = busy()
-        stage.note("deployment", make_deployment(revision, replicas=20, available=number, updated=number + 1))
-        stage.note(f"pod-{number}", make_pod(f"pod-{number}", revision=revision, ready=False))
-        await stage.run(180)
-        stage.note(f"pod-{number}", make_pod(f"pod-{number}", revision=revision))
-        await stage.turn()
-    stage.note("deployment", make_deployment(revision, replicas=20))
-    await stage.until("Watching")
-    assert stage.phases == ["RollingOut", "WarmingUp", "Watching"]
-
-
 async def test_a_rollout_that_stands_still_fails_though_some_pods_are_up() -> None:
     """Half an hour after the last one that came up, not after the first."""
     stage = Stage(replicas=2)

@@ -78,28 +78,6 @@ async def watched(**sis: Any) -> tuple[GuestStage, EngineStandIn]:
     return stage, engine
 
 
-async def test_a_foreign_service_is_judged_and_never_written() -> None:
-    """By its own flags. A failing draft is reported, with what the guard would have done."""
-    stage, engine = await watched()
-    await stage.run(25)
-    status = stage.cluster.status
-    assert status["serving"] | {"revision": ""} == {
-        "speculating": True,
-        "method": "ngram",
-        "tokens": 4,
-        "revision": "",
-        "inferenceService": "inferenceservices.serving.kserve.io/theirs",
-        "url": "http://theirs.team-a",
-    }
-    assert status["guard"]["verdict"] == "Pass"
-    engine.acceptance = 0.0
-    await stage.run(60)
-    status = stage.cluster.status
-    assert (status["phase"], status["guard"]["would"]["action"]) == ("Watching", "RollBack")
-    assert {verb for verb, _ in stage.cluster.calls} == READ_ONLY
-    assert stage.conditions()["ArtifactsStaged"]["reason"] == "Guest"
-
-
 async def test_a_deployment_is_judged_in_the_same_way_at_the_port_of_its_engine() -> None:
     """A shell script sets the port; the container has another name."""
     stage = GuestStage("deploymentRef")
@@ -112,18 +90,6 @@ async def test_a_deployment_is_judged_in_the_same_way_at_the_port_of_its_engine(
     status = stage.cluster.status
     assert (status["guard"]["verdict"], {*stage.ports}) == ("Pass", {9000})
     assert status["serving"]["inferenceService"] == "deployments.apps/theirs"
-
-
-async def test_a_guest_without_speculation_gets_the_flag_to_add_in_its_message() -> None:
-    """It is watched once it has the flag."""
-    stage = GuestStage()
-    stage.serve(busy(speculative=False), args=PLAIN)
-    await stage.until("Serving")
-    status = stage.cluster.status
-    assert status["reason"] == "NothingToGuard"
-    assert "--speculative-config={" in status["message"]
-    stage.serve(busy(), args=SPECULATES)
-    await stage.until("Watching")
 
 
 async def test_pods_that_draft_without_a_flag_are_judged() -> None:
@@ -142,18 +108,6 @@ async def test_pods_that_draft_without_a_flag_are_judged() -> None:
     await stage.run(30)
     assert stage.phases[-1] == "Watching"
     assert stage.cluster.status["guard"]["verdict"] == "Pass"
-
-
-async def test_a_guest_that_is_missing_is_waited_for() -> None:
-    """The status shows it, and the operator tries again soon."""
-    stage = GuestStage()
-    turn = await stage.turn()
-    assert turn.requeue_after <= 30
-    assert stage.conditions()["Stalled"]["reason"] == "GuestMissing"
-    assert stage.conditions()["Ready"]["status"] == "False"
-    stage.serve(busy(), args=SPECULATES)
-    await stage.until("Watching")
-    assert "Stalled" not in stage.conditions()
 
 
 async def test_a_cluster_that_does_not_answer_does_not_make_a_guest_missing() -> None:

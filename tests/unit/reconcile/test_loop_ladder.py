@@ -110,20 +110,6 @@ async def test_fewer_tokens_are_rolled_out_where_they_would_have_passed() -> Non
     assert status["guard"]["rollbacks"] == 0
 
 
-async def test_fewer_tokens_that_fail_as_well_are_removed() -> None:
-    """Each step is tried once."""
-    stage, engine = await watching(busy(falls=0.2), **BOTH)
-    engine.acceptance = 0.25
-    await stage.until("Responding", (LIMIT + 1) * WINDOW)
-    stage.roll_out(busy(acceptance=0.0, tokens=2))
-    await stage.until("Watching")
-    await stage.until("Responding", (LIMIT + 1) * WINDOW)
-    assert stage.flags() == {}
-    assert "reduced" not in stage.cluster.status["guard"]
-    stage.roll_out(plain())
-    await stage.until("RolledBack")
-
-
 async def test_a_table_is_shown_and_nothing_is_reduced_if_only_a_rollback_is_configured() -> None:
     """The recommendation is written, acted on or not."""
     stage, engine = await watching(busy(falls=0.2), guard={"regretBudget": 0.1})

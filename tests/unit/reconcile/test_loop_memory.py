@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 from tests.unit.bodies import crashed, make_pod, running, termination
-from tests.unit.builders import DRAFT, Body
-from tests.unit.stage import Stage, is_speculative, plain, watching
+from tests.unit.builders import Body
+from tests.unit.stage import Stage, watching
 from tests.wire.pods import EngineStandIn
 
 from specdec_operator.names import REVISION_LABEL
@@ -33,25 +33,6 @@ async def run_out(stage: Stage, *, seconds: float = 30.0) -> None:
     await stage.run(seconds)
 
 
-async def test_a_pair_that_does_not_fit_comes_up_with_less_memory() -> None:
-    """Killed twice, an operator that is started again in between each time; the third start comes up, and stays."""
-    stage = Stage(**LIMITED)
-    await stage.turn()
-    assert memory_flags(stage) == []
-    await run_out(stage)
-    assert memory_flags(stage) == ["--kv-cache-memory-bytes=858783744"]
-    stage.restart()
-    await run_out(stage)
-    stage.restart()
-    assert memory_flags(stage) == ["--kv-cache-memory-bytes=643825664"]
-    stage.roll_out(EngineStandIn(tokens_per_second=400.0, acceptance=0.8))
-    await stage.until("Watching")
-    await stage.run(300)
-    assert is_speculative(stage.cluster.child)
-    assert (guard(stage)["lowered"]["steps"], guard(stage)["rollbacks"]) == (2, 0)
-    assert stage.cluster.status["phase"] == "Watching"
-
-
 async def test_each_step_is_shown_in_the_status_an_event_a_condition_and_the_history() -> None:
     """With the kubelet's message, and the flags of the next start."""
     stage = Stage(**LIMITED)
@@ -72,21 +53,6 @@ async def test_each_step_is_shown_in_the_status_an_event_a_condition_and_the_his
         "message": words,
     }
     assert status["memory"]["because"] == "KV cache of 1 GiB lowered to 819 MiB: the engine ran out of memory"
-
-
-async def test_the_third_start_causes_a_rollback() -> None:
-    """The service without speculation has none of the lowered flags. A retry begins with the planned memory."""
-    stage = Stage(**LIMITED)
-    await stage.turn()
-    for _ in range(3):
-        await run_out(stage)
-    assert (guard(stage)["rollback"]["reason"], memory_flags(stage)) == ("OutOfMemory", [])
-    stage.roll_out(plain())
-    await stage.until("RolledBack")
-    stage.sis |= {"speculation": DRAFT | {"tokens": 3}, "generation": 2}
-    await stage.turn()
-    assert (is_speculative(stage.cluster.child), memory_flags(stage)) == (True, [])
-    assert "lowered" not in guard(stage)
 
 
 async def test_on_a_device_the_share_is_lowered_and_a_changed_memory_spec_starts_again() -> None:

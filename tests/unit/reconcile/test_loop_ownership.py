@@ -14,18 +14,6 @@ def foreign(**meta: Any) -> Body:
     return {"kind": "InferenceService", "metadata": {"name": NAME, "namespace": NAMESPACE, "uid": "theirs", **meta}}
 
 
-async def test_a_name_that_is_taken_is_reported_and_not_changed() -> None:
-    """Stalled and not Ready from the first status on: no phase before it, no apply, one Event."""
-    stage = Stage()
-    stage.cluster.child = foreign()
-    await stage.run(100)
-    assert {each[0] for each in stage.cluster.calls} == {"status"}
-    assert stage.phases == ["Stalled"]
-    said = {kind: (each["status"], each["reason"]) for kind, each in stage.conditions().items()}
-    assert said == {"Ready": ("False", "NameTaken"), "Stalled": ("True", "NameTaken")}
-    assert [event.reason for event in stage.events] == ["NameTaken"]
-
-
 async def test_the_rollout_continues_when_the_name_is_free() -> None:
     """Within the half minute in the message, and with the whole deadline before it."""
     stage = Stage(rollout={"deadline": "5m"})
@@ -95,16 +83,6 @@ async def test_what_is_to_stay_is_in_the_status_before_its_owner_reference_goes(
     await stage.turn()
     assert "owned" not in stage.cluster.status
     assert set(stage.phases) == {"RollingOut", "WarmingUp", "Watching"}
-
-
-async def test_an_adopted_name_is_written_and_reported() -> None:
-    """With the annotation, and an Event about the existing object."""
-    stage = Stage(annotations={ADOPT_ANNOTATION: "true"})
-    stage.cluster.child = foreign(resourceVersion="7")
-    await stage.turn()
-    assert stage.cluster.child["metadata"]["ownerReferences"]
-    assert [event.reason for event in stage.events] == ["RollingOut", "Adopted"]
-    assert "uid theirs" in stage.events[-1].message
 
 
 async def test_a_rollout_that_lost_its_name_has_its_whole_deadline_afterwards() -> None:

@@ -114,6 +114,9 @@ async def test_a_warning_is_reported_once() -> None:
         stage.now += 1
     assert "(PP-RISK)" in stage.conditions()["Warned"]["message"]
     assert [each.reason for each in stage.events].count("Warned") == 1
+    stage.sis |= {"engine": {"accelerator": "nvidia"}, "generation": 2}
+    await stage.turn()
+    assert "Warned" not in stage.conditions()
 
 
 async def test_a_lowered_utilisation_is_a_flag_and_is_explained() -> None:

@@ -3,7 +3,7 @@
 from typing import Any
 
 from tests.unit.bodies import make_deployment, make_pod
-from tests.unit.stage import Stage, plain, watching
+from tests.unit.stage import Stage, watching
 from tests.wire.pods import EngineStandIn
 
 from specdec_operator.names import REVISION_LABEL
@@ -97,21 +97,6 @@ async def test_a_rollout_that_sleeps_has_its_time_again_when_pods_come() -> None
     stage.roll_out(good())
     await stage.until("Watching")
     assert stage.cluster.status["guard"]["rollbacks"] == 0
-
-
-async def test_a_rollback_leaves_the_number_of_pods_to_the_autoscaler() -> None:
-    """What is asked of KServe differs in flags alone, and three pods serve plain."""
-    stage, _ = await watching(bad(), bad(), bad(), **SCALED)
-    before = stage.cluster.child
-    await stage.until("Responding")
-    after = stage.cluster.child
-    assert before["metadata"]["annotations"] == after["metadata"]["annotations"]
-    numbers = ("minReplicas", "maxReplicas", "deploymentStrategy")
-    parts = [[each["spec"]["predictor"][name] for name in numbers] for each in (before, after)]
-    assert parts[0] == parts[1]
-    stage.roll_out(plain(), plain(), plain())
-    await stage.until("RolledBack")
-    assert stage.cluster.status["readyReplicas"] == 3
 
 
 async def test_baseline_pods_are_removed_while_the_service_is_scaled_to_zero() -> None:

@@ -1,14 +1,13 @@
 """The loop in trouble: restarts, an API server that is away, metrics that hang, specs that cannot run."""
 
 import pytest
-from tests.unit.stage import KEY, Stage, is_speculative, watching
+from tests.unit.stage import Stage, is_speculative, watching
 from tests.wire.pods import EngineStandIn
 
-from specdec_operator.errors import Invalid, OperatorError, Unavailable
+from specdec_operator.errors import Unavailable
 
 WINDOW = 10.0
 AWAY = Unavailable("ApiServerUnavailable", "the API server did not answer")
-REFUSED = Invalid("InferenceService llama", 422, "the API server rejected it: no")
 
 
 async def doubtful() -> tuple[Stage, EngineStandIn]:
@@ -43,48 +42,6 @@ async def test_a_restart_after_which_the_draft_is_fine_ends_the_row() -> None:
     assert (stage.cluster.status["guard"]["failures"], stage.phases[-1]) == (0, "Watching")
 
 
-async def test_an_operator_that_dies_between_decision_and_action_acts_after_its_restart() -> None:
-    """The status is Responding, and the pods still speculate: the next process removes speculation."""
-    stage, _ = await doubtful()
-    stage.cluster.failing["apply"] = AWAY
-    await stage.until("Responding")
-    assert is_speculative(stage.cluster.child)
-    stage.cluster.failing.clear()
-    stage.restart()
-    await stage.turn()
-    assert not is_speculative(stage.cluster.child)
-    assert stage.phases[-1] == "Responding"
-
-
-async def test_a_restarted_operator_reports_nothing_before_its_watches_do() -> None:
-    """However long they take: an hour's absence would look like pods that never came up."""
-    stage, _ = await watching()
-    await stage.run(2 * WINDOW)
-    calls = [*stage.cluster.calls]
-    stage.restart(watches=False)
-    await stage.run(3600)
-    assert stage.cluster.calls == calls
-    stage.stores.listed = True
-    await stage.run(10)
-    assert stage.conditions()["Ready"]["status"] == "False"
-
-
-@pytest.mark.parametrize("verb", ["status", "apply"])
-async def test_nothing_is_lost_while_the_api_server_is_away(verb: str) -> None:
-    """The decision, its Event and its action come when it answers again; nothing is acted on before it is written."""
-    stage, _ = await doubtful()
-    stage.cluster.failing[verb] = AWAY
-    await stage.run(4 * WINDOW)
-    assert ("apply", "plain") not in stage.cluster.calls
-    assert is_speculative(stage.cluster.child)
-    stage.cluster.failing.clear()
-    await stage.run(10)
-    assert stage.cluster.calls[-2:] == [("status", "Responding"), ("apply", "plain")] or verb == "apply"
-    assert not is_speculative(stage.cluster.child)
-    assert [event.reason for event in stage.events].count("RollingBack") == 1
-    assert stage.cluster.status["guard"]["rollbacks"] == 1
-
-
 async def test_an_api_server_that_is_away_is_asked_again_after_five_seconds() -> None:
     """Not at once, and not after minutes."""
     stage = Stage()
@@ -94,32 +51,6 @@ async def test_an_api_server_that_is_away_is_asked_again_after_five_seconds() ->
     stage.cluster.failing.clear()
     await stage.turn()
     assert stage.cluster.calls == [("status", "RollingOut"), ("apply", "speculative")]
-
-
-async def test_a_deleted_inference_service_is_made_again() -> None:
-    """With the same flags: a deletion is not a verdict."""
-    stage, _ = await watching()
-    before = stage.cluster.child
-    stage.delete_child()
-    await stage.turn()
-    assert stage.cluster.child["spec"] == before["spec"]
-    assert stage.phases[-1] == "Watching"
-
-
-async def test_a_changed_inference_service_is_put_back_once() -> None:
-    """A newer generation than ours is a change by another manager; our own generation is not."""
-    stage, _ = await watching()
-    edited = stage.cluster.child | {"spec": {}}
-    edited["metadata"] = edited["metadata"] | {"generation": 2}
-    stage.cluster.child = edited
-    stage.note("child", {"metadata": edited["metadata"]})
-    await stage.turn()
-    assert is_speculative(stage.cluster.child)
-    assert stage.cluster.child["metadata"]["generation"] == 3
-    stage.note("child", {"metadata": stage.cluster.child["metadata"]})
-    calls = [*stage.cluster.calls]
-    await stage.run(5)
-    assert stage.cluster.calls == calls
 
 
 async def test_metrics_that_hang_give_no_verdict() -> None:
@@ -174,44 +105,6 @@ async def test_the_pods_of_the_spec_before_are_guarded_while_the_new_one_cannot_
     assert stage.cluster.status["guard"]["rollback"]["reason"] == "AcceptanceRateLow"
     assert stage.conditions()["Stalled"]["message"].startswith("spec.model.uri: 'hf://x': ")
     assert [event.reason for event in stage.events].count("InvalidSpec") == 1
-
-
-async def test_an_inference_service_that_the_api_server_refuses_is_reported_once() -> None:
-    """The status does not flap between the spec and its refusal."""
-    stage = Stage()
-    stage.cluster.failing["apply"] = REFUSED
-    for _ in range(3):
-        await stage.turn()
-    assert stage.cluster.status["phase"] == "Stalled"
-    assert len(stage.cluster.calls) <= 2
-    assert [event.reason for event in stage.events].count("InvalidSpec") == 1
-    stage.cluster.failing.clear()
-    stage.sis = {"resources": {"limits": {"cpu": "1"}}, "generation": 2}
-    await stage.turn()
-    assert stage.cluster.status["phase"] == "RollingOut"
-    assert is_speculative(stage.cluster.child)
-
-
-@pytest.mark.parametrize("error", [AWAY, Unavailable("KServeMissing", "install KServe")])
-async def test_a_turn_that_fails_raises_nothing(error: OperatorError) -> None:
-    """kopf would wait a minute before it starts the loop again."""
-    stage = Stage(model={"uri": "hf://x"})
-    stage.cluster.failing["status"] = error
-    assert (await stage.turn()).requeue_after == 5.0
-
-
-async def test_a_forgotten_sis_starts_again() -> None:
-    """Deleted and created again under the same name: its pods may still exist, but no
-    state of the old guard remains.
-    """
-    stage, _ = await doubtful()
-    stage.loop.forget(KEY)
-    stage.cluster.status, stage.cluster.child = {}, {}
-    await stage.turn()
-    assert stage.cluster.status["phase"] == "WarmingUp"
-    assert [each["state"] for each in stage.cluster.status["history"]] == ["WarmingUp"]
-    assert stage.cluster.status["guard"]["failures"] == 0
-    assert stage.cluster.calls[-1] == ("apply", "speculative")
 
 
 async def test_a_turn_that_fails_again_and_again_is_logged_once(caplog: pytest.LogCaptureFixture) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 from itertools import pairwise
 
 import pytest
-from tests.unit.reconcile.queued import FAILED, KEY, LATER, OTHER, PLACES, Work, now, queue_test, settle
+from tests.unit.reconcile.queued import FAILED, KEY, LATER, OTHER, Work, now, queue_test, settle
 
 from specdec_operator.names import Key
 from specdec_operator.reconcile.loop import Result
@@ -21,20 +21,6 @@ async def test_a_service_is_reconciled_when_it_is_added_and_when_its_result_asks
     work.queue.add(KEY)
     await asyncio.sleep(700)
     assert [(round(at), woken) for _, at, woken in work.begun] == [(0, True), (300, False), (600, False)]
-
-
-@queue_test
-async def test_a_service_that_is_added_again_stays_one() -> None:
-    """Every event of it adds it."""
-    work = Work()
-    for _ in range(5):
-        work.queue.add(KEY)
-    assert (len(work.queue), KEY in work.queue, OTHER in work.queue) == (1, True, False)
-    await settle()
-    assert len(work.begun) <= 2  # one more, for events that came before the first had begun
-    before = len(work.begun)
-    await asyncio.sleep(301)
-    assert len(work.begun) == before + 1
 
 
 @queue_test
@@ -151,17 +137,6 @@ async def test_a_service_that_fails_for_days_is_tried_on() -> None:
 
 
 @queue_test
-async def test_a_service_that_fails_does_not_delay_another() -> None:
-    """Its back-off is its own."""
-    work = Work(Result(requeue_after=10.0))
-    work.results[KEY] = FAILED
-    work.queue.add(KEY)
-    work.queue.add(OTHER)
-    await asyncio.sleep(101)
-    assert len(work.times(OTHER)) == 11
-
-
-@queue_test
 async def test_a_fault_of_ours_is_logged_and_tried_again(caplog: pytest.LogCaptureFixture) -> None:
     """A service whose reconcile raises is not lost, and its place is free again."""
     tries: list[float] = []
@@ -210,43 +185,6 @@ async def test_a_reconcile_under_way_ends_after_its_service_is_removed_and_nothi
     gate.set()
     await asyncio.sleep(1000)
     assert (work.running, len(work.begun)) == ([], 1)
-
-
-@queue_test
-async def test_the_place_of_a_service_that_was_removed_is_free_for_the_next() -> None:
-    """At once, also when nothing else happens."""
-    work = Work()
-    full = [("a", str(each)) for each in range(PLACES)]
-    gate = work.hold(*full)
-    for key in full:
-        work.queue.add(key)
-    await settle()
-    work.queue.add(OTHER)
-    for key in full:
-        work.queue.remove(key)
-    gate.set()
-    await settle()
-    assert OTHER in work.called()
-
-
-@queue_test
-async def test_a_service_that_is_created_again_waits_for_the_end_of_the_old_ones_reconcile() -> None:
-    """Two at once would write about one name, and the old one's result does not belong to the new one."""
-    work = Work()
-    gate = work.hold(KEY)
-    work.results[KEY] = FAILED
-    work.queue.add(KEY)
-    await settle()
-    work.queue.remove(KEY)
-    work.queue.add(KEY)
-    await settle()
-    assert work.running == [KEY]
-    gate.set()
-    work.results.clear()
-    await settle()
-    assert [woken for _, _, woken in work.begun] == [True, True]
-    await asyncio.sleep(301)
-    assert len(work.begun) == 3
 
 
 @queue_test

@@ -46,14 +46,6 @@ async def test_a_short_turn_reads_and_plans_nothing(monkeypatch: pytest.MonkeyPa
         await stage.run(0.6 * WINDOW)  # the window closes in a whole turn
 
 
-async def test_what_is_new_ends_it() -> None:
-    """A change of the spec in the middle of a window is followed at once."""
-    stage, _ = await quiet()
-    stage.sis |= {"generation": 2, "speculation": None}
-    await stage.turn()
-    assert ("apply", "plain") in stage.cluster.calls
-
-
 async def test_a_pod_that_stops_answering_is_shown_at_once() -> None:
     """Not only when the window closes."""
     stage, engine = await quiet()

@@ -22,7 +22,6 @@ from tests.unit.builders import (
 )
 
 from specdec_operator.api.times import to_time
-from specdec_operator.guard.kv_cache import KvCache
 from specdec_operator.guard.state import Phase, State
 from specdec_operator.report.guard_status import kept_state
 from specdec_operator.report.status import status_of
@@ -172,28 +171,3 @@ def test_the_status_before_is_not_changed() -> None:
     kept = copy.deepcopy(before)
     status_of(found(ROLLED_BACK), before, 99)
     assert before == kept
-
-
-def test_the_caches_are_shown_as_measured() -> None:
-    """The measurement of a baseline pod is kept while the service speculates. Another service starts without one,
-    and a baseline service has one.
-    """
-
-    def told(state: State, before: Body, tokens: int | None) -> Body:
-        cache, speculative = KvCache(tokens=tokens), state.phase is Phase.WATCHING
-        window = judged(PASSED, make_evidence(rate=0.8, kv_cache=cache, speculative=speculative))
-        made = status_of(found(state, judged=window), before, 60.0).get("memory", {})
-        return {each: made[each] for each in ("kvTokensMeasured", "kvTokensPlainMeasured") if each in made}
-
-    def written(memory: Body, service: str = "s") -> Body:
-        return {"memory": memory, "guard": {"service": service, "speculation": state.speculation}}
-
-    state = make_state(service="s")
-    plain = make_state(Phase.ROLLED_BACK, rollback=make_rollback(), service="s")
-    assert told(state, {}, None) == {}
-    assert told(state, {}, 400) == {"kvTokensMeasured": 400}
-    both = {"kvTokensMeasured": 300, "kvTokensPlainMeasured": 500}
-    assert told(state, written(both), 400) == both | {"kvTokensMeasured": 400}
-    assert told(state, written(both), None) == both
-    assert told(state, written(both, "other"), 400) == {"kvTokensMeasured": 400}
-    assert told(plain, written(both), 510) == {"kvTokensPlainMeasured": 510}
