@@ -15,7 +15,8 @@ from hack.gitops import programs
 from tests.gitops.built import needed
 from tests.gitops.git import Repository
 from tests.ports import free_ports
-from tests.wire.api import APPLY, Api, Object
+from tests.wire.api import Api, Object
+from tests.wire.install import put_definition
 from tests.wire.server import running
 
 GIT: Final = ("source.toolkit.fluxcd.io/v1", "gitrepositories")
@@ -31,12 +32,7 @@ _HOUR: Final = "1h"
 async def install_crds(api: Api) -> None:
     """Flux's CRDs, out of the modules of its controllers."""
     for file in _crds():
-        body: Object = yaml.safe_load(file.read_text())
-        path = f"/apis/apiextensions.k8s.io/v1/customresourcedefinitions/{body['metadata']['name']}"
-        made = await api.call("patch", path, body, content_type=APPLY, field_manager="gitops-tests")
-        while not established(made):
-            await asyncio.sleep(0.1)
-            made = await api.call("get", path)
+        await put_definition(api, yaml.safe_load(file.read_text()))
 
 
 def _crds() -> tuple[pathlib.Path, ...]:
@@ -46,12 +42,6 @@ def _crds() -> tuple[pathlib.Path, ...]:
         told = shell.run(["go", f"-C={programs.FLUX.root}", "mod", "download", "-json", controller], timeout=_SECONDS)
         found += sorted(pathlib.Path(json.loads(told)["Dir"], "config", "crd", "bases").glob("*.yaml"))
     return tuple(found)
-
-
-def established(definition: Object) -> bool:
-    """Whether the API server serves a CRD; its conditions are null at first."""
-    conditions = definition.get("status", {}).get("conditions") or ()
-    return any((each["type"], each["status"]) == ("Established", "True") for each in conditions)
 
 
 @contextmanager

@@ -14,13 +14,13 @@ from hack.kserve import module
 from specdec_operator.staging.kserve import KServe
 from tests.kserve.matrix_cluster import Made, Namespace, sentence
 from tests.kserve.matrix_rows import manifest_of, plan_of
-from tests.wire.api import APPLY, DEPLOYMENT, EVENT, ISVC, Api, Object
+from tests.wire.api import DEPLOYMENT, EVENT, ISVC, Api, Object
+from tests.wire.install import put_definition
 from tests.wire.waiting import until
 
 HPA: Final = "autoscaling/v2", "horizontalpodautoscalers"
 SCALED: Final = "keda.sh/v1alpha1", "scaledobjects"
 KEDA: Final = "github.com/kedacore/keda/v2"
-_CRDS: Final = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 _KEDA_FILE: Final = "config/crd/bases/keda.sh_scaledobjects.yaml"
 _WAITING: Final = {
     "type": "External",
@@ -103,14 +103,7 @@ async def install_keda(api: Api, version: str) -> str:
     told = json.loads(subprocess.run(words, cwd=source, capture_output=True, text=True, check=True).stdout)
     text = (pathlib.Path(told["Dir"]) / _KEDA_FILE).read_text()
     body = module.yaml.safe_load(text)
-    path = f"{_CRDS}/{body['metadata']['name']}"
-    await api.call("patch", path, body, content_type=APPLY, field_manager="matrix")
-
-    async def served() -> bool:
-        conditions = (await api.call("get", path)).get("status", {}).get("conditions") or ()
-        return any(each["type"] == "Established" and each["status"] == "True" for each in conditions)
-
-    await until("KEDA's CRD", served)
+    await put_definition(api, body)
     return str(told["Version"]).removeprefix("v")
 
 

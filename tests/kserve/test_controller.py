@@ -155,14 +155,6 @@ async def test_what_carries_its_labels_under_another_name_is_deleted(place: Plac
     await until(f"the {kind} is gone", gone)
 
 
-async def test_two_entries_with_one_path_are_one_mount(place: Place) -> None:
-    """KServe keeps the first one and is silent about the other."""
-    uris = [{"uri": each, "mountPath": "/mnt/target/model"} for each in ("pvc://a", "pvc://b")]
-    pod = (await place.make(service(storageUris=uris))).pod
-    assert [each["mountPath"] for each in engine_of(pod)["volumeMounts"]][1:] == ["/mnt/target/model"]
-    assert [each["persistentVolumeClaim"]["claimName"] for each in pod["volumes"][1:]] == ["a"]
-
-
 async def test_placeholders_are_filled_as_html(place: Place) -> None:
     """Quotes are escaped, and a missing key becomes empty."""
     words = ["--a={{.Annotations.quoted}}", "--b={{.Labels.absent}}", "--c={{.Name}}"]

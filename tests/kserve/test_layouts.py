@@ -9,14 +9,10 @@ from specdec_operator.render.inference_service import render
 from specdec_operator.render.plain_arm import render_arm
 from specdec_operator.render.plan import plan
 from specdec_operator.staging.layout import DRAFT_PATH, TARGET_PATH
-from tests.kserve.layouts import ONCE, PAIRS, REMOTE, SOURCES, Json, brought, isvc, isvc_of, mounted, sis
+from tests.kserve.layouts import PAIRS, SOURCES, Json, brought, isvc, isvc_of, mounted, sis
 from tests.kserve.made import Made, Place, all_made, engine_of, named
 from tests.unit.builders import DRAFT, NAME, NAMESPACE, Body, make_rollback, make_spec, make_state
 
-ONE_OF_EACH = ("hf", "s3", "pvc", "other pvc")
-"""Two downloads of different kinds, and two claims."""
-
-CLAIMED = [(target, draft) for target in ONE_OF_EACH for draft in ONE_OF_EACH]
 OWNER = Owner(name=NAME, namespace=NAMESPACE, uid="u-1")
 _plain: dict[str, Body] = {}
 """Deployments of services without speculation, by their InferenceService: many mixes have the same."""
@@ -74,16 +70,6 @@ async def test_every_mix_is_mounted_whole(place: Place, target: str, draft: str)
     assert len(claims) == len(set(claims))
     if draft != "none":
         await beside_it_runs_what_the_plain_service_would(place, made, sis(target, draft))
-
-
-@pytest.mark.parametrize(("target", "draft"), CLAIMED)
-async def test_a_job_leaves_only_pvcs(place: Place, target: str, draft: str) -> None:
-    """Pods that restart download nothing, whatever KServe's version."""
-    pod = (await place.make(isvc(target, draft, ONCE))).pod
-    assert all(each.startswith("pvc://") for each in brought(pod))
-    assert "initContainers" not in pod
-    assert (f"pvc://{NAME}-models" in brought(pod)) == bool({target, draft} & set(REMOTE))
-    assert set(mounted(pod)) == {TARGET_PATH, DRAFT_PATH}
 
 
 def left_to_kserve(target: str, draft: str) -> Json:

@@ -7,7 +7,6 @@ from specdec_operator.render.inference_service import render
 from specdec_operator.render.plan import plan
 from tests.kserve.made import Made, Place
 from tests.unit.builders import NAME, NAMESPACE, Body, make_rollback, make_spec, make_state
-from tests.wire.api import DEPLOYMENT
 
 OWNER = Owner(name=NAME, namespace=NAMESPACE, uid="u-1")
 CPU = {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": 80}}
@@ -30,22 +29,3 @@ async def test_the_hpa_has_the_numbers_of_the_service(place: Place, plain: bool)
     assert spec["scaleTargetRef"] == target
     assert (spec["minReplicas"], spec["maxReplicas"]) == (1, 2)
     assert spec["metrics"] == [{"type": "Resource", "resource": CPU}]
-
-
-async def test_without_an_autoscaler_kserve_sets_the_number(place: Place) -> None:
-    """There is no HPA."""
-    made = await made_of(place, None, pods=2, replicas=2)
-    assert made.autoscaler is None
-    assert made.deployment["spec"]["replicas"] == 2
-
-
-async def test_kserve_keeps_the_number_of_an_external_scaler(place: Place) -> None:
-    """KServe names none in its Deployment, and leaves it through its next reconcile."""
-    made = await made_of(place, {"autoscalerClass": "external"})
-    assert made.autoscaler is None
-    child = f"{NAME}-predictor"
-    await place.api.merge(DEPLOYMENT, place.namespace, child, {"spec": {"replicas": 3}})
-    await place.reconciled(NAME)
-    live = await place.api.get(DEPLOYMENT, place.namespace, child)
-    assert live is not None
-    assert live["spec"]["replicas"] == 3

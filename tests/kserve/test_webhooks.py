@@ -46,14 +46,3 @@ async def test_the_controller_refuses_it_after_the_webhooks_took_it(place: Place
 async def test_what_cannot_work_is_taken_all_the_same(place: Place, found: Object) -> None:
     """No pod with an HPA, and a scheme that no download knows."""
     assert (await place.apply(found))["metadata"]["generation"] == 1
-
-
-async def test_the_defaulting_webhook_adds_little(place: Place) -> None:
-    """An annotation with the format, an empty name, no resources: applying the same again changes nothing."""
-    given = service(maxReplicas=1)
-    first = await place.apply(given)
-    assert first["metadata"]["annotations"] == given["metadata"]["annotations"] | {"modelFormat": "huggingface"}
-    model = first["spec"]["predictor"]["model"]
-    assert model == given["spec"]["predictor"]["model"] | {"name": "", "resources": {}}
-    await place.made("asked")
-    assert (await place.apply(given))["metadata"]["generation"] == 1

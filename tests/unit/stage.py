@@ -1,8 +1,7 @@
 """A stage for the loop of one sis: a clock, an API server in a dict, engines that count, and one who plays KServe."""
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
-from itertools import repeat
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from specdec_operator.api.guard import Guard
@@ -156,8 +155,7 @@ class Stage:
     """One sis, its pods, and the time.
 
     events: all that were sent. phases: every written phase in turn. asked: the pods that each reading covered.
-    late: seconds by which the turns of `until` are late. spares: engines of the pods in place of deleted ones.
-    runtimes: those in the settings of an operator that is started.
+    spares: engines of the pods in place of deleted ones. runtimes: those in the settings of a started operator.
     told_facts: what each pod reports about its models, None: it has no such page; `told`: how often one was read.
     seen: what the watches delivered last, of "child", "deployment" and each pod by name.
     """
@@ -170,7 +168,6 @@ class Stage:
         self.events: list[Event] = []
         self.phases: list[str] = []
         self.asked: list[tuple[str, ...]] = []
-        self.late: Iterator[float] = repeat(0.0)
         self.spares: list[EngineStandIn] = []
         self._spent = START
         self._made = 0
@@ -240,7 +237,7 @@ class Stage:
         """Turns until a phase is written; returns the seconds that it took."""
         begun = self.now
         while (turn := await self.turn(due=True)) and self.cluster.status.get("phase") != phase:
-            self.now += max(turn.requeue_after, 0.01) + next(self.late)
+            self.now += max(turn.requeue_after, 0.01)
             assert self.now - begun < seconds, f"{phase}: not within {seconds} s, but {self.phases}"
         return self.now - begun
 

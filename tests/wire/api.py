@@ -64,11 +64,6 @@ class Api:
         root = "/api" if "/" not in version else "/apis"
         return f"{root}/{version}/namespaces/{namespace}/{plural}" + (f"/{name}" if name else "")
 
-    async def established(self, file: pathlib.Path) -> None:
-        """Waits until every version of the CRD of a file is served."""
-        (crd,) = documents(file.read_text())
-        await self.served(crd)
-
     async def served(self, crd: Object) -> None:
         """Waits until every version of a CRD is served.
 

@@ -59,12 +59,12 @@ def kubernetes_controllers(kubeconfig: pathlib.Path, *names: str) -> Iterator[No
 
 
 @contextmanager
-def cluster(folder: pathlib.Path, *more: str, gate: str = IMAGE_VOLUMES) -> Iterator[pathlib.Path]:
+def cluster(folder: pathlib.Path, *more: str) -> Iterator[pathlib.Path]:
     """An API server with these controllers, KServe and this project's runtimes; yields an administrator's kubeconfig.
 
-    gate, more: flags of the API server.
+    more: flags of the API server.
     """
-    with api_server(folder, gate, *more) as kubeconfig, beside(kubeconfig):
+    with api_server(folder, IMAGE_VOLUMES, *more) as kubeconfig, beside(kubeconfig):
         yield kubeconfig
 
 

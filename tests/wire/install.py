@@ -18,6 +18,7 @@ OURS = (
     _ROOT / "manifests" / "downloads" / "rbac.yaml",
 )
 """What the operator needs of this project, except itself."""
+SYSTEM = "specdec-system"
 _PLURALS = {
     "CustomResourceDefinition": "/apis/apiextensions.k8s.io/v1/customresourcedefinitions",
     "Namespace": "/api/v1/namespaces",
@@ -46,12 +47,35 @@ def kserve_definitions() -> list[Object]:
     return objects.definitions(module.objects_of(module.manifests(KSERVE)))
 
 
+async def put_definition(api: Api, body: Object) -> None:
+    """Applies one CRD, and waits until the API server serves each of its versions."""
+    path = f"{_PLURALS['CustomResourceDefinition']}/{body['metadata']['name']}"
+    await api.call("patch", path, body, content_type=APPLY, field_manager="wire-tests", force_conflicts=True)
+    await api.served(body)
+
+
+async def make_account(api: Api, name: str, namespace: str = SYSTEM) -> str:
+    """A new service account; returns its name."""
+    await api.create(("v1", "serviceaccounts"), namespace, {"metadata": {"name": name}})
+    return name
+
+
+async def grant(api: Api, account: str, rules: list[Object], *, within: str = "", of: str = SYSTEM) -> None:
+    """Grants an account of a namespace these rules, within one namespace or in the whole cluster."""
+    kind, place = ("Role", f"/namespaces/{within}") if within else ("ClusterRole", "")
+    path = f"/apis/rbac.authorization.k8s.io/v1{place}/{kind.lower()}"
+    await api.call("post", f"{path}s", {"metadata": {"name": account}, "rules": rules})
+    role = {"apiGroup": "rbac.authorization.k8s.io", "kind": kind, "name": account}
+    subjects = [{"kind": "ServiceAccount", "name": account, "namespace": of}]
+    await api.call("post", f"{path}bindings", {"metadata": {"name": account}, "roleRef": role, "subjects": subjects})
+
+
 async def operator_kubeconfig(
-    api: Api, admin: pathlib.Path, target: pathlib.Path, *, account: str = "specdec-operator"
+    api: Api, admin: pathlib.Path, target: pathlib.Path, *, account: str = "specdec-operator", namespace: str = SYSTEM
 ) -> pathlib.Path:
-    """A kubeconfig with a token of the operator's service account: its permissions and no more."""
+    """A kubeconfig with a token of the operator's service account, or of another: its permissions and no more."""
     request: Object = {"spec": {"audiences": [], "expirationSeconds": 3600}}
-    path = f"/api/v1/namespaces/specdec-system/serviceaccounts/{account}/token"
+    path = f"/api/v1/namespaces/{namespace}/serviceaccounts/{account}/token"
     token = (await api.call("post", path, request))["status"]["token"]
     content: dict[str, Any] = yaml.safe_load(admin.read_text())
     content["users"] = [{"name": content["users"][0]["name"], "user": {"token": token}}]

@@ -17,14 +17,12 @@ from tests.unit.doctor.snapshots import node
 from tests.wire.api import APPLY, Api, Object, Refused, connected, documents
 from tests.wire.command import Command, Said
 from tests.wire.controllers import without_kserve
-from tests.wire.install import OURS, install
+from tests.wire.install import OURS, grant, install, make_account, operator_kubeconfig
 from tests.wire.server import api_server
 
 _ROOT = pathlib.Path(__file__).parents[2]
 _RBAC = "/apis/rbac.authorization.k8s.io/v1"
 _RUNTIMES = "/apis/serving.kserve.io/v1alpha1/clusterservingruntimes"
-_POLICIES = "/apis/networking.k8s.io/v1/namespaces/team/networkpolicies"
-_CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 _SIS = "/apis/serving.specdec.io/v1alpha1/namespaces/team/speculativeinferenceservices"
 _READY = {"type": "Ready", "status": "True", "reason": "Serving", "message": "1 pods answer requests"}
 
@@ -147,70 +145,11 @@ async def test_a_cluster_that_is_well_has_nothing_to_fix(well: Command) -> None:
     assert "KServe       0.20 (the controller is kserve/kserve-controller:v0.20.0)" in said.out
 
 
-async def test_a_runtime_that_is_gone_is_found(well: Command, own: Api) -> None:
-    """The service names none, so it is given ours."""
-    await own.call("delete", f"{_RUNTIMES}/{installed.runtimes()['nvidia']}")
-    said = await well("doctor", "-o", "json")
-    assert (said.code, _ids(said)) == (1, ["RuntimeMissing"])
-
-
-async def test_permissions_that_the_operator_lacks_are_asked_of_the_api_server(well: Command, own: Api) -> None:
-    """One finding for each resource, with the command that shows when it is fixed."""
-    await own.call("delete", f"{_RBAC}/clusterrolebindings/specdec-operator")
-    said = await well("doctor", "-o", "json")
-    found = [each for each in json.loads(said.out)["findings"] if each["id"] == "NotAllowed"]
-    assert said.code == 1
-    assert {each["id"] for each in json.loads(said.out)["findings"]} == {"NotAllowed"}
-    assert any("may not patch speculativeinferenceservices/status.serving.specdec.io" in each["what"] for each in found)
-
-
-async def test_a_policy_that_shuts_the_operator_out_is_found_and_one_that_lets_it_in_is_not(
-    well: Command, own: Api
-) -> None:
-    """As the API server keeps them."""
-    shut = _object("networking.k8s.io/v1", "NetworkPolicy", "shut") | {
-        "spec": {"podSelector": {}, "policyTypes": ["Ingress"]}
-    }
-    await _put(own, f"{_POLICIES}/shut", shut)
-    blocked = await well("doctor", "-o", "json")
-    operators = {"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "specdec-system"}}}
-    door = {"podSelector": {}, "ingress": [{"from": [operators], "ports": [{"port": 8080}]}]}
-    await _put(own, f"{_POLICIES}/door", _object("networking.k8s.io/v1", "NetworkPolicy", "door") | {"spec": door})
-    opened = await well("doctor", "-o", "json")
-    await own.call("delete", f"{_POLICIES}/shut")
-    await own.call("delete", f"{_POLICIES}/door")
-    assert (blocked.code, _ids(blocked)) == (1, ["MetricsBlocked"])
-    assert (opened.code, _ids(opened)) == (0, [])
-
-
-async def test_an_older_crd_is_found(well: Command, own: Api) -> None:
-    """As after an upgrade of a chart, which leaves CRDs as they are."""
-    name = "speculativeinferenceservices.serving.specdec.io"
-    found = await own.call("get", f"{_CRDS}/{name}")
-    properties = found["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"]
-    del properties["rollout"]  # no rule of the others names it
-    await own.call("put", f"{_CRDS}/{name}", found)
-    said = await well("doctor", "-o", "json")
-    await _while_settling(own)
-    assert (said.code, _ids(said)) == (1, ["CRDOlder"])
-    assert "spec.rollout" in said.out
-
-
 async def _somebody(api: Api, admin: pathlib.Path, target: pathlib.Path, name: str, rules: list[Object]) -> Command:
     """A service account with these permissions in the whole cluster."""
-    await _put(api, f"/api/v1/namespaces/team/serviceaccounts/{name}", _object("v1", "ServiceAccount", name))
-    version = "rbac.authorization.k8s.io/v1"
-    await _put(api, f"{_RBAC}/clusterroles/{name}", _object(version, "ClusterRole", name) | {"rules": rules})
-    bound = {
-        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": name},
-        "subjects": [{"kind": "ServiceAccount", "name": name, "namespace": "team"}],
-    }
-    await _put(api, f"{_RBAC}/clusterrolebindings/{name}", _object(version, "ClusterRoleBinding", name) | bound)
-    token = await api.call("post", f"/api/v1/namespaces/team/serviceaccounts/{name}/token", {"spec": {"audiences": []}})
-    content: dict[str, Any] = yaml.safe_load(admin.read_text())
-    content["users"] = [{"name": content["users"][0]["name"], "user": {"token": token["status"]["token"]}}]
-    target.write_text(yaml.safe_dump(content))
-    return Command(target, "team")
+    await make_account(api, name, "team")
+    await grant(api, name, rules, of="team")
+    return Command(await operator_kubeconfig(api, admin, target, account=name, namespace="team"), "team")
 
 
 async def test_a_user_without_permissions_gets_the_missing_ones_and_no_fault(

@@ -2,32 +2,15 @@
 
 import asyncio
 import json
-from typing import Any
-
-import pytest
 
 from tests.wire.command import WATCHING, Command, Said, report
 from tests.wire.operator import OperatorProcess
 from tests.wire.pods import EngineStandIn
-from tests.wire.waiting import PATIENCE
 from tests.wire.world import NAME, World, sis
-
-
-async def _decide(world: World, state: str, **guard: Any) -> None:
-    plain = state in ("RolledBack", "Stalled")
-    await report(world, {"phase": state, "serving": {"speculating": not plain}, "guard": {"state": state, **guard}})
 
 
 async def _annotation(world: World, name: str) -> str | None:
     found: str | None = (await world.sis())["metadata"].get("annotations", {}).get(f"specdec.io/{name}")
-    return found
-
-
-async def _nonce(world: World, name: str) -> str:
-    async def there() -> str | None:
-        return await _annotation(world, name)
-
-    found: str = await world.until(f"annotation {name}", there)
     return found
 
 
@@ -88,39 +71,6 @@ async def test_a_rollback_is_a_new_value_each_time_and_leaves_the_spec_alone(wor
     after = await world.sis()
     assert after["metadata"]["annotations"]["specdec.io/rollback"] != first
     assert (after["spec"], after["metadata"]["generation"]) == (before["spec"], before["metadata"]["generation"])
-
-
-async def _says(waiting: asyncio.subprocess.Process, state: str) -> None:
-    """Reads the output of a command that waits, until it shows this state."""
-    assert waiting.stderr is not None
-    while state not in (line := (await asyncio.wait_for(waiting.stderr.readline(), PATIENCE)).decode()):
-        assert line, f"it ended before it told of {state}"
-
-
-@pytest.mark.parametrize(
-    ("act", "handled", "ways", "code", "words"),
-    [
-        ("rollback", "handledRollback", ("Responding", "RolledBack"), 0, "RolledBack"),
-        ("rollback", "handledRollback", ("Responding", "Stalled"), 1, "Stalled"),
-        ("retry", "handledRetry", ("RollingOut", "WarmingUp", "Watching"), 0, "Watching"),
-        ("retry", "handledRetry", ("RollingOut", "Stalled"), 1, "Stalled"),
-    ],
-)
-async def test_an_act_is_waited_for(
-    act: str, handled: str, ways: tuple[str, ...], code: int, words: str, world: World, specdec: Command
-) -> None:
-    """The command prints each phase on the way; the exit code shows how it ended."""
-    await world.apply(sis())
-    await _decide(world, "Watching", reduced={"tokens": 1} if act == "retry" else None)
-    pipe = asyncio.subprocess.PIPE
-    waiting = await specdec.start(act, NAME, "--wait", "--timeout", "50s", stdout=pipe, stderr=pipe)
-    value = await _nonce(world, act)
-    for state, told in zip(ways, ("Watching", *ways[:-1]), strict=True):
-        await _says(waiting, told)
-        await _decide(world, state, reduced=None, **{handled: value})
-    out, err = await asyncio.wait_for(waiting.communicate(), PATIENCE)
-    assert waiting.returncode == code
-    assert words in (err if code else out).decode()
 
 
 async def test_a_wait_without_an_operator_ends(world: World, specdec: Command) -> None:

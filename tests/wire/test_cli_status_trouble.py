@@ -8,6 +8,7 @@ import yaml
 
 from tests.wire.api import SIS, Api
 from tests.wire.command import Command
+from tests.wire.install import grant, make_account, operator_kubeconfig
 from tests.wire.world import NAME, World, sis
 
 
@@ -31,19 +32,11 @@ async def test_a_namespace_without_any_brings_those_of_other_namespaces(world: W
 
 async def _as_somebody(api: Api, namespace: str, admin: pathlib.Path, target: pathlib.Path, *verbs: str) -> Command:
     """A user of the namespace who has the permissions `verbs` for sis."""
-    await api.call("post", f"/api/v1/namespaces/{namespace}/serviceaccounts", {"metadata": {"name": "somebody"}})
-    rbac = f"/apis/rbac.authorization.k8s.io/v1/namespaces/{namespace}"
-    rule = {"apiGroups": ["serving.specdec.io"], "resources": [SIS[1]], "verbs": list(verbs)}
-    subject = {"kind": "ServiceAccount", "name": "somebody", "namespace": namespace}
-    role = {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": "r"}
+    await make_account(api, "somebody", namespace)
     if verbs:
-        await api.call("post", f"{rbac}/roles", {"metadata": {"name": "r"}, "rules": [rule]})
-        await api.call(
-            "post", f"{rbac}/rolebindings", {"metadata": {"name": "r"}, "roleRef": role, "subjects": [subject]}
-        )
-    path = f"/api/v1/namespaces/{namespace}/serviceaccounts/somebody/token"
-    token = (await api.call("post", path, {"spec": {"audiences": []}}))["status"]["token"]
-    return Command(_changed(admin, target, token=token), namespace)
+        rule = {"apiGroups": ["serving.specdec.io"], "resources": [SIS[1]], "verbs": list(verbs)}
+        await grant(api, "somebody", [rule], within=namespace, of=namespace)
+    return Command(await operator_kubeconfig(api, admin, target, account="somebody", namespace=namespace), namespace)
 
 
 def _changed(admin: pathlib.Path, target: pathlib.Path, *, token: str = "", path: str = "") -> pathlib.Path:

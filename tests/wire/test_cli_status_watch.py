@@ -9,10 +9,10 @@ from collections.abc import Callable
 
 import pytest
 
-from tests.wire.api import SIS, Api, Object
+from tests.wire.api import SIS, Object
 from tests.wire.command import WATCHING, Command, report
 from tests.wire.faults.proxy import Proxy
-from tests.wire.install import operator_kubeconfig
+from tests.wire.install import grant, make_account, operator_kubeconfig
 from tests.wire.waiting import PATIENCE, until
 from tests.wire.world import NAME, World, sis
 
@@ -30,8 +30,10 @@ async def test_a_watch_in_a_pipe_is_a_line_a_change_until_it_is_ended(
     await world.apply(sis())
     await report(world, WATCHING)
     pipe = asyncio.subprocess.PIPE
-    await _may_all(world.api, world.namespace)
-    user = await operator_kubeconfig(world.api, kubeconfig, tmp_path / "kubeconfig", account=world.namespace)
+    account = await make_account(world.api, world.namespace)  # its token goes through a proxy
+    all_of_it: Object = {"apiGroups": ["*"], "resources": ["*"], "verbs": ["*"]}
+    await grant(world.api, account, [all_of_it], within=world.namespace)
+    user = await operator_kubeconfig(world.api, kubeconfig, tmp_path / "kubeconfig", account=account)
     async with Proxy(kubeconfig) as proxy:
         specdec = Command(proxy.through(user, tmp_path / "through"), world.namespace)
         process = await specdec.start("watch", NAME, stdout=pipe, stderr=pipe)
@@ -42,15 +44,6 @@ async def test_a_watch_in_a_pipe_is_a_line_a_change_until_it_is_ended(
         process.send_signal(how)
         out, err = await asyncio.wait_for(process.communicate(), PATIENCE)
     assert (process.returncode, out, err) == (0, b"", b"")
-
-
-async def _may_all(api: Api, namespace: str) -> None:
-    """Makes an account that may all in a namespace, and is called like it: a token goes through a proxy."""
-    await api.create(("v1", "serviceaccounts"), "specdec-system", {"metadata": {"name": namespace}})
-    role = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "cluster-admin"}
-    who = {"kind": "ServiceAccount", "name": namespace, "namespace": "specdec-system"}
-    binding: Object = {"metadata": {"name": namespace}, "roleRef": role, "subjects": [who]}
-    await api.create(("rbac.authorization.k8s.io/v1", "rolebindings"), namespace, binding)
 
 
 async def _looks_again(proxy: Proxy) -> None:

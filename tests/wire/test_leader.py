@@ -12,7 +12,7 @@ import pytest
 from specdec_operator.leadership.holding import LOST
 from tests.wire.api import Api, Object
 from tests.wire.faults.table import Part, fault
-from tests.wire.install import operator_kubeconfig
+from tests.wire.install import grant, operator_kubeconfig
 from tests.wire.operator import OperatorProcess
 from tests.wire.waiting import until
 from tests.wire.world import NAME, World, sis
@@ -40,24 +40,12 @@ async def pair(
 
 async def let_elect(api: Api, namespace: str) -> None:
     """The Role that the manifests give in the operator's own namespace."""
-    role: Object = {
-        "apiVersion": "rbac.authorization.k8s.io/v1",
-        "kind": "Role",
-        "metadata": {"name": "leader"},
-        "rules": [
-            {"apiGroups": ["coordination.k8s.io"], "resources": ["leases"], "verbs": ["get", "create", "update"]}
-        ],
+    leases: Object = {
+        "apiGroups": ["coordination.k8s.io"],
+        "resources": ["leases"],
+        "verbs": ["get", "create", "update"],
     }
-    account = {"kind": "ServiceAccount", "name": "specdec-operator", "namespace": "specdec-system"}
-    binding: Object = {
-        "apiVersion": "rbac.authorization.k8s.io/v1",
-        "kind": "RoleBinding",
-        "metadata": {"name": "leader"},
-        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": "leader"},
-        "subjects": [account],
-    }
-    await api.create(("rbac.authorization.k8s.io/v1", "roles"), namespace, role)
-    await api.create(("rbac.authorization.k8s.io/v1", "rolebindings"), namespace, binding)
+    await grant(api, "specdec-operator", [leases], within=namespace)
 
 
 async def _leader(pair: tuple[OperatorProcess, ...]) -> OperatorProcess:

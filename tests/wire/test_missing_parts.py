@@ -10,10 +10,9 @@ import pytest
 
 from tests import installed
 from tests.wire.api import APPLY, DEPLOYMENT, Api, Object, connected, documents
-from tests.wire.controllers import cluster, controller_of, kserve, kubernetes_controllers
-from tests.wire.install import OURS, install, operator_kubeconfig
+from tests.wire.controllers import controller_of, kserve, kubernetes_controllers
+from tests.wire.install import install, operator_kubeconfig
 from tests.wire.operator import OperatorProcess
-from tests.wire.pods import EngineStandIn
 from tests.wire.server import api_server
 from tests.wire.world import NAME, World, sis
 
@@ -22,7 +21,6 @@ CRD = ROOT / "crds" / "serving.specdec.io_speculativeinferenceservices.yaml"
 OPERATOR = (ROOT / "manifests" / "operator" / "namespace.yaml", ROOT / "manifests" / "operator" / "rbac.yaml")
 RUNTIMES = "/apis/serving.kserve.io/v1alpha1/clusterservingruntimes"
 TEAM = "team-a"
-WITHOUT_IMAGE_VOLUMES = "--feature-gates=ImageVolume=false"
 STAGING = {"mode": "PersistentVolumeClaim", "claim": {"storage": "1Gi"}}
 
 
@@ -87,26 +85,6 @@ async def test_a_cluster_that_is_put_together_in_the_wrong_order_shows_what_is_m
             await world.until("KServe makes the Deployment", deployed)
             await told(world, "RollingOut")
             await world.child(speculative=True)
-
-
-async def test_an_image_volume_that_the_api_server_drops_is_noticed(tmp_path: pathlib.Path) -> None:
-    """Without the feature gate ImageVolume it takes the Deployment and leaves volume and mount out."""
-    with cluster(tmp_path, gate=WITHOUT_IMAGE_VOLUMES) as admin:
-        async with connected(admin) as api:
-            await install(api, OURS)
-            own = await operator_kubeconfig(api, admin, tmp_path / "operator.kubeconfig")
-            await api.create_namespace(TEAM)
-            async with OperatorProcess(own, TEAM, tmp_path), World(api, TEAM) as world:
-                model = {"uri": "oci+native://registry.example/llama:1"}
-                await world.apply(sis(model=model, speculation={"method": "ngram", "tokens": 4}))
-                child = await world.child()
-                assert child["spec"]["predictor"]["volumes"][0]["image"]["reference"] == "registry.example/llama:1"
-                await world.roll_out(child, EngineStandIn(tokens_per_second=200.0))
-                status = await world.condition("ArtifactsStaged", "False")
-                said = conditions(status)["ArtifactsStaged"]
-                assert said[1] == "Dropped"
-                assert "/mnt/target/model" in said[2]
-                assert status["kserve"]["version"] == "0.20"
 
 
 async def test_rights_that_are_missing_are_named(bare: tuple[Api, pathlib.Path], tmp_path: pathlib.Path) -> None:

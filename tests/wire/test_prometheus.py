@@ -185,15 +185,6 @@ async def test_recorded_pages_of_a_real_engine_come_back_equal(scene: Scene) -> 
     assert len(read) >= 44
 
 
-async def test_a_restart_is_seen(scene: Scene) -> None:
-    """The new process is read, with its start and its counters."""
-    before = (await scene.until_read("restarts", since=0.0))["restarts"]
-    scene.engines["restarts"].restart()
-    after = (await scene.until_read("restarts", since=time.time()))["restarts"]
-    assert after.started == scene.engines["restarts"].started != before.started
-    assert after.generation_tokens < before.generation_tokens
-
-
 async def test_a_pod_that_hangs_is_unread_until_it_answers(scene: Scene) -> None:
     """The server keeps its last number for five minutes, but it is out of date; its neighbour is read all the while."""
     await scene.until_read("hangs", since=0.0)
@@ -203,13 +194,6 @@ async def test_a_pod_that_hangs_is_unread_until_it_answers(scene: Scene) -> None
     assert (await scene.look("steady", since=hung))["steady"] is not None
     scene.engines["hangs"].hangs = False
     await scene.until_read("hangs", since=time.time())
-
-
-async def test_a_pod_that_went_is_unread(scene: Scene) -> None:
-    """No process listens at its address."""
-    await scene.until_read("goes", since=0.0)
-    await scene.pods["goes"].stop()
-    await scene.unread("goes", since=time.time() + ROUNDED)
 
 
 async def test_two_engines_in_one_pod_are_not_read(scene: Scene) -> None:
@@ -222,18 +206,6 @@ async def test_a_proxy_next_to_the_engine_does_not_count_as_an_engine(scene: Sce
     """Its page has the start of its own process."""
     read = await scene.until_read("mesh", since=time.time())
     assert read["mesh"].started == 5
-
-
-async def test_ranks_are_summed(scene: Scene) -> None:
-    """Two data-parallel engines behind one port."""
-    read = await scene.until_read("ranks", since=time.time())
-    assert read["ranks"].generation_tokens == 7
-
-
-async def test_a_value_that_is_not_a_number_is_unread(scene: Scene) -> None:
-    """NaN travels through a server as it is."""
-    await scene.until_read("ranks", since=time.time())
-    await scene.unread("no-number", since=0.0, seconds=0.5)
 
 
 async def test_a_name_is_a_name(scene: Scene) -> None:
@@ -272,11 +244,3 @@ async def test_a_server_that_hangs_gives_no_reading(scene: Scene) -> None:
     finally:
         os.kill(scene.server.identity.pid, signal.SIGCONT)
     await scene.until_read("steady", "ranks", since=time.time())
-
-
-async def test_a_missing_server_gives_no_reading(scene: Scene, tmp_path: pathlib.Path) -> None:
-    """A server at another path gives none either."""
-    gone = await asyncio.to_thread(server.start, tmp_path, {})
-    await asyncio.to_thread(server.stop, gone)
-    for url in (gone.url, f"{scene.server.url}/elsewhere"):
-        assert await scene.reader.read(Prometheus(url=url), NAMESPACE, ["steady"], since=0.0) == {"steady": None}

@@ -128,18 +128,3 @@ async def test_services_are_spread_and_move_from_one_that_is_killed(
     first, second = pair.replicas.index(lost), pair.replicas.index(other)
     assert [pair.turns(each) for each in pair.worlds[0]] == [[first, second, first]] * 2
     assert [pair.turns(each) for each in pair.worlds[1]] == [[second]] * 2
-
-
-async def test_a_replica_that_slept_through_its_lease_writes_nothing(pair: Pair) -> None:
-    """It wakes up as the owner of services that another one has by now."""
-    world = pair.worlds[0][0]
-    await _ask([world], 1)
-    slept = pair.writer(world)
-    before = slept.writes(world.namespace)
-    slept.process.send(signal.SIGSTOP)
-    try:
-        await _ask([world], 2)
-    finally:
-        slept.process.send(signal.SIGCONT)
-    await slept.process.ended(5.0)
-    assert slept.writes(world.namespace) == before

@@ -12,20 +12,19 @@ from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 
-import aiohttp
 import pytest
-from hack.cluster.errors import ClusterError
 from playwright.async_api import Browser
 
+from tests.browser.conftest import browser
 from tests.browser.looking import PHONE, looking
-from tests.chromium import browsing
 from tests.ports import free_port
-from tests.wire.api import SIS, Api
+from tests.wire.api import Api
 from tests.wire.install import operator_kubeconfig
 from tests.wire.operator import OperatorProcess
 from tests.wire.pods import EngineStandIn
 from tests.wire.world import NAME, World, sis
 
+__all__ = ["browser"]
 TOKENS = 400.0
 """Tokens a second of a busy engine, enough for a verdict in a window of two seconds."""
 PICTURES = pathlib.Path(__file__).parents[2] / "docs" / "web"
@@ -60,16 +59,6 @@ async def page(
     namespaces = ",".join(world.namespace for world in worlds.values())
     async with OperatorProcess(own, namespaces, tmp_path):
         yield f"http://127.0.0.1:{port}"
-
-
-@pytest.fixture
-async def browser() -> AsyncIterator[Browser]:
-    """A real headless Chromium; the test is skipped, with the reason, where none can be had."""
-    try:
-        async with browsing() as found:
-            yield found
-    except ClusterError as error:
-        pytest.skip(str(error))
 
 
 @dataclass(kw_only=True)
@@ -169,18 +158,3 @@ async def _pictures(browser: Browser, page: str) -> None:
         await (await look.at(f"{page}/services/chat/{NAME}")).picture(PICTURES / "service.png")
     async with looking(browser, viewport=PHONE, device_scale_factor=2) as look:
         await (await look.at(page)).picture(PICTURES / "phone.png", whole=False)
-
-
-async def test_a_deleted_service_leaves_the_page(worlds: dict[str, World], page: str) -> None:
-    """A new service appears too; the page needs no request to the API server."""
-    world = worlds["docs"]
-    await world.apply(sis())
-    await world.child()
-
-    async def shown(wanted: int) -> bool:
-        async with aiohttp.ClientSession() as session, session.get(f"{page}/api/v1/services") as answer:
-            return len((await answer.json())["services"]) == wanted
-
-    await world.until("the service on the page", lambda: shown(1))
-    await world.api.delete(SIS, world.namespace, NAME)
-    await world.until("the page without it", lambda: shown(0))

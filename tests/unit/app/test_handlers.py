@@ -114,23 +114,6 @@ def _labelled(body: Body, uid: str) -> Body:
 CHILDREN = ("inferenceservices", "deployments", "pods", "jobs")
 
 
-@in_virtual_time
-async def test_a_new_service_is_reconciled_and_our_own_write_does_not_reconcile_it() -> None:
-    """The write comes back as an event of the same generation."""
-    played = Played()
-    await played.tell("ADDED", "services", make_sis())
-    assert played.reconciled == [KEY] * len(played.reconciled) != []
-    assert played.cluster.calls
-    written = make_sis(status=played.cluster.status)
-    await played.tell("MODIFIED", "services", written)
-    await asyncio.sleep(0.5)
-    before = len(played.reconciled)
-    await played.tell("MODIFIED", "services", written)
-    assert len(played.reconciled) == before
-    await played.tell("MODIFIED", "services", make_sis(generation=2, status=played.cluster.status))
-    assert len(played.reconciled) == before + 1
-
-
 @pytest.mark.parametrize("kind", CHILDREN)
 def test_what_belongs_to_a_service_wakes_it_when_it_comes_and_when_it_goes(kind: str) -> None:
     """And is known, and not any more."""
@@ -220,20 +203,6 @@ async def test_nothing_is_kept_of_what_went_without_a_word() -> None:
     await played.app.inventory.complete()
     await asyncio.sleep(400)
     assert played.kept() == 0
-
-
-@in_virtual_time
-async def test_an_inference_service_that_is_deleted_before_its_service_is_made_again() -> None:
-    """A user deleted the InferenceService: the operator remembers the deletion until the object exists again."""
-    played = Played()
-    await played.tell("ADDED", "services", make_sis())
-    live = played.cluster.child
-    live = live | {"metadata": live["metadata"] | {"uid": "i-1"}}
-    await played.tell("ADDED", "inferenceservices", live)
-    await asyncio.sleep(0.5)
-    assert played.cluster.calls.count(("apply", "speculative")) == 1
-    await played.tell("DELETED", "inferenceservices", live)
-    assert played.cluster.calls.count(("apply", "speculative")) == 2
 
 
 @in_virtual_time

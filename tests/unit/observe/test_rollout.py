@@ -84,34 +84,29 @@ def test_a_rollout_is_read_from_the_deployment_and_the_pods_of_its_revision(
 DRY = json.dumps({"reason": "OutOfMemory", "message": "the engine did not start: CUDA out of memory."})
 
 
-@pytest.mark.parametrize(
-    ("pod", "words"),
-    [
-        (new(crashed(137, times=1, reason="OOMKilled")), "pod new ended 1 times, last with exit code 137 (OOMKilled)"),
-        (
-            new(crashed(1, times=2, message=DRY)),
-            "pod new ended 2 times, last with exit code 1: the engine did not start: CUDA out of memory.",
-        ),
-        (new(running(1, termination(137, "OOMKilled"))), "pod new ended 1 times, last with exit code 137 (OOMKilled)"),
-        (new(running(1, termination(137, "OOMKilled")), ready=True), ""),
-        (new(crashed(1, times=1, message="RuntimeError: x")), ""),
-        (new(ended(0, message="CUDA out of memory")), ""),
-        (new(ended(137, reason="OOMKilled"), deleting=True), ""),
-        (make_pod("old", ready=False, engine=crashed(137, times=9, reason="OOMKilled")), ""),
-        (new(), ""),
-    ],
-    ids=[
-        "killed",
-        "it said so",
-        "killed, and it starts again",
-        "it is up",
-        "crashed",
-        "ended well",
-        "leaves",
-        "of another",
-        "-",
-    ],
-)
+STARTS = {
+    "killed": (
+        new(crashed(137, times=1, reason="OOMKilled")),
+        "pod new ended 1 times, last with exit code 137 (OOMKilled)",
+    ),
+    "it said so": (
+        new(crashed(1, times=2, message=DRY)),
+        "pod new ended 2 times, last with exit code 1: the engine did not start: CUDA out of memory.",
+    ),
+    "killed, and it starts again": (
+        new(running(1, termination(137, "OOMKilled"))),
+        "pod new ended 1 times, last with exit code 137 (OOMKilled)",
+    ),
+    "it is up": (new(running(1, termination(137, "OOMKilled")), ready=True), ""),
+    "crashed": (new(crashed(1, times=1, message="RuntimeError: x")), ""),
+    "ended well": (new(ended(0, message="CUDA out of memory")), ""),
+    "leaves": (new(ended(137, reason="OOMKilled"), deleting=True), ""),
+    "of another": (make_pod("old", ready=False, engine=crashed(137, times=9, reason="OOMKilled")), ""),
+    "-": (new(), ""),
+}
+
+
+@pytest.mark.parametrize(("pod", "words"), STARTS.values(), ids=STARTS)
 def test_a_start_that_runs_out_of_memory_is_reported_at_its_first_end(pod: Body, words: str) -> None:
     """A crash for another reason counts from the third time."""
     assert seen(MOVING, OLD, pod).out_of_memory == words
@@ -196,47 +191,32 @@ def staging(download: Body, engine: Body = INIT) -> Body:
     return new(engine, download=download, mounted=True)
 
 
-@pytest.mark.parametrize(
-    ("pods", "progress", "reason"),
-    [
-        ([staging(running())], BLOCKED, "Staging"),
-        ([staging(running(1, termination(1, message=MISSING)))], BLOCKED, "Staging"),
-        ([staging(waiting("PodInitializing"))], BLOCKED, "Staging"),
-        ([new(waiting("ContainerCreating"), mounted=True)], BLOCKED, "Staging"),
-        ([new(running(since=SOON), mounted=True)], PROGRESSING, "RollingOut"),
-        ([new(running(since=LATE), mounted=True)], FAILED, "DeadlineExceeded"),
-        ([staging(running()), new(running(since=SOON))], PROGRESSING, "RollingOut"),
-        ([staging(running()), new(running(since=LATE))], FAILED, "DeadlineExceeded"),
-        ([new(running(since=SOON)), new(running(since=LATE))], FAILED, "DeadlineExceeded"),
-        ([new(running(1, termination(1, since=LATE), since=SOON))], FAILED, "DeadlineExceeded"),
-        ([new(running(since=LATE), ready=True), staging(running())], BLOCKED, "Staging"),
-        ([new(running(since=AHEAD))], PROGRESSING, "RollingOut"),
-        ([new(waiting("ContainerCreating"))], FAILED, "DeadlineExceeded"),
-        ([staging(waiting("ImagePullBackOff"))], FAILED, "DeadlineExceeded"),
-        ([staging(crashed(1, times=2))], FAILED, "DeadlineExceeded"),
-        ([new(waiting("ImagePullBackOff"), mounted=True)], FAILED, "DeadlineExceeded"),
-        ([new(ended(1), mounted=True)], FAILED, "DeadlineExceeded"),
-    ],
-    ids=[
-        "it downloads",
-        "it downloads again",
-        "the image that downloads is pulled",
-        "the engine's image is pulled",
-        "its engine has just started",
-        "its engine has had its time",
-        "one downloads, one has just started",
-        "one downloads, one has had its time",
-        "one of two has had its time",
-        "an engine that starts again has no new time",
-        "one serves, one downloads",
-        "the node's clock is ahead",
-        "its volumes are not mounted",
-        "the image that downloads does not come",
-        "the download fails",
-        "the engine's image does not come",
-        "the engine has ended",
-    ],
-)
+LATE_ROLLOUTS = {
+    "it downloads": ([staging(running())], BLOCKED, "Staging"),
+    "it downloads again": ([staging(running(1, termination(1, message=MISSING)))], BLOCKED, "Staging"),
+    "the image that downloads is pulled": ([staging(waiting("PodInitializing"))], BLOCKED, "Staging"),
+    "the engine's image is pulled": ([new(waiting("ContainerCreating"), mounted=True)], BLOCKED, "Staging"),
+    "its engine has just started": ([new(running(since=SOON), mounted=True)], PROGRESSING, "RollingOut"),
+    "its engine has had its time": ([new(running(since=LATE), mounted=True)], FAILED, "DeadlineExceeded"),
+    "one downloads, one has just started": ([staging(running()), new(running(since=SOON))], PROGRESSING, "RollingOut"),
+    "one downloads, one has had its time": ([staging(running()), new(running(since=LATE))], FAILED, "DeadlineExceeded"),
+    "one of two has had its time": ([new(running(since=SOON)), new(running(since=LATE))], FAILED, "DeadlineExceeded"),
+    "an engine that starts again has no new time": (
+        [new(running(1, termination(1, since=LATE), since=SOON))],
+        FAILED,
+        "DeadlineExceeded",
+    ),
+    "one serves, one downloads": ([new(running(since=LATE), ready=True), staging(running())], BLOCKED, "Staging"),
+    "the node's clock is ahead": ([new(running(since=AHEAD))], PROGRESSING, "RollingOut"),
+    "its volumes are not mounted": ([new(waiting("ContainerCreating"))], FAILED, "DeadlineExceeded"),
+    "the image that downloads does not come": ([staging(waiting("ImagePullBackOff"))], FAILED, "DeadlineExceeded"),
+    "the download fails": ([staging(crashed(1, times=2))], FAILED, "DeadlineExceeded"),
+    "the engine's image does not come": ([new(waiting("ImagePullBackOff"), mounted=True)], FAILED, "DeadlineExceeded"),
+    "the engine has ended": ([new(ended(1), mounted=True)], FAILED, "DeadlineExceeded"),
+}
+
+
+@pytest.mark.parametrize(("pods", "progress", "reason"), LATE_ROLLOUTS.values(), ids=LATE_ROLLOUTS)
 def test_a_deadline_is_the_engines(pods: list[Body], progress: Progress, reason: str) -> None:
     """Slow weights and images show nothing about a draft that was never loaded. A failure may be the draft's."""
     late = seen(make_deployment("r2", replicas=2, updated=2, available=1), *pods, waited=3600)
@@ -328,27 +308,21 @@ def test_an_obstacle_to_new_pods_is_shown_with_the_message_of_the_cluster(
     assert (late.progress, late.reason) == (BLOCKED, reason), "it says nothing about what the pods are to run"
 
 
-@pytest.mark.parametrize(
-    ("deployment", "pods"),
-    [
-        (MOVING, [OLD, new(unscheduled="0/1 nodes are available: 1 node(s) had untolerated taint.", since=SINCE)]),
-        (MOVING, [OLD, new(unscheduled='persistentvolumeclaim "x" not found', since=SINCE)]),
-        (MOVING, [OLD, new(unscheduled=FULL)]),
-        (MOVING, [OLD, new(since=SINCE)]),
-        (MOVING, [OLD, new(unscheduled=FULL, since=SINCE, deleting=True)]),
-        (make_deployment("r1", refused=QUOTA), [OLD]),
-        (make_deployment("r2", seen=False, refused=QUOTA), [OLD]),
-    ],
-    ids=[
-        "a taint, which no replacing would mend",
-        "a claim, neither",
-        "nobody says since when",
-        "it is scheduled",
-        "it is leaving itself",
-        "the pods before were refused",
-        "the Deployment was just changed",
-    ],
-)
+NO_OBSTACLES = {
+    "a taint, which no replacing would mend": (
+        MOVING,
+        [OLD, new(unscheduled="0/1 nodes are available: 1 node(s) had untolerated taint.", since=SINCE)],
+    ),
+    "a claim, neither": (MOVING, [OLD, new(unscheduled='persistentvolumeclaim "x" not found', since=SINCE)]),
+    "nobody says since when": (MOVING, [OLD, new(unscheduled=FULL)]),
+    "it is scheduled": (MOVING, [OLD, new(since=SINCE)]),
+    "it is leaving itself": (MOVING, [OLD, new(unscheduled=FULL, since=SINCE, deleting=True)]),
+    "the pods before were refused": (make_deployment("r1", refused=QUOTA), [OLD]),
+    "the Deployment was just changed": (make_deployment("r2", seen=False, refused=QUOTA), [OLD]),
+}
+
+
+@pytest.mark.parametrize(("deployment", "pods"), NO_OBSTACLES.values(), ids=NO_OBSTACLES)
 def test_a_cause_in_the_pod_or_in_the_past_is_not_an_obstacle(deployment: Body, pods: list[Body]) -> None:
     """After the deadline it counts against the pods."""
     assert seen(deployment, *pods).obstacle is None

@@ -1,7 +1,5 @@
 """The loop of one sis, turn by turn: what is decided, in which order it is written, what brings speculation back."""
 
-from itertools import cycle
-
 import pytest
 from tests.unit.builders import DRAFT, Body
 from tests.unit.stage import Stage, is_speculative, plain, rolled_back, watching
@@ -41,16 +39,6 @@ async def test_a_bad_draft_is_found_within_the_promised_number_of_windows() -> N
         assert await stage.until("Responding") <= (LIMIT + 1) * WINDOW + 1
 
 
-@pytest.mark.parametrize(("interval", "window"), [(1.0, 1.0), (2.0, 3.0), (3.0, 60.0)])
-async def test_windows_keep_their_length_whatever_the_clocks_jitter(interval: float, window: float) -> None:
-    """The look nearest to its end closes a window: late turns do not add up."""
-    quick = {"interval": f"{interval:g}s", "window": f"{window:g}s"}
-    stage, engine = await watching(guard=quick | {"minDraftTokens": 1, "failureLimit": 6})
-    stage.late = cycle((0.05, 0.0, 0.03))
-    engine.acceptance = 0.0
-    assert await stage.until("Responding", 500) <= 6 * (window + interval / 2) + 1
-
-
 async def test_the_window_that_decided_is_shown_with_the_decision() -> None:
     """Not the one before it, which may have passed."""
     stage, engine = await watching(guard={"failureLimit": 1})
@@ -61,31 +49,6 @@ async def test_the_window_that_decided_is_shown_with_the_decision() -> None:
     guard = stage.cluster.status["guard"]
     assert (guard["verdict"], guard["reason"], guard["recommendation"]["tokens"]) == ("Fail", "AcceptanceRateLow", 0)
     assert guard["message"] == guard["rollback"]["message"]
-
-
-async def test_numbers_that_move_are_written_once_a_minute() -> None:
-    """People see the trend; the API server sees one write."""
-    stage, engine = await watching()
-    await stage.run(3 * WINDOW)
-    calls = len(stage.cluster.calls)
-    for step in range(24):
-        engine.acceptance = 0.6 + 0.3 * (step % 2)
-        await stage.run(WINDOW)
-    assert 3 <= len(stage.cluster.calls) - calls <= 4
-
-
-async def test_no_traffic_gives_no_verdict_for_as_long_as_it_lasts() -> None:
-    """One write reports that there is no traffic. The last numbers stay."""
-    stage, engine = await watching()
-    await stage.run(2 * WINDOW)
-    engine.tokens_per_second = 0.0
-    await stage.run(2 * WINDOW)
-    calls = len(stage.cluster.calls)
-    await stage.run(20 * WINDOW)
-    assert len(stage.cluster.calls) == calls
-    assert stage.cluster.status["reason"] == "NoTraffic"
-    assert stage.cluster.status["acceptance"]["rate"] == pytest.approx(0.8)
-    assert stage.phases[-1] == "Watching"
 
 
 async def test_the_pods_are_read_each_interval_while_they_are_watched_and_after_a_rollback() -> None:

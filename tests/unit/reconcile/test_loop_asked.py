@@ -119,28 +119,3 @@ async def test_a_rollback_is_retried_by_itself_later_each_time_and_not_for_ever(
     assert (status["retries"], status["rollbacks"], stage.phases[-1]) == (2, 3, "RolledBack")
     assert "nextRetry" not in status
     assert (first, second) == (pytest.approx(60, abs=1), pytest.approx(120, abs=1)), "from the decision on"
-
-
-async def test_a_retry_of_a_draft_that_was_repaired_stays() -> None:
-    """And is watched like any other."""
-    stage = await rolled_back(**AGAIN)
-    await stage.until("RollingOut", 120)
-    stage.roll_out(EngineStandIn(tokens_per_second=400.0, acceptance=0.8))
-    await stage.until("Watching")
-    await stage.run(20 * WINDOW)
-    status = stage.cluster.status
-    assert (status["phase"], status["reason"], status["guard"]["retries"]) == ("Watching", "Accepted", 1)
-    assert "rollback" not in status["guard"]
-
-
-@pytest.mark.parametrize("restart", [False, True])
-async def test_a_held_rollback_is_not_retried_until_it_is_released(restart: bool) -> None:
-    """A hold keeps what is served, also across a restart of the operator."""
-    stage = await rolled_back(**AGAIN)
-    stage.sis = AGAIN | asking(hold="x")
-    if restart:
-        stage.restart()
-    await stage.run(300)
-    assert stage.phases[-1] == "RolledBack"
-    stage.sis = AGAIN
-    await stage.until("RollingOut", 10)

@@ -3,7 +3,6 @@
 from typing import Any
 
 import pytest
-from tests.unit.builders import DRAFT
 from tests.unit.stage import Stage, is_speculative, plain, rolled_back
 from tests.wire.pods import EngineStandIn
 
@@ -52,15 +51,6 @@ async def test_speculation_stays_only_where_it_is_not_slower(token_time: float, 
         assert not is_speculative(stage.cluster.child)
 
 
-async def test_a_different_load_gives_no_verdict() -> None:
-    """Twice as busy: three times the time per output token does not count against the draft."""
-    stage = await measured(guard=FASTER["guard"] | {"control": {"mode": "Never"}})
-    stage.roll_out(EngineStandIn(tokens_per_second=400.0, token_time=0.06, running=8))
-    await stage.run(WARMUP + 8 * WINDOW)
-    assert (stage.cluster.status["phase"], stage.cluster.status["reason"]) == ("Watching", "BeyondBaseline")
-    assert "seen at 8 running requests, known at 1" in stage.cluster.status["message"]
-
-
 async def test_without_traffic_the_measurement_ends_after_ten_windows() -> None:
     """Then speculation is served, and the status shows that there is no comparison."""
     stage = Stage(**FASTER)
@@ -72,29 +62,6 @@ async def test_without_traffic_the_measurement_ends_after_ten_windows() -> None:
     assert "baseline" not in stage.cluster.status["guard"]
 
 
-async def test_a_restarted_operator_goes_on_measuring() -> None:
-    """The phase is durable, and so is what was learnt so far."""
-    stage = Stage(**FASTER)
-    await stage.turn()
-    stage.roll_out(plain())
-    await stage.run(WARMUP + 1.2 * WINDOW)
-    stage.restart()
-    await stage.run(1)
-    assert stage.phases == ["MeasuringBaseline"]
-    await stage.until("RollingOut", 5 * WINDOW)
-
-
-async def test_another_draft_is_not_measured_for_again() -> None:
-    """The baseline holds for every draft."""
-    stage = await measured()
-    stage.roll_out(EngineStandIn(tokens_per_second=400.0, token_time=0.01))
-    await stage.until("Watching")
-    stage.sis |= {"speculation": DRAFT | {"tokens": 2}, "generation": 2}
-    await stage.until("RollingOut")
-    assert stage.flags()["num_speculative_tokens"] == 2
-    assert "MeasuringBaseline" not in stage.phases[1:]
-
-
 async def test_a_rolled_back_service_learns_how_fast_plain_is() -> None:
     """So that a retry can be compared, though nothing was measured first."""
     stage = await rolled_back()
@@ -103,17 +70,6 @@ async def test_a_rolled_back_service_learns_how_fast_plain_is() -> None:
     assert plain_speed["timePerOutputTokenMs"] == 20.0
     assert stage.cluster.status["performance"]["timePerOutputTokenMs"] == 20.0
     assert stage.cluster.status["guard"]["reason"] == "AcceptanceRateLow", "the verdict on the draft stays"
-
-
-async def test_a_rolled_back_service_with_traffic_is_written_to_each_ten_minutes_at_most() -> None:
-    """It learns with each window; half an hour of that is three writes, and no Event."""
-    stage = await rolled_back()
-    await stage.run(WARMUP + 8 * WINDOW)
-    calls, events = len(stage.cluster.calls), [*stage.events]
-    await stage.run(1800)
-    assert set(stage.cluster.calls[calls:]) <= {("status", "RolledBack")}
-    assert 1 <= len(stage.cluster.calls) - calls <= 3
-    assert stage.events == events
 
 
 async def test_a_service_without_speculation_learns_its_baseline_on_request() -> None:

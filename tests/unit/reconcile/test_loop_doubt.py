@@ -49,14 +49,3 @@ async def test_a_draft_that_was_faster_comes_back_once() -> None:
     status = stage.cluster.status
     assert (status["phase"], status["reason"]) == ("Watching", "Accepted")
     assert status["performance"]["speedup"] == pytest.approx(2.0, abs=0.01)
-
-
-async def test_a_restarted_operator_goes_on_with_the_trial() -> None:
-    """What speculation showed is in the status."""
-    stage = await in_doubt(0.06)
-    stage.roll_out(plain(token_time=0.02))
-    await stage.until("RolledBack")
-    await stage.run(WARMUP + 2 * WINDOW)
-    stage.restart()
-    await stage.run(7 * WINDOW)
-    assert "speedup 0.33" in stage.cluster.status["guard"]["rollback"]["message"]

@@ -260,15 +260,5 @@ async def test_a_pvc_that_was_deleted_is_created_and_filled_again() -> None:
     assert notes["specdec.io/claim"] == claims[1]["metadata"]["uid"]
 
 
-async def test_a_restarted_operator_finds_its_jobs() -> None:
-    """The watches have listed before any decision. A new Job would lose the number of failures."""
-    stage = DownloadStage(speculation=None)
-    await stage.turn()
-    stage.restart()
-    stage.tell("target")
-    await stage.run(30)
-    assert len(stage.jobs()) == 1
-
-
 def _utc(seconds: float) -> str:
     return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -77,17 +77,6 @@ async def test_the_next_rollout_is_planned_with_it() -> None:
     assert revision(stage) == after
 
 
-async def test_a_restart_between_report_and_use_replaces_no_pod() -> None:
-    """The status has the values that the pods were planned with."""
-    stage = await told_of()
-    before = revision(stage)
-    stage.restart()
-    stage.now += 700
-    await stage.turn()
-    await stage.turn()
-    assert revision(stage) == before
-
-
 async def test_another_artifact_makes_its_facts_void() -> None:
     """The facts of the draft are dropped with the draft; those of the target stay."""
     stage = await told_of()

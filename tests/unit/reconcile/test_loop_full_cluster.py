@@ -4,15 +4,14 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
-from tests.unit.bodies import crashed, make_deployment, make_pod, running, termination
-from tests.unit.stage import Stage, is_speculative, plain, watching
+from tests.unit.bodies import make_deployment, make_pod
+from tests.unit.stage import Stage, plain, watching
 from tests.wire.pods import EngineStandIn
 
 from specdec_operator.names import REVISION_LABEL
 
 NO_ROOM = "0/1 nodes are available: 1 Insufficient memory."
 QUOTA = 'pods "new" is forbidden: exceeded quota: one, requested: pods=1, used: pods=1, limited: pods=1'
-POLICY = 'pods "new" is forbidden: violates PodSecurity "restricted:latest": runAsNonRoot != true'
 DEADLINE = 1800.0
 
 
@@ -109,69 +108,3 @@ async def test_a_rollback_makes_its_own_room(how: dict[str, str], wanted: str) -
     assert next(iter(how.values())) in events[reason]
     stage.roll_out(plain())
     await stage.until("RolledBack")
-
-
-async def test_the_only_pod_is_kept_if_the_new_one_is_rejected_for_its_own_spec() -> None:
-    """To remove it would only end the service. The status shows the reason, and the rollback
-    continues once pods are admitted.
-    """
-    stage = await failed()
-    lets_nothing_in(stage, refused=POLICY)
-    await stage.run(60)
-    assert strategy(stage) == "RollingUpdate"
-    assert stage.conditions()["Reconciling"]["reason"] == "PodRefused"
-    assert "violates PodSecurity" in stage.conditions()["Reconciling"]["message"]
-    await stage.until("Stalled", DEADLINE + 10)
-    stage.roll_out(plain())
-    await stage.until("RolledBack")
-    assert stage.cluster.status["guard"]["rollbacks"] == 1
-
-
-async def test_a_rollout_that_stands_still_fails_though_some_pods_are_up() -> None:
-    """Half an hour after the last one that came up, not after the first."""
-    stage = Stage(replicas=2)
-    await stage.turn()
-    revision = predictor(stage)["labels"][REVISION_LABEL]
-    stage.note("child", stage.cluster.child)
-    stage.note("deployment", make_deployment(revision, replicas=2, available=1, updated=2))
-    stage.note("pod-2", make_pod("pod-2", revision=revision, ready=False))
-    await stage.run(900)
-    stage.note("pod-1", make_pod("pod-1", revision=revision))
-    assert await stage.until("Responding", 2 * DEADLINE) == pytest.approx(DEADLINE, abs=10)
-    assert stage.cluster.status["guard"]["rollback"]["reason"] == "RolloutFailed"
-
-
-OWN_CACHE = {"engine": {"accelerator": "cpu", "args": ["--kv-cache-memory-bytes=1073741824"]}}
-"""A cache that the user sets is not lowered."""
-
-
-async def test_an_engine_that_is_killed_again_and_again_loses_its_draft() -> None:
-    """Every five minutes, so that no window proves anything. The third kill decides, and
-    each kill is reported at once.
-    """
-    stage, _ = await watching(**OWN_CACHE)
-    revision = predictor(stage)["labels"][REVISION_LABEL]
-    for kills in (1, 2, 3):
-        killed = crashed(137, times=kills, reason="OOMKilled")
-        stage.note("pod-1", make_pod("pod-1", revision=revision, ready=False, engine=killed))
-        await stage.turn()
-        assert [event.reason for event in stage.events].count("PodFailed") == kills
-        if kills < 3:
-            up = running(kills, termination(137, "OOMKilled"))
-            stage.note("pod-1", make_pod("pod-1", revision=revision, engine=up))
-            await stage.run(300)
-    guard = stage.cluster.status["guard"]
-    assert (guard["state"], guard["rollback"]["reason"], guard["rollbacks"]) == ("Responding", "OutOfMemory", 1)
-    assert not is_speculative(stage.cluster.child)
-
-
-async def test_kills_are_remembered_by_the_next_operator() -> None:
-    """Each of three operators sees one."""
-    stage, _ = await watching(**OWN_CACHE)
-    revision = predictor(stage)["labels"][REVISION_LABEL]
-    for kills in (1, 2, 3):
-        up = running(kills, termination(137, "OOMKilled"))
-        stage.note("pod-1", make_pod("pod-1", revision=revision, engine=up))
-        await stage.turn()
-        stage.restart()
-    assert stage.cluster.status["guard"]["rollback"]["reason"] == "OutOfMemory"

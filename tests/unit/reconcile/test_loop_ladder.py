@@ -3,7 +3,7 @@
 from typing import Any
 
 from tests.unit.builders import DRAFT
-from tests.unit.stage import Stage, is_speculative, plain, watching
+from tests.unit.stage import Stage, is_speculative, watching
 from tests.wire.pods import EngineStandIn
 
 from specdec_operator.errors import Unavailable
@@ -110,26 +110,6 @@ async def test_fewer_tokens_are_rolled_out_where_they_would_have_passed() -> Non
     assert status["guard"]["rollbacks"] == 0
 
 
-async def test_a_table_is_shown_and_nothing_is_reduced_if_only_a_rollback_is_configured() -> None:
-    """The recommendation is written, acted on or not."""
-    stage, engine = await watching(busy(falls=0.2), guard={"regretBudget": 0.1})
-    engine.acceptance = 0.25
-    await stage.until("Responding", (LIMIT + 1) * WINDOW)
-    assert stage.flags() == {}
-    assert stage.cluster.status["guard"]["recommendation"]["tokens"] == 2
-
-
-async def test_a_window_that_proves_nothing_leaves_the_table_as_it_was() -> None:
-    """A handful of drafts would make it jump."""
-    stage, engine = await watching(busy(falls=0.2))
-    await stage.run(2 * WINDOW)
-    before = stage.cluster.status["guard"]["fewerTokens"]
-    engine.tokens_per_second, engine.acceptance = 4.0, 0.2
-    await stage.run(3 * WINDOW)
-    assert stage.cluster.status["reason"] == "FewTokens"
-    assert stage.cluster.status["guard"]["fewerTokens"] == before
-
-
 async def worse(**sis: Any) -> Stage:
     """K=4 passed its windows; K=2 was asked for instead, and its draft is not accepted."""
     stage, _ = await watching(**sis)
@@ -156,23 +136,3 @@ async def test_a_worse_speculation_goes_back_to_the_last_good_one() -> None:
     assert (status["phase"], status["reason"], status["serving"]["tokens"]) == ("Watching", "Accepted", 4)
     assert (status["guard"]["rollback"]["to"], status["guard"]["rollbacks"]) == ("LastGood", 1)
     assert stage.conditions()["RolledBack"]["status"] == "True"
-
-
-async def test_a_last_good_one_that_fails_as_well_ends_speculation_and_is_forgotten() -> None:
-    """Two rollbacks, no third: no speculation is the last step."""
-    stage = await worse()
-    stage.roll_out(busy(acceptance=0.0))
-    await stage.until("Watching")
-    await stage.until("Responding", (LIMIT + 1) * WINDOW)
-    assert stage.flags() == {}
-    stage.roll_out(plain())
-    await stage.until("RolledBack")
-    guard = stage.cluster.status["guard"]
-    assert (guard["rollback"]["to"], guard["rollbacks"]) == ("Baseline", 2)
-    assert "lastGood" not in guard
-
-
-async def test_a_user_may_want_plain_at_once() -> None:
-    """rollBackTo: Baseline."""
-    stage = await worse(guard={"rollBackTo": "Baseline"})
-    assert stage.flags() == {}

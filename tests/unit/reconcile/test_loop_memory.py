@@ -3,12 +3,9 @@
 from typing import Any
 
 import pytest
-from tests.unit.bodies import crashed, make_pod, running, termination
+from tests.unit.bodies import crashed
 from tests.unit.builders import Body
-from tests.unit.stage import Stage, watching
-from tests.wire.pods import EngineStandIn
-
-from specdec_operator.names import REVISION_LABEL
+from tests.unit.stage import Stage
 
 LIMITED: dict[str, Any] = {"resources": {"limits": {"memory": "4Gi"}}}
 NVIDIA: dict[str, Any] = {"engine": {"accelerator": "nvidia", "version": "0.33.0"}, "memory": {"device": "24Gi"}}
@@ -81,27 +78,3 @@ async def test_a_guard_that_may_not_act_only_reports_it(sis: dict[str, Any]) -> 
     assert (would["action"], would["reason"]) == ("LowerMemory", "OutOfMemory")
     assert would["message"].endswith("; next start: --kv-cache-memory-bytes=858783744")
     assert [each.reason for each in stage.events if each.warning] == ["WouldLowerMemory"]
-
-
-async def test_an_engine_that_is_killed_while_it_serves_starts_with_less() -> None:
-    """At once, for its next start would have as much as the one before."""
-    stage, _ = await watching(**LIMITED)
-    revision = stage.cluster.child["spec"]["predictor"]["labels"][REVISION_LABEL]
-    stage.note("pod-1", make_pod("pod-1", revision=revision, engine=running(1, termination(137, "OOMKilled"))))
-    await stage.turn()
-    assert memory_flags(stage) == ["--kv-cache-memory-bytes=858783744"]
-    assert [each.reason for each in stage.events][-2:] == ["PodFailed", "LoweringMemory"]
-    stage.roll_out(EngineStandIn(tokens_per_second=400.0, acceptance=0.8))
-    await stage.until("Watching")
-    assert guard(stage)["lowered"]["steps"] == 1
-
-
-async def test_a_pair_that_needs_all_its_memory_is_not_started_the_same_way_again() -> None:
-    """If the models are known to need all the memory, three ends decide, as for any other crash."""
-    stage = Stage(engine={"accelerator": "cpu", "args": ["--kv-cache-memory-bytes=1073741824"]})
-    await stage.turn()
-    await run_out(stage)
-    assert stage.cluster.status["phase"] == "RollingOut"
-    stage.roll_out(engine=crashed(137, times=3, reason="OOMKilled"))
-    await stage.until("Responding")
-    assert guard(stage)["rollback"]["message"].startswith("OutOfMemory: pod ")

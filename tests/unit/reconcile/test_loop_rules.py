@@ -117,15 +117,3 @@ async def test_a_warning_is_reported_once() -> None:
     stage.sis |= {"engine": {"accelerator": "nvidia"}, "generation": 2}
     await stage.turn()
     assert "Warned" not in stage.conditions()
-
-
-async def test_a_lowered_utilisation_is_a_flag_and_is_explained() -> None:
-    """The memory plan reaches the engine and the status, and changes no file of the user."""
-    memory = {"device": "80Gi", "draftReserve": "10%"}
-    stage = Stage(speculation=DRAFT, engine={"accelerator": "nvidia", "gpuMemoryUtilization": 0.9}, memory=memory)
-    await stage.turn()
-    args = stage.cluster.child["spec"]["predictor"]["model"]["args"]
-    assert "--gpu-memory-utilization=0.8" in args
-    assert stage.cluster.status["memory"]["utilization"] == 0.8
-    assert stage.cluster.status["memory"]["loweredBy"] == 0.1
-    assert "10%" in stage.cluster.status["memory"]["because"]

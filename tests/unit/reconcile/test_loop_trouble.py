@@ -53,26 +53,6 @@ async def test_an_api_server_that_is_away_is_asked_again_after_five_seconds() ->
     assert stage.cluster.calls == [("status", "RollingOut"), ("apply", "speculative")]
 
 
-async def test_metrics_that_hang_give_no_verdict() -> None:
-    """However long they hang. With answers the windows count again."""
-    stage, engine = await watching()
-    engine.acceptance, engine.hangs = 0.0, True
-    await stage.run(10 * WINDOW)
-    assert (stage.cluster.status["reason"], stage.phases[-1]) == ("ScrapeFailed", "Watching")
-    engine.hangs = False
-    await stage.until("Responding", 5 * WINDOW)
-
-
-async def test_an_engine_that_restarts_again_and_again_gives_no_verdict() -> None:
-    """Each window has a restart inside."""
-    stage, engine = await watching(EngineStandIn(tokens_per_second=400.0, acceptance=0.0))
-    for _ in range(8):
-        await stage.run(0.6 * WINDOW)
-        engine.restart()
-        engine.started = stage.now
-    assert (stage.cluster.status["reason"], stage.phases[-1]) == ("Restarted", "Watching")
-
-
 async def test_a_spec_that_cannot_run_is_reported_and_the_pods_are_not_changed() -> None:
     """Stalled with field, value and rule; one write and one Event. After a correction it
     continues in its earlier phase.

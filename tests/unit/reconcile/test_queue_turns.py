@@ -91,22 +91,6 @@ async def test_a_decision_goes_before_readings_that_wait() -> None:
 
 
 @queue_test
-async def test_decisions_take_at_most_56_of_64_places() -> None:
-    """And all are reconciled in the end."""
-    work = Work()
-    keys = [("a", str(each)) for each in range(200)]
-    gate = work.hold(*keys)
-    for key in keys:
-        work.queue.add(key)
-    await settle()
-    assert work.most == PLACES_OF_DECISIONS
-    gate.set()
-    await settle()
-    assert sorted(set(work.called())) == sorted(keys)
-    assert work.most == PLACES_OF_DECISIONS
-
-
-@queue_test
 async def test_readings_go_on_while_a_fleet_is_rolled_out() -> None:
     """Though decisions wait for a place: else no draft would be watched for as long as that takes."""
     work = Work(READ_AT_ONCE)
@@ -120,26 +104,6 @@ async def test_readings_go_on_while_a_fleet_is_rolled_out() -> None:
     await asyncio.sleep(3.5)
     assert len(work.running) == PLACES_OF_DECISIONS
     assert len(work.times(watched)) == 4
-
-
-@queue_test
-async def test_a_namespace_with_a_thousand_services_does_not_delay_one_with_one() -> None:
-    """Namespaces take turns: the single one is reconciled as the next but one."""
-    work = Work()
-    many = [("big", str(each)) for each in range(1000)]
-    gate = work.hold(*many)
-    for key in many:
-        work.queue.add(key)
-    await settle()
-    small = ("small", "x")
-    work.queue.add(small)
-    await settle()
-    assert small not in work.called()
-    begun = len(work.begun)
-    gate.set()
-    await settle()
-    assert work.called().index(small) - begun <= 1
-    assert len(set(work.called())) == 1001
 
 
 @queue_test

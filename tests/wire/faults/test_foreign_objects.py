@@ -24,7 +24,6 @@ from tests.wire.faults.foreign import (
     claim_by_hand,
     controlled,
     downloading,
-    owned_by,
     removed,
     taken,
     vanish,
@@ -156,22 +155,3 @@ async def test_a_race_for_the_name_seizes_nothing(
 async def _connected(api: Api, admin: pathlib.Path, folder: pathlib.Path) -> ApiServer:
     own = await operator_kubeconfig(api, admin, folder / "operator")
     return ApiServer(await KubeClient.as_user(str(own)))
-
-
-async def test_a_service_of_the_same_name_that_was_deleted_is_another_one(
-    world: World, operator: OperatorProcess
-) -> None:
-    """Its InferenceService is not the new one's until Kubernetes has removed it: then the new one makes its own."""
-    await world.apply(sis())
-    before = await world.child()
-    kept = [*before["metadata"].get("finalizers", ()), "specdec.io/kept-by-a-test"]
-    await world.api.merge(ISVC, world.namespace, NAME, {"metadata": {"finalizers": kept}})
-    await removed(world)
-    made = await world.apply(sis())
-    said = await taken(world)
-    assert "and Kubernetes removes it soon" in said
-    now = await world.child()
-    assert (now["metadata"]["uid"], now["spec"]) == (before["metadata"]["uid"], before["spec"])
-    assert now["metadata"]["ownerReferences"] == before["metadata"]["ownerReferences"]
-    await world.api.merge(ISVC, world.namespace, NAME, {"metadata": {"finalizers": None}})
-    await owned_by(world, ISVC, NAME, made["metadata"]["uid"])

@@ -3,7 +3,6 @@
 import pathlib
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
-from http import HTTPStatus
 from typing import Any, Final
 
 import pytest
@@ -13,12 +12,12 @@ from specdec_operator import names
 from specdec_operator.schema.crd import crd
 from tests import installed, released
 from tests.released import Release
-from tests.wire.api import APPLY, ISVC, POD, SIS, Api, Object, Refused, documents
+from tests.wire.api import ISVC, POD, SIS, Api, Object, documents
 from tests.wire.controllers import RUNTIMES
 from tests.wire.faults.acts import busy, rolled_back, rolled_back_once, verdict, watched
 from tests.wire.faults.table import Part, fault
 from tests.wire.faults.verdict import CLAIM, JOB, decided_once
-from tests.wire.install import install, operator_kubeconfig
+from tests.wire.install import install, operator_kubeconfig, put_definition
 from tests.wire.operator import OperatorProcess
 from tests.wire.world import NAME, World, sis
 
@@ -192,8 +191,7 @@ async def test_a_second_version_of_the_api_stops_no_guard(api: Api, world: World
     generation = (await world.child())["metadata"]["generation"]
     newer = f"{names.GROUP}/v1beta1", names.PLURAL
     for limit, stored in enumerate((names.VERSION, "v1beta1"), start=3):
-        await _put(api, crd((names.VERSION, "v1beta1"), stored))
-        await world.until("the newer version", lambda: _is_served(api, world, newer))
+        await put_definition(api, crd((names.VERSION, "v1beta1"), stored))
         change = {"spec": {"guard": {"failureLimit": limit}}}
         asked = (await api.merge(newer, world.namespace, NAME, change))["metadata"]["generation"]
 
@@ -206,21 +204,6 @@ async def test_a_second_version_of_the_api_stops_no_guard(api: Api, world: World
     assert (await world.child())["metadata"]["generation"] == generation
     engine.acceptance = 0.0
     await rolled_back_once(world)
-
-
-async def _put(api: Api, made: Object) -> None:
-    path = f"/apis/apiextensions.k8s.io/v1/customresourcedefinitions/{made['metadata']['name']}"
-    await api.call("patch", path, made, content_type=APPLY, field_manager="wire-tests", force_conflicts=True)
-
-
-async def _is_served(api: Api, world: World, kind: tuple[str, str]) -> bool:
-    """Whether the services of a namespace can be listed in a version."""
-    try:
-        return bool(await api.items(kind, world.namespace))
-    except Refused as error:
-        if error.status != HTTPStatus.NOT_FOUND:
-            raise
-        return False
 
 
 def _downloads(**spec: Any) -> Object:

@@ -4,23 +4,17 @@ import pathlib
 
 import pytest
 
-from tests.wire.api import APPLY, SIS, Api, Object, documents
+from tests.wire.api import SIS, Object, documents
 from tests.wire.faults.acts import busy, rolled_back, rolled_back_once, still_speculating, verdict, watched
 from tests.wire.faults.table import Part, fault
 from tests.wire.faults.verdict import decided_once
+from tests.wire.install import put_definition
 from tests.wire.operator import OperatorProcess
 from tests.wire.world import NAME, World, is_speculative
 
 CRD = pathlib.Path(__file__).parents[3] / "crds" / "serving.specdec.io_speculativeinferenceservices.yaml"
 NEWER = ("blamed", "judged", "measuring", "attempted", "service", "thresholds", "fewerTokens", "lastGood", "baseline")
 """Fields of status.guard that the first operator did not write."""
-
-
-async def _put(api: Api, crd: Object) -> None:
-    path = f"/apis/apiextensions.k8s.io/v1/customresourcedefinitions/{crd['metadata']['name']}"
-    words = {"content_type": APPLY, "field_manager": "wire-tests", "force_conflicts": True}
-    await api.call("patch", path, crd, **words)
-    await api.established(CRD)
 
 
 @pytest.fixture
@@ -47,7 +41,7 @@ async def test_a_crd_that_grows_stops_no_guard(world: World, operator: OperatorP
     """The watch begins again, and the windows go on."""
     engine = busy()
     await watched(world, engine)
-    await _put(world.api, grown)
+    await put_definition(world.api, grown)
     asked = engine.asked
 
     async def read_on() -> bool:

@@ -13,16 +13,14 @@ import pytest
 from specdec_operator.api.spec import Owner, owner_reference
 from tests.wire.api import APPLY, ISVC, Api, Object, Refused, connected, documents
 from tests.wire.controllers import cluster
-from tests.wire.install import operator_kubeconfig
+from tests.wire.install import SYSTEM, grant, make_account, operator_kubeconfig
 from tests.wire.operator import OperatorProcess
 from tests.wire.security import stories
 from tests.wire.security.recording import Recording, Right, granted, refused, table, used
-from tests.wire.test_namespaced import make_account, rules_of
 from tests.wire.waiting import until
 from tests.wire.world import NAME, World, sis
 
 MANIFESTS = pathlib.Path(__file__).parents[3] / "manifests"
-SYSTEM = "specdec-system"
 ACCOUNT = "specdec-operator"
 GROUP = "serving.specdec.io"
 OWNING = Right(group=GROUP, resource="speculativeinferenceservices/finalizers", verb="update")
@@ -135,8 +133,11 @@ async def test_an_operator_of_some_namespaces_asks_for_all_that_it_may_and_for_n
     api: Api, audited: Audited, world: World, tmp_path: pathlib.Path
 ) -> None:
     """With a Role in its namespace, and a ClusterRole that only reads; without downloads, whose role is another."""
-    account = await make_account(api, world.namespace)
-    rights = granted([*rules_of("cluster-role.yaml", "ClusterRole"), *rules_of("roles.yaml", "Role")])
+    account = await make_account(api, f"scoped-{world.namespace}")
+    everywhere, here = (_rules(_roles(f"namespaced/{file}.yaml")) for file in ("cluster-role", "roles"))
+    await grant(api, account, everywhere)
+    await grant(api, account, here, within=world.namespace)
+    rights = granted([*everywhere, *here])
 
     def unused() -> list[Right]:
         missing = rights - used(audited.recording.of(account), rights).keys() - {OWNING}
@@ -160,14 +161,9 @@ async def test_owning_an_inference_service_needs_the_right_to_the_finalizers_of_
 ) -> None:
     """Where the API server asks for it: all other rights are not enough."""
     made = await world.apply(sis())
-    account = "owns-nothing"
+    account = await make_account(api, "owns-nothing")
     rules = [rule for rule in _rules(_roles("operator/rbac.yaml")) if OWNING.resource not in rule["resources"]]
-    await api.create(("v1", "serviceaccounts"), SYSTEM, {"metadata": {"name": account}})
-    reference = {"apiGroup": RBAC, "kind": "ClusterRole", "name": account}
-    subjects = [{"kind": "ServiceAccount", "name": account, "namespace": SYSTEM}]
-    await api.call("post", f"/apis/{RBAC}/v1/clusterroles", {"metadata": {"name": account}, "rules": rules})
-    binding: Object = {"metadata": {"name": account}, "roleRef": reference, "subjects": subjects}
-    await api.call("post", f"/apis/{RBAC}/v1/clusterrolebindings", binding)
+    await grant(api, account, rules)
     own = await operator_kubeconfig(api, audited.kubeconfig, tmp_path / "kubeconfig", account=account)
     owner = Owner(name=NAME, namespace=world.namespace, uid=made["metadata"]["uid"])
     child: Object = {
