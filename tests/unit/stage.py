@@ -246,12 +246,12 @@ class Stage:
 
         Without engines one pod comes up that does not get ready; `engine` is its container's status.
         """
-        revision = self.cluster.child["spec"]["predictor"]["labels"][REVISION_LABEL]
+        revision = self.revision
         for name in [each for each in self.seen if each not in ("child", "deployment")]:
             self._forget(name)
         self.note("child", self.cluster.child | {"status": {"url": "http://llama.team-a"}})
         count = max(1, len(engines))
-        mounts = self.cluster.child["spec"]["predictor"]["model"]["volumeMounts"]
+        mounts = self.predictor["model"]["volumeMounts"]
         mounted = [each["mountPath"] for each in mounts]
         self.note("deployment", make_deployment(revision, replicas=count, available=len(engines), mounted=mounted))
         for each in engines or (None,):
@@ -295,10 +295,26 @@ class Stage:
         self.cluster.child = {}
         self.wake()
 
+    @property
+    def predictor(self) -> Body:
+        """What the InferenceService asks for."""
+        asked: Body = self.cluster.child["spec"]["predictor"]
+        return asked
+
+    @property
+    def args(self) -> list[str]:
+        """The flags of its engine."""
+        found: list[str] = self.predictor["model"]["args"]
+        return found
+
+    @property
+    def revision(self) -> str:
+        """The revision of the pods that it asks for."""
+        return str(self.predictor["labels"][REVISION_LABEL])
+
     def flags(self) -> Body:
         """The speculation that the InferenceService asks the engine for; empty where it is plain."""
-        args = self.cluster.child["spec"]["predictor"]["model"]["args"]
-        found = [arg.partition("=")[2] for arg in args if arg.startswith("--speculative-config")]
+        found = [arg.partition("=")[2] for arg in self.args if arg.startswith("--speculative-config")]
         return json.loads(found[0]) if found else {}
 
     def conditions(self) -> dict[str, Body]:
@@ -317,6 +333,11 @@ class Stage:
         self._note(name, self.seen.pop(name), deleted=True)
 
 
+def busy(acceptance: float = 0.8, **changes: Any) -> EngineStandIn:
+    """A busy engine whose draft is accepted, unless the arguments change it."""
+    return EngineStandIn(**({"tokens_per_second": 400.0, "acceptance": acceptance} | changes))
+
+
 def plain(**changes: Any) -> EngineStandIn:
     """A busy engine without speculation."""
     return EngineStandIn(**({"speculative": False, "tokens_per_second": 400.0} | changes))
@@ -324,7 +345,7 @@ def plain(**changes: Any) -> EngineStandIn:
 
 async def watching(*engines: EngineStandIn, **sis: Any) -> tuple[Stage, EngineStandIn]:
     """A stage whose service is watched, with its first engine: busy, and its draft is accepted, unless given."""
-    engines = engines or (EngineStandIn(tokens_per_second=400.0, acceptance=0.8),)
+    engines = engines or (busy(),)
     stage = Stage(**sis)
     await stage.turn()
     stage.roll_out(*engines)

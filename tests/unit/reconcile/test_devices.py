@@ -10,7 +10,7 @@ A100, L4 = {"nvidia.com/gpu.memory": "81920"}, {"nvidia.com/gpu.memory": "23034"
 
 def share(stage: Stage) -> str:
     """The flag that the InferenceService has."""
-    args: list[str] = stage.cluster.child["spec"]["predictor"]["model"]["args"]
+    args: list[str] = stage.args
     return next((each.partition("=")[2] for each in args if each.startswith("--gpu-memory-utilization")), "")
 
 

@@ -2,8 +2,7 @@
 
 import pytest
 from tests.unit.builders import DRAFT, Body
-from tests.unit.stage import Stage, is_speculative, plain, rolled_back, watching
-from tests.wire.pods import EngineStandIn
+from tests.unit.stage import Stage, busy, is_speculative, plain, rolled_back, watching
 
 from specdec_operator.names import RETRY_ANNOTATION
 
@@ -53,7 +52,7 @@ async def test_the_window_that_decided_is_shown_with_the_decision() -> None:
 
 async def test_the_pods_are_read_each_interval_while_they_are_watched_and_after_a_rollback() -> None:
     """Not while they roll out or warm up. After a rollback they show the speed of the baseline."""
-    stage, engine = Stage(), EngineStandIn(tokens_per_second=400.0)
+    stage, engine = Stage(), busy()
     await stage.turn()
     stage.roll_out(engine)
     await stage.until("WarmingUp")
@@ -103,7 +102,7 @@ async def test_a_retry_is_granted_once() -> None:
     stage.sis = {"annotations": {RETRY_ANNOTATION: "1"}}
     await stage.until("RollingOut")
     assert is_speculative(stage.cluster.child)
-    stage.roll_out(EngineStandIn(tokens_per_second=400.0, acceptance=0.0))
+    stage.roll_out(busy(acceptance=0.0))
     await stage.until("Responding")
     stage.roll_out(plain())
     await stage.until("RolledBack")
@@ -121,7 +120,7 @@ async def test_a_change_beside_speculation_rolls_out_and_is_watched_again() -> N
     stage.sis = {"resources": {"limits": {"cpu": "2"}}, "generation": 2}
     await stage.until("RollingOut")
     assert stage.cluster.status["guard"]["failures"] == 0
-    stage.roll_out(EngineStandIn(tokens_per_second=400.0))
+    stage.roll_out(busy())
     await stage.until("Watching")
     await stage.run(0.8 * WINDOW)
     assert stage.cluster.status["reason"] == "RolloutComplete", "judged before the new pods' first window was over"
@@ -133,7 +132,7 @@ async def test_off_looks_at_nothing() -> None:
     """It serves with speculation and never reads the pods; switched on, it begins to watch."""
     stage = Stage(guard={"mode": "Off"})
     await stage.turn()
-    stage.roll_out(EngineStandIn(tokens_per_second=400.0, acceptance=0.0))
+    stage.roll_out(busy(acceptance=0.0))
     await stage.until("Serving")
     await stage.run(60)
     assert stage.asked == []

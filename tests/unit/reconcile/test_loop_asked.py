@@ -3,8 +3,7 @@
 from typing import Any
 
 import pytest
-from tests.unit.stage import Stage, is_speculative, plain, rolled_back, watching
-from tests.wire.pods import EngineStandIn
+from tests.unit.stage import Stage, busy, is_speculative, plain, rolled_back, watching
 
 from specdec_operator.names import HOLD_ANNOTATION, RETRY_ANNOTATION, ROLLBACK_ANNOTATION
 
@@ -69,7 +68,7 @@ async def test_a_rollback_that_is_asked_for_is_done_at_once(guard: dict[str, Any
     """Whatever the guard may do by itself: the user acts, not the guard. The same value asks once."""
     stage = Stage(guard=guard)
     await stage.turn()
-    stage.roll_out(EngineStandIn(tokens_per_second=400.0))
+    stage.roll_out(busy())
     await stage.until("Serving" if guard.get("mode") == "Off" else "Watching")
     stage.sis |= asking(rollback="7")
     await stage.turn()
@@ -99,7 +98,7 @@ async def test_a_rollback_that_was_asked_for_is_ended_by_the_user_only() -> None
 
 async def failed_again(stage: Stage) -> None:
     """The speculation that is tried once more is as bad as before."""
-    stage.roll_out(EngineStandIn(tokens_per_second=400.0, acceptance=0.0))
+    stage.roll_out(busy(acceptance=0.0))
     await stage.until("Responding")
     stage.roll_out(plain())
     await stage.until("RolledBack")

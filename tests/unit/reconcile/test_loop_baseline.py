@@ -3,8 +3,7 @@
 from typing import Any
 
 import pytest
-from tests.unit.stage import Stage, is_speculative, plain, rolled_back
-from tests.wire.pods import EngineStandIn
+from tests.unit.stage import Stage, busy, is_speculative, plain, rolled_back
 
 WINDOW, WARMUP = 10.0, 4.0
 """The guard of tests.unit.builders."""
@@ -38,7 +37,7 @@ async def test_a_service_is_measured_plain_before_it_speculates() -> None:
 async def test_speculation_stays_only_where_it_is_not_slower(token_time: float, phase: str, reason: str) -> None:
     """At the same load and the same acceptance, the time per output token decides."""
     stage = await measured()
-    stage.roll_out(EngineStandIn(tokens_per_second=400.0, acceptance=0.8, token_time=token_time))
+    stage.roll_out(busy(acceptance=0.8, token_time=token_time))
     await stage.run(WARMUP + 4 * WINDOW)
     status = stage.cluster.status
     assert status["phase"] == phase

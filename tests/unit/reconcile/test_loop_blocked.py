@@ -1,8 +1,7 @@
 """The loop while KServe is away or the API server refuses: what heals by itself, and what speculation answers for."""
 
 from tests.unit.bodies import ended
-from tests.unit.stage import Stage, is_speculative, watching
-from tests.wire.pods import EngineStandIn
+from tests.unit.stage import Stage, busy, is_speculative, watching
 
 from specdec_operator.errors import Invalid
 
@@ -21,7 +20,7 @@ async def blocked() -> Stage:
 async def test_pods_that_come_up_after_all_are_watched() -> None:
     """KServe was away; nothing was decided meanwhile."""
     stage = await blocked()
-    stage.roll_out(EngineStandIn(tokens_per_second=400.0))
+    stage.roll_out(busy())
     await stage.until("Watching", 400)
     assert stage.cluster.status["guard"]["rollbacks"] == 0
 

@@ -2,14 +2,13 @@
 
 import pytest
 from tests.unit.reconcile.test_loop_baseline import WARMUP, WINDOW, measured
-from tests.unit.stage import Stage, is_speculative, plain
-from tests.wire.pods import EngineStandIn
+from tests.unit.stage import Stage, busy, is_speculative, plain
 
 
 async def in_doubt(token_time: float, running: int = 8) -> Stage:
     """A stage whose pod runs more requests at once than plain was measured with, and serves plain on trial."""
     stage = await measured()
-    stage.roll_out(EngineStandIn(tokens_per_second=400.0, acceptance=0.8, token_time=token_time, running=running))
+    stage.roll_out(busy(acceptance=0.8, token_time=token_time, running=running))
     await stage.until("Responding", WARMUP + 8 * WINDOW)
     assert stage.cluster.status["reason"] == "BeyondBaseline"
     assert "provisional" in stage.cluster.status["message"]
@@ -44,7 +43,7 @@ async def test_a_draft_that_was_faster_comes_back_once() -> None:
     assert is_speculative(stage.cluster.child)
     acquitted = next(each for each in stage.events if each.reason == "DraftAcquitted")
     assert acquitted.message.startswith("speculation returns: the baseline took 40.0 ms per output token")
-    stage.roll_out(EngineStandIn(tokens_per_second=400.0, acceptance=0.8, token_time=0.02, running=8))
+    stage.roll_out(busy(acceptance=0.8, token_time=0.02, running=8))
     await stage.run(WARMUP + 6 * WINDOW)
     status = stage.cluster.status
     assert (status["phase"], status["reason"]) == ("Watching", "Accepted")

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from tests.unit.builders import NAME, NAMESPACE, Body
-from tests.unit.stage import Stage
+from tests.unit.stage import Stage, busy
 from tests.wire.pods import EngineStandIn
 
 from specdec_operator.names import GROUP
@@ -97,10 +97,10 @@ async def test_pods_are_created_once_everything_is_downloaded() -> None:
     assert stage.conditions()["ArtifactsStaged"]["reason"] == "Downloading"
     stage.tell("draft", "Complete")
     await stage.turn()
-    mounts = stage.cluster.child["spec"]["predictor"]["model"]["volumeMounts"]
+    mounts = stage.predictor["model"]["volumeMounts"]
     keys = {each["metadata"]["name"].rpartition("-")[2] for each in stage.jobs()}
     assert {each["subPath"] for each in mounts} == keys
-    stage.roll_out(EngineStandIn(tokens_per_second=400.0, acceptance=0.8))
+    stage.roll_out(busy())
     await stage.until("Watching")
     assert len(stage.jobs()) == 2
 
@@ -122,12 +122,12 @@ async def test_progress_is_shown() -> None:
 async def test_a_rollback_downloads_nothing() -> None:
     """The target stays in its folder; the draft's Job stays as it is, for a retry."""
     stage = await downloaded()
-    engine = EngineStandIn(tokens_per_second=400.0, acceptance=0.8)
+    engine = busy()
     stage.roll_out(engine)
     await stage.until("Watching")
     engine.acceptance = 0.02
     await stage.until("Responding")
-    mounts = stage.cluster.child["spec"]["predictor"]["model"]["volumeMounts"]
+    mounts = stage.predictor["model"]["volumeMounts"]
     assert [each["mountPath"] for each in mounts] == ["/mnt/target/model"]
     stage.roll_out(EngineStandIn(**PLAIN))
     await stage.until("RolledBack")
@@ -138,7 +138,7 @@ async def test_a_rollback_downloads_nothing() -> None:
 async def test_another_revision_is_another_folder_and_the_old_one_serves_meanwhile() -> None:
     """The InferenceService stays as it is until the new artifact is there; no Job removes what pods have mounted."""
     stage = await downloaded()
-    stage.roll_out(EngineStandIn(tokens_per_second=400.0, acceptance=0.8))
+    stage.roll_out(busy())
     await stage.until("Watching")
     old = {each["metadata"]["name"].rpartition("-")[2] for each in stage.jobs()}
     served = stage.cluster.child

@@ -6,37 +6,23 @@ import json
 from typing import Any
 
 from tests.unit.engine import memory_models as models
-from tests.unit.stage import Stage, watching
-from tests.wire.pods import EngineStandIn, told
-
-from specdec_operator.names import REVISION_LABEL
+from tests.unit.stage import Stage, busy, watching
+from tests.wire.pods import told
 
 GIB = 1024**3
 FACTS = told(device=24 * GIB, target=(15 * GIB, models.LLAMA_8B), draft=(GIB, models.EAGLE3_8B))
 SPECULATION = {"method": "eagle3", "tokens": 3, "draft": {"uri": "pvc://models/head"}}
 
 
-def args(stage: Stage) -> list[str]:
-    """The flags of the InferenceService."""
-    found: list[str] = stage.cluster.child["spec"]["predictor"]["model"]["args"]
-    return found
-
-
-def revision(stage: Stage) -> str:
-    """The revision of the pods that it asks for."""
-    found: str = stage.cluster.child["spec"]["predictor"]["labels"][REVISION_LABEL]
-    return found
-
-
 async def told_of(facts: bytes | None = FACTS, **sis: Any) -> Stage:
     """A service that drafts, whose pods reported their facts."""
     stage, _ = await watching(speculation=SPECULATION, engine={"accelerator": "nvidia", "maxModelLen": 4096}, **sis)
-    before = revision(stage)
+    before = stage.revision
     stage.told_facts = facts
     stage.now += 700
     await stage.turn()
     await stage.turn()
-    assert revision(stage) == before
+    assert stage.revision == before
     return stage
 
 
@@ -44,7 +30,7 @@ async def test_facts_are_shown_at_once_and_change_no_flag() -> None:
     """Tokens, price and whether it fits are known; the flags stay those of an unknown device."""
     stage = await told_of()
     memory = stage.cluster.status["memory"]
-    assert "--gpu-memory-utilization=0.87" in args(stage)
+    assert "--gpu-memory-utilization=0.87" in stage.args
     assert (memory["utilization"], memory["because"].partition(":")[0]) == (0.87, "0.92 lowered to 0.87")
     assert memory["kvTokensPredicted"] > 1000
     assert memory["kvPrice"].endswith("% KV blocks")
@@ -66,15 +52,15 @@ async def test_the_next_rollout_is_planned_with_it() -> None:
     await stage.turn()
     await stage.turn()
     assert all(each["used"] for each in stage.cluster.status["facts"])
-    assert "--gpu-memory-utilization=0.88" in args(stage), "a known device and target need less caution than 0.05"
+    assert "--gpu-memory-utilization=0.88" in stage.args, "a known device and target need less caution than 0.05"
     assert stage.cluster.status["memory"]["because"].startswith("0.92 lowered to 0.88: ")
-    after = revision(stage)
-    stage.roll_out(EngineStandIn(tokens_per_second=400.0, tokens=2))
+    after = stage.revision
+    stage.roll_out(busy(tokens=2))
     stage.restart()
     for _ in range(3):
         stage.now += 30
         await stage.turn()
-    assert revision(stage) == after
+    assert stage.revision == after
 
 
 async def test_another_artifact_makes_its_facts_void() -> None:

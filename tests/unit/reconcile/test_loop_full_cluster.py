@@ -5,38 +5,24 @@ from typing import Any
 
 import pytest
 from tests.unit.bodies import make_deployment, make_pod
-from tests.unit.stage import Stage, plain, watching
-from tests.wire.pods import EngineStandIn
-
-from specdec_operator.names import REVISION_LABEL
+from tests.unit.stage import Stage, busy, plain, watching
 
 NO_ROOM = "0/1 nodes are available: 1 Insufficient memory."
 QUOTA = 'pods "new" is forbidden: exceeded quota: one, requested: pods=1, used: pods=1, limited: pods=1'
 DEADLINE = 1800.0
 
 
-def busy(**changes: Any) -> EngineStandIn:
-    """An engine with an accepted draft, unless the arguments change it."""
-    return EngineStandIn(**({"tokens_per_second": 400.0, "acceptance": 0.8} | changes))
-
-
-def predictor(stage: Stage) -> dict[str, Any]:
-    """What the InferenceService asks for."""
-    asked: dict[str, Any] = stage.cluster.child["spec"]["predictor"]
-    return asked
-
-
 def strategy(stage: Stage) -> str:
     """How new pods are brought up."""
-    return str(predictor(stage)["deploymentStrategy"]["type"])
+    return str(stage.predictor["deploymentStrategy"]["type"])
 
 
 def lets_nothing_in(stage: Stage, *, refused: str = "", unscheduled: str = "") -> None:
     """Plays the cluster for the pods that are asked for: they are refused, or made and not placed."""
-    revision = predictor(stage)["labels"][REVISION_LABEL]
+    revision = stage.revision
     since = datetime.fromtimestamp(stage.now, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     stage.note("child", stage.cluster.child)
-    mounted = [each["mountPath"] for each in predictor(stage)["model"]["volumeMounts"]]
+    mounted = [each["mountPath"] for each in stage.predictor["model"]["volumeMounts"]]
     told = make_deployment(revision, available=1, updated=0, total=1, mounted=mounted, refused=refused, since=since)
     stage.note("deployment", told)
     if unscheduled:

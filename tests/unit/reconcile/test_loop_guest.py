@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 from tests.unit.builders import NAMESPACE, Body
-from tests.unit.stage import KEY, Stage
+from tests.unit.stage import KEY, Stage, busy
 from tests.wire.pods import EngineStandIn
 
 from specdec_operator.errors import Unavailable
@@ -63,11 +63,6 @@ def _pod(name: str, container: Body) -> Body:
         "spec": {"containers": [{"name": "istio-proxy", "image": "istio"}, container]},
         "status": {"podIP": "10.0.0.7", "conditions": [ready]},
     }
-
-
-def busy(acceptance: float = 0.8, **more: Any) -> EngineStandIn:
-    """An engine with traffic."""
-    return EngineStandIn(tokens_per_second=400.0, acceptance=acceptance, **more)
 
 
 async def watched(**sis: Any) -> tuple[GuestStage, EngineStandIn]:
@@ -194,31 +189,25 @@ async def taken_out() -> GuestStage:
     stage, engine = await enforced()
     engine.acceptance = 0.0
     await stage.until("Responding")
-    stage.serve(busy(speculative=False), args=flags(stage))
+    stage.serve(busy(speculative=False), args=stage.args)
     await stage.until("RolledBack")
     return stage
-
-
-def flags(stage: GuestStage) -> list[str]:
-    """The args of the InferenceService."""
-    found: list[str] = stage.cluster.child["spec"]["predictor"]["model"]["args"]
-    return found
 
 
 async def test_with_its_owners_leave_the_flag_is_taken_out_and_brought_back_on_retry() -> None:
     """One patch each; what was taken out is in the annotation, in the condition and in the Event."""
     stage = await taken_out()
-    assert flags(stage) == PLAIN
+    assert stage.args == PLAIN
     assert json.loads(stage.cluster.child["metadata"]["annotations"][KEPT])["value"] == SPECULATES
     assert SPECULATES[1] in stage.conditions()["Enforcing"]["message"]
     assert stage.conditions()["RolledBack"]["status"] == "True"
     assert [each.reason for each in stage.events if each.reason in ("TakenOut", "BroughtBack")] == ["TakenOut"]
     stage.restart()
     await stage.run(120)
-    assert (stage.cluster.status["phase"], flags(stage)) == ("RolledBack", PLAIN)
+    assert (stage.cluster.status["phase"], stage.args) == ("RolledBack", PLAIN)
     stage.sis["annotations"] = {"specdec.io/retry": "now"}
     await stage.run(1)
-    assert flags(stage) == SPECULATES
+    assert stage.args == SPECULATES
     assert stage.cluster.child["metadata"]["annotations"] == ALLOWED
     stage.serve(busy(), args=SPECULATES)
     await stage.until("Watching")
@@ -247,11 +236,11 @@ async def test_a_flag_that_the_owner_restores_is_the_decision_of_the_owner() -> 
     stage.serve(bad, args=SPECULATES)
     await stage.run(120)
     assert stage.conditions()["Enforcing"]["reason"] == "PutBack"
-    assert (stage.cluster.status["phase"], flags(stage)) == ("Watching", SPECULATES)
+    assert (stage.cluster.status["phase"], stage.args) == ("Watching", SPECULATES)
     assert stage.cluster.status["guard"]["would"]["action"] == "RollBack"
     del stage.cluster.child["metadata"]["annotations"][KEPT]
     await stage.run(120)
-    assert flags(stage) == PLAIN
+    assert stage.args == PLAIN
 
 
 async def test_a_change_of_the_owner_in_that_moment_is_not_lost() -> None:
@@ -262,13 +251,13 @@ async def test_a_change_of_the_owner_in_that_moment_is_not_lost() -> None:
 
     async def too_late(manifest: Body, changes: Any) -> Body:
         stage.cluster.patch = patch  # type: ignore[method-assign]
-        stage.cluster.child["spec"]["predictor"]["model"]["args"] = changed
+        stage.predictor["model"]["args"] = changed
         return await patch(manifest, changes)
 
     stage.cluster.patch = too_late  # type: ignore[method-assign]
     await stage.until("Responding")
     await stage.run(20)
-    assert flags(stage) == [*PLAIN, "--max-model-len=100"]
+    assert stage.args == [*PLAIN, "--max-model-len=100"]
 
 
 async def test_flags_that_were_changed_since_are_not_written_over() -> None:
@@ -278,7 +267,7 @@ async def test_flags_that_were_changed_since_are_not_written_over() -> None:
     stage.sis["annotations"] = {"specdec.io/retry": "now"}
     await stage.run(60)
     assert stage.conditions()["Enforcing"]["reason"] == "ChangedSince"
-    assert flags(stage) == [*PLAIN, "--max-model-len=100"]
+    assert stage.args == [*PLAIN, "--max-model-len=100"]
 
 
 @pytest.mark.parametrize(("left", "wanted"), [(True, SPECULATES), (False, PLAIN)])
@@ -292,4 +281,4 @@ async def test_what_a_service_took_out_comes_back_when_it_is_gone(left: bool, wa
 
     stage.cluster.list_metadata = listed  # type: ignore[method-assign]
     assert await bring_back_left(stage.cluster, (), lambda namespace, uid: left and (namespace, uid) == OWNER)
-    assert flags(stage) == wanted
+    assert stage.args == wanted

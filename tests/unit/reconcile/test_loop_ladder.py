@@ -3,19 +3,13 @@
 from typing import Any
 
 from tests.unit.builders import DRAFT
-from tests.unit.stage import Stage, is_speculative, watching
-from tests.wire.pods import EngineStandIn
+from tests.unit.stage import Stage, busy, is_speculative, watching
 
 from specdec_operator.errors import Unavailable
 
 WINDOW, WARMUP, LIMIT = 10.0, 4.0, 3
 """The guard of tests.unit.builders."""
 BOTH: dict[str, Any] = {"guard": {"response": ["ReduceTokens", "RollBack"], "regretBudget": 0.1}}
-
-
-def busy(**changes: Any) -> EngineStandIn:
-    """An engine with an accepted draft, unless the arguments change it."""
-    return EngineStandIn(**({"tokens_per_second": 400.0, "acceptance": 0.8} | changes))
 
 
 def removed(stage: Stage) -> list[str]:

@@ -14,7 +14,7 @@ KILLED = crashed(137, times=1, reason="OOMKilled")
 
 def memory_flags(stage: Stage) -> list[str]:
     """The memory flags of the engine in the InferenceService."""
-    args = stage.cluster.child["spec"]["predictor"]["model"]["args"]
+    args = stage.args
     return [each for each in args if each.startswith(("--kv-cache", "--gpu-memory"))]
 
 

@@ -38,7 +38,7 @@ async def test_a_draft_whose_volume_never_mounts_is_removed_with_its_volume() ->
     stage.roll_out(unscheduled='persistentvolumeclaim "missing" not found')
     await stage.until("Responding")
     assert "PVC missing is not in this namespace" in stage.cluster.status["message"]
-    volumes = stage.cluster.child["spec"]["predictor"]["volumes"]
+    volumes = stage.predictor["volumes"]
     assert [each["persistentVolumeClaim"]["claimName"] for each in volumes] == ["models"]
 
 

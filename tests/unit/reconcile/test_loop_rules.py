@@ -4,8 +4,7 @@ from typing import Any
 
 import pytest
 from tests.unit.builders import DRAFT
-from tests.unit.stage import Stage, is_speculative, watching
-from tests.wire.pods import EngineStandIn
+from tests.unit.stage import Stage, busy, is_speculative, watching
 
 from specdec_engine.case import Case
 from specdec_engine.rule import Finding, Rule, Severity
@@ -62,7 +61,7 @@ async def test_fewer_tokens_that_the_engine_does_not_take_are_not_tried(monkeypa
 
     monkeypatch.setattr(planning, "check", check)
     stage, engine = await watching(
-        EngineStandIn(tokens_per_second=400.0, falls=0.2),
+        busy(falls=0.2),
         guard={"response": ["ReduceTokens", "RollBack"], "regretBudget": 0.1},
     )
     engine.acceptance = 0.25
@@ -82,7 +81,7 @@ async def test_more_tokens_are_recommended_as_far_as_the_engine_takes_them(
         return (Finding(rule=NEWER, field="num_speculative_tokens", value=5, message="not 5"),) if refuses else ()
 
     monkeypatch.setattr(planning, "check", check)
-    stage, _ = await watching(EngineStandIn(tokens_per_second=400.0, acceptance=1.0))
+    stage, _ = await watching(busy(acceptance=1.0))
     await stage.run(20.0)
     assert stage.cluster.status["guard"]["recommendation"]["tokens"] == more
     assert stage.flags()["num_speculative_tokens"] == 4
@@ -98,7 +97,7 @@ async def test_more_tokens_are_recommended_as_far_as_the_engine_takes_them(
 )
 async def test_more_tokens_are_not_recommended_where_the_draft_decides(speculation: dict[str, Any]) -> None:
     """All of four tokens are accepted, and that is all there can be."""
-    stage, _ = await watching(EngineStandIn(tokens_per_second=400.0, acceptance=1.0), speculation=speculation)
+    stage, _ = await watching(busy(acceptance=1.0), speculation=speculation)
     await stage.run(20.0)
     assert stage.cluster.status["reason"] == "Accepted"
     assert "recommendation" not in stage.cluster.status["guard"]

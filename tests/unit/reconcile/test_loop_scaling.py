@@ -3,29 +3,11 @@
 from typing import Any
 
 from tests.unit.bodies import make_deployment, make_pod
-from tests.unit.stage import Stage, watching
-from tests.wire.pods import EngineStandIn
-
-from specdec_operator.names import REVISION_LABEL
+from tests.unit.stage import Stage, busy, watching
 
 SCALED: dict[str, Any] = {"autoscaling": {"maxReplicas": 5}}
 TO_ZERO: dict[str, Any] = {"autoscaling": {"autoscalerClass": "external"}}
 HOURS = 7200.0
-
-
-def good() -> EngineStandIn:
-    """Its draft is accepted."""
-    return EngineStandIn(tokens_per_second=400.0, acceptance=0.8)
-
-
-def bad() -> EngineStandIn:
-    """Its draft is not."""
-    return EngineStandIn(tokens_per_second=400.0, acceptance=0.02)
-
-
-def revision(stage: Stage) -> str:
-    """Of the pods that are asked for."""
-    return str(stage.cluster.child["spec"]["predictor"]["labels"][REVISION_LABEL])
 
 
 def scale(stage: Stage, number: int, ready: int) -> None:
@@ -35,18 +17,18 @@ def scale(stage: Stage, number: int, ready: int) -> None:
         stage._forget(name)
     for at in range(len(there), number):
         name = f"more-{at}"
-        stage.engines[name] = good()
-        stage.note(name, make_pod(name, revision=revision(stage), ready=at < ready))
-    mounted = [each["mountPath"] for each in stage.cluster.child["spec"]["predictor"]["model"]["volumeMounts"]]
+        stage.engines[name] = busy()
+        stage.note(name, make_pod(name, revision=stage.revision, ready=at < ready))
+    mounted = [each["mountPath"] for each in stage.predictor["model"]["volumeMounts"]]
     told = make_deployment(
-        revision(stage), replicas=number, updated=number, total=number, available=ready, mounted=mounted
+        stage.revision, replicas=number, updated=number, total=number, available=ready, mounted=mounted
     )
     stage.note("deployment", told)
 
 
 async def test_pods_that_an_autoscaler_adds_hours_later_do_not_make_a_rollout_late() -> None:
     """The deadline is that of a rollout: pods beyond the first may find no room for as long as the load lasts."""
-    stage, _ = await watching(good(), **SCALED)
+    stage, _ = await watching(busy(), **SCALED)
     await stage.run(HOURS)
     scale(stage, 3, ready=1)
     await stage.run(HOURS)
@@ -57,7 +39,7 @@ async def test_pods_that_an_autoscaler_adds_hours_later_do_not_make_a_rollout_la
 
 async def test_the_pods_of_an_autoscaler_are_judged_as_they_come_and_go() -> None:
     """Each window is of the pods that were there in it."""
-    stage, _ = await watching(good(), **SCALED)
+    stage, _ = await watching(busy(), **SCALED)
     scale(stage, 3, ready=3)
     await stage.run(60)
     assert stage.cluster.status["acceptance"]["pods"] == 3
@@ -70,7 +52,7 @@ async def test_the_pods_of_an_autoscaler_are_judged_as_they_come_and_go() -> Non
 
 async def test_a_service_that_is_scaled_to_zero_has_no_verdict_and_no_deadline() -> None:
     """No pod, no data: Inconclusive. What was decided stays, and it is watched again once pods are there."""
-    stage, _ = await watching(good(), **TO_ZERO)
+    stage, _ = await watching(busy(), **TO_ZERO)
     scale(stage, 0, ready=0)
     await stage.run(HOURS)
     status = stage.cluster.status
@@ -94,7 +76,7 @@ async def test_a_rollout_that_sleeps_has_its_time_again_when_pods_come() -> None
     await stage.run(60)
     assert stage.cluster.status["phase"] == "RollingOut"
     scale(stage, 1, ready=0)
-    stage.roll_out(good())
+    stage.roll_out(busy())
     await stage.until("Watching")
     assert stage.cluster.status["guard"]["rollbacks"] == 0
 
@@ -102,12 +84,12 @@ async def test_a_rollout_that_sleeps_has_its_time_again_when_pods_come() -> None
 async def test_baseline_pods_are_removed_while_the_service_is_scaled_to_zero() -> None:
     """guard.control Always: otherwise a service that is scaled to zero would have pods."""
     always = {"control": {"mode": "Always"}, "speedup": {"min": 1.0}, "baseline": "None"}
-    stage, _ = await watching(good(), guard=always, **TO_ZERO)
+    stage, _ = await watching(busy(), guard=always, **TO_ZERO)
     live = stage.seen["deployment"]
-    flags = stage.cluster.child["spec"]["predictor"]["model"]["args"]
+    flags = stage.args
     engine = live["spec"]["template"]["spec"]["containers"][0] | {
         "args": ["--port=8080", *flags],
-        "volumeMounts": stage.cluster.child["spec"]["predictor"]["model"]["volumeMounts"],
+        "volumeMounts": stage.predictor["model"]["volumeMounts"],
     }
     stage.cluster.made.append(
         {

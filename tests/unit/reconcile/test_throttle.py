@@ -146,7 +146,7 @@ async def test_a_service_moves_to_another_runtime_in_its_turn() -> None:
     assert stage.cluster.child == before, "its pods go on in the old one"
     stage.crowd(0)
     await stage.turn()
-    assert stage.cluster.child["spec"]["predictor"]["model"]["runtime"] == "specdec-cpu-2"
+    assert stage.predictor["model"]["runtime"] == "specdec-cpu-2"
     guard, kept = stage.cluster.status["guard"], ("speculation", "service", "rollbacks", "baseline", "lastGood")
     assert [guard.get(each) for each in kept] == [decided.get(each) for each in kept]
 
