@@ -13,6 +13,7 @@ from hack.helm import chart, manifests
 
 from tests.chart_values import CASES
 
+PODS = ("Deployment", "Pod")
 GOLDEN = pathlib.Path(__file__).parents[1] / "golden" / "chart"
 
 
@@ -184,3 +185,12 @@ def test_no_role_knows_a_wildcard_or_a_secret() -> None:
     for rule in rules:
         assert "*" not in (*rule["apiGroups"], *rule["resources"], *rule["verbs"])
         assert "secrets" not in rule["resources"]
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_no_container_writes_to_its_image(case: str) -> None:
+    """tests/wire/test_chart.py asks a namespace that is restricted for the rest."""
+    specs = [each["spec"].get("template", each)["spec"] for each in chart.objects(CASES[case]) if each["kind"] in PODS]
+    containers = [each for spec in specs for each in (*spec["containers"], *spec.get("initContainers", ()))]
+    assert len(containers) >= len(PODS)
+    assert all(each["securityContext"]["readOnlyRootFilesystem"] for each in containers)

@@ -7,6 +7,7 @@ import pathlib
 import subprocess
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final
 
 from hack.kserve import module
@@ -129,42 +130,23 @@ def _asked(namespace: str) -> dict[str, Object]:
     return plain
 
 
-async def _replicas(world: World, name: str) -> str:
+async def _replicas(world: World, name: str, *, hpa: bool = False) -> str:
+    """How many pods there are, and by which HPA. hpa: it is waited for, because it comes after the Deployment: later,
+    if the controller has much to do or to repeat.
+    """
+    found = await world.namespace.api.get(HPA, world.namespace.name, f"{name}-predictor")
+    for _ in range(_TRIES if hpa and found is None else 0):
+        if found := await world.namespace.api.get(HPA, world.namespace.name, f"{name}-predictor"):
+            break
+        await asyncio.sleep(0.5)
     deployment = await world.deployment(name)
     number = "no Deployment" if deployment is None else f"{deployment['spec']['replicas']} pods"
-    found = await world.namespace.api.get(HPA, world.namespace.name, f"{name}-predictor")
     if found is None:
         return f"{number}, no HPA"
     spec = found["spec"]
     by = spec["metrics"][0]["resource"]
     target = f"{by['name']} {by['target']['averageUtilization']} %"
     return f"{number}, an HPA from {spec.get('minReplicas')} to {spec['maxReplicas']} by {target}"
-
-
-async def _hpa_made(world: World, name: str) -> None:
-    """Waits for an HPA, which comes after the Deployment: later, if the controller has much to do or to repeat."""
-    for _ in range(_TRIES):
-        if await world.namespace.api.get(HPA, world.namespace.name, f"{name}-predictor"):
-            return
-        await asyncio.sleep(0.5)
-
-
-async def _scaled_none(world: World) -> str:
-    return await _replicas(world, "none")
-
-
-async def _scaled_hpa(world: World) -> str:
-    await _hpa_made(world, "hpa")
-    return await _replicas(world, "hpa")
-
-
-async def _scaled_unsaid(world: World) -> str:
-    await _hpa_made(world, "no-class")
-    return await _replicas(world, "no-class")
-
-
-async def _scaled_external(world: World) -> str:
-    return await _replicas(world, "external")
 
 
 async def _scaled_keda(world: World) -> str:
@@ -209,14 +191,6 @@ async def _refused(world: World, name: str) -> str:
     return f"refused by {made.by}: {made.words}" if made.words else "accepted"
 
 
-async def _python_path(world: World) -> str:
-    return await _refused(world, "path")
-
-
-async def _model_name(world: World) -> str:
-    return await _refused(world, "named")
-
-
 async def _twice(world: World, name: str) -> str:
     """Two entries of storageUris with one mountPath."""
     made = world.made[name]
@@ -228,14 +202,6 @@ async def _twice(world: World, name: str) -> str:
     has = [each for each in ("s3://bucket/a/", "s3://bucket/b/") if each in args]
     has += [f"pvc://{each}" for each in claims if each in ("a", "b")]
     return f"accepted; the pod has {' and '.join(has) or 'neither'}"
-
-
-async def _twice_pvcs(world: World) -> str:
-    return await _twice(world, "pvcs")
-
-
-async def _twice_downloads(world: World) -> str:
-    return await _twice(world, "downloads")
 
 
 async def _defaults(world: World) -> str:
@@ -303,16 +269,16 @@ def _orphan(of: Object | None, namespace: str) -> Object:
 
 
 _QUESTIONS: Final[dict[str, Callable[[World], Awaitable[str]]]] = {
-    "autoscalerClass none, two pods": _scaled_none,
-    "autoscalerClass hpa": _scaled_hpa,
-    "no autoscalerClass, one pod": _scaled_unsaid,
-    "autoscalerClass external": _scaled_external,
+    "autoscalerClass none, two pods": partial(_replicas, name="none"),
+    "autoscalerClass hpa": partial(_replicas, name="hpa", hpa=True),
+    "no autoscalerClass, one pod": partial(_replicas, name="no-class", hpa=True),
+    "autoscalerClass external": partial(_replicas, name="external"),
     "autoscalerClass keda without KEDA's CRD": _scaled_keda,
     "where labels and annotations arrive": _reach,
     "progressDeadlineSeconds of the Deployment": _deadline,
-    "PYTHONPATH in the model's env": _python_path,
-    "model.name": _model_name,
-    "two PVCs in storageUris with one mountPath": _twice_pvcs,
-    "two downloads in storageUris with one mountPath": _twice_downloads,
+    "PYTHONPATH in the model's env": partial(_refused, name="path"),
+    "model.name": partial(_refused, name="named"),
+    "two PVCs in storageUris with one mountPath": partial(_twice, name="pvcs"),
+    "two downloads in storageUris with one mountPath": partial(_twice, name="downloads"),
     "fields added to a rendered InferenceService": _defaults,
 }

@@ -29,16 +29,13 @@ def arm(spec: Body, live: Body, replicas: int = 1) -> Body:
     return render_arm(live, *predictors, OWNER, replicas)
 
 
-async def deployment(place: Place, spec: Body) -> Body:
-    """What KServe makes of a spec with speculation."""
-    return (await place.make(isvc(spec, plain=False))).deployment
-
-
 async def test_its_pods_are_among_the_endpoints_and_are_not_kserves(place: Place) -> None:
     """They carry what the Service selects, and nothing that KServe finds its own by."""
     spec = sis("pvc", "other pvc")
     found = await place.make(isvc(spec, plain=False))
+    before = copy.deepcopy(found.deployment)
     made = arm(spec, found.deployment, replicas=2)
+    assert found.deployment == before
     labels = made["spec"]["template"]["metadata"]["labels"]
     assert found.service is not None
     assert found.service["spec"]["selector"].items() <= labels.items()
@@ -62,15 +59,6 @@ async def test_its_revision_changes_with_what_restarts_its_pods(place: Place) ->
     assert revisions[0] == revisions[1] != revisions[2]
 
 
-async def test_what_kserve_was_given_is_not_changed(place: Place) -> None:
-    """The live Deployment is read, and stays what it is."""
-    spec = sis("pvc", "other pvc")
-    live = await deployment(place, spec)
-    before = copy.deepcopy(live)
-    arm(spec, live)
-    assert live == before
-
-
 @pytest.mark.parametrize(
     ("change", "words"),
     [
@@ -81,7 +69,7 @@ async def test_what_kserve_was_given_is_not_changed(place: Place) -> None:
 async def test_a_deployment_that_is_another_is_not_copied(place: Place, change: Body, words: str) -> None:
     """A webhook rewrites the flags: nothing is guessed."""
     spec = sis("pvc", "other pvc")
-    live = await deployment(place, spec)
+    live = (await place.make(isvc(spec, plain=False))).deployment
     container = next(each for each in live["spec"]["template"]["spec"]["containers"] if each["name"] != "modelcar")
     container.update(change)
     with pytest.raises(Invalid, match=words):

@@ -69,6 +69,12 @@ class Played:
         self.app.take(kind, {"type": how, "object": body})
         await asyncio.sleep(0.01)
 
+    async def begin(self) -> None:
+        """The service comes, and everything that belongs to it."""
+        await self.tell("ADDED", "services", make_sis())
+        for kind in CHILDREN:
+            await self.tell("ADDED", kind, owned(kind))
+
     def kept(self) -> int:
         """Entries of all stores."""
         app = self.app
@@ -179,9 +185,7 @@ async def test_events_after_the_end_of_a_service_are_not_kept() -> None:
     the name may never be used again.
     """
     played = Played()
-    await played.tell("ADDED", "services", make_sis())
-    for kind in CHILDREN:
-        await played.tell("ADDED", kind, owned(kind))
+    await played.begin()
     await played.tell("DELETED", "services", make_sis())
     for kind in CHILDREN:
         await played.tell("MODIFIED", kind, owned(kind))
@@ -197,9 +201,7 @@ async def test_events_after_the_end_of_a_service_are_not_kept() -> None:
 async def test_nothing_is_kept_of_what_went_without_a_word() -> None:
     """The lists end it: the service first, and then what belonged to it."""
     played = Played()
-    await played.tell("ADDED", "services", make_sis())
-    for kind in CHILDREN:
-        await played.tell("ADDED", kind, owned(kind))
+    await played.begin()
     await played.app.inventory.complete()
     await asyncio.sleep(400)
     assert played.kept() == 0
@@ -222,9 +224,7 @@ async def test_events_of_other_namespaces_are_ignored() -> None:
 async def test_a_namespace_that_moved_away_is_let_go() -> None:
     """With everything in it: it is not reconciled here, and nothing of it is kept."""
     played = Played()
-    await played.tell("ADDED", "services", make_sis())
-    for kind in CHILDREN:
-        await played.tell("ADDED", kind, owned(kind))
+    await played.begin()
     await asyncio.sleep(0.5)
     played.foreign.add(NAMESPACE)
     played.app.inventory.begin()

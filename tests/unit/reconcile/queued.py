@@ -72,6 +72,11 @@ class Work:
         self.gates.update(dict.fromkeys(keys, gate))
         return gate
 
+    def add(self, *keys: Key) -> None:
+        """Adds services to the queue."""
+        for key in keys:
+            self.queue.add(key)
+
     def called(self) -> list[Key]:
         """The keys of all calls, in order."""
         return [key for key, _, _ in self.begun]

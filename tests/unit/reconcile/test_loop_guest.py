@@ -121,16 +121,6 @@ async def test_a_cluster_that_does_not_answer_does_not_make_a_guest_missing() ->
     assert stage.cluster.status["guard"]["verdict"] == "Pass"
 
 
-async def test_its_owner_may_replace_its_pods() -> None:
-    """The new ones are warmed up and judged again, by their own flags."""
-    stage, _ = await watched()
-    stage.serve(busy(), args=[PLAIN[0], '--speculative-config={"method":"ngram","num_speculative_tokens":2}'])
-    await stage.run(40)
-    status = stage.cluster.status
-    assert (status["phase"], status["serving"]["tokens"]) == ("Watching", 2)
-    assert stage.phases[-3:] == ["Watching", "WarmingUp", "Watching"]
-
-
 async def test_a_spec_of_a_guest_is_not_followed_if_the_newest_spec_names_none() -> None:
     """The newest spec is refused. The one before is of a guest that is not read any more."""
     stage, _ = await watched()

@@ -45,8 +45,7 @@ async def test_wake_ups_during_a_reconcile_lead_to_exactly_one_more() -> None:
 async def test_a_service_wakes_only_itself_and_an_unknown_one_wakes_none() -> None:
     """Events of pods of a deleted service come for a while."""
     work = Work()
-    work.queue.add(KEY)
-    work.queue.add(OTHER)
+    work.add(KEY, OTHER)
     await settle()
     work.queue.wake(OTHER)
     work.queue.wake(("a", "gone"))
@@ -193,8 +192,7 @@ async def test_closing_ends_what_is_under_way_and_begins_nothing() -> None:
     work = Work()
     keys = [("a", str(each)) for each in range(100)]
     work.hold(*keys)
-    for key in keys:
-        work.queue.add(key)
+    work.add(*keys)
     work.queue.add(("b", "x"))
     await settle()
     begun = len(work.begun)

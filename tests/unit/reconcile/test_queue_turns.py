@@ -16,8 +16,7 @@ async def _with_hanging_readings(number: int) -> tuple[Work, list[Key]]:
     """A queue in which readings of so many services are due and hang."""
     work = Work(READ_AT_ONCE)
     keys = [(f"slow-{each % 2}", str(each)) for each in range(number)]
-    for key in keys:
-        work.queue.add(key)
+    work.add(*keys)
     await asyncio.sleep(0.5)
     work.hold(*keys)
     await asyncio.sleep(1)
@@ -31,8 +30,7 @@ async def test_readings_take_at_most_48_of_64_places_and_do_not_delay_a_decision
     assert len(work.running) == PLACES_OF_READINGS
     before = now()
     decisions = [("b", str(each)) for each in range(10)]
-    for key in decisions:
-        work.queue.add(key)
+    work.add(*decisions)
     await settle()
     assert set(decisions) <= set(work.called())
     assert now() - before < 0.01
@@ -44,8 +42,7 @@ async def test_readings_of_one_namespace_leave_places_for_those_of_others() -> N
     """300 services whose pods hang hold 36 of the 48 places: a reading of another namespace begins when it is due."""
     work = Work(READ_AT_ONCE)
     hanging, good = [("hog", str(each)) for each in range(300)], ("good", "x")
-    for key in [*hanging, good]:
-        work.queue.add(key)
+    work.add(*hanging, good)
     await asyncio.sleep(0.5)
     work.hold(*hanging)
     await asyncio.sleep(10)
@@ -75,8 +72,7 @@ async def test_a_decision_goes_before_readings_that_wait() -> None:
     work, keys = await _with_hanging_readings(60)
     held = [("b", str(each)) for each in range(PLACES - PLACES_OF_READINGS)]
     gate = work.hold(*held)
-    for key in held:
-        work.queue.add(key)
+    work.add(*held)
     await settle()
     assert len(work.running) == PLACES
     work.queue.add(KEY)
@@ -99,8 +95,7 @@ async def test_readings_go_on_while_a_fleet_is_rolled_out() -> None:
     await settle()
     keys = [("b", str(each)) for each in range(200)]
     work.hold(*keys)
-    for key in keys:
-        work.queue.add(key)
+    work.add(*keys)
     await asyncio.sleep(3.5)
     assert len(work.running) == PLACES_OF_DECISIONS
     assert len(work.times(watched)) == 4
@@ -112,11 +107,9 @@ async def test_three_namespaces_take_turns() -> None:
     work = Work()
     full = [("first", str(each)) for each in range(PLACES_OF_DECISIONS)]
     gate = work.hold(*full)
-    for key in full:
-        work.queue.add(key)
+    work.add(*full)
     await settle()
-    for key in [*(("a", str(n)) for n in range(4)), *(("b", str(n)) for n in range(2)), ("c", "0")]:
-        work.queue.add(key)
+    work.add(*(("a", str(n)) for n in range(4)), *(("b", str(n)) for n in range(2)), ("c", "0"))
     gate.set()
     await settle()
     names = ["a0", "b0", "c0", "a1", "b1", "a2", "a3"]

@@ -12,14 +12,13 @@ import pytest
 import yaml
 from pydantic import Field
 from pydantic.fields import FieldInfo
-from tests.unit.builders import DRAFT, make_spec
+from tests.unit.builders import DRAFT
 from tests.unit.reconcile.released import HASHES, computed
 
 from specdec_operator.api.canonical import CameWith, canonical
 from specdec_operator.api.spec import Spec
 from specdec_operator.api.speculation import Speculation
 from specdec_operator.api.types import Part
-from specdec_operator.reconcile.sis import speculation_hash
 from tests import released
 
 _PROGRAM: Final = pathlib.Path(__file__).with_name("released.py")
@@ -104,15 +103,6 @@ def test_a_default_that_changes_later_forgets_nothing() -> None:
     rows = [{"old": 1, "new": 7}, {"new": 9}]
     made = canonical(_Later.model_validate(DRAFT | {"inner": {"new": 7}, "rows": rows}))
     assert (made["inner"], made["rows"]) == ({"old": 1}, [{"old": 1}, {"old": 1, "new": 9}])
-
-
-def test_what_the_api_server_fills_in_changes_no_hash() -> None:
-    """Defaults of the first release are hashed, written or not."""
-    asked = {"method": "ngram", "tokens": 3, "ngram": {}}
-    filled = asked | {"ngram": {"lookupMin": 2, "lookupMax": 5}, "parallelDrafting": False}
-    assert speculation_hash(make_spec(speculation=asked)) == speculation_hash(make_spec(speculation=filled))
-    other = asked | {"ngram": {"lookupMin": 3}}
-    assert speculation_hash(make_spec(speculation=asked)) != speculation_hash(make_spec(speculation=other))
 
 
 def _parts(annotation: Any) -> Iterator[type[Part]]:

@@ -137,14 +137,6 @@ async def test_a_window_is_judged_once_at_its_end_and_the_next_one_follows() -> 
     assert sampled.memory.judged.evidence.drafts == 500
 
 
-async def test_a_loop_that_was_late_looks_once_and_not_for_every_look_that_it_missed() -> None:
-    """A burst of looks would find nothing new."""
-    sampled = Sampled(*(counters(step) for step in range(4)))
-    for now in (100.0, 130.0, 130.1, 130.2, 130.3):
-        await sampled.at(now)
-    assert len(sampled.script.asked) <= 3
-
-
 async def test_pods_without_an_address_are_not_asked_and_silent_ones_are_counted() -> None:
     """A new pod has no address yet. A pod of another revision, or one that is being deleted, is not judged."""
     sampled = Sampled(None)
