@@ -83,13 +83,6 @@ def kubectl(kubeconfig: pathlib.Path, *words: str) -> tuple[int, str]:
     return done.returncode, done.stdout + done.stderr
 
 
-async def test_flux_waits_for_a_sis_without_a_status(world: World, flux: Flux) -> None:
-    """kstatus takes an object without a status for done, so the CRD begins it with generation -1."""
-    flux.repository.commit({"sis.yaml": text(world)})
-    await flux.begin()
-    assert "timeout" in (await flux.reason("HealthCheckFailed"))["message"]
-
-
 async def test_at_rest_no_manager_writes_and_all_agree(
     world: World, operator: OperatorProcess, flux: Flux, kubeconfig: pathlib.Path, tmp_path: pathlib.Path
 ) -> None:

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from tests.kserve.made import Place, condition_of, engine_of
+from tests.kserve.made import SERVICE, Place, condition_of, engine_of
 from tests.kserve.services import runtime, service
 from tests.wire.api import DEPLOYMENT, ISVC, POD, Object
 from tests.wire.waiting import until
@@ -104,12 +104,9 @@ async def test_a_new_runtime_is_found_by_a_retry_and_a_changed_one_replaces_pods
     assert engine_of(before.template["spec"])["image"] != "other"
 
 
-RESTART = {"template": {"metadata": {"annotations": {"kubectl.kubernetes.io/restartedAt": "now"}}}}
-
-
-@pytest.mark.parametrize("change", [{"replicas": 3}, RESTART], ids=["scale", "restart"])
-async def test_what_others_change_in_a_deployment_is_put_back(place: Place, change: Object) -> None:
-    """KServe reverts `kubectl scale` and `kubectl rollout restart`, and removes a label that came with them."""
+async def test_a_restart_of_a_deployment_is_put_back(place: Place) -> None:
+    """KServe reverts `kubectl rollout restart`, and removes a label that came with it. A scale is in test_matrix.py."""
+    change = {"template": {"metadata": {"annotations": {"kubectl.kubernetes.io/restartedAt": "now"}}}}
     before = (await place.make(service())).deployment
     body = {"metadata": {"labels": {"theirs": "x"}}, "spec": change}
     await place.api.merge(DEPLOYMENT, place.namespace, PREDICTOR, body)
@@ -135,24 +132,20 @@ async def test_an_old_annotation_stays_on_the_service(place: Place) -> None:
     assert "example.com/old" not in found.deployment["metadata"]["annotations"]
 
 
-@pytest.mark.parametrize("kind", ["Deployment", "Service"])
-async def test_what_carries_its_labels_under_another_name_is_deleted(place: Place, kind: str) -> None:
-    """Also what a user made."""
-    made = await place.make(service())
-    source = made.deployment if kind == "Deployment" else made.service
+async def test_a_service_that_carries_its_labels_under_another_name_is_deleted(place: Place) -> None:
+    """Also one that a user made. test_matrix.py asks the same about a Deployment."""
+    source = (await place.make(service())).service
     assert source
     labels = {"serving.kserve.io/inferenceservice": "asked", "component": "predictor"}
     spec = {key: part for key, part in source["spec"].items() if key not in ("clusterIP", "clusterIPs")}
-    version = "apps/v1" if kind == "Deployment" else "v1"
     meta = {"name": "theirs", "labels": labels}
-    await place.give({"apiVersion": version, "kind": kind, "metadata": meta, "spec": spec})
+    await place.give({"apiVersion": "v1", "kind": "Service", "metadata": meta, "spec": spec})
     await place.reconciled("asked")
-    plural = DEPLOYMENT if kind == "Deployment" else ("v1", "services")
 
     async def gone() -> bool:
-        return await place.api.get(plural, place.namespace, "theirs") is None
+        return await place.api.get(SERVICE, place.namespace, "theirs") is None
 
-    await until(f"the {kind} is gone", gone)
+    await until("the Service is gone", gone)
 
 
 async def test_placeholders_are_filled_as_html(place: Place) -> None:

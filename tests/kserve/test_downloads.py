@@ -1,6 +1,6 @@
 """KServe's downloads: which container makes them, with whose credentials."""
 
-from tests.kserve.made import CONTAINERS, Place, engine_of
+from tests.kserve.made import CONTAINERS, Place
 from tests.kserve.services import BUCKET, HUB, account, initializer, secret, service, sources
 from tests.wire.api import Object
 
@@ -37,16 +37,6 @@ async def test_a_container_for_one_download_refuses_two(place: Place) -> None:
     words = await place.refusal(service(storageUris=sources(f"pvc://{name}/a", HUB)))
     assert "multi" in words.lower(), words
     await place.api.call("delete", f"{CONTAINERS}/{name}")
-
-
-async def test_all_downloads_have_the_credentials_of_the_pods_account(place: Place) -> None:
-    """Of `default` where no other is named, and the engine has none of them."""
-    await place.give(secret("keys", KEYS), secret("token", TOKEN), account("default", "keys", "token"))
-    pod = (await place.make(service(storageUris=sources(HUB, BUCKET)))).pod
-    env = initializer(pod)
-    assert env["HF_TOKEN"] == {"secretKeyRef": {"name": "token", "key": "HF_TOKEN"}}
-    assert env["AWS_ACCESS_KEY_ID"] == {"secretKeyRef": {"name": "keys", "key": "AWS_ACCESS_KEY_ID"}}
-    assert not env.keys() & {each["name"] for each in engine_of(pod)["env"]}
 
 
 async def test_a_secret_counts_as_one_kind_only(place: Place) -> None:

@@ -53,18 +53,6 @@ async def test_another_image_runs_without_root_and_with_a_home(place: Place) -> 
     }.items()
 
 
-@pytest.mark.parametrize("engine", [{"image": STOCK, "instrument": "None"}, {"instrument": "None"}])
-async def test_without_it_nothing_of_the_package_is_asked_for(place: Place, engine: dict[str, Any]) -> None:
-    """Probes ask vLLM's own page, and the command drops what only the package has."""
-    pod = await pod_of(place, predictor(engine=engine))
-    container = engine_of(pod)
-    assert container["startupProbe"]["httpGet"] == {"path": "/health", "port": 8080, "scheme": "HTTP"}
-    assert "exec" not in container["startupProbe"]
-    assert container["readinessProbe"]["httpGet"] == {"path": "/health", "port": 8080, "scheme": "HTTP"}
-    assert "specdec_runtime" not in json.dumps([container["lifecycle"], container["startupProbe"]])
-    assert "initContainers" not in pod
-
-
 async def test_without_it_the_command_is_vllms_own(place: Place, tmp_path: pathlib.Path) -> None:
     """The very command that is rendered, run with another vLLM: all flags but two middlewares arrive."""
     container = engine_of(await pod_of(place, predictor(engine={"image": STOCK, "instrument": "None"})))

@@ -93,10 +93,6 @@ class FakeCluster:
         self.calls.append(("patch", manifest["metadata"]["name"]))
         return self.child
 
-    async def set_managers(self, manifest: Body, entries: Sequence[Body]) -> Body:
-        """Nothing is taken over on this stage."""
-        raise AssertionError((manifest, entries))
-
     async def apply(self, manifest: Body, *, force: bool = True) -> Body:
         """Makes a new generation of a changed InferenceService. Only what is its service's own is written by force."""
         meta = {name: part for name, part in manifest["metadata"].items() if name not in ("uid", "resourceVersion")}

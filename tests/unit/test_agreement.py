@@ -134,12 +134,3 @@ def test_what_the_command_writes_begins_in_the_same_way() -> None:
 def test_every_page_about_the_beginning_has_the_same_advice(path: pathlib.Path) -> None:
     """One sentence, word for word."""
     assert BEGINS in " ".join(path.read_text().split())
-
-
-def test_no_page_has_other_advice() -> None:
-    """As docs/guard.md and docs/tour.md once did."""
-    otherwise = re.compile(
-        r"[Bb]egin with `mode: Observe`|changes nothing: begin with it|`guard.mode: Observe`[^.]{0,60}best beginning"
-    )
-    assert otherwise.search("the best **Begin with `mode: Observe`**, or")
-    assert [path.name for path in MADE if otherwise.search(path.read_text())] == []

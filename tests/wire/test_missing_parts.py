@@ -87,25 +87,6 @@ async def test_a_cluster_that_is_put_together_in_the_wrong_order_shows_what_is_m
             await world.child(speculative=True)
 
 
-async def test_rights_that_are_missing_are_named(bare: tuple[Api, pathlib.Path], tmp_path: pathlib.Path) -> None:
-    """If the operator may not write InferenceServices, the sis shows it with the API server's own error."""
-    api, admin = bare
-    await install(api, (CRD,))
-    controller_of(admin).install_definitions()
-    role = await api.call("get", "/apis/rbac.authorization.k8s.io/v1/clusterroles/specdec-operator")
-    for rule in role["rules"]:
-        if rule["resources"] == ["inferenceservices"]:
-            rule["verbs"] = ["get", "list", "watch"]
-    await api.call("put", "/apis/rbac.authorization.k8s.io/v1/clusterroles/specdec-operator", role)
-    own = await operator_kubeconfig(api, admin, tmp_path / "operator.kubeconfig")
-    async with OperatorProcess(own, TEAM, tmp_path):
-        world = World(api, TEAM)
-        await world.apply(sis())
-        ready = await told(world, "Forbidden")
-        assert 'cannot patch resource "inferenceservices"' in ready[2]
-        assert "manifests/operator/rbac.yaml" in ready[2]
-
-
 async def test_the_right_to_download_is_asked_for_by_name_and_used_once_it_is_there(
     bare: tuple[Api, pathlib.Path], tmp_path: pathlib.Path
 ) -> None:

@@ -22,22 +22,6 @@ class Paths:
         self.asked.append(path)
         return self.there.get(path)
 
-    async def apply(self, manifest: Body) -> Body:
-        """Nothing is written here."""
-        raise AssertionError(manifest)
-
-    async def apply_status(self, namespace: str, name: str, status: Body) -> int:
-        """Nothing is written here."""
-        raise AssertionError(status)
-
-    async def remove(self, manifest: Body) -> None:
-        """Nothing is written here."""
-        raise AssertionError(manifest)
-
-    async def log_end(self, namespace: str, pod: str) -> str:
-        """No log is read here."""
-        raise AssertionError(pod)
-
 
 async def test_kserve_is_looked_up_once_for_all_and_again_after_minutes() -> None:
     """Its CRD has two megabytes; an upgrade is seen all the same."""

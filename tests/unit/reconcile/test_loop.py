@@ -1,7 +1,7 @@
 """The loop of one sis, turn by turn: what is decided, in which order it is written, what brings speculation back."""
 
 import pytest
-from tests.unit.builders import DRAFT, Body
+from tests.unit.builders import DRAFT
 from tests.unit.stage import Stage, busy, is_speculative, plain, rolled_back, watching
 
 from specdec_operator.names import RETRY_ANNOTATION
@@ -70,19 +70,6 @@ async def test_the_pods_are_read_each_interval_while_they_are_watched_and_after_
     assert len(stage.asked) == asked
     await stage.run(4 * WINDOW)
     assert len(stage.asked) - asked == pytest.approx(4 * WINDOW / 2, abs=2)
-
-
-@pytest.mark.parametrize(
-    "again", [{}, {"generation": 2}, {"annotations": {"note": "x"}}, {"guard": {"failureLimit": 1}}]
-)
-async def test_a_sis_that_is_applied_again_stays_rolled_back(again: Body) -> None:
-    """With the same speculation, by whatever tool, and after an operator's restart as well."""
-    stage = await rolled_back()
-    stage.sis = again
-    stage.restart()
-    await stage.run(60)
-    assert stage.phases[-1] == "RolledBack"
-    assert not is_speculative(stage.cluster.child)
 
 
 async def test_a_changed_speculation_starts_again() -> None:
