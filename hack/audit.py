@@ -33,7 +33,7 @@ class Weakness:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Answer:
+class AuditAnswer:
     """The packages that the index has data for, those that it has none for, and the weaknesses that it listed."""
 
     asked: tuple[str, ...]
@@ -62,13 +62,13 @@ class Answer:
         return [*found, f"audited: {len(self.asked)} packages, {len(self.weaknesses)} known weaknesses"]
 
 
-def read(text: str) -> Answer:
+def read(text: str) -> AuditAnswer:
     """Reads the JSON of pip-audit. Raises ValueError if the text is not such JSON."""
     found = json.loads(text)
     if not isinstance(found, dict) or "dependencies" not in found:
         raise ValueError("pip-audit wrote no list of dependencies")
     packages = found["dependencies"]
-    return Answer(
+    return AuditAnswer(
         asked=tuple(each["name"] for each in packages if "skip_reason" not in each),
         silent=tuple(each["name"] for each in packages if "skip_reason" in each),
         weaknesses=tuple(
@@ -98,7 +98,7 @@ def write_sbom(asked: pathlib.Path, target: pathlib.Path) -> int:
     return text.count('"purl": "pkg:pypi/')
 
 
-def audit(asked: pathlib.Path) -> Answer:
+def audit(asked: pathlib.Path) -> AuditAnswer:
     """Asks for every package. Raises ClusterError where pip-audit cannot be had, or gives up."""
     words = [
         "--requirement",

@@ -30,8 +30,7 @@ from hack.pages.demo import page as demo_page
 from hack.pages.demo import readme
 from hack.pages.methods import page as methods_page
 from specdec_command.cli.rules import markdown as rules_page
-from specdec_command.doctor.finding import KINDS
-from specdec_command.doctor.finding import Severity as DoctorSeverity
+from specdec_command.doctor.finding import KINDS, DoctorSeverity
 from specdec_engine.head_names import registered_heads
 from specdec_engine.rule import Severity
 from specdec_engine.tables import table

@@ -11,7 +11,7 @@ import yaml
 from hack.machine import sentence
 from hack.pages import render
 
-from specdec_engine.case import Model
+from specdec_engine.case import ModelFolderFacts
 from specdec_engine.memory.plan import MemoryPlan
 from specdec_operator.engine.budget import budget
 from specdec_operator.engine.build import build_of
@@ -72,8 +72,8 @@ def planned(pair: Mapping[str, Any], device: Device, parallel: int) -> MemoryPla
         "speculation": speculation | ({"draft": {"uri": "pvc://models/draft"}} if "draft" in pair else {}),
         "memory": {"device": device.memory},
     }
-    known = None if draft is None else Model(path="", config=draft)
-    request = translate(spec, draft_path=DRAFT_PATH, target=Model(path="", config=config), draft=known)
+    known = None if draft is None else ModelFolderFacts(path="", config=draft)
+    request = translate(spec, draft_path=DRAFT_PATH, target=ModelFolderFacts(path="", config=config), draft=known)
     return budget(spec, request)
 
 

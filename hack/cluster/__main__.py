@@ -10,7 +10,7 @@ from rich.table import Table
 
 from hack.cluster import kubectl, lifecycle, metrics, paths, status
 from hack.cluster.errors import ClusterError
-from hack.cluster.record import Driver
+from hack.cluster.record import ClusterDriver
 
 _PASS_ON = {"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": []}
 app = typer.Typer(add_completion=False, no_args_is_help=True, help="A real Kubernetes cluster on this machine.")
@@ -23,7 +23,7 @@ def say(line: str) -> None:
 
 @app.command()
 def up(
-    driver: Annotated[Driver | None, typer.Option(help="Instead of what the machine suggests.")] = None,
+    driver: Annotated[ClusterDriver | None, typer.Option(help="Instead of what the machine suggests.")] = None,
     kserve_controller: Annotated[
         bool, typer.Option("--kserve/--no-kserve", help="KSERVE=0.19.0 chooses another version than 0.20.0.")
     ] = True,
@@ -57,7 +57,7 @@ def switch_metrics(
     on: Annotated[bool, typer.Option("--on/--off", help="Start it, or stop it and remove its API.")] = True,
 ) -> None:
     """Start metrics-server on the single node: `kubectl top` and HorizontalPodAutoscalers need it."""
-    server = metrics.Server(layout=paths.layout(), say=say)
+    server = metrics.MetricsServer(layout=paths.layout(), say=say)
     if on:
         server.start()
         say("metrics-server answers: `kubectl top pods` works")

@@ -9,28 +9,28 @@ import tarfile
 from collections.abc import Sequence
 
 from hack.cluster import binaries, shell
-from hack.cluster.paths import Layout
+from hack.cluster.paths import ClusterLayout
 
 _IMPORT_SECONDS = 900
 _MACHINES = {"x86_64": "amd64", "aarch64": "arm64"}
 
 
-def client(layout: Layout, *words: str) -> list[str]:
+def client(layout: ClusterLayout, *words: str) -> list[str]:
     """Prefix a `ctr` command with the cluster's socket and the namespace that kubelet uses."""
     return [str(binaries.ensure("ctr")["ctr"]), f"--address={layout.socket}", "--namespace=k8s.io", *words]
 
 
-def answers(layout: Layout) -> bool:
+def answers(layout: ClusterLayout) -> bool:
     """Return whether containerd serves."""
     return shell.ask(client(layout, "version"), timeout=5).code == 0
 
 
-def image_names(layout: Layout) -> list[str]:
+def image_names(layout: ClusterLayout) -> list[str]:
     """List the images on the node."""
     return shell.run(client(layout, "images", "ls", "-q")).split()
 
 
-def forget(layout: Layout, registry: str) -> None:
+def forget(layout: ClusterLayout, registry: str) -> None:
     """Remove every image of a registry; its layers go with the last name that has them."""
     rows = shell.run(client(layout, "images", "ls")).splitlines()[1:]
     if gone := images_of(registry, rows):
@@ -47,7 +47,7 @@ def images_of(registry: str, rows: Sequence[str]) -> list[str]:
     return [name for name, _, digest in listed if digest in ours and name.startswith((f"{registry}/", "sha256:"))]
 
 
-def purge(layout: Layout) -> int:
+def purge(layout: ClusterLayout) -> int:
     """Forget every container and pod, and return how many there were; images stay."""
     found = _listed(layout, "containers", "ls", "-q")
     if found:
@@ -61,17 +61,17 @@ def purge(layout: Layout) -> int:
     return len(found) + len(pods)
 
 
-def _listed(layout: Layout, *words: str) -> list[str]:
+def _listed(layout: ClusterLayout, *words: str) -> list[str]:
     answer = shell.ask(client(layout, *words), timeout=10)
     return answer.out.splitlines() if answer.code == 0 else []
 
 
-def load(layout: Layout, archive: pathlib.Path) -> None:
+def load(layout: ClusterLayout, archive: pathlib.Path) -> None:
     """Import an image archive and unpack it, so that the first pod does not wait for that."""
     shell.run(client(layout, "images", "import", str(archive)), timeout=_IMPORT_SECONDS)
 
 
-def load_from(layout: Layout, export: Sequence[str]) -> None:
+def load_from(layout: ClusterLayout, export: Sequence[str]) -> None:
     """Import what a command writes to its standard output."""
     shell.pipe(export, client(layout, "images", "import", "-"), timeout=_IMPORT_SECONDS)
 

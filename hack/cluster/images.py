@@ -5,7 +5,7 @@ import shutil
 
 from hack.cluster import containers, kind, paths, record, shell
 from hack.cluster.errors import ClusterError
-from hack.cluster.record import Driver
+from hack.cluster.record import ClusterDriver
 
 _LOAD_SECONDS = 900
 
@@ -13,7 +13,7 @@ _LOAD_SECONDS = 900
 def load(archive_or_ref: str | pathlib.Path) -> None:
     """Put an image onto the node: a docker or OCI archive, or a name known to buildah, podman or docker."""
     archive = pathlib.Path(archive_or_ref)
-    if record.running().driver is Driver.KIND:
+    if record.running().driver is ClusterDriver.KIND:
         _load_on_kind(archive_or_ref)
     elif archive.is_file():
         containers.load(paths.layout(), archive)
@@ -24,14 +24,14 @@ def load(archive_or_ref: str | pathlib.Path) -> None:
 
 def has(ref: str) -> bool:
     """Return whether the node has an image of this name."""
-    if record.running().driver is Driver.KIND:
+    if record.running().driver is ClusterDriver.KIND:
         return shell.ask(kind.on_node("crictl", "inspecti", ref)).code == 0
     return ref in containers.image_names(paths.layout())
 
 
 def rename(ref: str, name: str) -> None:
     """Give an image of the single node another name too. On kind the charts bring what they need by themselves."""
-    if record.running().driver is Driver.NODE:
+    if record.running().driver is ClusterDriver.NODE:
         shell.run(containers.client(paths.layout(), "images", "tag", "--force", ref, name))
 
 

@@ -10,7 +10,7 @@ import yaml
 
 from hack.cluster import binaries, paths, shell, teardown, versions
 from hack.cluster.errors import ClusterError
-from hack.cluster.paths import Layout
+from hack.cluster.paths import ClusterLayout
 
 NAME = "specdec"
 _NODE = f"{NAME}-control-plane"
@@ -94,7 +94,7 @@ def charts(helm: pathlib.Path, kubeconfig: pathlib.Path) -> list[list[str]]:
 class KindCluster:
     """Runs those commands for one layout."""
 
-    layout: Layout
+    layout: ClusterLayout
     say: Callable[[str], None]
 
     def begun(self) -> bool:

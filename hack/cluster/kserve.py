@@ -7,11 +7,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from hack.cluster import netns, packages, process, record, shell
-from hack.cluster.paths import Layout
+from hack.cluster.paths import ClusterLayout
 from hack.kserve import module
-from hack.kserve.controller import Controller, Ports
+from hack.kserve.controller import KServeController, Ports
 from hack.kserve.objects import NAMESPACE
-from hack.kserve.versions import Choice
+from hack.kserve.versions import KServeChoice
 
 __all__ = ["NAMESPACE", "PROCESS", "OnNode", "running"]
 PROCESS = "kserve"
@@ -27,8 +27,8 @@ def running() -> str:
 class OnNode:
     """Installs and starts the chosen controller on the single node."""
 
-    layout: Layout
-    choice: Choice
+    layout: ClusterLayout
+    choice: KServeChoice
     say: Callable[[str], None]
 
     def build(self) -> None:
@@ -46,8 +46,8 @@ class OnNode:
             self._controller().remove_webhooks()
             process.stop([found], grace=5.0)
 
-    def _controller(self) -> Controller:
-        return Controller(
+    def _controller(self) -> KServeController:
+        return KServeController(
             built=module.built(self.choice, self.say),
             version=self.choice.version,
             kubeconfig=self.layout.kubeconfig,

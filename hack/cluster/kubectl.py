@@ -51,7 +51,7 @@ def command(kubeconfig: pathlib.Path, *words: str) -> list[str]:
     return [str(program), f"--kubeconfig={kubeconfig}", caching, *words]
 
 
-def ask(kubeconfig: pathlib.Path, *words: str, timeout: float = 20.0) -> shell.Answer:
+def ask(kubeconfig: pathlib.Path, *words: str, timeout: float = 20.0) -> shell.CommandOutput:
     """Run kubectl and return its answer, whatever it is."""
     return shell.ask(command(kubeconfig, *words), timeout=timeout)
 

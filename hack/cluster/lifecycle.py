@@ -10,16 +10,16 @@ from dataclasses import replace
 
 from hack.cluster import binaries, kind, kserve, paths, record, shell, status, teardown, versions
 from hack.cluster.errors import ClusterError
-from hack.cluster.paths import Layout
-from hack.cluster.record import Driver, Record
-from hack.cluster.single import Node, Steps
+from hack.cluster.paths import ClusterLayout
+from hack.cluster.record import ClusterDriver, Record
+from hack.cluster.single import SingleNode, Steps
 from hack.kserve import versions as kserve_versions
-from hack.kserve.versions import Choice
+from hack.kserve.versions import KServeChoice
 
 Say = Callable[[str], None]
 
 
-def up(say: Say, *, driver: Driver | None = None, with_kserve: bool = True) -> None:
+def up(say: Say, *, driver: ClusterDriver | None = None, with_kserve: bool = True) -> None:
     """Bring the cluster up, or find that it is."""
     layout = paths.layout()
     wanted = kserve_versions.chosen() if with_kserve else None
@@ -48,12 +48,12 @@ def down(say: Say) -> None:
     say(f"no cluster is up; images and logs stay in {layout.root}")
 
 
-def pick() -> Driver:
+def pick() -> ClusterDriver:
     """Choose what this machine can run."""
     if shell.container_engine():
-        return Driver.KIND
+        return ClusterDriver.KIND
     require_root()
-    return Driver.NODE
+    return ClusterDriver.NODE
 
 
 def require_root() -> None:
@@ -66,7 +66,7 @@ def require_root() -> None:
         )
 
 
-def _usable(layout: Layout, known: Record, say: Say) -> bool:
+def _usable(layout: ClusterLayout, known: Record, say: Say) -> bool:
     """Whether the running cluster is complete and the one that would be started. KServe is checked separately."""
     if known.pins != binaries.fingerprint():
         say("the running cluster is of other versions: starting anew")
@@ -78,9 +78,9 @@ def _usable(layout: Layout, known: Record, say: Say) -> bool:
     return status.healthy(parts)
 
 
-def _switch_kserve(layout: Layout, known: Record, wanted: Choice | None, say: Say) -> None:
+def _switch_kserve(layout: ClusterLayout, known: Record, wanted: KServeChoice | None, say: Say) -> None:
     """Start the wanted KServe controller where another one runs, or none does."""
-    if known.driver is Driver.KIND or wanted is None:
+    if known.driver is ClusterDriver.KIND or wanted is None:
         return
     if known.kserve == wanted.name and status.healthy(status.inspect(layout)):
         return
@@ -89,19 +89,19 @@ def _switch_kserve(layout: Layout, known: Record, wanted: Choice | None, say: Sa
     record.write(layout, replace(known, kserve=wanted.name))
 
 
-def _steps(layout: Layout, driver: Driver, wanted: Choice | None, say: Say) -> Steps:
-    if driver is Driver.KIND:
+def _steps(layout: ClusterLayout, driver: ClusterDriver, wanted: KServeChoice | None, say: Say) -> Steps:
+    if driver is ClusterDriver.KIND:
         return _kind_steps(layout, wanted, say)
     require_root()
-    steps = Node(layout=layout, say=say).steps()
+    steps = SingleNode(layout=layout, say=say).steps()
     if wanted is None:
         return steps
     controller = kserve.OnNode(layout=layout, choice=wanted, say=say)
     return {"KServe, built": controller.build, **steps, f"KServe {wanted.version}": controller.start}
 
 
-def _kind_steps(layout: Layout, wanted: Choice | None, say: Say) -> Steps:
-    if wanted and wanted != Choice():
+def _kind_steps(layout: ClusterLayout, wanted: KServeChoice | None, say: Say) -> Steps:
+    if wanted and wanted != KServeChoice():
         raise ClusterError(
             f"on kind, the Helm charts install KServe {versions.KSERVE}: unset KSERVE and KSERVE_MANAGER"
         )
@@ -120,7 +120,7 @@ def _run(steps: Steps, say: Say) -> None:
 
 
 @contextmanager
-def _alone(layout: Layout, say: Say) -> Iterator[None]:
+def _alone(layout: ClusterLayout, say: Say) -> Iterator[None]:
     """Let one `up` or `down` work at a time; a lock goes with its process, also when that is killed."""
     layout.root.mkdir(parents=True, exist_ok=True)
     with (layout.root / ".lock").open("w") as handle:

@@ -11,8 +11,8 @@ from typing import Any, Final
 
 from hack.cluster import binaries, kubectl, netns, node, process, record, single
 from hack.cluster.errors import ClusterError
-from hack.cluster.paths import Layout
-from hack.cluster.record import Driver
+from hack.cluster.paths import ClusterLayout
+from hack.cluster.record import ClusterDriver
 
 PROCESS: Final = "metrics-server"
 API: Final = "v1beta1.metrics.k8s.io"
@@ -22,10 +22,10 @@ _USAGE: Final = "/apis/metrics.k8s.io/v1beta1/nodes"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Server:
+class MetricsServer:
     """Starts and stops metrics-server on the running single node. Each may be repeated."""
 
-    layout: Layout
+    layout: ClusterLayout
     say: Callable[[str], None]
 
     def start(self) -> None:
@@ -49,13 +49,13 @@ class Server:
         (self.layout.processes / f"{PROCESS}.json").unlink(missing_ok=True)
 
     def _start(self, command: list[str]) -> None:
-        single.Node(layout=self.layout, say=self.say).spawn(PROCESS, command)
+        single.SingleNode(layout=self.layout, say=self.say).spawn(PROCESS, command)
         authority = (self.layout.pki / "ca.crt").read_bytes()
         kubectl.apply(self.layout.kubeconfig, objects(authority), self.layout.run / f"{PROCESS}.json")
         process.until("usage of the node", self._answers, layout=self.layout, needs=(PROCESS,), timeout=120)
 
     def _require_node(self) -> None:
-        if record.running().driver is Driver.KIND:
+        if record.running().driver is ClusterDriver.KIND:
             raise ClusterError("metrics-server is started on the single node only; on kind, install its own manifests")
         if not (self.layout.pki / "front-proxy.crt").exists():
             raise ClusterError("this cluster was started by an older version: `python -m hack.cluster down`, then `up`")

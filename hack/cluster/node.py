@@ -8,7 +8,7 @@ from typing import Any
 import yaml
 
 from hack.cluster import netns
-from hack.cluster.paths import Layout
+from hack.cluster.paths import ClusterLayout
 from hack.cluster.pki import NODE_NAME
 
 API_PORT = 6443
@@ -20,18 +20,18 @@ _HERE = pathlib.Path(__file__).parent
 Binaries = Mapping[str, pathlib.Path]
 
 
-def command(name: str, layout: Layout, binaries: Binaries) -> list[str]:
+def command(name: str, layout: ClusterLayout, binaries: Binaries) -> list[str]:
     """The command line of a program."""
     return [str(binaries[name]), *_filled(_table()["commands"][name], _places(layout))]
 
 
-def configuration(name: str, layout: Layout) -> dict[str, Any]:
+def configuration(name: str, layout: ClusterLayout) -> dict[str, Any]:
     """The configuration of kube-proxy, kubelet or the pod network."""
     found: dict[str, Any] = _filled(_table()["configurations"][name], _places(layout))
     return found
 
 
-def containerd_config(layout: Layout, binaries: Binaries, filesystem: str) -> str:
+def containerd_config(layout: ClusterLayout, binaries: Binaries, filesystem: str) -> str:
     """The container runtime's configuration."""
     # In a container the cache may itself lie on an overlay, which cannot carry another: copy, then.
     more = {"snapshotter": "native" if filesystem == "overlay" else "overlayfs", "pause": PAUSE_IMAGE}
@@ -54,7 +54,7 @@ def _filled(value: Any, places: Mapping[str, str]) -> Any:
     return value
 
 
-def _places(layout: Layout) -> dict[str, str]:
+def _places(layout: ClusterLayout) -> dict[str, str]:
     names = ("name", "run", "pki", "conf", "images", "socket", "inner_kubeconfig")
     network = {"node": netns.NODE, "pods": netns.PODS, "services": netns.SERVICES, "api_port": str(API_PORT)}
     network["metrics_port"] = str(METRICS_PORT)

@@ -19,7 +19,7 @@ def scratch() -> tempfile.TemporaryDirectory[str]:
     return tempfile.TemporaryDirectory(dir=folder)
 
 
-class Layout:
+class ClusterLayout:
     """The places of one cluster."""
 
     def __init__(self, *, root: pathlib.Path) -> None:
@@ -39,6 +39,6 @@ class Layout:
         self.record = self.run / "cluster.json"  # written last by `up`: where it is, the start is complete
 
 
-def layout() -> Layout:
+def layout() -> ClusterLayout:
     """The layout of this machine's cluster."""
-    return Layout(root=cache() / "cluster")
+    return ClusterLayout(root=cache() / "cluster")

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 
 from hack.cluster.errors import ClusterError
-from hack.cluster.paths import Layout
+from hack.cluster.paths import ClusterLayout
 
 _STATE_FIELD, _START_FIELD = 2, 21
 _LOG_LINES = 8
@@ -120,7 +120,7 @@ def wait_gone(identities: Iterable[Identity], *, timeout: float) -> list[Identit
     return left
 
 
-def until(what: str, probe: Callable[[], bool], *, layout: Layout, needs: Iterable[str], timeout: float) -> None:
+def until(what: str, probe: Callable[[], bool], *, layout: ClusterLayout, needs: Iterable[str], timeout: float) -> None:
     """Poll until the probe holds; stop early when one of the processes it depends on has ended."""
     deadline = time.monotonic() + timeout
     names = tuple(needs)
@@ -134,7 +134,7 @@ def until(what: str, probe: Callable[[], bool], *, layout: Layout, needs: Iterab
         time.sleep(0.1)
 
 
-def _log_end(layout: Layout, name: str) -> str:
+def _log_end(layout: ClusterLayout, name: str) -> str:
     file = layout.log / f"{name}.log"
     try:
         lines = file.read_text(errors="replace").splitlines()[-_LOG_LINES:]

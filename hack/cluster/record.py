@@ -6,10 +6,10 @@ from enum import StrEnum
 
 from hack.cluster import paths
 from hack.cluster.errors import ClusterError
-from hack.cluster.paths import Layout
+from hack.cluster.paths import ClusterLayout
 
 
-class Driver(StrEnum):
+class ClusterDriver(StrEnum):
     """What the cluster runs on."""
 
     NODE = "node"
@@ -20,23 +20,23 @@ class Driver(StrEnum):
 class Record:
     """One finished start. kserve: which KServe it has, a version or where its program came from; empty for none."""
 
-    driver: Driver
+    driver: ClusterDriver
     pins: str
     kserve: str
 
 
-def write(layout: Layout, record: Record) -> None:
+def write(layout: ClusterLayout, record: Record) -> None:
     """Save the record at once or not at all."""
     unfinished = layout.record.with_suffix(".unfinished")
     unfinished.write_text(json.dumps(asdict(record)))
     unfinished.rename(layout.record)
 
 
-def read(layout: Layout) -> Record | None:
+def read(layout: ClusterLayout) -> Record | None:
     """Return the record of the running cluster, if a start was finished."""
     try:
         fields = json.loads(layout.record.read_text())
-        return Record(**fields | {"driver": Driver(fields["driver"])})
+        return Record(**fields | {"driver": ClusterDriver(fields["driver"])})
     except (FileNotFoundError, ValueError, TypeError, KeyError):
         return None
 

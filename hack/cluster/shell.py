@@ -13,7 +13,7 @@ ENGINES = ("docker", "podman")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Answer:
+class CommandOutput:
     """The exit code and the output of a command."""
 
     code: int
@@ -21,17 +21,17 @@ class Answer:
     err: str
 
 
-def ask(argv: Sequence[str], *, timeout: float = 60.0, env: Mapping[str, str] | None = None) -> Answer:
+def ask(argv: Sequence[str], *, timeout: float = 60.0, env: Mapping[str, str] | None = None) -> CommandOutput:
     """Run a command and return its answer, whatever it is; 127 is an absent program, 124 a hanging one."""
     try:
         done = subprocess.run(
             list(argv), capture_output=True, text=True, timeout=timeout, env=env, check=False, stdin=subprocess.DEVNULL
         )
     except FileNotFoundError:
-        return Answer(code=127, out="", err=f"{argv[0]}: not found")
+        return CommandOutput(code=127, out="", err=f"{argv[0]}: not found")
     except subprocess.TimeoutExpired:
-        return Answer(code=124, out="", err=f"no answer within {timeout:.0f} s")
-    return Answer(code=done.returncode, out=done.stdout, err=done.stderr)
+        return CommandOutput(code=124, out="", err=f"no answer within {timeout:.0f} s")
+    return CommandOutput(code=done.returncode, out=done.stdout, err=done.stderr)
 
 
 def pipe(source: Sequence[str], sink: Sequence[str], *, timeout: float) -> None:

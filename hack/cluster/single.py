@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import yaml
 
 from hack.cluster import binaries, cgroups, containers, forward, kubectl, netns, node, packages, pki, process, teardown
-from hack.cluster.paths import Layout
+from hack.cluster.paths import ClusterLayout
 from hack.cluster.pki import NODE_NAME
 
 PREFERRED_PORT = 26443
@@ -30,10 +30,10 @@ COMPONENTS = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Node:
+class SingleNode:
     """Starts the node of one layout."""
 
-    layout: Layout
+    layout: ClusterLayout
     say: Callable[[str], None]
 
     def steps(self) -> Steps:

@@ -15,7 +15,7 @@ from collections.abc import Callable
 
 from hack.cluster import binaries, cgroups, containers, netns, process
 from hack.cluster.errors import ClusterError
-from hack.cluster.paths import Layout
+from hack.cluster.paths import ClusterLayout
 
 _DETACH = 2
 _LIBC = ctypes.CDLL(None, use_errno=True)
@@ -24,12 +24,12 @@ _CNI_RESULTS = pathlib.Path("/var/lib/cni/results")
 _CONTAINER_LOGS = pathlib.Path("/var/log/containers")
 
 
-def leftovers(layout: Layout) -> bool:
+def leftovers(layout: ClusterLayout) -> bool:
     """Return whether anything of a node exists."""
     return layout.run.exists() or cgroups.exists(layout.name)
 
 
-def take_down(layout: Layout) -> None:
+def take_down(layout: ClusterLayout) -> None:
     """Remove everything but images and logs."""
     identities = process.recall_all(layout.processes)
     process.stop((who for name, who in identities.items() if name not in _LAST), grace=3.0)
@@ -46,7 +46,7 @@ def take_down(layout: Layout) -> None:
     remove_run(layout)
 
 
-def _end_everyone(layout: Layout) -> None:
+def _end_everyone(layout: ClusterLayout) -> None:
     """End every process in the pods' cgroup or in the network namespace: pods, shims, and processes that no file names.
 
     A container that was being started when its runtime was stopped appears late. So the search is repeated."""
@@ -66,7 +66,7 @@ def _kill(pids: list[int]) -> None:
             os.kill(pid, signal.SIGKILL)
 
 
-def forget_traces(layout: Layout) -> None:
+def forget_traces(layout: ClusterLayout) -> None:
     """Remove the files that containerd, CNI and kubelet keep in places of their own choice."""
     for note in (layout.run / "containerd").glob("io.containerd.runtime.v2.task/*/*/bootstrap.json"):
         pathlib.Path(json.loads(note.read_text())["address"].removeprefix("unix://")).unlink(missing_ok=True)
@@ -79,7 +79,7 @@ def forget_traces(layout: Layout) -> None:
             link.unlink(missing_ok=True)
 
 
-def remove_run(layout: Layout) -> None:
+def remove_run(layout: ClusterLayout) -> None:
     """Remove the run folder, but never through a mount: that would remove a PVC's files too."""
     if left := mounts(layout.run):
         raise ClusterError(f"{left[0]} is still mounted: unmount it by hand and run `down` again")

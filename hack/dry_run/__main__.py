@@ -22,7 +22,7 @@ from hack.helm import chart as helm
 from hack.images import content, tool
 from hack.packaging import files
 from hack.release import plan, provenance, pushed
-from hack.release.pushed import Pushed, Refused
+from hack.release.pushed import Pushed, ReleaseRefused
 from hack.release.ship import Release
 
 _STARTED = time.monotonic()
@@ -34,10 +34,10 @@ def say(sentence: str) -> None:
     print(f"{time.monotonic() - _STARTED:6.1f} s  {sentence}", flush=True)
 
 
-def local_run() -> provenance.Run:
+def local_run() -> provenance.ReleaseRun:
     """Who makes this release, in the place of a workflow."""
     commit = shell.run(["git", "-C", str(content.ROOT), "rev-parse", "HEAD"]).strip()
-    return provenance.Run(
+    return provenance.ReleaseRun(
         builder="https://serving.specdec.io/dry-run",
         invocation=f"urn:uuid:{uuid.uuid4()}",
         source="https://serving.specdec.io/local-checkout",
@@ -59,7 +59,7 @@ def page(release: Release, folder: pathlib.Path) -> list[pathlib.Path]:
     return built
 
 
-def images(release: Release, place: str, planned: plan.Plan, *, real: bool) -> None:
+def images(release: Release, place: str, planned: plan.ReleasePlan, *, real: bool) -> None:
     """Build, push and sign what the chart names: an image for each processor, and one name for them."""
     builder, here = tool.choose(), parts.here()
     for target in ("operator", "cpu", "nvidia"):
@@ -144,7 +144,7 @@ def main(words: list[str]) -> int:
         with registry(found["registry"], folder, namespace) as host:
             try:
                 tell(folder, host, found, real=real)
-            except Refused as error:
+            except ReleaseRefused as error:
                 raise ClusterError(str(error)) from error
     return 0
 

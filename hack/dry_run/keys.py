@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from hack.release import command
-from hack.release.provenance import Run
-from hack.release.pushed import Pushed, Refused
+from hack.release.provenance import ReleaseRun
+from hack.release.pushed import Pushed, ReleaseRefused
 from hack.release.signed import BILL, PROVENANCE, Cosign
 
 
@@ -51,7 +51,7 @@ class Key:
         words = (f"--type={PROVENANCE}", f"--bundle={bundle}", str(file))
         command.run(self.program, "verify-blob-attestation", *self._public(), *words)
 
-    def check(self, artifact: Pushed, run: Run) -> str:
+    def check(self, artifact: Pushed, run: ReleaseRun) -> str:
         """All that a user checks of an artifact, in a sentence. Raises Refused."""
         self.verify(artifact.name)
         bills = self.attested(artifact, BILL)
@@ -59,7 +59,7 @@ class Key:
         made = provenance["buildDefinition"]["resolvedDependencies"]
         said = (provenance["runDetails"]["builder"]["id"], made[0]["digest"]["gitCommit"])
         if said != (run.builder, run.commit):
-            raise Refused(f"{artifact.name}: its provenance says {said}, and not {run.builder} at {run.commit}")
+            raise ReleaseRefused(f"{artifact.name}: its provenance says {said}, and not {run.builder} at {run.commit}")
         parts, sources = sum(len(each["components"]) for each in bills), len(made)
         return f"signed, {len(bills)} SBOM with {parts} components, provenance of {sources} sources"
 

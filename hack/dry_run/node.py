@@ -39,7 +39,7 @@ _UNINSTALL: Final = (f"--namespace={chart.NAMESPACE}", "--wait", "--ignore-not-f
 def up(say: Callable[[str], None]) -> pathlib.Path:
     """Bring the cluster up and return its network namespace. Raises ClusterError where the operator is installed."""
     lifecycle.up(say)
-    if record.running().driver is not record.Driver.NODE:
+    if record.running().driver is not record.ClusterDriver.NODE:
         raise ClusterError(
             "the local cluster runs in containers, which have a loopback of their own: the registry on this machine's "
             "loopback cannot be reached from there. Run `make release-dry-run NODE=no`, or stop the container engine"
@@ -141,7 +141,7 @@ class Stranger:
     def _kubectl(self, *words: str) -> str:
         return self._run(kubectl.command(kubectl.config(), *words))
 
-    def _ask(self, *words: str) -> shell.Answer:
+    def _ask(self, *words: str) -> shell.CommandOutput:
         return shell.ask(self._words(kubectl.command(kubectl.config(), *words)), timeout=_SECONDS)
 
     def _run(self, command: list[str]) -> str:

@@ -9,7 +9,7 @@ from hack.cluster.errors import ClusterError
 from hack.dry_run.keys import Key
 from hack.dry_run.registry import start_something_else
 from hack.release import chart, pushed
-from hack.release.pushed import Pushed, Refused
+from hack.release.pushed import Pushed, ReleaseRefused
 from hack.release.ship import Release
 
 _UNSIGNED = "no signatures found"
@@ -59,7 +59,7 @@ class Refusals:
     def _refused(self, what: str, why: str, act: Callable[[], Any]) -> None:
         try:
             act()
-        except Refused as error:
+        except ReleaseRefused as error:
             if why not in str(error):
                 raise ClusterError(
                     f"{what}: it should have been refused with {why!r}, and was with: {error}"

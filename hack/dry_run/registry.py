@@ -85,7 +85,7 @@ def push(builder: tool.Tool, ref: str, place: str, name: str) -> Pushed:
     """Push an image of the builder's store by another name; return what the registry has then. Raises ClusterError."""
     full = f"{place}/{name}"
     plain = (
-        () if builder.kind is tool.Kind.DOCKER else ("--tls-verify=false",)
+        () if builder.kind is tool.ImageTool.DOCKER else ("--tls-verify=false",)
     )  # docker speaks HTTP to loopback by itself
     shell.run([builder.kind, "tag", ref, full])
     try:

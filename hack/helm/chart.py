@@ -55,7 +55,7 @@ def objects(values: Mapping[str, Any], *words: str, chart: pathlib.Path = CHART)
     return [each for each in yaml.safe_load_all(template(values, *words, chart=chart)) if each]
 
 
-def lint(values: Mapping[str, Any]) -> shell.Answer:
+def lint(values: Mapping[str, Any]) -> shell.CommandOutput:
     """Return the result of `helm lint --strict` for the chart with these values."""
     asked = [f"--set-json={name}={json.dumps(value)}" for name, value in values.items()]
     return shell.ask([str(helm()), "lint", "--strict", str(CHART), *asked])

@@ -31,7 +31,7 @@ NAMESPACED: Final = {"namespaces": ["team-a"]}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Source:
+class ManifestSource:
     """What one file is made of. templates: their names, below the chart's templates/. kinds: all where empty."""
 
     templates: tuple[str, ...]
@@ -41,25 +41,27 @@ class Source:
 
 _UNKEPT: Final = {"runtimes.keep": False}
 DOWNLOADS: Final = {"rbac.downloads": True}
-FILES: Final[Mapping[str, Source]] = {
-    "operator/rbac.yaml": Source(templates=("serviceaccount", "rbac")),
-    "downloads/rbac.yaml": Source(templates=("rbac-downloads",), values=DOWNLOADS),
-    "operator/deployment.yaml": Source(templates=("deployment",)),
-    "operator/service.yaml": Source(templates=("service",)),
-    "runtimes/cpu.yaml": Source(templates=("runtime-cpu",), values=_UNKEPT),
-    "runtimes/nvidia.yaml": Source(templates=("runtime-nvidia",), values=_UNKEPT),
-    "runtimes/ascend.yaml": Source(templates=("runtime-ascend",), values=_UNKEPT),
-    "ha/leader-election.yaml": Source(templates=("leader-election", "disruption-budget"), values=HA),
-    "ha/deployment.yaml": Source(templates=("deployment",), values=HA),
-    "namespaced/roles.yaml": Source(templates=("rbac",), values=NAMESPACED, kinds=("Role", "RoleBinding")),
-    "namespaced/downloads.yaml": Source(templates=("rbac-downloads",), values=NAMESPACED | DOWNLOADS),
-    "namespaced/cluster-role.yaml": Source(templates=("rbac",), values=NAMESPACED, kinds=("ClusterRole",)),
-    "namespaced/deployment.yaml": Source(templates=("deployment",), values=NAMESPACED),
-    "monitoring/prometheusrule.yaml": Source(templates=("monitoring",), values={"monitoring.rules.enabled": True}),
+FILES: Final[Mapping[str, ManifestSource]] = {
+    "operator/rbac.yaml": ManifestSource(templates=("serviceaccount", "rbac")),
+    "downloads/rbac.yaml": ManifestSource(templates=("rbac-downloads",), values=DOWNLOADS),
+    "operator/deployment.yaml": ManifestSource(templates=("deployment",)),
+    "operator/service.yaml": ManifestSource(templates=("service",)),
+    "runtimes/cpu.yaml": ManifestSource(templates=("runtime-cpu",), values=_UNKEPT),
+    "runtimes/nvidia.yaml": ManifestSource(templates=("runtime-nvidia",), values=_UNKEPT),
+    "runtimes/ascend.yaml": ManifestSource(templates=("runtime-ascend",), values=_UNKEPT),
+    "ha/leader-election.yaml": ManifestSource(templates=("leader-election", "disruption-budget"), values=HA),
+    "ha/deployment.yaml": ManifestSource(templates=("deployment",), values=HA),
+    "namespaced/roles.yaml": ManifestSource(templates=("rbac",), values=NAMESPACED, kinds=("Role", "RoleBinding")),
+    "namespaced/downloads.yaml": ManifestSource(templates=("rbac-downloads",), values=NAMESPACED | DOWNLOADS),
+    "namespaced/cluster-role.yaml": ManifestSource(templates=("rbac",), values=NAMESPACED, kinds=("ClusterRole",)),
+    "namespaced/deployment.yaml": ManifestSource(templates=("deployment",), values=NAMESPACED),
+    "monitoring/prometheusrule.yaml": ManifestSource(
+        templates=("monitoring",), values={"monitoring.rules.enabled": True}
+    ),
 }
 
 
-def rendered(source: Source) -> str:
+def rendered(source: ManifestSource) -> str:
     """Return the text of one file. Raises ClusterError with Helm's output."""
     shown = [f"--show-only=templates/{name}.yaml" for name in source.templates]
     text = _HELMS_OWN.sub("", chart.template(source.values, *shown)).removeprefix("---\n")

@@ -35,7 +35,7 @@ def run(module: Sequence[str], folder: Path, ref: str, *, namespaces: bool = Fal
     builder = tool.choose()
     if devices:
         options.append(_gpus(builder))
-    if builder.kind is tool.Kind.BUILDAH:
+    if builder.kind is tool.ImageTool.BUILDAH:
         with tool.container("--pull-never", ref) as name:
             command = ["buildah", "run", *options, "--isolation=chroot", name, "env", *words]
             return subprocess.run(command, check=False).returncode
@@ -49,9 +49,9 @@ def sources() -> tuple[str, ...]:
 
 
 def _gpus(builder: tool.Tool) -> str:
-    if builder.kind is tool.Kind.BUILDAH:
+    if builder.kind is tool.ImageTool.BUILDAH:
         raise ClusterError("a run on GPUs needs docker or podman with NVIDIA's container toolkit: buildah gives none")
-    return "--gpus=all" if builder.kind is tool.Kind.DOCKER else "--device=nvidia.com/gpu=all"
+    return "--gpus=all" if builder.kind is tool.ImageTool.DOCKER else "--device=nvidia.com/gpu=all"
 
 
 def _outside(python: str, module: Sequence[str]) -> int:

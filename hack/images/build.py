@@ -92,7 +92,7 @@ def foundation(builder: tool.Tool) -> str:
     for ref in (LOCAL, PUBLIC):
         if builder.has(ref):
             return ref
-    if builder.kind is not tool.Kind.BUILDAH or builder.pulled(PUBLIC):
+    if builder.kind is not tool.ImageTool.BUILDAH or builder.pulled(PUBLIC):
         return PUBLIC
     _bootstrap()
     return LOCAL

@@ -22,7 +22,7 @@ _MINUTES = 15 * 60
 def load(builder: tool.Tool, ref: str) -> None:
     """Make the image known to the cluster's node."""
     known = record.read(paths.layout())
-    direct = builder.kind is tool.Kind.BUILDAH and known is not None and known.driver is record.Driver.NODE
+    direct = builder.kind is tool.ImageTool.BUILDAH and known is not None and known.driver is record.ClusterDriver.NODE
     held = _held(_layers(ref)) if direct else {}
     if held:
         _load_rest(ref, held)

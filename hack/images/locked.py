@@ -106,7 +106,7 @@ def _uv(*words: str, asked: str | None = None) -> str:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Platform:
+class EnginePlatform:
     """One engine on one machine: what uv calls it, and the Python that the base image has."""
 
     engine: str
@@ -120,7 +120,7 @@ class Platform:
 
 # The C library's version is that of the base image: 2.36 in Debian 12, 2.35 in Ubuntu 22.04.
 PLATFORMS = tuple(
-    Platform(engine=engine, machine=f"{processor}-manylinux_{library}", python=python)
+    EnginePlatform(engine=engine, machine=f"{processor}-manylinux_{library}", python=python)
     for engine, library, python in (("cpu", "2_36", "3.11"), ("nvidia", "2_36", "3.11"), ("ascend", "2_35", "3.12"))
     for processor in ("x86_64", "aarch64")
 )
@@ -130,7 +130,7 @@ class Unresolved(ClusterError):
     """The requirements do not hold together, or resolving them needs what the file does not name."""
 
 
-def check(platform: Platform, requirements: str) -> int:
+def check(platform: EnginePlatform, requirements: str) -> int:
     """Resolve one engine's requirements for one platform and return how many packages that are; raise Unresolved."""
     found = pins(_resolve(platform, requirements))
     missing = sorted("==".join(pin) for pin in found - pins(requirements) if not is_left_out(platform.engine, pin[0]))
@@ -147,7 +147,7 @@ def pins(text: str) -> set[tuple[str, str]]:
     return set(_PIN.findall(text))
 
 
-def _resolve(platform: Platform, requirements: str) -> str:
+def _resolve(platform: EnginePlatform, requirements: str) -> str:
     wheels = [f"--only-binary={name}" for name, _ in pins(requirements) if name not in _built(platform.engine)]
     words = ("pip", "compile", "--quiet", "--no-annotate", *platform.options(), *wheels, "-")
     done = ask_uv(*words, asked=requirements)

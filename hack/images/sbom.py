@@ -51,7 +51,7 @@ def fault_of(text: str) -> str:
 
 def _read(builder: tool.Tool, ref: str, path: str) -> str:
     """Return a file of an image. `cat` is run in it, because buildah cannot copy out of an image."""
-    if builder.kind is not tool.Kind.BUILDAH:
+    if builder.kind is not tool.ImageTool.BUILDAH:
         return shell.run([builder.kind, "run", "--rm", "--entrypoint=cat", ref, path], timeout=60)
     with tool.container("--pull-never", ref) as name:
         run = ["buildah", "run", "--isolation=chroot", name, "cat", path]

@@ -17,7 +17,7 @@ _CERTIFICATES = "/etc/ssl/certs"
 _BUILDAH = ("--isolation=chroot", "--network=host")
 
 
-class Kind(StrEnum):
+class ImageTool(StrEnum):
     """The programs that are known."""
 
     DOCKER = "docker"
@@ -29,7 +29,7 @@ class Kind(StrEnum):
 class Tool:
     """Commands for one of the programs."""
 
-    kind: Kind
+    kind: ImageTool
 
     def has(self, ref: str) -> bool:
         """Return whether the image is in the tool's store."""
@@ -44,11 +44,11 @@ class Tool:
         options = [f"--file={file}", f"--tag={ref}"]
         options += [f"--target={target}"] if target else []
         options += [f"--build-arg={name}={value}" for name, value in arguments.items()]
-        if self.kind is Kind.DOCKER:
+        if self.kind is ImageTool.DOCKER:
             return ["docker", "build", "--quiet", *options, "."]  # BuildKit reads SOURCE_DATE_EPOCH itself
         # The machine's certificates, so that a proxy with one of its own works inside the build as it does outside.
         certificates = f"--volume={_CERTIFICATES}:{_CERTIFICATES}:ro"
-        isolation = _BUILDAH if self.kind is Kind.BUILDAH else ("--network=host",)
+        isolation = _BUILDAH if self.kind is ImageTool.BUILDAH else ("--network=host",)
         # With it, building twice gives the same layers.
         epoch = os.environ.get("SOURCE_DATE_EPOCH")
         fixed = [f"--timestamp={epoch}"] if epoch else []
@@ -57,7 +57,7 @@ class Tool:
     def push(self, ref: str) -> list[str]:
         """Return the command that sends an image of a model to the registry in its name."""
         # Weights hardly shrink, and every pod that pulls them would wait for their unpacking.
-        plain = ["--disable-compression"] if self.kind is Kind.BUILDAH else []
+        plain = ["--disable-compression"] if self.kind is ImageTool.BUILDAH else []
         return [self.kind, "push", "--quiet", *plain, ref]
 
     def size(self, ref: str) -> str:
@@ -71,7 +71,7 @@ class Tool:
     def names(self, repository: str) -> list[str]:
         """Return the images of a repository, newest first."""
         # Filtered here: buildah takes a repository without a tag for an image that it does not know.
-        name = "Name" if self.kind is Kind.BUILDAH else "Repository"
+        name = "Name" if self.kind is ImageTool.BUILDAH else "Repository"
         listed = shell.run([self.kind, "images", f"--format={{{{.{name}}}}}:{{{{.Tag}}}}"])
         return [line for line in listed.split() if line.startswith(f"{repository}:") and not line.endswith(":<none>")]
 
@@ -80,10 +80,10 @@ def choose() -> Tool:
     """Return the tool of this machine; on Debian, buildah is installed where there is none."""
     found = shell.container_engine()
     if found is not None:
-        return Tool(kind=Kind(found))
+        return Tool(kind=ImageTool(found))
     if shutil.which("buildah") is None:
         _install("buildah")
-    return Tool(kind=Kind.BUILDAH)
+    return Tool(kind=ImageTool.BUILDAH)
 
 
 @contextmanager

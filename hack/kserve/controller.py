@@ -30,7 +30,7 @@ class Ports:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Controller:
+class KServeController:
     """One version of KServe for one API server.
 
     version: the one in its Deployment. kubeconfig: an administrator's. inner: a kubeconfig with the API server's

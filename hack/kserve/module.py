@@ -16,7 +16,7 @@ import yaml
 from hack.cluster import binaries, paths, shell
 from hack.cluster.errors import ClusterError
 from hack.kserve.objects import key_of
-from hack.kserve.versions import MODULE, SUMS, Choice
+from hack.kserve.versions import MODULE, SUMS, KServeChoice
 
 Say = Callable[[str], None]
 FOLDERS: Final = ("default", "base", "clusterresources")
@@ -43,7 +43,7 @@ def objects_of(file: pathlib.Path) -> list[dict[str, Any]]:
     return found
 
 
-def built(choice: Choice, say: Say = print) -> Built:
+def built(choice: KServeChoice, say: Say = print) -> Built:
     """The controller and the manifests of a choice, made where they are missing. Raises ClusterError."""
     manager = choice.manager or _program(choice.version, say)
     if choice.config is not None:

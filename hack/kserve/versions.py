@@ -20,7 +20,7 @@ SUMS: Final = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Choice:
+class KServeChoice:
     """The KServe that is wanted.
 
     version: of the manifests, and of the controller unless `manager` names another one. manager: a program that the
@@ -39,13 +39,13 @@ class Choice:
         return f"{self.manager}, with the manifests of {self.config or self.version}"
 
 
-def chosen(environment: Mapping[str, str] | None = None) -> Choice:
+def chosen(environment: Mapping[str, str] | None = None) -> KServeChoice:
     """Read KSERVE, KSERVE_MANAGER and KSERVE_CONFIG. Raises ClusterError where one of them names nothing to be had."""
     given = os.environ if environment is None else environment
     version = given.get("KSERVE") or KSERVE
     if version.removeprefix("v") not in SUMS:
         raise ClusterError(refusal(version))
-    return Choice(
+    return KServeChoice(
         version=version.removeprefix("v"),
         manager=_existing(given, "KSERVE_MANAGER", "an executable file", _runs),
         config=_existing(given, "KSERVE_CONFIG", "the folder `config` of KServe's source", _configures),

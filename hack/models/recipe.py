@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Shape:
+class LlamaShape:
     """The size of one Llama."""
 
     layers: int
@@ -28,8 +28,8 @@ class Recipe:
     context: int = 1024
     window: int = 128
     batch: int = 6
-    target: Shape = Shape(layers=4, hidden=128, heads=4, intermediate=352)
-    draft: Shape = Shape(layers=1, hidden=128, heads=4, intermediate=352)
+    target: LlamaShape = LlamaShape(layers=4, hidden=128, heads=4, intermediate=352)
+    draft: LlamaShape = LlamaShape(layers=1, hidden=128, heads=4, intermediate=352)
     code_steps: int = 150
     drift_steps: int = 120
     draft_steps: int = 300

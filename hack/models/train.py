@@ -29,7 +29,7 @@ from transformers.utils import logging  # type: ignore[import-not-found]
 
 from hack.models import corpus
 from hack.models.fit import fit
-from hack.models.recipe import RECIPE, Recipe, Shape
+from hack.models.recipe import RECIPE, LlamaShape, Recipe
 
 _BOS, _EOS, _PAD = "<s>", "</s>", "<pad>"
 
@@ -55,7 +55,7 @@ def train_tokenizer(recipe: Recipe, texts: list[str]) -> Any:
     )
 
 
-def llama(recipe: Recipe, shape: Shape, vocabulary: int) -> Any:
+def llama(recipe: Recipe, shape: LlamaShape, vocabulary: int) -> Any:
     """Return an untrained Llama of a shape."""
     config = LlamaConfig(
         vocab_size=vocabulary,

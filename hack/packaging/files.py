@@ -22,7 +22,10 @@ _SECONDS: Final = 600.0
 
 
 def build(
-    folder: pathlib.Path, base: str, say: Callable[[str], None], platforms: Sequence[plugin.Platform] = plugin.PLATFORMS
+    folder: pathlib.Path,
+    base: str,
+    say: Callable[[str], None],
+    platforms: Sequence[plugin.PluginPlatform] = plugin.PLATFORMS,
 ) -> list[pathlib.Path]:
     """Write every file into an empty folder. base: the address that the files will have. Raises ClusterError."""
     folder.mkdir(parents=True, exist_ok=True)

@@ -36,7 +36,7 @@ PYTHONS: Final = ("3.11", "3.12", "3.13", "3.14")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Platform:
+class PluginPlatform:
     """An operating system and an architecture as kubectl's plugins name them, and as uv does."""
 
     os: str
@@ -50,10 +50,10 @@ class Platform:
 
 
 PLATFORMS: Final = (
-    Platform(os="linux", arch="amd64", target="x86_64-manylinux_2_28"),
-    Platform(os="linux", arch="arm64", target="aarch64-manylinux_2_28"),
-    Platform(os="darwin", arch="amd64", target="x86_64-apple-darwin"),
-    Platform(os="darwin", arch="arm64", target="aarch64-apple-darwin"),
+    PluginPlatform(os="linux", arch="amd64", target="x86_64-manylinux_2_28"),
+    PluginPlatform(os="linux", arch="arm64", target="aarch64-manylinux_2_28"),
+    PluginPlatform(os="darwin", arch="amd64", target="x86_64-apple-darwin"),
+    PluginPlatform(os="darwin", arch="arm64", target="aarch64-apple-darwin"),
 )
 
 
@@ -61,7 +61,7 @@ PLATFORMS: Final = (
 class Packed:
     """One archive. sha256: of its bytes, in hexadecimal."""
 
-    platform: Platform
+    platform: PluginPlatform
     uri: str
     sha256: str
 
@@ -82,7 +82,7 @@ def _entry(packed: Packed) -> dict[str, Any]:
     }
 
 
-def plugin(base: str, wanted: tuple[Platform, ...], target: pathlib.Path) -> pathlib.Path:
+def plugin(base: str, wanted: tuple[PluginPlatform, ...], target: pathlib.Path) -> pathlib.Path:
     """Write an archive for each platform, and the manifest; return the manifest's path."""
     target.mkdir(parents=True, exist_ok=True)
     packed = []
@@ -123,7 +123,7 @@ def requirements(folder: pathlib.Path) -> pathlib.Path:
     return target
 
 
-def pack(platform: Platform, project: pathlib.Path, pins: pathlib.Path, folder: pathlib.Path) -> bytes:
+def pack(platform: PluginPlatform, project: pathlib.Path, pins: pathlib.Path, folder: pathlib.Path) -> bytes:
     """The archive, gzipped. project: the wheel. folder: an empty one to work in."""
     for python in PYTHONS:
         _install(platform, python, project, pins, folder / f"py{python}")
@@ -144,7 +144,9 @@ def uv() -> str:
     return str(pathlib.Path(sys.executable).with_name("uv"))
 
 
-def _install(platform: Platform, python: str, project: pathlib.Path, pins: pathlib.Path, target: pathlib.Path) -> None:
+def _install(
+    platform: PluginPlatform, python: str, project: pathlib.Path, pins: pathlib.Path, target: pathlib.Path
+) -> None:
     where = [f"--target={target}", f"--python-version={python}", f"--python-platform={platform.target}"]
     how = ["--quiet", "--no-deps", "--only-binary=:all:", "--link-mode=copy", f"--python={sys.executable}"]
     for what in (["--require-hashes", f"--requirement={pins}"], [str(project)]):

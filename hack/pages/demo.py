@@ -59,7 +59,7 @@ class Moments(NamedTuple):
 
 
 @dataclass(slots=True, kw_only=True)
-class Run:
+class KServeRun:
     """All that was measured. spans: of `plain_code`, `plain_drift`, `code`, `drift` and `after`. in_status: the
     acceptance in the status at their ends. failures: when, and why. steps: seconds of each.
     """
@@ -113,7 +113,7 @@ def acceptance(readings: Iterable[Reading], span: Span) -> float | None:
     return round(sum(each[2] for each in inside) / drafted, 3) if drafted else None
 
 
-def report(run: Run) -> Report:
+def report(run: KServeRun) -> Report:
     """Everything, as it is written to demo.json."""
     decided, serving, rolled_back = run.moments.decided, run.moments.serving, run.moments.rolled_back
     fast = {act: _speed(run.answers, span) for act, span in run.spans.items()}
@@ -138,7 +138,7 @@ def report(run: Run) -> Report:
     }
 
 
-def _promises(run: Run) -> list[Report]:
+def _promises(run: KServeRun) -> list[Report]:
     """Seconds to the decision, and from there to the patched InferenceService."""
     onset, decided, patched, *_ = run.moments
     within = f"onset to decision within {int(run.guard['failureLimit']) + 1} windows"
@@ -149,7 +149,7 @@ def _promises(run: Run) -> list[Report]:
     return [{"what": what, "at_most": most, "measured": took, "kept": took <= most} for what, most, took in measured]
 
 
-def _requests(run: Run) -> Report:
+def _requests(run: KServeRun) -> Report:
     failures = [{"seconds_from_onset": round(at - run.moments.onset, 1), "why": why} for at, why in run.failures]
     counts = {"ok": len(run.answers), "failed": len(failures), "failures": failures}
     return counts | {"clients": 1, "max_tokens": MAX_TOKENS}
@@ -160,7 +160,7 @@ def _speed(answers: Sequence[Answer], span: Span) -> Report:
     return {"tokens_per_second": round(statistics.median(rates), 1), "spread": [min(rates), max(rates)]}
 
 
-def _act(run: Run, act: str, fast: Mapping[str, Report]) -> Report:
+def _act(run: KServeRun, act: str, fast: Mapping[str, Report]) -> Report:
     accepted = {"acceptance": acceptance(run.readings, run.spans[act]), "acceptance_in_status": run.in_status[act]}
     return accepted | fast[act] | {"speedup": _ratio(fast[act], fast[f"plain_{act}"])}
 
@@ -174,14 +174,14 @@ def words(found: Report) -> str:
     return block("demo.md", "run", {**found, "made": machine.sentence(found)})
 
 
-def write(run: Run, found: Report, folder: pathlib.Path) -> None:
+def write(run: KServeRun, found: Report, folder: pathlib.Path) -> None:
     """Write demo.json and demo.png."""
     (folder / "demo.json").write_text(json.dumps(found, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
     with drawing.style():
         drawing.save(draw(run, found), folder / "demo.png")
 
 
-def draw(run: Run, found: Report) -> Figure:
+def draw(run: KServeRun, found: Report) -> Figure:
     """Draw from the first measured second with speculation to the end; zero is the change of traffic."""
     onset, span = run.moments.onset, Span(run.spans["code"].begin, run.spans["after"].end)
     begin, end = span.begin - onset, span.end - onset
@@ -211,7 +211,7 @@ def _level(axes: Axes, between: tuple[float, float], value: float, label: str) -
     axes.text(between[0], value, f" {label}", color=drawing.GREY, va="bottom")
 
 
-def _mark(upper: Axes, lower: Axes, run: Run) -> None:
+def _mark(upper: Axes, lower: Axes, run: KServeRun) -> None:
     decided, serving = (at - run.moments.onset for at in (run.moments.decided, run.moments.serving))
     decision = f"decision: {run.rollback['reason']}, {decided:.1f} s"
     labels = ((0.0, "the traffic drifts"), (decided, decision), (serving, f"a plain pod serves, {serving:.1f} s"))

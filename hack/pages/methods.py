@@ -9,7 +9,7 @@ from typing import Final
 import yaml
 
 from hack.pages import render
-from specdec_command.advice.catalogue import METHODS, Fact, MethodAdvice, Workload, data, release_for, runs_on
+from specdec_command.advice.catalogue import METHODS, MethodAdvice, MethodFact, Workload, data, release_for, runs_on
 from specdec_command.advice.estimate import UNDER_LOAD
 from specdec_command.advice.recommend import plain
 from specdec_engine.version import IMAGES
@@ -60,11 +60,11 @@ def _engine(advice: MethodAdvice, accelerator: str, tried: bool) -> str:
     return f"**{since}**" if accelerator == "cpu" and tried else since
 
 
-def _facts(advice: MethodAdvice) -> Iterator[Fact]:
+def _facts(advice: MethodAdvice) -> Iterator[MethodFact]:
     yield from (*advice.needed, *advice.checks, *advice.caveats)
 
 
-def _common() -> Iterator[tuple[Fact, str]]:
+def _common() -> Iterator[tuple[MethodFact, str]]:
     """What three methods or more share, and which."""
     for fact in dict.fromkeys(fact for each in METHODS.values() for fact in _facts(each)):
         having = _having(fact)
@@ -73,25 +73,25 @@ def _common() -> Iterator[tuple[Fact, str]]:
             yield fact, ", ".join(having) if len(having) <= len(others) else f"all except {', '.join(others)}"
 
 
-def _own(facts: Iterable[Fact]) -> list[Fact]:
+def _own(facts: Iterable[MethodFact]) -> list[MethodFact]:
     """Those that are not in the list of common facts."""
     return [fact for fact in facts if len(_having(fact)) <= _FEW]
 
 
-def _having(fact: Fact) -> list[str]:
+def _having(fact: MethodFact) -> list[str]:
     return [name for name, each in METHODS.items() if fact in _facts(each)]
 
 
-def _cited(fact: Fact) -> str:
+def _cited(fact: MethodFact) -> str:
     """The statement and its source, for statements with figures."""
     source = fact.source.replace(data("methods")["sources"]["measured"], "measured here")
     return _plain(fact) if _CODE.search(source) else f"{_plain(fact)} *({source})*"
 
 
-def _stated(fact: Fact) -> str:
+def _stated(fact: MethodFact) -> str:
     """A statement about an engine. It has its source only if it was measured; `specdec explain` shows the others."""
     return _cited(fact) if "measured" in fact.source else _plain(fact)
 
 
-def _plain(fact: Fact) -> str:
+def _plain(fact: MethodFact) -> str:
     return re.sub(r"(?<=\w\.)\*", r"\\*", fact.says)

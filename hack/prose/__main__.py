@@ -10,7 +10,7 @@ from typing import Final
 
 import yaml
 
-from hack.prose.check import Finding, Rules, in_data, in_messages, in_notes, on_page, rules_of
+from hack.prose.check import ProseFinding, Rules, in_data, in_messages, in_notes, on_page, rules_of
 
 _HERE: Final = pathlib.Path(__file__).parent
 _ROOT: Final = _HERE.parents[1]
@@ -33,13 +33,13 @@ def _below(pattern: str) -> list[str]:
     return sorted(path.relative_to(_ROOT).as_posix() for path in _ROOT.glob(pattern))
 
 
-def check(path: str) -> list[Finding]:
+def check(path: str) -> list[ProseFinding]:
     """What a file of the repository breaks: a Markdown page, or the messages of a Python or JSON file."""
     text = (_ROOT / path).read_text(encoding="utf-8")
     return _CHECKS.get(pathlib.PurePath(path).suffix, on_page)(text, rules())
 
 
-def check_notes(path: str) -> list[Finding]:
+def check_notes(path: str) -> list[ProseFinding]:
     """What the docstrings, comments and names of tests of a Python file break."""
     return in_notes((_ROOT / path).read_text(encoding="utf-8"), rules())
 

@@ -26,7 +26,7 @@ _FOR_TOOLS: Final = re.compile(r"# (noqa|type|fmt|mypy)\b|#!")
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class ProseRule:
     """One thing that is not written: how it is found, why not, and what is written in its place."""
 
     find: re.Pattern[str]
@@ -38,13 +38,13 @@ class Rule:
 class Rules:
     """All rules, those for messages alone, and how many words a sentence may have."""
 
-    rules: tuple[Rule, ...]
+    rules: tuple[ProseRule, ...]
     most_words: int
-    messages: tuple[Rule, ...] = ()
+    messages: tuple[ProseRule, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class ProseFinding:
     """What is wrong on a line."""
 
     line: int
@@ -61,17 +61,17 @@ def rules_of(data: Mapping[str, Any]) -> Rules:
     return Rules(_rules(data["rules"]), int(data["most_words"]), _rules(data.get("messages") or ()))
 
 
-def _rules(rows: Iterable[Mapping[str, str]]) -> tuple[Rule, ...]:
-    return tuple(Rule(re.compile(each["find"], re.I | re.M), each["why"], each["use"]) for each in rows)
+def _rules(rows: Iterable[Mapping[str, str]]) -> tuple[ProseRule, ...]:
+    return tuple(ProseRule(re.compile(each["find"], re.I | re.M), each["why"], each["use"]) for each in rows)
 
 
-def on_page(text: str, rules: Rules) -> list[Finding]:
+def on_page(text: str, rules: Rules) -> list[ProseFinding]:
     """Everything in a Markdown page that breaks a rule, by line."""
     prose = _NO_PROSE.sub(lambda found: re.sub(r"[^\n]", " ", found[0][:-1]) + "¤", text)
     return sorted(_by_paragraph(prose, rules, in_rows=0), key=lambda each: each.line)
 
 
-def in_messages(source: str, rules: Rules) -> list[Finding]:
+def in_messages(source: str, rules: Rules) -> list[ProseFinding]:
     """Everything in the strings of a Python file that breaks a rule. Docstrings, keys and names are not checked."""
     tree = ast.parse(source)
     bare = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
@@ -82,7 +82,7 @@ def in_messages(source: str, rules: Rules) -> list[Finding]:
     return sorted(found, key=lambda each: each.line)
 
 
-def in_notes(source: str, rules: Rules) -> list[Finding]:
+def in_notes(source: str, rules: Rules) -> list[ProseFinding]:
     """Everything in the docstrings, comments and names of tests of a Python file that breaks a rule."""
     found = []
     for line, text in _notes(source):
@@ -104,7 +104,7 @@ def _notes(source: str) -> Iterator[tuple[int, str]]:
             yield token.start[0], token.string.lstrip("# ")
 
 
-def in_data(source: str, rules: Rules) -> list[Finding]:
+def in_data(source: str, rules: Rules) -> list[ProseFinding]:
     """Everything in the strings of a JSON file that breaks a rule; keys of objects are not checked."""
     found = []
     for text in _strings(json.loads(source)):
@@ -121,14 +121,14 @@ def _strings(data: object) -> Iterator[str]:
         yield from _strings(each)
 
 
-def _in_text(text: str, rules: Rules) -> Iterator[Finding]:
+def _in_text(text: str, rules: Rules) -> Iterator[ProseFinding]:
     """What is wrong with one string of a program."""
     if not _NO_MESSAGE.search(text):
         prose = re.sub(r"`[^`\n]+`", "¤", text)
         yield from _broken(prose, (*rules.rules, *rules.messages), rules.most_words)
 
 
-def _by_paragraph(prose: str, rules: Rules, *, in_rows: int) -> Iterator[Finding]:
+def _by_paragraph(prose: str, rules: Rules, *, in_rows: int) -> Iterator[ProseFinding]:
     """What is wrong with each paragraph of a text, with its line in the text.
 
     in_rows: how many words a row of a table may have; 0: any number.
@@ -146,17 +146,17 @@ def _paragraphs(prose: str) -> Iterator[tuple[int, int]]:
             yield start, end
 
 
-def _broken(prose: str, rules: tuple[Rule, ...], most_words: int) -> Iterator[Finding]:
+def _broken(prose: str, rules: tuple[ProseRule, ...], most_words: int) -> Iterator[ProseFinding]:
     """What is wrong with a paragraph. most_words: of a sentence; 0 for a row of a table, which is a list."""
     flat = prose.replace("\n", " ")
     for rule in rules:
         for match in rule.find.finditer(flat):
-            yield Finding(_line(prose, match.start()), " ".join(match[0].split()), rule.why, rule.use)
+            yield ProseFinding(_line(prose, match.start()), " ".join(match[0].split()), rule.why, rule.use)
     for match in _SENTENCE.finditer(flat) if most_words else ():
         words = match[0].split()
         if len(words) > most_words:
             head = " ".join(words[:6])
-            yield Finding(_line(prose, match.start()), head, f"a sentence of {len(words)} words", "two sentences")
+            yield ProseFinding(_line(prose, match.start()), head, f"a sentence of {len(words)} words", "two sentences")
 
 
 def _line(prose: str, at: int) -> int:

@@ -21,7 +21,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from hack.release import dockerfile, names, plan, provenance
-from hack.release.pushed import Refused
+from hack.release.pushed import ReleaseRefused
 from hack.release.ship import Release
 
 _DIST: Final = dockerfile.ROOT / "dist"
@@ -94,5 +94,5 @@ def _arguments(words: Sequence[str]) -> dict[str, str]:
 if __name__ == "__main__":
     try:
         sys.exit(main(sys.argv[1:]))
-    except Refused as error:
+    except ReleaseRefused as error:
         sys.exit(f"error: {error}")

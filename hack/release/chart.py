@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from hack.release import dockerfile, names
 from hack.release.command import run
-from hack.release.pushed import Pushed, Refused, parse, registry
+from hack.release.pushed import Pushed, ReleaseRefused, parse, registry
 
 CHART: Final = "charts/specdec-operator"
 REPOSITORY: Final = "charts"
@@ -32,7 +32,7 @@ def stamped(values: str, images: Mapping[str, Pushed], version: str, source: str
     """
     for target, each in images.items():
         if not f"-{each.tag}".endswith(f"-{version}"):
-            raise Refused(
+            raise ReleaseRefused(
                 f"{target}: {each.name} has tag {each.tag!r}, not of version {version}: push this release's image"
             )
     values = _set(values, r"registry: ", registry(images))
@@ -75,7 +75,7 @@ def push(archive: pathlib.Path, place: str, *options: str, helm: str = "helm") -
     said = run(helm, "push", str(archive), f"oci://{place}/{REPOSITORY}", *options)
     name, digest = (re.search(rf"^{word}:\s*(\S+)$", said, re.MULTILINE) for word in ("Pushed", "Digest"))
     if name is None or digest is None:
-        raise Refused(f"helm push {archive}: it told no name and digest: {said.strip()}")
+        raise ReleaseRefused(f"helm push {archive}: it told no name and digest: {said.strip()}")
     return parse(f"{name[1]}@{digest[1]}", f"helm push {archive}")
 
 
@@ -110,7 +110,7 @@ def _set(values: str, key: str, value: str) -> str:
 def _replaced(values: str, what: str, by: str) -> str:
     changed, count = re.subn(what, by, values)
     if count != 1:
-        raise Refused(
+        raise ReleaseRefused(
             f"{CHART}/values.yaml: {what!r} is there {count} times instead of once: make hack/release/chart.py follow"
         )
     return changed

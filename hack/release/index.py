@@ -8,7 +8,7 @@ import json
 from collections.abc import Callable, Sequence
 
 from hack.release import command
-from hack.release.pushed import Pushed, Refused
+from hack.release.pushed import Pushed, ReleaseRefused
 
 Join = Callable[[Sequence[str], Sequence[Pushed]], bytes]
 """Gives these names in the registry to an index of these images, and returns the bytes that the registry has then."""
@@ -29,7 +29,7 @@ def joined(join: Join, registry: str, names: Sequence[str], parts: Sequence[Push
     found = {str(each.get("digest")) for each in json.loads(content).get("manifests", [])}
     wanted = {each.digest for each in parts}
     if found != wanted:
-        raise Refused(
+        raise ReleaseRefused(
             f"{registry}/{names[-1]}: the index names {', '.join(sorted(found)) or 'nothing'} instead of "
             f"{', '.join(sorted(wanted))}: somebody else has pushed this tag; run the release again"
         )

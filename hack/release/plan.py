@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass
 from typing import Final
 
 from hack.release import dockerfile
-from hack.release.pushed import Refused
+from hack.release.pushed import ReleaseRefused
 
 ARCHITECTURES: Final = ("amd64", "arm64")
 RUNNERS: Final = {"amd64": "ubuntu-24.04", "arm64": "ubuntu-24.04-arm"}
@@ -25,7 +25,7 @@ _ASKED: Final = "variable LEFT_OUT"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Image:
+class ReleaseImage:
     """One image to build. runner: the label of the machine."""
 
     target: str
@@ -34,11 +34,11 @@ class Image:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Plan:
+class ReleasePlan:
     """One release. left_out: the reason for each `TARGET/ARCH` that is not built."""
 
     registry: str
-    images: tuple[Image, ...]
+    images: tuple[ReleaseImage, ...]
     left_out: Mapping[str, str]
 
     def architectures(self, target: str) -> tuple[str, ...]:
@@ -66,19 +66,19 @@ class Plan:
         )
 
 
-def of(environment: Mapping[str, str]) -> Plan:
+def of(environment: Mapping[str, str]) -> ReleasePlan:
     """Read the variables. Raises Refused for a value that has no meaning."""
     words = environment.get("LEFT_OUT", "").replace(",", " ").split()
     left_out = dict.fromkeys(_named(words), _ASKED)
     if not environment.get("ASCEND_INDEX"):
         left_out |= {f"ascend/{arch}": _NO_COMPILER for arch in ARCHITECTURES}
     images = tuple(
-        Image(target=target, arch=arch, runner=_runner(target, arch, environment))
+        ReleaseImage(target=target, arch=arch, runner=_runner(target, arch, environment))
         for target in dockerfile.FILES
         for arch in ARCHITECTURES
         if f"{target}/{arch}" not in left_out
     )
-    return Plan(registry=_registry(environment), images=images, left_out=left_out)
+    return ReleasePlan(registry=_registry(environment), images=images, left_out=left_out)
 
 
 def refuse_without_room(target: str, folder: str = "/") -> str:
@@ -86,7 +86,7 @@ def refuse_without_room(target: str, folder: str = "/") -> str:
     free = shutil.disk_usage(folder).free / 1e9
     told = f"{folder} has {free:.0f} GB of free disk, and the build of {target} needs {GIGABYTES[target]} GB"
     if free < GIGABYTES[target]:
-        raise Refused(
+        raise ReleaseRefused(
             f"{told}: name a runner with more in the variable RUNNER_AMD64 or RUNNER_ARM64, or leave the image out: "
             f"LEFT_OUT={target}"
         )
@@ -99,7 +99,9 @@ def _registry(environment: Mapping[str, str]) -> str:
         return given
     if owner := environment.get("GITHUB_REPOSITORY_OWNER", ""):
         return f"ghcr.io/{owner.lower()}"
-    raise Refused("environment: no REGISTRY and no GITHUB_REPOSITORY_OWNER: set REGISTRY, as in registry.example/team")
+    raise ReleaseRefused(
+        "environment: no REGISTRY and no GITHUB_REPOSITORY_OWNER: set REGISTRY, as in registry.example/team"
+    )
 
 
 def _named(words: list[str]) -> list[str]:
@@ -109,10 +111,10 @@ def _named(words: list[str]) -> list[str]:
     for word in words:
         named = [name for name, (target, _) in known.items() if word in (name, target)]
         if not named:
-            raise Refused(f"LEFT_OUT: {word!r} is no image: write TARGET or TARGET/ARCH, of {', '.join(known)}")
+            raise ReleaseRefused(f"LEFT_OUT: {word!r} is no image: write TARGET or TARGET/ARCH, of {', '.join(known)}")
         found += named
     if "/".join(_NEEDED) in found:
-        raise Refused(f"LEFT_OUT: {'/'.join(_NEEDED)} cannot be left out: the chart installs this image")
+        raise ReleaseRefused(f"LEFT_OUT: {'/'.join(_NEEDED)} cannot be left out: the chart installs this image")
     return found
 
 

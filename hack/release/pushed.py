@@ -16,7 +16,7 @@ _NAME: Final = re.compile(
 )
 
 
-class Refused(Exception):
+class ReleaseRefused(Exception):
     """A release that would not be what its name promises; the message has the problem, its place and the fix."""
 
 
@@ -55,7 +55,7 @@ def parse(text: str, where: str) -> Pushed:
     """Read NAME:TAG@DIGEST. Raises Refused."""
     found = _NAME.fullmatch(text.strip())
     if found is None:
-        raise Refused(
+        raise ReleaseRefused(
             f"{where}: {text.strip()!r} is not REGISTRY/NAME:TAG@sha256:HEX: push the image, and write that there"
         )
     return Pushed(**found.groupdict())
@@ -67,7 +67,7 @@ def read_one(folder: pathlib.Path, target: str) -> Pushed:
     try:
         return parse(file.read_text(encoding="utf-8"), str(file))
     except FileNotFoundError as error:
-        raise Refused(f"{file} is absent: push the image, and write NAME:TAG@DIGEST there") from error
+        raise ReleaseRefused(f"{file} is absent: push the image, and write NAME:TAG@DIGEST there") from error
 
 
 def read(folder: pathlib.Path, without: Collection[str] = ()) -> dict[str, Pushed]:
@@ -79,10 +79,14 @@ def read(folder: pathlib.Path, without: Collection[str] = ()) -> dict[str, Pushe
     found = {target: read_one(folder, target) for target in wanted if (folder / f"{target}.txt").exists()}
     missing = [target for target in wanted if target not in found]
     if missing:
-        raise Refused(f"{folder}: no {'.txt, no '.join(missing)}.txt: the chart names these images; push them first")
+        raise ReleaseRefused(
+            f"{folder}: no {'.txt, no '.join(missing)}.txt: the chart names these images; push them first"
+        )
     registries = sorted({each.registry for each in found.values()})
     if len(registries) > 1:
-        raise Refused(f"{folder}: images in {' and in '.join(registries)}: the chart has one registry; push all to one")
+        raise ReleaseRefused(
+            f"{folder}: images in {' and in '.join(registries)}: the chart has one registry; push all to one"
+        )
     return found
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from hack.release import chart, index, names, provenance, pushed
-from hack.release.pushed import Pushed, Refused
+from hack.release.pushed import Pushed, ReleaseRefused
 from hack.release.signed import Cosign
 
 
@@ -20,7 +20,7 @@ class Release:
     index; helm: the program; http: whether the registry has no TLS.
     """
 
-    run: provenance.Run
+    run: provenance.ReleaseRun
     images: pathlib.Path
     without: frozenset[str] = frozenset()
     join: index.Join = index.buildx
@@ -47,7 +47,7 @@ class Release:
     def _bills(self, name: str) -> list[dict[str, Any]]:
         bills = [json.loads(each.read_text("utf-8")) for each in sorted(self.images.glob(f"{name}.*.cdx.json"))]
         if not bills:
-            raise Refused(f"{self.images}: no {name}.*.cdx.json: copy them out of the image's /opt/sbom first")
+            raise ReleaseRefused(f"{self.images}: no {name}.*.cdx.json: copy them out of the image's /opt/sbom first")
         return bills
 
     def ship_chart(self, out: pathlib.Path) -> Pushed:

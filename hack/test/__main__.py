@@ -13,9 +13,9 @@ from rich.console import Console
 from rich.table import Table
 
 from hack.test import run
-from hack.test.node import Node, why_none
-from hack.test.parts import ALL, QUICK, Needs, Part, Plan
-from hack.test.run import Result
+from hack.test.node import SharedCluster, why_none
+from hack.test.parts import ALL, QUICK, PartNeeds, Plan, SuitePart
+from hack.test.run import PartResult
 
 app = typer.Typer(add_completion=False, no_args_is_help=True, help=__doc__)
 
@@ -32,9 +32,9 @@ def everything() -> None:
     raise typer.Exit(_closed(_results(ALL)))
 
 
-def _results(plan: Plan) -> list[Result]:
+def _results(plan: Plan) -> list[PartResult]:
     """The lanes side by side, the first one in this thread, which Ctrl-C reaches; then the parts that run alone."""
-    why, node = why_none(), Node()
+    why, node = why_none(), SharedCluster()
     try:
         with ThreadPoolExecutor() as others:
             try:
@@ -52,20 +52,20 @@ def _results(plan: Plan) -> list[Result]:
         node.leave()
 
 
-def _lane(parts: tuple[Part, ...], node: Node, why: str, *, aside: bool) -> list[Result]:
+def _lane(parts: tuple[SuitePart, ...], node: SharedCluster, why: str, *, aside: bool) -> list[PartResult]:
     """One part after the other. why: this machine has no node."""
     results = []
     for part in parts:
-        if part.needs is Needs.NOTHING:
+        if part.needs is PartNeeds.NOTHING:
             results.append(run.part_of_tests(part, aside=aside))
         elif why:
-            results.append(Result(name=part.name, proves=part.proves, lost=why))
+            results.append(PartResult(name=part.name, proves=part.proves, lost=why))
         else:
             results.append(node.tests(part, aside=aside))
     return results
 
 
-def _closed(results: list[Result]) -> int:
+def _closed(results: list[PartResult]) -> int:
     """Print what each part proved, and last each test that failed, for a log is often cut at its begin; return the exit
     code.
     """

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 
-class Needs(StrEnum):
+class PartNeeds(StrEnum):
     """What has to be on this machine before a part can run."""
 
     NOTHING = "nothing"
@@ -18,13 +18,13 @@ class Needs(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Part:
+class SuitePart:
     """Some of the tests, run by one pytest. words: its paths and options."""
 
     name: str
     proves: str
     words: tuple[str, ...]
-    needs: Needs = Needs.NOTHING
+    needs: PartNeeds = PartNeeds.NOTHING
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,11 +34,11 @@ class Plan:
     Parts that need the cluster are in one lane, because they change it; those without an operator come first.
     """
 
-    lanes: tuple[tuple[Part, ...], ...]
-    alone: tuple[Part, ...] = ()
+    lanes: tuple[tuple[SuitePart, ...], ...]
+    alone: tuple[SuitePart, ...] = ()
 
     @property
-    def parts(self) -> tuple[Part, ...]:
+    def parts(self) -> tuple[SuitePart, ...]:
         """All of them."""
         return (*(part for lane in self.lanes for part in lane), *self.alone)
 
@@ -66,12 +66,12 @@ def _ignored(*paths: str) -> tuple[str, ...]:
     return tuple(f"--ignore={each}" for each in paths)
 
 
-UNIT = Part(
+UNIT = SuitePart(
     name="unit",
     proves="decisions as pure functions, with what people type and read",
     words=("-n", "2", *_ignored(*INDEX), "tests/unit"),
 )
-WIRE = Part(
+WIRE = SuitePart(
     name="wire",
     proves="the operator against a real etcd and kube-apiserver, and what the real KServe makes of its services",
     words=("-n", "4", *_ignored(FAULTS, *SLOW_WIRE), "tests/wire", "tests/kserve"),
@@ -81,84 +81,84 @@ QUICK = Plan(
         (UNIT,),
         (WIRE,),
         (
-            Part(
+            SuitePart(
                 name="node, upgrade",
                 proves="real Helm on a real node: the chart is upgraded and rolled back, and serves a model in between",
                 words=(UPGRADE,),
-                needs=Needs.CLUSTER,
+                needs=PartNeeds.CLUSTER,
             ),
-            Part(
+            SuitePart(
                 name="node, Modelcars",
                 proves="real kubelet and vLLM: target and draft are staged from two images, and the draft serves",
                 words=(STAGED,),
-                needs=Needs.OPERATOR,
+                needs=PartNeeds.OPERATOR,
             ),
         ),
     ),
     alone=(
-        Part(
+        SuitePart(
             name="node, stories",
             proves="real kubelet and vLLM: a draft serves, a bad one ends, a slow one goes by the baseline next to it",
             words=STORIES,
-            needs=Needs.OPERATOR,
+            needs=PartNeeds.OPERATOR,
         ),
     ),
 )
 """`make test`: the main job in minutes, and one story of each kind on the node."""
 
 _SHARED = (
-    Part(
+    SuitePart(
         name="chart, life cycle",
         proves="real Helm on a real node: install, test, upgrade, uninstall, adopt",
         words=(LIFE_CYCLE,),
-        needs=Needs.CLUSTER,
+        needs=PartNeeds.CLUSTER,
     ),
-    Part(
+    SuitePart(
         name="node",
         proves="staging, drains, rollbacks, full clusters, guests, foreign images, memory and scaling, on a real node",
         words=("-n", "2", "--dist=loadgroup", "-m", "not alone", *_ignored(OTHER_KSERVES, *ENGINE), "tests/node"),
-        needs=Needs.OPERATOR,
+        needs=PartNeeds.OPERATOR,
     ),
-    Part(
+    SuitePart(
         name="node, other KServes",
         proves="the first story on KServe 0.16, 0.17 and 0.19",
         words=(OTHER_KSERVES,),
-        needs=Needs.OPERATOR,
+        needs=PartNeeds.OPERATOR,
     ),
 )
 """What the node does while other lanes run: two tests at once, each in its own namespace."""
 _COMPUTING = (
     UNIT,
-    Part(
+    SuitePart(
         name="lab",
         proves="the guard's simulation, the benchmarks and a short soak do what their pages say",
         words=("-n", "2", "lab/tests"),
     ),
-    Part(
+    SuitePart(
         name="gitops, chart, browser",
         proves="Argo CD's and Flux's own code; what the chart renders; the pages in a real Chromium",
         words=("-n", "2", *_ignored(LIFE_CYCLE), "tests/gitops", "tests/chart", "tests/browser"),
     ),
-    Part(
+    SuitePart(
         name="packages",
         proves="the package index has what each image and the plugin install, and it holds together",
         words=("-n", "2", *INDEX),
     ),
-    Part(
+    SuitePart(
         name="engine",
         proves="each method answers as the plain engine does; each fault of a model is found by its layer",
         words=ENGINE,
-        needs=Needs.IMAGES,
+        needs=PartNeeds.IMAGES,
     ),
 )
 _WAITING = (
     WIRE,
-    Part(
+    SuitePart(
         name="wire, slower tests",
         proves="refusals that are tried again, guests, shards, autoscalers and dashboards, with a real API server",
         words=("-n", "4", *SLOW_WIRE),
     ),
-    Part(
+    SuitePart(
         name="faults",
         proves="crashes, lost watches, refused writes and lying metrics against a real API server",
         words=("-n", "6", FAULTS),
@@ -167,11 +167,11 @@ _WAITING = (
 ALL = Plan(
     lanes=(_COMPUTING, _WAITING, _SHARED),
     alone=(
-        Part(
+        SuitePart(
             name="node, alone",
             proves="what measures seconds or speeds, and what needs the whole node",
             words=("-m", "alone", *_ignored(OTHER_KSERVES, *ENGINE), "tests/node"),
-            needs=Needs.OPERATOR,
+            needs=PartNeeds.OPERATOR,
         ),
     ),
 )

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Final
 from xml.etree import ElementTree
 
-from hack.test.parts import Part
+from hack.test.parts import SuitePart
 
 ROOT: Final = pathlib.Path(__file__).parents[2]
 _PATIENCE: Final = 90.0
@@ -29,7 +29,7 @@ _TERMINAL: Final = threading.Lock()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Result:
+class PartResult:
     """What became of a part. Counts are tests; `lost` is why it was not run, or where it broke.
 
     broken: each test that failed, with the last lines of its output.
@@ -50,10 +50,10 @@ class Result:
         return self.lost or f"{self.passed} passed, {self.failed} failed, {self.skipped} skipped"
 
 
-def part_of_tests(part: Part, *, aside: bool = False) -> Result:
+def part_of_tests(part: SuitePart, *, aside: bool = False) -> PartResult:
     """One part by one pytest. aside: the terminal is another part's, so the output is shown when this one has ended."""
     if _STOPPED.is_set():
-        return Result(name=part.name, proves=part.proves, failed=1, lost="not run: stopped")
+        return PartResult(name=part.name, proves=part.proves, failed=1, lost="not run: stopped")
     begun = time.monotonic()
     with tempfile.TemporaryDirectory() as folder:
         report = pathlib.Path(folder) / "report.xml"
@@ -72,11 +72,11 @@ def part_of_tests(part: Part, *, aside: bool = False) -> Result:
         spent = time.monotonic() - begun
         if not report.exists():
             lost = f"FAILED: pytest ended with code {code}"
-            return Result(name=part.name, proves=part.proves, seconds=spent, failed=1, lost=lost)
+            return PartResult(name=part.name, proves=part.proves, seconds=spent, failed=1, lost=lost)
         return counted(part, spent, report.read_text(), code)
 
 
-def counted(part: Part, seconds: float, report: str, code: int) -> Result:
+def counted(part: SuitePart, seconds: float, report: str, code: int) -> PartResult:
     """The counts in a JUnit report. A run that pytest calls failed has failed, whatever it counted."""
     root = ElementTree.fromstring(report)  # noqa: S314 - pytest wrote it a moment ago
     suites = list(root.iter("testsuite"))
@@ -84,7 +84,7 @@ def counted(part: Part, seconds: float, report: str, code: int) -> Result:
         sum(int(suite.get(key, "0")) for suite in suites) for key in ("tests", "failures", "errors", "skipped")
     )
     failed = failures + errors
-    return Result(
+    return PartResult(
         name=part.name,
         proves=part.proves,
         seconds=seconds,
@@ -100,17 +100,17 @@ def _told(case: ElementTree.Element, fault: ElementTree.Element) -> str:
     return "\n    ".join([f"{case.get('classname')}::{case.get('name')}", *lines[-_LAST_LINES:]])
 
 
-def prepared(name: str, *module: str) -> Result:
+def prepared(name: str, *module: str) -> PartResult:
     """One preparation, a command of `hack`; what needs it is not run where it fails."""
     if _STOPPED.is_set():
-        return Result(name=name, failed=1, lost="not run: stopped")
+        return PartResult(name=name, failed=1, lost="not run: stopped")
     begun = time.monotonic()
     code = call((sys.executable, "-m", *module))
     spent = time.monotonic() - begun
     if not code:
-        return Result(name=name, seconds=spent, lost="ready")
+        return PartResult(name=name, seconds=spent, lost="ready")
     lost = f"FAILED: `python -m {' '.join(module)}` ended with code {code}; the tests that need it were not run"
-    return Result(name=name, seconds=spent, failed=1, lost=lost)
+    return PartResult(name=name, seconds=spent, failed=1, lost=lost)
 
 
 def call(argv: tuple[str, ...], *, aside: bool = False) -> int:

@@ -27,7 +27,7 @@ SECONDS: Final = 2.0
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Answer:
+class StreamedAnswer:
     """One streamed answer: seconds until its first token and until its last, and how many tokens it had."""
 
     first: float
@@ -40,7 +40,7 @@ class Answer:
         return (self.last - self.first) / max(1, self.tokens - 1)
 
 
-def stream(port: int, prompt: str) -> Answer:
+def stream(port: int, prompt: str) -> StreamedAnswer:
     """Ask once, and time the chunks."""
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=120)
     body = {"model": "m", "prompt": prompt, "max_tokens": TOKENS, "temperature": 0, "ignore_eos": True, "stream": True}
@@ -52,12 +52,12 @@ def stream(port: int, prompt: str) -> Answer:
             last = time.monotonic() - begun
             first = first or last
     connection.close()
-    return Answer(first=first, last=last, tokens=TOKENS)
+    return StreamedAnswer(first=first, last=last, tokens=TOKENS)
 
 
 def load(port: int, prompts: list[str], clients: int) -> dict[str, float]:
     """Ask with several clients at once; return tokens a second, and medians of the times in milliseconds."""
-    answers: list[Answer] = []
+    answers: list[StreamedAnswer] = []
     number, over = count(), time.monotonic() + SECONDS
 
     def client() -> None:
@@ -79,7 +79,7 @@ def load(port: int, prompts: list[str], clients: int) -> dict[str, float]:
     }
 
 
-def asked(engine: server.Server, prompts: dict[str, list[str]], clients: list[int]) -> dict[str, Any]:
+def asked(engine: server.EngineServer, prompts: dict[str, list[str]], clients: list[int]) -> dict[str, Any]:
     """Ask one engine for everything, once."""
     found: dict[str, Any] = {"ready_seconds": round(engine.ready or 0.0, 1), **engine.notes}
     for kind, texts in prompts.items():
@@ -92,7 +92,7 @@ def asked(engine: server.Server, prompts: dict[str, list[str]], clients: list[in
 def group(runs: list[dict[str, Any]], work: dict[str, Any], prompts: dict[str, list[str]]) -> list[dict[str, Any]]:
     """Start the engines of a group one after the other, and ask them in turn; return the rounds."""
     with ExitStack() as stack:
-        engines: dict[str, server.Server] = {}
+        engines: dict[str, server.EngineServer] = {}
         for each in runs:
             engines[each["name"]] = engine = stack.enter_context(server.started(each["flags"]))
             engine.must_come_up()

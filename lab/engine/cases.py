@@ -17,7 +17,7 @@ _ENGINE: Final = {"maxModelLen": 1024}
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Method:
+class MethodCase:
     """One way to speculate; cases.yaml describes the fields."""
 
     name: str
@@ -62,13 +62,13 @@ class Method:
         return server.flags(models / self.target, config)
 
 
-PLAIN: Final = Method(name="plain", drafts=False)
+PLAIN: Final = MethodCase(name="plain", drafts=False)
 _TABLE: Final = yaml.safe_load(Path(__file__).with_suffix(".yaml").read_text(encoding="utf-8"))
-METHODS: Final = tuple(Method(**each) for each in _TABLE["methods"])
-ELSEWHERE: Final = tuple(Method(**each) for each in _TABLE["elsewhere"])
+METHODS: Final = tuple(MethodCase(**each) for each in _TABLE["methods"])
+ELSEWHERE: Final = tuple(MethodCase(**each) for each in _TABLE["elsewhere"])
 
 
-def starts(method: Method) -> bool:
+def starts(method: MethodCase) -> bool:
     """Whether the operator starts it on the place of this run: the images' engines are not of one version."""
     try:
         return bool(rendering(method.spec()).flags)
@@ -76,7 +76,7 @@ def starts(method: Method) -> bool:
         return False
 
 
-def split() -> tuple[list[Method], list[Method]]:
+def split() -> tuple[list[MethodCase], list[MethodCase]]:
     """Return the methods that the operator starts on the place of this run, and those that it refuses there."""
     known = (*METHODS, *ELSEWHERE)
     started = [each for each in known if starts(each)]

@@ -18,7 +18,7 @@ from pathlib import Path
 
 import specdec_runtime
 from lab.engine import server
-from lab.engine.server import Server
+from lab.engine.server import EngineServer
 
 _END_SECONDS = 120
 _SETTLED = 5.0
@@ -48,22 +48,22 @@ class End:
     first: bool
 
 
-def stop(engine: Server) -> None:
+def stop(engine: EngineServer) -> None:
     """As the kubelet or `docker stop` does."""
     os.kill(engine.inner(), signal.SIGTERM)
 
 
-def kill(engine: Server) -> None:
+def kill(engine: EngineServer) -> None:
     """As the kernel does that is out of memory."""
     os.kill(engine.children(_ENGINE)[0], signal.SIGKILL)
 
 
-def interrupt(engine: Server) -> None:
+def interrupt(engine: EngineServer) -> None:
     """As a rollout does that is taken back while its pods load their weights."""
     stop(engine)
 
 
-def crash(engine: Server) -> None:
+def crash(engine: EngineServer) -> None:
     """By the bug that the sampling plugin corrects, without that plugin."""
     _ask(engine.port, {"temperature": 0.8, "top_k": 20, "max_tokens": 16})
 
@@ -82,7 +82,7 @@ def _ask(port: int, options: dict[str, object]) -> bool:
     return text.rstrip().endswith("[DONE]") and '"finish_reason":"length"' in text.replace(": ", ":")
 
 
-def ended(models: Path, cause: Callable[[Server], None]) -> End:
+def ended(models: Path, cause: Callable[[EngineServer], None]) -> End:
     """Start a speculating engine as a pod's first process, put it under load, and end it."""
     flags = server.flags(models / "target", server.drafting(models), _FLAGS)
     with tempfile.TemporaryDirectory(prefix="specdec-ends-", ignore_cleanup_errors=True) as name:
@@ -105,7 +105,7 @@ def _pod(folder: Path) -> dict[str, str]:
     return {"PYTHONPATH": path, "TERMINATION_LOG": str(words)}
 
 
-def _ready(engine: Server, cause: Callable[[Server], None]) -> str:
+def _ready(engine: EngineServer, cause: Callable[[EngineServer], None]) -> str:
     """Wait until an end can come, and return the startup probe's output until then."""
     if cause is interrupt:
         while not engine.children(_ENGINE):
@@ -117,7 +117,7 @@ def _ready(engine: Server, cause: Callable[[Server], None]) -> str:
     return engine.proof
 
 
-def _end(engine: Server, cause: Callable[[Server], None], proof: str) -> End:
+def _end(engine: EngineServer, cause: Callable[[EngineServer], None], proof: str) -> End:
     """Bring an end about while requests are under way."""
     whole: list[bool] = []
     asking = [

@@ -15,7 +15,7 @@ from typing import Any, Final
 import yaml
 from hack.models import faults, tensors
 
-from lab.engine.cases import METHODS, Method
+from lab.engine.cases import METHODS, MethodCase
 
 _POINTER: Final = "version https://git-lfs.github.com/spec/v1\noid sha256:{}\nsize 1469376\n"
 
@@ -44,7 +44,7 @@ class Fault:
     flags: tuple[str, ...] = ()
     tokens: int = 96
 
-    def asked(self) -> Method:
+    def asked(self) -> MethodCase:
         """Return the method with what is wrong in the spec itself."""
         base = next(each for each in METHODS if each.name == self.method)
         speculation = {**base.speculation, **self.speculation}

@@ -36,7 +36,7 @@ def run(flags: list[str], prompts: list[str], tokens: int) -> dict[str, Any]:
         return {"layer": "guard", "seconds": round(engine.ready or 0.0, 1), "scrapes": scrapes, "answers": asked}
 
 
-def _stopped(engine: server.Server) -> dict[str, Any]:
+def _stopped(engine: server.EngineServer) -> dict[str, Any]:
     """Return why it is not up: the final error of the runtime, or of the engine."""
     code = engine.process.poll()
     seconds = round(time.monotonic() - engine.began, 1)
@@ -60,7 +60,9 @@ def _error(log: list[str]) -> str:
     return next((line for line in reversed(log) if re.search(r"\w(Error|Exception)\b", line)), "")[-300:]
 
 
-def _ask_for_a_while(engine: server.Server, prompts: list[str], tokens: int, scrapes: list[dict[str, Any]]) -> int:
+def _ask_for_a_while(
+    engine: server.EngineServer, prompts: list[str], tokens: int, scrapes: list[dict[str, Any]]
+) -> int:
     """Send prompts one after the other and look at the metrics each second; return how many were answered."""
     over, answered = threading.Event(), 0
 
@@ -84,7 +86,7 @@ def _ask_for_a_while(engine: server.Server, prompts: list[str], tokens: int, scr
     return answered
 
 
-def _page(engine: server.Server) -> dict[str, Any]:
+def _page(engine: server.EngineServer) -> dict[str, Any]:
     """Return a scrape's outcome. Whatever it is, the next one is made: the operator goes on, too."""
     try:
         page = engine.counters()

@@ -21,7 +21,7 @@ _AT_ONCE: Final = 4
 _CROWD: Final = 8
 
 
-def answers(engine: server.Server, prompts: list[str]) -> list[list[int]]:
+def answers(engine: server.EngineServer, prompts: list[str]) -> list[list[int]]:
     """Return the token ids of greedy answers, one prompt after the other."""
     said = [engine.complete(each, TOKENS, return_token_ids=True) for each in prompts]
     return [each["choices"][0]["token_ids"] for each in said]

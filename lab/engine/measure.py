@@ -20,7 +20,7 @@ _PROMPTS = 16
 
 
 @contextmanager
-def served(models: Path, method: dict[str, Any] | None, *, plugins: bool = True) -> Iterator[server.Server]:
+def served(models: Path, method: dict[str, Any] | None, *, plugins: bool = True) -> Iterator[server.EngineServer]:
     """Start the pair's target, and wait until it has proved itself; without plugins it is vLLM as it comes."""
     variables = server.ONE_PROCESS | ({} if plugins else {"VLLM_PLUGINS": "none"})
     with server.started(server.flags(models / "target", method), variables=variables) as engine:
@@ -28,7 +28,7 @@ def served(models: Path, method: dict[str, Any] | None, *, plugins: bool = True)
         yield engine
 
 
-def traffic(engine: server.Server, prompts: Sequence[str]) -> dict[str, float]:
+def traffic(engine: server.EngineServer, prompts: Sequence[str]) -> dict[str, float]:
     """Send prompts one after the other, greedily, and return what they cost and how many drafts were right."""
     before, started = engine.counters(), time.monotonic()
     generated = sum(engine.complete(each, _TOKENS)["usage"]["completion_tokens"] for each in prompts)

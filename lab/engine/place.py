@@ -14,7 +14,7 @@ ACCELERATOR: Final = "SPECDEC_ACCELERATOR"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Place:
+class DevicePlace:
     """One kind of device. engine: of every service; flags: beyond the operator's; prefix: of files in docs/engine."""
 
     accelerator: str
@@ -46,13 +46,13 @@ class Place:
         return done.stdout.splitlines()[0].strip()
 
 
-_CPU: Final = Place(accelerator="cpu", engine={"enforceEager": True}, flags=(), prefix="")
+_CPU: Final = DevicePlace(accelerator="cpu", engine={"enforceEager": True}, flags=(), prefix="")
 # Four engines share the device; what each may take is checked at its start, though its cache is a fixed one.
-_NVIDIA: Final = Place(accelerator="nvidia", engine={}, flags=("--gpu-memory-utilization=0.2",), prefix="gpu-")
+_NVIDIA: Final = DevicePlace(accelerator="nvidia", engine={}, flags=("--gpu-memory-utilization=0.2",), prefix="gpu-")
 _PLACES: Final = {each.accelerator: each for each in (_CPU, _NVIDIA)}
 
 
-def chosen(environment: Mapping[str, str] = os.environ) -> Place:
+def chosen(environment: Mapping[str, str] = os.environ) -> DevicePlace:
     """Return the place that the environment names. Raises ClusterError for one that is not known."""
     name = environment.get(ACCELERATOR, "cpu")
     if name not in _PLACES:

@@ -100,13 +100,13 @@ def _decided(scrapes: list[dict[str, Any]], method: str, folder: Path) -> dict[s
     return {"reason": rollback.reason if rollback else None, "message": message, "windows": len(verdicts)}
 
 
-def base(method: cases.Method) -> str:
+def base(method: cases.MethodCase) -> str:
     """Return the name of the baseline engine that serves the same target."""
     return cases.PLAIN.name if method.target == cases.PLAIN.target else f"{cases.PLAIN.name} {method.target}"
 
 
-def _with_base(method: cases.Method, models: Path) -> list[dict[str, Any]]:
-    plain = cases.Method(name=base(method), target=method.target, drafts=False)
+def _with_base(method: cases.MethodCase, models: Path) -> list[dict[str, Any]]:
+    plain = cases.MethodCase(name=base(method), target=method.target, drafts=False)
     return [
         {"name": plain.name, "flags": plain.flags(models)},
         {"name": method.name, "base": plain.name, "flags": method.flags(models)},

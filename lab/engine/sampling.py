@@ -21,7 +21,7 @@ _TEMPERATURE = 0.6
 _PROMPTS = 2
 
 
-def sample(engine: server.Server, prompts: list[str]) -> Counter[tuple[int, int]]:
+def sample(engine: server.EngineServer, prompts: list[str]) -> Counter[tuple[int, int]]:
     """Return how often which token came third, by prompt."""
     seen: Counter[tuple[int, int]] = Counter()
     for number, prompt in enumerate(prompts):

@@ -39,7 +39,7 @@ def drafting(models: Path) -> dict[str, Any]:
 
 
 @dataclass(slots=True, kw_only=True)
-class Server:
+class EngineServer:
     """A started engine. proof: the startup probe's last output; ready: seconds from start until it passed.
 
     device_before: bytes that were taken on the smallest GPU when it was started, None without one. first: whether the
@@ -153,7 +153,7 @@ class Server:
 @contextlib.contextmanager
 def started(
     flags: Sequence[str], *, preflight: bool = True, variables: Mapping[str, str] = ONE_PROCESS, namespace: bool = False
-) -> Iterator[Server]:
+) -> Iterator[EngineServer]:
     """Start `specdec_runtime serve`, or the engine without a look at its models; end it with all that it started.
 
     namespace: whether it is to be the first process of one, where one may be made.
@@ -173,7 +173,7 @@ def started(
                 command, env=environment, stdout=output, stderr=subprocess.STDOUT, start_new_session=True
             )
         began, before = time.monotonic(), on_device()
-        server = Server(
+        server = EngineServer(
             port=port,
             process=process,
             log=log,

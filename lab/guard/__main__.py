@@ -26,7 +26,7 @@ _FOLDER = pathlib.Path(__file__).parents[2] / "docs" / "guard"
 _ROUNDED = 5
 
 
-def document(found: figures.Figures, *, seed: int, seconds: float, workers: int) -> dict[str, Any]:
+def document(found: figures.GuardFigures, *, seed: int, seconds: float, workers: int) -> dict[str, Any]:
     """Everything, with what it was measured on and by which rule."""
     return {
         "origin": machine.origin(),
@@ -58,13 +58,13 @@ def _rounded(value: Any) -> Any:
     return value
 
 
-def tables(found: figures.Figures) -> list[Table]:
+def tables(found: figures.GuardFigures) -> list[Table]:
     """What is printed."""
     kept = asdict(found)
     return [_table(each) for each in (*page.acceptance(kept), *page.speed(kept), *page.tables(kept["hours"]))]
 
 
-def promises(found: figures.Figures) -> list[str]:
+def promises(found: figures.GuardFigures) -> list[str]:
     """From which volume on the two figures hold, one line for each kind of traffic."""
     alarms, caught = f"{100 * figures.MOST_ALARMS:g}", f"{100 * figures.LEAST_CAUGHT:g}"
     return [

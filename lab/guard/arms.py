@@ -16,8 +16,8 @@ from typing import Final
 
 import numpy as np
 
-from lab.guard.engine import READ, Mix, Pods, Stream, pages, run, streams, token_time
-from lab.guard.service import Service, measured
+from lab.guard.engine import READ, RequestMix, RequestStream, SimulatedPods, pages, run, streams, token_time
+from lab.guard.service import SimulatedService, measured
 from lab.guard.traffic import Floats, on_grid, wander
 from specdec_operator.api.guard import Guard as Asked
 from specdec_operator.guard.counters import Counters
@@ -55,11 +55,11 @@ _ASKED: Final = {
 }
 
 
-_USUAL: Final = Mix()
+_USUAL: Final = RequestMix()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Change:
+class TrafficChange:
     """A scene. before, after: the traffic, which changes after half an hour. speedup: true one, after that.
 
     wander, memory: standard deviation of the speed of each pod's machine, and the seconds in which it forgets. goal:
@@ -67,8 +67,8 @@ class Change:
     """
 
     name: str
-    before: Mix = _USUAL
-    after: Mix = _USUAL
+    before: RequestMix = _USUAL
+    after: RequestMix = _USUAL
     speedup: float
     acceptance: float = 0.45
     wander: float = 0.01
@@ -76,21 +76,33 @@ class Change:
     goal: float | None = None
 
 
-CHANGES: Final[tuple[Change, ...]] = (
-    Change(name="prompts 4 times as long", after=Mix(prompt=4000), speedup=1.8),
-    Change(name="prompts 4 times as long, heavier draft", after=Mix(prompt=4000), speedup=1.4),
-    Change(name="answers a quarter as long, 4 times the requests", after=Mix(answer=62.5, rate=8), speedup=1.4),
-    Change(name="twice the requests", after=Mix(rate=4), speedup=1.2),
-    Change(
-        name="one-token answers fall from 50 % to 10 %", before=Mix(singles=0.5), after=Mix(singles=0.1), speedup=1.6
+CHANGES: Final[tuple[TrafficChange, ...]] = (
+    TrafficChange(name="prompts 4 times as long", after=RequestMix(prompt=4000), speedup=1.8),
+    TrafficChange(name="prompts 4 times as long, heavier draft", after=RequestMix(prompt=4000), speedup=1.4),
+    TrafficChange(
+        name="answers a quarter as long, 4 times the requests", after=RequestMix(answer=62.5, rate=8), speedup=1.4
     ),
-    Change(name="prompts a quarter as long", before=Mix(prompt=4000), speedup=0.91, goal=10.0),
-    Change(name="slow from the start", before=Mix(rate=4), after=Mix(rate=4), speedup=0.37, acceptance=0.22, goal=6.0),
-    Change(name="a little slow from the start", speedup=0.96, acceptance=0.35, goal=30.0),
+    TrafficChange(name="twice the requests", after=RequestMix(rate=4), speedup=1.2),
+    TrafficChange(
+        name="one-token answers fall from 50 % to 10 %",
+        before=RequestMix(singles=0.5),
+        after=RequestMix(singles=0.1),
+        speedup=1.6,
+    ),
+    TrafficChange(name="prompts a quarter as long", before=RequestMix(prompt=4000), speedup=0.91, goal=10.0),
+    TrafficChange(
+        name="slow from the start",
+        before=RequestMix(rate=4),
+        after=RequestMix(rate=4),
+        speedup=0.37,
+        acceptance=0.22,
+        goal=6.0,
+    ),
+    TrafficChange(name="a little slow from the start", speedup=0.96, acceptance=0.35, goal=30.0),
 )
 """What the traffic or the draft does. If speculation is faster than the baseline, no service may lose it."""
-MACHINES: Final[tuple[Change, ...]] = tuple(
-    Change(
+MACHINES: Final[tuple[TrafficChange, ...]] = tuple(
+    TrafficChange(
         name=f"{speedup:.2f}, machine speeds vary by {100 * by:.0f} % over 5 minutes",
         speedup=speedup,
         acceptance=0.35,
@@ -104,7 +116,7 @@ MACHINES: Final[tuple[Change, ...]] = tuple(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Pages:
+class ServicePages:
     """What the pods of one service show, by reading. twin: plain, with the requests of the first speculating pod."""
 
     speculating: Sequence[Sequence[Counters]]
@@ -112,35 +124,37 @@ class Pages:
     twin: Sequence[Counters]
 
 
-def draft_for(change: Change, chance: np.random.Generator) -> float:
+def draft_for(change: TrafficChange, chance: np.random.Generator) -> float:
     """Seconds that drafting has to add to a step for the true speedup: read off a row of them, for equal requests."""
     seconds, costs = 900.0, np.linspace(0.0, 0.03, 16)
     made = streams(3, ((0.0, change.after),), change.acceptance, seconds, chance)
     rows = [each for each in made for _ in range(len(costs) + 1)]
     drafts = np.tile(np.append(costs, -1.0), len(made))
-    counted = run(Pods(streams=rows, draft=drafts, slowness=np.ones((round(seconds / READ), len(rows)))))
+    counted = run(SimulatedPods(streams=rows, draft=drafts, slowness=np.ones((round(seconds / READ), len(rows)))))
     times = token_time(counted, since=20).reshape(len(made), -1)
     speedups = (times[:, -1:] / times[:, :-1]).mean(axis=0)
     return float(np.interp(-change.speedup, -speedups, costs))
 
 
-def simulate(change: Change, services: int, seconds: float, chance: np.random.Generator) -> tuple[list[Pages], float]:
+def simulate(
+    change: TrafficChange, services: int, seconds: float, chance: np.random.Generator
+) -> tuple[list[ServicePages], float]:
     """The services, and the true speedup after the change: the same requests on the same machines without a draft."""
     draft, pods = draft_for(change, chance), _SPECULATING + 2
-    rows: list[Stream] = []
+    rows: list[RequestStream] = []
     for _ in range(services):
         made = streams(pods - 1, ((0.0, change.before), (SHIFT, change.after)), change.acceptance, seconds, chance)
         rows += [*made, made[0]]
     slowness = np.stack([_machine(change, seconds, chance) for _ in rows], axis=1)
     slowness[:, pods - 1 :: pods] = slowness[:, ::pods]
     drafts = np.tile([draft] * _SPECULATING + [-1.0, -1.0], services)
-    counted = run(Pods(streams=rows, draft=drafts, slowness=slowness))
+    counted = run(SimulatedPods(streams=rows, draft=drafts, slowness=slowness))
     times = token_time(counted, since=round(SHIFT / READ)).reshape(services, pods)
     found = [_pages(counted[:, :, each * pods : (each + 1) * pods]) for each in range(services)]
     return found, float((times[:, -1] / times[:, 0]).mean())
 
 
-def _machine(change: Change, seconds: float, chance: np.random.Generator) -> Floats:
+def _machine(change: TrafficChange, seconds: float, chance: np.random.Generator) -> Floats:
     """How slow one machine is, by reading; as fast as any other in the long run."""
     readings = READ * np.arange(round(seconds / READ), dtype=np.float64)
     slower: Floats = np.exp(wander(change.wander, change.memory, seconds, chance)[on_grid(readings)])
@@ -148,10 +162,10 @@ def _machine(change: Change, seconds: float, chance: np.random.Generator) -> Flo
     return slower
 
 
-def _pages(counted: Floats) -> Pages:
+def _pages(counted: Floats) -> ServicePages:
     ours = [pages(counted[:, :, pod], speculative=True) for pod in range(_SPECULATING)]
     plain, twin = (pages(counted[:, :, pod], speculative=False) for pod in (_SPECULATING, _SPECULATING + 1))
-    return Pages(speculating=ours, plain=plain, twin=twin)
+    return ServicePages(speculating=ours, plain=plain, twin=twin)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -167,7 +181,7 @@ class Ended:
     doubts: int
 
 
-def play(made: Pages, arrangement: Arrangement, change: Change) -> Ended:
+def play(made: ServicePages, arrangement: Arrangement, change: TrafficChange) -> Ended:
     """One service from its beginning: plain until that is measured, then with speculation, until it is given up."""
     service = measured(_ASKED[arrangement], replicas=_PODS[arrangement])
     begun, spent = SHIFT if change.before != change.after else None, dict.fromkeys(("watched", "armed"), 0.0)
@@ -188,7 +202,7 @@ def play(made: Pages, arrangement: Arrangement, change: Change) -> Ended:
     return Ended(lost=None, doubts=doubts, **spent)
 
 
-def _look(service: Service, made: Pages, arrangement: Arrangement, reading: int) -> None:
+def _look(service: SimulatedService, made: ServicePages, arrangement: Arrangement, reading: int) -> None:
     """Reads the pods. If that changes which pods serve, it reads these at once, as the operator does."""
     now, served = reading * READ, None
     while served != service.served:
@@ -199,7 +213,7 @@ def _look(service: Service, made: Pages, arrangement: Arrangement, reading: int)
 
 
 def _read(
-    made: Pages, arrangement: Arrangement, state: State, reading: int
+    made: ServicePages, arrangement: Arrangement, state: State, reading: int
 ) -> tuple[dict[str, Counters], dict[str, Counters]]:
     """The pods that serve, and the baseline pod that may run next to them."""
     plain = {"plain-0": made.plain[reading]}

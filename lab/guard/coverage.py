@@ -14,7 +14,7 @@ import numpy as np
 from lab.guard.rules import POD, counters
 from lab.guard.scenes import SPEED_SPEC, judged_by
 from lab.guard.speed import PLAIN_SECONDS, SCATTER, pages_of
-from lab.guard.traffic import GRID, LEAD, Floats, Kind, arrivals, drafting, requests, wander
+from lab.guard.traffic import GRID, LEAD, Floats, TrafficKind, arrivals, drafting, requests, wander
 from specdec_operator.guard.baseline import Baseline, learnt
 from specdec_operator.guard.baseline_pods import MOST_PAIRS, Measure
 from specdec_operator.guard.counters import Counters
@@ -41,7 +41,7 @@ _PODS: Final = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
+class IntervalCase:
     """An interval, and the traffic that it is of. memory: seconds in which that forgets. steps: median of an answer."""
 
     interval: str
@@ -71,23 +71,23 @@ BY_DRAFTS, OF_WINDOW, OF_ROW = (
     "acceptance of three windows",
 )
 OF_BASELINE, OF_ARMS = "speedup, baseline of another time", "speedup, baseline pods at the same time"
-ASKED: Final[tuple[Asked, ...]] = (
+ASKED: Final[tuple[IntervalCase, ...]] = (
     *(
-        Asked(interval=interval, memory=memory, volume=volume, steps=steps)
+        IntervalCase(interval=interval, memory=memory, volume=volume, steps=steps)
         for interval in (BY_DRAFTS, OF_WINDOW, OF_ROW)
         for steps, volume in ((STEPS[0], VOLUMES[0]), (STEPS[0], VOLUMES[1]), (STEPS[1], VOLUMES[0]))
         for memory in MEMORIES
     ),
     *(
-        Asked(interval=OF_BASELINE, memory=memory, volume=volume, own=_WANDERS)
+        IntervalCase(interval=OF_BASELINE, memory=memory, volume=volume, own=_WANDERS)
         for volume in VOLUMES
         for memory in MEMORIES
     ),
-    *(Asked(interval=OF_ARMS, memory=memory, volume=100, own=own) for own in OWN for memory in MEMORIES),
+    *(IntervalCase(interval=OF_ARMS, memory=memory, volume=100, own=own) for own in OWN for memory in MEMORIES),
 )
 
 
-def held(asked: Asked, windows: int, seed: tuple[int, ...]) -> Held:
+def held(asked: IntervalCase, windows: int, seed: tuple[int, ...]) -> Held:
     """Simulates so many windows in which the interval is shown."""
     chance, truth = np.random.default_rng(seed), _MEAN
     match asked.interval:
@@ -114,9 +114,11 @@ _EACH: Final = 24
 """Windows of each service, if there are several: many services show more than one does."""
 
 
-def _of_acceptance(asked: Asked, windows: int, chance: np.random.Generator) -> Iterator[Interval]:
+def _of_acceptance(asked: IntervalCase, windows: int, chance: np.random.Generator) -> Iterator[Interval]:
     ticks, tick = windows * _PER, _RHYTHM.interval
-    kind = Kind(name="", burst=1, likeness=10, topic=_WANDERS, topic_seconds=asked.memory, median_steps=asked.steps)
+    kind = TrafficKind(
+        name="", burst=1, likeness=10, topic=_WANDERS, topic_seconds=asked.memory, median_steps=asked.steps
+    )
     made = requests(kind, np.full(ticks, _MEAN), asked.volume / _RHYTHM.window, tick, chance)
     true = made.local.reshape(windows, _PER).mean(axis=1)
     pages = counters(drafting(made, ticks, tick, chance))
@@ -139,7 +141,7 @@ def _sum(row: Sequence[RatioSums]) -> RatioSums:
     return row[0].merged(row[1]).merged(row[2]) if len(row) == 3 else RatioSums()
 
 
-def _of_baseline(asked: Asked, chance: np.random.Generator) -> Iterator[Interval]:
+def _of_baseline(asked: IntervalCase, chance: np.random.Generator) -> Iterator[Interval]:
     """Each window of one service, against the windows of plain before."""
     before, slow = _pod(asked, _wander(asked, _BASELINE, chance), 1.0, chance)
     known: Baseline = ()
@@ -151,7 +153,7 @@ def _of_baseline(asked: Asked, chance: np.random.Generator) -> Iterator[Interval
             yield judged.comparison.low, judged.comparison.high, _SPEEDUP * float(slow.mean() / each)
 
 
-def _of_arms(asked: Asked, chance: np.random.Generator) -> Iterator[Interval]:
+def _of_arms(asked: IntervalCase, chance: np.random.Generator) -> Iterator[Interval]:
     """Each window of one service with three speculating pods and a baseline pod. What all share cancels out."""
     windows = 2 * _EACH
     common = np.log(_wander(replace(asked, own=_WANDERS), windows, chance))
@@ -165,16 +167,18 @@ def _of_arms(asked: Asked, chance: np.random.Generator) -> Iterator[Interval]:
                 yield found.low, found.high, exp(np.mean(true[-found.windows :]))
 
 
-def _wander(asked: Asked, windows: int, chance: np.random.Generator) -> Floats:
+def _wander(asked: IntervalCase, windows: int, chance: np.random.Generator) -> Floats:
     path: Floats = np.exp(wander(asked.own, asked.memory, windows * _RHYTHM.window, chance))
     return path
 
 
-def _pod(asked: Asked, path: Floats, speedup: float, chance: np.random.Generator) -> tuple[list[Counters], Floats]:
+def _pod(
+    asked: IntervalCase, path: Floats, speedup: float, chance: np.random.Generator
+) -> tuple[list[Counters], Floats]:
     """The pages of a pod whose machine is slower by that path, and how slow it is in each window."""
     windows = int((len(path) - 2) * GRID - LEAD) // int(_RHYTHM.window)
     ticks, tick = windows * _PER, _RHYTHM.interval
-    kind = Kind(name="", burst=1, likeness=1, topic=0, topic_seconds=1)
+    kind = TrafficKind(name="", burst=1, likeness=1, topic=0, topic_seconds=1)
     begin = np.sort(arrivals(kind, asked.volume / _RHYTHM.window, ticks * tick, chance))
     tokens = np.maximum(2, np.rint(asked.steps * np.exp(chance.normal(0, kind.spread_steps, len(begin)))))
     scatter = SCATTER[speedup != 1]

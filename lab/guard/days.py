@@ -10,8 +10,8 @@ import numpy as np
 
 from lab.guard.rules import counters
 from lab.guard.scenes import GUARD_SPEC, LEAST
-from lab.guard.service import Service, watched
-from lab.guard.traffic import LEAD, STEP_SECONDS, Drafting, Kind, Requests, drafting, requests
+from lab.guard.service import SimulatedService, watched
+from lab.guard.traffic import LEAD, STEP_SECONDS, DraftingTicks, SimulatedRequests, TrafficKind, drafting, requests
 from specdec_operator.guard.counters import Counters
 
 TICK: Final = GUARD_SPEC.interval
@@ -72,7 +72,7 @@ LONG: Final[tuple[LongAnswers, ...]] = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Seen:
+class ServiceDays:
     """What became of one service. seconds: watched. rollbacks: when, in seconds; it begins again after each.
 
     restarts: of single pods.
@@ -83,42 +83,42 @@ class Seen:
     restarts: int = 0
 
 
-def day(scene: Wander | LongAnswers, seconds: float, seed: tuple[int, ...]) -> Seen:
+def day(scene: Wander | LongAnswers, seconds: float, seed: tuple[int, ...]) -> ServiceDays:
     """One service for so long; one whose acceptance falls is watched until it loses speculation."""
     return _wandering(scene, seconds, seed) if isinstance(scene, Wander) else _with_long_answers(scene, seconds, seed)
 
 
-def _wandering(scene: Wander, seconds: float, seed: tuple[int, ...]) -> Seen:
+def _wandering(scene: Wander, seconds: float, seed: tuple[int, ...]) -> ServiceDays:
     chance, ticks = np.random.default_rng(seed), round(seconds / TICK)
     mean = np.full(ticks, LEAST + scene.offset)
     onset = _SETTLED + float(chance.uniform(0, GUARD_SPEC.window))
     if scene.step:
         mean[: round(onset / TICK)] = LEAST + _BEFORE
-    kind = Kind(name=scene.name, burst=1, likeness=_LIKENESS, topic=scene.by, topic_seconds=scene.memory)
+    kind = TrafficKind(name=scene.name, burst=1, likeness=_LIKENESS, topic=scene.by, topic_seconds=scene.memory)
     made = drafting(requests(kind, mean, _VOLUME, TICK, chance), ticks, TICK, chance)
     seen = _played([counters(made)], once=scene.step)
     since = tuple(at - onset for at in seen.rollbacks) if scene.step else seen.rollbacks
-    return Seen(seconds=seen.seconds, rollbacks=since)
+    return ServiceDays(seconds=seen.seconds, rollbacks=since)
 
 
-def _with_long_answers(scene: LongAnswers, seconds: float, seed: tuple[int, ...]) -> Seen:
+def _with_long_answers(scene: LongAnswers, seconds: float, seed: tuple[int, ...]) -> ServiceDays:
     chance = np.random.default_rng(seed)
     return _played([counters(long_traffic(scene, seconds, chance)) for _ in range(scene.pods)], once=False)
 
 
-def long_traffic(scene: LongAnswers, seconds: float, chance: np.random.Generator) -> Drafting:
+def long_traffic(scene: LongAnswers, seconds: float, chance: np.random.Generator) -> DraftingTicks:
     """Two clients of one pod, each of which asks again as soon as it has its answer."""
     number, ticks = round(2 * (seconds + LEAD + _LONG) / _LONG) + 10, round(seconds / TICK)
     steps = np.rint(_LONG / STEP_SECONDS * np.exp(chance.normal(0, _SPREAD, (2, number))))
     ends = np.cumsum(STEP_SECONDS * steps, axis=1) - LEAD - chance.uniform(0, _LONG, (2, 1))
     rate = chance.beta(_LIKENESS * (LEAST + scene.offset), _LIKENESS * (1 - LEAST - scene.offset), (2, number))
-    asked = Requests(
+    asked = SimulatedRequests(
         begin=(ends - STEP_SECONDS * steps).ravel(), steps=steps.astype(np.int64).ravel(), rate=rate.ravel(), local=rate
     )
     return drafting(asked, ticks, TICK, chance)
 
 
-def _played(pods: Sequence[Sequence[Counters]], *, once: bool) -> Seen:
+def _played(pods: Sequence[Sequence[Counters]], *, once: bool) -> ServiceDays:
     """The guard over all readings. A pod that is restarted has another name from then on, and the same traffic."""
     service, names = _new(len(pods)), [f"pod-{each}" for each in range(len(pods))]
     rollbacks: list[float] = []
@@ -134,8 +134,8 @@ def _played(pods: Sequence[Sequence[Counters]], *, once: bool) -> Seen:
             service = _new(len(pods))
             if once:
                 break
-    return Seen(seconds=TICK * (place + 1), rollbacks=tuple(rollbacks), restarts=restarts)
+    return ServiceDays(seconds=TICK * (place + 1), rollbacks=tuple(rollbacks), restarts=restarts)
 
 
-def _new(pods: int) -> Service:
+def _new(pods: int) -> SimulatedService:
     return watched(GUARD_SPEC, replicas=pods)

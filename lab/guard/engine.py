@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lab.guard.traffic import TOKENS, Floats, each_position, on_grid, wander
-from specdec_operator.guard.counters import Counters, Side
+from specdec_operator.guard.counters import Counters, SideCounters
 
 TICK: Final = 0.5
 """Seconds."""
@@ -38,7 +38,7 @@ _SWING, _SWING_SECONDS = 0.1, 600.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Mix:
+class RequestMix:
     """What requests are like. rate: a second and pod. prompt, answer: median tokens. singles: share of answers of one
     token.
     """
@@ -50,7 +50,7 @@ class Mix:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Stream:
+class RequestStream:
     """The requests of one pod, in the order in which they come. length: tokens that a step with a draft brings."""
 
     begin: Floats
@@ -61,26 +61,36 @@ class Stream:
 
 
 def streams(
-    number: int, mixes: tuple[tuple[float, Mix], ...], acceptance: float, seconds: float, chance: np.random.Generator
-) -> list[Stream]:
+    number: int,
+    mixes: tuple[tuple[float, RequestMix], ...],
+    acceptance: float,
+    seconds: float,
+    chance: np.random.Generator,
+) -> list[RequestStream]:
     """The requests of so many pods of one service. mixes: each with the moment from which on it holds, in seconds."""
     swing = wander(_SWING, _SWING_SECONDS, seconds, chance)
     return [_stream(mixes, acceptance, seconds, swing, chance) for _ in range(number)]
 
 
 def _stream(
-    mixes: tuple[tuple[float, Mix], ...], acceptance: float, seconds: float, swing: Floats, chance: np.random.Generator
-) -> Stream:
+    mixes: tuple[tuple[float, RequestMix], ...],
+    acceptance: float,
+    seconds: float,
+    swing: Floats,
+    chance: np.random.Generator,
+) -> RequestStream:
     ends = [*(start for start, _ in mixes[1:]), seconds]
     parts = [_requests(mix, start, end, swing, chance) for (start, mix), end in zip(mixes, ends, strict=True)]
     begin, prompt, answer = (np.concatenate(each) for each in zip(*parts, strict=True))
     rate = each_position(chance.beta(_LIKENESS * acceptance, _LIKENESS * (1 - acceptance), len(begin)))
     length = np.sum([rate**power for power in range(TOKENS + 1)], axis=0)
-    return Stream(begin=begin, prompt=prompt, fresh=np.rint((1 - _CACHED) * prompt), answer=answer, length=length)
+    return RequestStream(
+        begin=begin, prompt=prompt, fresh=np.rint((1 - _CACHED) * prompt), answer=answer, length=length
+    )
 
 
 def _requests(
-    mix: Mix, start: float, end: float, swing: Floats, chance: np.random.Generator
+    mix: RequestMix, start: float, end: float, swing: Floats, chance: np.random.Generator
 ) -> tuple[Floats, Floats, Floats]:
     most = 1 + 5 * _SWING
     begin = np.sort(chance.uniform(start, end, chance.poisson(most * mix.rate * (end - start))))
@@ -93,13 +103,13 @@ def _requests(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Pods:
+class SimulatedPods:
     """Pods that run side by side, one row each. streams: the requests of each; two pods may have the same.
 
     draft: seconds that drafting adds to each step; below 0: a baseline pod. slowness: of each pod's machine by reading.
     """
 
-    streams: list[Stream]
+    streams: list[RequestStream]
     draft: Floats
     slowness: Floats
 
@@ -107,7 +117,7 @@ class Pods:
 class _Prompts:
     """The prompts of all pods, first come, first served."""
 
-    def __init__(self, pods: list[Stream], ticks: int) -> None:
+    def __init__(self, pods: list[RequestStream], ticks: int) -> None:
         self.number = np.array([len(each.begin) for each in pods])
         width = int(self.number.max()) + 1
         self.begin, self.answer, self.length, self.prompt = (
@@ -135,7 +145,7 @@ class _Batch:
     written. totals: what the engines have counted.
     """
 
-    def __init__(self, pods: Pods, ticks: int) -> None:
+    def __init__(self, pods: SimulatedPods, ticks: int) -> None:
         rows = len(pods.streams)
         self.left, self.context, self.length, self.first, self.size = (np.zeros((rows, _SLOTS)) for _ in range(5))
         self.length += 1
@@ -203,7 +213,7 @@ class _Batch:
         self.totals[_PROMPTS, rows] += prompts.prompt[rows, at]
 
 
-def run(pods: Pods) -> NDArray[np.float64]:
+def run(pods: SimulatedPods) -> NDArray[np.float64]:
     """What each pod has counted at each reading: by reading, kind of count, and pod."""
     per, readings = round(READ / TICK), len(pods.slowness)
     batch, counted = _Batch(pods, per * readings), [np.zeros((8, len(pods.streams)))]
@@ -229,7 +239,7 @@ def pages(counted: Floats, *, speculative: bool) -> list[Counters]:
             running=running,
             started=0.0,
             speculative=speculative,
-            side=Side(prompt_tokens=prompts),
+            side=SideCounters(prompt_tokens=prompts),
         )
         for drafts, written, answered, seconds, timed, ended, prompts, running in counted.tolist()
     ]

@@ -8,8 +8,8 @@ from typing import Any, Final, TypeVar
 
 from lab.guard import hours
 from lab.guard.rules import GUARD, RULES
-from lab.guard.scenes import GUARD_SPEC, Scene, Seen, SpeedScene, run, run_speed
-from lab.guard.traffic import BURSTY, KINDS, Kind
+from lab.guard.scenes import GUARD_SPEC, Scene, SceneResult, SpeedScene, run, run_speed
+from lab.guard.traffic import BURSTY, KINDS, TrafficKind
 
 ABOVE: Final = 0.05
 BELOW: Final = -0.10
@@ -29,7 +29,7 @@ ByRule = dict[str, float]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Size:
+class FiguresSize:
     """How much is simulated: windows for alarms, services for the others; hours: of what takes hours and days."""
 
     alarms: int
@@ -37,11 +37,11 @@ class Size:
     curve: int
     delays: int
     speed: int
-    hours: hours.Size
+    hours: hours.HoursSize
 
 
-FULL: Final = Size(alarms=10_000, catches=800, curve=200, delays=300, speed=100, hours=hours.FULL)
-QUICK: Final = Size(alarms=50, catches=2, curve=1, delays=2, speed=1, hours=hours.QUICK)
+FULL: Final = FiguresSize(alarms=10_000, catches=800, curve=200, delays=300, speed=100, hours=hours.FULL)
+QUICK: Final = FiguresSize(alarms=50, catches=2, curve=1, delays=2, speed=1, hours=hours.QUICK)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,7 +104,7 @@ class Delay:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Figures:
+class GuardFigures:
     """All of them."""
 
     alarms: tuple[Alarm, ...]
@@ -119,7 +119,7 @@ Made = TypeVar("Made")
 Result = TypeVar("Result")
 
 
-def simulate(size: Size, seed: int, workers: int) -> Figures:
+def simulate(size: FiguresSize, seed: int, workers: int) -> GuardFigures:
     """Simulates everything. The same seed gives the same figures, whatever the number of workers."""
     number = itertools.count()
     with ProcessPoolExecutor(workers) as pool:
@@ -137,7 +137,7 @@ def simulate(size: Size, seed: int, workers: int) -> Figures:
         delays = jobs(run, [_scene(*each, size.delays, 12, onset=True) for each in drifts])
         slow = [{"volume": volume, "ratio": to} for to in RATIOS for volume in SPEED_VOLUMES]
         speed = jobs(run_speed, [SpeedScene(**each, services=size.speed, windows=13) for each in slow])
-        return Figures(
+        return GuardFigures(
             alarms=tuple(_as_alarm(*each) for each in alarms),
             catches=tuple(_as_catch(*each) for each in catches),
             curve=tuple(_as_point(*each) for each in curve),
@@ -152,23 +152,25 @@ def simulate(size: Size, seed: int, workers: int) -> Figures:
         )
 
 
-def _scene(kind: Kind, volume: float, offset: float, services: int, windows: int, *, onset: bool = False) -> Scene:
+def _scene(
+    kind: TrafficKind, volume: float, offset: float, services: int, windows: int, *, onset: bool = False
+) -> Scene:
     return Scene(kind=kind, volume=volume, offset=offset, services=services, windows=windows, onset=onset)
 
 
-def _as_alarm(scene: Scene, seen: Seen) -> Alarm:
+def _as_alarm(scene: Scene, seen: SceneResult) -> Alarm:
     decided = {name: seen.outcomes[name].decisions for name in RULES}
     a_window = {name: decided[name] / seen.outcomes[name].windows for name in RULES}
     watched: dict[str, Any] = {"windows": scene.services * scene.windows, "rollbacks": decided, "a_window": a_window}
     return Alarm(**_named(scene), **watched, low=seen.low)
 
 
-def _as_catch(scene: Scene, seen: Seen) -> Catch:
+def _as_catch(scene: Scene, seen: SceneResult) -> Catch:
     within: dict[str, Any] = {"within_limit": _within(seen, LIMIT), "within_twice": _within(seen, 2 * LIMIT)}
     return Catch(**_named(scene), services=scene.services, **within)
 
 
-def _as_point(scene: Scene, seen: Seen) -> Point:
+def _as_point(scene: Scene, seen: SceneResult) -> Point:
     within: dict[str, Any] = {"within_limit": _within(seen, LIMIT), "within_ten": _within(seen, CURVE_WINDOWS)}
     return Point(**_named(scene), offset=scene.offset, services=scene.services, **within)
 
@@ -177,7 +179,7 @@ def _named(scene: Scene) -> dict[str, Any]:
     return {"kind": scene.kind.name, "volume": scene.volume}
 
 
-def _within(seen: Seen, windows: int) -> ByRule:
+def _within(seen: SceneResult, windows: int) -> ByRule:
     return {name: seen.outcomes[name].within(windows) for name in RULES}
 
 
@@ -203,12 +205,12 @@ def holds_from(good: dict[float, bool]) -> float | None:
     return found
 
 
-def alarms_hold_from(found: Figures, kind: str) -> float | None:
+def alarms_hold_from(found: GuardFigures, kind: str) -> float | None:
     """Requests in a window from which wrong rollbacks are as rare as they have to be."""
     return holds_from({each.volume: each.a_window[GUARD] <= MOST_ALARMS for each in found.alarms if each.kind == kind})
 
 
-def catches_hold_from(found: Figures, kind: str) -> float | None:
+def catches_hold_from(found: GuardFigures, kind: str) -> float | None:
     """Requests in a window from which a bad draft is caught in time."""
     good = {each.volume: each.within_limit[GUARD] >= LEAST_CAUGHT for each in found.catches if each.kind == kind}
     return holds_from(good)

@@ -13,8 +13,8 @@ from typing import Final
 import numpy as np
 
 from lab.guard import arms, coverage, days
-from lab.guard.arms import Arrangement, Change, Ended
-from lab.guard.days import LongAnswers, Seen, Wander
+from lab.guard.arms import Arrangement, Ended, TrafficChange
+from lab.guard.days import LongAnswers, ServiceDays, Wander
 
 _FIRST: Final = 10_000
 """Seeds of these scenes begin here, so that they are others than those of the windows."""
@@ -22,7 +22,7 @@ _RARE: Final = 0.05
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Size:
+class HoursSize:
     """How much is simulated. services: of each scene, for `changes` and `machines` seconds, and of each step.
     days: of `day` seconds of services whose acceptance wanders, times what the scene asks for. windows: for each
     interval. scenes: how many of each kind.
@@ -37,10 +37,10 @@ class Size:
     scenes: int = 100
 
 
-FULL: Final = Size(
+FULL: Final = HoursSize(
     services=24, changes=arms.SHIFT + 3 * days.HOUR, machines=3 * days.HOUR, days=24, day=days.DAY, windows=2000
 )
-QUICK: Final = Size(services=1, changes=arms.SHIFT + 900, machines=2400, days=1, day=1200, windows=48, scenes=1)
+QUICK: Final = HoursSize(services=1, changes=arms.SHIFT + 900, machines=2400, days=1, day=1200, windows=48, scenes=1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -115,7 +115,7 @@ class Hours:
     intervals: tuple[Interval, ...]
 
 
-def simulate(size: Size, seed: int, pool: Executor) -> Hours:
+def simulate(size: HoursSize, seed: int, pool: Executor) -> Hours:
     """Simulates everything, the longest first. Each job has its own seed, so that their order means nothing."""
     few = slice(size.scenes)
     changes: list[_Scene] = [(each, size.machines) for each in arms.MACHINES[few]]
@@ -142,11 +142,11 @@ def _seeds(seed: int, kind: int, jobs: Sequence[object]) -> list[tuple[int, ...]
     return [(seed, _FIRST + kind, number) for number in range(len(jobs))]
 
 
-def _held(windows: int, asked: coverage.Asked, seed: tuple[int, ...]) -> coverage.Held:
+def _held(windows: int, asked: coverage.IntervalCase, seed: tuple[int, ...]) -> coverage.Held:
     return coverage.held(asked, windows, seed)
 
 
-_Scene = tuple[Change, float]
+_Scene = tuple[TrafficChange, float]
 
 
 def _played(scene: _Scene, seed: tuple[int, ...], *, services: int) -> tuple[Compared, ...]:
@@ -157,7 +157,7 @@ def _played(scene: _Scene, seed: tuple[int, ...], *, services: int) -> tuple[Com
     )
 
 
-def _compared(change: Change, arrangement: Arrangement, true: float, ended: list[Ended]) -> Compared:
+def _compared(change: TrafficChange, arrangement: Arrangement, true: float, ended: list[Ended]) -> Compared:
     lost = sorted(each.lost / 60 for each in ended if each.lost is not None)
     watched = sum(each.watched for each in ended)
     return Compared(
@@ -177,18 +177,20 @@ def _compared(change: Change, arrangement: Arrangement, true: float, ended: list
 _Day = tuple[Wander | LongAnswers, float]
 
 
-def _day(asked: _Day, seed: tuple[int, ...]) -> Seen:
+def _day(asked: _Day, seed: tuple[int, ...]) -> ServiceDays:
     scene, seconds = asked
     return days.day(scene, seconds, seed)
 
 
-def _by_scene(asked: Sequence[_Day], seen: Iterable[Seen]) -> Iterator[tuple[Wander | LongAnswers, list[Seen]]]:
+def _by_scene(
+    asked: Sequence[_Day], seen: Iterable[ServiceDays]
+) -> Iterator[tuple[Wander | LongAnswers, list[ServiceDays]]]:
     """What became of the services of each scene, which lie together."""
     for scene, group in groupby(zip(asked, seen, strict=True), key=lambda each: each[0][0]):
         yield scene, [each for _, each in group]
 
 
-def _daily(scene: Wander | LongAnswers, seen: list[Seen]) -> Daily:
+def _daily(scene: Wander | LongAnswers, seen: list[ServiceDays]) -> Daily:
     number, watched = sum(len(each.rollbacks) for each in seen), sum(each.seconds for each in seen) / days.DAY
     return Daily(
         name=scene.name,
@@ -202,7 +204,7 @@ def _daily(scene: Wander | LongAnswers, seen: list[Seen]) -> Daily:
     )
 
 
-def _fall(scene: Wander | LongAnswers, seen: list[Seen]) -> Fall:
+def _fall(scene: Wander | LongAnswers, seen: list[ServiceDays]) -> Fall:
     minutes = sorted(at / 60 for each in seen for at in each.rollbacks)
     early, late = [each for each in minutes if each <= 0], tuple(each for each in minutes if each > 0)
     return Fall(name=scene.name, goal=scene.goal, services=len(seen), early=len(early), minutes=late)

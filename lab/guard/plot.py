@@ -25,7 +25,7 @@ _LAST: Final = 11.0
 PICTURES: Final = ("curve", "volume", "delays")
 
 
-def draw(found: figures.Figures, folder: pathlib.Path) -> None:
+def draw(found: figures.GuardFigures, folder: pathlib.Path) -> None:
     """Draw every picture into a folder, as NAME.svg and NAME.png."""
     with drawing.style():
         for name, drawn in zip(PICTURES, (_curve, _volume, _delays), strict=True):
@@ -33,7 +33,7 @@ def draw(found: figures.Figures, folder: pathlib.Path) -> None:
             drawing.save(figure, folder / f"{name}.svg", folder / f"{name}.png")
 
 
-def _curve(found: figures.Figures) -> Figure:
+def _curve(found: figures.GuardFigures) -> Figure:
     figure = Figure(figsize=(9, 5.4), layout="constrained")
     rows = figure.subplots(2, len(KINDS), sharex=True, sharey=True)
     spans: tuple[tuple[str, Callable[[figures.Point], dict[str, float]]], ...] = (
@@ -57,7 +57,7 @@ def _curve(found: figures.Figures) -> Figure:
     return figure
 
 
-def _volume(found: figures.Figures) -> Figure:
+def _volume(found: figures.GuardFigures) -> Figure:
     figure = Figure(figsize=(9, 3.4), layout="constrained")
     left, right = figure.subplots(1, 2)
     for kind, colour in zip(KINDS, _COLOURS, strict=False):
@@ -87,7 +87,7 @@ def _level(axes: Axes, at: float, words: str) -> None:
     axes.annotate(words, (1, at), xycoords=("axes fraction", "data"), color=drawing.GREY, va="bottom", ha="right")
 
 
-def _delays(found: figures.Figures) -> Figure:
+def _delays(found: figures.GuardFigures) -> Figure:
     figure = Figure(figsize=(9, 4), layout="constrained")
     panels = figure.subplots(1, 2, sharey=True)
     for axes, delays in zip(panels, (found.acceptance_delays, found.speed_delays), strict=True):

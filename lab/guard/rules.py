@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Final
 
-from lab.guard.traffic import TOKENS, Drafting
+from lab.guard.traffic import TOKENS, DraftingTicks
 from specdec_operator.guard.counters import Counters
 from specdec_operator.guard.judge import Judged
 from specdec_operator.guard.policy import Policy, Thresholds
@@ -82,7 +82,7 @@ def told(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Outcome:
+class RuleOutcome:
     """What a rule did. windows: that it watched in all; it watches a service no longer once it has decided.
 
     first: for each service, the number of the window that its decision fell in; 0 where there was none.
@@ -101,7 +101,9 @@ class Outcome:
         return sum(0 < each <= windows for each in self.first) / len(self.first)
 
 
-def play(drafting: Drafting, limits: Thresholds, policy: Policy, rhythm: Schedule, each: int) -> dict[str, Outcome]:
+def play(
+    drafting: DraftingTicks, limits: Thresholds, policy: Policy, rhythm: Schedule, each: int
+) -> dict[str, RuleOutcome]:
     """What each rule makes of services of `each` windows, one after the other."""
     readings = counters(drafting)
     per = round(each * rhythm.window / rhythm.interval)
@@ -110,7 +112,7 @@ def play(drafting: Drafting, limits: Thresholds, policy: Policy, rhythm: Schedul
         for name, window in _one(readings[begin : begin + per + 1], limits, policy, rhythm).items():
             first[name].append(window)
     return {
-        name: Outcome(windows=sum(window or each for window in windows), first=tuple(windows))
+        name: RuleOutcome(windows=sum(window or each for window in windows), first=tuple(windows))
         for name, windows in first.items()
     }
 
@@ -137,7 +139,7 @@ def _one(readings: Iterable[Counters], limits: Thresholds, policy: Policy, rhyth
     return first
 
 
-def counters(drafting: Drafting) -> list[Counters]:
+def counters(drafting: DraftingTicks) -> list[Counters]:
     """The page at each tick."""
     drafts, accepted = drafting.drafts.tolist(), drafting.accepted.T.tolist()
     ended = zip(*(each.tolist() for each in drafting.ended), strict=True)

@@ -5,9 +5,9 @@ from typing import Final
 
 import numpy as np
 
-from lab.guard.rules import GUARD, Outcome, play
+from lab.guard.rules import GUARD, RuleOutcome, play
 from lab.guard.speed import readings, serve
-from lab.guard.traffic import TOKENS, Floats, Kind, drafting, requests
+from lab.guard.traffic import TOKENS, Floats, TrafficKind, drafting, requests
 from specdec_operator.api.guard import Guard as Asked
 from specdec_operator.api.speculation import Method
 from specdec_operator.guard.policy import METHODS, Policy, Thresholds, policy_of, thresholds
@@ -33,7 +33,7 @@ class Scene:
     onset: whether it is well above it at first, and drifts at some moment of the third window.
     """
 
-    kind: Kind
+    kind: TrafficKind
     volume: float
     offset: float
     services: int
@@ -52,13 +52,13 @@ class SpeedScene:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Seen:
+class SceneResult:
     """What came of a scene. low: share of spans of failureLimit windows whose true acceptance was below the threshold.
 
     delays: from the onset to the guard's decision, in windows, None where it never came; empty without an onset.
     """
 
-    outcomes: dict[str, Outcome]
+    outcomes: dict[str, RuleOutcome]
     low: float
     delays: tuple[float | None, ...] = ()
 
@@ -69,14 +69,14 @@ def judged_by(spec: Asked) -> tuple[Thresholds, Policy, Schedule]:
     return limits, policy_of(spec, held=False), Schedule(interval=spec.interval, window=spec.window)
 
 
-def run(scene: Scene, seed: tuple[int, ...]) -> Seen:
+def run(scene: Scene, seed: tuple[int, ...]) -> SceneResult:
     """Simulates it; equal seeds, equal results."""
     chance = np.random.default_rng(seed)
     mean, onsets = _means(scene, chance)
     tick = GUARD_SPEC.interval
     asked = requests(scene.kind, mean, scene.volume / GUARD_SPEC.window, tick, chance)
     outcomes = play(drafting(asked, len(mean), tick, chance), *judged_by(GUARD_SPEC), scene.windows)
-    return Seen(outcomes=outcomes, low=_low(asked.local), delays=_delays(outcomes[GUARD], onsets))
+    return SceneResult(outcomes=outcomes, low=_low(asked.local), delays=_delays(outcomes[GUARD], onsets))
 
 
 def _means(scene: Scene, chance: np.random.Generator) -> tuple[Floats, list[float]]:
@@ -89,7 +89,7 @@ def _means(scene: Scene, chance: np.random.Generator) -> tuple[Floats, list[floa
     return np.append(mean.ravel(), mean[-1, -1]), [float(onset) / PER_WINDOW for onset in onsets]
 
 
-def _delays(outcome: Outcome, onsets: list[float]) -> tuple[float | None, ...]:
+def _delays(outcome: RuleOutcome, onsets: list[float]) -> tuple[float | None, ...]:
     pairs = zip(outcome.first, onsets, strict=True) if onsets else ()
     return tuple(first - onset if first else None for first, onset in pairs)
 

@@ -22,7 +22,7 @@ _NOBODY: Final[Mapping[str, Counters]] = {}
 
 
 @dataclass(slots=True, kw_only=True)
-class Service:
+class SimulatedService:
     """A service whose rollouts take no time. state: of its guard; policy: what that may do."""
 
     asked: Asked
@@ -64,14 +64,14 @@ class Service:
         return self.state.subject, self.state.control is not None and bool(self.state.control.up)
 
 
-def watched(asked: Asked, *, replicas: int = 1) -> Service:
+def watched(asked: Asked, *, replicas: int = 1) -> SimulatedService:
     """A service whose speculation is watched from the beginning."""
     state = State(phase=Phase.WATCHING, since=0.0, speculation=POD, revision=POD, wanted=POD)
-    return Service(asked=asked, policy=policy_of(asked, held=False, replicas=replicas), state=state)
+    return SimulatedService(asked=asked, policy=policy_of(asked, held=False, replicas=replicas), state=state)
 
 
-def measured(asked: Asked, *, replicas: int = 1) -> Service:
+def measured(asked: Asked, *, replicas: int = 1) -> SimulatedService:
     """A service whose plain speed is to be known first."""
     phase = Phase.MEASURING_BASELINE
     state = State(phase=phase, since=0.0, speculation=POD, revision=POD, wanted=POD, measuring=True)
-    return Service(asked=asked, policy=policy_of(asked, held=False, replicas=replicas), state=state)
+    return SimulatedService(asked=asked, policy=policy_of(asked, held=False, replicas=replicas), state=state)

@@ -21,7 +21,7 @@ _AFTER_EACH_OTHER: Final = 2.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Kind:
+class TrafficKind:
     """How far traffic is from independent draws.
 
     burst: requests that come together, on average (1: each for itself). likeness: sum of the two parameters of the Beta
@@ -39,15 +39,15 @@ class Kind:
     spread_steps: float = 0.8
 
 
-STEADY: Final = Kind(name="steady", burst=1, likeness=20, topic=0.01, topic_seconds=60)
-BURSTY: Final = Kind(name="bursty", burst=5, likeness=10, topic=0.03, topic_seconds=60)
-STORMY: Final = Kind(name="stormy", burst=20, likeness=5, topic=0.05, topic_seconds=120)
+STEADY: Final = TrafficKind(name="steady", burst=1, likeness=20, topic=0.01, topic_seconds=60)
+BURSTY: Final = TrafficKind(name="bursty", burst=5, likeness=10, topic=0.03, topic_seconds=60)
+STORMY: Final = TrafficKind(name="stormy", burst=20, likeness=5, topic=0.05, topic_seconds=120)
 KINDS: Final = (STEADY, BURSTY, STORMY)
 """From almost independent requests to such whose topic alone moves acceptance by 5 points for minutes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Requests:
+class SimulatedRequests:
     """Simulated requests in no order: when they begin, in seconds, their steps, and what share of each is accepted.
 
     local: true acceptance of what is talked about, by tick: the given mean and the topic's drift around it.
@@ -60,7 +60,7 @@ class Requests:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Drafting:
+class DraftingTicks:
     """What the engine has counted at each tick. accepted: by position, one row for each. ended: answers that ended,
     their seconds, and their tokens. begun: answers that began; running: that run at this moment.
     """
@@ -72,7 +72,9 @@ class Drafting:
     running: Whole
 
 
-def requests(kind: Kind, mean: Floats, volume: float, tick: float, chance: np.random.Generator) -> Requests:
+def requests(
+    kind: TrafficKind, mean: Floats, volume: float, tick: float, chance: np.random.Generator
+) -> SimulatedRequests:
     """Requests for len(mean) ticks. mean: true acceptance in each tick. volume: requests a second, on average.
 
     A request's length does not depend on its acceptance, so accepted / drafted approaches `mean` in the long run.
@@ -85,10 +87,10 @@ def requests(kind: Kind, mean: Floats, volume: float, tick: float, chance: np.ra
     middle = np.clip(mean[at] + topic[on_grid(begin)], 0.01, 0.99)
     rate = chance.beta(kind.likeness * middle, kind.likeness * (1 - middle))
     local: Floats = mean + topic[on_grid(np.linspace(0, seconds, len(mean), endpoint=False))]
-    return Requests(begin=begin, steps=steps.astype(np.int64), rate=rate, local=local)
+    return SimulatedRequests(begin=begin, steps=steps.astype(np.int64), rate=rate, local=local)
 
 
-def arrivals(kind: Kind, volume: float, seconds: float, chance: np.random.Generator) -> Floats:
+def arrivals(kind: TrafficKind, volume: float, seconds: float, chance: np.random.Generator) -> Floats:
     """When requests begin: bursts come by a Poisson process; a burst's size is geometric."""
     bursts = chance.uniform(-LEAD, seconds, chance.poisson(volume / kind.burst * (seconds + LEAD)))
     sizes = chance.geometric(1 / kind.burst, len(bursts))
@@ -115,7 +117,7 @@ def on_grid(at: Floats) -> Whole:
     return ((at + LEAD) / GRID).astype(np.int64)
 
 
-def drafting(asked: Requests, ticks: int, tick: float, chance: np.random.Generator) -> Drafting:
+def drafting(asked: SimulatedRequests, ticks: int, tick: float, chance: np.random.Generator) -> DraftingTicks:
     """Runs the requests: each step drafts TOKENS tokens, and takes them up to the first that is refused."""
     steps, of, at = pieces(asked.begin, asked.steps, np.full(len(asked.begin), STEP_SECONDS), ticks, tick)
     left, chosen, written = steps, each_position(asked.rate)[of], steps.copy()
@@ -126,12 +128,12 @@ def drafting(asked: Requests, ticks: int, tick: float, chance: np.random.Generat
         counted.append(summed(left, at, ticks))
     tokens = np.bincount(of, weights=written, minlength=len(asked.begin)).astype(np.float64)
     ended, (begun, running) = _ended(asked, tokens, ticks, tick), _begun(asked, ticks, tick)
-    return Drafting(
+    return DraftingTicks(
         drafts=counted[0], accepted=np.stack(counted[1:]), ended=ended, begun=begun - begun[0], running=running
     )
 
 
-def _begun(asked: Requests, ticks: int, tick: float) -> tuple[Whole, Whole]:
+def _begun(asked: SimulatedRequests, ticks: int, tick: float) -> tuple[Whole, Whole]:
     """How many answers have begun at each tick, and how many run."""
     at = tick * np.arange(ticks + 1)
     begun, over = (
@@ -141,7 +143,7 @@ def _begun(asked: Requests, ticks: int, tick: float) -> tuple[Whole, Whole]:
     return begun, begun - over
 
 
-def _ended(asked: Requests, tokens: Floats, ticks: int, tick: float) -> tuple[Floats, Floats, Floats]:
+def _ended(asked: SimulatedRequests, tokens: Floats, ticks: int, tick: float) -> tuple[Floats, Floats, Floats]:
     """How many answers have ended at each tick, the seconds that they took, and their tokens."""
     seconds = STEP_SECONDS * asked.steps
     at = np.floor((asked.begin + seconds) / tick).astype(np.int64)

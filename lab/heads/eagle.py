@@ -3,7 +3,7 @@
 from typing import Any
 
 import torch  # type: ignore[import-not-found]
-from hack.models.recipe import Shape
+from hack.models.recipe import LlamaShape
 from torch import nn
 
 from lab.heads.layers import Attention, Head, Mlp, Norm, causal
@@ -18,7 +18,7 @@ _PROJECTIONS = ("q_proj", "k_proj", "v_proj")
 class _EagleLayer(nn.Module):  # type: ignore[misc]
     """The first layer of an EAGLE head has no norm of its own input."""
 
-    def __init__(self, shape: Shape) -> None:
+    def __init__(self, shape: LlamaShape) -> None:
         super().__init__()
         self.self_attn = Attention(shape, shape.hidden)
         self.mlp = Mlp(shape)
@@ -31,7 +31,7 @@ class Eagle(Head):
     Position t has the state of t and the token of t + 1, and predicts the token of t + 2 by the target's output layer.
     """
 
-    def __init__(self, shape: Shape, target: Any) -> None:
+    def __init__(self, shape: LlamaShape, target: Any) -> None:
         super().__init__()
         self.fc = nn.Linear(2 * shape.hidden, shape.hidden, bias=False)
         self.layers = nn.ModuleList([_EagleLayer(shape)])
@@ -61,7 +61,7 @@ class Eagle(Head):
 class _Eagle3Layer(nn.Module):  # type: ignore[misc]
     """Its attention reads the embedding and the state side by side."""
 
-    def __init__(self, shape: Shape) -> None:
+    def __init__(self, shape: LlamaShape) -> None:
         super().__init__()
         self.self_attn = Attention(shape, 2 * shape.hidden)
         self.mlp = Mlp(shape)
@@ -76,7 +76,7 @@ class Eagle3(nn.Module):  # type: ignore[misc]
     One layer, and an output layer of its own over fewer tokens: those in `kept`, sorted ids.
     """
 
-    def __init__(self, shape: Shape, target: Any, kept: Any) -> None:
+    def __init__(self, shape: LlamaShape, target: Any, kept: Any) -> None:
         super().__init__()
         self.fc = nn.Linear(len(EAGLE3_LAYERS) * shape.hidden, shape.hidden, bias=False)
         self.midlayer = _Eagle3Layer(shape)
@@ -120,7 +120,7 @@ class Mimo(nn.Module):  # type: ignore[misc]
     biases, which are zero here.
     """
 
-    def __init__(self, shape: Shape, target: Any) -> None:
+    def __init__(self, shape: LlamaShape, target: Any) -> None:
         super().__init__()
         self.token_layernorm, self.hidden_layernorm = Norm(shape.hidden), Norm(shape.hidden)
         self.input_proj = nn.Linear(2 * shape.hidden, shape.hidden, bias=False)

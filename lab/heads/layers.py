@@ -5,7 +5,7 @@ blocks of tokens that are guessed at once, several of them beside one text, each
 from typing import Any
 
 import torch  # type: ignore[import-not-found]
-from hack.models.recipe import Shape
+from hack.models.recipe import LlamaShape
 from torch import nn
 
 _THETA = 10000.0
@@ -37,7 +37,7 @@ class Norm(nn.Module):  # type: ignore[misc]
 class Attention(nn.Module):  # type: ignore[misc]
     """Attention with rotary positions. Keys may come of more than the queries: `context` is put before them."""
 
-    def __init__(self, shape: Shape, width: int, *, bias: bool = False, norms: bool = False) -> None:
+    def __init__(self, shape: LlamaShape, width: int, *, bias: bool = False, norms: bool = False) -> None:
         super().__init__()
         self.heads, self.size = shape.heads, shape.hidden // shape.heads
         self.q_proj = nn.Linear(width, shape.hidden, bias=bias)
@@ -71,7 +71,7 @@ class Attention(nn.Module):  # type: ignore[misc]
 class Mlp(nn.Module):  # type: ignore[misc]
     """The gated feed-forward part."""
 
-    def __init__(self, shape: Shape) -> None:
+    def __init__(self, shape: LlamaShape) -> None:
         super().__init__()
         self.gate_proj = nn.Linear(shape.hidden, shape.intermediate, bias=False)
         self.up_proj = nn.Linear(shape.hidden, shape.intermediate, bias=False)

@@ -3,7 +3,7 @@
 from typing import Any
 
 import torch  # type: ignore[import-not-found]
-from hack.models.recipe import Shape
+from hack.models.recipe import LlamaShape
 from torch import nn
 
 from lab.heads.layers import Attention, Head, Mlp, Norm, anchors, block_mask, causal
@@ -35,7 +35,7 @@ class Medusa(Head):
     HEADS blocks, each with an output layer that begins as the target's.
     """
 
-    def __init__(self, shape: Shape, target: Any) -> None:
+    def __init__(self, shape: LlamaShape, target: Any) -> None:
         super().__init__()
         say = target.lm_head.weight.detach()
         self.blocks = nn.ModuleList([_Block(shape.hidden) for _ in range(HEADS)])
@@ -54,7 +54,7 @@ class Medusa(Head):
 class _DflashLayer(nn.Module):  # type: ignore[misc]
     """A Qwen3 layer whose keys and values of the context are made of the target's states."""
 
-    def __init__(self, shape: Shape) -> None:
+    def __init__(self, shape: LlamaShape) -> None:
         super().__init__()
         self.self_attn = Attention(shape, shape.hidden, norms=True)
         self.mlp = Mlp(shape)
@@ -67,7 +67,7 @@ class Dflash(Head):
     One layer; embedding and output layer are the target's.
     """
 
-    def __init__(self, shape: Shape, target: Any) -> None:
+    def __init__(self, shape: LlamaShape, target: Any) -> None:
         super().__init__()
         self.fc = nn.Linear(len(DFLASH_LAYERS) * shape.hidden, shape.hidden, bias=False)
         self.hidden_norm, self.norm = Norm(shape.hidden), Norm(shape.hidden)

@@ -17,7 +17,7 @@ from hack.machine import origin
 
 from lab.scale.peers.run import measured
 from lab.scale.plot import draw
-from lab.scale.row import Row, growth, missed, table
+from lab.scale.row import ScaleRow, growth, missed, table
 from lab.scale.run import run
 
 _PEERS_AT = 1000
@@ -47,14 +47,14 @@ def main() -> None:
     print(*(missed(rows) or ["every goal is met"]), sep="\n")
 
 
-def _kept(folder: pathlib.Path, sizes: Sequence[int]) -> tuple[list[Row], dict[str, Any]]:
+def _kept(folder: pathlib.Path, sizes: Sequence[int]) -> tuple[list[ScaleRow], dict[str, Any]]:
     """What the folder holds and is not measured again: rows, and the peers with our row beside them."""
     found = json.loads((folder / "scale.json").read_text())
-    rows = [Row(**each) for each in found["rows"] if each["services"] not in sizes]
+    rows = [ScaleRow(**each) for each in found["rows"] if each["services"] not in sizes]
     return rows, {name: found[name] for name in _NO_PEERS}
 
 
-def _row(size: int) -> Row:
+def _row(size: int) -> ScaleRow:
     print(f"{size} services", flush=True)
     with tempfile.TemporaryDirectory() as folder:
         row = asyncio.run(run(size, pathlib.Path(folder)))
@@ -62,7 +62,7 @@ def _row(size: int) -> Row:
     return row
 
 
-def _write(folder: pathlib.Path, rows: list[Row], others: Mapping[str, Any]) -> None:
+def _write(folder: pathlib.Path, rows: list[ScaleRow], others: Mapping[str, Any]) -> None:
     numbers = {
         "origin": origin(),
         "rows": [asdict(row) for row in rows],

@@ -16,7 +16,7 @@ _OPERATOR = ("specdec-operator", "kopf")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
+class RequestCounts:
     """Requests of the operator in a span of time, its watches not counted. writes: by verb and resource."""
 
     reads: int
@@ -40,7 +40,7 @@ class Audit:
         """Forgets what was asked so far."""
         self._read = self.log.stat().st_size
 
-    def since(self) -> Asked:
+    def since(self) -> RequestCounts:
         """What was asked since the last look."""
         with self.log.open() as handle:
             handle.seek(self._read)
@@ -57,4 +57,4 @@ class Audit:
                 writes[f"{event['verb']} {what}"] += 1
             elif event["verb"] != "watch":
                 reads += 1
-        return Asked(reads=reads, writes=writes)
+        return RequestCounts(reads=reads, writes=writes)

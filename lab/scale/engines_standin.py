@@ -18,7 +18,7 @@ _HUGE = "# " + "x" * 3_000_000 + "\n"
 GOOD, USELESS = 0.8, 0.02
 
 
-class Kind(StrEnum):
+class AnswerKind(StrEnum):
     """How a pod answers."""
 
     WELL = "well"
@@ -27,17 +27,17 @@ class Kind(StrEnum):
     HUGE = "huge"
 
 
-def kind_of(number: int) -> Kind:
+def kind_of(number: int) -> AnswerKind:
     """2 % fail, 1 % hang, 0.5 % send three megabytes."""
     match number % 200:
         case 50 | 100 | 150 | 199:
-            return Kind.FAILS
+            return AnswerKind.FAILS
         case 25 | 125:
-            return Kind.HANGS
+            return AnswerKind.HANGS
         case 75:
-            return Kind.HUGE
+            return AnswerKind.HUGE
         case _:
-            return Kind.WELL
+            return AnswerKind.WELL
 
 
 def address_of(number: int) -> str:
@@ -52,7 +52,7 @@ def number_of(address: str) -> int:
 
 
 @dataclass
-class Engines:
+class StandInEngines:
     """All pods; made as they are asked for."""
 
     engines: dict[int, EngineStandIn] = field(default_factory=dict)
@@ -82,14 +82,14 @@ class Engines:
 
     async def _answer(self, number: int) -> web.Response:
         match kind_of(number):
-            case Kind.FAILS:
+            case AnswerKind.FAILS:
                 return web.Response(status=500)
-            case Kind.HANGS:
+            case AnswerKind.HANGS:
                 await asyncio.sleep(60)
                 return web.Response(status=500)
-            case Kind.HUGE:
+            case AnswerKind.HUGE:
                 return web.Response(text=_HUGE)
-            case Kind.WELL:
+            case AnswerKind.WELL:
                 return web.Response(text=self.page(number))
 
     async def bad(self, request: web.Request) -> web.Response:
@@ -110,7 +110,7 @@ class Engines:
 def main() -> None:
     """Serves until it is stopped."""
     argparse.ArgumentParser(description=__doc__).parse_args()
-    engines = Engines()
+    engines = StandInEngines()
     app = web.Application()
     app.router.add_get("/metrics", engines.metrics)
     app.router.add_post("/bad", engines.bad)

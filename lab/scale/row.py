@@ -7,7 +7,7 @@ from typing import Final
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Row:
+class ScaleRow:
     """What N services took. Seconds, MiB, cores; the names are the columns of the JSON file.
 
     all_made: from the start until each InferenceService is there. change: from a user's change of one sis to its
@@ -66,7 +66,7 @@ GOALS: Final = (
 GROWING: Final = ("all_made_seconds", "cpu_cores", "rss_mb", "burst_seconds", "restart_seconds", "sweep_seconds")
 
 
-def exponent(rows: Sequence[Row], column: str) -> float:
+def exponent(rows: Sequence[ScaleRow], column: str) -> float:
     """The power of N with which a column grows, by least squares over the logarithms; 1 is linear."""
     points = [(math.log(row.services), math.log(max(1e-9, getattr(row, column)))) for row in rows]
     middle_x, middle_y = (sum(each) / len(points) for each in zip(*points, strict=True))
@@ -74,12 +74,12 @@ def exponent(rows: Sequence[Row], column: str) -> float:
     return float(sum((x - middle_x) * (y - middle_y) for x, y in points) / spread)
 
 
-def growth(rows: Sequence[Row]) -> dict[str, float]:
+def growth(rows: Sequence[ScaleRow]) -> dict[str, float]:
     """Of each column that may grow, the power of N; nothing where there is one row."""
     return {name: round(exponent(rows, name), 2) for name in GROWING} if len(rows) > 1 else {}
 
 
-def missed(rows: Sequence[Row]) -> list[str]:
+def missed(rows: Sequence[ScaleRow]) -> list[str]:
     """The goals that were not met, with what was found instead."""
     return [
         f"{goal.column} is {found:g} with {row.services} services, {goal.most:g} is the goal"
@@ -89,7 +89,7 @@ def missed(rows: Sequence[Row]) -> list[str]:
     ]
 
 
-def table(rows: Sequence[Row]) -> str:
+def table(rows: Sequence[ScaleRow]) -> str:
     """All rows side by side, for people."""
     columns = [asdict(row) for row in rows]
     return "\n".join(

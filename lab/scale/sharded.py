@@ -33,7 +33,7 @@ _BACK_OFF = 10.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Row:
+class ShardedRow:
     """What N services on so many processes took. Seconds, MiB, cores; of each process where there are several.
 
     None, and empty: it was not reached in the time that was given.
@@ -109,9 +109,9 @@ async def _lose_one(bench: Bench, _: float, patience: float) -> dict[str, Any]:
     return {"lost_seconds": moved, "back_seconds": time.monotonic() - begun}
 
 
-async def measure(services: int, shards: int, folder: pathlib.Path, patience: float) -> Row:
+async def measure(services: int, shards: int, folder: pathlib.Path, patience: float) -> ShardedRow:
     """One run. folder: empty, for keys, logs and the store. patience: seconds for each part."""
-    row = Row(services=services, processes=shards)
+    row = ShardedRow(services=services, processes=shards)
     async with bench_of(services, folder, shards=shards, namespaces=_NAMESPACES) as bench:
         begun = time.monotonic()
         await asyncio.gather(*(each.start() for each in bench.operators))

@@ -13,10 +13,10 @@ from dataclasses import asdict
 from hack.machine import origin
 
 from lab.soak.plot import draw
-from lab.soak.run import Found, soak
+from lab.soak.run import SoakResult, soak
 
 
-def write(found: Found, out: pathlib.Path) -> None:
+def write(found: SoakResult, out: pathlib.Path) -> None:
     """soak.json, soak.svg and soak.png into a folder."""
     out.mkdir(parents=True, exist_ok=True)
     samples = [{key: value for key, value in asdict(each).items() if key != "names"} for each in found.samples]

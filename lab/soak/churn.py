@@ -12,9 +12,9 @@ from tests.wire.api import DEPLOYMENT, ISVC, POD, SIS, Api, Refused
 
 from lab.scale.engines_standin import GOOD, PORT, USELESS, address_of
 from lab.scale.fleet import NAMESPACE
-from lab.soak.service import Service
+from lab.soak.service import SoakService
 
-Step = Callable[[Service], Awaitable[bool]]
+Step = Callable[[SoakService], Awaitable[bool]]
 
 _OWNER = "serving.specdec.io/name"
 _HOLD, _RETRY = "specdec.io/hold", "specdec.io/retry"
@@ -27,7 +27,7 @@ class Churn:
     """The fleet, and what was done to it. A step that does not fit the service as it is does nothing."""
 
     def __init__(self, api: Api, size: int, *, seed: int, stop: Callable[[signal.Signals], None]) -> None:
-        self.services = [Service(number=number) for number in range(size)]
+        self.services = [SoakService(number=number) for number in range(size)]
         self.done = Counter[str]()
         self._api = api
         self._random = random.Random(seed)  # noqa: S311 - guards nothing
@@ -78,7 +78,7 @@ class Churn:
                 await self._api.delete(SIS, NAMESPACE, service.name)
                 service.there = False
 
-    async def _create(self, service: Service) -> bool:
+    async def _create(self, service: SoakService) -> bool:
         if service.there:
             return False
         try:
@@ -92,37 +92,37 @@ class Churn:
         service.asks.append(time.time())
         return True
 
-    async def _delete(self, service: Service) -> bool:
+    async def _delete(self, service: SoakService) -> bool:
         if not service.there or sum(each.there for each in self.services) < _LEAST_THERE * len(self.services):
             return False
         await self._api.delete(SIS, NAMESPACE, service.name)
         service.there = False
         return True
 
-    async def _change(self, service: Service) -> bool:
+    async def _change(self, service: SoakService) -> bool:
         if not service.there:
             return False
         service.size = 16 + (service.size - 15) % 64
         await self._api.apply(SIS, NAMESPACE, service.body)
         return True
 
-    async def _edit_child(self, service: Service) -> bool:
+    async def _edit_child(self, service: SoakService) -> bool:
         return service.there and await self._patch_child(service, {"spec": {"predictor": {"minReplicas": 3}}})
 
-    async def _patch_child(self, service: Service, body: dict[str, object]) -> bool:
+    async def _patch_child(self, service: SoakService, body: dict[str, object]) -> bool:
         try:
             await self._api.merge(ISVC, NAMESPACE, service.name, body)
         except Refused:
             return False
         return True
 
-    async def _delete_child(self, service: Service) -> bool:
+    async def _delete_child(self, service: SoakService) -> bool:
         return service.there and await self._gone(ISVC, service.name)
 
-    async def _delete_deployment(self, service: Service) -> bool:
+    async def _delete_deployment(self, service: SoakService) -> bool:
         return service.there and await self._gone(DEPLOYMENT, f"{service.name}-predictor")
 
-    async def _delete_pods(self, service: Service) -> bool:
+    async def _delete_pods(self, service: SoakService) -> bool:
         pods = [each["metadata"] for each in await self._api.items(POD, NAMESPACE)]
         ours = [each["name"] for each in pods if each["labels"][_OWNER] == service.name]
         return any([await self._gone(POD, name) for name in ours])
@@ -134,14 +134,14 @@ class Churn:
             return False
         return True
 
-    async def _spoil(self, service: Service) -> bool:
+    async def _spoil(self, service: SoakService) -> bool:
         if service.bad:
             return False
         service.spoil(time.time())
         await _accept(service.number, USELESS)
         return True
 
-    async def _heal(self, service: Service) -> bool:
+    async def _heal(self, service: SoakService) -> bool:
         if not (service.bad and service.there and not service.held) or self._phases.get(service.name) != service.wanted:
             return False
         await _accept(service.number, GOOD)
@@ -149,25 +149,25 @@ class Churn:
         service.asks.append(time.time())
         return await self._annotate(service, _RETRY, str(time.time()))
 
-    async def _hold(self, service: Service) -> bool:
+    async def _hold(self, service: SoakService) -> bool:
         if service.bad or service.held or not service.there or self._phases.get(service.name) != "Watching":
             return False
         service.held = await self._annotate(service, _HOLD, "soak")
         return service.held and await self._spoil(service)
 
-    async def _release(self, service: Service) -> bool:
+    async def _release(self, service: SoakService) -> bool:
         if not (service.held and service.there):
             return False
         service.held = False
         return await self._annotate(service, _HOLD, None)
 
-    async def _wipe_status(self, service: Service) -> bool:
+    async def _wipe_status(self, service: SoakService) -> bool:
         if not service.there:
             return False
         await self._api.merge(SIS, NAMESPACE, service.name, {"status": None}, "status")
         return True
 
-    async def _annotate(self, service: Service, name: str, value: str | None) -> bool:
+    async def _annotate(self, service: SoakService, name: str, value: str | None) -> bool:
         await self._api.merge(SIS, NAMESPACE, service.name, {"metadata": {"annotations": {name: value}}})
         return True
 

@@ -8,10 +8,10 @@ import asyncio
 
 from aiohttp import web
 
-from lab.scale.engines_standin import PORT, Engines, address_of
+from lab.scale.engines_standin import PORT, StandInEngines, address_of
 
 
-class ChangingEngines(Engines):
+class ChangingEngines(StandInEngines):
     """All pods; requests from outside set how good their drafts are."""
 
     async def accept(self, request: web.Request) -> web.Response:

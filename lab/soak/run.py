@@ -36,7 +36,7 @@ _KEPT_ALIVE = 40
 
 
 @dataclass(kw_only=True)
-class Found:
+class SoakResult:
     """What a soak found. wrong: a sentence for each invariant that does not hold; numbers: what was counted."""
 
     samples: list[Sample] = field(default_factory=list)
@@ -49,7 +49,7 @@ class Soak:
     """One run."""
 
     def __init__(self, on: Stage, size: int, seed: int) -> None:
-        self.found = Found()
+        self.found = SoakResult()
         self._on = on
         self._churn = Churn(on.api, size, seed=seed, stop=on.stop)
         self._begun = time.monotonic()
@@ -209,7 +209,7 @@ class Soak:
         self.found.numbers |= numbers
 
 
-async def soak(size: int, seconds: float, folder: pathlib.Path, *, seed: int = 9) -> Found:
+async def soak(size: int, seconds: float, folder: pathlib.Path, *, seed: int = 9) -> SoakResult:
     """Runs one; returns what it found, whatever that is."""
     async with stage(folder, size) as on:
         made = Soak(on, size, seed)

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 
 from tests.wire.api import Object
 
-from lab.scale.engines_standin import Kind, kind_of
+from lab.scale.engines_standin import AnswerKind, kind_of
 from lab.scale.fleet import name_of, sis_of
 
 INTERVAL, WINDOW, FAILURE_LIMIT = 5.0, 10.0, 2
@@ -13,7 +13,7 @@ _SLACK = 3 * INTERVAL
 
 
 @dataclass(kw_only=True)
-class Service:
+class SoakService:
     """One service. bad: its draft is useless. held: the operator must not act on that. asks: when the user requested
     speculation: when it was made, or set to be tried again. spoiled: spans in which the draft was bad; the last one is
     open if it still is. decided: times of its rollbacks, from its status.
@@ -44,7 +44,7 @@ class Service:
     @property
     def measured(self) -> bool:
         """Whether its pods answer with counters."""
-        return kind_of(self.number) is Kind.WELL
+        return kind_of(self.number) is AnswerKind.WELL
 
     @property
     def wanted(self) -> str:

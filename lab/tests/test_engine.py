@@ -19,7 +19,7 @@ from specdec_command.cli.render import rendering
 
 
 @pytest.mark.parametrize("method", cases.METHODS, ids=lambda each: each.name)
-def test_the_operator_starts_every_method_on_a_cpu(method: cases.Method, tmp_path: pathlib.Path) -> None:
+def test_the_operator_starts_every_method_on_a_cpu(method: cases.MethodCase, tmp_path: pathlib.Path) -> None:
     """Its own flags are used, so a method that the operator refuses or misspells is not in the table."""
     flags = method.flags(tmp_path)
     config = json.loads(next(each for each in flags if each.startswith("--speculative-config=")).partition("=")[2])
@@ -29,7 +29,7 @@ def test_the_operator_starts_every_method_on_a_cpu(method: cases.Method, tmp_pat
 
 
 @pytest.mark.parametrize("method", cases.ELSEWHERE[:2], ids=lambda each: each.name)
-def test_what_a_cpu_cannot_run_is_a_valid_configuration_for_a_gpu(method: cases.Method) -> None:
+def test_what_a_cpu_cannot_run_is_a_valid_configuration_for_a_gpu(method: cases.MethodCase) -> None:
     """The operator refuses it on a CPU only."""
     assert rendering(method.spec("nvidia")).flags
     with pytest.raises(Exception, match="CPU"):

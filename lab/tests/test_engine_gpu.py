@@ -57,10 +57,10 @@ def test_a_machine_without_a_gpu_fails_before_anything_is_built(
 
 
 def test_each_builder_gives_gpus_by_its_own_option_and_buildah_none() -> None:
-    assert box._gpus(tool.Tool(kind=tool.Kind.DOCKER)) == "--gpus=all"
-    assert box._gpus(tool.Tool(kind=tool.Kind.PODMAN)) == "--device=nvidia.com/gpu=all"
+    assert box._gpus(tool.Tool(kind=tool.ImageTool.DOCKER)) == "--gpus=all"
+    assert box._gpus(tool.Tool(kind=tool.ImageTool.PODMAN)) == "--device=nvidia.com/gpu=all"
     with pytest.raises(ClusterError, match="docker or podman"):
-        box._gpus(tool.Tool(kind=tool.Kind.BUILDAH))
+        box._gpus(tool.Tool(kind=tool.ImageTool.BUILDAH))
 
 
 def test_runs_on_a_gpu_fill_their_own_part_of_the_page(tmp_path: Path) -> None:

@@ -12,17 +12,17 @@ from lab.guard import __main__ as report
 from lab.guard import page, plot
 from lab.guard.__main__ import main
 from lab.guard.arms import MACHINES
-from lab.guard.figures import QUICK, VOLUMES, Figures, holds_from, simulate
+from lab.guard.figures import QUICK, VOLUMES, GuardFigures, holds_from, simulate
 from lab.guard.rules import BY_DRAFTS, BY_TOKENS, GUARD, RULES, counters
-from lab.guard.scenes import LEAST, Scene, Seen, SpeedScene, run, run_speed
+from lab.guard.scenes import LEAST, Scene, SceneResult, SpeedScene, run, run_speed
 from lab.guard.speed import PER_REQUEST, PLAIN_SECONDS, readings
-from lab.guard.traffic import BURSTY, KINDS, STEADY, STORMY, TOKENS, Kind, drafting, requests, wander
+from lab.guard.traffic import BURSTY, KINDS, STEADY, STORMY, TOKENS, TrafficKind, drafting, requests, wander
 
 TICK = 15.0
 RECORDED = pathlib.Path(__file__).parents[2] / "docs" / "guard" / "figures.json"
 
 
-def simulated(offset: float, *, kind: Kind = BURSTY, volume: float = 100, onset: bool = False) -> Seen:
+def simulated(offset: float, *, kind: TrafficKind = BURSTY, volume: float = 100, onset: bool = False) -> SceneResult:
     """A few services."""
     scene = Scene(kind=kind, volume=volume, offset=offset, services=8, windows=8, onset=onset)
     return run(scene, (1, 2))
@@ -33,14 +33,14 @@ class TestTraffic:
 
     @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
     @pytest.mark.parametrize("rate", [0.2, 0.45, 0.6])
-    def test_the_long_run_has_the_acceptance_that_was_asked_for(self, kind: Kind, rate: float) -> None:
+    def test_the_long_run_has_the_acceptance_that_was_asked_for(self, kind: TrafficKind, rate: float) -> None:
         """Accepted / drafted tokens of ten thousands of requests; else "5 points above" would be another number."""
         chance, ticks = np.random.default_rng(7), 20_000
         made = drafting(requests(kind, np.full(ticks, rate), 0.5, TICK, chance), ticks, TICK, chance)
         assert made.accepted[:, -1].sum() / (TOKENS * made.drafts[-1]) == pytest.approx(rate, abs=0.01)
 
     @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
-    def test_the_long_run_has_the_volume_that_was_asked_for(self, kind: Kind) -> None:
+    def test_the_long_run_has_the_volume_that_was_asked_for(self, kind: TrafficKind) -> None:
         """However they come together."""
         asked = requests(kind, np.full(20_000, 0.5), 0.5, TICK, np.random.default_rng(7))
         assert (asked.begin >= 0).sum() / (20_000 * TICK) == pytest.approx(0.5, rel=0.05)
@@ -135,19 +135,19 @@ def test_a_figure_holds_from_where_it_never_fails_again(good: dict[float, bool],
 
 
 @pytest.fixture(scope="module")
-def quick() -> Figures:
+def quick() -> GuardFigures:
     """A small simulation of everything."""
     return simulate(QUICK, 6, 1)
 
 
-def test_equal_seeds_give_equal_figures_however_many_work_on_them(quick: Figures) -> None:
+def test_equal_seeds_give_equal_figures_however_many_work_on_them(quick: GuardFigures) -> None:
     """Otherwise readers could not check them."""
     assert simulate(QUICK, 6, 2) == quick
     scene = Scene(kind=STORMY, volume=50, offset=0.0, services=8, windows=8)
     assert run(scene, (6, 0)) != run(scene, (7, 0))
 
 
-def test_every_figure_is_in_the_document_and_on_the_screen(quick: Figures) -> None:
+def test_every_figure_is_in_the_document_and_on_the_screen(quick: GuardFigures) -> None:
     """Each kind of traffic at each volume; from which on each holds; on which machine, by which seed."""
     kept = json.loads(json.dumps(report.document(quick, seed=6, seconds=1.0, workers=1), allow_nan=False))
     assert {(each["kind"], each["volume"]) for each in kept["figures"]["alarms"]} == {
@@ -179,7 +179,7 @@ def test_every_table_of_the_page_has_rows() -> None:
 
 
 def test_one_command_writes_everything_and_equal_figures_are_equal_files(
-    quick: Figures, tmp_path: pathlib.Path
+    quick: GuardFigures, tmp_path: pathlib.Path
 ) -> None:
     """As `make bench-guard` runs it: a changed picture in a review means a changed figure."""
     made, drawn = tmp_path / "made", tmp_path / "drawn"

@@ -7,19 +7,19 @@ import numpy as np
 import pytest
 
 from lab.guard import arms, coverage, days, page
-from lab.guard.arms import MACHINES, Arrangement, Change
-from lab.guard.engine import READ, Mix, Pods, pages, run, streams, token_time
+from lab.guard.arms import MACHINES, Arrangement, TrafficChange
+from lab.guard.engine import READ, RequestMix, SimulatedPods, pages, run, streams, token_time
 from lab.guard.hours import Compared, Daily, Fall, Hours, Interval, median, most
 from lab.guard.scenes import GUARD_SPEC
 from lab.guard.traffic import STEP_SECONDS, Floats
 from specdec_operator.guard.counters import restarted
 
 
-def engine(mix: Mix, acceptance: float, draft: float, *, pods: int = 8, seconds: float = 900) -> Floats:
+def engine(mix: RequestMix, acceptance: float, draft: float, *, pods: int = 8, seconds: float = 900) -> Floats:
     """Pods that speculate, and as many baseline pods with the same requests."""
     made = streams(pods, ((0.0, mix),), acceptance, seconds, np.random.default_rng(5))
     drafts = np.array([draft] * pods + [-1.0] * pods)
-    return run(Pods(streams=made + made, draft=drafts, slowness=np.ones((round(seconds / READ), 2 * pods))))
+    return run(SimulatedPods(streams=made + made, draft=drafts, slowness=np.ones((round(seconds / READ), 2 * pods))))
 
 
 class TestEngine:
@@ -28,15 +28,15 @@ class TestEngine:
     @pytest.mark.parametrize(
         ("mix", "acceptance", "draft", "speculating", "plain"),
         [
-            (Mix(rate=2.1), 0.475, 5.43e-3, 5.62e-3, 9.12e-3),
-            (Mix(rate=1.9, prompt=4000), 0.475, 5.43e-3, 8.5e-3, 14.8e-3),
-            (Mix(rate=4), 0.225, 25.4e-3, 29.2e-3, 11.0e-3),
-            (Mix(rate=2), 0.345, 9.86e-3, 9.35e-3, 8.93e-3),
+            (RequestMix(rate=2.1), 0.475, 5.43e-3, 5.62e-3, 9.12e-3),
+            (RequestMix(rate=1.9, prompt=4000), 0.475, 5.43e-3, 8.5e-3, 14.8e-3),
+            (RequestMix(rate=4), 0.225, 25.4e-3, 29.2e-3, 11.0e-3),
+            (RequestMix(rate=2), 0.345, 9.86e-3, 9.35e-3, 8.93e-3),
         ],
         ids=["usual", "long prompts", "a very slow draft", "a slow draft"],
     )
     def test_it_is_as_fast_as_a_model_that_goes_step_by_step(
-        self, mix: Mix, acceptance: float, draft: float, speculating: float, plain: float
+        self, mix: RequestMix, acceptance: float, draft: float, speculating: float, plain: float
     ) -> None:
         """Times per output token of a simulation of each step, with the same costs; within 15 %, and the ratio too."""
         times = token_time(engine(mix, acceptance, draft), since=20)
@@ -47,8 +47,10 @@ class TestEngine:
 
     def test_no_token_is_lost_or_made_up(self) -> None:
         """Once all requests have ended, each has the tokens that it asked for, with a draft or without."""
-        made = streams(4, ((0.0, Mix()), (300.0, Mix(rate=1e-6))), 0.5, 600, np.random.default_rng(5))
-        counted = run(Pods(streams=made + made, draft=np.array([0.005] * 4 + [-1.0] * 4), slowness=np.ones((40, 8))))
+        made = streams(4, ((0.0, RequestMix()), (300.0, RequestMix(rate=1e-6))), 0.5, 600, np.random.default_rng(5))
+        counted = run(
+            SimulatedPods(streams=made + made, draft=np.array([0.005] * 4 + [-1.0] * 4), slowness=np.ones((40, 8)))
+        )
         for pod, asked in enumerate(made + made):
             page = pages(counted[:, :, pod], speculative=pod < 4)[-1]
             assert page.running == 0
@@ -59,20 +61,20 @@ class TestEngine:
 
     def test_counters_only_grow(self) -> None:
         """Else the guard would take a pod for restarted."""
-        counted = engine(Mix(rate=4, singles=0.3), 0.3, 0.02, pods=1)
+        counted = engine(RequestMix(rate=4, singles=0.3), 0.3, 0.02, pods=1)
         for pod in range(2):
             seen = pages(counted[:, :, pod], speculative=pod == 0)
             assert not any(restarted(one, other) for one, other in pairwise(seen))
 
     def test_an_answer_of_one_token_takes_no_time_and_counts(self) -> None:
         """As in the engine's own decode time."""
-        counted = engine(Mix(singles=1.0), 0.3, 0.0, pods=1)
+        counted = engine(RequestMix(singles=1.0), 0.3, 0.0, pods=1)
         assert pages(counted[:, :, 0], speculative=True)[-1].requests > 0
         assert pages(counted[:, :, 0], speculative=True)[-1].timed_tokens == 0
 
 
-FAST = Change(name="fast", after=Mix(prompt=4000), speedup=1.8)
-SLOW = Change(name="slow", speedup=0.6, acceptance=0.3)
+FAST = TrafficChange(name="fast", after=RequestMix(prompt=4000), speedup=1.8)
+SLOW = TrafficChange(name="slow", speedup=0.6, acceptance=0.3)
 
 
 class TestArms:
@@ -129,7 +131,7 @@ class TestDays:
 
 def test_an_interval_that_widens_with_long_answers_holds_the_mean_of_its_time() -> None:
     """Without that it holds 77 %: blocks of 15 s within answers of 16 s are similar."""
-    asked = coverage.Asked(interval=coverage.OF_WINDOW, memory=1800.0, volume=50, steps=coverage.STEPS[1])
+    asked = coverage.IntervalCase(interval=coverage.OF_WINDOW, memory=1800.0, volume=50, steps=coverage.STEPS[1])
     found = coverage.held(asked, 400, (1, 2))
     assert found.local > 0.88
     assert found.long_run < found.local

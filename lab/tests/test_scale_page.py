@@ -9,7 +9,7 @@ import pytest
 from lab.scale import sharded
 from lab.scale.page import page
 from lab.scale.peers.row import PeerRow
-from lab.scale.row import GROWING, Row
+from lab.scale.row import GROWING, ScaleRow
 
 ORIGIN = {"commit": "1234567", "at": "2026-01-02", "cpu": "a processor", "cores": 2, "memory_gib": 16.0}
 ORIGIN |= {"kernel": "6.1", "python": "3.11.7"}
@@ -23,7 +23,7 @@ SOAK = {
 
 
 def _written(folder: Path, **more: Any) -> Path:
-    row = dict.fromkeys(Row.__dataclass_fields__, 1.0) | {"services": 1000, "reads_missed_share": 0.25}
+    row = dict.fromkeys(ScaleRow.__dataclass_fields__, 1.0) | {"services": 1000, "reads_missed_share": 0.25}
     peer = dict.fromkeys(PeerRow.__dataclass_fields__, 2.0) | {"peer": "Argo Rollouts, limits raised", "services": 1000}
     found = {
         "rows": [row],
@@ -36,7 +36,7 @@ def _written(folder: Path, **more: Any) -> Path:
     for name, content in (("scale", found | more), ("soak", SOAK)):
         (folder / name).mkdir()
         (folder / name / f"{name}.json").write_text(json.dumps(content))
-    of_shards: dict[str, Any] = dict.fromkeys(sharded.Row.__dataclass_fields__, 1.0)
+    of_shards: dict[str, Any] = dict.fromkeys(sharded.ShardedRow.__dataclass_fields__, 1.0)
     of_shards |= {"processes": 2, "cpu_cores": [0.5, 0.25], "rss_mb": [80.0, 90.0], "lost_seconds": None}
     shards: dict[str, Any] = {"rows": [of_shards | {"origin": ORIGIN}], "breaks": "The CPU."}
     cost = {"seconds": 60.0, "cpu": 19.5, "rss": 150.0}

@@ -9,15 +9,15 @@ import pytest
 from aiohttp.test_utils import TestClient, TestServer
 
 from lab.scale.peers import argo
-from lab.scale.peers.pages_standin import Pages
-from lab.scale.peers.row import Look, PeerRow, row_of, shown, writes_of
+from lab.scale.peers.pages_standin import StandInPages
+from lab.scale.peers.row import PeerRow, PeerSample, row_of, shown, writes_of
 from lab.scale.process import Taken
 
 _GO = pathlib.Path(argo.__file__).parent / "go-argo-rollouts"
 
 
-def _look(at: float, *, peer: float, apiserver: float, read: int, wrote: int = 0, rss: float = 50.0) -> Look:
-    return Look(
+def _look(at: float, *, peer: float, apiserver: float, read: int, wrote: int = 0, rss: float = 50.0) -> PeerSample:
+    return PeerSample(
         at=at,
         peer=Taken(cpu=peer, rss=rss),
         apiserver=Taken(cpu=apiserver, rss=300.0),
@@ -73,7 +73,7 @@ def test_an_analysis_run_asks_its_own_page_at_the_interval_of_the_services() -> 
 async def test_the_pages_have_what_the_runs_look_for_and_count_who_asked() -> None:
     """The condition of an AnalysisRun holds on its page."""
     (metric,) = argo.analysis_run(7, 1234)["spec"]["metrics"]
-    async with TestClient(TestServer(Pages().app())) as pages:
+    async with TestClient(TestServer(StandInPages().app())) as pages:
         for name in ("svc-7", "svc-7", "svc-8"):
             answer = await (await pages.get(f"/runs/{name}")).json()
         assert await (await pages.get("/stand")).json() == {"asked": 3, "runs": 2}

@@ -7,11 +7,11 @@ import pytest
 
 from lab.scale.peers.row import PeerRow
 from lab.scale.plot import PANELS, draw, goal_of, name_of, total
-from lab.scale.row import Row
+from lab.scale.row import ScaleRow
 
 
 def _row(services: int) -> dict[str, Any]:
-    return dict.fromkeys(Row.__dataclass_fields__, services / 100) | {"services": services}
+    return dict.fromkeys(ScaleRow.__dataclass_fields__, services / 100) | {"services": services}
 
 
 def _peer(made: float) -> dict[str, Any]:
@@ -26,7 +26,7 @@ def test_every_panel_is_of_columns_that_a_run_writes() -> None:
     """A column that is renamed is renamed in the picture too."""
     for panel in PANELS:
         assert total(_row(100), panel) == len(panel.columns)
-        assert not panel.tail or panel.tail in Row.__dataclass_fields__
+        assert not panel.tail or panel.tail in ScaleRow.__dataclass_fields__
 
 
 def test_a_peer_is_drawn_where_it_has_the_numbers() -> None:

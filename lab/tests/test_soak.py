@@ -3,15 +3,15 @@
 import pytest
 
 from lab.soak.samples import Sample, growth, series_of
-from lab.soak.service import Service
+from lab.soak.service import SoakService
 
 ASKED, BAD = 1000.0, 1100.0
 DECIDED = BAD + 30.0
 
 
-def service(**fields: object) -> Service:
+def service(**fields: object) -> SoakService:
     """One that is there, whose draft goes bad and is rolled back."""
-    made = Service(number=1, there=True, asks=[ASKED], decided={DECIDED})
+    made = SoakService(number=1, there=True, asks=[ASKED], decided={DECIDED})
     made.spoil(BAD)
     for name, value in fields.items():
         setattr(made, name, value)

@@ -95,9 +95,9 @@ def test_the_pretended_gpu_answers_what_an_h100_would() -> None:
     ]
 
 
-def image(tmp_path: Path, script: str) -> questions.Image:
+def image(tmp_path: Path, script: str) -> questions.TrialImage:
     """An "image" whose commands this machine runs: words are passed to a script in place of a container."""
-    return questions.Image(run=(sys.executable, "-c", script), folder=tmp_path)
+    return questions.TrialImage(run=(sys.executable, "-c", script), folder=tmp_path)
 
 
 def test_what_failed_is_shown_by_its_error_and_not_by_the_last_line(tmp_path: Path) -> None:

@@ -55,7 +55,7 @@ _QUIET: Final = {
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Image:
+class TrialImage:
     """An image, and how a command is run in it: the words before the command's own variables."""
 
     run: tuple[str, ...]
@@ -80,21 +80,21 @@ def _last(lines: list[str]) -> str:
 
 
 @contextmanager
-def opened(builder: tool.Tool, ref: str, folder: Path) -> Iterator[Image]:
+def opened(builder: tool.Tool, ref: str, folder: Path) -> Iterator[TrialImage]:
     """An image for the length of a block; a folder of this machine is /trial in it."""
-    if builder.kind is tool.Kind.BUILDAH:
+    if builder.kind is tool.ImageTool.BUILDAH:
         with tool.container("--pull-never", ref) as name:
             yield running(name, folder)
         return
-    yield Image(
+    yield TrialImage(
         run=(builder.kind, "run", "--rm", "--entrypoint=", "--shm-size=1g", *_options(folder), ref), folder=folder
     )
 
 
-def running(container: str, folder: Path) -> Image:
+def running(container: str, folder: Path) -> TrialImage:
     """A working container of buildah's in the place of an image."""
     run = ("buildah", "run", "--isolation=chroot", "--network=host", *_options(folder), container)
-    return Image(run=run, folder=folder)
+    return TrialImage(run=run, folder=folder)
 
 
 def _options(folder: Path) -> tuple[str, ...]:
@@ -112,7 +112,7 @@ class Answers:
     functions: str = ""
 
 
-def ask_all(image: Image, kind: str) -> Answers:
+def ask_all(image: TrialImage, kind: str) -> Answers:
     """Ask everything."""
     answers = Answers()
     for name, words in QUESTIONS.items():
@@ -134,7 +134,7 @@ def _as_hoped(name: str, answer: Mapping[str, Any]) -> bool:
     return bool(answer["code"]) is (name == _MUST_REFUSE)
 
 
-def _answer(image: Image, name: str, words: Sequence[str], more: Mapping[str, str]) -> dict[str, Any]:
+def _answer(image: TrialImage, name: str, words: Sequence[str], more: Mapping[str, str]) -> dict[str, Any]:
     last = image.folder / _LAST_WORDS
     last.unlink(missing_ok=True)
     found = image.ask(words, more)
@@ -146,7 +146,7 @@ def _answer(image: Image, name: str, words: Sequence[str], more: Mapping[str, st
     return found
 
 
-def _stand_ins(image: Image, kind: str, answers: Answers) -> None:
+def _stand_ins(image: TrialImage, kind: str, answers: Answers) -> None:
     """Compile the stand-ins inside the image, once: both images keep a compiler."""
     if answers.functions:
         return
@@ -156,7 +156,7 @@ def _stand_ins(image: Image, kind: str, answers: Answers) -> None:
     answers.functions = found["said"].strip() or found["words"]
 
 
-def _configure(image: Image, kind: str, answers: Answers) -> None:
+def _configure(image: TrialImage, kind: str, answers: Answers) -> None:
     """Have the engine configure every sample on a pretended device, by the harness of the verdicts."""
     cases, out = image.folder / "cases.jsonl", image.folder / "verdicts.jsonl"
     samples.written(kind, cases)

@@ -72,14 +72,14 @@ def _folder() -> Iterator[Path]:
         yield folder
 
 
-def _parts(image: questions.Image) -> dict[str, str]:
+def _parts(image: questions.TrialImage) -> dict[str, str]:
     """The largest parts of the image, by `du`."""
     words = ("du", "-sm", "/opt/engine", "/usr", "/opt/specdec")
     found = image.ask(words, {})
     return {name: f"{size} MB" for size, name in (line.split("\t") for line in found["said"].splitlines())}
 
 
-def _write(kind: str, built: Mapping[str, Any], image: questions.Image) -> Path:
+def _write(kind: str, built: Mapping[str, Any], image: questions.TrialImage) -> Path:
     """Ask the image, and write the file."""
     found = {
         "image": images.accelerated(kind).rpartition("/")[2],

@@ -34,7 +34,7 @@ CHARACTERS = 400
 ARTEFACTS = ("requires Triton", "No module named", "cannot import name", "libcuda", "Failed to infer device type")
 
 
-class Told(logging.Handler):
+class EngineWarnings(logging.Handler):
     """The engine's warnings."""
 
     def __init__(self) -> None:
@@ -103,7 +103,7 @@ def verdict(words: list[str]) -> dict[str, Any]:
     """The engine's verdict on a command line, and the stage that it came from."""
     arguments = importlib.import_module("vllm.engine.arg_utils").AsyncEngineArgs
     context = importlib.import_module("vllm.usage.usage_lib").UsageContext
-    stage, spoken, told = "parse", io.StringIO(), Told()
+    stage, spoken, told = "parse", io.StringIO(), EngineWarnings()
     for name in ("vllm", ""):
         logging.getLogger(name).addHandler(told)
     try:
@@ -123,7 +123,7 @@ def verdict(words: list[str]) -> dict[str, Any]:
     return {"stage": stage, "ok": True, "resolved": resolved(made), "warnings": told.lines}
 
 
-def refused(stage: str, kind: str, text: str, told: Told, where: list[str]) -> dict[str, Any]:
+def refused(stage: str, kind: str, text: str, told: EngineWarnings, where: list[str]) -> dict[str, Any]:
     """A refusal as it is recorded; what fell over this machine is marked."""
     found = {"stage": stage, "ok": False, "error_type": kind, "error": text[:CHARACTERS], "warnings": told.lines}
     artefact = {"platform_specific": True} if any(each in text for each in ARTEFACTS) else {}

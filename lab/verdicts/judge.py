@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any, Final
 
 from specdec_engine import command_line
-from specdec_engine.case import Case, Json, Model
+from specdec_engine.case import Case, Json, ModelFolderFacts
 from specdec_engine.check import check
 from specdec_engine.rule import Finding, Severity, deployable
 from specdec_engine.tables import table
@@ -77,7 +77,9 @@ def _build(line: Mapping[str, Any]) -> Build:
     return Build(Flavor.VLLM if line.get("platform") == "cuda" else Flavor.VLLM_CPU, version)
 
 
-def _draft(path: object, line: Mapping[str, Any], kinds: Json, target: Model | None) -> Model | None:
+def _draft(
+    path: object, line: Mapping[str, Any], kinds: Json, target: ModelFolderFacts | None
+) -> ModelFolderFacts | None:
     """The model at the draft's path. On the machine of the recordings nothing else is there, and no network."""
     if not isinstance(path, str):
         return None
@@ -85,15 +87,15 @@ def _draft(path: object, line: Mapping[str, Any], kinds: Json, target: Model | N
         return _model(path, line["draft"], kinds)
     if target is not None and path == TARGET_PATH:
         return target
-    return Model(path=path, problem="there is no such folder, and no network")
+    return ModelFolderFacts(path=path, problem="there is no such folder, and no network")
 
 
-def _model(path: str, kind: str | None, kinds: Json) -> Model | None:
+def _model(path: str, kind: str | None, kinds: Json) -> ModelFolderFacts | None:
     """A model by its kind; None where the kind is not among those that are known."""
     config = kinds.get(kind) if kind is not None else None
     if isinstance(config, str):
-        return Model(path=path, problem=config.strip("()"))
-    return Model(path=path, config=config, files=_FILES) if isinstance(config, Mapping) else None
+        return ModelFolderFacts(path=path, problem=config.strip("()"))
+    return ModelFolderFacts(path=path, config=config, files=_FILES) if isinstance(config, Mapping) else None
 
 
 def _id(line: object) -> Any:

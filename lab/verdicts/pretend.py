@@ -66,7 +66,7 @@ class Utilities:
         return lambda *_, **__: 0
 
 
-class Driver:
+class TritonDriver:
     """Triton's driver, for kernels that are declared and never run."""
 
     def __init__(self) -> None:
@@ -108,7 +108,7 @@ def cuda() -> None:
         setattr(torch.cuda, name, constant(answer))
     backends = importlib.import_module("triton.backends").backends
     backends["nvidia"].driver.is_active = staticmethod(lambda: True)
-    importlib.import_module("triton").runtime.driver.set_active(Driver())
+    importlib.import_module("triton").runtime.driver.set_active(TritonDriver())
     platforms: Any = importlib.import_module("vllm.platforms")
     platforms._current_platform = hopper(
         importlib.import_module("vllm.platforms.cuda").NonNvmlCudaPlatform,

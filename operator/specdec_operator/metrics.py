@@ -25,14 +25,14 @@ UNEXPECTED: Final = "Unexpected"
 """Reason of a turn that ended in a fault of the operator's own."""
 
 
-class Source(StrEnum):
+class CounterSource(StrEnum):
     """Where counters are read."""
 
     POD = "pod"
     PROMETHEUS = "prometheus"
 
 
-class Failure(StrEnum):
+class ReadFailure(StrEnum):
     """Why a read failed."""
 
     TIMEOUT = "Timeout"
@@ -63,9 +63,9 @@ _BUILD: Final = Gauge("specdec_build_info", "1, with the version as labels.", ("
 _LEADER.set(1)
 _FAILED_TURNS.labels(UNEXPECTED)
 _BUILD.labels(__version__, platform.python_version()).set(1)
-for _source in Source:
+for _source in CounterSource:
     _READS.labels(_source)
-    for _kind in Failure:
+    for _kind in ReadFailure:
         _FAILED_READS.labels(_source, _kind)
 
 
@@ -149,18 +149,18 @@ def leading(leads: bool) -> None:
     _LEADER.set(leads)
 
 
-def read(source: Source, failure: Failure | None = None) -> None:
+def read(source: CounterSource, failure: ReadFailure | None = None) -> None:
     """Counts one read of counters. failure: why it failed; None: it did not."""
     _READS.labels(source).inc()
     if failure is not None:
         _FAILED_READS.labels(source, failure).inc()
 
 
-def failure_of(error: Exception) -> Failure:
+def failure_of(error: Exception) -> ReadFailure:
     """The kind of an error that a read raised: of aiohttp, asyncio or our own."""
     if isinstance(error, TimeoutError):
-        return Failure.TIMEOUT
-    return Failure.UNREADABLE if isinstance(error, ValueError) else Failure.CONNECTION
+        return ReadFailure.TIMEOUT
+    return ReadFailure.UNREADABLE if isinstance(error, ValueError) else ReadFailure.CONNECTION
 
 
 @contextmanager

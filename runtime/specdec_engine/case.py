@@ -12,7 +12,7 @@ _NOTHING: Json = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Model:
+class ModelFolderFacts:
     """What is known of a model folder without its weights.
 
     config: its config.json; None if it could not be read; then `problem` has the reason (`no config.json`, `not JSON`).
@@ -43,8 +43,8 @@ class Case:
     """
 
     build: Build
-    target: Model | None = None
-    draft: Model | None = None
+    target: ModelFolderFacts | None = None
+    draft: ModelFolderFacts | None = None
     speculation: Json | None = None
     args: Json = field(default_factory=lambda: _NOTHING)
     env: Mapping[str, str] = field(default_factory=lambda: _NOTHING)

@@ -153,7 +153,7 @@ _SPEC_FLAGS: Final = {"spec_method": "method", "spec_model": "model", "spec_toke
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Line:
+class CommandLine:
     """A command line, read.
 
     args: the flags by their Python names, without those about speculation.
@@ -166,7 +166,7 @@ class Line:
     findings: tuple[Finding, ...]
 
 
-def read(line: Sequence[str], build: Build) -> Line:
+def read(line: Sequence[str], build: Build) -> CommandLine:
     """Reads the words behind `vllm serve`, or the whole line. Never raises."""
     findings: list[Finding] = []
     args: dict[str, Any] = {}
@@ -182,7 +182,9 @@ def read(line: Sequence[str], build: Build) -> Line:
             args[flag.name] = flag.value
     speculation = _speculation(speculative.value, findings) if speculative else None
     speculation = _with_spec_flags(speculation, args, findings)
-    return Line(args=args, speculation=speculation, findings=tuple(each for each in findings if each.rule.holds(build)))
+    return CommandLine(
+        args=args, speculation=speculation, findings=tuple(each for each in findings if each.rule.holds(build))
+    )
 
 
 def _speculation(text: Any, findings: list[Finding]) -> Json | None:

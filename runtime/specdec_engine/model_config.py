@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from specdec_engine.case import Json, Model
+from specdec_engine.case import Json, ModelFolderFacts
 from specdec_engine.config_json import SPECULATORS, quantization_section, text_part, whole
 from specdec_engine.tables import cell_words, row_holds, table
 from specdec_engine.version import Version, holds
@@ -64,7 +64,7 @@ class ModelConfig:
         return replace(self, model_type=model_type, architectures=architectures)
 
 
-def model_config(model: Model | None) -> ModelConfig | None:
+def model_config(model: ModelFolderFacts | None) -> ModelConfig | None:
     """None where nothing is known of the model, or its config cannot be read."""
     if model is None or not isinstance(model.config, Mapping):
         return None

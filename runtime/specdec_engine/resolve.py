@@ -6,11 +6,11 @@ It follows SpeculativeConfig.__post_init__: the draft's path or model type may r
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from specdec_engine.case import Case, Model
+from specdec_engine.case import Case, ModelFolderFacts
 from specdec_engine.config_json import whole
 from specdec_engine.methods import PATH_METHODS, SUFFIX_TREE_DEPTH, WITHOUT_DRAFT, head_name
 from specdec_engine.model_config import ModelConfig, as_drafter, drafts_itself, is_drafter, model_config
-from specdec_engine.speculative_config import Reading, read
+from specdec_engine.speculative_config import CheckedConfig, read
 from specdec_engine.tables import in_release, table
 from specdec_engine.version import Version, holds
 
@@ -34,11 +34,11 @@ class Resolved:
     """
 
     case: Case
-    reading: Reading
+    reading: CheckedConfig
     speculates: bool
     word: str
     method: str | None
-    opens: Model | None
+    opens: ModelFolderFacts | None
     own: bool
     opened: ModelConfig | None
     draft: ModelConfig | None
@@ -94,7 +94,7 @@ def resolve(case: Case) -> Resolved:
     return _with_draft(start)
 
 
-def _word(reading: Reading, version: Version) -> str:
+def _word(reading: CheckedConfig, version: Version) -> str:
     """The method that is asked for, or inferred from `model` alone."""
     word, model = reading.values.get("method", ""), reading.values.get("model")
     if isinstance(model, str) and _is_class(model, version, named=bool(word)):
@@ -137,7 +137,7 @@ def _with_draft(start: Resolved) -> Resolved:
         return start
     opens = start.case.target if own else start.case.draft
     if opens is None and not own:
-        opens = Model(path=given)
+        opens = ModelFolderFacts(path=given)
     draft = _opened(opens, start)
     if own and draft is not None and start.word == "mtp":
         draft = _by_transformers(draft, start)
@@ -147,7 +147,7 @@ def _with_draft(start: Resolved) -> Resolved:
     return replace(resolved, k=_tokens(resolved))
 
 
-def _opened(model: Model | None, start: Resolved) -> ModelConfig | None:
+def _opened(model: ModelFolderFacts | None, start: Resolved) -> ModelConfig | None:
     config = model_config(model)
     if config is None:
         return None

@@ -24,7 +24,7 @@ class Misread:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Reading:
+class CheckedConfig:
     """A speculative configuration after the engine's type checks.
 
     values: by key, converted; what is null or was not read is left out.
@@ -41,7 +41,7 @@ class Reading:
         return any(each.key in keys for each in self.misread)
 
 
-def read(config: Json, version: Version) -> Reading:
+def read(config: Json, version: Version) -> CheckedConfig:
     """What the engine understands of it. Never raises."""
     values: dict[str, Any] = {}
     unknown: list[str] = []
@@ -57,7 +57,7 @@ def read(config: Json, version: Version) -> Reading:
         except ValueError as wanted:
             misread.append(Misread(key=key, value=value, wanted=str(wanted)))
     kept = {key: value for key, value in values.items() if value is not None}
-    return Reading(values=MappingProxyType(kept), unknown=tuple(unknown), misread=tuple(misread))
+    return CheckedConfig(values=MappingProxyType(kept), unknown=tuple(unknown), misread=tuple(misread))
 
 
 def takes(key: str, method: str) -> bool:

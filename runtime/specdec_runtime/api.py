@@ -28,7 +28,7 @@ class NotAnsweredError(Exception):
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Server:
+class VllmServer:
     """A vLLM server on this host.
 
     deadline: when the answers must be there, by the monotonic clock. key: the API key that it wants, if any.

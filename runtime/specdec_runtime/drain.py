@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from specdec_engine import metrics
 from specdec_runtime import connections, leaving
-from specdec_runtime.api import NotAnsweredError, Server
+from specdec_runtime.api import NotAnsweredError, VllmServer
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -32,7 +32,7 @@ def drain(
     time.sleep(min(settle, seconds))
     while (left := started + seconds - time.monotonic()) > 0:
         try:
-            page = Server(port=port, deadline=time.monotonic() + left).get("/metrics")
+            page = VllmServer(port=port, deadline=time.monotonic() + left).get("/metrics")
         except NotAnsweredError as error:
             return f"nothing to drain: {error}"
         if not _requests(page) and not clients(port):

@@ -19,7 +19,7 @@ _OWN_WAYS = {
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Expected:
+class ExpectedMethod:
     """method: the speculative method, None for a plain server and where nothing is known.
 
     excuse: why a healthy server may draft nothing for the probe, or None where it must draft.
@@ -29,16 +29,16 @@ class Expected:
     excuse: str | None = None
 
 
-def read(plan: Path) -> Expected:
+def read(plan: Path) -> ExpectedMethod:
     """Return what launch's note lets expect; without a note, what the counters show decides."""
     try:
         note = json.loads(plan.read_text(encoding="utf-8"))
     except (OSError, ValueError):
-        return Expected()
+        return ExpectedMethod()
     method = note.get("method") if isinstance(note, dict) else None
     if not isinstance(method, str):
-        return Expected()
-    return Expected(method=method, excuse=_excuse(method, note))
+        return ExpectedMethod()
+    return ExpectedMethod(method=method, excuse=_excuse(method, note))
 
 
 def _excuse(method: str, note: Mapping[str, object]) -> str | None:

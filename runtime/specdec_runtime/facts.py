@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from specdec_runtime.leaving import App, Message, Receive, Send
-    from specdec_runtime.preflight.artifact import Artifact
-    from specdec_runtime.preflight.case import Case
+    from specdec_runtime.preflight.artifact import ModelFolder
+    from specdec_runtime.preflight.case import PreflightCase
 
 PATH: Final = "/specdec/facts"
 _MOST_WORDS: Final = 200
@@ -33,7 +33,7 @@ def path() -> Path:
     return Path(tempfile.gettempdir()) / "specdec-facts.json"
 
 
-def facts(case: Case) -> dict[str, object]:
+def facts(case: PreflightCase) -> dict[str, object]:
     """Return what is known: of each model the bytes of its tensors and its config.json, of the device its bytes."""
     models = {each.role.lower(): known for each in case.artifacts if (known := _model(each))}
     memory, accelerator = case.around.memory, case.around.accelerator
@@ -41,7 +41,7 @@ def facts(case: Case) -> dict[str, object]:
     return {"models": models, **place} | ({"device": memory.total} if memory else {})
 
 
-def _model(artifact: Artifact) -> dict[str, object]:
+def _model(artifact: ModelFolder) -> dict[str, object]:
     if not artifact.tensors or artifact.config is None:
         return {}
     size = sum(each.end - each.begin for each in artifact.tensors.values())
@@ -71,7 +71,7 @@ def in_use(accelerator: str | None) -> int | None:
     return device.most_taken() if accelerator == Accelerator.CPU else None
 
 
-def leave(case: Case | None) -> None:
+def leave(case: PreflightCase | None) -> None:
     """Write what is known, or take away what an earlier start left. A folder that cannot be written costs the facts."""
     try:
         text = json.dumps(facts(case)) if case else ""

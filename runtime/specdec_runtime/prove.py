@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from specdec_engine import metrics
-from specdec_runtime.api import NotAnsweredError, Server
-from specdec_runtime.expect import Expected, read
+from specdec_runtime.api import NotAnsweredError, VllmServer
+from specdec_runtime.expect import ExpectedMethod, read
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -56,7 +56,7 @@ def prove(port: int, seconds: float, plan: Path, key: str | None = None) -> Proo
     key: what the server wants as an API key, if any.
     """
     started = time.monotonic()
-    server = Server(port=port, deadline=started + seconds, key=key)
+    server = VllmServer(port=port, deadline=started + seconds, key=key)
     try:
         server.get("/health")
         sentence = _generate(server, read(plan))
@@ -65,7 +65,7 @@ def prove(port: int, seconds: float, plan: Path, key: str | None = None) -> Proo
     return Proof(ok=True, sentence=f"up: {sentence} ({time.monotonic() - started:.2f} s)")
 
 
-def _generate(server: Server, expected: Expected) -> str:
+def _generate(server: VllmServer, expected: ExpectedMethod) -> str:
     """Generate in every way, and return one sentence on the answers and the speculation counters."""
     model = _served_model(server)
     before = metrics.total(server.get("/metrics"), metrics.DRAFTS)
@@ -82,14 +82,14 @@ def _generate(server: Server, expected: Expected) -> str:
     return f"{sentence}; {drafted}"
 
 
-def _served_model(server: Server) -> str:
+def _served_model(server: VllmServer) -> str:
     try:
         return str(json.loads(server.get("/v1/models"))["data"][0]["id"])
     except (ValueError, KeyError, IndexError, TypeError) as error:
         raise NotAnsweredError("/v1/models lists no served model") from error
 
 
-def _complete(server: Server, model: str, name: str) -> str | None:
+def _complete(server: VllmServer, model: str, name: str) -> str | None:
     """Generate in one way; return the server's message if it refuses an optional way."""
     body = {"model": model, "prompt": _PROMPT, **_GENERATIONS[name]}
     try:
@@ -103,7 +103,7 @@ def _complete(server: Server, model: str, name: str) -> str | None:
     return None
 
 
-def _drafted(server: Server, before: float, expected: Expected) -> str:
+def _drafted(server: VllmServer, before: float, expected: ExpectedMethod) -> str:
     """Wait shortly for the draft counter to move, which not every method must do for every prompt."""
     patience = time.monotonic() + _COUNTER_PATIENCE
     drafts = 0.0
@@ -120,7 +120,7 @@ def _drafted(server: Server, before: float, expected: Expected) -> str:
     )
 
 
-def _still_there(server: Server) -> None:
+def _still_there(server: VllmServer) -> None:
     """Some engines die of a request that they have answered."""
     try:
         server.get("/health")

@@ -27,7 +27,7 @@ class Release:
         asked = [f"--set-json={name}={json.dumps(value)}" for name, value in values.items()]
         return self.run("upgrade", "--install", self.name, str(source), "--create-namespace", *_WAIT, *asked, *words)
 
-    def test(self, *words: str) -> shell.Answer:
+    def test(self, *words: str) -> shell.CommandOutput:
         """Return the output of `helm test`, with the log of its pod."""
         return self.ask("test", self.name, f"--timeout={_SECONDS}s", *words)
 
@@ -48,7 +48,7 @@ class Release:
         """Run Helm, which must succeed."""
         return shell.run(self._command(words), timeout=_SECONDS + 10, env=self._env())
 
-    def ask(self, *words: str) -> shell.Answer:
+    def ask(self, *words: str) -> shell.CommandOutput:
         """Run Helm and return its answer, whatever it is."""
         return shell.ask(self._command(words), timeout=_SECONDS + 10, env=self._env())
 

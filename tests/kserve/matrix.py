@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from hack.cluster.versions import KUBERNETES
-from hack.kserve.versions import SUMS, Choice
+from hack.kserve.versions import SUMS, KServeChoice
 from hack.machine import origin
 from lab.staging.page import Row
 
@@ -151,12 +151,12 @@ async def behaviour(version: str, folder: pathlib.Path) -> tuple[dict[str, str],
     repeat makes no HPA for minutes. It looks for KEDA's CRD when it starts, so it starts twice. And KEDA's version.
     """
     async with bare(folder) as (api, kubeconfig):
-        with kserve(kubeconfig, Choice(version=version)):
+        with kserve(kubeconfig, KServeChoice(version=version)):
             install_runtimes(kubeconfig)
             await allow_lists(api)
             answers = await behaviours(api)
         installed = await install_keda(api, version)
-        with kserve(kubeconfig, Choice(version=version)):
+        with kserve(kubeconfig, KServeChoice(version=version)):
             return answers | {"autoscalerClass keda with KEDA's CRD": await with_keda(api)}, installed
 
 

@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from hack.kserve.versions import Choice
+from hack.kserve.versions import KServeChoice
 
 from specdec_operator.reconcile.cluster_info import ClusterInfo
 from specdec_operator.staging.kserve import KServe
@@ -35,7 +35,7 @@ async def bare(folder: pathlib.Path) -> AsyncIterator[tuple[Api, pathlib.Path]]:
 async def cluster(version: str, folder: pathlib.Path) -> AsyncIterator[Api]:
     """The same with a KServe, and with the operator's runtime for CPUs."""
     async with bare(folder) as (api, kubeconfig):
-        with kserve(kubeconfig, Choice(version=version)):
+        with kserve(kubeconfig, KServeChoice(version=version)):
             install_runtimes(kubeconfig)
             yield api
 

@@ -105,7 +105,7 @@ def provide(claim: str, namespace: str) -> str | None:
     kind has a class that makes volumes by itself, and it is the default: then None, and nothing is made.
     """
     known = record.read(paths.layout())
-    if known is None or known.driver is record.Driver.KIND:
+    if known is None or known.driver is record.ClusterDriver.KIND:
         return None
     folder = paths.layout().run / "claims" / f"{namespace}-{claim}"
     folder.mkdir(parents=True)

@@ -14,7 +14,7 @@ import pytest
 import yaml
 from hack.cluster import kserve, volumes
 from hack.pages import demo
-from hack.pages.demo import Answer, Moments, Reading, Run, Span
+from hack.pages.demo import Answer, KServeRun, Moments, Reading, Span
 from kubernetes.aio.client.exceptions import ApiException
 from prometheus_client.parser import text_string_to_metric_families
 
@@ -54,7 +54,7 @@ async def tiny(api: Api, model_folder: pathlib.Path) -> Service:
 async def test_the_demo(tiny: Service, cluster: pathlib.Path) -> None:
     """Both promises are kept: the time to the decision, and from there to the patched InferenceService."""
     spec = sample(SPECULATIVE)["spec"]
-    run = Run(guard=spec["guard"], strategy=spec["rollout"]["strategy"], kserve=kserve.running())
+    run = KServeRun(guard=spec["guard"], strategy=spec["rollout"]["strategy"], kserve=kserve.running())
     try:
         async with Film(cluster, NAMESPACE, NAME) as film, asyncio.TaskGroup() as group:
             reading = group.create_task(read(film, run))
@@ -71,7 +71,7 @@ async def test_the_demo(tiny: Service, cluster: pathlib.Path) -> None:
 class Story:
     """What happens, in order. After the second sample, only traffic is sent: the rest is the operator's doing."""
 
-    def __init__(self, service: Service, film: Film, run: Run) -> None:
+    def __init__(self, service: Service, film: Film, run: KServeRun) -> None:
         self._service = service
         self._film = film
         self._run = run
@@ -141,7 +141,7 @@ class Story:
 
 
 @asynccontextmanager
-async def traffic(service: Service, topic: str, run: Run) -> AsyncIterator[float]:
+async def traffic(service: Service, topic: str, run: KServeRun) -> AsyncIterator[float]:
     """One client that sends one request after the other, from the first prompt on, for the length of a block.
 
     With two cores, a second client would measure the queue. The value is the moment before the first request; the last
@@ -163,7 +163,7 @@ async def traffic(service: Service, topic: str, run: Run) -> AsyncIterator[float
         stopping.set()
 
 
-async def answered(service: Service, prompt: str, run: Run) -> bool:
+async def answered(service: Service, prompt: str, run: KServeRun) -> bool:
     """Whether a request was answered; either way it is in the run."""
     began = time.monotonic()
     try:
@@ -175,7 +175,7 @@ async def answered(service: Service, prompt: str, run: Run) -> bool:
     return True
 
 
-async def read(film: Film, run: Run) -> None:
+async def read(film: Film, run: KServeRun) -> None:
     """Reads the counters of each ready pod's engine every second, for ever: a check of the operator's own numbers."""
     while True:
         due = time.monotonic() + 1.0

@@ -17,7 +17,7 @@ def found() -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("method", cases.METHODS, ids=lambda each: each.name)
-def test_a_method_answers_like_the_baseline(found: dict[str, Any], method: cases.Method) -> None:
+def test_a_method_answers_like_the_baseline(found: dict[str, Any], method: cases.MethodCase) -> None:
     """30 greedy answers of 96 tokens each, 20 on code and 10 on drift, equal to the baseline's token for token."""
     result = found[method.name]
     assert "compared" in result, result
@@ -25,7 +25,7 @@ def test_a_method_answers_like_the_baseline(found: dict[str, Any], method: cases
 
 
 @pytest.mark.parametrize("method", [each for each in cases.METHODS if each.drafts], ids=lambda each: each.name)
-def test_a_method_drafts_and_its_guesses_are_counted(found: dict[str, Any], method: cases.Method) -> None:
+def test_a_method_drafts_and_its_guesses_are_counted(found: dict[str, Any], method: cases.MethodCase) -> None:
     """By the engine's own counters; where the draft knows code, more than a fifth of its guesses are right."""
     code = found[method.name]["code"]
     assert code["drafts"] > 0
@@ -43,13 +43,13 @@ def test_a_schedule_drafts_fewer_tokens_for_more_requests(found: dict[str, Any])
 
 
 @pytest.mark.parametrize("method", cases.METHODS, ids=lambda each: each.name)
-def test_a_method_answers_a_crowd_as_it_answers_one(found: dict[str, Any], method: cases.Method) -> None:
+def test_a_method_answers_a_crowd_as_it_answers_one(found: dict[str, Any], method: cases.MethodCase) -> None:
     """Eight prompts by four clients at once get the answers that they get alone."""
     assert found[method.name]["crowd_alike"] == 8
 
 
 @pytest.mark.parametrize("method", cases.ELSEWHERE, ids=lambda each: each.name)
-def test_what_a_cpu_cannot_run_does_not_start_at_all(found: dict[str, Any], method: cases.Method) -> None:
+def test_what_a_cpu_cannot_run_does_not_start_at_all(found: dict[str, Any], method: cases.MethodCase) -> None:
     """It ends with a code and a reason, rather than serving and dying at the first request."""
     result = found[method.name]
     assert result["exit"] not in (0, None), result

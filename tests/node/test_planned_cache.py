@@ -23,7 +23,7 @@ def model_folder() -> pathlib.Path:
     return store.ensure()
 
 
-def parts(method: cases.Method) -> dict[str, Any]:
+def parts(method: cases.MethodCase) -> dict[str, Any]:
     """A service of a pair, in a container whose limit is the device."""
     return {
         "model": {"uri": f"pvc://models/{method.target}"},

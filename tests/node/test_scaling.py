@@ -69,7 +69,7 @@ async def pods(service: Service, number: int, seconds: float = 240.0) -> None:
 @pytest.fixture(scope="module")
 def usage(cluster: pathlib.Path) -> Iterator[None]:
     """metrics-server, by which autoscalers count."""
-    server = metrics.Server(layout=paths.layout(), say=print)
+    server = metrics.MetricsServer(layout=paths.layout(), say=print)
     server.start()
     try:
         yield

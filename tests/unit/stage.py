@@ -11,8 +11,8 @@ from specdec_operator.kube.paths import path_of
 from specdec_operator.names import OWNER_LABEL, REVISION_LABEL
 from specdec_operator.observe.store import Stores
 from specdec_operator.reconcile.cluster_info import ClusterInfo
-from specdec_operator.reconcile.loop import Reconciler, Result
-from specdec_operator.reconcile.throttle import Request, Throttle
+from specdec_operator.reconcile.loop import Reconciler, ReconcileResult
+from specdec_operator.reconcile.throttle import RolloutRequest, Throttle
 from tests.unit.bodies import make_deployment, make_pod
 from tests.unit.builders import NAME, NAMESPACE, Body, make_sis
 from tests.wire.pods import EngineStandIn
@@ -207,7 +207,7 @@ class Stage:
         self.told += 1
         return self.told_facts
 
-    async def turn(self, *, due: bool = False) -> Result:
+    async def turn(self, *, due: bool = False) -> ReconcileResult:
         """One reconcile, at the clock's time. due: woken only if a watch delivered anything since the last one."""
         shown = json.dumps([self.sis, "phase" in self.cluster.status])
         woken, self._shown = not due or shown != self._shown, shown
@@ -283,7 +283,7 @@ class Stage:
             self.throttle.ended(other)
             if number < others:
                 assert not self.throttle.ticket(other, self.now).urgent
-                self.throttle.settle(other, Request.URGENT, waits=False, now=self.now)
+                self.throttle.settle(other, RolloutRequest.URGENT, waits=False, now=self.now)
 
     def delete_child(self) -> None:
         """A user deletes the InferenceService."""

@@ -16,8 +16,8 @@ import yaml
 from hack.cluster import binaries, kubectl
 from hack.cluster.versions import KSERVE
 from hack.kserve import module
-from hack.kserve.controller import Controller, Ports
-from hack.kserve.versions import Choice
+from hack.kserve.controller import KServeController, Ports
+from hack.kserve.versions import KServeChoice
 
 from tests.ports import free_ports
 from tests.wire.server import api_server
@@ -94,12 +94,12 @@ def install_runtimes(kubeconfig: pathlib.Path) -> None:
 
 
 @contextmanager
-def kserve(kubeconfig: pathlib.Path, choice: Choice | None = None) -> Iterator[int]:
+def kserve(kubeconfig: pathlib.Path, choice: KServeChoice | None = None) -> Iterator[int]:
     """KServe of a version, the default one where none is named: with its webhooks, as upstream installs it.
 
     Yields the number of its process.
     """
-    chosen = choice or Choice(version=KSERVE)
+    chosen = choice or KServeChoice(version=KSERVE)
     with ExitStack() as programs:
         controller = controller_of(kubeconfig, chosen)
         log = controller.folder / "kserve.log"
@@ -116,11 +116,11 @@ def kserve(kubeconfig: pathlib.Path, choice: Choice | None = None) -> Iterator[i
         yield started[0]
 
 
-def controller_of(kubeconfig: pathlib.Path, choice: Choice | None = None) -> Controller:
+def controller_of(kubeconfig: pathlib.Path, choice: KServeChoice | None = None) -> KServeController:
     """KServe for an API server, not started; `install_definitions` installs its CRDs alone."""
-    chosen = choice or Choice(version=KSERVE)
+    chosen = choice or KServeChoice(version=KSERVE)
     webhook, health, metrics = free_ports(3)
-    return Controller(
+    return KServeController(
         built=module.built(chosen),
         version=chosen.version,
         kubeconfig=kubeconfig,

@@ -7,7 +7,7 @@ from contextlib import ExitStack, asynccontextmanager
 
 from tests.wire.api import SIS, Object
 
-from lab.scale.engines_standin import PORT, Kind, kind_of
+from lab.scale.engines_standin import PORT, AnswerKind, kind_of
 from lab.scale.fleet import Fleet, name_of
 from lab.scale.peers.site import NAMESPACE, Site
 from lab.scale.peers.started import Peer, stand, started, until
@@ -33,7 +33,7 @@ async def plain_kopf(site: Site, services: int) -> AsyncIterator[Peer]:
 
         async def run() -> bool:
             told = [each["metadata"]["name"] for each in await site.api.items(SIS, NAMESPACE) if _is_read(each)]
-            return {name_of(number) for number in range(services) if kind_of(number) is Kind.WELL} <= set(told)
+            return {name_of(number) for number in range(services) if kind_of(number) is AnswerKind.WELL} <= set(told)
 
         async def read() -> int:
             return (await stand(PORT))["asked"]

@@ -11,7 +11,7 @@ from aiohttp import web
 ACCEPTANCE = 0.8
 
 
-class Pages:
+class StandInPages:
     """All pages, and how often each was asked."""
 
     def __init__(self) -> None:
@@ -39,7 +39,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--port", type=int, required=True)
     port = parser.parse_args().port
-    web.run_app(Pages().app(), host="127.0.0.1", port=port, access_log=None, print=None, backlog=1024)
+    web.run_app(StandInPages().app(), host="127.0.0.1", port=port, access_log=None, print=None, backlog=1024)
 
 
 if __name__ == "__main__":

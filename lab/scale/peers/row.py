@@ -29,7 +29,7 @@ class PeerRow:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Look:
+class PeerSample:
     """One look. at: seconds of a steady clock; read: metrics read so far; wrote: writes since the look before."""
 
     at: float
@@ -39,7 +39,7 @@ class Look:
     wrote: Counter[str]
 
 
-def row_of(peer: str, services: int, interval: float, before: Look, after: Look) -> PeerRow:
+def row_of(peer: str, services: int, interval: float, before: PeerSample, after: PeerSample) -> PeerRow:
     """What happened between two looks. interval: seconds between two reads of one object."""
     seconds = after.at - before.at
     return PeerRow(

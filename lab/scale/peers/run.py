@@ -11,7 +11,7 @@ from typing import assert_never
 
 from lab.scale.peers.argo import RAISED, argo
 from lab.scale.peers.kopf_peer import plain_kopf
-from lab.scale.peers.row import Look, PeerRow, row_of, shown
+from lab.scale.peers.row import PeerRow, PeerSample, row_of, shown
 from lab.scale.peers.site import Site, site_of
 from lab.scale.peers.started import INTERVAL, Peer
 from lab.scale.process import taken
@@ -19,7 +19,7 @@ from lab.scale.process import taken
 _WARM_UP, _WINDOW = 60.0, 120.0
 
 
-class Kind(StrEnum):
+class PeerKind(StrEnum):
     """The peers."""
 
     ARGO = "Argo Rollouts"
@@ -27,7 +27,7 @@ class Kind(StrEnum):
     KOPF = "plain kopf"
 
 
-def measured(services: int, kinds: Iterable[Kind] = Kind) -> list[PeerRow]:
+def measured(services: int, kinds: Iterable[PeerKind] = PeerKind) -> list[PeerRow]:
     """Measures them, each on an API server of its own, and prints the results."""
     rows = []
     for kind in kinds:
@@ -39,7 +39,7 @@ def measured(services: int, kinds: Iterable[Kind] = Kind) -> list[PeerRow]:
 
 
 async def measure(
-    kind: Kind, services: int, folder: pathlib.Path, *, warm_up: float = _WARM_UP, window: float = _WINDOW
+    kind: PeerKind, services: int, folder: pathlib.Path, *, warm_up: float = _WARM_UP, window: float = _WINDOW
 ) -> PeerRow:
     """The row of one peer. folder: an empty one; warm_up: seconds before the window, and window: its seconds.
 
@@ -54,18 +54,20 @@ async def measure(
         return row_of(kind.value, services, INTERVAL, before, after)
 
 
-def _peer(kind: Kind, site: Site, services: int) -> AbstractAsyncContextManager[Peer]:
+def _peer(kind: PeerKind, site: Site, services: int) -> AbstractAsyncContextManager[Peer]:
     match kind:
-        case Kind.ARGO:
+        case PeerKind.ARGO:
             return argo(site, services)
-        case Kind.ARGO_RAISED:
+        case PeerKind.ARGO_RAISED:
             return argo(site, services, *RAISED)
-        case Kind.KOPF:
+        case PeerKind.KOPF:
             return plain_kopf(site, services)
         case _:
             assert_never(kind)
 
 
-async def _look(site: Site, peer: Peer) -> Look:
+async def _look(site: Site, peer: Peer) -> PeerSample:
     read, wrote = await peer.read(), site.wrote()
-    return Look(at=time.monotonic(), peer=taken(peer.pid), apiserver=taken(site.apiserver), read=read, wrote=wrote)
+    return PeerSample(
+        at=time.monotonic(), peer=taken(peer.pid), apiserver=taken(site.apiserver), read=read, wrote=wrote
+    )

@@ -6,16 +6,25 @@ from enum import StrEnum
 from typing import Any
 
 from specdec_command.advice import estimate
-from specdec_command.advice.catalogue import METHODS, Band, Fact, Load, MethodAdvice, Needs, release_for, runs_on
+from specdec_command.advice.catalogue import (
+    METHODS,
+    Band,
+    GuessSource,
+    MethodAdvice,
+    MethodFact,
+    PodLoad,
+    release_for,
+    runs_on,
+)
 from specdec_command.advice.estimate import UNDER_LOAD, WORTH, price, under
 from specdec_command.advice.proposals import case_of, proposals
-from specdec_command.advice.request import Request
+from specdec_command.advice.request import AdviceRequest
 from specdec_engine.case import Json
 from specdec_engine.check import check
 from specdec_engine.rule import Finding, Severity, deployable
 
 
-class Standing(StrEnum):
+class MethodStanding(StrEnum):
     """What becomes of a method."""
 
     FITS = "fits"
@@ -38,14 +47,14 @@ class Candidate:
     """
 
     method: str
-    standing: Standing
+    standing: MethodStanding
     speedup: Band
     acceptance: Band | None
     speculation: Mapping[str, Any]
     by_load: bool = False
     price: str = ""
-    warnings: tuple[Fact, ...] = ()
-    reasons: tuple[Fact, ...]
+    warnings: tuple[MethodFact, ...] = ()
+    reasons: tuple[MethodFact, ...]
 
     @property
     def tokens(self) -> int | None:
@@ -53,17 +62,17 @@ class Candidate:
         return self.speculation.get("tokens")
 
 
-def candidates(request: Request) -> tuple[Candidate, ...]:
+def candidates(request: AdviceRequest) -> tuple[Candidate, ...]:
     """Every method that is meant to speed something up, best first."""
     every = [_candidate(request, advice) for advice in METHODS.values() if advice.speedup]
-    return tuple(sorted(every, key=lambda each: ([*Standing].index(each.standing), -each.speedup.cautious)))
+    return tuple(sorted(every, key=lambda each: ([*MethodStanding].index(each.standing), -each.speedup.cautious)))
 
 
-def _candidate(request: Request, advice: MethodAdvice) -> Candidate:
+def _candidate(request: AdviceRequest, advice: MethodAdvice) -> Candidate:
     band = advice.speedup[request.workload]
     made = Candidate(
         method=advice.method,
-        standing=Standing.REFUSED,
+        standing=MethodStanding.REFUSED,
         speedup=under(request.load, band),
         acceptance=advice.acceptance,
         speculation={},
@@ -72,7 +81,7 @@ def _candidate(request: Request, advice: MethodAdvice) -> Candidate:
     if reason := _no_release(request, advice) or estimate.unfit(request, advice):
         return replace(made, reasons=(reason,))
     if missing := estimate.missing(request, advice):
-        return replace(made, standing=Standing.MISSING, reasons=missing)
+        return replace(made, standing=MethodStanding.MISSING, reasons=missing)
     speculation, findings = _accepted(request, advice)
     if speculation is None:
         return replace(made, reasons=_facts(findings, Severity.REFUSED))
@@ -81,16 +90,16 @@ def _candidate(request: Request, advice: MethodAdvice) -> Candidate:
     return _judged(request, replace(made, speculation=speculation, price=taken, warnings=warned), band)
 
 
-def _no_release(request: Request, advice: MethodAdvice) -> Fact | None:
+def _no_release(request: AdviceRequest, advice: MethodAdvice) -> MethodFact | None:
     if runs_on(advice, request.build):
         return None
     release = release_for(advice, request.build.flavor)
-    return Fact(
+    return MethodFact(
         f"{request.build} does not run it" + (f"; {release} does" if release else ""), "vLLM and vllm-ascend releases"
     )
 
 
-def _accepted(request: Request, advice: MethodAdvice) -> tuple[Json | None, tuple[Finding, ...]]:
+def _accepted(request: AdviceRequest, advice: MethodAdvice) -> tuple[Json | None, tuple[Finding, ...]]:
     """The first proposal that the engine's rules accept, None if none; and their findings on it, or on the last one."""
     findings: tuple[Finding, ...] = ()
     for speculation in proposals(request, advice):
@@ -100,27 +109,27 @@ def _accepted(request: Request, advice: MethodAdvice) -> tuple[Json | None, tupl
     return None, findings
 
 
-def _facts(findings: tuple[Finding, ...], severity: Severity) -> tuple[Fact, ...]:
+def _facts(findings: tuple[Finding, ...], severity: Severity) -> tuple[MethodFact, ...]:
     chosen = (each for each in findings if each.rule.severity is severity)
-    return tuple(Fact(each.message, f"rule {each.rule.id}") for each in chosen)
+    return tuple(MethodFact(each.message, f"rule {each.rule.id}") for each in chosen)
 
 
-def _judged(request: Request, made: Candidate, few: Band) -> Candidate:
+def _judged(request: AdviceRequest, made: Candidate, few: Band) -> Candidate:
     """Whether it is expected to pay."""
     if "tokensByBatchSize" in made.speculation:
-        return replace(made, standing=Standing.FITS, speedup=few, by_load=True, reasons=(*_why(made), UNDER_LOAD))
-    if request.load is Load.MANY:
-        return replace(made, standing=Standing.POOR, reasons=(UNDER_LOAD,))
+        return replace(made, standing=MethodStanding.FITS, speedup=few, by_load=True, reasons=(*_why(made), UNDER_LOAD))
+    if request.load is PodLoad.MANY:
+        return replace(made, standing=MethodStanding.POOR, reasons=(UNDER_LOAD,))
     pays = made.speedup.cautious >= WORTH
-    loaded = () if request.load is Load.FEW else (UNDER_LOAD,)
-    return replace(made, standing=Standing.FITS if pays else Standing.POOR, reasons=(*_why(made), *loaded))
+    loaded = () if request.load is PodLoad.FEW else (UNDER_LOAD,)
+    return replace(made, standing=MethodStanding.FITS if pays else MethodStanding.POOR, reasons=(*_why(made), *loaded))
 
 
-def _why(made: Candidate) -> Iterator[Fact]:
+def _why(made: Candidate) -> Iterator[MethodFact]:
     """What the expectation rests on."""
     advice = METHODS[made.method]
-    if advice.needs is Needs.INSIDE:
-        yield Fact(
+    if advice.needs is GuessSource.INSIDE:
+        yield MethodFact(
             "its heads were trained with the target, so no second checkpoint is needed", "the target's config.json"
         )
     yield from advice.speedup_notes

@@ -30,7 +30,7 @@ class Workload(StrEnum):
     """Summaries and answers from documents: the answer quotes the prompt."""
 
 
-class Load(StrEnum):
+class PodLoad(StrEnum):
     """How many requests one pod answers at once, at its busy times."""
 
     FEW = "few"
@@ -41,7 +41,7 @@ class Load(StrEnum):
     """32 and more: the device is busy, and every refused token takes time from other requests' tokens."""
 
 
-class Needs(StrEnum):
+class GuessSource(StrEnum):
     """Where the guesses come from."""
 
     NOTHING = "nothing"
@@ -57,7 +57,7 @@ class Needs(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Fact:
+class MethodFact:
     """One sentence, and where it comes from."""
 
     says: str
@@ -81,7 +81,7 @@ class Band:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Release:
+class EngineReleases:
     """Which releases of an engine can run the method, by that engine's own version. until: inclusive; empty: still."""
 
     flavor: Flavor
@@ -108,20 +108,20 @@ class MethodAdvice:
 
     method: str
     meaning: str
-    needs: Needs
-    needed: tuple[Fact, ...]
-    training: Fact | None = None
-    checks: tuple[Fact, ...] = ()
-    releases: tuple[Release, ...]
-    tokens: Mapping[Load, int] | None = None
-    tokens_note: Fact
+    needs: GuessSource
+    needed: tuple[MethodFact, ...]
+    training: MethodFact | None = None
+    checks: tuple[MethodFact, ...] = ()
+    releases: tuple[EngineReleases, ...]
+    tokens: Mapping[PodLoad, int] | None = None
+    tokens_note: MethodFact
     acceptance: Band | None = None
-    acceptance_note: Fact
+    acceptance_note: MethodFact
     speedup: Mapping[Workload, Band] = field(default_factory=dict)
-    speedup_notes: tuple[Fact, ...] = ()
+    speedup_notes: tuple[MethodFact, ...] = ()
     alarm: float | None = None
-    memory: Fact
-    caveats: tuple[Fact, ...]
+    memory: MethodFact
+    caveats: tuple[MethodFact, ...]
     example: Mapping[str, Any] = field(default_factory=dict)
 
 
@@ -134,19 +134,19 @@ def data(name: str) -> Any:
     return json.loads((_DATA / f"{name}.json").read_text(encoding="utf-8"))
 
 
-def shared(name: str) -> Fact:
+def shared(name: str) -> MethodFact:
     """A fact that several methods share."""
     return _fact(data("methods")["shared"][name])
 
 
-def _fact(written: str | list[str]) -> Fact:
+def _fact(written: str | list[str]) -> MethodFact:
     if isinstance(written, str):
         return shared(written)
     says, source = written
-    return Fact(says, data("methods")["sources"].get(source, source))
+    return MethodFact(says, data("methods")["sources"].get(source, source))
 
 
-def _facts(written: Iterable[str | list[str]]) -> tuple[Fact, ...]:
+def _facts(written: Iterable[str | list[str]]) -> tuple[MethodFact, ...]:
     return tuple(map(_fact, written))
 
 
@@ -156,14 +156,14 @@ def _speedup(written: list[float] | Mapping[str, list[float]]) -> dict[Workload,
     return {Workload(workload): Band(*band) for workload, band in by_workload.items()}
 
 
-def _releases(written: Iterable[Json]) -> tuple[Release, ...]:
-    return tuple(Release(**{**each, "flavor": Flavor(each["flavor"])}) for each in written)
+def _releases(written: Iterable[Json]) -> tuple[EngineReleases, ...]:
+    return tuple(EngineReleases(**{**each, "flavor": Flavor(each["flavor"])}) for each in written)
 
 
 _READERS: Final[Mapping[str, Callable[[Any], object]]] = {
-    "needs": Needs,
+    "needs": GuessSource,
     "releases": _releases,
-    "tokens": lambda written: {Load(load): tokens for load, tokens in written.items()},
+    "tokens": lambda written: {PodLoad(load): tokens for load, tokens in written.items()},
     "acceptance": lambda written: Band(*written),
     "speedup": _speedup,
     **dict.fromkeys(("training", "tokens_note", "acceptance_note", "memory"), _fact),
@@ -204,7 +204,7 @@ def named(word: str) -> MethodAdvice | None:
     return METHODS.get(_OTHER_WORDS.get(plain, plain))
 
 
-def release_for(advice: MethodAdvice, flavor: Flavor) -> Release | None:
+def release_for(advice: MethodAdvice, flavor: Flavor) -> EngineReleases | None:
     """Which releases of an engine run the method; None where none does."""
     return next((each for each in advice.releases if each.flavor is flavor), None)
 

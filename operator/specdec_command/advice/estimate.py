@@ -4,9 +4,9 @@ the method's speed-up when more requests run at once.
 
 from typing import Final
 
-from specdec_command.advice.catalogue import Band, Fact, Load, MethodAdvice, Needs
-from specdec_command.advice.request import Request
-from specdec_engine.case import Case, Model
+from specdec_command.advice.catalogue import Band, GuessSource, MethodAdvice, MethodFact, PodLoad
+from specdec_command.advice.request import AdviceRequest
+from specdec_engine.case import Case, ModelFolderFacts
 from specdec_engine.memory.inputs import inputs_of
 from specdec_engine.model_config import as_drafter, drafts_itself, model_config
 from specdec_operator.staging.layout import TARGET_PATH
@@ -15,9 +15,9 @@ _CARRIES_DSPARK: Final = ("deepseek-v4", "deepseek-v4.1")
 _PACKAGE: Final = "arctic_inference"
 
 
-def own_heads(request: Request) -> int:
+def own_heads(request: AdviceRequest) -> int:
     """Tokens that the target's own MTP heads guess; 0 where it has none."""
-    read = model_config(Model(path=TARGET_PATH, config=request.config))
+    read = model_config(ModelFolderFacts(path=TARGET_PATH, config=request.config))
     if read is None:
         return request.family.mtp_heads if request.family else 0
     version = request.build.vllm
@@ -26,59 +26,63 @@ def own_heads(request: Request) -> int:
     return as_drafter(read, version).n_predict or 0
 
 
-def unfit(request: Request, advice: MethodAdvice) -> Fact | None:
+def unfit(request: AdviceRequest, advice: MethodAdvice) -> MethodFact | None:
     """Why the method cannot serve this target, even with a draft; None if it can."""
     if advice.method != "mtp" or request.draft_for("mtp") or own_heads(request):
         return None
     if request.family is not None and "mtp" in request.family.trained:
         return None
     known = "the target's config.json names no" if request.config is not None else "this family is not known to have"
-    return Fact(f"{known} MTP heads", "vLLM, config/speculative.py")
+    return MethodFact(f"{known} MTP heads", "vLLM, config/speculative.py")
 
 
-def missing(request: Request, advice: MethodAdvice) -> tuple[Fact, ...]:
+def missing(request: AdviceRequest, advice: MethodAdvice) -> tuple[MethodFact, ...]:
     """What the method needs and the request does not name; empty if nothing is missing."""
     if advice.method == "suffix" and _PACKAGE not in request.packages:
-        return (Fact("the image needs the Python package arctic-inference", "vLLM, config/speculative.py"),)
+        return (MethodFact("the image needs the Python package arctic-inference", "vLLM, config/speculative.py"),)
     carried = advice.method == "dspark" and request.family is not None and request.family.name in _CARRIES_DSPARK
     if carried or request.draft_for(advice.method) or (advice.method == "mtp" and own_heads(request)):
         return ()
-    return (advice.needed[0], *to_find(request, advice)) if advice.needs in (Needs.DRAFT, Needs.INSIDE) else ()
+    return (
+        (advice.needed[0], *to_find(request, advice)) if advice.needs in (GuessSource.DRAFT, GuessSource.INSIDE) else ()
+    )
 
 
-def to_find(request: Request, advice: MethodAdvice) -> tuple[Fact, ...]:
+def to_find(request: AdviceRequest, advice: MethodAdvice) -> tuple[MethodFact, ...]:
     """Drafts that are known for the family, or what to look for; empty where none is known of."""
     family, method = request.family, advice.method
     if family is None:
-        return (Fact("search for one whose model card names exactly this target", "Hugging Face hub"),)
+        return (MethodFact("search for one whose model card names exactly this target", "Hugging Face hub"),)
     named = tuple(
-        Fact(f"for example, {each.name} is for {each.target}", f"https://huggingface.co/{each.name}")
+        MethodFact(f"for example, {each.name} is for {each.target}", f"https://huggingface.co/{each.name}")
         for each in family.known
         if each.method == method
     )
     if named or method not in family.trained:
         return named
     return (
-        Fact(f"{method} drafts exist for {family.name}; their model cards name the exact target", "Hugging Face hub"),
+        MethodFact(
+            f"{method} drafts exist for {family.name}; their model cards name the exact target", "Hugging Face hub"
+        ),
     )
 
 
 WORTH: Final = 1.05
 """A cautious speed-up below this is not worth a draft, a longer start and another thing that can break."""
-UNDER_LOAD: Final = Fact(
+UNDER_LOAD: Final = MethodFact(
     "The gain falls with the load: by half from 9 concurrent requests, and by three quarters from 32. Losses of a "
     "third were measured at 32.",
     "llm-d PR 2074 (27, 13, 0 % at 1, 4, 8 requests a second); vLLM PR 36847 (3.5 at 1, 1.6 at 32); "
     "vLLM blog 2024 (1.4 to 1.8 times slower at high load)",
 )
-_LEFT: Final = {Load.FEW: 1.0, Load.SOME: 0.5, Load.MANY: 0.25}
+_LEFT: Final = {PodLoad.FEW: 1.0, PodLoad.SOME: 0.5, PodLoad.MANY: 0.25}
 _LOSS_BUSY: Final = 0.7
 
 
-def under(load: Load, band: Band) -> Band:
+def under(load: PodLoad, band: Band) -> Band:
     """The band at a load; `band` is that with few requests. A gain shrinks, a loss stays."""
     low, high = (1 + (end - 1) * _LEFT[load] if end > 1 else end for end in (band.low, band.high))
-    return Band(min(low, _LOSS_BUSY) if load is Load.MANY else low, high)
+    return Band(min(low, _LOSS_BUSY) if load is PodLoad.MANY else low, high)
 
 
 _GIB: Final = 1024**3

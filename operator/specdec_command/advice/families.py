@@ -18,7 +18,7 @@ class Checkpoint:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Family:
+class TargetFamily:
     """One family of targets.
 
     also: other names that mean it. model_types: as config.json spells them.
@@ -37,17 +37,17 @@ class Family:
     note: str = ""
 
 
-def _family(row: Mapping[str, Any]) -> Family:
+def _family(row: Mapping[str, Any]) -> TargetFamily:
     """Lists of JSON become tuples, which a family of the table is compared by."""
     known = tuple(Checkpoint(*each) for each in row.get("known", ()))
     plain: dict[str, Any] = {name: tuple(value) if isinstance(value, list) else value for name, value in row.items()}
-    return Family(**{**plain, "known": known})
+    return TargetFamily(**{**plain, "known": known})
 
 
 FAMILIES: Final = tuple(map(_family, data("families")["families"]))
 
 
-def family_named(word: str) -> Family | None:
+def family_named(word: str) -> TargetFamily | None:
     """The family that a word means, such as `qwen3`, `Qwen3-8B` or `meta-llama/Llama-3.1-8B-Instruct`."""
     wanted = _joined(word.rsplit("/", 1)[-1].lower().removeprefix("meta-"))
     fitting = [
@@ -61,7 +61,7 @@ def _joined(name: str) -> str:
     return name.replace("-", "").replace("_", "")
 
 
-def family_of(config: Mapping[str, Any]) -> Family | None:
+def family_of(config: Mapping[str, Any]) -> TargetFamily | None:
     """The family of a model by its config.json."""
     named = architectures(config)
     by_class = (each for each in FAMILIES if set(named) & set(each.architectures))

@@ -6,11 +6,11 @@ from enum import Enum
 from types import MappingProxyType
 from typing import Any, Final
 
-from specdec_command.advice.candidates import Candidate, Standing, candidates
-from specdec_command.advice.catalogue import METHODS, Fact, Needs, shared
+from specdec_command.advice.candidates import Candidate, MethodStanding, candidates
+from specdec_command.advice.catalogue import METHODS, GuessSource, MethodFact, shared
 from specdec_command.advice.estimate import to_find
 from specdec_command.advice.proposals import WARM, case_of, spec_of
-from specdec_command.advice.request import Request
+from specdec_command.advice.request import AdviceRequest
 from specdec_command.advice.unsuitable import unsuitable
 from specdec_engine.check import check
 from specdec_engine.rule import Severity
@@ -39,18 +39,18 @@ class Recommendation:
     headline: str
     engine: str
     choice: Candidate | None
-    objections: tuple[Fact, ...]
+    objections: tuple[MethodFact, ...]
     candidates: tuple[Candidate, ...]
     steps: tuple[str, ...]
     sis: Mapping[str, Any]
 
 
-def recommend(request: Request) -> Recommendation:
+def recommend(request: AdviceRequest) -> Recommendation:
     """The answer to a request. Raises Invalid for a version that does not exist or cannot serve the target."""
     _servable(request)
     against = unsuitable(request)
     methods = candidates(request)
-    choice = next((each for each in methods if each.standing is Standing.FITS), None) if not against else None
+    choice = next((each for each in methods if each.standing is MethodStanding.FITS), None) if not against else None
     return Recommendation(
         headline=_headline(request, choice, against, _better(request, choice, methods)),
         engine=str(request.build),
@@ -62,7 +62,7 @@ def recommend(request: Request) -> Recommendation:
     )
 
 
-def _servable(request: Request) -> None:
+def _servable(request: AdviceRequest) -> None:
     case = case_of(request, None)
     for each in check(case):
         if each.rule.severity is Severity.REFUSED:
@@ -70,7 +70,7 @@ def _servable(request: Request) -> None:
 
 
 def _headline(
-    request: Request, choice: Candidate | None, against: tuple[Fact, ...], better: Sequence[Candidate]
+    request: AdviceRequest, choice: Candidate | None, against: tuple[MethodFact, ...], better: Sequence[Candidate]
 ) -> str:
     if against:
         return "Recommendation: no speculation. The reasons are below."
@@ -89,7 +89,7 @@ def _headline(
     return f"Use {choice.method}{count}: expect {choice.speedup} times as fast with {requests}."
 
 
-def _steps(request: Request, choice: Candidate | None, methods: tuple[Candidate, ...]) -> list[str]:
+def _steps(request: AdviceRequest, choice: Candidate | None, methods: tuple[Candidate, ...]) -> list[str]:
     steps = [] if request.uri else ["Before you apply the manifest, set spec.model.uri to the location of your target."]
     for each in _better(request, choice, methods):
         what = "; ".join(reason.says.rstrip(".") for reason in each.reasons)
@@ -112,15 +112,15 @@ def _steps(request: Request, choice: Candidate | None, methods: tuple[Candidate,
     return steps
 
 
-def _better(request: Request, choice: Candidate | None, methods: tuple[Candidate, ...]) -> list[Candidate]:
+def _better(request: AdviceRequest, choice: Candidate | None, methods: tuple[Candidate, ...]) -> list[Candidate]:
     """Methods that something is missing for and that would be clearly better, the best two."""
     mark = choice.speedup.cautious if choice is not None else 1.0
-    missing = [each for each in methods if each.standing is Standing.MISSING]
+    missing = [each for each in methods if each.standing is MethodStanding.MISSING]
     better = ((each, METHODS[each.method]) for each in missing if each.speedup.cautious > mark + _BETTER)
-    return [each for each, advice in better if advice.needs is Needs.TEXT or to_find(request, advice)][:2]
+    return [each for each, advice in better if advice.needs is GuessSource.TEXT or to_find(request, advice)][:2]
 
 
-def _service(request: Request, choice: Candidate | None) -> dict[str, Any]:
+def _service(request: AdviceRequest, choice: Candidate | None) -> dict[str, Any]:
     spec = spec_of(request, choice.speculation if choice else None)
     if choice is not None:  # longer windows for few requests, and a threshold that finds a broken draft
         window = "5m" if request.concurrency <= _ALONE else "2m"

@@ -5,14 +5,14 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Final
 
-from specdec_command.advice.catalogue import Load, Workload
-from specdec_command.advice.families import Family, architectures
+from specdec_command.advice.catalogue import PodLoad, Workload
+from specdec_command.advice.families import TargetFamily, architectures
 from specdec_engine.case import Json
 from specdec_engine.version import Build
 from specdec_operator.engine.build import build_of
 
 
-class Kind(StrEnum):
+class DraftType(StrEnum):
     """What a draft is. The words are those of the methods that run them, and two that need parallelDrafting."""
 
     DRAFT_MODEL = "draft_model"
@@ -28,12 +28,12 @@ class Kind(StrEnum):
     @property
     def method(self) -> str:
         """The method that runs it."""
-        return {Kind.PARD: "draft_model", Kind.P_EAGLE: "eagle3"}.get(self, self.value)
+        return {DraftType.PARD: "draft_model", DraftType.P_EAGLE: "eagle3"}.get(self, self.value)
 
     @property
     def parallel(self) -> bool:
         """Whether it was trained to guess all K tokens at once."""
-        return self in (Kind.PARD, Kind.P_EAGLE)
+        return self in (DraftType.PARD, DraftType.P_EAGLE)
 
 
 class Use(StrEnum):
@@ -47,16 +47,16 @@ class Use(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Draft:
+class AvailableDraft:
     """An available draft. config: its config.json, if it was read."""
 
     uri: str
-    kind: Kind
+    kind: DraftType
     config: Json | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Request:
+class AdviceRequest:
     """One service.
 
     name: of the service. uri: where the target lies; None: a place is made up.
@@ -70,13 +70,13 @@ class Request:
     name: str
     uri: str | None = None
     config: Json | None = None
-    family: Family | None = None
+    family: TargetFamily | None = None
     workload: Workload = Workload.CHAT
     concurrency: int = 4
     accelerator: str = "nvidia"
     version: str | None = None
     tensor_parallel: int = 1
-    draft: Draft | None = None
+    draft: AvailableDraft | None = None
     prompt_tokens: int | None = None
     answer_tokens: int | None = None
     temperature: float = 0.0
@@ -85,18 +85,18 @@ class Request:
     packages: frozenset[str] = frozenset()
 
     @property
-    def load(self) -> Load:
+    def load(self) -> PodLoad:
         """The concurrency as one of three."""
         if self.concurrency <= 8:
-            return Load.FEW
-        return Load.SOME if self.concurrency <= 31 else Load.MANY
+            return PodLoad.FEW
+        return PodLoad.SOME if self.concurrency <= 31 else PodLoad.MANY
 
     @property
     def build(self) -> Build:
         """The engine. Raises Invalid for a text that is not a version."""
         return build_of(self.accelerator, self.version)
 
-    def draft_for(self, method: str) -> Draft | None:
+    def draft_for(self, method: str) -> AvailableDraft | None:
         """The draft that is at hand, where this method runs it."""
         return self.draft if self.draft and self.draft.kind.method == method else None
 
@@ -107,23 +107,23 @@ class Request:
 
 
 _MARKS: Final = (
-    ("dspark", Kind.DSPARK),
-    ("dflash", Kind.DFLASH),
-    ("peagle", Kind.P_EAGLE),
-    ("eagle3", Kind.EAGLE3),
-    ("eagle", Kind.EAGLE),
-    ("medusa", Kind.MEDUSA),
-    ("mtp", Kind.MTP),
-    ("_assistant", Kind.MTP),
+    ("dspark", DraftType.DSPARK),
+    ("dflash", DraftType.DFLASH),
+    ("peagle", DraftType.P_EAGLE),
+    ("eagle3", DraftType.EAGLE3),
+    ("eagle", DraftType.EAGLE),
+    ("medusa", DraftType.MEDUSA),
+    ("mtp", DraftType.MTP),
+    ("_assistant", DraftType.MTP),
 )
 """Parts of names that show the kind, the more specific first."""
 
 
-def kind_of(config: Mapping[str, Any]) -> Kind:
+def kind_of(config: Mapping[str, Any]) -> DraftType:
     """What a draft is by its config.json; a language model where nothing else shows."""
     types = f"{config.get('speculators_model_type') or ''}{config.get('model_type') or ''}"
     marks = f"{''.join(architectures(config))} {types}".lower()
     kind = next((kind for mark, kind in _MARKS if mark in marks), None)
     if kind is None:
-        return Kind.PARD if "pard_token" in config else Kind.DRAFT_MODEL
-    return Kind.P_EAGLE if kind is Kind.EAGLE3 and "ptd_token_id" in config else kind
+        return DraftType.PARD if "pard_token" in config else DraftType.DRAFT_MODEL
+    return DraftType.P_EAGLE if kind is DraftType.EAGLE3 and "ptd_token_id" in config else kind

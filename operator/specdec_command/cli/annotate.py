@@ -9,7 +9,16 @@ from typing import Annotated, Final
 
 import typer
 
-from specdec_command.cli.connect import Context, Kubeconfig, Name, Namespace, Services, Where, done, services
+from specdec_command.cli.connect import (
+    ClusterChoice,
+    Context,
+    Kubeconfig,
+    Name,
+    Namespace,
+    NamespaceServices,
+    done,
+    services,
+)
 from specdec_engine.quantity import parse_duration
 from specdec_operator import names
 from specdec_operator.display.describe import NO_OPERATOR, held_since, line_without_time, requested
@@ -23,7 +32,7 @@ _NOTICED: Final = 60.0
 _MOST_REASON: Final = 100
 
 
-class Act(StrEnum):
+class UserCommand(StrEnum):
     """What a user asks of the operator, by an annotation with a new value."""
 
     ROLLBACK = "rollback"
@@ -32,11 +41,11 @@ class Act(StrEnum):
     """Try again what the spec asks for."""
 
 
-_ANNOTATIONS: Final = {Act.ROLLBACK: names.ROLLBACK_ANNOTATION, Act.RETRY: names.RETRY_ANNOTATION}
+_ANNOTATIONS: Final = {UserCommand.ROLLBACK: names.ROLLBACK_ANNOTATION, UserCommand.RETRY: names.RETRY_ANNOTATION}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Outcome:
+class CommandOutcome:
     """How an act ended. good: whether as asked."""
 
     good: bool
@@ -49,13 +58,13 @@ def nonce(time: str, reason: str) -> str:
     return f"{time} {line[:_MOST_REASON]}".rstrip()
 
 
-def pointless(act: Act, service: Untrusted) -> str:
+def pointless(act: UserCommand, service: Untrusted) -> str:
     """Why there is nothing to do; empty where there is."""
     guards = service.of("spec", "inferenceServiceRef").there  # whose own flags ask for it
     if not guards and not service.of("spec", "speculation").there:
         return "the service requests no speculation, so there is nothing to roll back or to retry"
     guard = service.of("status", "guard")
-    if act is Act.RETRY and guard.there and not guard.of("rollback").there and not guard.of("reduced").there:
+    if act is UserCommand.RETRY and guard.there and not guard.of("rollback").there and not guard.of("reduced").there:
         phase = guard.of("state").text
         way_out = ": fix the problem that its message names" if phase == Phase.STALLED else ""
         return (
@@ -65,29 +74,29 @@ def pointless(act: Act, service: Untrusted) -> str:
     return ""
 
 
-def taken_note(act: Act, service: Untrusted, value: str) -> bool:
+def taken_note(act: UserCommand, service: Untrusted, value: str) -> bool:
     """Whether the operator has seen it."""
     return service.of("status", "guard", f"handled{act.capitalize()}").value == value
 
 
-def ended(act: Act, service: Untrusted, value: str) -> Outcome | None:
+def ended(act: UserCommand, service: Untrusted, value: str) -> CommandOutcome | None:
     """How the act ended; None while it goes on."""
     if service.of("metadata", "annotations", _ANNOTATIONS[act]).value != value:
         another = "a newer request replaced this one: the annotation has another value"
-        return Outcome(good=False, message=another)
+        return CommandOutcome(good=False, message=another)
     if not taken_note(act, service, value):
         return None
     status, guard = service.of("status"), service.of("status", "guard")
     phase = guard.of("state").text
     told = f"{phase}: {status.of('message').text}"
     if phase == Phase.STALLED:
-        return Outcome(good=False, message=told)
-    if act is Act.RETRY and (guard.of("rollback").there or guard.of("reduced").there):
-        return Outcome(good=False, message=f"the guard took speculation out again, {told}")
-    if phase not in (Phase.WATCHING, Phase.SERVING) and (act is Act.RETRY or phase != Phase.ROLLED_BACK):
+        return CommandOutcome(good=False, message=told)
+    if act is UserCommand.RETRY and (guard.of("rollback").there or guard.of("reduced").there):
+        return CommandOutcome(good=False, message=f"the guard took speculation out again, {told}")
+    if phase not in (Phase.WATCHING, Phase.SERVING) and (act is UserCommand.RETRY or phase != Phase.ROLLED_BACK):
         return None
-    speculates = act is Act.ROLLBACK and status.of("serving", "speculating").flag
-    return Outcome(good=not speculates, message=f"the service speculates again, {told}" if speculates else told)
+    speculates = act is UserCommand.ROLLBACK and status.of("serving", "speculating").flag
+    return CommandOutcome(good=not speculates, message=f"the service speculates again, {told}" if speculates else told)
 
 
 Reason = Annotated[str, typer.Option(help="The reason, in a short text. The status shows it with the decision.")]
@@ -95,7 +104,7 @@ Wait = Annotated[bool, typer.Option("--wait", help="Wait until it is done. The e
 Timeout = Annotated[str, typer.Option(metavar="DURATION", help="Longest wait, such as 10m.")]
 
 
-def _command(act: Act, purpose: str) -> Callable[..., None]:
+def _command(act: UserCommand, purpose: str) -> Callable[..., None]:
     def command(
         name: Name,
         *,
@@ -106,15 +115,19 @@ def _command(act: Act, purpose: str) -> Callable[..., None]:
         context: Context = None,
         kubeconfig: Kubeconfig = None,
     ) -> None:
-        where = Where(namespace=namespace, context=context, kubeconfig=kubeconfig)
+        where = ClusterChoice(namespace=namespace, context=context, kubeconfig=kubeconfig)
         done(_act(act, where, name, reason, _seconds(timeout) if wait else None))
 
     command.__doc__ = purpose
     return command
 
 
-rollback: Final = _command(Act.ROLLBACK, "Take speculation out now, until `specdec retry` or another spec.speculation.")
-retry: Final = _command(Act.RETRY, "Retry the speculation that the spec requests, after a rollback or a reduction.")
+rollback: Final = _command(
+    UserCommand.ROLLBACK, "Take speculation out now, until `specdec retry` or another spec.speculation."
+)
+retry: Final = _command(
+    UserCommand.RETRY, "Retry the speculation that the spec requests, after a rollback or a reduction."
+)
 
 
 def hold(
@@ -126,12 +139,12 @@ def hold(
     kubeconfig: Kubeconfig = None,
 ) -> None:
     """Stop the guard from acting by itself: it measures, and shows what it would do."""
-    done(_hold(Where(namespace=namespace, context=context, kubeconfig=kubeconfig), name, nonce(_now(), reason)))
+    done(_hold(ClusterChoice(namespace=namespace, context=context, kubeconfig=kubeconfig), name, nonce(_now(), reason)))
 
 
 def release(name: Name, *, namespace: Namespace = None, context: Context = None, kubeconfig: Kubeconfig = None) -> None:
     """End `specdec hold`: the guard acts again."""
-    done(_hold(Where(namespace=namespace, context=context, kubeconfig=kubeconfig), name, None))
+    done(_hold(ClusterChoice(namespace=namespace, context=context, kubeconfig=kubeconfig), name, None))
 
 
 def _seconds(text: str) -> float:
@@ -141,7 +154,7 @@ def _seconds(text: str) -> float:
         raise typer.BadParameter(f"--timeout: {error}") from error
 
 
-async def _act(act: Act, where: Where, name: str, reason: str, timeout: float | None) -> int:
+async def _act(act: UserCommand, where: ClusterChoice, name: str, reason: str, timeout: float | None) -> int:
     async with services(where) as client:
         if why_not := pointless(act, Untrusted(await client.one(name))):
             raise Unavailable("NothingToDo", f"{name}: {why_not}")
@@ -151,14 +164,14 @@ async def _act(act: Act, where: Where, name: str, reason: str, timeout: float | 
         plain += f"`specdec retry {name}` or another spec.speculation."
         again = f"the operator retries {requested(service)}: rollout, warmup and windows are those of a new one. "
         again += "The current pods serve until the new ones are ready."
-        typer.echo(f"{name}: {plain if act is Act.ROLLBACK else again}")
+        typer.echo(f"{name}: {plain if act is UserCommand.ROLLBACK else again}")
         if timeout is None:
             typer.echo(f"Follow it: specdec watch {name} -n {client.namespace}")
             return 0
         return await _awaited(act, client, name, value, timeout)
 
 
-async def _awaited(act: Act, client: Services, name: str, value: str, timeout: float) -> int:
+async def _awaited(act: UserCommand, client: NamespaceServices, name: str, value: str, timeout: float) -> int:
     """Waits until the act is done, and prints each change meanwhile. Raises Unavailable when the time is over."""
     clock = asyncio.get_running_loop().time
     begun, last = clock(), ""
@@ -180,7 +193,7 @@ async def _awaited(act: Act, client: Services, name: str, value: str, timeout: f
         await asyncio.sleep(_EVERY)
 
 
-async def _hold(where: Where, name: str, value: str | None) -> int:
+async def _hold(where: ClusterChoice, name: str, value: str | None) -> int:
     """Holds the guard, or releases it if the value is None; prints its new state."""
     async with services(where) as client:
         since = held_since(Untrusted(await client.one(name)), datetime.now(UTC))

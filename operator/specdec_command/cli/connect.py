@@ -46,7 +46,7 @@ Kubeconfig = Annotated[str | None, typer.Option(help="Default: KUBECONFIG, or ~/
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Where:
+class ClusterChoice:
     """Which cluster, as which user, which namespace. None: the kubeconfig's own."""
 
     namespace: str | None
@@ -54,7 +54,7 @@ class Where:
     kubeconfig: str | None
 
 
-class Services:
+class NamespaceServices:
     """The services of one namespace. Every method raises Unavailable with a sentence, and the fix if there is one."""
 
     def __init__(self, cluster: "KubeClient", namespace: str) -> None:
@@ -133,12 +133,12 @@ def _named(listed: Body, *, with_namespace: bool = False) -> list[str]:
 
 
 @asynccontextmanager
-async def services(where: Where) -> AsyncIterator[Services]:
+async def services(where: ClusterChoice) -> AsyncIterator[NamespaceServices]:
     """A connection for as long as the block. Raises Unavailable if no kubeconfig names a cluster."""
     from specdec_operator.kube.client import KubeClient  # noqa: PLC0415 - kubernetes takes long to import
 
     async with await KubeClient.as_user(where.kubeconfig, where.context) as cluster:
-        yield Services(cluster, where.namespace or cluster.namespace)
+        yield NamespaceServices(cluster, where.namespace or cluster.namespace)
 
 
 def done(work: Coroutine[Any, Any, int], *, failed: int = 1, interrupted: int = INTERRUPTED) -> None:

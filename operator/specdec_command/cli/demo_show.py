@@ -15,9 +15,9 @@ from rich.table import Table
 from rich.text import Text
 
 from specdec_command.cli.status_page import page
-from specdec_command.story.lines import RECORDED, Line, chapters, clock, lines, outcome, sources, speeds
+from specdec_command.story.lines import RECORDED, StoryLine, chapters, clock, lines, outcome, sources, speeds
 from specdec_command.story.play import Moment
-from specdec_command.story.recording import Chapter, Recording
+from specdec_command.story.recording import Chapter, StoryRecording
 from specdec_operator.display.describe import Glyphs, glyphs_for
 
 _WIDTH_IN_A_FILE: Final = 110
@@ -31,7 +31,7 @@ As a page:               specdec demo --page story.html
 Your own recording:      specdec replay TRACE.jsonl"""
 
 
-def show(recording: Recording, seen: Sequence[Moment], speed: float) -> None:
+def show(recording: StoryRecording, seen: Sequence[Moment], speed: float) -> None:
     """The whole story. speed: on a terminal, against the clock; inf: nothing waits. A pipe gets no colours, and no
     spaces at the ends of lines.
     """
@@ -55,7 +55,7 @@ class Show:
     tokens: list[float] = field(default_factory=list)
     accepted: list[float] = field(default_factory=list)
 
-    def run(self, recording: Recording, seen: Sequence[Moment]) -> None:
+    def run(self, recording: StoryRecording, seen: Sequence[Moment]) -> None:
         """Show all of it. Ctrl-C leaves the terminal as it was."""
         self.console.print(Text(f"{RECORDED} No cluster is used.", style="bold"))
         self._print(_pairs(sources(recording)))
@@ -133,7 +133,7 @@ def _pairs(rows: Iterator[tuple[str, str]]) -> Table:
     return table
 
 
-def _row(line: Line) -> Table:
+def _row(line: StoryLine) -> Table:
     table = Table.grid(padding=(0, 2, 0, 0))
     table.add_column(no_wrap=True, style="dim")
     table.add_column(no_wrap=True, min_width=16)

@@ -13,7 +13,7 @@ from specdec_command.cli.connect import Context, Kubeconfig, checked, done
 from specdec_command.cli.input import Form, Shown, as_json, say
 from specdec_command.doctor.check_kserve import kserve
 from specdec_command.doctor.examine import Examined, examine
-from specdec_command.doctor.finding import Area, Finding, Severity
+from specdec_command.doctor.finding import Area, DoctorFinding, DoctorSeverity
 from specdec_command.doctor.objects import operators, services
 from specdec_command.doctor.snapshot import Snapshot
 from specdec_operator.display.describe import UNICODE, glyphs_for
@@ -21,9 +21,14 @@ from specdec_operator.staging.kserve import shown
 
 FINE, TO_FIX, UNSEEN = 0, 1, 2
 _MOST_PLACES: Final = 3
-_SIGNS: Final = {"fine": "✓", Severity.FIX: "✗", Severity.LOOK: "!", Severity.UNKNOWN: "?"}
-_PLAIN: Final = {"fine": "ok", Severity.FIX: "FIX", Severity.LOOK: "look", Severity.UNKNOWN: "?"}
-_STYLES: Final = {"fine": "green", Severity.FIX: "bold red", Severity.LOOK: "yellow", Severity.UNKNOWN: "dim"}
+_SIGNS: Final = {"fine": "✓", DoctorSeverity.FIX: "✗", DoctorSeverity.LOOK: "!", DoctorSeverity.UNKNOWN: "?"}
+_PLAIN: Final = {"fine": "ok", DoctorSeverity.FIX: "FIX", DoctorSeverity.LOOK: "look", DoctorSeverity.UNKNOWN: "?"}
+_STYLES: Final = {
+    "fine": "green",
+    DoctorSeverity.FIX: "bold red",
+    DoctorSeverity.LOOK: "yellow",
+    DoctorSeverity.UNKNOWN: "dim",
+}
 
 
 Place = Annotated[
@@ -79,7 +84,7 @@ def document(snapshot: Snapshot, examined: Examined) -> dict[str, Any]:
     }
 
 
-def _entry(finding: Finding) -> dict[str, str]:
+def _entry(finding: DoctorFinding) -> dict[str, str]:
     return {
         "id": finding.kind.id,
         "severity": finding.kind.severity.value,
@@ -104,7 +109,7 @@ def page(snapshot: Snapshot, examined: Examined, signs: Mapping[str, str]) -> Re
     return Group(Text(snapshot.server, style="bold"), *seen, Text(), *lines, Text(), Text(_verdict(examined)))
 
 
-def _finding(finding: Finding, signs: Mapping[str, str]) -> list[RenderableType]:
+def _finding(finding: DoctorFinding, signs: Mapping[str, str]) -> list[RenderableType]:
     severity = finding.kind.severity
     head = (f"{signs[severity]} {finding.kind.id}", _STYLES[severity])
     what = Text.assemble(head, f"  {finding.what}: {finding.kind.why}", overflow="fold")
@@ -113,8 +118,8 @@ def _finding(finding: Finding, signs: Mapping[str, str]) -> list[RenderableType]
 
 
 def _verdict(examined: Examined) -> str:
-    look = sum(each.kind.severity is Severity.LOOK for each in examined.findings)
-    dark = sum(each.kind.severity is Severity.UNKNOWN for each in examined.findings)
+    look = sum(each.kind.severity is DoctorSeverity.LOOK for each in examined.findings)
+    dark = sum(each.kind.severity is DoctorSeverity.UNKNOWN for each in examined.findings)
     fix = f"{examined.to_fix} to fix" if examined.to_fix else "nothing to fix"
     return f"{fix}, {look} to check, {dark} unknown"
 

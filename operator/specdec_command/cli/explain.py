@@ -12,7 +12,7 @@ from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
-from specdec_command.advice.catalogue import METHODS, WORDS, Band, Fact, Load, MethodAdvice, named
+from specdec_command.advice.catalogue import METHODS, WORDS, Band, MethodAdvice, MethodFact, PodLoad, named
 from specdec_command.advice.recommend import plain
 from specdec_command.cli.input import as_json, as_yaml, say, stop
 
@@ -90,7 +90,7 @@ def rows(advice: MethodAdvice) -> Iterator[tuple[str, Text]]:
 def _tokens(advice: MethodAdvice) -> str:
     if advice.tokens is None:
         return ""
-    few, some, many = (advice.tokens[load] for load in Load)
+    few, some, many = (advice.tokens[load] for load in PodLoad)
     return f"begin with {few} for up to 8 requests at once, {some} for up to 31, {many} for more"
 
 
@@ -102,7 +102,7 @@ def _speedup(advice: MethodAdvice) -> str:
     return f"with up to 8 requests at once: {bands}"
 
 
-def _lines(facts: Sequence[Fact], first: str = "") -> Text:
+def _lines(facts: Sequence[MethodFact], first: str = "") -> Text:
     """The first line, if any, and one for each fact, its source in a lighter colour."""
     cited = (Text.assemble(each.says, (f"  [{each.source}]", "dim")) for each in facts)
     return Text("\n").join([*([Text(first)] if first else []), *cited])

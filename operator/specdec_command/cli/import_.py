@@ -10,7 +10,7 @@ import typer
 from specdec_command.cli.connect import Context, Kubeconfig, Namespace, done
 from specdec_command.cli.input import stop, text_of
 from specdec_command.importing.command import Command, line
-from specdec_command.importing.inference_service import Parts, read
+from specdec_command.importing.inference_service import InferenceServiceParts, read
 from specdec_command.importing.platform import accelerator_of
 from specdec_command.importing.service import Imported, Wanted, from_words, imported, text
 from specdec_command.validation.documents import Unreadable, documents
@@ -108,7 +108,7 @@ class _Options:
         self._accelerator, self._version = accelerator, version
         self._named = {"name": name, "model": model, "draft": draft}
 
-    def service(self, parts: Parts, config: str | None = None) -> Imported:
+    def service(self, parts: InferenceServiceParts, config: str | None = None) -> Imported:
         """The service for what was read. Exits with 2 for a text that is not a version."""
         found, why_not = accelerator_of(parts)
         if why_not and self._accelerator is None:

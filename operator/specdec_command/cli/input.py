@@ -10,10 +10,10 @@ import typer
 import yaml
 from rich.console import Console, RenderableType
 
-from specdec_command.validation.check import Problem, check_document, is_service
+from specdec_command.validation.check import DocumentProblem, check_document, is_service
 from specdec_command.validation.documents import Unreadable, documents
-from specdec_command.validation.report import Report, text
-from specdec_engine.case import Model
+from specdec_command.validation.report import FileReport, text
+from specdec_engine.case import ModelFolderFacts
 from specdec_engine.rule import Severity
 from specdec_operator.staging.kserve import KServe, assumed_kserve
 
@@ -57,7 +57,7 @@ def stop(why: str, code: int = 2) -> typer.Exit:
     return typer.Exit(code)
 
 
-def one_service(file: str, kserve: KServe | None = None) -> tuple[dict[str, Any], tuple[Problem, ...]]:
+def one_service(file: str, kserve: KServe | None = None) -> tuple[dict[str, Any], tuple[DocumentProblem, ...]]:
     """The only service of a file (`-`: standard input) and the problems that do not refuse it, with this KServe.
 
     Exits with code 2 if there is none or more than one. Shows the reasons and exits with 1 if it is refused.
@@ -72,13 +72,13 @@ def one_service(file: str, kserve: KServe | None = None) -> tuple[dict[str, Any]
         raise stop(f"{file}: {len(services)} SpeculativeInferenceServices; the command renders only one")
     problems = check_document(services[0], kserve)
     if any(each.severity is Severity.REFUSED for each in problems):
-        typer.echo(text([Report(file=file, problems=problems, services=1)]), err=True, nl=False)
+        typer.echo(text([FileReport(file=file, problems=problems, services=1)]), err=True, nl=False)
         raise typer.Exit(1)
     data: dict[str, Any] = services[0].data
     return data, problems
 
 
-def model_of(place: str | None) -> Model | None:
+def model_of(place: str | None) -> ModelFolderFacts | None:
     """The model of a local config.json, or of the folder that holds it. Exits with 2 if it cannot be read."""
     if place is None:
         return None
@@ -90,7 +90,7 @@ def model_of(place: str | None) -> Model | None:
         raise stop(f"{path}: {error}") from error
     if not isinstance(config, dict):
         raise stop(f"{path}: must be a JSON object")
-    return Model(path=str(path.parent), config=config)
+    return ModelFolderFacts(path=str(path.parent), config=config)
 
 
 def kserve_of(version: str | None) -> KServe | None:

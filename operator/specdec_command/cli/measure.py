@@ -14,7 +14,7 @@ import typer
 
 from specdec_command.cli.connect import INTERRUPTED, Kubeconfig, Namespace, checked
 from specdec_command.cli.input import as_json, stop
-from specdec_command.measure.benchmark import Job, Order
+from specdec_command.measure.benchmark import BenchmarkOrder, Job
 from specdec_command.measure.prompts import Prompt, digest, parse
 from specdec_engine.quantity import parse_duration
 from specdec_operator.errors import Invalid, OperatorError
@@ -55,7 +55,7 @@ def measure(  # noqa: PLR0913 - one parameter is one option of the command line
     """Measure a service with speculation against a baseline service, which is created for this and removed again."""
     now, levels = datetime.now(UTC), _levels(concurrency)
     requests = _prompts(prompts, most=max(levels))
-    order = Order(
+    order = BenchmarkOrder(
         source=prompts,
         prompts=len(requests),
         digest=digest(requests),

@@ -14,10 +14,10 @@ from rich.text import Text
 
 from specdec_command.advice.candidates import Candidate
 from specdec_command.advice.catalogue import Workload
-from specdec_command.advice.families import FAMILIES, Family, family_named, family_of
+from specdec_command.advice.families import FAMILIES, TargetFamily, family_named, family_of
 from specdec_command.advice.recommend import Recommendation, plain
 from specdec_command.advice.recommend import recommend as answer
-from specdec_command.advice.request import Draft, Kind, Request, Use, kind_of
+from specdec_command.advice.request import AdviceRequest, AvailableDraft, DraftType, Use, kind_of
 from specdec_command.cli.explain import Form
 from specdec_command.cli.input import as_json, as_yaml, model_of, say, stop
 from specdec_command.validation.check import completed
@@ -102,7 +102,7 @@ ModelUri = Annotated[str | None, typer.Option(help="Location of the target: a UR
 DraftUri = Annotated[
     str | None, typer.Option("--draft", help="Location of a draft that you have: a URI as in spec.model.uri.")
 ]
-DraftKind = Annotated[Kind | None, typer.Option(help="Kind of the draft. Default: from its config.json.")]
+DraftKind = Annotated[DraftType | None, typer.Option(help="Kind of the draft. Default: from its config.json.")]
 DraftConfig = Annotated[str | None, typer.Option(help="The draft's config.json or its folder.")]
 Prompt = Annotated[int | None, typer.Option(min=1, help="Tokens of a typical prompt.")]
 Answer = Annotated[int | None, typer.Option(min=1, help="Tokens of a typical answer.")]
@@ -153,7 +153,7 @@ def recommend(  # noqa: PLR0913 - one parameter is one option of the command lin
     _answer(replace(request, uses=frozenset(uses or ()), packages=present, draft=own), form)
 
 
-def _answer(request: Request, form: Form) -> None:
+def _answer(request: AdviceRequest, form: Form) -> None:
     try:
         recommendation = answer(request)
     except Invalid as error:
@@ -163,10 +163,10 @@ def _answer(request: Request, form: Form) -> None:
     show(recommendation, form)
 
 
-def _request(target: str, name: str | None, uri: str | None) -> Request:
+def _request(target: str, name: str | None, uri: str | None) -> AdviceRequest:
     place = _place(target)
     config, family = _target(target, place)
-    return Request(name=name or _slug(target, place), uri=uri, config=config, family=family)
+    return AdviceRequest(name=name or _slug(target, place), uri=uri, config=config, family=family)
 
 
 def _place(word: str) -> Path | None:
@@ -178,7 +178,7 @@ def _place(word: str) -> Path | None:
         return None
 
 
-def _target(word: str, place: Path | None) -> tuple[Json | None, Family | None]:
+def _target(word: str, place: Path | None) -> tuple[Json | None, TargetFamily | None]:
     """The target's config, or the family that the word names. Exits with 2 if it is neither."""
     if place is not None and (model := model_of(str(place))):
         return model.config, family_of(model.config or {})
@@ -188,7 +188,7 @@ def _target(word: str, place: Path | None) -> tuple[Json | None, Family | None]:
     raise stop(f"{word!r} is not a file or a known family; pass the target's config.json, or one of {families}")
 
 
-def _draft(uri: str | None, kind: Kind | None, place: str | None) -> Draft | None:
+def _draft(uri: str | None, kind: DraftType | None, place: str | None) -> AvailableDraft | None:
     model = model_of(place)
     if uri is None:
         if kind is not None or model is not None:
@@ -197,7 +197,7 @@ def _draft(uri: str | None, kind: Kind | None, place: str | None) -> Draft | Non
     config = model.config if model else None
     if kind is None and config is None:
         raise stop("--draft needs --draft-kind or --draft-config")
-    return Draft(uri=uri, kind=kind or kind_of(config or {}), config=config)
+    return AvailableDraft(uri=uri, kind=kind or kind_of(config or {}), config=config)
 
 
 def _slug(word: str, place: Path | None) -> str:

@@ -9,9 +9,9 @@ from rich.table import Table
 
 from specdec_command.cli.input import as_yaml, kserve_of, model_of, one_service, stop
 from specdec_command.validation.check import allows_synthetic, crd_schema
-from specdec_command.validation.report import Report, text
+from specdec_command.validation.report import FileReport, text
 from specdec_command.validation.schema import filled
-from specdec_engine.case import Model
+from specdec_engine.case import ModelFolderFacts
 from specdec_engine.memory.explain import amount
 from specdec_engine.memory.plan import MemoryPlan
 from specdec_operator.api.spec import Owner, Spec
@@ -40,8 +40,8 @@ class Rendering:
 def rendering(
     body: dict[str, Any],
     *,
-    target: Model | None = None,
-    draft: Model | None = None,
+    target: ModelFolderFacts | None = None,
+    draft: ModelFolderFacts | None = None,
     plain: bool = False,
     kserve: KServe | None = None,
 ) -> Rendering:
@@ -90,7 +90,7 @@ def render(
         raise stop(f"{file}: {error.message}", 1) from error
     notes = Console(stderr=True, highlight=False, markup=False, soft_wrap=True)
     if problems:
-        notes.print(text([Report(file=file, problems=problems, services=1)]), end="")
+        notes.print(text([FileReport(file=file, problems=problems, services=1)]), end="")
     container = made.manifest["spec"]["predictor"]["model"]
     notes.print(f"runtime: {container['runtime']} on {made.engine}")
     if made.instrument.reason:

@@ -13,11 +13,11 @@ from rich.table import Table
 
 from specdec_command.cli.input import say
 from specdec_command.cli.replay_plot import draw
-from specdec_command.replay.play import Decision, Played, learn, play, read_recording
+from specdec_command.replay.play import Played, WindowDecision, learn, play, read_recording
 from specdec_operator.api.guard import Guard
 from specdec_operator.api.speculation import Method
 from specdec_operator.errors import Invalid
-from specdec_operator.guard.baseline_pods import BOUND, Finding, Measure, about
+from specdec_operator.guard.baseline_pods import BOUND, Measure, MeasureFinding, about
 from specdec_operator.guard.policy import METHODS
 from specdec_operator.guard.speed_checks import collateral_text
 from specdec_operator.guard.tries import Action
@@ -115,19 +115,19 @@ _ACQUITTED: Final = "acquitted"
 """The comparison ended, and speculation stays; a word of the output, like a reason."""
 
 
-def _act(each: Decision) -> str | None:
+def _act(each: WindowDecision) -> str | None:
     """What was done; a warning is shown and changes nothing."""
     return each.action.value if each.action else _WARN if each.collateral else None
 
 
-def _kind(each: Decision) -> str | None:
+def _kind(each: WindowDecision) -> str | None:
     """What kind of decision it was; None for a window after which everything stays as it was."""
     if each.action:
         return _KINDS[each.action]
     return "collateral" if each.collateral else "acquit" if each.acquitted else None
 
 
-def _finding(found: Finding) -> dict[str, Any]:
+def _finding(found: MeasureFinding) -> dict[str, Any]:
     """The result of both arms for one measure; null stands for a score without end."""
     numbers = {name: round(getattr(found, name), 4) for name in ("value", "low", "high", "limit", "unlike")}
     score = round(found.score, 2) if isfinite(found.score) else None
@@ -158,7 +158,7 @@ def _show(played: Played) -> None:
     typer.echo(f"final state: {played.phase.value}, serving {played.serving}")
 
 
-def _row(each: Decision, *, beside: bool) -> tuple[str, ...]:
+def _row(each: WindowDecision, *, beside: bool) -> tuple[str, ...]:
     verdict, evidence, comparison = each.judged.verdict, each.judged.evidence, each.judged.comparison
     numbers = (evidence.acceptance_rate, evidence.acceptance_length, comparison.speedup if comparison else None)
     words = ["-" if number is None else f"{number:.2f}" for number in numbers]
@@ -169,5 +169,5 @@ def _row(each: Decision, *, beside: bool) -> tuple[str, ...]:
     return f"{each.at:.0f} s", verdict.outcome.value, verdict.reason.value, *words, done
 
 
-def _action(each: Decision) -> str:
+def _action(each: WindowDecision) -> str:
     return f"{each.action.value}{f' {each.pod}' if each.pod else ''}" if each.action else ""

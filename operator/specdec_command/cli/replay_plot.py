@@ -4,7 +4,7 @@ import pathlib
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
-from specdec_command.replay.play import Decision, Played
+from specdec_command.replay.play import Played, WindowDecision
 from specdec_operator.errors import Invalid
 from specdec_operator.guard.baseline_pods import BOUND, Measure
 
@@ -43,7 +43,7 @@ def draw(played: Played, file: pathlib.Path) -> None:
         raise Invalid("--plot", str(file), f"it cannot be written: {error.strerror}") from error
 
 
-def _mark(axes: "Axes", decisions: Sequence[Decision]) -> None:
+def _mark(axes: "Axes", decisions: Sequence[WindowDecision]) -> None:
     for each in decisions:
         if each.action:
             axes.axvline(each.at / 60, color=_RED, linewidth=1)

@@ -19,12 +19,12 @@ from rich.text import Text
 from specdec_command.cli.connect import (
     AnyName,
     Body,
+    ClusterChoice,
     Context,
     Kubeconfig,
     Name,
     Namespace,
-    Services,
-    Where,
+    NamespaceServices,
     done,
     services,
 )
@@ -50,11 +50,11 @@ def status(
     """Show what a service does and why: verdict, acceptance, what fewer tokens would do, speed, history."""
     if name is not None and everywhere:
         raise typer.BadParameter("NAME and -A exclude each other, because a service has one namespace")
-    where = Where(namespace=namespace, context=context, kubeconfig=kubeconfig)
+    where = ClusterChoice(namespace=namespace, context=context, kubeconfig=kubeconfig)
     done(_one(where, name, as_json) if name is not None else _all(where, everywhere, as_json))
 
 
-async def _one(where: Where, name: str, as_json: bool) -> int:
+async def _one(where: ClusterChoice, name: str, as_json: bool) -> int:
     async with services(where) as client:
         service = await client.one(name)
     now = datetime.now(UTC)
@@ -65,7 +65,7 @@ async def _one(where: Where, name: str, as_json: bool) -> int:
     return orphan(service, now)
 
 
-async def _all(where: Where, everywhere: bool, as_json: bool) -> int:
+async def _all(where: ClusterChoice, everywhere: bool, as_json: bool) -> int:
     async with services(where) as client:
         listed = await client.all(everywhere=everywhere, table=not as_json)
         if as_json:
@@ -118,11 +118,11 @@ _PASSES: Final = "ApiServerUnavailable"
 
 def watch(name: Name, *, namespace: Namespace = None, context: Context = None, kubeconfig: Kubeconfig = None) -> None:
     """Show what a service does and why, again and again, until Ctrl-C."""
-    where = Where(namespace=namespace, context=context, kubeconfig=kubeconfig)
+    where = ClusterChoice(namespace=namespace, context=context, kubeconfig=kubeconfig)
     done(_watch(where, name), interrupted=0)
 
 
-async def _watch(where: Where, name: str) -> int:
+async def _watch(where: ClusterChoice, name: str) -> int:
     task = asyncio.current_task()
     if task is not None:  # a terminal is left as it was, however the watch ends
         asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
@@ -133,7 +133,7 @@ async def _watch(where: Where, name: str) -> int:
     return 0
 
 
-async def _looks(client: Services, name: str, first: Body) -> AsyncIterator[tuple[Body, str]]:
+async def _looks(client: NamespaceServices, name: str, first: Body) -> AsyncIterator[tuple[Body, str]]:
     """The service now and then, and why it could not be read. Raises Unavailable when it is gone or forbidden."""
     service, trouble = first, ""
     while True:

@@ -10,9 +10,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
-from specdec_command.validation.check import Problem, check_document, is_service
+from specdec_command.validation.check import DocumentProblem, check_document, is_service
 from specdec_command.validation.documents import MOST_BYTES, Unreadable, documents
-from specdec_command.validation.report import FORMATS, Report
+from specdec_command.validation.report import FORMATS, FileReport
 from specdec_engine.rule import Severity
 from specdec_operator.staging.kserve import KServe, assumed_kserve
 
@@ -52,11 +52,11 @@ def main(argv: Sequence[str]) -> int:
     return code(reports, strict=arguments.strict)
 
 
-def report(file: str, text: str, trouble: str, kserve: KServe | None = None) -> Report:
+def report(file: str, text: str, trouble: str, kserve: KServe | None = None) -> FileReport:
     """Judge one file."""
     if trouble:
-        return Report(file=file, unreadable=trouble)
-    problems: list[Problem] = []
+        return FileReport(file=file, unreadable=trouble)
+    problems: list[DocumentProblem] = []
     services = others = 0
     unreadable = ""
     try:
@@ -68,10 +68,10 @@ def report(file: str, text: str, trouble: str, kserve: KServe | None = None) -> 
                 others += 1
     except Unreadable as error:
         unreadable = f"{error.line}: {error}"
-    return Report(file=file, problems=tuple(problems), services=services, others=others, unreadable=unreadable)
+    return FileReport(file=file, problems=tuple(problems), services=services, others=others, unreadable=unreadable)
 
 
-def code(reports: Sequence[Report], *, strict: bool) -> int:
+def code(reports: Sequence[FileReport], *, strict: bool) -> int:
     """The exit code."""
     if any(each.unreadable for each in reports):
         return UNREADABLE
@@ -98,5 +98,5 @@ def _read(file: str) -> tuple[str, str]:
         return "", f" not text: byte {error.start} is not UTF-8"
 
 
-def _without_notes(given: Report) -> Report:
+def _without_notes(given: FileReport) -> FileReport:
     return replace(given, problems=tuple(each for each in given.problems if each.severity is not Severity.NOTED))

@@ -5,10 +5,10 @@ from dataclasses import dataclass, replace
 from itertools import product
 from typing import Final
 
-from specdec_command.doctor.finding import Finding, finding
+from specdec_command.doctor.finding import DoctorFinding, finding
 from specdec_command.doctor.objects import Operator, first_operator
-from specdec_command.doctor.permissions import NEEDS, Grant, Need, Reach
-from specdec_command.doctor.snapshot import Answer, Snapshot
+from specdec_command.doctor.permissions import NEEDS, Grant, NeededPermission, Reach
+from specdec_command.doctor.snapshot import QueryAnswer, Snapshot
 from specdec_operator.display.untrusted import Untrusted
 
 _MOST_PLACES: Final = 5
@@ -27,7 +27,7 @@ def permissions(operator: Operator, *, downloads: bool, namespaces: tuple[str, .
             yield from (Grant(replace(need, name=name), verb, place) for verb in need.verbs)
 
 
-def _places(need: Need, operator: Operator, namespaces: tuple[str, ...]) -> tuple[str, ...]:
+def _places(need: NeededPermission, operator: Operator, namespaces: tuple[str, ...]) -> tuple[str, ...]:
     match need.reach:
         case Reach.KSERVE:
             return (operator.kserve_namespace,)
@@ -41,12 +41,12 @@ def _places(need: Need, operator: Operator, namespaces: tuple[str, ...]) -> tupl
             return (both or operator.namespaces)[:_MOST_PLACES] or ("",)
 
 
-def check(snapshot: Snapshot) -> Iterator[Finding]:
+def check(snapshot: Snapshot) -> Iterator[DoctorFinding]:
     """Lacking permissions, one finding for each resource and namespace."""
     operator = first_operator(snapshot.operators)
     if operator is None:
         return
-    refused: dict[tuple[Need, str], list[Grant]] = {}
+    refused: dict[tuple[NeededPermission, str], list[Grant]] = {}
     for grant in snapshot.grants:
         if grant.allowed is False:
             refused.setdefault((replace(grant.need, name=""), grant.namespace), []).append(grant)
@@ -56,7 +56,7 @@ def check(snapshot: Snapshot) -> Iterator[Finding]:
         yield _unknown(snapshot.grants, operator.user)
 
 
-def _lacking(refused: list[Grant], account: str) -> Finding:
+def _lacking(refused: list[Grant], account: str) -> DoctorFinding:
     """What is refused about one resource in one namespace; by name where the permission is for single objects."""
     need, namespace = refused[0].need, refused[0].namespace
     verbs = ", ".join(dict.fromkeys(each.verb for each in refused))
@@ -75,7 +75,7 @@ def _lacking(refused: list[Grant], account: str) -> Finding:
     return finding("NotAllowed", account, what, fix)
 
 
-def _unknown(grants: tuple[Grant, ...], account: str) -> Finding:
+def _unknown(grants: tuple[Grant, ...], account: str) -> DoctorFinding:
     open_ones = sum(each.allowed is None for each in grants)
     what = f"{open_ones} of {len(grants)} permissions of {account} could not be checked"
     fix = "ask a cluster administrator for verbs [create] on subjectaccessreviews.authorization.k8s.io"
@@ -86,10 +86,10 @@ def _unknown(grants: tuple[Grant, ...], account: str) -> Finding:
 class Roles:
     """ClusterRoles and ClusterRoleBindings of a cluster. Roles of single namespaces are not among them."""
 
-    roles: Answer
-    bindings: Answer
+    roles: QueryAnswer
+    bindings: QueryAnswer
 
-    def allow(self, operator: Operator, need: Need, verb: str) -> bool | None:
+    def allow(self, operator: Operator, need: NeededPermission, verb: str) -> bool | None:
         """Whether a ClusterRole does. None where a Role of a namespace may, or not everything could be read."""
         if not self.roles.complete or not self.bindings.complete:
             return None
@@ -123,7 +123,7 @@ def _is(subject: Untrusted, operator: Operator) -> bool:
     return kind == "ServiceAccount" and (subject.of("namespace").text, name) == (operator.namespace, operator.account)
 
 
-def _allows(rule: Untrusted, need: Need, verb: str) -> bool:
+def _allows(rule: Untrusted, need: NeededPermission, verb: str) -> bool:
     names = rule.of("resourceNames").texts
     groups = [each.text for each in rule.of("apiGroups").items]
     resources, verbs = rule.of("resources").texts, rule.of("verbs").texts

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from functools import cache
 from typing import Any, Final
 
-from specdec_command.doctor.finding import Finding, finding
+from specdec_command.doctor.finding import DoctorFinding, finding
 from specdec_command.doctor.snapshot import Snapshot
 from specdec_operator import names
 from specdec_operator.display.describe import listed
@@ -16,7 +16,7 @@ _WORDS: Final = frozenset({"description", "title"})
 _MOST: Final = 3
 
 
-def check(snapshot: Snapshot) -> Iterator[Finding]:
+def check(snapshot: Snapshot) -> Iterator[DoctorFinding]:
     """Everything about our CRD."""
     name = f"{names.PLURAL}.{names.GROUP}"
     if snapshot.own_crd.missing:
@@ -33,7 +33,7 @@ def check(snapshot: Snapshot) -> Iterator[Finding]:
     yield from _compared(ours.of("schema", "openAPIV3Schema"))
 
 
-def _compared(schema: Untrusted) -> Iterator[Finding]:
+def _compared(schema: Untrusted) -> Iterator[DoctorFinding]:
     theirs = schema.value if isinstance(schema.value, Mapping) else {}
     here, there = _ours(), dict(_parts(theirs))
     lacking, more = [each for each in here if each not in there], [each for each in there if each not in here]

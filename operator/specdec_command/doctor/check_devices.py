@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 from typing import Final
 
-from specdec_command.doctor.finding import BUILT, Finding, finding
-from specdec_command.doctor.objects import Node, Service, engine_of, nodes, runtime_of, services, usable
+from specdec_command.doctor.finding import BUILT, DoctorFinding, finding
+from specdec_command.doctor.objects import ExaminedService, NodeCapacity, engine_of, nodes, runtime_of, services, usable
 from specdec_command.doctor.snapshot import Snapshot
 from specdec_engine.quantity import quantity
 
@@ -15,7 +15,7 @@ _PLUGINS: Final = {
 }
 
 
-def check(snapshot: Snapshot) -> Iterator[Finding]:
+def check(snapshot: Snapshot) -> Iterator[DoctorFinding]:
     """Everything about nodes. Yields nothing if not all nodes could be read."""
     if not snapshot.nodes.complete:
         return
@@ -41,7 +41,7 @@ def check(snapshot: Snapshot) -> Iterator[Finding]:
         yield finding("DevicesUnhealthy", node, f"node {node} advertises fewer {name} than it has", fix)
 
 
-def _wanted(service: Service, snapshot: Snapshot) -> dict[str, float]:
+def _wanted(service: ExaminedService, snapshot: Snapshot) -> dict[str, float]:
     """Devices of one pod; those of the runtime where the service names one of its own."""
     runtime = runtime_of(service, snapshot) if service.spec and service.spec.engine.runtime else None
     lists = [engine_of(runtime).of("resources")] if runtime else []
@@ -52,7 +52,9 @@ def _wanted(service: Service, snapshot: Snapshot) -> dict[str, float]:
     return {name: number for name, number in devices.items() if number}
 
 
-def _device(service: Service, name: str, number: float, here: tuple[Node, ...]) -> Iterator[Finding]:
+def _device(
+    service: ExaminedService, name: str, number: float, here: tuple[NodeCapacity, ...]
+) -> Iterator[DoctorFinding]:
     most = max(each.free.get(name, 0) for each in here)
     domain = name.partition("/")[0]
     if most == 0:
@@ -74,7 +76,7 @@ def _device(service: Service, name: str, number: float, here: tuple[Node, ...]) 
         yield finding("TooFewDevices", service.about, what, fix)
 
 
-def _architectures(service: Service, here: tuple[Node, ...]) -> Iterator[Finding]:
+def _architectures(service: ExaminedService, here: tuple[NodeCapacity, ...]) -> Iterator[DoctorFinding]:
     there, nodes_are = sorted({each.architecture for each in here} - {""}), f"the nodes for service {service.about} are"
     if there and not {*there} & {*BUILT}:
         fix = f"add a node of {' or '.join(BUILT)}"

@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterator
 from typing import Any, Final
 
-from specdec_command.doctor.finding import OLDEST_KSERVE, OLDEST_KUBERNETES, Finding, finding
+from specdec_command.doctor.finding import OLDEST_KSERVE, OLDEST_KUBERNETES, DoctorFinding, finding
 from specdec_command.doctor.objects import KSERVE_HOME, first_operator
 from specdec_command.doctor.snapshot import Snapshot
 from specdec_operator.display.untrusted import Untrusted
@@ -27,7 +27,7 @@ def kserve(snapshot: Snapshot) -> KServe:
     return kserve_of(KServeEvidence(**read, told=configured))
 
 
-def check(snapshot: Snapshot) -> Iterator[Finding]:
+def check(snapshot: Snapshot) -> Iterator[DoctorFinding]:
     """Everything about Kubernetes and KServe."""
     versions = kserve(snapshot)
     if versions.kubernetes is not None and versions.kubernetes < OLDEST_KUBERNETES:
@@ -42,7 +42,7 @@ def check(snapshot: Snapshot) -> Iterator[Finding]:
     yield from _config(snapshot)
 
 
-def _served(crd: Untrusted) -> Iterator[Finding]:
+def _served(crd: Untrusted) -> Iterator[DoctorFinding]:
     versions = crd.of("spec", "versions").items
     if crd.there and not any(each.of("name").text == "v1beta1" and each.of("served").flag for each in versions):
         have = ", ".join(each.of("name").text for each in versions if each.of("served").flag) or "no version"
@@ -50,7 +50,7 @@ def _served(crd: Untrusted) -> Iterator[Finding]:
         yield finding("KServeNotServed", "", what, f"{INSTALL}, {_RUN} or a close version")
 
 
-def _version(there: KServe) -> Iterator[Finding]:
+def _version(there: KServe) -> Iterator[DoctorFinding]:
     if there.version is None:
         return
     this = f"this is KServe {shown(there.version)} ({there.seen})"
@@ -65,7 +65,7 @@ def _version(there: KServe) -> Iterator[Finding]:
             yield finding("KServeGap", "", what, f"for services that need it: {lack.has}")
 
 
-def _controller(snapshot: Snapshot) -> Iterator[Finding]:
+def _controller(snapshot: Snapshot) -> Iterator[DoctorFinding]:
     namespace, answer = _home(snapshot), snapshot.controller
     about = f"{namespace}/kserve-controller-manager"
     if answer.missing:
@@ -77,7 +77,7 @@ def _controller(snapshot: Snapshot) -> Iterator[Finding]:
         yield finding("KServeControllerNotReady", about, "no pod of KServe's controller is available", fix)
 
 
-def _config(snapshot: Snapshot) -> Iterator[Finding]:
+def _config(snapshot: Snapshot) -> Iterator[DoctorFinding]:
     namespace, answer = _home(snapshot), snapshot.config
     about = f"{namespace}/inferenceservice-config"
     if answer.missing:

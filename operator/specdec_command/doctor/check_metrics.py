@@ -4,8 +4,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import IntEnum, StrEnum
 
-from specdec_command.doctor.finding import Finding, finding
-from specdec_command.doctor.objects import Operator, Service, first_operator, services
+from specdec_command.doctor.finding import DoctorFinding, finding
+from specdec_command.doctor.objects import ExaminedService, Operator, first_operator, services
 from specdec_command.doctor.snapshot import Home, Snapshot, Space
 from specdec_operator.display.untrusted import Untrusted
 from specdec_operator.guard.verdict import Reason
@@ -37,7 +37,7 @@ class Endpoint:
     labels: Mapping[str, str]
 
 
-def check(snapshot: Snapshot) -> Iterator[Finding]:
+def check(snapshot: Snapshot) -> Iterator[DoctorFinding]:
     """Everything about reaching the metrics."""
     operator, home = first_operator(snapshot.operators), snapshot.home
     for service in services(snapshot):
@@ -49,7 +49,7 @@ def check(snapshot: Snapshot) -> Iterator[Finding]:
             yield from _blocked(service, space, home, operator)
 
 
-def _unread(service: Service) -> Iterator[Finding]:
+def _unread(service: ExaminedService) -> Iterator[DoctorFinding]:
     passing = service.condition("GuardPassing")
     if passing.of("status").text == "Unknown" and passing.of("reason").text == Reason.SCRAPE_FAILED.value:
         what = f"service {service.about} reports: {passing.of('message').text}"
@@ -57,7 +57,7 @@ def _unread(service: Service) -> Iterator[Finding]:
         yield finding("MetricsUnread", service.about, what, fix)
 
 
-def _blocked(service: Service, space: Space, home: Home, operator: Operator) -> Iterator[Finding]:
+def _blocked(service: ExaminedService, space: Space, home: Home, operator: Operator) -> Iterator[DoctorFinding]:
     scraper = _endpoint(home, operator.labels)
     let_in = (
         f"add a NetworkPolicy to {space.name} that admits namespace {home.name} (kubernetes.io/metadata.name) on TCP "
@@ -79,7 +79,7 @@ def _endpoint(space: Home, labels: Mapping[str, str]) -> Endpoint:
     return Endpoint(namespace=space.name, around=space.itself.body.of("metadata", "labels").strings, labels=labels)
 
 
-def _pods(service: Service, space: Space) -> tuple[Untrusted, ...]:
+def _pods(service: ExaminedService, space: Space) -> tuple[Untrusted, ...]:
     """Its pods, or, before there are any, one with the labels that they will have."""
     there = [
         each for each in space.pods.items if each.of("metadata", "labels").strings.get(OWNER_LABEL) == service.name
@@ -100,7 +100,9 @@ def _names(pod: Untrusted) -> dict[str, int]:
     return {each.of("name").text: each.of("containerPort").whole or 0 for each in ports if each.of("name").text}
 
 
-def _finding(service: Service, passage: Passage, policies: tuple[Untrusted, ...], place: str, fix: str) -> Finding:
+def _finding(
+    service: ExaminedService, passage: Passage, policies: tuple[Untrusted, ...], place: str, fix: str
+) -> DoctorFinding:
     named = ", ".join(each.of("metadata", "name").text for each in policies)
     kind, verb = ("MetricsMayBeBlocked", "may block") if passage is Passage.MAYBE else ("MetricsBlocked", "block")
     what = f"NetworkPolicies of {place} ({named}) {verb} traffic from the operator to the pods of {service.about}"

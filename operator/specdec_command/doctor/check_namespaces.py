@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 from typing import Final
 
-from specdec_command.doctor.finding import Finding, finding
-from specdec_command.doctor.objects import Service, engine_of, runtime_of, services
+from specdec_command.doctor.finding import DoctorFinding, finding
+from specdec_command.doctor.objects import ExaminedService, engine_of, runtime_of, services
 from specdec_command.doctor.snapshot import Snapshot, Space
 from specdec_engine.quantity import quantity
 from specdec_operator.api.rollout import Strategy
@@ -14,7 +14,7 @@ ENFORCE: Final = "pod-security.kubernetes.io/enforce"
 _LATE: Final = "WaitForFirstConsumer"
 
 
-def check(snapshot: Snapshot) -> Iterator[Finding]:
+def check(snapshot: Snapshot) -> Iterator[DoctorFinding]:
     """Everything about the namespaces of services."""
     spaces = {each.name: each for each in snapshot.spaces}
     for service in services(snapshot):
@@ -26,7 +26,7 @@ def check(snapshot: Snapshot) -> Iterator[Finding]:
         yield from _quota(service, space)
 
 
-def _claims(service: Service, space: Space, snapshot: Snapshot) -> Iterator[Finding]:
+def _claims(service: ExaminedService, space: Space, snapshot: Snapshot) -> Iterator[DoctorFinding]:
     if not space.claims.complete:
         return
     there = {each.of("metadata", "name").text: each for each in space.claims.items}
@@ -59,7 +59,7 @@ def _waits(claim: Untrusted, snapshot: Snapshot) -> bool:
     return any(each.of("volumeBindingMode").text == _LATE for each in named)
 
 
-def _security(service: Service, space: Space, snapshot: Snapshot) -> Iterator[Finding]:
+def _security(service: ExaminedService, space: Space, snapshot: Snapshot) -> Iterator[DoctorFinding]:
     level = space.itself.body.of("metadata", "labels").strings.get(ENFORCE, "")
     runtime = runtime_of(service, snapshot)
     lacking = _lacking(level, runtime) if runtime is not None else ()
@@ -86,7 +86,7 @@ def _lacking(level: str, runtime: Untrusted) -> tuple[str, ...]:
     return (*shared, *(setting for setting, is_kept in kept.items() if not is_kept))
 
 
-def _quota(service: Service, space: Space) -> Iterator[Finding]:
+def _quota(service: ExaminedService, space: Space) -> Iterator[DoctorFinding]:
     if service.spec is None or service.spec.rollout.strategy is Strategy.REPLACE:
         return
     more = _one_more(service)
@@ -103,7 +103,7 @@ def _quota(service: Service, space: Space) -> Iterator[Finding]:
                 yield finding("QuotaFull", service.about, what, fix)
 
 
-def _one_more(service: Service) -> dict[str, float]:
+def _one_more(service: ExaminedService) -> dict[str, float]:
     """What one more pod takes of a quota, by the quota's names."""
     requests, limits = (service.asks.of(each).strings for each in ("requests", "limits"))
     named = {f"requests.{name}": text for name, text in {**limits, **requests}.items()}

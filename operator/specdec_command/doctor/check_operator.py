@@ -6,7 +6,7 @@ from datetime import timedelta
 from itertools import combinations
 from typing import Final
 
-from specdec_command.doctor.finding import Finding, finding
+from specdec_command.doctor.finding import DoctorFinding, finding
 from specdec_command.doctor.objects import Operator, operators
 from specdec_command.doctor.snapshot import Snapshot
 from specdec_engine.version import major_minor
@@ -16,7 +16,7 @@ _GRACE: Final = 15.0
 """Seconds for which a lease is kept if it does not set them."""
 
 
-def check(snapshot: Snapshot) -> Iterator[Finding]:
+def check(snapshot: Snapshot) -> Iterator[DoctorFinding]:
     """Everything about the operator's Deployments and its Lease."""
     running = operators(snapshot.operators)
     if not running:
@@ -34,7 +34,7 @@ def check(snapshot: Snapshot) -> Iterator[Finding]:
     yield from _election(snapshot, running)
 
 
-def _one(operator: Operator, command: str) -> Iterator[Finding]:
+def _one(operator: Operator, command: str) -> Iterator[DoctorFinding]:
     about = operator.about
     if not operator.available:
         yield _not_ready(operator)
@@ -48,7 +48,7 @@ def _one(operator: Operator, command: str) -> Iterator[Finding]:
         yield finding("TwoOperators", about, what, f"{_scale(operator, 1)}, or set SPECDEC_LEADER_LEASE")
 
 
-def _not_ready(operator: Operator) -> Finding:
+def _not_ready(operator: Operator) -> DoctorFinding:
     """The reason, if the Deployment shows it: an image without a registry is the first mistake of an installation."""
     what = f"no pod of {operator.about} is available, of {operator.replicas}"
     fix = f"kubectl -n {operator.namespace} describe pods -l app.kubernetes.io/name=specdec-operator"
@@ -58,7 +58,7 @@ def _not_ready(operator: Operator) -> Finding:
     return finding("OperatorNotReady", operator.about, what, fix)
 
 
-def _several(running: tuple[Operator, ...]) -> Iterator[Finding]:
+def _several(running: tuple[Operator, ...]) -> Iterator[DoctorFinding]:
     for one, other in combinations(running, 2):
         shared = set(one.namespaces) & set(other.namespaces)
         if one.namespaces and other.namespaces and not shared:
@@ -72,7 +72,7 @@ def _several(running: tuple[Operator, ...]) -> Iterator[Finding]:
             yield finding("ShardsDiffer", other.about, what, f"{_restart(other)}, with the same number")
 
 
-def _unwatched(snapshot: Snapshot, running: tuple[Operator, ...]) -> Iterator[Finding]:
+def _unwatched(snapshot: Snapshot, running: tuple[Operator, ...]) -> Iterator[DoctorFinding]:
     known = snapshot.operators.complete and not snapshot.operators.query.place
     watched = {name for each in running for name in each.namespaces}
     for space in snapshot.spaces:
@@ -81,7 +81,7 @@ def _unwatched(snapshot: Snapshot, running: tuple[Operator, ...]) -> Iterator[Fi
             yield finding("NamespaceNotWatched", space.name, f"no operator watches namespace {space.name}", fix)
 
 
-def _election(snapshot: Snapshot, running: tuple[Operator, ...]) -> Iterator[Finding]:
+def _election(snapshot: Snapshot, running: tuple[Operator, ...]) -> Iterator[DoctorFinding]:
     """Whether the Lease of the election is held, or those of the shards; and none of another number of shards."""
     operator, answer = running[0], snapshot.leases
     if operator.lease is None or answer is None or not answer.complete:
@@ -101,7 +101,7 @@ def _election(snapshot: Snapshot, running: tuple[Operator, ...]) -> Iterator[Fin
         yield finding("ShardsDiffer", operator.about, what, _restart(operator))
 
 
-def _unheld(operator: Operator, free: Mapping[str, str]) -> Finding:
+def _unheld(operator: Operator, free: Mapping[str, str]) -> DoctorFinding:
     about = "/".join(operator.lease or ())
     logs = f"kubectl -n {operator.namespace} logs deployment/{operator.name} shows the reason"
     if operator.shards == 1:

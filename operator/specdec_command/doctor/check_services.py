@@ -4,9 +4,9 @@ from collections.abc import Iterator
 from datetime import timedelta
 from typing import Final
 
-from specdec_command.doctor.finding import Finding, finding
-from specdec_command.doctor.objects import Service, engine_of, operators, our_runtime, runtime_of, services
-from specdec_command.doctor.snapshot import Answer, Snapshot
+from specdec_command.doctor.finding import DoctorFinding, finding
+from specdec_command.doctor.objects import ExaminedService, engine_of, operators, our_runtime, runtime_of, services
+from specdec_command.doctor.snapshot import QueryAnswer, Snapshot
 from specdec_engine.accelerators import Accelerator
 from specdec_operator.display.untrusted import Untrusted
 from specdec_operator.observe.pods import ENGINE_CONTAINER
@@ -17,10 +17,10 @@ _SOON: Final = timedelta(seconds=60)
 _BUSY: Final = frozenset({"Staging", "Downloading"})
 
 
-def check(snapshot: Snapshot) -> Iterator[Finding]:
+def check(snapshot: Snapshot) -> Iterator[DoctorFinding]:
     """Everything about runtimes, one finding for each however many services name it; and the services' conditions."""
     every = services(snapshot)
-    of_runtimes: dict[tuple[str, str], Finding] = {}
+    of_runtimes: dict[tuple[str, str], DoctorFinding] = {}
     for found in (found for each in every if each.spec is not None for found in _runtime(each, snapshot)):
         of_runtimes.setdefault((found.kind.id, found.about), found)
     yield from of_runtimes.values()
@@ -42,11 +42,11 @@ def _ours(namespace: str, snapshot: Snapshot) -> tuple[str, ...]:
     return tuple(our_runtime(each, namespace, snapshot) for each in Accelerator)
 
 
-def _is_known(answer: Answer) -> bool:
+def _is_known(answer: QueryAnswer) -> bool:
     return answer.complete and not answer.missing
 
 
-def _runtime(service: Service, snapshot: Snapshot) -> Iterator[Finding]:
+def _runtime(service: ExaminedService, snapshot: Snapshot) -> Iterator[DoctorFinding]:
     runtime = runtime_of(service, snapshot)
     if runtime is None:
         yield from _missing(service, snapshot)
@@ -67,7 +67,7 @@ def _runtime(service: Service, snapshot: Snapshot) -> Iterator[Finding]:
         yield finding("RuntimeImageLocal", service.runtime, what, fix)
 
 
-def _missing(service: Service, snapshot: Snapshot) -> Iterator[Finding]:
+def _missing(service: ExaminedService, snapshot: Snapshot) -> Iterator[DoctorFinding]:
     here = [each.runtimes for each in snapshot.spaces if each.name == service.namespace]
     if _is_known(snapshot.runtimes) and all(each.complete for each in here):
         what = f"service {service.about} uses runtime {service.runtime}, which does not exist"
@@ -76,7 +76,7 @@ def _missing(service: Service, snapshot: Snapshot) -> Iterator[Finding]:
         yield finding("RuntimeMissing", service.runtime, what, fix)
 
 
-def _observed(service: Service, snapshot: Snapshot) -> Iterator[Finding]:
+def _observed(service: ExaminedService, snapshot: Snapshot) -> Iterator[DoctorFinding]:
     meta, status = service.body.of("metadata"), service.body.of("status")
     made, observed = meta.of("creationTimestamp").time, status.of("observedGeneration").whole
     if not status.there or (observed or 0) < 0:
@@ -88,7 +88,7 @@ def _observed(service: Service, snapshot: Snapshot) -> Iterator[Finding]:
         yield finding("ServiceBehind", service.about, what, f"wait, then {_status(service)}")
 
 
-def _conditions(service: Service) -> Iterator[Finding]:
+def _conditions(service: ExaminedService) -> Iterator[DoctorFinding]:
     stalled, rolled_back = service.condition("Stalled"), service.condition("RolledBack")
     staged = service.condition("ArtifactsStaged")
     if stalled.of("status").text == "True":
@@ -101,11 +101,11 @@ def _conditions(service: Service) -> Iterator[Finding]:
         yield finding("ArtifactsNotStaged", service.about, _says(service, staged), _status(service))
 
 
-def _says(service: Service, condition: Untrusted) -> str:
+def _says(service: ExaminedService, condition: Untrusted) -> str:
     state = f"{condition.of('type').text}={condition.of('status').text}"
     why = f"{condition.of('reason').text}: {condition.of('message').text.rstrip('.')}"
     return f"service {service.about} is {state}, {why}"
 
 
-def _status(service: Service) -> str:
+def _status(service: ExaminedService) -> str:
     return f"specdec status {service.name} -n {service.namespace}"

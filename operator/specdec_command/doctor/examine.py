@@ -14,9 +14,9 @@ from specdec_command.doctor import (
     check_operator,
     check_services,
 )
-from specdec_command.doctor.finding import Area, Finding, Severity, finding
+from specdec_command.doctor.finding import Area, DoctorFinding, DoctorSeverity, finding
 from specdec_command.doctor.objects import operators
-from specdec_command.doctor.snapshot import Answer, Snapshot
+from specdec_command.doctor.snapshot import QueryAnswer, Snapshot
 from specdec_operator.display.describe import listed
 
 _CHECKS: Final = (
@@ -29,20 +29,20 @@ _CHECKS: Final = (
 class Examined:
     """What was found. dark: areas for which something could not be read, so that no finding means little."""
 
-    findings: tuple[Finding, ...]
+    findings: tuple[DoctorFinding, ...]
     dark: frozenset[Area]
 
     @property
     def to_fix(self) -> int:
         """How many findings stand in the way of a service."""
-        return sum(each.kind.severity is Severity.FIX for each in self.findings)
+        return sum(each.kind.severity is DoctorSeverity.FIX for each in self.findings)
 
     def state(self, area: Area) -> str:
         """`fine`, or the worst severity of an area."""
         severities = {each.kind.severity for each in self.findings if each.area is area}
         if area in self.dark:
-            severities.add(Severity.UNKNOWN)
-        return next((each.value for each in Severity if each in severities), "fine")
+            severities.add(DoctorSeverity.UNKNOWN)
+        return next((each.value for each in DoctorSeverity if each in severities), "fine")
 
 
 def examine(snapshot: Snapshot) -> Examined:
@@ -55,9 +55,9 @@ def examine(snapshot: Snapshot) -> Examined:
     return Examined(findings=tuple(findings), dark=frozenset(dark))
 
 
-def _unread(snapshot: Snapshot) -> Iterator[Finding]:
+def _unread(snapshot: Snapshot) -> Iterator[DoctorFinding]:
     """One finding for each verb and resource that could not be read, with the places."""
-    alike: dict[tuple[str, str, bool, bool], list[Answer]] = {}
+    alike: dict[tuple[str, str, bool, bool], list[QueryAnswer]] = {}
     for answer in snapshot.answers():
         if (answer.unread or answer.cut) and answer is not snapshot.reviews:
             key = answer.query.verb, answer.query.resource, answer.forbidden, bool(answer.unread)
@@ -69,7 +69,7 @@ def _unread(snapshot: Snapshot) -> Iterator[Finding]:
         yield finding("NotAllRead", "", what, "specdec doctor -n NAMESPACE checks one", area=Area.NAMESPACES)
 
 
-def _finding(answers: list[Answer]) -> Finding:
+def _finding(answers: list[QueryAnswer]) -> DoctorFinding:
     first, query = answers[0], answers[0].query
     places = sorted({each.query.place for each in answers if each.query.place})
     things = query.resource + (f" in {listed(places, 3)}" if places else "")

@@ -15,7 +15,7 @@ BUILT: Final = ("amd64", "arm64")
 """Architectures that the runtime images are built for."""
 
 
-class Severity(StrEnum):
+class DoctorSeverity(StrEnum):
     """FIX stands in the way of a service. LOOK may be meant so. UNKNOWN could not be looked at."""
 
     FIX = "fix"
@@ -39,20 +39,20 @@ class Area(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Kind:
+class ProblemKind:
     """One thing that can be wrong. area: None if it can be found in any; why: what follows, as a part of a sentence."""
 
     id: str
     area: Area | None
-    severity: Severity
+    severity: DoctorSeverity
     why: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Finding:
+class DoctorFinding:
     """A kind, and its place. about: the object, as namespace/name; empty: the cluster. fix: how to fix it."""
 
-    kind: Kind
+    kind: ProblemKind
     area: Area
     about: str
     what: str
@@ -64,14 +64,14 @@ class Finding:
         return f"{self.what}: {self.kind.why}; {self.fix}"
 
 
-def _kinds() -> Iterator[Kind]:
+def _kinds() -> Iterator[ProblemKind]:
     text = (pathlib.Path(__file__).parent / "data" / "kinds.json").read_text(encoding="utf-8")
     for area, kinds in json.loads(text).items():
         for name, row in kinds.items():
-            yield Kind(
+            yield ProblemKind(
                 id=name,
                 area=None if area == "everything" else Area(area),
-                severity=Severity(row["severity"]),
+                severity=DoctorSeverity(row["severity"]),
                 why=row["why"],
             )
 
@@ -80,9 +80,9 @@ KINDS: Final = {kind.id: kind for kind in _kinds()}
 """Everything that can be found, by its id, in the order of the areas."""
 
 
-def finding(kind: str, about: str, what: str, fix: str, *, area: Area | None = None) -> Finding:
+def finding(kind: str, about: str, what: str, fix: str, *, area: Area | None = None) -> DoctorFinding:
     """An occurrence of a kind. Raises ValueError for one that can be found in any area, if `area` is None."""
     found = KINDS[kind]
     if (place := area or found.area) is None:
         raise ValueError(f"{kind} can be found in any area: set the area")
-    return Finding(kind=found, area=place, about=about, what=what, fix=fix)
+    return DoctorFinding(kind=found, area=place, about=about, what=what, fix=fix)

@@ -18,9 +18,9 @@ from specdec_command.doctor.snapshot import (
     CLUSTER_QUERIES,
     REVIEWS_QUERY,
     ROLES_QUERY,
-    Answer,
     Home,
     Query,
+    QueryAnswer,
     Snapshot,
     Space,
     home_queries,
@@ -50,14 +50,14 @@ class Onlooker(KubeClient):
         super().__init__(*given, **more)
         self._turns = asyncio.Semaphore(_AT_ONCE)
 
-    async def look(self, query: Query) -> Answer:
+    async def look(self, query: Query) -> QueryAnswer:
         """The answer. Raises Unavailable where the API server is not there, or does not know the user."""
         options = {"limit": str(_MOST_ITEMS)} if query.verb == "list" else {}
         if query.selector:
             options["labelSelector"] = query.selector
         return await self._answer(query, partial(self.get, query.path, **options))
 
-    async def review(self, operator: Operator, grant: Grant) -> Answer:
+    async def review(self, operator: Operator, grant: Grant) -> QueryAnswer:
         """A SubjectAccessReview about the operator's service account."""
         need = grant.need
         resource, _, part = need.resource.partition("/")
@@ -69,25 +69,25 @@ class Onlooker(KubeClient):
         }
         return await self._answer(REVIEWS_QUERY, partial(self.create, REVIEWS_QUERY.path, {"spec": spec}))
 
-    async def _answer(self, query: Query, request: Callable[[], Awaitable[dict[str, Any]]]) -> Answer:
+    async def _answer(self, query: Query, request: Callable[[], Awaitable[dict[str, Any]]]) -> QueryAnswer:
         async with self._turns:
             try:
                 body = Untrusted(await request())
             except ApiError as error:
                 return _refused(query, error, self.server)
-        return Answer(query=query, body=body, cut=bool(body.of("metadata", "continue").text))
+        return QueryAnswer(query=query, body=body, cut=bool(body.of("metadata", "continue").text))
 
 
-def _refused(query: Query, error: ApiError, server: str) -> Answer:
+def _refused(query: Query, error: ApiError, server: str) -> QueryAnswer:
     if not error.status:
         raise Unavailable(error.reason, f"{server}: {error.answer}") from error
     if error.status == _UNKNOWN_USER:
         words = f"{server} does not accept your credentials; log in again. The API server's answer: {error.answer}"
         raise Unavailable("Unauthorized", words) from error
     if error.status == _MISSING:
-        return Answer(query=query, missing=True)
+        return QueryAnswer(query=query, missing=True)
     words = f"HTTP {error.status}: {error.answer}"
-    return Answer(query=query, unread=Untrusted(words).text, forbidden=error.status == _FORBIDDEN)
+    return QueryAnswer(query=query, unread=Untrusted(words).text, forbidden=error.status == _FORBIDDEN)
 
 
 async def take_snapshot(user: Onlooker, *, namespace: str | None, service: str | None, home: str | None) -> Snapshot:
@@ -117,7 +117,7 @@ async def take_snapshot(user: Onlooker, *, namespace: str | None, service: str |
     )
 
 
-def _namespaces(services: Answer, service: str | None) -> tuple[str, ...]:
+def _namespaces(services: QueryAnswer, service: str | None) -> tuple[str, ...]:
     """The namespaces of the services that are asked about."""
     metas = (each.of("metadata") for each in services.items)
     return tuple(dict.fromkeys(each.of("namespace").text for each in metas if service in (None, each.of("name").text)))
@@ -128,14 +128,14 @@ async def _answers(user: Onlooker, queries: Mapping[str, Query]) -> dict[str, An
     return dict(zip(queries, answers, strict=True))
 
 
-async def _widely(user: Onlooker, query: Callable[[str], Query], namespace: str | None, narrow: str) -> Answer:
+async def _widely(user: Onlooker, query: Callable[[str], Query], namespace: str | None, narrow: str) -> QueryAnswer:
     """The answer about a namespace, or about all; where all may not be listed, about a narrow one."""
     answer = await user.look(query(namespace or ""))
     return await user.look(query(narrow)) if answer.forbidden and not namespace else answer
 
 
 async def _of_operator(
-    user: Onlooker, operator: Operator | None, services: Answer, namespaces: tuple[str, ...]
+    user: Onlooker, operator: Operator | None, services: QueryAnswer, namespaces: tuple[str, ...]
 ) -> dict[str, Any]:
     """The parts of the snapshot that are about the operator itself."""
     if operator is None:
@@ -150,8 +150,8 @@ async def _of_operator(
 
 
 async def _grants(
-    user: Onlooker, operator: Operator, services: Answer, namespaces: tuple[str, ...]
-) -> tuple[tuple[Grant, ...], Answer | None]:
+    user: Onlooker, operator: Operator, services: QueryAnswer, namespaces: tuple[str, ...]
+) -> tuple[tuple[Grant, ...], QueryAnswer | None]:
     """What the operator may do: asked of the API server, or else read from ClusterRoles. And why it got no answer."""
     downloads = any(each.of("spec", "staging", "mode").text == "PersistentVolumeClaim" for each in services.items)
     asked = list(permissions(operator, downloads=downloads, namespaces=namespaces))

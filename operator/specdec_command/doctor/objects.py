@@ -6,7 +6,7 @@ from typing import Final
 
 from pydantic import ValidationError
 
-from specdec_command.doctor.snapshot import Answer, Snapshot
+from specdec_command.doctor.snapshot import QueryAnswer, Snapshot
 from specdec_engine.accelerators import Accelerator
 from specdec_engine.quantity import quantity
 from specdec_operator.api.spec import Spec
@@ -88,13 +88,13 @@ class Operator:
         return (name,) if self.shards == 1 else tuple(f"{name}-{shard}" for shard in range(self.shards))
 
 
-def operators(answer: Answer) -> tuple[Operator, ...]:
+def operators(answer: QueryAnswer) -> tuple[Operator, ...]:
     """All that run in the cluster; one with no replicas runs not."""
     every = (_operator(each) for each in answer.items if _is_ours(each))
     return tuple(each for each in every if each.replicas)
 
 
-def first_operator(answer: Answer) -> Operator | None:
+def first_operator(answer: QueryAnswer) -> Operator | None:
     """The one that the checks of single things are about; None where none runs."""
     return next(iter(operators(answer)), None)
 
@@ -128,7 +128,7 @@ def _settings(deployment: Untrusted) -> dict[str, str]:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Service:
+class ExaminedService:
     """One service. spec: None where this command cannot read it. runtime: named or given. body: as it was read."""
 
     namespace: str
@@ -169,7 +169,7 @@ class Service:
         return next((each for each in every if each.of("type").text == name), Untrusted())
 
 
-def services(snapshot: Snapshot) -> tuple[Service, ...]:
+def services(snapshot: Snapshot) -> tuple[ExaminedService, ...]:
     """All requested services, without those that guard other InferenceServices: they have no pods of their own."""
     every = (_service(each, snapshot) for each in snapshot.services.items)
     served = (each for each in every if each.spec is None or each.spec.guest is None)
@@ -182,7 +182,7 @@ def our_runtime(accelerator: Accelerator, namespace: str, snapshot: Snapshot) ->
     return KServe(runtimes=next((each.runtimes for each in watching), ())).runtime(accelerator.value)
 
 
-def _service(body: Untrusted, snapshot: Snapshot) -> Service:
+def _service(body: Untrusted, snapshot: Snapshot) -> ExaminedService:
     meta = body.of("metadata")
     namespace = meta.of("namespace").text
     try:
@@ -190,11 +190,11 @@ def _service(body: Untrusted, snapshot: Snapshot) -> Service:
     except ValidationError:
         spec = None
     runtime = (spec.engine.runtime or our_runtime(spec.engine.accelerator, namespace, snapshot)) if spec else ""
-    return Service(namespace=namespace, name=meta.of("name").text, spec=spec, runtime=runtime, body=body)
+    return ExaminedService(namespace=namespace, name=meta.of("name").text, spec=spec, runtime=runtime, body=body)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Node:
+class NodeCapacity:
     """One node that takes pods. free: what it offers to pods in all; has: what it has, broken devices with it."""
 
     name: str
@@ -204,12 +204,12 @@ class Node:
     has: dict[str, float]
 
 
-def nodes(snapshot: Snapshot) -> tuple[Node, ...]:
+def nodes(snapshot: Snapshot) -> tuple[NodeCapacity, ...]:
     """All nodes that are ready and not cordoned."""
     return tuple(_node(each) for each in snapshot.nodes.items if _takes_pods(each))
 
 
-def usable(every: tuple[Node, ...], service: Service) -> tuple[Node, ...]:
+def usable(every: tuple[NodeCapacity, ...], service: ExaminedService) -> tuple[NodeCapacity, ...]:
     """Those that the service's nodeSelector chooses."""
     wanted = (service.spec and service.spec.pod and service.spec.pod.node_selector) or {}
     return tuple(each for each in every if wanted.items() <= each.labels.items())
@@ -221,9 +221,9 @@ def _takes_pods(node: Untrusted) -> bool:
     return ready and not node.of("spec", "unschedulable").flag
 
 
-def _node(node: Untrusted) -> Node:
+def _node(node: Untrusted) -> NodeCapacity:
     status = node.of("status")
-    return Node(
+    return NodeCapacity(
         name=node.of("metadata", "name").text,
         labels=node.of("metadata", "labels").strings,
         architecture=status.of("nodeInfo", "architecture").text,
@@ -237,7 +237,7 @@ def _amounts(amounts: Untrusted) -> dict[str, float]:
     return {name: number for name, number in every.items() if number is not None}
 
 
-def runtime_of(service: Service, snapshot: Snapshot) -> Untrusted | None:
+def runtime_of(service: ExaminedService, snapshot: Snapshot) -> Untrusted | None:
     """The runtime of a service: of its namespace, or else of the cluster. None where there is none."""
     spaces = [space.runtimes for space in snapshot.spaces if space.name == service.namespace]
     every = (each for answer in (*spaces, snapshot.runtimes) for each in answer.items)

@@ -18,7 +18,7 @@ class Reach(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Need:
+class NeededPermission:
     """Verbs on a resource (`pods/log` is a subresource). name: the only object. lost: what fails without it.
 
     downloads: needed for staging.mode PersistentVolumeClaim only. leading: for the election of a leader only.
@@ -38,7 +38,7 @@ class Need:
 class Grant:
     """Whether the operator may do something. namespace: empty for everywhere. allowed: None if unknown."""
 
-    need: Need
+    need: NeededPermission
     verb: str
     namespace: str
     allowed: bool | None = None
@@ -52,33 +52,37 @@ _NO_LEADER: Final = "no replica becomes leader, and no service is reconciled"
 _CRDS: Final = ("apiextensions.k8s.io", "customresourcedefinitions")
 _LEASES: Final = ("coordination.k8s.io", "leases")
 NEEDS: Final = (
-    Need(GROUP, PLURAL, (*_SEE, "patch"), "it cannot read services"),
-    Need(GROUP, f"{PLURAL}/status", ("patch",), "it cannot write the status"),
-    Need(GROUP, f"{PLURAL}/finalizers", ("update",), "it cannot own an InferenceService"),
-    Need(KSERVE_GROUP, "inferenceservices", ("get", *_SEE, "create", "patch"), "it cannot create InferenceServices"),
-    Need("apps", "deployments", _SEE, "it cannot follow rollouts"),
-    Need("apps", "deployments", ("get", "create", "patch", "delete"), "it cannot create baseline pods"),
-    Need("", "pods", _SEE, "it cannot measure pods"),
-    Need("", "pods/eviction", ("create",), "it cannot restart pods"),
-    Need(
+    NeededPermission(GROUP, PLURAL, (*_SEE, "patch"), "it cannot read services"),
+    NeededPermission(GROUP, f"{PLURAL}/status", ("patch",), "it cannot write the status"),
+    NeededPermission(GROUP, f"{PLURAL}/finalizers", ("update",), "it cannot own an InferenceService"),
+    NeededPermission(
+        KSERVE_GROUP, "inferenceservices", ("get", *_SEE, "create", "patch"), "it cannot create InferenceServices"
+    ),
+    NeededPermission("apps", "deployments", _SEE, "it cannot follow rollouts"),
+    NeededPermission("apps", "deployments", ("get", "create", "patch", "delete"), "it cannot create baseline pods"),
+    NeededPermission("", "pods", _SEE, "it cannot measure pods"),
+    NeededPermission("", "pods/eviction", ("create",), "it cannot restart pods"),
+    NeededPermission(
         "policy",
         "poddisruptionbudgets",
         ("get", "create", "patch", "delete"),
         "the drain of a node may take all pods of a service at once",
     ),
-    Need("", "events", ("create", "list"), "it cannot send Events"),
-    Need("", "pods/log", ("get",), "it cannot show the progress of downloads"),
-    Need("batch", "jobs", _SEE, "it cannot follow downloads"),
-    Need("", "namespaces", _SEE, "it cannot watch all namespaces", Reach.CLUSTER),
-    Need(*_CRDS, ("get", *_SEE), _KSERVE_UNSEEN, Reach.CLUSTER),
-    Need("", "configmaps", ("get",), _OCI_UNKNOWN, Reach.KSERVE, name="inferenceservice-config"),
-    Need("apps", "deployments", ("get",), _KSERVE_UNSEEN, Reach.KSERVE, name="kserve-controller-manager"),
-    Need(KSERVE_GROUP, "clusterstoragecontainers", ("list",), _URIS_UNKNOWN, Reach.CLUSTER),
-    Need("", "nodes", ("list",), "it does not know the memory size of the nodes' devices", Reach.CLUSTER),
-    Need(
+    NeededPermission("", "events", ("create", "list"), "it cannot send Events"),
+    NeededPermission("", "pods/log", ("get",), "it cannot show the progress of downloads"),
+    NeededPermission("batch", "jobs", _SEE, "it cannot follow downloads"),
+    NeededPermission("", "namespaces", _SEE, "it cannot watch all namespaces", Reach.CLUSTER),
+    NeededPermission(*_CRDS, ("get", *_SEE), _KSERVE_UNSEEN, Reach.CLUSTER),
+    NeededPermission("", "configmaps", ("get",), _OCI_UNKNOWN, Reach.KSERVE, name="inferenceservice-config"),
+    NeededPermission("apps", "deployments", ("get",), _KSERVE_UNSEEN, Reach.KSERVE, name="kserve-controller-manager"),
+    NeededPermission(KSERVE_GROUP, "clusterstoragecontainers", ("list",), _URIS_UNKNOWN, Reach.CLUSTER),
+    NeededPermission("", "nodes", ("list",), "it does not know the memory size of the nodes' devices", Reach.CLUSTER),
+    NeededPermission(
         "", "persistentvolumeclaims", ("get", "create", "patch"), "it cannot create PVCs for downloads", downloads=True
     ),
-    Need("batch", "jobs", ("get", "create", "patch", "delete"), "it cannot run downloads into PVCs", downloads=True),
-    Need(*_LEASES, ("create",), _NO_LEADER, Reach.OWN, leading=True),
-    Need(*_LEASES, ("get", "update"), _NO_LEADER, Reach.LEASE, leading=True),
+    NeededPermission(
+        "batch", "jobs", ("get", "create", "patch", "delete"), "it cannot run downloads into PVCs", downloads=True
+    ),
+    NeededPermission(*_LEASES, ("create",), _NO_LEADER, Reach.OWN, leading=True),
+    NeededPermission(*_LEASES, ("get", "update"), _NO_LEADER, Reach.LEASE, leading=True),
 )

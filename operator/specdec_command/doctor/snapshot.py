@@ -25,7 +25,7 @@ class Query:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Answer:
+class QueryAnswer:
     """What a query brought.
 
     missing: there is nothing at its path. unread: the API server's message if nothing could be read; else empty.
@@ -60,18 +60,18 @@ class Home:
     """The operator's namespace."""
 
     name: str
-    itself: Answer
-    policies: Answer
+    itself: QueryAnswer
+    policies: QueryAnswer
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Space(Home):
     """A namespace of services, with more of what is in it. pods: those of services."""
 
-    quotas: Answer
-    claims: Answer
-    runtimes: Answer
-    pods: Answer
+    quotas: QueryAnswer
+    claims: QueryAnswer
+    runtimes: QueryAnswer
+    pods: QueryAnswer
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,30 +88,30 @@ class Snapshot:
     now: datetime
     command: str
     service: str | None
-    version: Answer
-    kserve_crd: Answer
-    own_crd: Answer
-    containers: Answer
-    controller: Answer
-    config: Answer
-    operators: Answer
-    services: Answer
-    runtimes: Answer
-    nodes: Answer
-    classes: Answer
+    version: QueryAnswer
+    kserve_crd: QueryAnswer
+    own_crd: QueryAnswer
+    containers: QueryAnswer
+    controller: QueryAnswer
+    config: QueryAnswer
+    operators: QueryAnswer
+    services: QueryAnswer
+    runtimes: QueryAnswer
+    nodes: QueryAnswer
+    classes: QueryAnswer
     spaces: tuple[Space, ...]
-    leases: Answer | None = None
+    leases: QueryAnswer | None = None
     home: Home | None = None
     more_spaces: int = 0
     grants: tuple[Grant, ...] = ()
-    reviews: Answer | None = None
+    reviews: QueryAnswer | None = None
 
-    def answers(self) -> Iterator[Answer]:
+    def answers(self) -> Iterator[QueryAnswer]:
         """Every answer."""
         owners: tuple[Snapshot | Home, ...] = (self, *self.spaces, *([self.home] if self.home else []))
         for owner in owners:
             values = (getattr(owner, each.name) for each in fields(owner))
-            yield from (each for each in values if isinstance(each, Answer))
+            yield from (each for each in values if isinstance(each, QueryAnswer))
 
 
 def _get(path: str, resource: str, *serves: Area, place: str = "") -> Query:

@@ -36,7 +36,7 @@ _POD: Final = (
 
 
 @dataclass(slots=True, kw_only=True)
-class Parts:
+class InferenceServiceParts:
     """The parts of an InferenceService. spec: those of a service. folders: where its artifacts are in the container.
 
     scaler: its autoscaler class, which is KServe's default where none is named; knative: whether it runs in that mode.
@@ -68,7 +68,7 @@ class Parts:
         self.sources[f"spec.{to}"] = source
 
 
-def read(body: Mapping[str, Any]) -> Parts:
+def read(body: Mapping[str, Any]) -> InferenceServiceParts:
     """The parts of an InferenceService. All of its fields are in `spec`, `lost` or `replaced`."""
     whole = Manifest(body)
     for known in ("apiVersion", "kind"):
@@ -78,7 +78,7 @@ def read(body: Mapping[str, Any]) -> Parts:
     container: dict[str, Any] = (whole.look(dict, *place) if place else None) or {}
     command = command_of(container, _text(place or _PREDICTOR))
     name, namespace = whole.take(str, "metadata", "name"), whole.take(str, "metadata", "namespace")
-    parts = Parts(name=name, namespace=namespace, command=command, lost=list(command.lost))
+    parts = InferenceServiceParts(name=name, namespace=namespace, command=command, lost=list(command.lost))
     if place is None:
         parts.why_not.append("spec.predictor: it has no model and no containers, so the engine is unknown")
         return parts
@@ -107,7 +107,7 @@ def _text(path: tuple[Step, ...]) -> str:
     return "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in path).lstrip(".")
 
 
-def _meta(whole: Manifest, parts: Parts) -> None:
+def _meta(whole: Manifest, parts: InferenceServiceParts) -> None:
     for key in list(whole.look(dict, "metadata") or {}):
         if key in _SERVERS:
             whole.take(object, "metadata", key)
@@ -146,7 +146,7 @@ def _writer(key: str, value: object, model_format: str | None) -> str:
     return "KServe writes it" if (key, value) == (_FORMAT, model_format) else ""
 
 
-def _container(whole: Manifest, place: tuple[Step, ...], parts: Parts) -> None:
+def _container(whole: Manifest, place: tuple[Step, ...], parts: InferenceServiceParts) -> None:
     """The container's own fields. Its arguments are in `parts.command` already."""
     where = _text(place)
     whole.take(list, *place, "args")
@@ -162,7 +162,7 @@ def _container(whole: Manifest, place: tuple[Step, ...], parts: Parts) -> None:
             parts.replaced.append(Replaced(field=f"{where}.{key}", by=by))
 
 
-def _pod(whole: Manifest, place: tuple[Step, ...], parts: Parts) -> None:
+def _pod(whole: Manifest, place: tuple[Step, ...], parts: InferenceServiceParts) -> None:
     for key, kind in _POD:
         parts.carry(whole.take(kind, *_PREDICTOR, key), f"pod.{key}", f"spec.predictor.{key}")
     if (grace := whole.take(int, *_PREDICTOR, "terminationGracePeriodSeconds")) is not None:
@@ -177,7 +177,9 @@ def _pod(whole: Manifest, place: tuple[Step, ...], parts: Parts) -> None:
     parts.carry(mounts, "pod.volumeMounts", f"{_text(place)}.volumeMounts")
 
 
-def _shared_memory(volumes: list[dict[str, Any]], mounts: list[dict[str, Any]], parts: Parts) -> set[Any]:
+def _shared_memory(
+    volumes: list[dict[str, Any]], mounts: list[dict[str, Any]], parts: InferenceServiceParts
+) -> set[Any]:
     """Names of the volumes that are /dev/shm alone; their size is carried."""
     there = {each.get("name") for each in mounts if each.get("mountPath") == "/dev/shm"}  # noqa: S108 - of the pod
     for each in volumes:
@@ -204,7 +206,7 @@ def _claims(volumes: list[dict[str, Any]], mounts: list[dict[str, Any]]) -> Iter
             yield Folder(mount=path, uri=uri, volume=str(each.get("name")))
 
 
-def _artifacts(whole: Manifest, place: tuple[Step, ...], parts: Parts) -> None:
+def _artifacts(whole: Manifest, place: tuple[Step, ...], parts: InferenceServiceParts) -> None:
     for path in ((*place, "storageUri"), (*_PREDICTOR, "storageUri")):
         if uri := whole.take(str, *path):
             parts.folders.append(Folder(mount=DOWNLOADED, uri=uri))

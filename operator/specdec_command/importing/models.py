@@ -5,9 +5,9 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from specdec_command.importing import legacy
-from specdec_command.importing.inference_service import Parts
+from specdec_command.importing.inference_service import InferenceServiceParts
 from specdec_command.importing.manifest import Lost
-from specdec_command.importing.places import DOWNLOADED, Found, find, is_inside
+from specdec_command.importing.places import DOWNLOADED, FoundArtifact, find, is_inside
 from specdec_engine.case import Json
 from specdec_engine.flags import option
 
@@ -29,11 +29,16 @@ class Models:
     volumes: frozenset[str] = frozenset()
     lost: list[Lost] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
-    used: list[Found] = field(default_factory=list)
+    used: list[FoundArtifact] = field(default_factory=list)
 
 
 def models_of(
-    args: dict[str, Any], speculation: Json | None, parts: Parts, *, model: str | None, draft: str | None
+    args: dict[str, Any],
+    speculation: Json | None,
+    parts: InferenceServiceParts,
+    *,
+    model: str | None,
+    draft: str | None,
 ) -> Models:
     """The models of a command line. What has its place in the spec is taken out of `args`."""
     made = Models(target={}, draft={}, speculation=speculation)
@@ -48,7 +53,9 @@ def models_of(
     return made
 
 
-def _target(made: Models, args: dict[str, Any], parts: Parts, written: str | None, given: str | None) -> None:
+def _target(
+    made: Models, args: dict[str, Any], parts: InferenceServiceParts, written: str | None, given: str | None
+) -> None:
     revision = args.pop("revision", None)
     if given:
         made.target = {"uri": given}
@@ -70,7 +77,7 @@ def _target(made: Models, args: dict[str, Any], parts: Parts, written: str | Non
         ]
 
 
-def _use(made: Models, found: Found, role: str) -> None:
+def _use(made: Models, found: FoundArtifact, role: str) -> None:
     made.used.append(found)
     if found.hub:
         made.notes.append(
@@ -78,13 +85,13 @@ def _use(made: Models, found: Found, role: str) -> None:
         )
 
 
-def _beside_target(made: Models, found: Found) -> dict[str, Any]:
+def _beside_target(made: Models, found: FoundArtifact) -> dict[str, Any]:
     """As in the spec: a model inside the target's own artifact is named by its folder alone."""
     inside = found.path and found.uri == made.target.get("uri")
     return {"path": found.path} if inside else found.said
 
 
-def _names(made: Models, args: dict[str, Any], parts: Parts, called: str | None, written: Any) -> None:
+def _names(made: Models, args: dict[str, Any], parts: InferenceServiceParts, called: str | None, written: Any) -> None:
     """Clients keep the model names that they use: by default the value of --model."""
     served = args.pop("served_model_name", None) or []
     names = list(dict.fromkeys((*served, *([called] if called else []))))
@@ -96,7 +103,7 @@ def _names(made: Models, args: dict[str, Any], parts: Parts, called: str | None,
         made.target["aliases"] = names[1:]
 
 
-def _draft(made: Models, parts: Parts, given: str | None) -> None:
+def _draft(made: Models, parts: InferenceServiceParts, given: str | None) -> None:
     config = dict(made.speculation or {})
     if config.get("method") == "custom_class" or not isinstance(text := config.get("model"), str):
         made.draft = {"uri": given or _DRAFT}
@@ -118,7 +125,7 @@ def _draft(made: Models, parts: Parts, given: str | None) -> None:
     made.draft = _beside_target(made, found)
 
 
-def _adapters(made: Models, args: dict[str, Any], parts: Parts) -> None:
+def _adapters(made: Models, args: dict[str, Any], parts: InferenceServiceParts) -> None:
     """--lora-modules as spec.model.adapters; one whose folder is not found is listed as lost."""
     modules = args.pop("lora_modules", None)
     if modules is None:
@@ -153,7 +160,7 @@ def _module(text: str) -> tuple[str, str]:
     return name, path
 
 
-def _unused(made: Models, args: dict[str, Any], parts: Parts) -> None:
+def _unused(made: Models, args: dict[str, Any], parts: InferenceServiceParts) -> None:
     """Artifacts that no model is, and flags that name files in one that is: it lies elsewhere in the new pods."""
     used = [each.folder for each in made.used if each.folder is not None]
     for folder in parts.folders:

@@ -21,7 +21,7 @@ class Folder:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Found:
+class FoundArtifact:
     """An artifact, and the folder in it; empty: all of it. hub: whether it was found by its name on a hub."""
 
     uri: str
@@ -35,10 +35,10 @@ class Found:
         return {"uri": self.uri, **({"path": self.path} if self.path else {})}
 
 
-def find(text: str, folders: Iterable[Folder], revision: str | None = None) -> Found | None:
+def find(text: str, folders: Iterable[Folder], revision: str | None = None) -> FoundArtifact | None:
     """What a model's name means; None if it is not in a folder and not a hub's. revision: of a hub's model."""
     if _URI.fullmatch(text):
-        return Found(uri=text.rstrip("/"))
+        return FoundArtifact(uri=text.rstrip("/"))
     if text.startswith("/"):
         path = _clean(text)
         holding = [each for each in folders if f"{path}/".startswith(f"{_clean(each.mount)}/")]
@@ -46,9 +46,9 @@ def find(text: str, folders: Iterable[Folder], revision: str | None = None) -> F
             return None
         nearest = max(holding, key=lambda each: len(_clean(each.mount)))
         inside = path[len(_clean(nearest.mount)) :].strip("/")
-        return Found(uri=nearest.uri.rstrip("/"), path=inside, folder=nearest)
+        return FoundArtifact(uri=nearest.uri.rstrip("/"), path=inside, folder=nearest)
     if _HUB.fullmatch(text):
-        return Found(uri=f"hf://{text}" + (f":{revision}" if revision else ""), hub=True)
+        return FoundArtifact(uri=f"hf://{text}" + (f":{revision}" if revision else ""), hub=True)
     return None
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Any, Final
 
-from specdec_command.importing.inference_service import Parts
+from specdec_command.importing.inference_service import InferenceServiceParts
 from specdec_command.importing.manifest import Lost
 from specdec_engine.accelerators import Accelerator
 
@@ -14,7 +14,7 @@ _PATH: Final = "PYTHONPATH"
 _CPU: Final = "VLLM_CPU_KVCACHE_SPACE"
 
 
-def accelerator_of(parts: Parts) -> tuple[Accelerator, str]:
+def accelerator_of(parts: InferenceServiceParts) -> tuple[Accelerator, str]:
     """The accelerator, and why none of the operator's runtimes serves there; empty where one does."""
     asked = list(_asked(parts.spec.get("resources") or {}))
     for prefix, accelerator in _DEVICES:
@@ -31,7 +31,7 @@ def accelerator_of(parts: Parts) -> tuple[Accelerator, str]:
     return (Accelerator.ASCEND if "ascend" in parts.image else Accelerator.NVIDIA), ""
 
 
-def without_foreign_parts(parts: Parts) -> Iterator[Lost]:
+def without_foreign_parts(parts: InferenceServiceParts) -> Iterator[Lost]:
     """Takes out what would keep the operator's runtime from starting, and yields it."""
     engine, resources = parts.spec.get("engine", {}), parts.spec.get("resources", {})
     env = [each for each in engine.get("env", ()) if not (isinstance(each, dict) and each.get("name") == _PATH)]

@@ -14,7 +14,7 @@ _RESOURCES: Final = ("cpu", "memory")
 _SET: Final = "set spec.autoscaling, or set spec.replicas for the expected load"
 
 
-class Parts(Protocol):
+class ImportedScaling(Protocol):
     """What is made of an InferenceService, as far as this needs it. scaler: its autoscaler class; knative: its mode."""
 
     lost: list[Lost]
@@ -26,7 +26,7 @@ class Parts(Protocol):
         """Sets a place of the spec."""
 
 
-def carry_scaling(whole: Manifest, parts: Parts) -> None:
+def carry_scaling(whole: Manifest, parts: ImportedScaling) -> None:
     """Carries what scales. Fields without effect there are listed as replaced, those without equivalent as lost."""
     least, most = whole.look(int, *_PREDICTOR, "minReplicas"), whole.look(int, *_PREDICTOR, "maxReplicas")
     metrics: list[Any] | None = whole.look(list, *_PREDICTOR, "autoScaling", "metrics")
@@ -48,7 +48,7 @@ def _annotation() -> str:
     return "metadata.annotations[serving.kserve.io/autoscalerClass]"
 
 
-def _fixed(whole: Manifest, parts: Parts, first: int) -> None:
+def _fixed(whole: Manifest, parts: ImportedScaling, first: int) -> None:
     """Nothing scales: class none, an HPA whose minimum equals its maximum, or a ScaledObject without a metric."""
     if first > 1:
         parts.carry(first, "replicas", "spec.predictor.minReplicas")
@@ -56,7 +56,7 @@ def _fixed(whole: Manifest, parts: Parts, first: int) -> None:
     _replace(whole, parts, f"nothing scales it: it has {max(first, 1)} pods")
 
 
-def _carry(whole: Manifest, parts: Parts, scaler: str, least: int, most: int) -> None:
+def _carry(whole: Manifest, parts: ImportedScaling, scaler: str, least: int, most: int) -> None:
     parts.carry(scaler, "autoscaling.autoscalerClass", _annotation())
     for name, value in (("minReplicas", least), ("maxReplicas", most)):
         whole.take(int, *_PREDICTOR, name)
@@ -71,7 +71,7 @@ def _carry(whole: Manifest, parts: Parts, scaler: str, least: int, most: int) ->
     _replace(whole, parts, by)
 
 
-def _by_resource(whole: Manifest, parts: Parts) -> None:
+def _by_resource(whole: Manifest, parts: ImportedScaling) -> None:
     """scaleMetric and its target; by memory KServe scales only where there is one."""
     metric = whole.look(str, *_PREDICTOR, "scaleMetric")
     target = whole.look(int, *_PREDICTOR, "scaleTarget")
@@ -90,7 +90,7 @@ def _at(name: str) -> str:
     return f"spec.predictor.{name}"
 
 
-def _knative(whole: Manifest, parts: Parts, first: int) -> None:
+def _knative(whole: Manifest, parts: ImportedScaling, first: int) -> None:
     """Knative scales by requests at once; services run in Standard mode."""
     if first > 1:
         parts.carry(first, "replicas", "spec.predictor.minReplicas")
@@ -102,7 +102,7 @@ def _knative(whole: Manifest, parts: Parts, first: int) -> None:
             parts.lost.append(Lost(field=f"{_at(name)} ({value})", why=why, way_out=_SET))
 
 
-def _replace(whole: Manifest, parts: Parts, by: str) -> None:
+def _replace(whole: Manifest, parts: ImportedScaling, by: str) -> None:
     """What is left of it does nothing where it stands."""
     for name in _NUMBERS:
         if whole.take(object, *_PREDICTOR, name) is not None:

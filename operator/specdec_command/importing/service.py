@@ -11,7 +11,7 @@ import yaml
 
 from specdec_command.importing import legacy
 from specdec_command.importing.command import Command
-from specdec_command.importing.inference_service import Parts
+from specdec_command.importing.inference_service import InferenceServiceParts
 from specdec_command.importing.manifest import Lost, Replaced
 from specdec_command.importing.models import Models, models_of
 from specdec_command.importing.platform import without_foreign_parts
@@ -87,7 +87,7 @@ class _Reading:
     findings: list[Finding] = field(default_factory=list)
 
 
-def imported(parts: Parts, wanted: Wanted) -> Imported:
+def imported(parts: InferenceServiceParts, wanted: Wanted) -> Imported:
     """The service for what was read."""
     parts.lost += without_foreign_parts(parts)
     reading = _read(parts, wanted)
@@ -111,12 +111,12 @@ def imported(parts: Parts, wanted: Wanted) -> Imported:
     )
 
 
-def _meta(parts: Parts, wanted: Wanted) -> Body:
+def _meta(parts: InferenceServiceParts, wanted: Wanted) -> Body:
     place = {"namespace": parts.namespace} if parts.namespace else {}
     return {"name": wanted.name or parts.name or _NAME, **place}
 
 
-def _read(parts: Parts, wanted: Wanted) -> _Reading:
+def _read(parts: InferenceServiceParts, wanted: Wanted) -> _Reading:
     """The case that the command line describes, and the places of its models. Flags barred from specs are listed."""
     lost: list[Lost] = []
     config = () if wanted.config is None else (f"--speculative-config={wanted.config}",)
@@ -141,7 +141,7 @@ def _read(parts: Parts, wanted: Wanted) -> _Reading:
     return reading
 
 
-def _with_devices(case: Case, parts: Parts) -> Case:
+def _with_devices(case: Case, parts: InferenceServiceParts) -> Case:
     """The case with what its pod asks for. A line that names no devices ran where they are: they are asked for."""
     resources = parts.spec.get("resources") or {}
     asked, others = devices_asked(resources), other_devices(resources)
@@ -156,7 +156,7 @@ def _sentence(finding: Finding) -> str:
     return f"{path_of(finding.field)}: {finding.message} (rule {finding.rule.id})"
 
 
-def _whole(spec: Body, parts: Parts, models: Models) -> Body:
+def _whole(spec: Body, parts: InferenceServiceParts, models: Models) -> Body:
     """The spec with everything around the command line."""
     made = {"model": models.target, **spec}
     for key, value in parts.spec.items():
@@ -242,9 +242,9 @@ def _one_line(words: str) -> str:
     return " ".join(words.split())
 
 
-def from_words(command: Command) -> Parts:
+def from_words(command: Command) -> InferenceServiceParts:
     """The parts that a command line alone gives."""
     env = [{"name": name, "value": value} for name, value in command.env]
-    parts = Parts(name=None, namespace=None, command=command, lost=list(command.lost))
+    parts = InferenceServiceParts(name=None, namespace=None, command=command, lost=list(command.lost))
     parts.carry(env, "engine.env", "command line")
     return parts

@@ -7,7 +7,7 @@ from typing import Any, Final
 import yaml
 
 from specdec_command.importing.manifest import Lost
-from specdec_command.validation.check import Problem, check_document
+from specdec_command.validation.check import DocumentProblem, check_document
 from specdec_command.validation.documents import documents
 from specdec_engine.rule import Severity
 
@@ -40,11 +40,11 @@ def trimmed(body: Body, sources: Mapping[str, str]) -> tuple[Body, tuple[Lost, .
     return body, tuple(lost), ("spec: more than a hundred of its fields would be rejected",)
 
 
-def _problems(body: Body) -> tuple[Problem, ...]:
+def _problems(body: Body) -> tuple[DocumentProblem, ...]:
     return check_document(next(documents(yaml.safe_dump(body))))
 
 
-def _what(body: Body, problem: Problem, sources: Mapping[str, str]) -> tuple[str, Lost]:
+def _what(body: Body, problem: DocumentProblem, sources: Mapping[str, str]) -> tuple[str, Lost]:
     """The path to remove for a problem, and its entry as lost. Of volumes and variables a whole one is removed."""
     path, name = problem.path, ""
     if entry := _ENTRY.match(path):

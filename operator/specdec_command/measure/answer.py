@@ -33,7 +33,7 @@ class Answer:
         return (self.last - self.first) / (self.tokens - 1) if self.tokens > 1 else None
 
 
-class Stream:
+class AnswerStream:
     """Collects the lines of one streamed answer, each with the time since the request was sent."""
 
     def __init__(self) -> None:

@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 from typing import Any, Final
 
 from specdec_command.measure.benchmark import Unmeasurable
-from specdec_command.measure.service import Say, Service
+from specdec_command.measure.service import MeasuredService, Say
 from specdec_engine.quantity import parse_duration
 from specdec_operator import names
 from specdec_operator.kube.client import KubeClient
@@ -66,13 +66,15 @@ def check_left_behind(twin: Object, name: str) -> None:
 
 
 @asynccontextmanager
-async def baseline_beside(client: KubeClient, service: Object, say: Say, *, room: float) -> AsyncIterator[Service]:
+async def baseline_beside(
+    client: KubeClient, service: Object, say: Say, *, room: float
+) -> AsyncIterator[MeasuredService]:
     """The baseline service, ready. It is removed at the end, whatever happens; a left-over one is removed first.
 
     room: longest time without a node that has room, in seconds. Raises Unmeasurable where it does not come up.
     """
     manifest, name, namespace = twin_of(service), service["metadata"]["name"], service["metadata"]["namespace"]
-    twin = Service(client, namespace, manifest["metadata"]["name"], speculating=False)
+    twin = MeasuredService(client, namespace, manifest["metadata"]["name"], speculating=False)
     await _removed(client, twin, of=name)
     child = names.inference_services_path(namespace, twin.name)
     pods = f"/api/v1/namespaces/{namespace}/pods"
@@ -89,13 +91,13 @@ async def baseline_beside(client: KubeClient, service: Object, say: Say, *, room
 
 
 @asynccontextmanager
-async def baseline_in_place(client: KubeClient, service: Object, say: Say) -> AsyncIterator[Service]:
+async def baseline_in_place(client: KubeClient, service: Object, say: Say) -> AsyncIterator[MeasuredService]:
     """The service itself, rolled back by hand; it is asked to speculate again at the end, whatever happens.
 
     Raises Unmeasurable where it does not become plain, or does not speculate again.
     """
     namespace, name, seconds = service["metadata"]["namespace"], service["metadata"]["name"], patience(service)
-    plain = Service(client, namespace, name, speculating=False)
+    plain = MeasuredService(client, namespace, name, speculating=False)
     nonce = f"measure-{time.time_ns()}"
     try:
         await client.merge(plain.path, {"metadata": {"annotations": {names.ROLLBACK_ANNOTATION: nonce}}})
@@ -105,13 +107,13 @@ async def baseline_in_place(client: KubeClient, service: Object, say: Say) -> As
     finally:
         await client.merge(plain.path, {"metadata": {"annotations": {names.RETRY_ANNOTATION: nonce}}})
         say(f"{name}: requested to speculate again ({names.RETRY_ANNOTATION}: {nonce})")
-        again = Service(client, namespace, name, speculating=True)
+        again = MeasuredService(client, namespace, name, speculating=True)
         await _handled(again, nonce)
         await again.until_ready(say, seconds=seconds, room=seconds)
         say(f"{name}: speculates again")
 
 
-async def _handled(service: Service, nonce: str) -> None:
+async def _handled(service: MeasuredService, nonce: str) -> None:
     """Waits until the operator has seen the retry: until then the status is that of the rollback."""
     deadline = time.monotonic() + _MARGIN
     while (await service.body()).get("status", {}).get("guard", {}).get("handledRetry") != nonce:
@@ -121,7 +123,7 @@ async def _handled(service: Service, nonce: str) -> None:
         await asyncio.sleep(_PAUSE)
 
 
-async def _removed(client: KubeClient, twin: Service, *, of: str) -> None:
+async def _removed(client: KubeClient, twin: MeasuredService, *, of: str) -> None:
     """Deletes the twin, if there is one. Raises Unmeasurable for a service of that name that is not a twin of `of`."""
     if (body := await client.find(twin.path)) is not None:
         check_left_behind(body, of)

@@ -21,7 +21,7 @@ class Unanswered(Unmeasurable):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Order:
+class BenchmarkOrder:
     """What the user wants to measure. source: where the prompts come from; digest: identifies them."""
 
     source: str
@@ -42,7 +42,7 @@ class Job:
 
     namespace: str | None
     name: str
-    order: Order
+    order: BenchmarkOrder
     prompts: tuple[Prompt, ...]
     at: str
     room: float
@@ -68,7 +68,7 @@ class Side(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Round:
+class BenchmarkRound:
     """All prompts once, by one side. concurrency: requests at once. repeat: from 1."""
 
     concurrency: int
@@ -81,17 +81,17 @@ class Round:
         return self.repeat == 1
 
 
-def interleaved(concurrencies: tuple[int, ...], repeats: int) -> tuple[Round, ...]:
+def interleaved(concurrencies: tuple[int, ...], repeats: int) -> tuple[BenchmarkRound, ...]:
     """Both sides by turns, and which is first by turns as well: a noisy minute hits both, a drift favours neither."""
     sides = tuple(Side)
     return tuple(
-        Round(concurrency=concurrency, repeat=repeat, side=side)
+        BenchmarkRound(concurrency=concurrency, repeat=repeat, side=side)
         for concurrency in concurrencies
         for repeat in range(1, repeats + 1)
         for side in (sides if repeat % 2 else sides[::-1])
     )
 
 
-def one_side(side: Side, concurrencies: tuple[int, ...], repeats: int) -> tuple[Round, ...]:
+def one_side(side: Side, concurrencies: tuple[int, ...], repeats: int) -> tuple[BenchmarkRound, ...]:
     """One side alone, for a cluster that has no room for both at once."""
     return tuple(each for each in interleaved(concurrencies, repeats) if each.side is side)

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from itertools import pairwise, zip_longest
 
 from specdec_command.measure.answer import Answer
-from specdec_command.measure.benchmark import Order, Round, Side
+from specdec_command.measure.benchmark import BenchmarkOrder, BenchmarkRound, Side
 from specdec_command.measure.context import Context
-from specdec_command.measure.statistics import Ratio, Spread, median, ratio, spread
+from specdec_command.measure.statistics import Quartiles, Ratio, median, ratio, spread
 from specdec_operator.guard.counters import Counters, restarted
 
 
@@ -74,7 +74,7 @@ def _between(before: Counters, after: Counters) -> Drafting:
 class Repeat:
     """All prompts, asked once. seconds: from the first request to the end of the last answer."""
 
-    turn: Round
+    turn: BenchmarkRound
     seconds: float
     answers: tuple[Answer, ...]
     drafting: Drafting
@@ -102,13 +102,13 @@ class Repeat:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Figures:
+class SideFigures:
     """One side at one concurrency: medians and quartiles over its repeats. Times in seconds."""
 
-    first_token: Spread
-    per_token: Spread | None
-    tokens_per_second: Spread
-    acceptance: Spread | None
+    first_token: Quartiles
+    per_token: Quartiles | None
+    tokens_per_second: Quartiles
+    acceptance: Quartiles | None
     drafting: Drafting
 
 
@@ -135,8 +135,8 @@ class Level:
 
     concurrency: int
     repeats: int
-    speculating: Figures
-    plain: Figures
+    speculating: SideFigures
+    plain: SideFigures
     first_token: Ratio
     per_token: Ratio | None
     tokens_per_second: Ratio
@@ -171,8 +171,8 @@ def _level(concurrency: int, repeats: Sequence[Repeat]) -> Level:
     )
 
 
-def _figures(repeats: Sequence[Repeat]) -> Figures:
-    return Figures(
+def _figures(repeats: Sequence[Repeat]) -> SideFigures:
+    return SideFigures(
         first_token=spread([each.first_token for each in repeats]),
         per_token=_spread([each.per_token for each in repeats]),
         tokens_per_second=spread([each.tokens_per_second for each in repeats]),
@@ -181,7 +181,7 @@ def _figures(repeats: Sequence[Repeat]) -> Figures:
     )
 
 
-def _spread(values: Sequence[float | None]) -> Spread | None:
+def _spread(values: Sequence[float | None]) -> Quartiles | None:
     numbers = [each for each in values if each is not None]
     return spread(numbers) if numbers else None
 
@@ -197,7 +197,7 @@ def _equal(pairs: Sequence[tuple[Repeat, Repeat]]) -> Equal:
 class Measurement:
     """The order, the context and every repeat. redone: why repeats were thrown away and done again."""
 
-    order: Order
+    order: BenchmarkOrder
     context: Context
     repeats: tuple[Repeat, ...]
     redone: tuple[str, ...]

@@ -73,7 +73,7 @@ def _shown(flags: dict[str, tuple[str, ...]], name: str) -> str:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Node:
+class NodeHardware:
     """A node's hardware and system, as it reports them. readable: whether it could be read at all."""
 
     readable: bool
@@ -93,7 +93,7 @@ class Running:
     image_id: str
     resources: Mapping[str, Any]
     engine_version: str
-    nodes: tuple[Node, ...]
+    nodes: tuple[NodeHardware, ...]
     node_names: frozenset[str]
 
 
@@ -122,13 +122,13 @@ class Context:
         return (*flags, *(f"environment: {each} on one side only" for each in sorted(left ^ right)))
 
 
-def node_of(node: Object | None) -> Node:
+def node_of(node: Object | None) -> NodeHardware:
     """A node; None stands for one that may not be read."""
     if node is None:
-        return Node(readable=False, capacity={}, labels={}, system={})
+        return NodeHardware(readable=False, capacity={}, labels={}, system={})
     labels, status = node["metadata"].get("labels", {}), node.get("status", {})
     info, capacity = status.get("nodeInfo", {}), status.get("capacity", {})
-    return Node(
+    return NodeHardware(
         readable=True,
         capacity={key: str(value) for key, value in capacity.items() if key in _MACHINE or "/" in key},
         labels={key: value for key, value in sorted(labels.items()) if key.startswith(_NODE_LABELS)},

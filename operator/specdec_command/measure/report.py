@@ -11,7 +11,7 @@ from typing import Any, Final
 from specdec_command.measure.benchmark import SEED, WARM_UPS, sampling
 from specdec_command.measure.caveats import caveats
 from specdec_command.measure.compare import Level, Measurement, Repeat
-from specdec_command.measure.context import Node, Running
+from specdec_command.measure.context import NodeHardware, Running
 from specdec_command.measure.table import conclusion, rows
 
 _VERSION: Final = 1
@@ -118,7 +118,7 @@ def _hardware(side: Running) -> str:
     return "; ".join(_node(each) for each in side.nodes)
 
 
-def _node(node: Node) -> str:
+def _node(node: NodeHardware) -> str:
     if not node.readable:
         return "unknown: this kubeconfig has no permission to read nodes"
     labels = _inline(node.labels) or "no label shows the machine or processor type"

@@ -10,8 +10,8 @@ from specdec_command.measure.answer import Answer
 from specdec_command.measure.baseline import baseline_beside, baseline_in_place, patience, twin_of
 from specdec_command.measure.benchmark import (
     WARM_UPS,
+    BenchmarkRound,
     Job,
-    Round,
     Side,
     Unanswered,
     Unmeasurable,
@@ -21,7 +21,7 @@ from specdec_command.measure.benchmark import (
 from specdec_command.measure.compare import Measurement, Repeat, drafting
 from specdec_command.measure.context import Context, context
 from specdec_command.measure.prompts import Prompt
-from specdec_command.measure.service import Say, Service
+from specdec_command.measure.service import MeasuredService, Say
 from specdec_operator.errors import OperatorError
 from specdec_operator.kube.client import KubeClient
 
@@ -36,7 +36,7 @@ Repeats = list[tuple[Repeat, tuple[str, ...]]]
 async def run(job: Job, kubeconfig: str | None, say: Say) -> Measurement:
     """Measures both sides and puts everything back. Raises OperatorError where that cannot be done."""
     async with await KubeClient.as_user(kubeconfig, timeout=_TIMEOUT) as client:
-        service = Service(client, job.namespace or client.namespace, job.name, speculating=True)
+        service = MeasuredService(client, job.namespace or client.namespace, job.name, speculating=True)
         body = await service.body()
         twin_of(body)  # refuses a service that asks for no speculation, before anything is done
         await service.until_ready(say, seconds=patience(body), room=patience(body))
@@ -49,7 +49,7 @@ async def run(job: Job, kubeconfig: str | None, say: Say) -> Measurement:
     )
 
 
-async def _side_by_side(client: KubeClient, job: Job, service: Service, say: Say) -> tuple[Repeats, Context]:
+async def _side_by_side(client: KubeClient, job: Job, service: MeasuredService, say: Say) -> tuple[Repeats, Context]:
     order = job.order
     async with baseline_beside(client, await service.body(), say, room=job.room) as twin:
         conditions = context(await service.body(), job.at, await service.running(), await twin.running())
@@ -57,7 +57,7 @@ async def _side_by_side(client: KubeClient, job: Job, service: Service, say: Say
         return await _rounds(interleaved(order.concurrencies, order.repeats), sides, job, say), conditions
 
 
-async def _in_place(client: KubeClient, job: Job, service: Service, say: Say) -> tuple[Repeats, Context]:
+async def _in_place(client: KubeClient, job: Job, service: MeasuredService, say: Say) -> tuple[Repeats, Context]:
     order, body, speculating = job.order, await service.body(), await service.running()
     rounds = one_side(Side.SPECULATING, order.concurrencies, order.repeats)
     repeats = await _rounds(rounds, {Side.SPECULATING: service}, job, say)
@@ -67,7 +67,9 @@ async def _in_place(client: KubeClient, job: Job, service: Service, say: Say) ->
         return [*repeats, *await _rounds(rounds, {Side.PLAIN: plain}, job, say)], conditions
 
 
-async def _rounds(rounds: Sequence[Round], sides: Mapping[Side, Service], job: Job, say: Say) -> Repeats:
+async def _rounds(
+    rounds: Sequence[BenchmarkRound], sides: Mapping[Side, MeasuredService], job: Job, say: Say
+) -> Repeats:
     repeats: Repeats = []
     for each in rounds:
         repeat, thrown = await _repeat(each, sides[each.side], job.prompts, job.order.max_tokens)
@@ -78,7 +80,7 @@ async def _rounds(rounds: Sequence[Round], sides: Mapping[Side, Service], job: J
 
 
 async def _repeat(
-    turn: Round, service: Service, prompts: Sequence[Prompt], max_tokens: int
+    turn: BenchmarkRound, service: MeasuredService, prompts: Sequence[Prompt], max_tokens: int
 ) -> tuple[Repeat, tuple[str, ...]]:
     """One repeat, and why earlier tries of it were thrown away. Raises Unmeasurable after three that were."""
     thrown: list[str] = []
@@ -94,7 +96,7 @@ async def _repeat(
                 raise Unmeasurable("TooManyFailures", f"{_TRIES} tries failed, the last: {thrown[-1]}") from error
 
 
-async def _once(turn: Round, service: Service, prompts: Sequence[Prompt], max_tokens: int) -> Repeat:
+async def _once(turn: BenchmarkRound, service: MeasuredService, prompts: Sequence[Prompt], max_tokens: int) -> Repeat:
     await service.check_unchanged()
     before = await service.counters()
     begun = time.perf_counter()
@@ -107,7 +109,9 @@ async def _once(turn: Round, service: Service, prompts: Sequence[Prompt], max_to
     return Repeat(turn=turn, seconds=seconds, answers=answers, drafting=drafted)
 
 
-async def _ask(prompts: Sequence[Prompt], service: Service, concurrency: int, max_tokens: int) -> tuple[Answer, ...]:
+async def _ask(
+    prompts: Sequence[Prompt], service: MeasuredService, concurrency: int, max_tokens: int
+) -> tuple[Answer, ...]:
     """The answers, in the order of the prompts. Clients take the next prompt as soon as they have their answer.
 
     Raises the error of the first request that fails; the others are ended then.

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Final
 
-from specdec_command.measure.answer import Answer, Stream
+from specdec_command.measure.answer import Answer, AnswerStream
 from specdec_command.measure.benchmark import Unanswered, Unmeasurable, sampling
 from specdec_command.measure.context import Running, running
 from specdec_command.measure.prompts import Prompt
@@ -35,30 +35,30 @@ class TwinState(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class View:
+class SideState:
     """The state of a side, with its message."""
 
     state: TwinState
     message: str
 
 
-def view(service: Object, *, speculating: bool) -> View:
+def view(service: Object, *, speculating: bool) -> SideState:
     """Whether a service serves as it should, speculating or plain."""
     status = service.get("status", {})
     phase, reason = status.get("phase", "not seen yet"), status.get("reason", "")
     message = f"{phase}: {reason}: {status.get('message', '')}" if reason else str(phase)
     if status.get("observedGeneration") != service["metadata"].get("generation"):
-        return View(state=TwinState.WAITING, message="the operator has not handled it yet")
+        return SideState(state=TwinState.WAITING, message="the operator has not handled it yet")
     if phase == Phase.STALLED or (speculating and phase in _TAKEN_OUT):
-        return View(state=TwinState.FAILED, message=message)
+        return SideState(state=TwinState.FAILED, message=message)
     plain = not speculating and phase == Phase.ROLLED_BACK
     if (phase in _SETTLED or plain) and status.get("serving", {}).get("speculating") is speculating:
-        return View(state=TwinState.READY, message=message)
+        return SideState(state=TwinState.READY, message=message)
     if plain:
-        return View(
+        return SideState(
             state=TwinState.FAILED, message=f"{message}; it still speculates, because guard.rollBackTo is LastGood"
         )
-    return View(state=TwinState.NO_ROOM if reason == "Unschedulable" else TwinState.WAITING, message=message)
+    return SideState(state=TwinState.NO_ROOM if reason == "Unschedulable" else TwinState.WAITING, message=message)
 
 
 def served_model(service: Object) -> str:
@@ -70,7 +70,7 @@ def _revision(service: Object) -> str:
     return str(service.get("status", {}).get("serving", {}).get("revision", ""))
 
 
-class Service:
+class MeasuredService:
     """A service that is asked. speculating: whether it has to. Every method raises Unmeasurable, or ApiError."""
 
     def __init__(self, client: KubeClient, namespace: str, name: str, *, speculating: bool) -> None:
@@ -107,7 +107,7 @@ class Service:
         self._revision, self._model = _revision(body), served_model(body)
         self._port = body["spec"].get("engine", {}).get("port", ENGINE_PORT)
 
-    def _give_up(self, now: View, *, waited: float, crowded: float, room: float) -> None:
+    def _give_up(self, now: SideState, *, waited: float, crowded: float, room: float) -> None:
         """Raises where waiting is over. waited: seconds beyond the longest wait."""
         wanted = "speculates" if self.speculating else "serves plain"
         if now.state is TwinState.FAILED:
@@ -153,7 +153,7 @@ class Service:
 
     async def ask(self, prompt: Prompt, max_tokens: int) -> Answer:
         """One streamed request. Raises Unanswered where another try may do."""
-        stream = Stream()
+        stream = AnswerStream()
         path = f"{self._core}/services/http:{self.name}-predictor:80/proxy{prompt.path}"
         sent = time.perf_counter()
         try:

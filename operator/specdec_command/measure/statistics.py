@@ -9,7 +9,7 @@ _WANTED: Final = 0.95
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Spread:
+class Quartiles:
     """The median of some values, and their quartiles: half of the values lie between low and high."""
 
     median: float
@@ -51,9 +51,9 @@ def median(values: Sequence[float]) -> float:
     return quantile(values, 0.5)
 
 
-def spread(values: Sequence[float]) -> Spread:
+def spread(values: Sequence[float]) -> Quartiles:
     """Median and quartiles."""
-    return Spread(median=median(values), low=quantile(values, 0.25), high=quantile(values, 0.75))
+    return Quartiles(median=median(values), low=quantile(values, 0.25), high=quantile(values, 0.75))
 
 
 def ratio(values: Sequence[float]) -> Ratio:

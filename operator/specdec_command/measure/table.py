@@ -9,10 +9,10 @@ from rich.text import Text
 
 from specdec_command.measure.caveats import caveats
 from specdec_command.measure.compare import Equal, Level, Measurement
-from specdec_command.measure.statistics import Ratio, Spread
+from specdec_command.measure.statistics import Quartiles, Ratio
 
 
-def _shown(spread: Spread | None, digits: int, scale: float = 1) -> str:
+def _shown(spread: Quartiles | None, digits: int, scale: float = 1) -> str:
     """The median with its quartiles, in another unit by the scale."""
     if spread is None:
         return "-"

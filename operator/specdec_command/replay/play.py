@@ -28,7 +28,7 @@ _LINE = 'each line is one scrape, such as {"t": 12.0, "pod": "pod-0", "ok": true
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Round:
+class ReplayRound:
     """One read of all pods: when, in seconds of the recording, and what each showed; None: it did not answer.
 
     plain: names of the baseline pods.
@@ -45,7 +45,7 @@ class Round:
         }
 
 
-def read_recording(path: pathlib.Path) -> tuple[Round, ...]:
+def read_recording(path: pathlib.Path) -> tuple[ReplayRound, ...]:
     """The rounds of a recording. Raises Invalid for a file that is not a recording, with the line."""
     try:
         raw = path.read_bytes()
@@ -55,12 +55,12 @@ def read_recording(path: pathlib.Path) -> tuple[Round, ...]:
     scrapes = [_scrape(path, number, line) for number, line in enumerate(text.splitlines(), start=1) if line.strip()]
     if not scrapes:
         raise Invalid(str(path), "empty", _LINE)
-    rounds: list[Round] = []
+    rounds: list[ReplayRound] = []
     for at, pod, arm, reading in sorted(scrapes, key=lambda each: each[0]):
         if not rounds or pod in rounds[-1].readings:  # a pod that is seen again begins another round
-            rounds.append(Round(at=at))
+            rounds.append(ReplayRound(at=at))
         plain = rounds[-1].plain | ({pod} if arm == "plain" else frozenset())
-        rounds[-1] = Round(at=at, readings=rounds[-1].readings | {pod: reading}, plain=plain)
+        rounds[-1] = ReplayRound(at=at, readings=rounds[-1].readings | {pod: reading}, plain=plain)
     return tuple(rounds)
 
 
@@ -84,7 +84,7 @@ _RECORDED: Final = "recorded"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Decision:
+class WindowDecision:
     """One window. at: when it closed, in seconds of the recording. action: what the guard did, None for nothing.
 
     pod: the pod that it was about, None for all of them. rows: what fewer tokens would have done. collateral: other
@@ -114,7 +114,7 @@ class Played:
     tokens: int
     speculative: bool
     state: State
-    decisions: list[Decision] = field(default_factory=list)
+    decisions: list[WindowDecision] = field(default_factory=list)
     gone: set[str] = field(default_factory=set)
     clear: bool = False
 
@@ -130,7 +130,7 @@ class Played:
         """What is served at the end: `speculation` or `plain`."""
         return "speculation" if self.speculative and not self.state.plain else "plain"
 
-    def play(self, rounds: Iterable[Round]) -> None:
+    def play(self, rounds: Iterable[ReplayRound]) -> None:
         """Plays the rounds, up to the first decision that would have made it another service."""
         schedule = Schedule(interval=self.guard.interval, window=self.guard.window)
         policy = replace(policy_of(self.guard, held=False), mode=GuardMode.ENFORCE, control=ControlMode.NEVER)
@@ -149,7 +149,7 @@ class Played:
             if judged is not None and self._decide(policy, each, judged):
                 return
 
-    def _decide(self, policy: Policy, each: Round, judged: Judged) -> bool:
+    def _decide(self, policy: Policy, each: ReplayRound, judged: Judged) -> bool:
         """Takes in a closed window; returns whether the service would have been another one from here on."""
         rows = fewer_tokens(judged.evidence, self.thresholds, judged.comparison)
         before, observation = self.state, self._observation(policy, each, judged, most_that_pass(rows, self.tokens))
@@ -161,11 +161,11 @@ class Played:
         told = tuple(each for each in self.state.collateral if each not in before.collateral)
         clear = shows_fast_enough(judged.findings)
         acquitted, self.clear = clear and not self.clear, clear
-        decision = Decision(at=each.at, judged=judged, action=action, pod=pod, rows=rows, collateral=told)
+        decision = WindowDecision(at=each.at, judged=judged, action=action, pod=pod, rows=rows, collateral=told)
         self.decisions.append(replace(decision, acquitted=acquitted))
         return self.state.subject != before.subject
 
-    def _observation(self, policy: Policy, each: Round, judged: Judged | None, fewer: int | None) -> Observation:
+    def _observation(self, policy: Policy, each: ReplayRound, judged: Judged | None, fewer: int | None) -> Observation:
         observation = Observation(
             subject=self.state.subject,
             policy=policy,
@@ -182,7 +182,7 @@ class Played:
         return replace(with_window(observation, judged), closed=closed, verdict=verdict)
 
 
-def play(rounds: tuple[Round, ...], guard: Guard, method: MethodFacts, baseline: Baseline = ()) -> Played:
+def play(rounds: tuple[ReplayRound, ...], guard: Guard, method: MethodFacts, baseline: Baseline = ()) -> Played:
     """What the guard makes of a recording. A service that never shows a draft is taken to run without speculation."""
     seen = [reading for each in rounds for reading in each.readings.values() if reading is not None]
     tokens = max((len(each.accepted_per_position) for each in seen), default=0)
@@ -196,7 +196,7 @@ def play(rounds: tuple[Round, ...], guard: Guard, method: MethodFacts, baseline:
     return played
 
 
-def learn(rounds: Iterable[Round], guard: Guard) -> Baseline:
+def learn(rounds: Iterable[ReplayRound], guard: Guard) -> Baseline:
     """The baseline's speed by load, out of a recording of it."""
     block = Schedule(interval=guard.interval, window=guard.window).block
     window, at = None, 0.0

@@ -6,7 +6,7 @@ from itertools import groupby
 from typing import Final
 
 from specdec_command.story.play import Moment
-from specdec_command.story.recording import Chapter, Recording
+from specdec_command.story.recording import Chapter, StoryRecording
 from specdec_operator import __version__
 from specdec_operator.display import numbers
 from specdec_operator.display.describe import joined
@@ -17,7 +17,7 @@ _VERDICTS: Final = {"Pass": "good", "Fail": "warn"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Line:
+class StoryLine:
     """One line. at: seconds since the story began. tone: good, warn, bad, move or dim."""
 
     at: float
@@ -36,7 +36,7 @@ def clock(seconds: float) -> str:
     return f"{int(seconds // 60):02d}:{int(seconds % 60):02d}"
 
 
-def sources(recording: Recording) -> Iterator[tuple[str, str]]:
+def sources(recording: StoryRecording) -> Iterator[tuple[str, str]]:
     """The source of each part: what it is, and when and how it was made."""
     for each in recording.sources:
         yield each.what, joined(", ", f"recorded {each.when}", each.where, each.made_by)
@@ -48,11 +48,11 @@ def chapters(moments: Sequence[Moment]) -> list[tuple[Chapter, list[Moment]]]:
     return [(chapter, [*each]) for chapter, each in groupby(moments, key=lambda moment: moment.chapter)]
 
 
-def lines(before: Moment | None, moment: Moment) -> Iterator[Line]:
+def lines(before: Moment | None, moment: Moment) -> Iterator[StoryLine]:
     """What is new in a moment."""
     every = (_verdict, _phase, _flag, _staged)
     for head, text, tone in (found for each in every for found in each(before, moment)):
-        yield Line(at=moment.at, head=head, text=text, tone=tone)
+        yield StoryLine(at=moment.at, head=head, text=text, tone=tone)
 
 
 def speeds(chapter: Chapter) -> str:

@@ -4,12 +4,12 @@ import importlib.resources
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from specdec_command.story.lines import RECORDED, Line, chapters, clock, lines, outcome, sources, speeds
+from specdec_command.story.lines import RECORDED, StoryLine, chapters, clock, lines, outcome, sources, speeds
 from specdec_command.story.play import Moment
-from specdec_command.story.recording import Chapter, Recording
+from specdec_command.story.recording import Chapter, StoryRecording
 from specdec_operator.web.html import Child, Html, badge, el, join, page_in_one_file
 from specdec_operator.web.service_page import service_view
-from specdec_operator.web.store import Service, shown_of
+from specdec_operator.web.store import SeenService, shown_of
 
 _TITLE: Final = "A draft that pays, until the traffic changes"
 _STYLE: Final = """
@@ -24,7 +24,7 @@ details > div { border-left: 2px solid var(--rule); padding-left: 16px; margin-t
 """
 
 
-def story_page(recording: Recording, moments: Sequence[Moment]) -> str:
+def story_page(recording: StoryRecording, moments: Sequence[Moment]) -> str:
     """The page."""
     folder = importlib.resources.files("specdec_operator.web")
     style = folder.joinpath("style.css").read_text(encoding="utf-8") + _STYLE
@@ -43,15 +43,15 @@ def story_page(recording: Recording, moments: Sequence[Moment]) -> str:
 def _chapters(moments: Sequence[Moment]) -> Iterator[Html]:
     before: Moment | None = None
     for number, (chapter, seen) in enumerate(chapters(moments), start=1):
-        shown: list[Line] = []
+        shown: list[StoryLine] = []
         for each in seen:
             shown += lines(before, each)
             before = each
         yield _chapter(number, chapter, shown, seen[-1])
 
 
-def _chapter(number: int, chapter: Chapter, shown: Sequence[Line], last: Moment) -> Html:
-    service = Service(body=shown_of(last.service), pods=last.pods)
+def _chapter(number: int, chapter: Chapter, shown: Sequence[StoryLine], last: Moment) -> Html:
+    service = SeenService(body=shown_of(last.service), pods=last.pods)
     summary = el("summary", f"The operator's page of the service at {clock(last.at)}: {last.phase}")
     speed = speeds(chapter)
     parts: list[Child] = [
@@ -65,5 +65,5 @@ def _chapter(number: int, chapter: Chapter, shown: Sequence[Line], last: Moment)
     return el("section", *parts, id=f"chapter-{number}")
 
 
-def _line(line: Line) -> Html:
+def _line(line: StoryLine) -> Html:
     return el("li", el("time", line.clock), badge(line.head, line.tone), el("span", line.text))

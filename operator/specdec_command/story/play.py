@@ -9,8 +9,8 @@ from datetime import UTC, datetime
 from typing import Any, Final
 
 from specdec_command.story import objects
-from specdec_command.story.recording import Chapter, Page, Recording
-from specdec_command.story.world import Engines, World
+from specdec_command.story.recording import Chapter, Page, StoryRecording
+from specdec_command.story.world import World, WorldCounters
 from specdec_operator.api.times import to_time
 from specdec_operator.names import RETRY_ANNOTATION, Key
 from specdec_operator.observe.pods import PodView
@@ -28,7 +28,7 @@ _LONGEST: Final = 300.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Load:
+class ServingRates:
     """What the pod that serves did since the moment before. Each is None where that is not known."""
 
     tokens_per_second: float | None = None
@@ -49,7 +49,7 @@ class Moment:
     pods: tuple[PodView, ...]
     events: tuple[Event, ...]
     flag: str
-    load: Load
+    load: ServingRates
 
     @property
     def phase(self) -> str:
@@ -60,7 +60,7 @@ class Moment:
 class Player:
     """One run of the story. It begins at midnight of the day of the recording."""
 
-    def __init__(self, recording: Recording) -> None:
+    def __init__(self, recording: StoryRecording) -> None:
         day = datetime.fromisoformat(recording.sources[0].when).replace(tzinfo=UTC)
         self._recording = recording
         self._began = day.timestamp()
@@ -70,7 +70,9 @@ class Player:
         clock = self._world.clock
         about = ClusterInfo(self._world, clock=clock, namespace="kserve", told="0.20")
         throttle = Throttle(0, lambda _: None)
-        self._loop = Reconciler(self._world, Engines(self._world), self._stores, about, throttle=throttle, clock=clock)
+        self._loop = Reconciler(
+            self._world, WorldCounters(self._world), self._stores, about, throttle=throttle, clock=clock
+        )
         self._annotations: dict[str, str] = {}
         self._read: tuple[str, Page | None] = ("", None)
 
@@ -133,20 +135,20 @@ class Player:
             load=self._load(),
         )
 
-    def _load(self) -> Load:
+    def _load(self) -> ServingRates:
         """What the pod that serves counted from the page before to the newest one."""
         if (pod := self._world.serving) is None:
-            return Load()
+            return ServingRates()
         (name, before), page = self._read, self._world.page(pod)
         self._read = (pod.name, page)
         if name != pod.name or before is None or page.at == before.at or not (page.counters and before.counters):
-            return Load()
+            return ServingRates()
         now, then = page.counters, before.counters
         drafted, accepted = now.draft_tokens - then.draft_tokens, now.accepted_tokens - then.accepted_tokens
         tokens = (now.generation_tokens - then.generation_tokens) / (page.at - before.at)
-        return Load(tokens_per_second=tokens, acceptance=accepted / drafted if drafted > 0 else None)
+        return ServingRates(tokens_per_second=tokens, acceptance=accepted / drafted if drafted > 0 else None)
 
 
-async def moments(recording: Recording) -> list[Moment]:
+async def moments(recording: StoryRecording) -> list[Moment]:
     """The whole story."""
     return [each async for each in Player(recording).play()]

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import yaml
 
-from specdec_command.replay.play import Round, read_recording
+from specdec_command.replay.play import ReplayRound, read_recording
 from specdec_operator.guard.counters import Counters
 
 DATA: Final = pathlib.Path(__file__).parent / "data"
@@ -16,7 +16,7 @@ _LATE: Final = 0.1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Source:
+class RecordingSource:
     """Where a part of the recording is from."""
 
     what: str
@@ -65,10 +65,10 @@ class Chapter:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Engine:
+class EngineRecording:
     """The recorded pages of one pod. begins, ends: seconds of the recording; it begins when the pod is ready."""
 
-    rounds: tuple[Round, ...]
+    rounds: tuple[ReplayRound, ...]
     begins: float
     ends: float
 
@@ -88,23 +88,23 @@ class Page:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Recording:
+class StoryRecording:
     """The story. engines: of the pods with and without speculation (`speculating`, `plain`). starts: seconds that such
     a pod takes until it is ready.
     """
 
-    sources: tuple[Source, ...]
+    sources: tuple[RecordingSource, ...]
     service: Mapping[str, Any]
     starts: Mapping[str, float]
-    engines: Mapping[str, tuple[Engine, ...]]
+    engines: Mapping[str, tuple[EngineRecording, ...]]
     chapters: tuple[Chapter, ...]
 
 
-def read_story() -> Recording:
+def read_story() -> StoryRecording:
     """The recording in this package."""
     data = yaml.safe_load((DATA / "story.yaml").read_text(encoding="utf-8"))
-    return Recording(
-        sources=tuple(Source(**{**each, "when": str(each["when"])}) for each in data["recorded"].values()),
+    return StoryRecording(
+        sources=tuple(RecordingSource(**{**each, "when": str(each["when"])}) for each in data["recorded"].values()),
         service=data["service"],
         starts=data["starts"],
         engines={kind: tuple(map(_engine, each)) for kind, each in data["engines"].items()},
@@ -112,8 +112,10 @@ def read_story() -> Recording:
     )
 
 
-def _engine(data: Mapping[str, Any]) -> Engine:
-    return Engine(rounds=read_recording(DATA / data["file"]), begins=float(data["from"]), ends=float(data["to"]))
+def _engine(data: Mapping[str, Any]) -> EngineRecording:
+    return EngineRecording(
+        rounds=read_recording(DATA / data["file"]), begins=float(data["from"]), ends=float(data["to"])
+    )
 
 
 def _chapter(data: Mapping[str, Any]) -> Chapter:

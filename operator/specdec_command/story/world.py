@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from specdec_command.story import objects
 from specdec_command.story.nothing import NothingElse
-from specdec_command.story.recording import Engine, Page, Recording
+from specdec_command.story.recording import EngineRecording, Page, StoryRecording
 from specdec_operator.api.guard import Guard
 from specdec_operator.guard.counters import Counters, Unread
 from specdec_operator.observe.pods import ENGINE_PORT
@@ -20,19 +20,19 @@ _URL: Final = "http://tiny-predictor.demo"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Pod:
+class StoryPod:
     """A pod. ready_at: epoch seconds at which its engine answers."""
 
     name: str
     child: Body
-    engine: Engine
+    engine: EngineRecording
     ready_at: float
 
 
 class World(NothingElse):
     """What there is. now: the time in epoch seconds, which the player advances. status: of the service."""
 
-    def __init__(self, recording: Recording, stores: Stores, now: float) -> None:
+    def __init__(self, recording: StoryRecording, stores: Stores, now: float) -> None:
         self._recording = recording
         self._stores = stores
         self._engines = {kind: iter(each) for kind, each in recording.engines.items()}
@@ -42,14 +42,14 @@ class World(NothingElse):
         self.now = now
         self.status: Body = {}
         self.child: Body = {}
-        self.pods: list[Pod] = []
+        self.pods: list[StoryPod] = []
 
     def clock(self) -> float:
         """The time."""
         return self.now
 
     @property
-    def serving(self) -> Pod | None:
+    def serving(self) -> StoryPod | None:
         """The newest pod that answers."""
         return next((each for each in reversed(self.pods) if each.ready_at <= self.now), None)
 
@@ -62,7 +62,7 @@ class World(NothingElse):
         """The second of its recording that the pod that serves is at."""
         return self.serving.engine.begins + self.now - self.serving.ready_at if self.serving else 0.0
 
-    def page(self, pod: Pod) -> Page:
+    def page(self, pod: StoryPod) -> Page:
         """What a pod answers now."""
         return pod.engine.page(self.now - pod.ready_at)
 
@@ -77,7 +77,7 @@ class World(NothingElse):
         self._note(newest, available=1)
         return True
 
-    def _note(self, newest: Pod, *, available: int) -> None:
+    def _note(self, newest: StoryPod, *, available: int) -> None:
         """Sends the newest pod and the Deployment to the watches."""
         ready = newest.ready_at <= self.now
         since = newest.ready_at if ready else None
@@ -91,7 +91,7 @@ class World(NothingElse):
         self._made += 1
         name = f"{self.child['metadata']['name']}-predictor-{self._made}"
         ready_at = self.now + self._recording.starts[kind]
-        self.pods.append(Pod(name=name, child=self.child, engine=next(self._engines[kind]), ready_at=ready_at))
+        self.pods.append(StoryPod(name=name, child=self.child, engine=next(self._engines[kind]), ready_at=ready_at))
         self._note(self.pods[-1], available=len(self.pods) - 1)
 
     async def apply(self, manifest: Body, *, force: bool = True) -> Body:
@@ -115,7 +115,7 @@ class World(NothingElse):
         return (self.child or None) if manifest["kind"] == "InferenceService" else None
 
 
-class Engines:
+class WorldCounters:
     """Reads the counters of a world's pods, as the guard does."""
 
     def __init__(self, world: World) -> None:

@@ -23,7 +23,7 @@ SCHEMA: Final = f"{__file__.rpartition('/specdec_command/')[0]}/specdec_operator
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Problem:
+class DocumentProblem:
     """One problem of a document, ready to be shown.
 
     rule: the id of the rule; since: the engine version it begins with, if known.
@@ -46,7 +46,7 @@ def crd_schema() -> schema.Schema:
     return parsed
 
 
-def completed(body: Any) -> tuple[Any, tuple[schema.Problem, ...]]:
+def completed(body: Any) -> tuple[Any, tuple[schema.SchemaProblem, ...]]:
     """A whole object as the API server keeps it, with every default, and what it would refuse of it."""
     whole = schema.filled(body, crd_schema())
     return whole, tuple(schema.problems(whole, crd_schema(), ""))
@@ -58,7 +58,7 @@ def is_service(document: Document) -> bool:
     return isinstance(data, dict) and data.get("kind") == names.KIND
 
 
-def check_document(document: Document, kserve: KServe | None = None) -> tuple[Problem, ...]:
+def check_document(document: Document, kserve: KServe | None = None) -> tuple[DocumentProblem, ...]:
     """The problems of a service. The engine's rules are asked only for what the API server would take.
 
     kserve: the KServe that is to serve it; without one its versions are not checked.
@@ -73,7 +73,7 @@ def check_document(document: Document, kserve: KServe | None = None) -> tuple[Pr
     return refused or tuple(_of_rules(document, whole["spec"], kserve))
 
 
-def _of_rules(document: Document, spec: dict[str, Any], kserve: KServe | None) -> Iterator[Problem]:
+def _of_rules(document: Document, spec: dict[str, Any], kserve: KServe | None) -> Iterator[DocumentProblem]:
     name = str((document.data.get("metadata") or {}).get("name", ""))
     try:
         layout = lay_out(spec, name=name, kserve=kserve)
@@ -88,7 +88,7 @@ def _of_rules(document: Document, spec: dict[str, Any], kserve: KServe | None) -
         return
     for each in findings:
         path = path_of(each.field)
-        yield Problem(
+        yield DocumentProblem(
             severity=each.rule.severity,
             line=document.line_of(path),
             path=path,
@@ -126,6 +126,6 @@ def _plans_memory(spec: dict[str, Any]) -> bool:
     return "device" in memory or "size" in draft or memory.get("draftReserve", "Auto") != "Auto"
 
 
-def _refused(document: Document, path: str, value: object, message: str, rule: str) -> Problem:
+def _refused(document: Document, path: str, value: object, message: str, rule: str) -> DocumentProblem:
     line = document.line_of(path)
-    return Problem(severity=Severity.REFUSED, line=line, path=path, value=value, message=message, rule=rule)
+    return DocumentProblem(severity=Severity.REFUSED, line=line, path=path, value=value, message=message, rule=rule)

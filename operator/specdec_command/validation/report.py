@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass
 from types import MappingProxyType
 from typing import Any, Final
 
-from specdec_command.validation.check import Problem
+from specdec_command.validation.check import DocumentProblem
 from specdec_engine.rule import Severity
 from specdec_operator import __version__
 
@@ -16,17 +16,17 @@ _SARIF: Final = "https://json.schemastore.org/sarif-2.1.0.json"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Report:
+class FileReport:
     """The problems of one file. services: how many are in it; others: objects of other kinds, which are not judged."""
 
     file: str
-    problems: tuple[Problem, ...] = ()
+    problems: tuple[DocumentProblem, ...] = ()
     services: int = 0
     others: int = 0
     unreadable: str = ""
 
 
-def text(reports: Sequence[Report]) -> str:
+def text(reports: Sequence[FileReport]) -> str:
     """One line for each problem, and one that sums up."""
     out = []
     for report in reports:
@@ -36,12 +36,12 @@ def text(reports: Sequence[Report]) -> str:
     return "\n".join([*out, _summary(reports)]) + "\n"
 
 
-def _line(file: str, problem: Problem) -> str:
+def _line(file: str, problem: DocumentProblem) -> str:
     since = f", since v{problem.since}" if problem.since else ""
     return f"{file}:{problem.line} {_sentence(problem)} ({problem.severity}; rule {problem.rule}{since})"
 
 
-def _sentence(problem: Problem) -> str:
+def _sentence(problem: DocumentProblem) -> str:
     value = "" if problem.value is None else f": {_value(problem.value)}"
     return f"{problem.path}{value} — {problem.message}"
 
@@ -53,7 +53,7 @@ def _value(value: object) -> str:
     return written if len(written) <= _SHOWN else f"{written[:_SHOWN]}…"
 
 
-def _summary(reports: Sequence[Report]) -> str:
+def _summary(reports: Sequence[FileReport]) -> str:
     counts = {level: sum(each.severity is level for r in reports for each in r.problems) for level in Severity}
     parts = [f"{number} {level}" for level, number in counts.items() if number]
     others = sum(each.others for each in reports)
@@ -65,18 +65,18 @@ def _summary(reports: Sequence[Report]) -> str:
     return f"{services}: {', '.join(parts) or 'no problems'}{rest}"
 
 
-def as_json(reports: Sequence[Report]) -> str:
+def as_json(reports: Sequence[FileReport]) -> str:
     """A list of files with their problems."""
     return json.dumps([_file(each) for each in reports], indent=2, ensure_ascii=False, default=str) + "\n"
 
 
-def _file(report: Report) -> dict[str, Any]:
+def _file(report: FileReport) -> dict[str, Any]:
     counts = {"file": report.file, "services": report.services, "others": report.others}
     unreadable = {"unreadable": report.unreadable} if report.unreadable else {}
     return counts | unreadable | {"remarks": [asdict(each) for each in report.problems]}
 
 
-def sarif(reports: Sequence[Report]) -> str:
+def sarif(reports: Sequence[FileReport]) -> str:
     """SARIF 2.1.0, as code review tools take it."""
     results = [
         _result(report.file, each.rule, _LEVELS[each.severity], _sentence(each), {"region": {"startLine": each.line}})
@@ -95,6 +95,6 @@ def _result(file: str, rule: str, level: str, words: str, place: dict[str, Any])
     return {"ruleId": rule, "level": level, "message": {"text": words}, "locations": [{"physicalLocation": where}]}
 
 
-FORMATS: Final[Mapping[str, Callable[[Sequence[Report]], str]]] = MappingProxyType(
+FORMATS: Final[Mapping[str, Callable[[Sequence[FileReport]], str]]] = MappingProxyType(
     {"text": text, "json": as_json, "sarif": sarif}
 )

@@ -30,7 +30,7 @@ _SHOWN: Final = 60
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Problem:
+class SchemaProblem:
     """What the API server would refuse. kind: SCHEMA-TYPE, SCHEMA-UNKNOWN, ..., or API-RULE for a rule of the CRD."""
 
     path: str
@@ -52,7 +52,7 @@ def filled(value: Any, schema: Schema) -> Any:
     return value
 
 
-def problems(value: Any, schema: Schema, path: str) -> Iterator[Problem]:
+def problems(value: Any, schema: Schema, path: str) -> Iterator[SchemaProblem]:
     """Everything that is wrong, outermost first. Rules are asked only where the shape below them is right."""
     kind = schema.get("type")
     if kind is not None and not _is(value, kind):
@@ -72,7 +72,7 @@ def _is(value: Any, kind: str) -> bool:
     return isinstance(value, _TYPES[kind])
 
 
-def _scalar(value: Any, schema: Schema, path: str) -> Iterator[Problem]:
+def _scalar(value: Any, schema: Schema, path: str) -> Iterator[SchemaProblem]:
     if "enum" in schema and value not in schema["enum"]:
         known = [str(each) for each in schema["enum"]]
         near = get_close_matches(str(value), known, n=1)
@@ -89,7 +89,7 @@ def _scalar(value: Any, schema: Schema, path: str) -> Iterator[Problem]:
         yield from _bounds(value, schema, path)
 
 
-def _bounds(value: float, schema: Schema, path: str) -> Iterator[Problem]:
+def _bounds(value: float, schema: Schema, path: str) -> Iterator[SchemaProblem]:
     low, high = schema.get("minimum"), schema.get("maximum")
     if value != value:  # noqa: PLR0124 - only NaN differs from itself
         yield _problem(path, "RANGE", value, "must be a number")
@@ -99,7 +99,7 @@ def _bounds(value: float, schema: Schema, path: str) -> Iterator[Problem]:
         yield _problem(path, "RANGE", value, f"must be <= {high:g}")
 
 
-def _object(value: Any, schema: Schema, path: str) -> Iterator[Problem]:
+def _object(value: Any, schema: Schema, path: str) -> Iterator[SchemaProblem]:
     if not isinstance(value, dict):
         return
     parts, rest = schema.get("properties", {}), schema.get("additionalProperties")
@@ -116,7 +116,7 @@ def _object(value: Any, schema: Schema, path: str) -> Iterator[Problem]:
             yield _problem(inner, "UNKNOWN", part, f"is not a field here; the fields are {', '.join(parts)}")
 
 
-def _array(value: Any, schema: Schema, path: str) -> Iterator[Problem]:
+def _array(value: Any, schema: Schema, path: str) -> Iterator[SchemaProblem]:
     if not isinstance(value, list):
         return
     if len(value) > schema.get("maxItems", len(value)):
@@ -128,17 +128,17 @@ def _array(value: Any, schema: Schema, path: str) -> Iterator[Problem]:
         yield from problems(item, schema.get("items", {}), f"{path}[{index}]")
 
 
-def _rules(value: Any, schema: Schema, path: str) -> Iterator[Problem]:
+def _rules(value: Any, schema: Schema, path: str) -> Iterator[SchemaProblem]:
     for rule in schema.get("x-kubernetes-validations", ()):
         if not holds(rule["rule"], value):
             field = rule.get("fieldPath", "")
             found = at(value, field[1:]) if field else value
-            yield Problem(path=path + field, kind="API-RULE", value=found, message=rule["message"])
+            yield SchemaProblem(path=path + field, kind="API-RULE", value=found, message=rule["message"])
 
 
-def _problem(path: str, kind: str, value: Any, message: str) -> Problem:
+def _problem(path: str, kind: str, value: Any, message: str) -> SchemaProblem:
     shown = f"{value[:_SHOWN]}…" if isinstance(value, str) and len(value) > _SHOWN else value
-    return Problem(path=path, kind=f"SCHEMA-{kind}", value=shown, message=message)
+    return SchemaProblem(path=path, kind=f"SCHEMA-{kind}", value=shown, message=message)
 
 
 Scope = Mapping[str, Any]

@@ -10,7 +10,7 @@ from specdec_operator.app.inventory import Inventory, Outdated
 from specdec_operator.app.services import Services
 from specdec_operator.names import Key
 from specdec_operator.observe.store import Stores
-from specdec_operator.process.health import Health
+from specdec_operator.process.health import ProcessHealth
 from specdec_operator.reconcile.queue import WorkQueue
 
 _LATE: Final = 420.0
@@ -55,10 +55,10 @@ class App:
             self.stores.forget(owner)  # its service went before it, and no reconcile reads it any more
         self.queue.wake(owner)
 
-    def health(self) -> Health:
+    def health(self) -> ProcessHealth:
         """Fails when there are services and none was reconciled for long."""
         count, idle = len(self.queue), time.monotonic() - self.services.reconciled
-        return Health(services=count, new=self.services.new, idle=idle, hangs=bool(count) and idle > _LATE)
+        return ProcessHealth(services=count, new=self.services.new, idle=idle, hangs=bool(count) and idle > _LATE)
 
     def _take_service(self, body: Mapping[str, Any]) -> None:
         """A new generation, a user's annotation or a status that is gone wakes; our own writes are only shown."""

@@ -29,7 +29,7 @@ from specdec_operator.process.health import HealthServer
 from specdec_operator.process.memory import give_back, keep_small
 from specdec_operator.reconcile.cluster_info import ClusterInfo
 from specdec_operator.reconcile.guest_service import bring_back_left
-from specdec_operator.reconcile.loop import Reconciler, Result
+from specdec_operator.reconcile.loop import Reconciler, ReconcileResult
 from specdec_operator.reconcile.queue import WorkQueue
 from specdec_operator.reconcile.throttle import Throttle
 from specdec_operator.scrape.pods import PodMetrics
@@ -77,7 +77,7 @@ def _app(settings: Settings, share: Share, cluster: Cluster, source: MetricsSour
     """The shared objects. The queue calls services, services call the reconciler; nothing points back."""
     stores = Stores()
 
-    async def reconcile(key: Key, woken: bool) -> Result:
+    async def reconcile(key: Key, woken: bool) -> ReconcileResult:
         return await services.reconcile(key, woken)
 
     def gone(kind: str, end: Mapping[str, Any]) -> None:

@@ -12,7 +12,7 @@ from typing import Any, Final, Protocol
 from specdec_operator.app.intake import kept
 from specdec_operator.errors import OperatorError, Unavailable
 from specdec_operator.names import API_VERSION, KIND, Key
-from specdec_operator.reconcile.loop import Reconciler, Result
+from specdec_operator.reconcile.loop import Reconciler, ReconcileResult
 from specdec_operator.reconcile.requeue import retry_after
 from specdec_operator.report.events import Event
 from specdec_operator.web.store import ServiceStore
@@ -81,11 +81,11 @@ class Services:
         """How many wait for their first reconcile."""
         return len(self._new)
 
-    async def reconcile(self, key: Key, woken: bool) -> Result:
+    async def reconcile(self, key: Key, woken: bool) -> ReconcileResult:
         """One reconcile of the object as it is known now, and the Events of it."""
         body = self._bodies.get(key)
         if body is None:
-            return Result(requeue_after=0.0)
+            return ReconcileResult(requeue_after=0.0)
         result = await self._reconciler.reconcile(body, woken=woken)
         self.reconciled = time.monotonic()
         if not result.unlisted:
@@ -94,7 +94,7 @@ class Services:
             self._reconciler.forget(key)  # it went meanwhile, and may be another one by now
         return await self._send(key, body, result)
 
-    async def _send(self, key: Key, body: Mapping[str, Any], result: Result) -> Result:
+    async def _send(self, key: Key, body: Mapping[str, Any], result: ReconcileResult) -> ReconcileResult:
         """Sends the Events in turn. Those that could not be sent are kept until the API server is to be asked again."""
         for number, event in enumerate(result.events):
             if (seconds := await self._post(body, event)) is not None:

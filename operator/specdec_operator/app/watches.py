@@ -74,7 +74,7 @@ class _Lines:
             yield bytes(begun)
 
 
-class _Answer(aiohttp.ClientResponse):
+class _BoundedAnswer(aiohttp.ClientResponse):
     """Of a list or a watch, what is too large is dropped while it is read: kopf reads a list as a whole."""
 
     async def start(self, connection: aiohttp.connector.Connection) -> aiohttp.ClientResponse:
@@ -103,7 +103,7 @@ async def login(**kwargs: Any) -> kopf.AiohttpSession | None:
         headers=found.as_http_headers(),
         proxy=found.proxy_url,
         trust_env=found.trust_env,
-        response_class=_Answer,
+        response_class=_BoundedAnswer,
     )
     return kopf.AiohttpSession(
         server=found.server,

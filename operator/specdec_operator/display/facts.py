@@ -150,7 +150,7 @@ def _remembered(service: Untrusted, now: datetime) -> Iterator[tuple[str, str]]:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Condition:
+class ShownCondition:
     """One condition. good: whether it is as it should be; None where that is not known."""
 
     type: str
@@ -166,10 +166,10 @@ class Condition:
         return joined(": ", self.reason, self.message)
 
 
-def conditions(status: Untrusted) -> tuple[Condition, ...]:
+def conditions(status: Untrusted) -> tuple[ShownCondition, ...]:
     """Every condition that has a type, as the status lists them."""
     return tuple(
-        Condition(
+        ShownCondition(
             type=each.of("type").text,
             status=each.of("status").text,
             reason=each.of("reason").text,

@@ -7,7 +7,7 @@ from specdec_engine.case import Json
 from specdec_engine.memory.cpu import CACHE_FLAG, can_lower, told_cache
 from specdec_engine.memory.facts import NOTHING, Known
 from specdec_engine.memory.inputs import NONE, Reserve, inputs_of, parse_reserve
-from specdec_engine.memory.plan import Device, MemoryPlan, plan
+from specdec_engine.memory.plan import DeviceMemory, MemoryPlan, plan
 from specdec_engine.version import Flavor
 from specdec_operator.engine.devices import TOLD_BY_POD, device_of, given_bytes
 from specdec_operator.engine.translate import EngineRequest
@@ -20,7 +20,7 @@ def budget(
     spec: Json,
     request: EngineRequest,
     *,
-    device: Device | None = None,
+    device: DeviceMemory | None = None,
     lowered_further: float = 0.0,
     known: Known = NOTHING,
     shown: Known | None = None,
@@ -46,11 +46,11 @@ def budget(
 
 
 def _budget(
-    spec: Json, request: EngineRequest, known: Known, device: Device, further: float, settled: float | None = None
+    spec: Json, request: EngineRequest, known: Known, device: DeviceMemory, further: float, settled: float | None = None
 ) -> MemoryPlan:
     draft: Json = (spec.get("speculation") or {}).get("draft") or {}
     if device.bytes is None and known.device is not None:
-        device = Device(bytes=known.device, source=TOLD_BY_POD)
+        device = DeviceMemory(bytes=known.device, source=TOLD_BY_POD)
     size = given_bytes("spec.speculation.draft.size", draft["size"]) if draft.get("size") else None
     on_cpu = request.case.build.flavor is Flavor.VLLM_CPU
     heeded = can_lower(spec, request.case) if on_cpu else CACHE_FLAG not in request.case.args

@@ -12,7 +12,7 @@ from typing import Final
 
 from specdec_engine.accelerators import Accelerator
 from specdec_engine.case import Json
-from specdec_engine.memory.plan import Device
+from specdec_engine.memory.plan import DeviceMemory
 from specdec_engine.memory.products import MIB, product_memory, slice_memory
 from specdec_engine.quantity import parse_quantity
 from specdec_operator.errors import Invalid
@@ -55,14 +55,14 @@ _PERCENT: Final = "nvidia.com/gpumem-percentage"
 _NUMBER: Final = re.compile(r"(\d{1,7})\s?(G|GB|Gi)?")
 
 
-def device_of(spec: Json, nodes: tuple[Node, ...] = (), *, unread: str = "") -> Device:
+def device_of(spec: Json, nodes: tuple[Node, ...] = (), *, unread: str = "") -> DeviceMemory:
     """The device that a service is served on. Raises Invalid if spec.memory.device is not an amount of memory.
 
     nodes: those that the pod may run on; the smallest counts. unread: why they are not known.
     """
     text = (spec.get("memory") or {}).get("device")
     if text is not None:
-        return Device(bytes=given_bytes(FIELD, text), source=FIELD)
+        return DeviceMemory(bytes=given_bytes(FIELD, text), source=FIELD)
     accelerator = Accelerator(spec["engine"]["accelerator"])
     if accelerator is Accelerator.CPU:
         return _container(spec)
@@ -74,21 +74,21 @@ def device_of(spec: Json, nodes: tuple[Node, ...] = (), *, unread: str = "") -> 
     found = min((each for each in (whole, part) if each is not None), key=_size, default=None)
     if found is None:
         why = unread or "no eligible node reports it"
-        return Device(source=f"unknown: {why}; set {FIELD}")
+        return DeviceMemory(source=f"unknown: {why}; set {FIELD}")
     kinds = len({_size(each) for each in on_nodes})
-    return Device(
+    return DeviceMemory(
         bytes=found[0], source=found[1] + (f", the smallest of {kinds}" if kinds > 1 and found is whole else "")
     )
 
 
-def _container(spec: Json) -> Device:
+def _container(spec: Json) -> DeviceMemory:
     """On a CPU: what the container may take."""
     limits = (spec.get("resources") or {}).get("limits")
     text = limits.get("memory") if isinstance(limits, dict) else None
     try:
-        return Device(bytes=parse_quantity(str(text)), source="spec.resources.limits.memory")
+        return DeviceMemory(bytes=parse_quantity(str(text)), source="spec.resources.limits.memory")
     except ValueError:
-        return Device(source="unknown: the container has no readable memory limit; set spec.resources.limits")
+        return DeviceMemory(source="unknown: the container has no readable memory limit; set spec.resources.limits")
 
 
 _Found = tuple[int, str]

@@ -10,7 +10,7 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from specdec_engine import command_line
-from specdec_engine.case import Case, Json, Model
+from specdec_engine.case import Case, Json, ModelFolderFacts
 from specdec_engine.flags import option
 from specdec_engine.graphs import graph_flags
 from specdec_engine.methods import NPU_MOST_TOKENS, SUFFIX_TREE_DEPTH, plain_name
@@ -99,8 +99,8 @@ def translate(
     draft_path: str,
     speculate: bool = True,
     synthetic: bool = False,
-    target: Model | None = None,
-    draft: Model | None = None,
+    target: ModelFolderFacts | None = None,
+    draft: ModelFolderFacts | None = None,
 ) -> EngineRequest:
     """What a spec requests. Raises Invalid for what this engine cannot be set to.
 

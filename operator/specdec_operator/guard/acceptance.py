@@ -10,7 +10,7 @@ What was lost long ago fades, so that a draft is not taken out for yesterday.
 from math import exp2, sqrt
 from typing import Final
 
-from specdec_operator.guard.checks import Case, enough, failed, over, unsure
+from specdec_operator.guard.checks import WindowCase, enough, failed, over, unsure
 from specdec_operator.guard.policy import Thresholds
 from specdec_operator.guard.statistics import wilson_upper
 from specdec_operator.guard.verdict import Reason, Verdict
@@ -23,7 +23,7 @@ _SEVERE: Final = 0.6
 """Share of its minimum below which acceptance has collapsed."""
 
 
-def not_drafting(case: Case) -> Verdict | None:
+def not_drafting(case: WindowCase) -> Verdict | None:
     """**Fail** (NotDrafting): at least `minDraftTokens` tokens were generated after the first ones of their answers,
     and a method that always drafts has drafted none; or the engine has no speculation counters.
     """
@@ -39,7 +39,7 @@ def not_drafting(case: Case) -> Verdict | None:
     return failed(Reason.NOT_DRAFTING, message)
 
 
-def acceptance_rate(case: Case) -> Verdict | None:
+def acceptance_rate(case: WindowCase) -> Verdict | None:
     """**Fail** (AcceptanceRateLow): accepted / drafted tokens are below `acceptanceRate.min`. The upper end of Wilson's
     interval (sample: drafts) is also below it. This is a first filter: the interval is too narrow for bursty traffic.
     """
@@ -54,7 +54,7 @@ def acceptance_rate(case: Case) -> Verdict | None:
     return failed(Reason.ACCEPTANCE_RATE_LOW, message, severe=severe) if bound < least else None
 
 
-def acceptance_length(case: Case) -> Verdict | None:
+def acceptance_length(case: WindowCase) -> Verdict | None:
     """**Fail** (AcceptanceLengthLow): the same for the tokens per step and `acceptanceLength.min`."""
     evidence, least, longest = case.evidence, case.thresholds.acceptance_length, case.thresholds.draft_length
     length = evidence.acceptance_length
@@ -66,7 +66,7 @@ def acceptance_length(case: Case) -> Verdict | None:
     return failed(Reason.ACCEPTANCE_LENGTH_LOW, message, severe=severe) if bound < least else None
 
 
-def not_significant(case: Case) -> Verdict | None:
+def not_significant(case: WindowCase) -> Verdict | None:
     """**Inconclusive** (NotSignificant): acceptance is below its threshold, but chance can explain it."""
     evidence, thresholds = case.evidence, case.thresholds
     rate, length = evidence.acceptance_rate, evidence.acceptance_length
@@ -80,7 +80,7 @@ def not_significant(case: Case) -> Verdict | None:
     return unsure(Reason.NOT_SIGNIFICANT, message + over(evidence))
 
 
-def rarely_drafts(case: Case) -> Verdict | None:
+def rarely_drafts(case: WindowCase) -> Verdict | None:
     """**Inconclusive** (RarelyDrafts): fewer than a quarter of the steps had a draft, and no baseline is known to
     compare the speed with.
     """
@@ -93,7 +93,7 @@ def rarely_drafts(case: Case) -> Verdict | None:
     )
 
 
-def rarely_drafted_text(case: Case) -> str:
+def rarely_drafted_text(case: WindowCase) -> str:
     """How rarely a step had a draft; empty if that is not rare."""
     share = case.evidence.drafted_share
     if share is None or share >= RARELY or not case.thresholds.always_drafts:

@@ -197,7 +197,7 @@ _UNLIKE: Final = log(1.1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Finding:
+class MeasureFinding:
     """Comparison of one measure in the last windows of both arms."""
 
     measure: Measure = field(metadata=means("time-per-output-token, time-to-first-token, queue-time, ..."))
@@ -233,12 +233,12 @@ _AT_LEAST: Final = frozenset({Measure.SPEED, Measure.THROUGHPUT})
 """Measures that a limit bounds from below."""
 
 
-def about(findings: Iterable[Finding], measure: Measure) -> Finding | None:
+def about(findings: Iterable[MeasureFinding], measure: Measure) -> MeasureFinding | None:
     """The finding about one measure; None where there is none."""
     return next((each for each in findings if each.measure is measure), None)
 
 
-def finding_of(pairs: Sequence[Pair], measure: Measure, limit: float) -> Finding | None:
+def finding_of(pairs: Sequence[Pair], measure: Measure, limit: float) -> MeasureFinding | None:
     """The result of the windows so far; None if there are too few. limit: a ratio; for the hit rate a difference.
 
     The score is the highest over all lengths: a sudden fall shows in few windows, and a slow fall in many. If it
@@ -254,7 +254,7 @@ def finding_of(pairs: Sequence[Pair], measure: Measure, limit: float) -> Finding
     return worst if worst.convicts else replace(_over(known[-_SHOWN:], measure, limit), score=worst.score)
 
 
-def _sudden(pairs: Sequence[Pair], limit: float) -> Finding | None:
+def _sudden(pairs: Sequence[Pair], limit: float) -> MeasureFinding | None:
     """The result of two windows, if each of them is far below the limit and their score reaches the bound; otherwise
     None.
     """
@@ -264,12 +264,12 @@ def _sudden(pairs: Sequence[Pair], limit: float) -> Finding | None:
     return found if found.convicts else None
 
 
-def _over(pairs: Sequence[Pair], measure: Measure, limit: float) -> Finding:
+def _over(pairs: Sequence[Pair], measure: Measure, limit: float) -> MeasureFinding:
     found, difference = _estimate(pairs, measure), measure is Measure.HIT_RATE
     at, width = limit if difference else log(limit), found.half_width
     wrong = at - found.mean if measure in _AT_LEAST else found.mean - at
     low, value, high = (found.mean + each if difference else exp(found.mean + each) for each in (-width, 0.0, width))
-    return Finding(
+    return MeasureFinding(
         measure=measure,
         value=value,
         low=low,
@@ -318,14 +318,14 @@ def _unlikeness(pairs: Sequence[Pair]) -> float:
     return max(abs(fmean(each.unlike[index] for each in pairs)) for index in range(3))
 
 
-def shows_fast_enough(findings: Sequence[Finding]) -> bool:
+def shows_fast_enough(findings: Sequence[MeasureFinding]) -> bool:
     """Whether five windows or more show that the whole interval of the speedup is at or above its limit."""
     speed = about(findings, Measure.SPEED)
     return speed is not None and speed.windows >= _FEWEST_TO_ACQUIT and speed.clear
 
 
 def too_costly(
-    told: Sequence[Measure], findings: Sequence[Finding], limited: Container[Measure]
+    told: Sequence[Measure], findings: Sequence[MeasureFinding], limited: Container[Measure]
 ) -> tuple[Measure, ...]:
     """The measures other than speed that are clearly worse than their limit. `told`: the earlier result; a measure in
     it stays until it is clearly within its limit, or has no limit any more. limited: the measures with a limit.

@@ -6,14 +6,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from specdec_operator.guard.baseline import Comparison
-from specdec_operator.guard.baseline_pods import Finding, Measure, about
+from specdec_operator.guard.baseline_pods import Measure, MeasureFinding, about
 from specdec_operator.guard.policy import Thresholds
 from specdec_operator.guard.verdict import Outcome, Reason, Verdict
 from specdec_operator.guard.window import Evidence
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Case:
+class WindowCase:
     """Evidence, the thresholds, and the comparison with the baseline (None: unknown).
 
     longer: the same comparison over all failing windows in a row, this one included. findings: the results of the
@@ -25,18 +25,18 @@ class Case:
     thresholds: Thresholds
     comparison: Comparison | None
     longer: Comparison | None
-    findings: tuple[Finding, ...] = ()
+    findings: tuple[MeasureFinding, ...] = ()
     pairs: int = 0
 
-    def finding(self, measure: Measure) -> Finding | None:
+    def finding(self, measure: Measure) -> MeasureFinding | None:
         """The result of both arms for one measure."""
         return about(self.findings, measure)
 
 
-Check = Callable[[Case], Verdict | None]
+Check = Callable[[WindowCase], Verdict | None]
 
 
-def enough(case: Case) -> bool:
+def enough(case: WindowCase) -> bool:
     """Whether enough tokens were drafted to judge the draft."""
     return case.evidence.draft_tokens >= case.thresholds.min_draft_tokens
 
@@ -57,7 +57,7 @@ def over(evidence: Evidence) -> str:
     return f" over {evidence.seconds:.0f} s, {evidence.draft_tokens:.0f} drafted tokens, {pods}"
 
 
-def unread(case: Case) -> Verdict | None:
+def unread(case: WindowCase) -> Verdict | None:
     """**Inconclusive** (ScrapeFailed): a pod could not be read for three intervals, or never. **Inconclusive**
     (NoTraffic) if no pod existed: the service is scaled to zero, or its pods are new.
     """
@@ -73,12 +73,12 @@ def unread(case: Case) -> Verdict | None:
     return None
 
 
-def restarted(case: Case) -> Verdict | None:
+def restarted(case: WindowCase) -> Verdict | None:
     """**Inconclusive** (Restarted): an engine restarted during the window."""
     return unsure(Reason.RESTARTED, "an engine restarted during the window") if case.evidence.restarted else None
 
 
-def implausible(case: Case) -> Verdict | None:
+def implausible(case: WindowCase) -> Verdict | None:
     """**Inconclusive** (Implausible): more tokens accepted than drafted, or more drafts than drafted tokens."""
     evidence = case.evidence
     step = case.thresholds.draft_length
@@ -88,14 +88,14 @@ def implausible(case: Case) -> Verdict | None:
     return unsure(Reason.IMPLAUSIBLE, f"the counters contradict each other: {counted} in {evidence.drafts:.0f} drafts")
 
 
-def no_traffic(case: Case) -> Verdict | None:
+def no_traffic(case: WindowCase) -> Verdict | None:
     """**Inconclusive** (NoTraffic): nothing was generated."""
     if case.evidence.generation_tokens > 0:
         return None
     return unsure(Reason.NO_TRAFFIC, f"no token generated in {case.evidence.seconds:.0f} s")
 
 
-def few_tokens(case: Case) -> Verdict | None:
+def few_tokens(case: WindowCase) -> Verdict | None:
     """**Inconclusive** (FewTokens): fewer than `minDraftTokens` tokens were drafted."""
     evidence, least = case.evidence, case.thresholds.min_draft_tokens
     if evidence.draft_tokens >= least:

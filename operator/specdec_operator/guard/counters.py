@@ -42,7 +42,7 @@ Sample = tuple[str, Mapping[str, str], float]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Side:
+class SideCounters:
     """Other counters of the engine. None of them counts drafts, but a draft can change all of them.
 
     Each is None if the page does not have it. first_token_seconds: summed over the requests whose first token was
@@ -57,17 +57,17 @@ class Side:
     cache_queries: float | None = None
     cache_hits: float | None = None
 
-    def since(self, before: "Side") -> "Side":
+    def since(self, before: "SideCounters") -> "SideCounters":
         """What was counted after `before`."""
         return self._with(before, lambda after, earlier: max(0.0, after - earlier))
 
-    def plus(self, other: "Side") -> "Side":
+    def plus(self, other: "SideCounters") -> "SideCounters":
         """The sum of two pods. A value is None if one of the pods does not have it."""
         return self._with(other, lambda one, another: one + another)
 
-    def _with(self, other: "Side", do: Callable[[float, float], float]) -> "Side":
+    def _with(self, other: "SideCounters", do: Callable[[float, float], float]) -> "SideCounters":
         pairs = {each.name: (getattr(self, each.name), getattr(other, each.name)) for each in fields(self)}
-        return Side(**{name: None if None in pair else do(*pair) for name, pair in pairs.items()})
+        return SideCounters(**{name: None if None in pair else do(*pair) for name, pair in pairs.items()})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,7 +97,7 @@ class Counters:
     running: float | None = None
     started: float | None = None
     speculative: bool = False
-    side: Side = Side()
+    side: SideCounters = SideCounters()
     kv_cache: KvCache | None = None
 
 
@@ -158,8 +158,8 @@ def counters_of(samples: Iterable[Sample]) -> Counters:
     )
 
 
-def _side(totals: Mapping[str, float]) -> Side:
-    return Side(
+def _side(totals: Mapping[str, float]) -> SideCounters:
+    return SideCounters(
         first_token_seconds=totals.get(metrics.FIRST_TOKEN_SECONDS),
         queue_seconds=totals.get(metrics.QUEUE_SECONDS),
         preemptions=totals.get(metrics.PREEMPTIONS),

@@ -11,9 +11,9 @@ from typing import Final
 from specdec_operator.guard import acceptance, checks
 from specdec_operator.guard import speed_checks as speed
 from specdec_operator.guard.baseline import Comparison, compare
-from specdec_operator.guard.baseline_pods import Finding, Measure, Pair, about, finding_of, pair_of
-from specdec_operator.guard.checks import Case, Check, over, unsure
-from specdec_operator.guard.pods import Pods, others_of, skewed
+from specdec_operator.guard.baseline_pods import Measure, MeasureFinding, Pair, about, finding_of, pair_of
+from specdec_operator.guard.checks import Check, WindowCase, over, unsure
+from specdec_operator.guard.pods import WindowPods, others_of, skewed
 from specdec_operator.guard.policy import Thresholds
 from specdec_operator.guard.speed_checks import speedup_text
 from specdec_operator.guard.statistics import RatioSums
@@ -42,7 +42,7 @@ CHECKS: Final[tuple[Check, ...]] = (
 PLAIN_CHECKS: Final[tuple[Check, ...]] = (checks.unread, checks.restarted, checks.no_traffic, speed.too_slow)
 
 
-def judge_case(case: Case) -> Verdict:
+def judge_case(case: WindowCase) -> Verdict:
     """The verdict on one piece of evidence."""
     for check in PLAIN_CHECKS if case.thresholds.plain else CHECKS:
         if verdict := check(case):
@@ -57,7 +57,7 @@ def _plain(evidence: Evidence) -> Verdict:
     return unsure(Reason.PLAIN, message)
 
 
-def _passed(case: Case) -> Verdict:
+def _passed(case: WindowCase) -> Verdict:
     evidence = case.evidence
     rate, length = evidence.acceptance_rate or 0.0, evidence.acceptance_length or 1.0
     faster = f", {speedup_text(case.comparison)}" if case.comparison else ""
@@ -82,7 +82,7 @@ class Judged:
     row: FailingRun
     lost: float | None = None
     pair: Pair | None = None
-    findings: tuple[Finding, ...] = ()
+    findings: tuple[MeasureFinding, ...] = ()
     recent: tuple[Traffic, ...] = ()
 
     @property
@@ -144,7 +144,7 @@ def _pair(speculating: Mapping[str, Evidence], plain: Window | None, thresholds:
     return pair_of(speculating, theirs, now)
 
 
-def _found_beside(pair: Pair | None, thresholds: Thresholds) -> tuple[Finding, ...]:
+def _found_beside(pair: Pair | None, thresholds: Thresholds) -> tuple[MeasureFinding, ...]:
     """The results of the windows of both arms, this one included; empty if this one had no baseline pods."""
     if pair is None:
         return ()
@@ -154,7 +154,7 @@ def _found_beside(pair: Pair | None, thresholds: Thresholds) -> tuple[Finding, .
     return tuple(each for each in found if each is not None)
 
 
-def _beside(case: Case, pair: Pair | None, findings: tuple[Finding, ...]) -> Case:
+def _beside(case: WindowCase, pair: Pair | None, findings: tuple[MeasureFinding, ...]) -> WindowCase:
     """The case with the results of both arms. They replace the baseline of another time."""
     pairs = len(case.thresholds.pairs) + 1
     if pair is None:
@@ -176,16 +176,16 @@ def _lost(verdict: Verdict, pool: Evidence, thresholds: Thresholds) -> float | N
     return None if unread or verdict.pods or thresholds.plain else acceptance.lost(pool, thresholds)
 
 
-def _case(evidence: Evidence, thresholds: Thresholds, token_times: TokenTimes) -> Case:
+def _case(evidence: Evidence, thresholds: Thresholds, token_times: TokenTimes) -> WindowCase:
     comparison, longer = compare(thresholds.baseline, evidence.token_times), compare(thresholds.baseline, token_times)
-    return Case(evidence=evidence, thresholds=thresholds, comparison=comparison, longer=longer)
+    return WindowCase(evidence=evidence, thresholds=thresholds, comparison=comparison, longer=longer)
 
 
-def _on_pods(parts: Mapping[str, Evidence], thresholds: Thresholds, run: FailingRun) -> Pods:
+def _on_pods(parts: Mapping[str, Evidence], thresholds: Thresholds, run: FailingRun) -> WindowPods:
     verdicts = {pod: judge_case(_case(part, thresholds, part.token_times)) for pod, part in parts.items()}
     others = others_of(parts, verdicts)
     rest = None if others is None else judge_case(_case(others, thresholds, others.token_times))
-    return Pods(parts=parts, verdicts=verdicts, rest=rest, run=run)
+    return WindowPods(parts=parts, verdicts=verdicts, rest=rest, run=run)
 
 
 def _settled(verdict: Verdict, run: FailingRun, pool: Evidence, thresholds: Thresholds) -> Verdict:

@@ -138,7 +138,7 @@ or two answers that are hard to predict bring it (recordings 34 to 36)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Pods:
+class WindowPods:
     """The pods of one window. verdicts: on each by itself; rest: on those together that do not fail. run: of all
     failing windows in a row, this one included.
     """
@@ -160,7 +160,7 @@ def others_of(parts: Mapping[str, Evidence], verdicts: Mapping[str, Verdict]) ->
     return pooled(others, seconds=0, unread=0) if others and len(others) < len(parts) else None
 
 
-def skewed(pods: Pods, together: Verdict, thresholds: Thresholds) -> Verdict | None:
+def skewed(pods: WindowPods, together: Verdict, thresholds: Thresholds) -> Verdict | None:
     """PodSkew; the worst pod is named first. together: the verdict on all pods as one."""
     good = _sums(pods.run, pods.others).mean
     if pods.rest is None or not (pods.rest.outcome is Outcome.PASS or _passes(pods, thresholds)):
@@ -186,7 +186,7 @@ def _apart(verdict: Verdict, rate: float, share: float, good: float | None) -> b
     return True
 
 
-def _passes(pods: Pods, thresholds: Thresholds) -> bool:
+def _passes(pods: WindowPods, thresholds: Thresholds) -> bool:
     """Whether the others pass by what they drafted over the failing windows in a row: in one it may be too little."""
     sums = _sums(pods.run, pods.others)
     least = thresholds.acceptance_rate or 0.0

@@ -11,8 +11,8 @@ from typing import Final
 from specdec_operator.api.control import ControlMode
 from specdec_operator.guard.baseline import learnt
 from specdec_operator.guard.baseline_pods import MOST_PAIRS, Measure, about, shows_fast_enough
-from specdec_operator.guard.state import Control, Observation, Phase, Rollback, State
-from specdec_operator.guard.trial import FEWEST_TRAFFIC, Outcome, Trial, outcome_of, trial_text
+from specdec_operator.guard.state import Observation, Phase, RequestedBaselinePods, Rollback, State
+from specdec_operator.guard.trial import FEWEST_TRAFFIC, Trial, TrialOutcome, outcome_of, trial_text
 from specdec_operator.guard.trial import differs as traffic_differs
 from specdec_operator.guard.verdict import Reason
 from specdec_operator.guard.windows_in_a_row import is_fresh, last_failing_window, window_inconclusive, window_passed
@@ -125,7 +125,7 @@ def speed_is_in_doubt(state: State, observation: Observation, now: float) -> boo
 def ask_for_plain_pod(state: State, observation: Observation, now: float) -> State:
     """A baseline pod is created, and both are compared."""
     reason, message = _why(observation)
-    control = Control(replicas=1, reason=reason, message=message, at=now)
+    control = RequestedBaselinePods(replicas=1, reason=reason, message=message, at=now)
     return replace(window_inconclusive(state, observation, now), control=control, pairs=(), unmeasured=0)
 
 
@@ -157,7 +157,8 @@ def keep_plain_pods(state: State, observation: Observation, now: float) -> State
     """The baseline pods are created, and stay."""
     message = "guard.control.mode is Always"
     return replace(
-        state, control=Control(replicas=observation.policy.plain_pods, reason=ALWAYS, message=message, at=now)
+        state,
+        control=RequestedBaselinePods(replicas=observation.policy.plain_pods, reason=ALWAYS, message=message, at=now),
     )
 
 
@@ -260,14 +261,14 @@ def serve_plain_for_a_while(state: State, observation: Observation, now: float) 
     )
 
 
-def _outcome(state: State) -> Outcome:
+def _outcome(state: State) -> TrialOutcome:
     trial = state.rollback.trial if state.rollback else None
-    return Outcome.OPEN if trial is None else outcome_of(trial)
+    return TrialOutcome.OPEN if trial is None else outcome_of(trial)
 
 
 def speculation_was_not_slower(state: State, observation: Observation, now: float) -> bool:
     """The rollback is provisional, and five baseline windows do not show that speculation was slower."""
-    return _outcome(state) is Outcome.NOT_SLOWER and observation.policy.acts
+    return _outcome(state) is TrialOutcome.NOT_SLOWER and observation.policy.acts
 
 
 def bring_it_back(state: State, observation: Observation, now: float) -> State:
@@ -279,7 +280,7 @@ def bring_it_back(state: State, observation: Observation, now: float) -> State:
 
 def plain_is_settled(state: State, observation: Observation, now: float) -> bool:
     """The rollback is provisional, and speculation was significantly slower, or the traffic cannot be compared."""
-    return _outcome(state) in (Outcome.SLOWER, Outcome.UNLIKE, Outcome.QUIET)
+    return _outcome(state) in (TrialOutcome.SLOWER, TrialOutcome.UNLIKE, TrialOutcome.QUIET)
 
 
 def stay_plain(state: State, observation: Observation, now: float) -> State:
@@ -288,7 +289,7 @@ def stay_plain(state: State, observation: Observation, now: float) -> State:
     if rollback is None or rollback.trial is None:
         return state
     differs = f"the traffic changed ({traffic_differs(rollback.trial)}), so the two cannot be compared"
-    words = {Outcome.UNLIKE: differs, Outcome.QUIET: "too little traffic to measure the baseline"}
+    words = {TrialOutcome.UNLIKE: differs, TrialOutcome.QUIET: "too little traffic to measure the baseline"}
     found = words.get(_outcome(state)) or trial_text(rollback.trial)
     return replace(state, rollback=_settled(rollback, found), doubted=now, armless=True)
 

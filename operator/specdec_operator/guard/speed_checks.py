@@ -6,8 +6,8 @@ from typing import Final
 
 from specdec_operator.guard.acceptance import rarely_drafted_text
 from specdec_operator.guard.baseline import FEWEST_REQUESTS, Comparison, unlike
-from specdec_operator.guard.baseline_pods import BOUND, FEWEST_PAIRS, Finding, Measure
-from specdec_operator.guard.checks import Case, failed, over, unsure
+from specdec_operator.guard.baseline_pods import BOUND, FEWEST_PAIRS, Measure, MeasureFinding
+from specdec_operator.guard.checks import WindowCase, failed, over, unsure
 from specdec_operator.guard.verdict import Reason, Verdict
 
 _GRAVE: Final = 0.8
@@ -15,7 +15,7 @@ _GRAVE: Final = 0.8
 and traffic seldom move the speed so far by themselves."""
 
 
-def measurable(case: Case) -> bool:
+def measurable(case: WindowCase) -> bool:
     """Whether there was traffic enough to judge its speed, drafted or not."""
     evidence = case.evidence
     return (
@@ -31,7 +31,7 @@ def speedup_text(comparison: Comparison) -> str:
     return f"speedup {comparison.speedup:.2f} ({interval}; {times})"
 
 
-def slower_beside(case: Case) -> Verdict | None:
+def slower_beside(case: WindowCase) -> Verdict | None:
     """**Fail** (SlowerThanPlain): compared with baseline pods over the last windows, the speedup is below `speedup.min`
     by 4.5 standard errors. One such result ends speculation, without `failureLimit`.
     """
@@ -42,12 +42,12 @@ def slower_beside(case: Case) -> Verdict | None:
     return failed(Reason.SLOWER_THAN_PLAIN, message, final=True)
 
 
-def score_text(found: Finding) -> str:
+def score_text(found: MeasureFinding) -> str:
     """The running evidence and its bound."""
     return f"compared with baseline pods over {found.windows} windows (evidence {found.score:.1f} of {BOUND})"
 
 
-def slower(case: Case) -> Verdict | None:
+def slower(case: WindowCase) -> Verdict | None:
     """**Fail** (SlowerThanPlain): compared with the baseline at the same load, the speedup is below `speedup.min`. Over
     all failing windows in a row, the upper end of the speedup's 95 % interval is also below it.
     """
@@ -60,7 +60,7 @@ def slower(case: Case) -> Verdict | None:
     return failed(Reason.SLOWER_THAN_PLAIN, message, grave=longer.high < _GRAVE * least)
 
 
-def too_slow(case: Case) -> Verdict | None:
+def too_slow(case: WindowCase) -> Verdict | None:
     """**Fail** (TooSlow): the time per output token is above `timePerOutputToken.max`, and so is the lower end of its
     95 % interval. If the limit is missed but the baseline is unknown at this load, the window is **Inconclusive**
     (NotMeasured). If the baseline took even longer, it is **Inconclusive** (PlainIsSlower).
@@ -81,14 +81,14 @@ def too_slow(case: Case) -> Verdict | None:
     return failed(Reason.TOO_SLOW, message + over(case.evidence))
 
 
-def collateral_text(found: Finding) -> str:
+def collateral_text(found: MeasureFinding) -> str:
     """A measure other than speed compared with its limit, with numbers."""
     kind = "less" if found.measure is Measure.HIT_RATE else "times the baseline's"
     interval = f"95 % interval {found.low:.2f} to {found.high:.2f}"
     return f"{found.measure.value} {found.value:.2f} {kind} ({interval}), limit {found.limit:.2f}, {score_text(found)}"
 
 
-def collateral(case: Case) -> Verdict | None:
+def collateral(case: WindowCase) -> Verdict | None:
     """**Fail** (Collateral): compared with baseline pods, another measure is worse than `collateral` allows by 4.5
     standard errors, and `collateral.response` is RollBack. One such result ends speculation, without
     `failureLimit`.
@@ -100,7 +100,7 @@ def collateral(case: Case) -> Verdict | None:
     return failed(Reason.COLLATERAL, collateral_text(worst) + over(case.evidence), final=True)
 
 
-def not_compared(case: Case) -> Verdict | None:
+def not_compared(case: WindowCase) -> Verdict | None:
     """**Inconclusive**, if `speedup.min` is set: fewer than ten requests ended (FewRequests); more requests run at once
     than in any baseline measurement (BeyondBaseline); the baseline was never measured at this load, or with such
     prompts, answers or prefix-cache hits (NotMeasured); or the speedup is below the limit, but chance can explain
@@ -125,7 +125,7 @@ def not_compared(case: Case) -> Verdict | None:
     return None
 
 
-def _other_traffic(case: Case) -> str:
+def _other_traffic(case: WindowCase) -> str:
     """The difference between this traffic and that of the baseline measurement, and how to compare nevertheless; empty
     if the traffic is similar.
     """
@@ -134,7 +134,7 @@ def _other_traffic(case: Case) -> str:
     return f"the baseline was measured with different traffic: {differs}; {ways}" if differs else ""
 
 
-def _unknown_load(case: Case) -> Verdict:
+def _unknown_load(case: WindowCase) -> Verdict:
     """The baseline was never measured at the load of this window, or only with other traffic."""
     if other := _other_traffic(case):
         return unsure(Reason.NOT_MEASURED, other + over(case.evidence))

@@ -10,7 +10,7 @@ from typing import Annotated, Final
 from specdec_operator.api.guard import GuardMode
 from specdec_operator.api.kept import KEPT, Form, Time, means
 from specdec_operator.guard.baseline import Baseline
-from specdec_operator.guard.baseline_pods import Finding, Measures, Pair
+from specdec_operator.guard.baseline_pods import MeasureFinding, Measures, Pair
 from specdec_operator.guard.policy import Policy
 from specdec_operator.guard.token_time import TokenTimes
 from specdec_operator.guard.trial import Traffic, Trial
@@ -160,7 +160,7 @@ class DryRunAction:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Control:
+class RequestedBaselinePods:
     """Requested baseline pods, which run next to the speculating ones. up: 0 until they serve."""
 
     replicas: int = field(metadata=means("How many."))
@@ -261,7 +261,7 @@ class State:
         default=(), metadata=means("Speculations that passed a full window; at most two.", empty=False)
     )
     baseline: Baseline = field(default=(), metadata=means("Speed of the baseline by load.", empty=False))
-    control: Control | None = field(
+    control: RequestedBaselinePods | None = field(
         default=None, metadata=means("Baseline pods for comparison; absent: none requested.")
     )
     pairs: tuple[Pair, ...] = field(
@@ -353,7 +353,7 @@ class Observation:
     less: str = ""
     since: float | None = None
     pair: Pair | None = None
-    findings: tuple[Finding, ...] = ()
+    findings: tuple[MeasureFinding, ...] = ()
     recent: tuple[Traffic, ...] = ()
     least_speedup: float = 1.0
     arm: ArmView = field(default_factory=ArmView)

@@ -14,86 +14,86 @@ from specdec_operator.guard.state import Observation, Phase, State
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class TransitionRule:
     """When something happens, and what follows. Both are small functions whose docstrings are the documentation."""
 
     when: Callable[[State, Observation, float], bool]
     then: Callable[[State, Observation, float], State]
 
 
-TABLE: Final[Mapping[Phase, tuple[Rule, ...]]] = MappingProxyType(
+TABLE: Final[Mapping[Phase, tuple[TransitionRule, ...]]] = MappingProxyType(
     {
         Phase.MEASURING_BASELINE: (
-            Rule(speed.measuring_is_not_wanted, speed.speculate),
-            Rule(rollout.other_pods_fail, rollout.stall),
-            Rule(rollout.other_pods_are_up, speed.start_measuring),
-            Rule(speed.baseline_is_known, speed.speculate),
-            Rule(speed.baseline_took_too_long, speed.speculate),
+            TransitionRule(speed.measuring_is_not_wanted, speed.speculate),
+            TransitionRule(rollout.other_pods_fail, rollout.stall),
+            TransitionRule(rollout.other_pods_are_up, speed.start_measuring),
+            TransitionRule(speed.baseline_is_known, speed.speculate),
+            TransitionRule(speed.baseline_took_too_long, speed.speculate),
         ),
         Phase.ROLLING_OUT: (
             # A try gives way to what served before it; only then is a lack of room the user's to mend.
-            Rule(tries.a_try_starts_no_engine, tries.give_the_try_up),
-            Rule(rollout.no_engine_can_start, rollout.stall),
-            Rule(memory.start_runs_out_of_memory, memory.answer_a_lack_of_memory),
-            Rule(rollout.pods_with_speculation_fail, rollout.answer_a_failed_rollout),
-            Rule(rollout.pods_fail, rollout.stall),
-            Rule(rollout.pods_to_watch_are_up, rollout.warm_up),
-            Rule(rollout.pods_are_up, rollout.enter_serving),
+            TransitionRule(tries.a_try_starts_no_engine, tries.give_the_try_up),
+            TransitionRule(rollout.no_engine_can_start, rollout.stall),
+            TransitionRule(memory.start_runs_out_of_memory, memory.answer_a_lack_of_memory),
+            TransitionRule(rollout.pods_with_speculation_fail, rollout.answer_a_failed_rollout),
+            TransitionRule(rollout.pods_fail, rollout.stall),
+            TransitionRule(rollout.pods_to_watch_are_up, rollout.warm_up),
+            TransitionRule(rollout.pods_are_up, rollout.enter_serving),
         ),
         Phase.WARMING_UP: (
-            Rule(rollout.other_pods_are_asked_for, rollout.roll_out),
-            Rule(rollout.guard_is_off, rollout.enter_serving),
-            Rule(pods.pods_keep_failing, pods.answer_pod_failures),
-            Rule(speed.plain_pods_are_not_wanted, speed.remove_plain_pods),
-            Rule(speed.plain_pods_are_always_wanted, speed.keep_plain_pods),
-            Rule(rollout.warmup_is_over, rollout.watch),
+            TransitionRule(rollout.other_pods_are_asked_for, rollout.roll_out),
+            TransitionRule(rollout.guard_is_off, rollout.enter_serving),
+            TransitionRule(pods.pods_keep_failing, pods.answer_pod_failures),
+            TransitionRule(speed.plain_pods_are_not_wanted, speed.remove_plain_pods),
+            TransitionRule(speed.plain_pods_are_always_wanted, speed.keep_plain_pods),
+            TransitionRule(rollout.warmup_is_over, rollout.watch),
         ),
         Phase.WATCHING: (
             # First what the user requests, then pods that fail: neither needs a window.
-            Rule(rollout.other_pods_are_asked_for, rollout.roll_out),
-            Rule(rollout.guard_is_off, rollout.enter_serving),
-            Rule(pods.pods_keep_failing, pods.answer_pod_failures),
-            Rule(tries.retry_is_due, tries.retry),
+            TransitionRule(rollout.other_pods_are_asked_for, rollout.roll_out),
+            TransitionRule(rollout.guard_is_off, rollout.enter_serving),
+            TransitionRule(pods.pods_keep_failing, pods.answer_pod_failures),
+            TransitionRule(tries.retry_is_due, tries.retry),
             # Baseline pods and doubts come before windows: a window in doubt is not counted as a failing one.
-            Rule(speed.plain_pods_are_not_wanted, speed.remove_plain_pods),
-            Rule(speed.plain_pods_are_always_wanted, speed.keep_plain_pods),
-            Rule(speed.plain_pod_finds_no_room, speed.replace_one_pod),
-            Rule(speed.plain_pods_serve, speed.note_plain_pods),
-            Rule(speed.plain_pods_come_to_nothing, speed.do_without_plain_pods),
-            Rule(speed.draft_is_acquitted, speed.acquit),
-            Rule(speed.speed_is_in_doubt, speed.ask_for_plain_pod),
-            Rule(speed.doubt_waits, speed.wait_for_evidence),
-            Rule(speed.one_pod_is_in_doubt, speed.serve_plain_for_a_while),
+            TransitionRule(speed.plain_pods_are_not_wanted, speed.remove_plain_pods),
+            TransitionRule(speed.plain_pods_are_always_wanted, speed.keep_plain_pods),
+            TransitionRule(speed.plain_pod_finds_no_room, speed.replace_one_pod),
+            TransitionRule(speed.plain_pods_serve, speed.note_plain_pods),
+            TransitionRule(speed.plain_pods_come_to_nothing, speed.do_without_plain_pods),
+            TransitionRule(speed.draft_is_acquitted, speed.acquit),
+            TransitionRule(speed.speed_is_in_doubt, speed.ask_for_plain_pod),
+            TransitionRule(speed.doubt_waits, speed.wait_for_evidence),
+            TransitionRule(speed.one_pod_is_in_doubt, speed.serve_plain_for_a_while),
             # Windows, each rule narrower than the ones below it.
-            Rule(pods.a_broken_pod_was_restarted_before, pods.pod_is_left_alone),
-            Rule(windows.last_failing_window, windows.answer_failing_windows),
-            Rule(windows.failing_window, windows.window_failed),
-            Rule(windows.passing_window, windows.window_passed),
-            Rule(windows.window_is_quiet, windows.window_quiet),
-            Rule(windows.window_proves_nothing, windows.window_inconclusive),
+            TransitionRule(pods.a_broken_pod_was_restarted_before, pods.pod_is_left_alone),
+            TransitionRule(windows.last_failing_window, windows.answer_failing_windows),
+            TransitionRule(windows.failing_window, windows.window_failed),
+            TransitionRule(windows.passing_window, windows.window_passed),
+            TransitionRule(windows.window_is_quiet, windows.window_quiet),
+            TransitionRule(windows.window_proves_nothing, windows.window_inconclusive),
         ),
         Phase.RESPONDING: (
-            Rule(memory.start_runs_out_of_memory, memory.answer_a_lack_of_memory),
-            Rule(rollout.safer_speculation_fails, rollout.answer_a_failed_rollout),
-            Rule(rollout.pods_fail_or_cannot_start, rollout.stall),
-            Rule(rollout.pods_to_watch_are_up, rollout.warm_up),
-            Rule(rollout.pods_are_up, rollout.enter_rolled_back),
+            TransitionRule(memory.start_runs_out_of_memory, memory.answer_a_lack_of_memory),
+            TransitionRule(rollout.safer_speculation_fails, rollout.answer_a_failed_rollout),
+            TransitionRule(rollout.pods_fail_or_cannot_start, rollout.stall),
+            TransitionRule(rollout.pods_to_watch_are_up, rollout.warm_up),
+            TransitionRule(rollout.pods_are_up, rollout.enter_rolled_back),
         ),
         Phase.ROLLED_BACK: (
-            Rule(speed.speculation_was_not_slower, speed.bring_it_back),
-            Rule(speed.plain_is_settled, speed.stay_plain),
-            Rule(tries.retry_is_due, tries.retry),
-            Rule(rollout.other_pods_fail, rollout.stall),
-            Rule(rollout.other_pods_are_up, rollout.note_revision),
+            TransitionRule(speed.speculation_was_not_slower, speed.bring_it_back),
+            TransitionRule(speed.plain_is_settled, speed.stay_plain),
+            TransitionRule(tries.retry_is_due, tries.retry),
+            TransitionRule(rollout.other_pods_fail, rollout.stall),
+            TransitionRule(rollout.other_pods_are_up, rollout.note_revision),
         ),
         Phase.STALLED: (
-            Rule(rollout.user_has_acted, rollout.resume),
-            Rule(rollout.pods_are_up, rollout.leave_stalled),
-            Rule(rollout.engines_can_start_after_stall, rollout.give_them_their_time),
+            TransitionRule(rollout.user_has_acted, rollout.resume),
+            TransitionRule(rollout.pods_are_up, rollout.leave_stalled),
+            TransitionRule(rollout.engines_can_start_after_stall, rollout.give_them_their_time),
         ),
         Phase.SERVING: (
-            Rule(rollout.other_pods_are_asked_for, rollout.roll_out),
-            Rule(rollout.guard_is_on, rollout.warm_up),
+            TransitionRule(rollout.other_pods_are_asked_for, rollout.roll_out),
+            TransitionRule(rollout.guard_is_on, rollout.warm_up),
         ),
     }
 )

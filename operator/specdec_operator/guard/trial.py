@@ -119,7 +119,7 @@ class Trial:
         return replace(self, plain=plain, seen=self.seen + 1)
 
 
-class Outcome(StrEnum):
+class TrialOutcome(StrEnum):
     """What a trial shows about speculation."""
 
     OPEN = "open"
@@ -131,13 +131,13 @@ class Outcome(StrEnum):
     QUIET = "quiet"
 
 
-def outcome_of(trial: Trial) -> Outcome:
+def outcome_of(trial: Trial) -> TrialOutcome:
     """What the trial shows so far. If chance can explain a slower speculation, it comes back, as the user requests."""
     if len(trial.plain) < MOST_TRAFFIC:
-        return Outcome.QUIET if trial.seen >= _MOST_WINDOWS else Outcome.OPEN
+        return TrialOutcome.QUIET if trial.seen >= _MOST_WINDOWS else TrialOutcome.OPEN
     if differs(trial):
-        return Outcome.UNLIKE
-    return Outcome.SLOWER if compared(trial).high < trial.least else Outcome.NOT_SLOWER
+        return TrialOutcome.UNLIKE
+    return TrialOutcome.SLOWER if compared(trial).high < trial.least else TrialOutcome.NOT_SLOWER
 
 
 def compared(trial: Trial) -> Comparison:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from functools import reduce
 from itertools import zip_longest
 
-from specdec_operator.guard.counters import Counters, Side, restarted
+from specdec_operator.guard.counters import Counters, SideCounters, restarted
 from specdec_operator.guard.kv_cache import KvCache, smallest
 from specdec_operator.guard.statistics import RatioSums
 from specdec_operator.guard.token_time import UNKNOWN_LOAD, Mix, TokenTime, TokenTimes, load_of, merge
@@ -180,7 +180,7 @@ class Evidence:
     pod_seconds: float = 0.0
     unread: int = 0
     answers: float = 0.0
-    side: Side = field(default_factory=Side)
+    side: SideCounters = field(default_factory=SideCounters)
     acceptance: RatioSums = field(default_factory=RatioSums)
     token_times: TokenTimes = field(default_factory=dict)
     kv_cache: KvCache | None = None
@@ -313,7 +313,7 @@ def pooled(parts: Mapping[str, Evidence], *, seconds: float, unread: int) -> Evi
         pod_seconds=sum(part.pod_seconds for part in each),
         unread=unread,
         answers=sum(part.answers for part in each),
-        side=reduce(Side.plus, (part.side for part in each)) if each else Side(),
+        side=reduce(SideCounters.plus, (part.side for part in each)) if each else SideCounters(),
         acceptance=reduce(RatioSums.merged, (part.acceptance for part in each), RatioSums()),
         token_times=merge(*(part.token_times for part in each)),
         kv_cache=smallest(part.kv_cache for part in each),

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from specdec_operator.guest.patch import Place, TakenOut, bring_back, is_allowed, place_of, taken_out
+from specdec_operator.guest.patch import SpeculationPlace, TakenOut, bring_back, is_allowed, place_of, taken_out
 from specdec_operator.names import ENFORCE_ANNOTATION, TAKEN_OUT_ANNOTATION
 
 _LEAVE: Final = f"kubectl annotate isvc {{}} {ENFORCE_ANNOTATION}=true"
@@ -18,7 +18,7 @@ class Enforcement:
     """
 
     may: bool = False
-    place: Place | None = None
+    place: SpeculationPlace | None = None
     taken: TakenOut | None = None
     reason: str = ""
     message: str = ""
@@ -42,7 +42,7 @@ def enforcement(live: Mapping[str, Any], *, uid: str, asked: bool) -> Enforcemen
     return _stands(live, name, place) if asked else Enforcement()
 
 
-def _stands(live: Mapping[str, Any], name: str, place: Place | None) -> Enforcement:
+def _stands(live: Mapping[str, Any], name: str, place: SpeculationPlace | None) -> Enforcement:
     """Nothing of it is out."""
     if not is_allowed(live):
         words = f"the owner has not allowed changes, so the guard only observes; to allow them: {_LEAVE.format(name)}"

@@ -29,7 +29,7 @@ _LONGEST: Final = 6
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Engine:
+class GuestEngine:
     """An engine as its container asks for it.
 
     words: its command line, as a shell would split it. asks: whether that has speculation. speculation: the object of
@@ -56,7 +56,7 @@ class Engine:
         return tuple(self.words[index] for index in sorted(_indexes(self.words)))
 
 
-def engine_of(pod: Mapping[str, Any]) -> Engine | None:
+def engine_of(pod: Mapping[str, Any]) -> GuestEngine | None:
     """The engine of a pod's spec; None where it has no container."""
     container = engine_container(pod)
     if container is None:
@@ -66,7 +66,7 @@ def engine_of(pod: Mapping[str, Any]) -> Engine | None:
     line = command_line.read(_without_program(words), build)
     settled = resolve(Case(build=build, speculation=line.speculation, args=line.args))
     readable = line.speculation is not None
-    return Engine(
+    return GuestEngine(
         container=str(container.get("name", "")),
         image=str(container.get("image", "")),
         words=words,

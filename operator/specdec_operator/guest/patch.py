@@ -19,7 +19,7 @@ _FIELDS: Final = ("command", "args")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
+class SpeculationPlace:
     """Where an InferenceService asks for speculation. path: a JSON pointer; value, plain: with it and without."""
 
     path: str
@@ -47,12 +47,12 @@ def is_allowed(live: Body) -> bool:
     return _annotations(live).get(ENFORCE_ANNOTATION) == "true"
 
 
-def place_of(live: Body) -> Place | None:
+def place_of(live: Body) -> SpeculationPlace | None:
     """The place at which an InferenceService requests speculation; None: at most its runtime's flags do."""
     return next((each for each in _places(live) if each.value != each.plain), None)
 
 
-def _places(live: Body) -> Iterator[Place]:
+def _places(live: Body) -> Iterator[SpeculationPlace]:
     predictor = (live.get("spec") or {}).get("predictor") or {}
     containers = [(f"containers/{index}", each) for index, each in enumerate(predictor.get("containers") or ())]
     for path, each in [("model", predictor.get("model") or {}), *containers]:
@@ -62,7 +62,7 @@ def _places(live: Body) -> Iterator[Place]:
             scripts = [next(texts)[1] for _ in value]
             plain = [without_in_script(word) if script else word for word, script in zip(value, scripts, strict=True)]
             plain = plain if any(scripts) else list(without(value))
-            yield Place(path=f"/spec/predictor/{path}/{field}", value=value, plain=plain)
+            yield SpeculationPlace(path=f"/spec/predictor/{path}/{field}", value=value, plain=plain)
 
 
 def taken_out(live: Body) -> TakenOut | None:
@@ -77,7 +77,7 @@ def taken_out(live: Body) -> TakenOut | None:
     return made if lists and all(isinstance(each, str) for each in (*texts, *made.value, *made.words)) else None
 
 
-def take_out(place: Place, record: TakenOut) -> Patch:
+def take_out(place: SpeculationPlace, record: TakenOut) -> Patch:
     """The patch that takes it out, of an InferenceService that has annotations: its owner's leave is one."""
     kept = json.dumps(asdict(record))
     return [*_replace(place.path, place.value, place.plain), {"op": "add", "path": _annotation(), "value": kept}]

@@ -12,7 +12,7 @@ from typing import Any, Final, TypeAlias
 from specdec_operator.api.canonical import digest_of
 from specdec_operator.api.guest import GuestRef
 from specdec_operator.errors import Invalid
-from specdec_operator.guest.flags import Engine, engine_container, engine_of
+from specdec_operator.guest.flags import GuestEngine, engine_container, engine_of
 from specdec_operator.observe.pods import ENGINE_PORT, DeploymentView, PodView, deployment_view, pod_view
 
 Body: TypeAlias = Mapping[str, Any]
@@ -22,7 +22,7 @@ PLAIN: Final = "plain"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Where:
+class GuestPods:
     """Where a guest's pods are found. selector: of their labels. deployment: that makes them; empty: whichever does.
 
     port: of their engine.
@@ -41,9 +41,9 @@ class Guest:
     """
 
     ref: GuestRef
-    where: Where | None = None
+    where: GuestPods | None = None
     live: Body = field(default_factory=dict)
-    engine: Engine | None = None
+    engine: GuestEngine | None = None
     deployment: DeploymentView | None = None
     pods: tuple[PodView, ...] = ()
     trouble: Invalid | None = None
@@ -64,18 +64,18 @@ class Guest:
         return base_of(self.engine) if self.engine else ""
 
 
-def base_of(engine: Engine) -> str:
+def base_of(engine: GuestEngine) -> str:
     """A digest of what an engine runs apart from speculation. A mirror of its image is the same image."""
     image = engine.image.rpartition("/")[2].partition("@")[0]
     return digest_of([image, *engine.plain])
 
 
-def revision_of(engine: Engine) -> str:
+def revision_of(engine: GuestEngine) -> str:
     """A digest of all that an engine runs."""
     return f"{base_of(engine)}-{digest_of(list(engine.words))[:4] if engine.asks else PLAIN}"
 
 
-def view(ref: GuestRef, where: Where, live: Body, deployment: Body | None, pods: Iterable[Body]) -> Guest:
+def view(ref: GuestRef, where: GuestPods, live: Body, deployment: Body | None, pods: Iterable[Body]) -> Guest:
     """A guest by its objects. deployment: None where there is none. pods: as `where` finds them."""
     every = sorted((each for each in pods if _is_of(each, where.deployment)), key=_made)
     seen = tuple(pod for each in every if (pod := pod_of(each)) is not None)
@@ -86,7 +86,7 @@ def view(ref: GuestRef, where: Where, live: Body, deployment: Body | None, pods:
     return Guest(ref=ref, where=where, live=live, engine=engine, deployment=shown, pods=seen)
 
 
-def pods_in(listed: Iterable[Body], where: Where) -> tuple[PodView, ...]:
+def pods_in(listed: Iterable[Body], where: GuestPods) -> tuple[PodView, ...]:
     """The pods of a guest among those that were listed."""
     seen = (pod_of(each) for each in listed if _is_of(each, where.deployment))
     return tuple(each for each in seen if each is not None)
@@ -114,7 +114,7 @@ def _made(pod: Body) -> tuple[str, str]:
     return str(meta.get("creationTimestamp", "")), str(meta["name"])
 
 
-def _asked(body: Body, engine: Engine | None, pods: Iterable[PodView]) -> DeploymentView:
+def _asked(body: Body, engine: GuestEngine | None, pods: Iterable[PodView]) -> DeploymentView:
     """The Deployment, with the revision that its pods have once all of them are of its newest template.
 
     What admits pods may have rewritten their images or flags: then they have another digest than the template.
@@ -128,9 +128,9 @@ def _asked(body: Body, engine: Engine | None, pods: Iterable[PodView]) -> Deploy
     return replace(seen, revision=named)
 
 
-def _runs(pods: Iterable[Body], deployment: DeploymentView | None) -> Engine | None:
+def _runs(pods: Iterable[Body], deployment: DeploymentView | None) -> GuestEngine | None:
     """The engine of the requested pods; of the newest pod if no Deployment shows which these are."""
-    engines: Iterator[Engine | None] = (engine_of(each.get("spec") or {}) for each in pods)
+    engines: Iterator[GuestEngine | None] = (engine_of(each.get("spec") or {}) for each in pods)
     known = [each for each in engines if each is not None]
     if deployment is not None:
         known = [each for each in known if revision_of(each) == deployment.revision]

@@ -18,7 +18,7 @@ _GONE_SECONDS: Final = 120.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Order:
+class SelfTestOrder:
     """What to apply, and how long to wait for it. ready: wait until the sample serves. wait: seconds."""
 
     namespace: str
@@ -52,7 +52,7 @@ def missing(service: dict[str, Any] | None, child: dict[str, Any] | None, *, rea
     return ""
 
 
-async def run(order: Order) -> None:
+async def run(order: SelfTestOrder) -> None:
     """Applies, waits, deletes. Raises Unavailable with a sentence."""
     path, meta = names.services_path(order.namespace, order.name), {"name": order.name, "namespace": order.namespace}
     body = {"apiVersion": names.API_VERSION, "kind": names.KIND, "metadata": meta, "spec": order.spec}
@@ -102,7 +102,7 @@ async def _until(probe: Callable[[], Awaitable[str]], seconds: float) -> str:
     return ""
 
 
-def read(argv: Sequence[str]) -> Order:
+def read(argv: Sequence[str]) -> SelfTestOrder:
     """The order of a command line."""
     parser = argparse.ArgumentParser(prog="specdec_operator.hooks.selftest", description=__doc__)
     parser.add_argument("--namespace", required=True)
@@ -110,7 +110,7 @@ def read(argv: Sequence[str]) -> Order:
     parser.add_argument("--spec", required=True, type=json.loads, help="the sample's spec, as JSON")
     parser.add_argument("--ready", action="store_true", help="wait until the sample serves")
     parser.add_argument("--wait", type=float, default=120.0)
-    return Order(**vars(parser.parse_args(argv)))
+    return SelfTestOrder(**vars(parser.parse_args(argv)))
 
 
 def _say(sentence: str) -> None:

@@ -15,7 +15,7 @@ from specdec_operator import __version__, metrics, names
 from specdec_operator.errors import Unavailable
 from specdec_operator.kube import request
 from specdec_operator.kube.paths import eviction, path_of
-from specdec_operator.kube.request import ApiError, Manifest, Requests, translated, unless_gone
+from specdec_operator.kube.request import ApiError, ApiRequests, Manifest, translated, unless_gone
 
 __all__ = ["ApiError", "ApiServer", "KubeClient", "Manifest", "version_of"]
 
@@ -36,7 +36,7 @@ _LOG_BYTES: Final = 2000
 class KubeClient:
     """An API server. Every method raises ApiError. server: its address; namespace: that of the kubeconfig's context."""
 
-    def __init__(self, requests: Requests, *, namespace: str = "default") -> None:
+    def __init__(self, requests: ApiRequests, *, namespace: str = "default") -> None:
         self._requests = requests
         self._renewing: asyncio.Task[None] | None = None
         self.server = str(requests.settings.host)
@@ -46,7 +46,7 @@ class KubeClient:
     async def as_operator(cls, *, timeout: float, patience: float | None = None) -> Self:
         """As the pod's service account, or else by KUBECONFIG; see Requests. Raises Unavailable without either."""
         agent = f"specdec-operator/{__version__}"
-        return cls(Requests(await request.own_settings(), agent=agent, timeout=timeout, patience=patience))
+        return cls(ApiRequests(await request.own_settings(), agent=agent, timeout=timeout, patience=patience))
 
     @classmethod
     async def as_user(

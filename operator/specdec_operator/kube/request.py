@@ -58,7 +58,7 @@ async def own_settings() -> client.Configuration:
     return settings
 
 
-class Requests:
+class ApiRequests:
     """Asks one API server. Seconds: timeout, for a whole answer; patience, for which a busy server is asked again."""
 
     def __init__(
@@ -140,7 +140,7 @@ class Requests:
 
 async def user_requests(
     kubeconfig: str | None, context: str | None, timeout: float
-) -> tuple[Requests, KubeConfigLoader]:
+) -> tuple[ApiRequests, KubeConfigLoader]:
     """As a user. None: by KUBECONFIG, or ~/.kube/config if it is empty, in its current context.
 
     Raises Unavailable.
@@ -151,7 +151,7 @@ async def user_requests(
     settings = client.Configuration(connection_pool_maxsize=0)  # no limit
     try:
         loader = await config.load_kube_config(places, context, settings, persist_config=False)
-        return Requests(settings, agent=f"specdec/{__version__}", timeout=timeout), loader
+        return ApiRequests(settings, agent=f"specdec/{__version__}", timeout=timeout), loader
     except (config.ConfigException, yaml.YAMLError, OSError, ValueError) as error:
         raise Unavailable("NoKubeconfig", f"the kubeconfig {places} cannot be used: {_in_a_line(error)}") from error
     except (TypeError, LookupError, AttributeError) as error:  # the loader takes any YAML for a kubeconfig

@@ -39,7 +39,7 @@ def owner_of(namespace: str, live: frozenset[int]) -> int | None:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class View:
+class LeaseView:
     """What a replica knows, as of one look at all Leases: one value, for another thread asks by it before each write.
 
     mine: the shard that it holds, None: it has none. live: the shards that live. since: when it took its own, and
@@ -62,7 +62,7 @@ class Shards:
     def __init__(self, leases: list[Lease], *, clock: Callable[[], float] = time.monotonic) -> None:
         self._leases = leases
         self._clock = clock
-        self._view = View()
+        self._view = LeaseView()
         self.ready = asyncio.Event()
         self.share = Share(owns=self.owns, may_write=self.may_write)
 
@@ -100,7 +100,7 @@ class Shards:
 
     async def give_back(self) -> None:
         """Lets others have this replica's shard at once."""
-        mine, self._view = self._view.mine, View()
+        mine, self._view = self._view.mine, LeaseView()
         if mine is not None:
             await self._leases[mine].release()
 

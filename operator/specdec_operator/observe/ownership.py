@@ -61,7 +61,7 @@ class Claimant:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Look:
+class OwnerView:
     """What was found under a name before a write. uid, controller: of the object. live: all of it, if it was read."""
 
     standing: Standing
@@ -85,21 +85,21 @@ def standing_of(uid: str, controller: Controller | None, claimant: Claimant) -> 
     return Standing.OURS if uid in claimant.noted else Standing.LOOSE
 
 
-def look_at(live: Mapping[str, Any] | None, claimant: Claimant) -> Look:
+def look_at(live: Mapping[str, Any] | None, claimant: Claimant) -> OwnerView:
     """What an object is to a service. live: as the API server has it; None: there is none."""
     if live is None:
-        return Look(standing=Standing.FREE)
+        return OwnerView(standing=Standing.FREE)
     meta = live["metadata"]
     uid, controller = str(meta.get("uid", "")), controller_of(meta)
-    return Look(standing=standing_of(uid, controller, claimant), uid=uid, controller=controller, live=live)
+    return OwnerView(standing=standing_of(uid, controller, claimant), uid=uid, controller=controller, live=live)
 
 
-def is_adopted(kind: str, look: Look, claimant: Claimant) -> bool:
+def is_adopted(kind: str, look: OwnerView, claimant: Claimant) -> bool:
     """Whether an object is to be taken over. A Job is not: nothing of it can be changed."""
     return look.standing is Standing.LOOSE and claimant.adopts and kind != "Job"
 
 
-def name_taken(kind: str, name: str, look: Look, claimant: Claimant) -> Invalid | None:
+def name_taken(kind: str, name: str, look: OwnerView, claimant: Claimant) -> Invalid | None:
     """Why an object must not be written; None where it may be."""
     if look.standing in (Standing.OURS, Standing.FREE) or is_adopted(kind, look, claimant):
         return None
@@ -107,7 +107,7 @@ def name_taken(kind: str, name: str, look: Look, claimant: Claimant) -> Invalid 
     return Invalid(f"{kind} {name}", whose(look), rule, reason=NAME_TAKEN)
 
 
-def whose(look: Look) -> str:
+def whose(look: OwnerView) -> str:
     """A phrase for what controls an object, or else what wrote it."""
     meta = (look.live or {}).get("metadata", {})
     ends = ", being deleted" if meta.get("deletionTimestamp") else ""
@@ -118,7 +118,7 @@ def whose(look: Look) -> str:
     return f"without a controller, written by {', '.join(writers[:_MOST_WRITERS]) or 'an unknown client'}{ends}"
 
 
-def _way_out(kind: str, name: str, look: Look) -> str:
+def _way_out(kind: str, name: str, look: OwnerView) -> str:
     away = f"delete or rename {kind} {name}, or give this service another name"
     if kind == "Job":
         return f"delete Job {name}, or give this service another name; the operator never takes over a Job"

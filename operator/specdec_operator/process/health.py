@@ -12,7 +12,7 @@ of the stop, and waits for its end: by default a minute."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Health:
+class ProcessHealth:
     """How a process is that works.
 
     services: how many it has. new: of these, how many wait for their first reconcile. idle: seconds since one was
@@ -29,7 +29,7 @@ class HealthServer:
     """Answers with 200 and JSON, and with 500 where the process hangs."""
 
     def __init__(self, port: int) -> None:
-        self._works: Callable[[], Health] | None = None
+        self._works: Callable[[], ProcessHealth] | None = None
         app = web.Application()
         app.router.add_get("/healthz", self._answer)
         self._port = port
@@ -40,7 +40,7 @@ class HealthServer:
         await self._runner.setup()
         await web.TCPSite(self._runner, "0.0.0.0", self._port).start()  # noqa: S104 - the kubelet asks from outside
 
-    def works(self, ask: Callable[[], Health]) -> None:
+    def works(self, ask: Callable[[], ProcessHealth]) -> None:
         """From now on this process works. ask: how it is."""
         self._works = ask
 

@@ -21,7 +21,7 @@ from specdec_operator.reconcile.devices import find_device
 from specdec_operator.reconcile.disruptions import keep_budget, restart_pods
 from specdec_operator.reconcile.downloads import keep_downloads
 from specdec_operator.reconcile.guest_service import GuestService, guest_of, guest_pods, with_news
-from specdec_operator.reconcile.memory import Memory, noted_downloads
+from specdec_operator.reconcile.memory import ServiceMemory, noted_downloads
 from specdec_operator.reconcile.observed import Observed, read_logs, read_warnings
 from specdec_operator.reconcile.own import claimant_of, look_at_child
 from specdec_operator.reconcile.sis import Parsed
@@ -33,10 +33,12 @@ Body: TypeAlias = Mapping[str, Any]
 class Adapter(Protocol):
     """How a kind of services is read and written. Everything that asks the API server raises Unavailable."""
 
-    async def observe(self, key: Key, memory: Memory, body: Body, parsed: Parsed) -> tuple[Parsed, Observed]:
+    async def observe(self, key: Key, memory: ServiceMemory, body: Body, parsed: Parsed) -> tuple[Parsed, Observed]:
         """What there is now, and the spec in the form of a service that the operator serves."""
 
-    async def act(self, key: Key, decision: Decision, observed: Observed, memory: Memory, now: float) -> Memory:
+    async def act(
+        self, key: Key, decision: Decision, observed: Observed, memory: ServiceMemory, now: float
+    ) -> ServiceMemory:
         """Does what was decided. It may be done twice."""
 
 
@@ -52,14 +54,14 @@ class Adapters:
     cluster_info: ClusterInfo
     throttle: Throttle
     clock: Callable[[], float]
-    remember: Callable[[Key, Memory], Memory]
+    remember: Callable[[Key, ServiceMemory], ServiceMemory]
 
     def of_spec(self, parsed: Parsed) -> Adapter:
         """The kind of a service by its newest spec."""
         ref = guest_of(parsed)
         return OwnService(self) if ref is None else GuestService(self.cluster, self.stores, self.cluster_info, ref)
 
-    async def pods_to_sample(self, key: Key, memory: Memory) -> tuple[Memory, tuple[PodView, ...]]:
+    async def pods_to_sample(self, key: Key, memory: ServiceMemory) -> tuple[ServiceMemory, tuple[PodView, ...]]:
         """The pods whose counters may be read now, by the last decision: a reading is made before the spec is parsed.
 
         And the memory with what the pods of a guest show by themselves. Raises Unavailable.
@@ -74,7 +76,7 @@ class OwnService:
 
     its: Adapters
 
-    async def observe(self, key: Key, memory: Memory, body: Body, parsed: Parsed) -> tuple[Parsed, Observed]:
+    async def observe(self, key: Key, memory: ServiceMemory, body: Body, parsed: Parsed) -> tuple[Parsed, Observed]:
         """What there is now. The store is read last, because it is the newest, and nothing waits after it."""
         its = self.its
         kserve, device = await its.cluster_info.kserve(), await find_device(its.cluster_info, parsed, memory, body)
@@ -88,7 +90,9 @@ class OwnService:
         # An older spec of a guest cannot be followed: that guest was not read.
         return replace(parsed, older=older), replace(seen, device=device, warnings=warnings, logs=logs)
 
-    async def act(self, key: Key, decision: Decision, observed: Observed, memory: Memory, now: float) -> Memory:
+    async def act(
+        self, key: Key, decision: Decision, observed: Observed, memory: ServiceMemory, now: float
+    ) -> ServiceMemory:
         """Downloads first, then the InferenceService once they can be mounted and its turn has come, then restarts."""
         its = self.its
         memory = await self._keep_downloads(key, decision, observed, memory, now)
@@ -99,8 +103,8 @@ class OwnService:
         return await restart_pods(its.cluster, key, observed, decision.state, memory, now)
 
     async def _keep_downloads(
-        self, key: Key, decision: Decision, observed: Observed, memory: Memory, now: float
-    ) -> Memory:
+        self, key: Key, decision: Decision, observed: Observed, memory: ServiceMemory, now: float
+    ) -> ServiceMemory:
         its, sis, desired, known = self.its, decision.sis, decision.desired, memory.downloads
         try:
             known = await keep_downloads(its.cluster, sis, desired, observed.objects, known, now)
@@ -108,7 +112,9 @@ class OwnService:
         except Invalid as error:  # reported by the next reconcile, which is due at once
             return its.remember(key, replace(memory, refused=refused(error, sis, desired.rendered, now), due=now))
 
-    async def _apply(self, key: Key, decision: Decision, observed: Observed, memory: Memory, now: float) -> Memory:
+    async def _apply(
+        self, key: Key, decision: Decision, observed: Observed, memory: ServiceMemory, now: float
+    ) -> ServiceMemory:
         """Applies the manifest where that is due. Raises Unavailable; a refusal is reported by the next reconcile."""
         its, applied, rendered = self.its, memory.applied, decision.desired.rendered
         memory, error = await apply_if_drifted(its.cluster, decision.sis, observed, memory, rendered, now)

@@ -12,7 +12,7 @@ from specdec_operator.kube.denial import QUOTA_EXCEEDED, QUOTA_PAUSE
 from specdec_operator.observe.inference_service import KServeError, metadata_marks
 from specdec_operator.observe.ownership import LOOK_AGAIN, NAME_TAKEN, Standing
 from specdec_operator.reconcile.desired import Desired
-from specdec_operator.reconcile.memory import Applied, Memory, RefusedManifest
+from specdec_operator.reconcile.memory import Applied, RefusedManifest, ServiceMemory
 from specdec_operator.reconcile.observed import Observed
 from specdec_operator.reconcile.own import adoption, write_own
 from specdec_operator.reconcile.sis import Sis
@@ -22,7 +22,7 @@ ASK_AGAIN: Final = 300.0
 """Seconds after which a refused manifest is tried again: a webhook or a quota may have refused it, not the schema."""
 
 
-def refusal_in_force(memory: Memory, desired: Desired, now: float, *, adopts: bool) -> Invalid | None:
+def refusal_in_force(memory: ServiceMemory, desired: Desired, now: float, *, adopts: bool) -> Invalid | None:
     """Why this very manifest was refused, unless that is so long ago that it is to be tried again.
 
     adopts: whether the service may take over what has its names now.
@@ -33,7 +33,7 @@ def refusal_in_force(memory: Memory, desired: Desired, now: float, *, adopts: bo
     return before.error if before.adopts == adopts else None
 
 
-def is_tried_again(memory: Memory, desired: Desired) -> bool:
+def is_tried_again(memory: ServiceMemory, desired: Desired) -> bool:
     """Whether this very manifest was refused before, or what its downloads need."""
     return memory.refused is not None and memory.refused.digest == digest_of(desired.rendered)
 
@@ -55,8 +55,8 @@ def patience(error: Invalid) -> float:
 
 
 async def apply_if_drifted(
-    cluster: Cluster, sis: Sis, observed: Observed, memory: Memory, rendered: Rendered, now: float
-) -> tuple[Memory, OperatorError | None]:
+    cluster: Cluster, sis: Sis, observed: Observed, memory: ServiceMemory, rendered: Rendered, now: float
+) -> tuple[ServiceMemory, OperatorError | None]:
     """Applies the manifest if it is a different one, or if another client changed or deleted the InferenceService.
 
     If a client changes it repeatedly, each restore waits longer. Otherwise the operator and that client would write
@@ -81,7 +81,7 @@ async def apply_if_drifted(
     return replace(memory, refused=None, kserve_error=None, applied=applied), None
 
 
-def _is_due(memory: Memory, observed: Observed, digest: str, now: float) -> tuple[bool, Memory]:
+def _is_due(memory: ServiceMemory, observed: Observed, digest: str, now: float) -> tuple[bool, ServiceMemory]:
     """Whether the manifest is to be applied now; notes who made that necessary, and what is left for later."""
     conflict, applied, child = memory.conflict.so_far(now), memory.applied, observed.objects.child
     memory = replace(memory, conflict=conflict)

@@ -12,7 +12,7 @@ from specdec_operator.observe.ownership import Claimant, Standing, look_at
 from specdec_operator.observe.rollout import asleep
 from specdec_operator.observe.store import OwnedObjects, arm_name, predictor_name
 from specdec_operator.reconcile.decide import Decision
-from specdec_operator.reconcile.memory import ArmMemory, Memory
+from specdec_operator.reconcile.memory import ArmMemory, ServiceMemory
 from specdec_operator.reconcile.own import write_own
 from specdec_operator.render.inference_service import render
 from specdec_operator.render.plain_arm import render_arm
@@ -28,8 +28,8 @@ _WAY_OUT: Final = (
 
 
 async def keep_arm(
-    cluster: Cluster, key: Key, decision: Decision, objects: OwnedObjects, memory: Memory, now: float
-) -> Memory:
+    cluster: Cluster, key: Key, decision: Decision, objects: OwnedObjects, memory: ServiceMemory, now: float
+) -> ServiceMemory:
     """Creates or changes the baseline Deployment so that it matches the state. Raises nothing: the next reconcile
     reports an obstacle.
 
@@ -80,7 +80,9 @@ def _plain_predictor(decision: Decision) -> dict[str, Any]:
     return predictor
 
 
-async def _removed(cluster: Cluster, key: Key, decision: Decision, objects: OwnedObjects, memory: Memory) -> Memory:
+async def _removed(
+    cluster: Cluster, key: Key, decision: Decision, objects: OwnedObjects, memory: ServiceMemory
+) -> ServiceMemory:
     if objects.arm is None:
         return memory if memory.arm == ArmMemory() else replace(memory, arm=ArmMemory())
     named = _named(key, arm_name(key[1]))

@@ -16,7 +16,7 @@ from specdec_operator.observe.pods import ENGINE_PORT
 from specdec_operator.reconcile.apply import ask_again_at, is_tried_again, patience, refusal_in_force
 from specdec_operator.reconcile.desired import Desired, desire, download_image
 from specdec_operator.reconcile.guest import desire_guest
-from specdec_operator.reconcile.memory import Memory, SamplingPlan, restore
+from specdec_operator.reconcile.memory import SamplingPlan, ServiceMemory, restore
 from specdec_operator.reconcile.observed import Observed
 from specdec_operator.reconcile.requeue import RESYNC, RETRY, next_due
 from specdec_operator.reconcile.sample import is_sampled, thresholds_of
@@ -59,7 +59,7 @@ class Decision:
         return before is None or (before.phase is not after.phase and after.phase not in _MEASURED)
 
 
-def decide(parsed: Parsed, observed: Observed, memory: Memory, now: float) -> Decision | SpecRefusal:
+def decide(parsed: Parsed, observed: Observed, memory: ServiceMemory, now: float) -> Decision | SpecRefusal:
     """What to serve: by the newest spec, or else by the last one that could be followed, whose pods run on.
 
     The refusal alone where there is no such spec: nothing that runs is touched then.
@@ -73,7 +73,7 @@ def decide(parsed: Parsed, observed: Observed, memory: Memory, now: float) -> De
 
 
 def _follow(
-    sis: Sis, refusal: SpecRefusal | None, observed: Observed, memory: Memory, now: float
+    sis: Sis, refusal: SpecRefusal | None, observed: Observed, memory: ServiceMemory, now: float
 ) -> Decision | SpecRefusal:
     try:
         return _decide(sis, refusal, observed, memory, now)
@@ -81,7 +81,7 @@ def _follow(
         return SpecRefusal(error=error, generation=sis.generation)
 
 
-def _decide(sis: Sis, refusal: SpecRefusal | None, observed: Observed, memory: Memory, now: float) -> Decision:
+def _decide(sis: Sis, refusal: SpecRefusal | None, observed: Observed, memory: ServiceMemory, now: float) -> Decision:
     # Two services of one name would overwrite each other's InferenceService: nothing is planned for the second.
     if taken := name_taken("InferenceService", sis.owner.name, observed.look, sis.claimant):
         raise taken
@@ -138,7 +138,7 @@ def _intent(sis: Sis, policy: Policy) -> UserIntent:
     )
 
 
-def _desire(sis: Sis, state: State, observed: Observed, memory: Memory, now: float) -> Desired:
+def _desire(sis: Sis, state: State, observed: Observed, memory: ServiceMemory, now: float) -> Desired:
     if sis.spec.guest is not None and observed.guest is not None:
         return desire_guest(sis, observed.guest, state, observed, now)
     return desire(sis, state, observed, memory, now)
@@ -168,7 +168,7 @@ def _observation(
 
 
 def _advanced(
-    sis: Sis, desired: Desired, observation: Observation, observed: Observed, memory: Memory, now: float
+    sis: Sis, desired: Desired, observation: Observation, observed: Observed, memory: ServiceMemory, now: float
 ) -> Desired:
     """What the next state requests. It is planned again only if that is something else, with the facts that are known
     by now.
@@ -180,7 +180,7 @@ def _advanced(
     return _desire(sis, after, observed, replace(memory, facts=facts), now)
 
 
-def _refuse(sis: Sis, desired: Desired, memory: Memory, now: float) -> None:
+def _refuse(sis: Sis, desired: Desired, memory: ServiceMemory, now: float) -> None:
     """Raises Invalid if this cannot be made: an unknown image is reported before anything is created."""
     if desired.plan.layout.claim is not None and not desired.staged:
         download_image(desired.kserve)
@@ -188,7 +188,7 @@ def _refuse(sis: Sis, desired: Desired, memory: Memory, now: float) -> None:
         raise error
 
 
-def remember(memory: Memory, decision: Decision | SpecRefusal, now: float) -> Memory:
+def remember(memory: ServiceMemory, decision: Decision | SpecRefusal, now: float) -> ServiceMemory:
     """What is remembered of a decision: the state, what is read from here on, and when to decide again."""
     memory = replace(memory, closed=None)
     if isinstance(decision, SpecRefusal):

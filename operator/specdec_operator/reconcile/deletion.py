@@ -3,8 +3,8 @@
 from typing import Final
 
 from specdec_operator.api.spec import DeletionPolicy
-from specdec_operator.observe.ownership import Look, Owned, Standing
-from specdec_operator.reconcile.memory import DownloadMemory, Memory
+from specdec_operator.observe.ownership import Owned, OwnerView, Standing
+from specdec_operator.reconcile.memory import DownloadMemory, ServiceMemory
 from specdec_operator.reconcile.sis import Sis
 from specdec_operator.staging.artifacts import claim_name
 
@@ -12,7 +12,7 @@ _CHILD: Final = "InferenceService"
 _CLAIM: Final = "PersistentVolumeClaim"
 
 
-def unreferenced(sis: Sis, look: Look, memory: Memory) -> tuple[Owned, ...]:
+def unreferenced(sis: Sis, look: OwnerView, memory: ServiceMemory) -> tuple[Owned, ...]:
     """The service's own objects that are to have no owner reference, or have none at this moment.
 
     The operator writes the status before it acts. An owner reference is removed only after the object is in the status,

@@ -8,7 +8,7 @@ from specdec_operator.guard.state import Phase
 from specdec_operator.guest.refusals import GUEST_MISSING, GUEST_TAKEN
 from specdec_operator.observe.ownership import NAME_TAKEN, Standing
 from specdec_operator.reconcile.decide import Decision
-from specdec_operator.reconcile.memory import Memory
+from specdec_operator.reconcile.memory import ServiceMemory
 from specdec_operator.reconcile.observed import Observed
 from specdec_operator.report.conditions import Findings
 from specdec_operator.report.events import Event, events_of, refusal_event
@@ -28,7 +28,7 @@ class Report:
 
 
 def describe(
-    decision: Decision | SpecRefusal, observed: Observed, memory: Memory, shown: Mapping[str, Any], now: float
+    decision: Decision | SpecRefusal, observed: Observed, memory: ServiceMemory, shown: Mapping[str, Any], now: float
 ) -> Report:
     """What is reported of a decision. memory: before it. shown: the status as the watch has it."""
     if isinstance(decision, SpecRefusal):
@@ -48,7 +48,9 @@ def describe(
     )
 
 
-def _refusal(refusal: SpecRefusal, observed: Observed, memory: Memory, shown: Mapping[str, Any], now: float) -> Report:
+def _refusal(
+    refusal: SpecRefusal, observed: Observed, memory: ServiceMemory, shown: Mapping[str, Any], now: float
+) -> Report:
     """Of a spec that nothing can be made of. Decisions and measurements stay as they were."""
     written = memory.status if memory.status is not None else dict(shown)
     taken = refusal.error.reason == NAME_TAKEN and observed.look.standing is not Standing.OURS
@@ -59,7 +61,7 @@ def _refusal(refusal: SpecRefusal, observed: Observed, memory: Memory, shown: Ma
     return Report(status=status, events=(refusal_event(refusal),) if write else (), write=write, refused=True)
 
 
-def findings_of(decision: Decision, observed: Observed, memory: Memory) -> Findings:
+def findings_of(decision: Decision, observed: Observed, memory: ServiceMemory) -> Findings:
     """What a decision was made of, in the words of the report."""
     desired, child = decision.desired, observed.objects.child
     findings = Findings(

@@ -5,7 +5,7 @@ from functools import partial
 from math import inf
 from typing import Final
 
-from specdec_engine.memory.facts import Fact, used, valid
+from specdec_engine.memory.facts import PodFact, used, valid
 from specdec_operator.downloads.job import job_name
 from specdec_operator.downloads.job_status import (
     DownloadStatus,
@@ -29,12 +29,12 @@ from specdec_operator.observe.pods import DeploymentView, PodView, serving_pods
 from specdec_operator.observe.rollout import RolloutView, asleep, pods_of, view_rollout, waiting_rollout
 from specdec_operator.reconcile.deletion import is_let_go, unreferenced
 from specdec_operator.reconcile.facts import about, seen_of
-from specdec_operator.reconcile.memory import DownloadMemory, Memory
+from specdec_operator.reconcile.memory import DownloadMemory, ServiceMemory
 from specdec_operator.reconcile.observed import Observed
 from specdec_operator.reconcile.sis import Sis
-from specdec_operator.reconcile.throttle import Request
+from specdec_operator.reconcile.throttle import RolloutRequest
 from specdec_operator.render.inference_service import Rendered, render
-from specdec_operator.render.plan import Plan, Seen, plan, refuse
+from specdec_operator.render.plan import ClusterFacts, Plan, plan, refuse
 from specdec_operator.staging.kserve import KServe
 from specdec_operator.staging.layout import Download
 
@@ -64,11 +64,11 @@ class Desired:
     deployment: DeploymentView | None
     pods: tuple[PodView, ...]
     downloads: tuple[DownloadStatus, ...]
-    request: Request
+    request: RolloutRequest
     waits: str
     owned: tuple[Owned, ...] = ()
-    facts: tuple[Fact, ...] = ()
-    seen: Seen = field(default_factory=Seen)
+    facts: tuple[PodFact, ...] = ()
+    seen: ClusterFacts = field(default_factory=ClusterFacts)
     guest: Guest | None = None
     enforcement: Enforcement = field(default_factory=Enforcement)
     look_again: float = inf
@@ -79,7 +79,7 @@ class Desired:
         return all(each.done for each in self.downloads)
 
 
-def desire(sis: Sis, state: State, observed: Observed, memory: Memory, now: float) -> Desired:
+def desire(sis: Sis, state: State, observed: Observed, memory: ServiceMemory, now: float) -> Desired:
     """What `state` asks for. Raises Invalid for what cannot run, unless it runs already."""
     owned = unreferenced(sis, observed.look, memory)
     planned, rendered, facts, seen = _planned(sis, state, observed, memory, owned)
@@ -92,7 +92,7 @@ def desire(sis: Sis, state: State, observed: Observed, memory: Memory, now: floa
     state = _timed(sis, want(state, rendered.revision, now), deployment, serving_pods(pods), now)
     request = _request(sis, state, observed, memory, rendered.revision)
     waits = observed.ticket.answer(request)
-    if memory.waits and not waits and request is not Request.NONE:
+    if memory.waits and not waits and request is not RolloutRequest.NONE:
         state = replace(state, wanted_since=now)  # its deadline counts from the end of the wait
     downloads = tuple(_download(sis, each, observed, memory.downloads, now) for each in planned.layout.downloads)
     return Desired(
@@ -131,8 +131,8 @@ def _timed(sis: Sis, state: State, deployment: DeploymentView | None, up: int, n
 
 
 def _planned(
-    sis: Sis, state: State, observed: Observed, memory: Memory, owned: tuple[Owned, ...]
-) -> tuple[Plan, Rendered, tuple[Fact, ...], Seen]:
+    sis: Sis, state: State, observed: Observed, memory: ServiceMemory, owned: tuple[Owned, ...]
+) -> tuple[Plan, Rendered, tuple[PodFact, ...], ClusterFacts]:
     """The plan and its manifest. What pods have reported since the last rollout enters the plan only if other pods are
     due anyway.
     """
@@ -156,16 +156,16 @@ def _planned(
     return planned, rendered, facts, seen
 
 
-def _request(sis: Sis, state: State, observed: Observed, memory: Memory, revision: str) -> Request:
+def _request(sis: Sis, state: State, observed: Observed, memory: ServiceMemory, revision: str) -> RolloutRequest:
     """NONE unless other pods are to replace those that run, and no change of the spec asked for that."""
     child, reported = observed.objects.child, (memory.status or {}).get("observedGeneration")
     if child is None or child.deleted or child.revision == revision or reported != sis.generation:
-        return Request.NONE
-    return Request.URGENT if state.phase is Phase.RESPONDING else Request.ORDINARY
+        return RolloutRequest.NONE
+    return RolloutRequest.URGENT if state.phase is Phase.RESPONDING else RolloutRequest.ORDINARY
 
 
 def _rollout(
-    sis: Sis, state: State, observed: Observed, memory: Memory, downloads: tuple[DownloadStatus, ...], now: float
+    sis: Sis, state: State, observed: Observed, memory: ServiceMemory, downloads: tuple[DownloadStatus, ...], now: float
 ) -> RolloutView:
     """The progress of the rollout of the revision that `state` wants. It can begin when all downloads are done."""
     objects, scaling = observed.objects, sis.spec.autoscaling

@@ -4,17 +4,19 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from specdec_engine.accelerators import Accelerator
-from specdec_engine.memory.plan import Device
+from specdec_engine.memory.plan import DeviceMemory
 from specdec_operator.engine.devices import FIELD, TOLD_BY_POD, Node, device_of
 from specdec_operator.observe.nodes import selectors
 from specdec_operator.reconcile.cluster_info import ClusterInfo
-from specdec_operator.reconcile.memory import Memory
+from specdec_operator.reconcile.memory import ServiceMemory
 from specdec_operator.reconcile.sis import Parsed, Sis
 
 _FORBIDDEN: Final = "the operator has no permission to list nodes (chart: rbac.nodes)"
 
 
-async def find_device(around: ClusterInfo, parsed: Parsed, memory: Memory, body: Mapping[str, Any]) -> Device | None:
+async def find_device(
+    around: ClusterInfo, parsed: Parsed, memory: ServiceMemory, body: Mapping[str, Any]
+) -> DeviceMemory | None:
     """The device of the pods; None: only the spec decides. Raises Unavailable if the API server does not answer.
 
     The device is kept while model, engine, resources and pod are the same. Otherwise a node that comes or goes would
@@ -30,15 +32,15 @@ async def find_device(around: ClusterInfo, parsed: Parsed, memory: Memory, body:
     return _kept(sis, status) or await _found(around, spec)
 
 
-def _kept(sis: Sis, status: Mapping[str, Any]) -> Device | None:
+def _kept(sis: Sis, status: Mapping[str, Any]) -> DeviceMemory | None:
     known = status.get("memory") or {}
     source = known.get("deviceSource")
     if not source or source in (FIELD, TOLD_BY_POD) or (status.get("guard") or {}).get("service") != sis.service:
         return None
-    return Device(bytes=known.get("device"), source=source)
+    return DeviceMemory(bytes=known.get("device"), source=source)
 
 
-async def _found(around: ClusterInfo, spec: dict[str, Any]) -> Device:
+async def _found(around: ClusterInfo, spec: dict[str, Any]) -> DeviceMemory:
     nodes: list[Node] = []
     for selector in selectors(spec.get("pod") or {}):
         listed = await around.nodes(selector)

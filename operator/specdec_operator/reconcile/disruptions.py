@@ -12,7 +12,7 @@ from specdec_operator.guard.state import State
 from specdec_operator.kube.cluster import Cluster
 from specdec_operator.names import Key
 from specdec_operator.observe.ownership import Claimant, Standing, look_at
-from specdec_operator.reconcile.memory import BudgetMemory, Memory
+from specdec_operator.reconcile.memory import BudgetMemory, ServiceMemory
 from specdec_operator.reconcile.observed import Observed
 from specdec_operator.reconcile.own import write_own
 from specdec_operator.reconcile.sis import Sis
@@ -32,7 +32,7 @@ _EVICT_AGAIN: Final = 30.0
 """Seconds after which a refused eviction is requested again."""
 
 
-async def keep_budget(cluster: Cluster, sis: Sis, memory: Memory, now: float) -> Memory:
+async def keep_budget(cluster: Cluster, sis: Sis, memory: ServiceMemory, now: float) -> ServiceMemory:
     """Creates, changes or removes the service's PodDisruptionBudget so that it matches the spec.
 
     It is read first if it is not known, and written only if it differs. Raises nothing: a service without a budget
@@ -74,8 +74,8 @@ async def _keep(cluster: Cluster, sis: Sis, wanted: dict[str, object] | None) ->
 
 
 async def restart_pods(
-    cluster: Cluster, key: Key, observed: Observed, state: State, memory: Memory, now: float
-) -> Memory:
+    cluster: Cluster, key: Key, observed: Observed, state: State, memory: ServiceMemory, now: float
+) -> ServiceMemory:
     """Evicts pods that are to be restarted; their Deployment makes others in their place.
 
     An eviction that a budget forbids now is asked for again later. Raises Unavailable for other trouble.

@@ -8,16 +8,16 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any, Final, Protocol
 
-from specdec_engine.case import Json, Model
-from specdec_engine.memory.facts import Fact, Role, known_of, read_page, taken_in, valid
+from specdec_engine.case import Json, ModelFolderFacts
+from specdec_engine.memory.facts import PodFact, Role, known_of, read_page, taken_in, valid
 from specdec_operator.api.canonical import canonical, digest_of
 from specdec_operator.guard.state import Phase, State
 from specdec_operator.names import Key
 from specdec_operator.observe.pods import ENGINE_PORT
-from specdec_operator.reconcile.memory import FactMemory, Memory
+from specdec_operator.reconcile.memory import FactMemory, ServiceMemory
 from specdec_operator.reconcile.observed import Observed
 from specdec_operator.reconcile.sis import Parsed, Sis
-from specdec_operator.render.plan import Seen
+from specdec_operator.render.plan import ClusterFacts
 
 _SETTLED: Final = frozenset({Phase.MEASURING_BASELINE, Phase.WARMING_UP, Phase.WATCHING, Phase.SERVING})
 _AGAIN: Final = 60.0
@@ -48,8 +48,8 @@ def about(sis: Sis) -> dict[Role, str]:
 
 
 async def learn_facts(
-    teller: Teller, key: Key, parsed: Parsed, memory: Memory, observed: Observed, now: float
-) -> Memory:
+    teller: Teller, key: Key, parsed: Parsed, memory: ServiceMemory, observed: Observed, now: float
+) -> ServiceMemory:
     """The memory with the facts from a pod that runs the requested spec."""
     sis, state, facts = parsed.newest, memory.state, memory.facts
     if not isinstance(sis, Sis) or sis.spec.guest or state is None or not _is_of(sis, state, memory):
@@ -69,7 +69,7 @@ async def learn_facts(
     return replace(memory, facts=replace(facts, due=now + again))
 
 
-def _is_of(sis: Sis, state: State, memory: Memory) -> bool:
+def _is_of(sis: Sis, state: State, memory: ServiceMemory) -> bool:
     """Whether the serving pods are those of this spec: they did not load an artifact that changed after their start."""
     followed = memory.last_valid is not None and memory.last_valid[0] == sis.generation
     return followed and state.phase in _SETTLED and state.revision == state.wanted
@@ -82,16 +82,16 @@ def _lacking(sis: Sis, state: State, facts: FactMemory) -> bool:
     return any(facts.configs.get(role, ("", {}))[0] != about(sis)[role] for role in roles)
 
 
-def seen_of(sis: Sis, kept: Iterable[Fact], configs: Mapping[Role, tuple[str, Json]]) -> Seen:
+def seen_of(sis: Sis, kept: Iterable[PodFact], configs: Mapping[Role, tuple[str, Json]]) -> ClusterFacts:
     """What may be planned with, and what is known beyond that."""
     of = about(sis)
     facts = valid(kept, of)
     models = {
-        role: Model(path=role.value, config=config)
+        role: ModelFolderFacts(path=role.value, config=config)
         for role, (about_, config) in configs.items()
         if of.get(role) == about_
     }
-    return Seen(
+    return ClusterFacts(
         known=known_of(each for each in facts if each.used),
         shown=known_of(facts),
         target=models.get(Role.TARGET),

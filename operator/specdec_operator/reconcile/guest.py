@@ -20,16 +20,16 @@ from specdec_operator.errors import Invalid
 from specdec_operator.guard.rollout import note_progress, want
 from specdec_operator.guard.state import State
 from specdec_operator.guest.enforcement import Enforcement, enforcement
-from specdec_operator.guest.flags import Engine, engine_of
+from specdec_operator.guest.flags import GuestEngine, engine_of
 from specdec_operator.guest.view import PLAIN, Guest
 from specdec_operator.observe.artifacts import ArtifactsStatus
 from specdec_operator.observe.pods import serving_pods
 from specdec_operator.observe.rollout import Progress, RolloutView, pods_of, view_rollout
 from specdec_operator.reconcile.desired import Desired
-from specdec_operator.reconcile.memory import Memory
+from specdec_operator.reconcile.memory import ServiceMemory
 from specdec_operator.reconcile.observed import Observed
 from specdec_operator.reconcile.sis import Parsed, Sis
-from specdec_operator.reconcile.throttle import Request
+from specdec_operator.reconcile.throttle import RolloutRequest
 from specdec_operator.render.inference_service import Rendered
 from specdec_operator.render.plan import Plan, effective_speculation
 from specdec_operator.report.status import SpecRefusal
@@ -42,7 +42,7 @@ _EXAMPLE: Final = '--speculative-config={"method":"ngram","num_speculative_token
 _BROUGHT: Final = ArtifactsStatus(status="True", reason="Guest", message="the owner of the guest provides the models")
 
 
-def as_guest(sis: Sis, guest: Guest, memory: Memory) -> Sis:
+def as_guest(sis: Sis, guest: Guest, memory: ServiceMemory) -> Sis:
     """The service with what its guest's flags request. Raises Invalid if nothing can be learnt about the guest."""
     if guest.ref != sis.spec.guest:
         rule = "the newest spec names another guest, and the operator reads only that one"
@@ -77,13 +77,13 @@ def _spec(spec: Spec, guest: Guest, speculation: Speculation | None, *, acts: bo
     return spec.model_copy(update=changes)
 
 
-def parsed_as_guest(parsed: Parsed, guest: Guest, memory: Memory) -> Parsed:
+def parsed_as_guest(parsed: Parsed, guest: Guest, memory: ServiceMemory) -> Parsed:
     """Both specs with what the guest's flags request."""
     newest, older = (_or_refusal(each, guest, memory) for each in (parsed.newest, parsed.older))
     return Parsed(newest=newest or parsed.newest, older=older if isinstance(older, Sis) else None)
 
 
-def _or_refusal(sis: Sis | SpecRefusal | None, guest: Guest, memory: Memory) -> Sis | SpecRefusal | None:
+def _or_refusal(sis: Sis | SpecRefusal | None, guest: Guest, memory: ServiceMemory) -> Sis | SpecRefusal | None:
     if not isinstance(sis, Sis) or sis.spec.guest is None:
         return sis
     try:
@@ -100,14 +100,14 @@ def enforcement_of(sis: Sis, guest: Guest) -> Enforcement:
     return enforcement(guest.live, uid=sis.owner.uid, asked=asked)
 
 
-def _asked(guest: Guest, allowed: Enforcement) -> Engine | None:
+def _asked(guest: Guest, allowed: Enforcement) -> GuestEngine | None:
     """The engine with the flags that its owner wrote, even if the guard has removed them."""
     if allowed.taken is None:
         return guest.engine
     return engine_of({"containers": [{"args": allowed.taken.words}]})
 
 
-def _counted(sis: Sis, guest: Guest, memory: Memory) -> Speculation | None:
+def _counted(sis: Sis, guest: Guest, memory: ServiceMemory) -> Speculation | None:
     """The speculation that pods are seen to run although their flags do not show it: a file or a variable may set it.
     None: no speculation.
 
@@ -138,7 +138,7 @@ def _guard(guard: Guard, *, acts: bool) -> Guard:
     )
 
 
-def speculation_of(engine: Engine) -> Speculation:
+def speculation_of(engine: GuestEngine) -> Speculation:
     """The speculation that an engine requests. If the method is unknown, the guard expects no more of it than of a
     look-up.
     """
@@ -168,7 +168,7 @@ def desire_guest(sis: Sis, guest: Guest, state: State, observed: Observed, now: 
         deployment=guest.deployment,
         pods=pods,
         downloads=(),
-        request=Request.NONE,
+        request=RolloutRequest.NONE,
         waits="",
         guest=guest,
         enforcement=allowed,

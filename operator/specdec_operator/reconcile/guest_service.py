@@ -14,7 +14,7 @@ from specdec_operator.api.guest import GuestKind, GuestRef
 from specdec_operator.errors import Invalid, OperatorError
 from specdec_operator.guest.patch import Patch, TakenOut, bring_back, is_allowed, take_out, taken_out
 from specdec_operator.guest.refusals import claimed_by_another, is_missing, served_by_a_service
-from specdec_operator.guest.view import Guest, Where, pods_in, view
+from specdec_operator.guest.view import Guest, GuestPods, pods_in, view
 from specdec_operator.kube.cluster import Cluster
 from specdec_operator.names import TAKEN_OUT_ANNOTATION, Key
 from specdec_operator.observe.pods import PodView
@@ -23,7 +23,7 @@ from specdec_operator.reconcile.cluster_info import ClusterInfo
 from specdec_operator.reconcile.decide import Decision
 from specdec_operator.reconcile.disruptions import restart_pods
 from specdec_operator.reconcile.guest import parsed_as_guest
-from specdec_operator.reconcile.memory import Memory
+from specdec_operator.reconcile.memory import ServiceMemory
 from specdec_operator.reconcile.observed import Observed
 from specdec_operator.reconcile.sis import Parsed, Sis
 from specdec_operator.reconcile.throttle import Ticket
@@ -49,7 +49,7 @@ class GuestService:
     cluster_info: ClusterInfo
     ref: GuestRef
 
-    async def observe(self, key: Key, memory: Memory, body: Body, parsed: Parsed) -> tuple[Parsed, Observed]:
+    async def observe(self, key: Key, memory: ServiceMemory, body: Body, parsed: Parsed) -> tuple[Parsed, Observed]:
         """What its flags request as the spec, and its pods. It begins no rollouts, and nothing is its own."""
         guest = await _read_guest(self.cluster, key, self.ref, body, self.stores.objects(key).child)
         objects = OwnedObjects(child=None, deployment=guest.deployment, pods=guest.pods, jobs={}, stagers=())
@@ -57,7 +57,9 @@ class GuestService:
         seen = Observed(objects=objects, kserve=kserve, ticket=Ticket(), guest=guest)
         return parsed_as_guest(parsed, guest, memory), seen
 
-    async def act(self, key: Key, decision: Decision, observed: Observed, memory: Memory, now: float) -> Memory:
+    async def act(
+        self, key: Key, decision: Decision, observed: Observed, memory: ServiceMemory, now: float
+    ) -> ServiceMemory:
         """Writes the guard's decision to the guest, if the guard may write it.
 
         If the owner has changed the guest meanwhile, nothing is written, and the guest is read again soon.
@@ -86,15 +88,15 @@ async def _read_guest(cluster: Cluster, key: Key, ref: GuestRef, body: Body, chi
     if trouble is not None:
         return Guest(ref=ref, live=live, trouble=trouble)
     if ref.kind is GuestKind.DEPLOYMENT:
-        where = Where(selector=_selector(live), deployment=ref.name)
+        where = GuestPods(selector=_selector(live), deployment=ref.name)
         return view(ref, where, live, live, await _list_pods(cluster, namespace, where))
     deployment = await _deployment(cluster, namespace, predictor_name(ref.name))
     made = predictor_name(ref.name) if deployment else ""
-    where = Where(selector=f"{names.KSERVE_NAME_LABEL}={ref.name}", deployment=made)
+    where = GuestPods(selector=f"{names.KSERVE_NAME_LABEL}={ref.name}", deployment=made)
     return view(ref, where, live, deployment, await _list_pods(cluster, namespace, where))
 
 
-async def guest_pods(cluster: Cluster, key: Key, memory: Memory, now: float) -> tuple[PodView, ...] | None:
+async def guest_pods(cluster: Cluster, key: Key, memory: ServiceMemory, now: float) -> tuple[PodView, ...] | None:
     """The pods of a guest if a reading is due; None for a service that is not a guest. Raises Unavailable."""
     plan, window = memory.sampling, memory.window
     if plan is None or plan.guest is None:
@@ -104,7 +106,7 @@ async def guest_pods(cluster: Cluster, key: Key, memory: Memory, now: float) -> 
     return pods_in(await _list_pods(cluster, key[0], plan.guest), plan.guest)
 
 
-def with_news(memory: Memory, pods: tuple[PodView, ...] | None) -> Memory:
+def with_news(memory: ServiceMemory, pods: tuple[PodView, ...] | None) -> ServiceMemory:
     """The memory with a decision that is due at once where the owner of a guest has begun to replace its pods."""
     plan = memory.sampling
     if plan is None or not pods or all(pod.revision == plan.revision or pod.deleting for pod in pods):
@@ -127,7 +129,7 @@ async def _deployment(cluster: Cluster, namespace: str, name: str) -> Body | Non
     return next(iter(_items(await cluster.read(path, field_selector=f"metadata.name={name}"))), None)
 
 
-async def _list_pods(cluster: Cluster, namespace: str, where: Where) -> tuple[Body, ...]:
+async def _list_pods(cluster: Cluster, namespace: str, where: GuestPods) -> tuple[Body, ...]:
     return _items(await cluster.read(f"/api/v1/namespaces/{namespace}/pods", label_selector=where.selector))
 
 

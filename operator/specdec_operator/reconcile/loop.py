@@ -20,10 +20,10 @@ from specdec_operator.reconcile.cluster_info import ClusterInfo
 from specdec_operator.reconcile.decide import Decision, decide, remember
 from specdec_operator.reconcile.describe import Report, describe
 from specdec_operator.reconcile.facts import learn_facts
-from specdec_operator.reconcile.memory import Memory, restore
+from specdec_operator.reconcile.memory import ServiceMemory, restore
 from specdec_operator.reconcile.own import noted_look
 from specdec_operator.reconcile.requeue import next_reconcile, retry_after
-from specdec_operator.reconcile.sample import Source, sample
+from specdec_operator.reconcile.sample import CounterReader, sample
 from specdec_operator.reconcile.show import show
 from specdec_operator.reconcile.sis import parse
 from specdec_operator.reconcile.throttle import Throttle
@@ -38,7 +38,7 @@ _MOST_UNSENT: Final = 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Result:
+class ReconcileResult:
     """The outcome of one reconcile: seconds until the next one, and Events to send.
 
     reading: whether the next one is due only for a reading of the pods' counters. failed: whether this one could not be
@@ -61,7 +61,7 @@ class Reconciler:
     def __init__(
         self,
         cluster: Cluster,
-        source: Source,
+        source: CounterReader,
         stores: Stores,
         cluster_info: ClusterInfo,
         *,
@@ -75,7 +75,7 @@ class Reconciler:
         self._throttle = throttle
         self._clock = clock
         self._prometheus = prometheus
-        self._memories: dict[Key, Memory] = {}
+        self._memories: dict[Key, ServiceMemory] = {}
         self._adapters = Adapters(
             cluster=cluster,
             stores=stores,
@@ -85,11 +85,11 @@ class Reconciler:
             remember=self._remember,
         )
 
-    async def reconcile(self, body: Mapping[str, Any], *, woken: bool = True) -> Result:
+    async def reconcile(self, body: Mapping[str, Any], *, woken: bool = True) -> ReconcileResult:
         """One reconcile. woken: whether anything is new. Raises nothing that the next one could mend."""
         key = (body["metadata"]["namespace"], body["metadata"]["name"])
         if not self._stores.listed:  # an object that is not known yet may exist
-            return Result(requeue_after=_UNLISTED, unlisted=True)
+            return ReconcileResult(requeue_after=_UNLISTED, unlisted=True)
         try:
             with metrics.turn_timed():
                 result = await self._reconcile(key, body, woken=woken)
@@ -111,7 +111,7 @@ class Reconciler:
         self._throttle.ended(key)
         service_metrics.forget(key)
 
-    async def _reconcile(self, key: Key, body: Mapping[str, Any], *, woken: bool) -> Result:
+    async def _reconcile(self, key: Key, body: Mapping[str, Any], *, woken: bool) -> ReconcileResult:
         # First the counters, by the last decision: most reconciles are due for a reading alone, and end here.
         memory = await self._sample(key)
         if memory.closed is None and not woken and self._clock() < memory.due:
@@ -148,9 +148,9 @@ class Reconciler:
             memory = self._remember(key, await adapter.act(key, decision, observed, memory, now))
         return self._requeue(memory)
 
-    async def _sample(self, key: Key) -> Memory:
+    async def _sample(self, key: Key) -> ServiceMemory:
         """The memory with the reading that is due now, if one is."""
-        memory = self._memories.get(key, Memory())
+        memory = self._memories.get(key, ServiceMemory())
         memory, pods = await self._adapters.pods_to_sample(key, memory)
         arm = self._stores.arm_pods(key)
         sampled = await sample(memory, self._source, pods, arm, namespace=key[0], clock=self._clock)
@@ -159,8 +159,8 @@ class Reconciler:
         return self._remember(key, sampled)
 
     def _next_memory(
-        self, key: Key, decision: Decision | SpecRefusal, report: Report, memory: Memory, now: float
-    ) -> Memory:
+        self, key: Key, decision: Decision | SpecRefusal, report: Report, memory: ServiceMemory, now: float
+    ) -> ServiceMemory:
         """The memory after a decision, with the Events that wait for their status, and its place in the throttle."""
         unrecorded = tuple(dict.fromkeys((*memory.unrecorded, *report.events)))
         memory = replace(remember(memory, decision, now), unrecorded=unrecorded)
@@ -172,32 +172,32 @@ class Reconciler:
             self._throttle.ended(key)
         return replace(memory, due=now + self._throttle.seconds(now)) if desired.waits else memory
 
-    async def _record(self, key: Key, report: Report, memory: Memory, now: float) -> Memory:
+    async def _record(self, key: Key, report: Report, memory: ServiceMemory, now: float) -> ServiceMemory:
         """The only status write. The Events of what it shows are sent after it."""
         if report.write:
             version = await self._cluster.apply_status(*key, report.status)
             memory = replace(memory, status=report.status, status_at=now, version=version)
         return self._remember(key, replace(memory, unsent=(*memory.unsent, *memory.unrecorded), unrecorded=()))
 
-    def _requeue(self, memory: Memory) -> Result:
+    def _requeue(self, memory: ServiceMemory) -> ReconcileResult:
         due, reading = next_reconcile(memory, now := self._clock())
-        return Result(requeue_after=max(0.0, due - now), reading=reading)
+        return ReconcileResult(requeue_after=max(0.0, due - now), reading=reading)
 
-    def _failed(self, key: Key, error: Unavailable) -> Result:
-        if error.message != self._memories.get(key, Memory()).failure:  # else a line at each try
+    def _failed(self, key: Key, error: Unavailable) -> ReconcileResult:
+        if error.message != self._memories.get(key, ServiceMemory()).failure:  # else a line at each try
             _LOG.warning("service=%s/%s %s: %s", *key, error.reason, error.message)
         self._update(key, failure=error.message, due=0.0)  # the next one is a full one
         metrics.turn_failed(error.reason)
-        return Result(requeue_after=retry_after(error), events=self._take_events(key), failed=True)
+        return ReconcileResult(requeue_after=retry_after(error), events=self._take_events(key), failed=True)
 
     def _take_events(self, key: Key) -> tuple[Event, ...]:
-        if events := self._memories.get(key, Memory()).to_send(self._clock()):
+        if events := self._memories.get(key, ServiceMemory()).to_send(self._clock()):
             self._update(key, unsent=())
         return events
 
     def _update(self, key: Key, **changes: Any) -> None:
-        self._remember(key, replace(self._memories.get(key, Memory()), **changes))
+        self._remember(key, replace(self._memories.get(key, ServiceMemory()), **changes))
 
-    def _remember(self, key: Key, memory: Memory) -> Memory:
+    def _remember(self, key: Key, memory: ServiceMemory) -> ServiceMemory:
         self._memories[key] = memory
         return memory

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from specdec_engine.case import Json
-from specdec_engine.memory.facts import Fact, Role
+from specdec_engine.memory.facts import PodFact, Role
 from specdec_operator.api.guard import Guard
 from specdec_operator.api.spec import DeletionPolicy
 from specdec_operator.errors import Invalid
@@ -16,7 +16,7 @@ from specdec_operator.guard.judge import Judged
 from specdec_operator.guard.policy import Thresholds
 from specdec_operator.guard.sampler import Sampler
 from specdec_operator.guard.state import State
-from specdec_operator.guest.view import Where
+from specdec_operator.guest.view import GuestPods
 from specdec_operator.observe.inference_service import KServeError, MetadataMarks
 from specdec_operator.observe.pods import ENGINE_PORT
 from specdec_operator.reconcile.sis import Sis
@@ -67,7 +67,7 @@ class SamplingPlan:
     thresholds: Thresholds
     revision: str
     beside: bool = False
-    guest: Where | None = None
+    guest: GuestPods | None = None
     port: int = ENGINE_PORT
 
 
@@ -125,7 +125,7 @@ class FactMemory:
     of its device that the pod reported as taken.
     """
 
-    kept: tuple[Fact, ...] = ()
+    kept: tuple[PodFact, ...] = ()
     configs: Mapping[Role, tuple[str, Json]] = field(default_factory=dict)
     asked: str | None = None
     used: int | None = None
@@ -133,7 +133,7 @@ class FactMemory:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Memory:
+class ServiceMemory:
     """One service between two reconciles.
 
     last_valid: generation and spec of the last spec that could be followed.
@@ -187,7 +187,7 @@ class Memory:
         return now - self.status_at >= _SHOWN_WITHIN and bool((self.status or {}).keys() - shown.keys())
 
 
-def restore(memory: Memory, sis: Sis, now: float) -> Memory:
+def restore(memory: ServiceMemory, sis: Sis, now: float) -> ServiceMemory:
     """The memory with the state to continue from: ours, unless the status holds a later decision of another writer.
 
     There should be only one writer, because there is a Lease. If the Lease is switched off by mistake, two operators
@@ -211,7 +211,7 @@ def restore(memory: Memory, sis: Sis, now: float) -> Memory:
     return replace(memory, state=shown, facts=facts, window=None, closed=None, judged=None)
 
 
-def noted_downloads(memory: Memory, downloads: DownloadMemory, sis: Sis, now: float) -> Memory:
+def noted_downloads(memory: ServiceMemory, downloads: DownloadMemory, sis: Sis, now: float) -> ServiceMemory:
     """The memory after a read of the PVC and its Jobs, with the Events of what was taken over.
 
     The next reconcile is due at once if the operator still has to change the PVC: an object that stays without its

@@ -4,13 +4,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
-from specdec_engine.memory.plan import Device
+from specdec_engine.memory.plan import DeviceMemory
 from specdec_operator.downloads.job_status import job_view
 from specdec_operator.guest.view import Guest
 from specdec_operator.kube.cluster import Cluster
 from specdec_operator.names import Key
 from specdec_operator.observe.artifacts import is_idle
-from specdec_operator.observe.ownership import Look, Standing
+from specdec_operator.observe.ownership import OwnerView, Standing
 from specdec_operator.observe.store import OwnedObjects
 from specdec_operator.reconcile.throttle import Ticket
 from specdec_operator.staging.kserve import KServe
@@ -31,10 +31,10 @@ class Observed:
     objects: OwnedObjects
     kserve: KServe
     ticket: Ticket
-    device: Device | None = None
+    device: DeviceMemory | None = None
     warnings: tuple[Body, ...] = ()
     logs: Mapping[str, str] = field(default_factory=dict)
-    look: Look = field(default_factory=lambda: Look(standing=Standing.FREE))
+    look: OwnerView = field(default_factory=lambda: OwnerView(standing=Standing.FREE))
     guest: Guest | None = None
 
 

@@ -16,7 +16,7 @@ from specdec_operator.observe.managed_fields import taken_over
 from specdec_operator.observe.ownership import (
     Claimant,
     Controller,
-    Look,
+    OwnerView,
     Standing,
     is_adopted,
     look_at,
@@ -25,7 +25,7 @@ from specdec_operator.observe.ownership import (
     whose,
 )
 from specdec_operator.observe.store import Child
-from specdec_operator.reconcile.memory import Memory
+from specdec_operator.reconcile.memory import ServiceMemory
 from specdec_operator.report.events import Event
 
 _NOBODY: Final = "1"
@@ -37,7 +37,7 @@ _FRESH: Final = 30.0
 """
 
 
-def claimant_of(body: Mapping[str, Any], memory: Memory) -> Claimant:
+def claimant_of(body: Mapping[str, Any], memory: ServiceMemory) -> Claimant:
     """A service as the one that writes its InferenceService. body: as the API server has it."""
     noted = {str(each["uid"]) for status in (body.get("status"), memory.status) for each in _owned(status)}
     noted |= {memory.applied.uid if memory.applied else ""} - {""}
@@ -49,14 +49,14 @@ def _owned(status: Mapping[str, Any] | None) -> Sequence[Mapping[str, Any]]:
 
 
 async def look_at_child(
-    cluster: Cluster, claimant: Claimant, key: Key, child: Child | None, memory: Memory, now: float
-) -> Look:
+    cluster: Cluster, claimant: Claimant, key: Key, child: Child | None, memory: ServiceMemory, now: float
+) -> OwnerView:
     """Who owns the InferenceService of a service. It is read if the watch does not prove that the service owns it.
 
     Raises Unavailable.
     """
     if child is not None and not child.deleted:
-        look = Look(
+        look = OwnerView(
             standing=standing_of(child.uid, child.controller, claimant), uid=child.uid, controller=child.controller
         )
         if look.standing is Standing.OURS:
@@ -64,20 +64,22 @@ async def look_at_child(
     elif child is None and memory.applied is not None and now - memory.applied.at < _ON_ITS_WAY:
         owned = (OWNER_MARK, claimant.uid) in memory.applied.metadata
         controller = Controller(kind=KIND, name=key[1], uid=claimant.uid) if owned else None
-        return Look(standing=Standing.OURS, uid=memory.applied.uid, controller=controller)
+        return OwnerView(standing=Standing.OURS, uid=memory.applied.uid, controller=controller)
     elif now - memory.free_at < _FRESH:
-        return Look(standing=Standing.FREE)
+        return OwnerView(standing=Standing.FREE)
     return look_at(await cluster.find(inference_service(*key)), claimant)
 
 
-def noted_look(memory: Memory, look: Look, now: float) -> Memory:
+def noted_look(memory: ServiceMemory, look: OwnerView, now: float) -> ServiceMemory:
     """The memory with when the name was last seen to be free."""
     if look.standing is not Standing.FREE:
         return replace(memory, free_at=0.0)
     return memory if now - memory.free_at < _FRESH else replace(memory, free_at=now)
 
 
-async def write_own(cluster: Cluster, manifest: Manifest, claimant: Claimant, look: Look | None = None) -> Manifest:
+async def write_own(
+    cluster: Cluster, manifest: Manifest, claimant: Claimant, look: OwnerView | None = None
+) -> Manifest:
     """Creates or changes an object so that it matches the manifest; returns it as it is now. look: what was found under
     its name, if known.
 
@@ -94,7 +96,7 @@ async def write_own(cluster: Cluster, manifest: Manifest, claimant: Claimant, lo
     return await _adopt(cluster, manifest, look)
 
 
-def adoption(kind: str, name: str, look: Look, claimant: Claimant) -> Event | None:
+def adoption(kind: str, name: str, look: OwnerView, claimant: Claimant) -> Event | None:
     """The Event of a write that took an object over; None where it did not."""
     if not is_adopted(kind, look, claimant):
         return None
@@ -103,7 +105,7 @@ def adoption(kind: str, name: str, look: Look, claimant: Claimant) -> Event | No
     )
 
 
-async def _adopt(cluster: Cluster, manifest: Manifest, look: Look) -> Manifest:
+async def _adopt(cluster: Cluster, manifest: Manifest, look: OwnerView) -> Manifest:
     """Takes over an object without a controller, as it was read. Fields that are not in the manifest are removed from
     its spec.
 

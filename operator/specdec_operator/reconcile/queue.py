@@ -15,7 +15,7 @@ from enum import IntEnum
 from typing import Final
 
 from specdec_operator.names import Key
-from specdec_operator.reconcile.loop import Result
+from specdec_operator.reconcile.loop import ReconcileResult
 
 _LOG = logging.getLogger(__name__)
 _AT_ONCE: Final = 64
@@ -84,7 +84,7 @@ class WorkQueue:
     reconcile: of a key, and whether anything is new. It raises nothing that is expected.
     """
 
-    def __init__(self, reconcile: Callable[[Key, bool], Awaitable[Result]]) -> None:
+    def __init__(self, reconcile: Callable[[Key, bool], Awaitable[ReconcileResult]]) -> None:
         self._reconcile = reconcile
         self._entries: dict[Key, _Entry] = {}
         self._lines = {priority: _Line() for priority in Priority}
@@ -164,7 +164,7 @@ class WorkQueue:
         return {namespace for namespace, number in held.items() if number >= _MOST_READINGS_OF_ONE}
 
     async def _work(self, key: Key, entry: _Entry, woken: bool) -> None:
-        result = Result(requeue_after=_AFTER_FAULT, failed=True)
+        result = ReconcileResult(requeue_after=_AFTER_FAULT, failed=True)
         try:
             result = await self._reconcile(key, woken)
         except Exception:
@@ -173,7 +173,7 @@ class WorkQueue:
             del self._running[key]
             self._after(key, entry, result)
 
-    def _after(self, key: Key, entry: _Entry, result: Result) -> None:
+    def _after(self, key: Key, entry: _Entry, result: ReconcileResult) -> None:
         current = self._entries.get(key)
         if current is entry:
             entry.failures = entry.failures + 1 if result.failed else 0

@@ -7,7 +7,7 @@ from specdec_operator.errors import Unavailable
 from specdec_operator.guard.policy import Policy
 from specdec_operator.guard.state import Phase, State
 from specdec_operator.guard.tries import retry_at
-from specdec_operator.reconcile.memory import Memory
+from specdec_operator.reconcile.memory import ServiceMemory
 
 RETRY: Final = 5.0
 """Seconds to the next look at what is on its way."""
@@ -15,7 +15,7 @@ RESYNC: Final = 300.0
 """Seconds to the next look at what stands."""
 
 
-def next_due(state: State, memory: Memory, policy: Policy, now: float) -> float:
+def next_due(state: State, memory: ServiceMemory, policy: Policy, now: float) -> float:
     """When the next full reconcile is due, epoch seconds; events and closing windows bring it earlier."""
     tries = policy.acts and state.phase in (Phase.WATCHING, Phase.ROLLED_BACK)
     due = [now + RESYNC, (retry_at(state, policy) if tries else None) or inf]
@@ -34,7 +34,7 @@ def next_due(state: State, memory: Memory, policy: Policy, now: float) -> float:
     return min(due)
 
 
-def next_reconcile(memory: Memory, now: float) -> tuple[float, bool]:
+def next_reconcile(memory: ServiceMemory, now: float) -> tuple[float, bool]:
     """When the next reconcile is due, epoch seconds, and whether for nothing but a reading of the pods' counters."""
     reading = memory.sampling is not None and (memory.window is None or memory.window.due < memory.due)
     due = (memory.window.due if memory.window else now) if reading else memory.due

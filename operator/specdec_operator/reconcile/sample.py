@@ -16,7 +16,7 @@ from specdec_operator.guard.sampler import Sampler, Schedule, add, start
 from specdec_operator.guard.state import Phase, State
 from specdec_operator.guard.verdict import Reason
 from specdec_operator.observe.pods import ENGINE_PORT, PodView
-from specdec_operator.reconcile.memory import Memory, SamplingPlan
+from specdec_operator.reconcile.memory import SamplingPlan, ServiceMemory
 
 _CLOCKS_DIFFER: Final = 60.0
 """Seconds by which the clocks of two nodes may differ."""
@@ -25,7 +25,7 @@ _PLAIN: Final = frozenset({Phase.MEASURING_BASELINE, Phase.ROLLED_BACK, Phase.SE
 Readings = Mapping[str, Counters | Unread]
 
 
-class Source(Protocol):
+class CounterReader(Protocol):
     """Reads the counters of pods."""
 
     async def read(
@@ -62,14 +62,14 @@ def is_sampled(state: State, guard: Guard, *, plain: bool, settled: bool, now: f
 
 
 async def sample(
-    memory: Memory,
-    source: Source,
+    memory: ServiceMemory,
+    source: CounterReader,
     pods: Iterable[PodView],
     arm: Iterable[PodView] = (),
     *,
     namespace: str,
     clock: Callable[[], float],
-) -> Memory:
+) -> ServiceMemory:
     """Reads the pods of the sampling plan if a reading is due, and adds it to the window. arm: the baseline pods, which
     are read at the same moment.
     """
@@ -93,13 +93,13 @@ def _counted(reading: Counters | Unread) -> Counters | None:
 
 
 def _taken_in(
-    memory: Memory,
+    memory: ServiceMemory,
     plan: SamplingPlan,
     window: Sampler,
     readings: Readings,
     beside: Mapping[str, Counters | None],
     now: float,
-) -> Memory:
+) -> ServiceMemory:
     counters = {pod: _counted(reading) for pod, reading in readings.items()}
     window, closed = add(window, counters, plan.thresholds, _schedule(plan), now, beside)
     message = next((each.words for each in readings.values() if isinstance(each, Unread)), "")

@@ -5,14 +5,14 @@ import logging
 from specdec_operator.names import Key
 from specdec_operator.reconcile.decide import Decision
 from specdec_operator.reconcile.describe import Report
-from specdec_operator.reconcile.memory import Memory
+from specdec_operator.reconcile.memory import ServiceMemory
 from specdec_operator.report import service_metrics
 from specdec_operator.report.status import SpecRefusal
 
 _LOG = logging.getLogger(__name__)
 
 
-def show(key: Key, decision: Decision | SpecRefusal, report: Report, memory: Memory) -> None:
+def show(key: Key, decision: Decision | SpecRefusal, report: Report, memory: ServiceMemory) -> None:
     """Metrics, and one line of log for each change of phase."""
     if isinstance(decision, SpecRefusal) or report.findings is None:
         service_metrics.refuse(key)

@@ -16,7 +16,7 @@ _HELD: Final = 60.0
 """Seconds after which a rollout that has not ended keeps no other one waiting: most take longer than that."""
 
 
-class Request(Enum):
+class RolloutRequest(Enum):
     """What a rollout requests from the throttle. NONE: nothing, because a user requested it, or because there is no
     rollout.
     """
@@ -33,9 +33,11 @@ class Ticket:
     ordinary: str = ""
     urgent: str = ""
 
-    def answer(self, request: Request) -> str:
+    def answer(self, request: RolloutRequest) -> str:
         """The answer to one request."""
-        return {Request.NONE: "", Request.ORDINARY: self.ordinary, Request.URGENT: self.urgent}[request]
+        return {RolloutRequest.NONE: "", RolloutRequest.ORDINARY: self.ordinary, RolloutRequest.URGENT: self.urgent}[
+            request
+        ]
 
 
 class Throttle:
@@ -62,14 +64,14 @@ class Throttle:
         waits = self._why(key)
         return Ticket(ordinary="" if key in first else waits, urgent="" if key in first_urgent else waits)
 
-    def settle(self, key: Key, request: Request, *, waits: bool, now: float) -> None:
+    def settle(self, key: Key, request: RolloutRequest, *, waits: bool, now: float) -> None:
         """Records what a service decided by its ticket: it waits, it begins, or it requests nothing."""
         if waits:
-            queue = self._urgent if request is Request.URGENT else self._ordinary
+            queue = self._urgent if request is RolloutRequest.URGENT else self._ordinary
             queue.setdefault(key)
             return
         self._leave(key)
-        if request is not Request.NONE and self._most:
+        if request is not RolloutRequest.NONE and self._most:
             self._begun.setdefault(key, now)
 
     def seconds(self, now: float) -> float:

@@ -8,11 +8,11 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from specdec_engine.case import Case, Model
+from specdec_engine.case import Case, ModelFolderFacts
 from specdec_engine.check import check
 from specdec_engine.flags import compact, flag_text
 from specdec_engine.memory.facts import NOTHING, Known
-from specdec_engine.memory.plan import Device, MemoryPlan
+from specdec_engine.memory.plan import DeviceMemory, MemoryPlan
 from specdec_engine.rule import Finding, Severity
 from specdec_operator import names
 from specdec_operator.api.canonical import canonical
@@ -88,7 +88,7 @@ class Plan:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Seen:
+class ClusterFacts:
     """What a cluster reported. device: of the pods, as found out; None: as far as the spec shows it.
 
     known: what pods reported and flags are planned with. shown: all that they have reported since. target, draft:
@@ -96,20 +96,20 @@ class Seen:
     this project's is seen to start specdec_runtime.
     """
 
-    device: Device | None = None
+    device: DeviceMemory | None = None
     known: Known = NOTHING
     shown: Known = NOTHING
-    target: Model | None = None
-    draft: Model | None = None
+    target: ModelFolderFacts | None = None
+    draft: ModelFolderFacts | None = None
     prepared: bool = False
 
     @property
-    def in_full(self) -> "Seen":
+    def in_full(self) -> "ClusterFacts":
         """The same with flags that are planned with all that is known."""
         return replace(self, known=self.shown)
 
 
-def _told(case: Case, seen: Seen, known: Collection[Finding]) -> tuple[Finding, ...]:
+def _told(case: Case, seen: ClusterFacts, known: Collection[Finding]) -> tuple[Finding, ...]:
     """Findings of the rules on the models as pods reported them, beyond those without them. They refuse nothing: the
     pods that reported have started, and the preflight of the next ones sees the files themselves.
     """
@@ -125,10 +125,10 @@ def plan(
     *,
     name: str,
     synthetic: bool = False,
-    target: Model | None = None,
-    draft: Model | None = None,
+    target: ModelFolderFacts | None = None,
+    draft: ModelFolderFacts | None = None,
     kserve: KServe | None = None,
-    seen: Seen | None = None,
+    seen: ClusterFacts | None = None,
 ) -> Plan:
     """The plan for a state. Raises Invalid for a spec that no flags can express, whatever the state.
 
@@ -139,7 +139,7 @@ def plan(
     """
     if (guest := spec.guest) is not None:
         raise Invalid(guest.field, guest.name, f"{guest} is guarded, not served, so there is nothing to render")
-    seen, cluster = seen or Seen(), kserve or KServe()
+    seen, cluster = seen or ClusterFacts(), kserve or KServe()
     speculation = effective_speculation(spec, state)
     of_state = spec.model_copy(update={"speculation": speculation or spec.speculation})
     written = of_state.model_dump(mode="json", by_alias=True, exclude_none=True)
@@ -177,7 +177,7 @@ def plan(
     )
 
 
-def _instrument(written: Mapping[str, Any], cluster: KServe, seen: Seen) -> Instrumented:
+def _instrument(written: Mapping[str, Any], cluster: KServe, seen: ClusterFacts) -> Instrumented:
     """How specdec_runtime comes into the pods of this spec, in this cluster."""
     return instrumented(
         written["engine"],

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from specdec_engine.memory.facts import Fact
+from specdec_engine.memory.facts import PodFact
 from specdec_operator.api.conditions import ConditionType
 from specdec_operator.api.guard import Health
 from specdec_operator.downloads.job_status import DownloadStatus
@@ -58,7 +58,7 @@ class Findings:
     contested: str = ""
     owned: tuple[Owned, ...] = ()
     arm: ArmView = field(default_factory=ArmView)
-    facts: tuple[Fact, ...] = ()
+    facts: tuple[PodFact, ...] = ()
     taken: int | None = None
     enforcement: Enforcement = field(default_factory=Enforcement)
     deployment: DeploymentView | None = None

@@ -5,11 +5,11 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from specdec_engine.memory.facts import MOST_CONFIG, Fact, Role
+from specdec_engine.memory.facts import MOST_CONFIG, PodFact, Role
 from specdec_operator.schema.status import FactStatus
 
 
-def facts_status(facts: Iterable[Fact]) -> list[FactStatus] | None:
+def facts_status(facts: Iterable[PodFact]) -> list[FactStatus] | None:
     """The facts for a status; None where there are none."""
     return [
         FactStatus(role=each.role.value, about=each.of, bytes=each.bytes, config=each.config or None, used=each.used)
@@ -17,15 +17,15 @@ def facts_status(facts: Iterable[Fact]) -> list[FactStatus] | None:
     ] or None
 
 
-def facts_of(status: Mapping[str, Any]) -> tuple[Fact, ...]:
+def facts_of(status: Mapping[str, Any]) -> tuple[PodFact, ...]:
     """The facts of a status. An entry that the operator cannot have written is ignored."""
     return tuple(fact for each in status.get("facts") or () if (fact := _fact(each)))
 
 
-def _fact(written: Any) -> Fact | None:
+def _fact(written: Any) -> PodFact | None:
     try:
         kept = FactStatus.model_validate(written)
-        fact = Fact(role=Role(kept.role), of=kept.about, bytes=kept.bytes, config=kept.config or "", used=kept.used)
+        fact = PodFact(role=Role(kept.role), of=kept.about, bytes=kept.bytes, config=kept.config or "", used=kept.used)
         readable = isinstance(fact.document, dict | None)
     except (ValidationError, ValueError, RecursionError):
         return None

@@ -12,7 +12,7 @@ from pydantic.alias_generators import to_camel
 
 from specdec_operator.api.kept import NOW
 from specdec_operator.guard.baseline import Plain
-from specdec_operator.guard.baseline_pods import Finding, Measure
+from specdec_operator.guard.baseline_pods import Measure, MeasureFinding
 from specdec_operator.guard.state import State
 from specdec_operator.guard.token_time import TokenTime
 from specdec_operator.guard.tries import retry_at
@@ -28,7 +28,7 @@ _TOLD: Final[Mapping[str, TypeAdapter[Any]]] = {
     "recommendation": TypeAdapter(Advice),
 }
 """Values that stay in the status until new ones are known, and how they are read."""
-_FINDINGS: Final = TypeAdapter(tuple[Finding, ...])
+_FINDINGS: Final = TypeAdapter(tuple[MeasureFinding, ...])
 _MEASURES: Final = frozenset(Measure)
 _STATE: Final = TypeAdapter(State)
 _OF_STATE: Final = tuple(each.name for each in fields(State))
@@ -90,7 +90,7 @@ def _as_told(told: Mapping[str, Any], *names: str) -> dict[str, Any]:
     return {name: _TOLD[name].validate_python(each) for name, each in written.items() if each is not None}
 
 
-def _findings(found: Findings, told: Mapping[str, Any]) -> tuple[Finding, ...]:
+def _findings(found: Findings, told: Mapping[str, Any]) -> tuple[MeasureFinding, ...]:
     """The results of both arms so far. They are removed together with the windows that they are from."""
     if not found.state.pairs:
         return ()
@@ -114,12 +114,12 @@ def _said(found: Findings, told: Mapping[str, Any]) -> dict[str, Any]:
     return said | rows | {"recommendation": found.advice}
 
 
-def _thresholds(found: Findings) -> guard_status.Thresholds | None:
+def _thresholds(found: Findings) -> guard_status.ThresholdsStatus | None:
     limits = found.thresholds
     if limits is None or limits.plain:
         return None
     most = limits.time_per_output_token
-    return guard_status.Thresholds(
+    return guard_status.ThresholdsStatus(
         acceptance_rate=limits.acceptance_rate,
         acceptance_length=limits.acceptance_length,
         min_draft_tokens=limits.min_draft_tokens,

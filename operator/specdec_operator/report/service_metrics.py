@@ -47,7 +47,7 @@ Series = tuple[Key, tuple[str, ...], float]
 """A service, its further labels, the value."""
 
 
-class Family(Metric):
+class GaugeFamily(Metric):
     """One gauge of all services. Its text is written in one pass: a Sample for each series took seven times as long."""
 
     def __init__(self, name: str, meaning: str, series: Iterable[Series], labels: tuple[str, ...] = ()) -> None:
@@ -79,18 +79,20 @@ class ServiceCollector(Collector):
     def __init__(self) -> None:
         self.shown: dict[Key, ServiceMetrics] = {}
 
-    def collect(self) -> Iterator[Family]:
+    def collect(self) -> Iterator[GaugeFamily]:
         """One family after the other, as the registry asks for them, from a thread of its own."""
         shown = dict(self.shown)
         stalled = "1 while the user must act; 0 for a rolled back service with guard.health Degraded."
         proved = "Time at which the last window with enough evidence closed."
-        yield Family("stalled", stalled, ((key, (), each.stalled) for key, each in shown.items()))
-        yield Family("evidence_timestamp_seconds", proved, _some((key, each.evidence) for key, each in shown.items()))
+        yield GaugeFamily("stalled", stalled, ((key, (), each.stalled) for key, each in shown.items()))
+        yield GaugeFamily(
+            "evidence_timestamp_seconds", proved, _some((key, each.evidence) for key, each in shown.items())
+        )
         yield from _about_states([(key, each.standing) for key, each in shown.items() if each.standing])
         yield from _about_windows([(key, each.window) for key, each in shown.items() if each.window])
         memories = [(key, each.memory) for key, each in shown.items() if each.memory]
         for name, meaning in numbers(MemoryMetrics).items():
-            yield Family(name, meaning, _some((key, getattr(memory, name)) for key, memory in memories))
+            yield GaugeFamily(name, meaning, _some((key, getattr(memory, name)) for key, memory in memories))
 
 
 _FLEET: Final = ServiceCollector()
@@ -122,31 +124,31 @@ def forget(key: Key) -> None:
     _FLEET.shown.pop(key, None)
 
 
-def _about_states(states: list[tuple[Key, StateMetrics]]) -> Iterator[Family]:
+def _about_states(states: list[tuple[Key, StateMetrics]]) -> Iterator[GaugeFamily]:
     for name, meaning in numbers(StateMetrics).items():
-        yield Family(name, meaning, _some((key, getattr(state, name)) for key, state in states))
+        yield GaugeFamily(name, meaning, _some((key, getattr(state, name)) for key, state in states))
     why, info = (
         "1 while the service serves something other than the requested speculation.",
         "1, with the requested method, accelerator and mode as labels.",
     )
     rolled_back = ((key, state.rolled_back, 1.0) for key, state in states if state.rolled_back)
-    yield Family("rolled_back", why, rolled_back, ("reason", "to"))
+    yield GaugeFamily("rolled_back", why, rolled_back, ("reason", "to"))
     services = ((key, state.service_info, 1.0) for key, state in states)
-    yield Family("service_info", info, services, ("method", "accelerator", "mode"))
+    yield GaugeFamily("service_info", info, services, ("method", "accelerator", "mode"))
     phases = ((key, (each.value,), each is state.phase) for key, state in states for each in Phase)
-    yield Family("phase", "1 for the guard's current phase, 0 for the others.", phases, ("phase",))
+    yield GaugeFamily("phase", "1 for the guard's current phase, 0 for the others.", phases, ("phase",))
 
 
-def _about_windows(windows: list[tuple[Key, WindowMetrics]]) -> Iterator[Family]:
+def _about_windows(windows: list[tuple[Key, WindowMetrics]]) -> Iterator[GaugeFamily]:
     for name, meaning in numbers(WindowMetrics).items():
-        yield Family(name, meaning, _some((key, getattr(window, name)) for key, window in windows))
+        yield GaugeFamily(name, meaning, _some((key, getattr(window, name)) for key, window in windows))
     verdicts = ((key, window.verdict, 1.0) for key, window in windows if window.verdict)
-    yield Family("verdict", "1 for the verdict on that window.", verdicts, ("outcome", "reason"))
+    yield GaugeFamily("verdict", "1 for the verdict on that window.", verdicts, ("outcome", "reason"))
     for place, (name, meaning) in enumerate(_OF_FINDING.items()):
         found = ((key, (what,), each[place]) for key, window in windows for what, *each in window.findings)
-        yield Family(name, meaning, found, ("measure",))
+        yield GaugeFamily(name, meaning, found, ("measure",))
     rates = ((key, (str(at),), rate) for key, window in windows for at, rate in enumerate(window.positions))
-    yield Family("position_acceptance_rate", "Accepted share of a draft position.", rates, ("position",))
+    yield GaugeFamily("position_acceptance_rate", "Accepted share of a draft position.", rates, ("position",))
 
 
 def _some(values: Iterable[tuple[Key, float | None]]) -> Iterator[Series]:

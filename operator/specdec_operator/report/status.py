@@ -111,9 +111,9 @@ def _memory(found: Findings, seen: Measured) -> api.MemoryStatus | None:
     )
 
 
-def _artifact(fetch: DownloadStatus) -> api.Artifact:
+def _artifact(fetch: DownloadStatus) -> api.ArtifactStatus:
     progress = fetch.progress
-    return api.Artifact(
+    return api.ArtifactStatus(
         name=fetch.download.name,
         uri=fetch.download.uri,
         folder=fetch.download.key,

@@ -7,12 +7,12 @@ from pydantic import ConfigDict, Field
 
 from specdec_operator.api.kept import KEPT, Time, means
 from specdec_operator.api.types import StatusPart
-from specdec_operator.guard.baseline_pods import Finding
+from specdec_operator.guard.baseline_pods import MeasureFinding
 from specdec_operator.guard.state import State
 from specdec_operator.guard.what_if import Advice, Fewer
 
 
-class Thresholds(StatusPart):
+class ThresholdsStatus(StatusPart):
     """What the guard compares with, defaults filled in."""
 
     acceptance_rate: float | None = Field(None, description="Minimum of accepted / drafted tokens.")
@@ -52,7 +52,7 @@ class GuardStatus(State):
     next_retry: Time | None = field(
         default=None, metadata=means("Time at which the operator retries the requested speculation.")
     )
-    thresholds: Thresholds | None = field(
+    thresholds: ThresholdsStatus | None = field(
         default=None, metadata=means("The thresholds that windows are compared with.")
     )
     fewer_tokens: tuple[Fewer, ...] = field(
@@ -61,6 +61,6 @@ class GuardStatus(State):
     recommendation: Advice | None = field(
         default=None, metadata=means("The recommended change of K, whether the guard acts on it or not.")
     )
-    findings: tuple[Finding, ...] = field(
+    findings: tuple[MeasureFinding, ...] = field(
         default=(), metadata=means("Results of the comparison with baseline pods so far.", empty=False)
     )

@@ -151,7 +151,7 @@ class FactStatus(StatusPart):
     )
 
 
-class Artifact(StatusPart):
+class ArtifactStatus(StatusPart):
     """One download into the PVC that the operator created."""
 
     name: str = Field(description="target or draft.")
@@ -201,7 +201,7 @@ class Status(StatusPart):
     memory: MemoryStatus | None = Field(None, description="The memory plan of the current configuration.")
     kserve: KServeStatus | None = Field(None, description="The KServe that creates the pods.")
     facts: list[FactStatus] | None = Field(None, description="What the pods reported about their models and devices.")
-    artifacts: list[Artifact] | None = Field(None, description="Downloads of staging.mode PersistentVolumeClaim.")
+    artifacts: list[ArtifactStatus] | None = Field(None, description="Downloads of staging.mode PersistentVolumeClaim.")
     owned: list[OwnedObject] | None = Field(
         None,
         description=(

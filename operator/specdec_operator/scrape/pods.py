@@ -94,16 +94,16 @@ class PodMetrics(BoundedReader):
         except FAILURES as error:
             _LOG.debug("no metrics from pod=%s url=%s: %r", pod, url, error)
             kind = metrics.failure_of(error)
-            metrics.read(metrics.Source.POD, kind)
+            metrics.read(metrics.CounterSource.POD, kind)
             self._note(url, kind)
             return Unread(f"pod {pod}, {url}: {self._words(kind, error)}")
-        metrics.read(metrics.Source.POD)
+        metrics.read(metrics.CounterSource.POD)
         self._silences.pop(url, None)
         return counters
 
-    def _note(self, url: str, kind: metrics.Failure) -> None:
+    def _note(self, url: str, kind: metrics.ReadFailure) -> None:
         """Only what takes the whole timeout is asked less often: other failures hold a place for no time."""
-        if kind is not metrics.Failure.TIMEOUT:
+        if kind is not metrics.ReadFailure.TIMEOUT:
             self._silences.pop(url, None)
             return
         now = asyncio.get_running_loop().time()
@@ -114,12 +114,12 @@ class PodMetrics(BoundedReader):
         way_out = "a NetworkPolicy may block the operator"
         return f"no answer within {self.timeout:g} s; {way_out}"
 
-    def _words(self, kind: metrics.Failure, error: Exception) -> str:
+    def _words(self, kind: metrics.ReadFailure, error: Exception) -> str:
         message = str(error)[:_MOST_WORDS]
         match kind:
-            case metrics.Failure.TIMEOUT:
+            case metrics.ReadFailure.TIMEOUT:
                 return self._no_answer()
-            case metrics.Failure.CONNECTION:
+            case metrics.ReadFailure.CONNECTION:
                 return f"{message}; the engine does not listen there, or a NetworkPolicy or a mesh blocks the operator"
-            case metrics.Failure.UNREADABLE:
+            case metrics.ReadFailure.UNREADABLE:
                 return f"this is not a metrics page of an engine: {message}"

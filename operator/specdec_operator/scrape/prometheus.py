@@ -56,7 +56,7 @@ class _Data(BaseModel):
     result: list[_Series]
 
 
-class _Answer(BaseModel):
+class _QueryAnswer(BaseModel):
     status: Literal["success"]
     data: _Data
 
@@ -123,7 +123,7 @@ def readings(body: bytes, source: Prometheus, pods: Iterable[str], *, since: flo
     value is not one that a counter can have. Raises ValueError for what is not an answer to `query`.
     """
     by_pod: dict[str, list[_Series]] = {pod: [] for pod in pods}
-    for series in _Answer.model_validate_json(body).data.result:
+    for series in _QueryAnswer.model_validate_json(body).data.result:
         if (pod := series.metric.get(source.pod_label)) in by_pod:
             by_pod[pod].append(series)
     return {pod: _reading(_scrapes(each), since) for pod, each in by_pod.items()}
@@ -215,7 +215,7 @@ class PrometheusReader(BoundedReader):
                 counters = readings(await self.body("POST", url, data={"query": question}), source, names, since=since)
         except FAILURES as error:
             _LOG.debug("no metrics from prometheus=%s namespace=%s: %r", source.url, namespace, error)
-            metrics.read(metrics.Source.PROMETHEUS, metrics.failure_of(error))
+            metrics.read(metrics.CounterSource.PROMETHEUS, metrics.failure_of(error))
             return dict.fromkeys(names)
-        metrics.read(metrics.Source.PROMETHEUS)
+        metrics.read(metrics.CounterSource.PROMETHEUS)
         return counters

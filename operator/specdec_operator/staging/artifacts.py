@@ -6,8 +6,8 @@ from enum import StrEnum
 from typing import Any, Final
 
 from specdec_operator.errors import Invalid
-from specdec_operator.staging.schemes import IMAGES, Kind, of_kinds
-from specdec_operator.staging.source import Source, source
+from specdec_operator.staging.schemes import IMAGES, ArtifactKind, of_kinds
+from specdec_operator.staging.source import ArtifactSource, source
 
 Json = Mapping[str, Any]
 JOB_MODE: Final = "PersistentVolumeClaim"
@@ -29,22 +29,22 @@ class Artifact:
     """One model. role: `target`, `draft` or `adapter-0` and so on. inside: it lies in the target's own artifact."""
 
     role: str
-    source: Source
+    source: ArtifactSource
     way: DeliveryMode
     inside: bool = False
 
 
 _WAYS: Final = {
-    Kind.CLAIM: DeliveryMode.CLAIM,
-    Kind.REMOTE: DeliveryMode.DOWNLOAD,
-    Kind.MODELCAR: DeliveryMode.MODELCAR,
-    Kind.IMAGE_VOLUME: DeliveryMode.IMAGE_VOLUME,
+    ArtifactKind.CLAIM: DeliveryMode.CLAIM,
+    ArtifactKind.REMOTE: DeliveryMode.DOWNLOAD,
+    ArtifactKind.MODELCAR: DeliveryMode.MODELCAR,
+    ArtifactKind.IMAGE_VOLUME: DeliveryMode.IMAGE_VOLUME,
 }
-_MODES: Final[Mapping[str, tuple[frozenset[Kind], str]]] = {
-    "Auto": (frozenset(Kind), ""),
-    "StorageUris": (frozenset({Kind.REMOTE}), ""),
+_MODES: Final[Mapping[str, tuple[frozenset[ArtifactKind], str]]] = {
+    "Auto": (frozenset(ArtifactKind), ""),
+    "StorageUris": (frozenset({ArtifactKind.REMOTE}), ""),
     "Modelcar": (IMAGES, ""),
-    JOB_MODE: (frozenset(Kind) - IMAGES, ", because nodes cache images themselves"),
+    JOB_MODE: (frozenset(ArtifactKind) - IMAGES, ", because nodes cache images themselves"),
 }
 """What each mode brings, and why no more."""
 
@@ -74,13 +74,13 @@ def claim_name(service: str) -> str:
     return f"{service}-models"
 
 
-def _way(place: Source, mode: str) -> DeliveryMode:
+def _way(place: ArtifactSource, mode: str) -> DeliveryMode:
     kinds, why = _MODES[mode]
     if place.kind not in kinds:
         brings = f"spec.staging.mode {mode} supports {of_kinds(kinds)} only{why}"
         rule = f"{brings}; remove the mode, or use such a URI for this model too"
         raise Invalid(f"{place.field}.uri", place.uri, rule)
-    return DeliveryMode.JOB if mode == JOB_MODE and place.kind is Kind.REMOTE else _WAYS[place.kind]
+    return DeliveryMode.JOB if mode == JOB_MODE and place.kind is ArtifactKind.REMOTE else _WAYS[place.kind]
 
 
 def _beside(role: str, field: str, named: Json, target: Artifact, mode: str) -> Artifact:

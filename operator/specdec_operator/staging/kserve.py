@@ -47,7 +47,7 @@ class KServe:
         return tuple(name for _, name in self.runtimes)
 
 
-class Need(StrEnum):
+class KServeNeed(StrEnum):
     """What an artifact requires of KServe. PVCs require nothing: they are ordinary volumes."""
 
     DOWNLOAD = "downloads into each pod (storageUris)"
@@ -66,7 +66,7 @@ class Gap:
     `says`: what they do instead, after "KServe 0.16". has: what to change about KServe.
     """
 
-    need: Need
+    need: KServeNeed
     since: Version | None
     until: Version | None
     says: str
@@ -82,9 +82,9 @@ IMAGE_VOLUMES_ON_SINCE: Final[Version] = (1, 35)
 
 _NO_FIELD: Final = "has no storageUris: the field is dropped without an error"
 GAPS: Final = (
-    Gap(need=Need.DOWNLOAD, since=None, until=(0, 15), says=_NO_FIELD, has="KServe 0.18 has the field"),
+    Gap(need=KServeNeed.DOWNLOAD, since=None, until=(0, 15), says=_NO_FIELD, has="KServe 0.18 has the field"),
     Gap(
-        need=Need.DOWNLOAD,
+        need=KServeNeed.DOWNLOAD,
         since=(0, 16),
         until=(0, 16),
         says="ships a ClusterStorageContainer that rejects storageUris, and with supportsMultiModelDownload it creates "
@@ -92,49 +92,49 @@ GAPS: Final = (
         has="KServe 0.18 works",
     ),
     Gap(
-        need=Need.MODELCAR,
+        need=KServeNeed.MODELCAR,
         since=None,
         until=(0, 15),
         says=_NO_FIELD,
         has="KServe 0.19 supports one image, 0.20 several",
     ),
     Gap(
-        need=Need.MODELCAR,
+        need=KServeNeed.MODELCAR,
         since=(0, 16),
         until=(0, 18),
         says="supports no images in storageUris: the pods start without the model, or try to download it as a file",
         has="KServe 0.19 supports one image, 0.20 several",
     ),
     Gap(
-        need=Need.MIXED,
+        need=KServeNeed.MIXED,
         since=(0, 19),
         until=(0, 19),
         says="mounts the first image and drops the other artifacts of storageUris without an error",
         has="KServe 0.20 mounts them all",
     ),
     Gap(
-        need=Need.FETCHED,
+        need=KServeNeed.FETCHED,
         since=(0, 21),
         until=None,
         says="fetches the image and drops the other downloads without an error",
         has="set ociModelMode to modelcar in the ConfigMap inferenceservice-config",
     ),
     Gap(
-        need=Need.IMAGE_VOLUME,
+        need=KServeNeed.IMAGE_VOLUME,
         since=None,
         until=(0, 14),
         says="has no image volumes in its CRD: the volume is dropped without an error",
         has="KServe 0.15 has image volumes",
     ),
     Gap(
-        need=Need.GIT,
+        need=KServeNeed.GIT,
         since=None,
         until=(0, 16),
         says="treats a git repository as a file to download",
         has="the storage-initializer of KServe 0.17 clones it",
     ),
     Gap(
-        need=Need.PATTERNS,
+        need=KServeNeed.PATTERNS,
         since=None,
         until=(0, 16),
         says="has a storage-initializer without patterns: it would download every file",
@@ -145,21 +145,21 @@ GAPS: Final = (
 real 0.16, 0.17, 0.19 and 0.20 are asked by `python -m tests.kserve.matrix`.
 """
 
-WAYS_OUT: Final[Mapping[Need, str]] = MappingProxyType(
+WAYS_OUT: Final[Mapping[KServeNeed, str]] = MappingProxyType(
     {
-        Need.DOWNLOAD: "or use spec.staging.mode PersistentVolumeClaim, which does not depend on KServe",
-        Need.MODELCAR: "or put the model in a PVC (pvc://), which does not depend on KServe",
-        Need.MIXED: "or put one of them in a PVC (pvc://), or both in one image: set only the path of the draft",
-        Need.FETCHED: "or put one of them in a PVC (pvc://)",
-        Need.IMAGE_VOLUME: "or put the model in a PVC (pvc://), which does not depend on KServe",
-        Need.GIT: "or put the model in an archive or in a PVC (pvc://)",
-        Need.PATTERNS: "or remove the patterns and download all files",
+        KServeNeed.DOWNLOAD: "or use spec.staging.mode PersistentVolumeClaim, which does not depend on KServe",
+        KServeNeed.MODELCAR: "or put the model in a PVC (pvc://), which does not depend on KServe",
+        KServeNeed.MIXED: "or put one of them in a PVC (pvc://), or both in one image: set only the path of the draft",
+        KServeNeed.FETCHED: "or put one of them in a PVC (pvc://)",
+        KServeNeed.IMAGE_VOLUME: "or put the model in a PVC (pvc://), which does not depend on KServe",
+        KServeNeed.GIT: "or put the model in an archive or in a PVC (pvc://)",
+        KServeNeed.PATTERNS: "or remove the patterns and download all files",
     }
 )
 """What to change about the spec instead."""
 
 
-def gap(need: Need, version: Version | None) -> Gap | None:
+def gap(need: KServeNeed, version: Version | None) -> Gap | None:
     """Why this version cannot; None where it can, or nothing is known of it."""
     if version is None:
         return None

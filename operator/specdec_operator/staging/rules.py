@@ -13,7 +13,7 @@ from specdec_operator.staging.kserve import (
     NEWEST,
     WAYS_OUT,
     KServe,
-    Need,
+    KServeNeed,
     gap,
     shown,
 )
@@ -100,7 +100,7 @@ ONE_NODE: Final = _rule(
 )
 
 _DOWNLOADED: Final = frozenset({DeliveryMode.DOWNLOAD, DeliveryMode.JOB})
-_OF_WAY: Final = {**BROUGHT, DeliveryMode.IMAGE_VOLUME: Need.IMAGE_VOLUME}
+_OF_WAY: Final = {**BROUGHT, DeliveryMode.IMAGE_VOLUME: KServeNeed.IMAGE_VOLUME}
 _IMAGE_WAYS: Final = frozenset({DeliveryMode.MODELCAR, DeliveryMode.IMAGE_VOLUME})
 _FOLDERS: Final = (".zip", ".tar", ".tgz", ".tar.gz", ".tar.bz2", ".tar.xz", ".git")
 _AZURE: Final = (".core.windows.net", ".storage.azure.net")
@@ -127,7 +127,7 @@ def _about(artifact: Artifact, rule: Rule, message: str) -> Finding:
 def _lacking(artifacts: tuple[Artifact, ...], kserve: KServe, single: Artifact | None) -> Iterator[Finding]:
     """The first thing that this version lacks for each artifact."""
     for each in artifacts:
-        needs = (need for need in _needs(each, artifacts, kserve) if each is not single or need is Need.GIT)
+        needs = (need for need in _needs(each, artifacts, kserve) if each is not single or need is KServeNeed.GIT)
         lacks = (_lack(need, kserve, artifacts) for need in needs)
         if message := next(filter(None, lacks), None):
             yield _about(each, LACKS, message)
@@ -135,13 +135,13 @@ def _lacking(artifacts: tuple[Artifact, ...], kserve: KServe, single: Artifact |
 
 def _patterns(spec: Json, artifacts: tuple[Artifact, ...], kserve: KServe) -> Iterator[Finding]:
     staging: Json = spec.get("staging") or {}
-    message = _lack(Need.PATTERNS, kserve, artifacts)
+    message = _lack(KServeNeed.PATTERNS, kserve, artifacts)
     for name in ("include", "exclude"):
         if message and staging.get(name) and any(each.way is DeliveryMode.JOB for each in artifacts):
             yield LACKS.broken(f"spec.staging.{name}", staging[name], message)
 
 
-def _lack(need: Need, kserve: KServe, artifacts: tuple[Artifact, ...]) -> str | None:
+def _lack(need: KServeNeed, kserve: KServe, artifacts: tuple[Artifact, ...]) -> str | None:
     """The message if this version cannot; None if it can, or nothing is known of it."""
     lack = gap(need, kserve.version)
     if kserve.version is None or lack is None:
@@ -149,28 +149,28 @@ def _lack(need: Need, kserve: KServe, artifacts: tuple[Artifact, ...]) -> str | 
     return f"KServe {shown(kserve.version)} {lack.says}; {lack.has}, {_way_out(need, artifacts)}"
 
 
-def _way_out(need: Need, artifacts: tuple[Artifact, ...]) -> str:
+def _way_out(need: KServeNeed, artifacts: tuple[Artifact, ...]) -> str:
     """What to change about the spec; a Job downloads nothing beside an image."""
     images = any(each.way in _IMAGE_WAYS for each in artifacts)
-    return WAYS_OUT[Need.MODELCAR if need is Need.DOWNLOAD and images else need]
+    return WAYS_OUT[KServeNeed.MODELCAR if need is KServeNeed.DOWNLOAD and images else need]
 
 
-def _needs(artifact: Artifact, artifacts: tuple[Artifact, ...], kserve: KServe) -> Iterator[Need]:
+def _needs(artifact: Artifact, artifacts: tuple[Artifact, ...], kserve: KServe) -> Iterator[KServeNeed]:
     """What one artifact requires of KServe; what two require together is listed once, for the draft."""
     ways = [each.way for each in artifacts]
     if artifact.way in _DOWNLOADED and artifact.source.uri.endswith(".git"):
-        yield Need.GIT
+        yield KServeNeed.GIT
     if artifact.way in _OF_WAY:
         yield _OF_WAY[artifact.way]
     if artifact.role != "target" and DeliveryMode.MODELCAR in ways and set(ways) <= BROUGHT.keys():
-        yield Need.MIXED
+        yield KServeNeed.MIXED
         if DeliveryMode.DOWNLOAD in ways and kserve.oci_mode == "fetch":
-            yield Need.FETCHED
+            yield KServeNeed.FETCHED
 
 
 def _configured(artifacts: tuple[Artifact, ...], kserve: KServe, single: Artifact | None) -> Iterator[Finding]:
     """What the cluster's own settings of KServe rule out."""
-    setting, way_out = "set supportsMultiModelDownload: true in it", _way_out(Need.DOWNLOAD, artifacts)
+    setting, way_out = "set supportsMultiModelDownload: true in it", _way_out(KServeNeed.DOWNLOAD, artifacts)
     for each in artifacts:
         if each.way is DeliveryMode.DOWNLOAD and each is not single and kserve.multi_download is False:
             only = "the cluster's ClusterStorageContainer supports only one download"
@@ -181,7 +181,7 @@ def _configured(artifacts: tuple[Artifact, ...], kserve: KServe, single: Artifac
         if each.way is DeliveryMode.MODELCAR and kserve.oci_mode == "":
             message = (
                 "KServe's ConfigMap inferenceservice-config disables oci://: set enableModelcar: true in its "
-                f"storageInitializer, {WAYS_OUT[Need.MODELCAR]}"
+                f"storageInitializer, {WAYS_OUT[KServeNeed.MODELCAR]}"
             )
             yield _about(each, OCI_OFF, message)
 
@@ -198,7 +198,7 @@ def _images(artifacts: Iterable[Artifact], kserve: KServe) -> Iterator[Finding]:
     for each in artifacts:
         if each.way is DeliveryMode.IMAGE_VOLUME or (each.way is DeliveryMode.MODELCAR and kserve.oci_mode == "native"):
             if version < IMAGE_VOLUMES_SINCE:
-                yield _about(each, NO_IMAGES, f"{too_old}; upgrade it, {WAYS_OUT[Need.IMAGE_VOLUME]}")
+                yield _about(each, NO_IMAGES, f"{too_old}; upgrade it, {WAYS_OUT[KServeNeed.IMAGE_VOLUME]}")
             else:
                 yield _about(each, MAYBE_IMAGES, gated)
 

@@ -11,7 +11,7 @@ from types import MappingProxyType
 from typing import Final
 
 
-class Kind(StrEnum):
+class ArtifactKind(StrEnum):
     """What an artifact is."""
 
     REMOTE = "a download"
@@ -28,43 +28,43 @@ class Scheme:
     """
 
     name: str
-    kind: Kind
+    kind: ArtifactKind
     pattern: str
     shape: str
     account: str = ""
 
 
 SCHEMES: Final = (
-    Scheme(name="pvc", kind=Kind.CLAIM, pattern="[^/].*", shape="PVC/FOLDER"),
+    Scheme(name="pvc", kind=ArtifactKind.CLAIM, pattern="[^/].*", shape="PVC/FOLDER"),
     Scheme(
         name="hf",
-        kind=Kind.REMOTE,
+        kind=ArtifactKind.REMOTE,
         pattern="[^/:]+/[^/:]+(:[^/:]+)?",
         shape="OWNER/MODEL:REVISION",
         account="one token (HF_TOKEN), which needs access to both",
     ),
     Scheme(
         name="s3",
-        kind=Kind.REMOTE,
+        kind=ArtifactKind.REMOTE,
         pattern="[^/]+/.+",
         shape="BUCKET/FOLDER",
         account="one endpoint and one pair of keys, which need access to both",
     ),
     Scheme(
         name="gs",
-        kind=Kind.REMOTE,
+        kind=ArtifactKind.REMOTE,
         pattern="[^/]+/.+",
         shape="BUCKET/FOLDER",
         account="one service account key, which needs access to both",
     ),
-    Scheme(name="https", kind=Kind.REMOTE, pattern="[^/]+/.+", shape="HOST/PATH"),
-    Scheme(name="oci", kind=Kind.MODELCAR, pattern=".+", shape="IMAGE:TAG"),
-    Scheme(name="oci+native", kind=Kind.IMAGE_VOLUME, pattern=".+", shape="IMAGE:TAG"),
+    Scheme(name="https", kind=ArtifactKind.REMOTE, pattern="[^/]+/.+", shape="HOST/PATH"),
+    Scheme(name="oci", kind=ArtifactKind.MODELCAR, pattern=".+", shape="IMAGE:TAG"),
+    Scheme(name="oci+native", kind=ArtifactKind.IMAGE_VOLUME, pattern=".+", shape="IMAGE:TAG"),
 )
 BY_NAME: Final[Mapping[str, Scheme]] = MappingProxyType({each.name: each for each in SCHEMES})
-REMOTE: Final = tuple(each.name for each in SCHEMES if each.kind is Kind.REMOTE)
+REMOTE: Final = tuple(each.name for each in SCHEMES if each.kind is ArtifactKind.REMOTE)
 """Schemes of downloads, whose URIs may hold keys."""
-IMAGES: Final = frozenset({Kind.MODELCAR, Kind.IMAGE_VOLUME})
+IMAGES: Final = frozenset({ArtifactKind.MODELCAR, ArtifactKind.IMAGE_VOLUME})
 
 
 def listed(words: tuple[str, ...]) -> str:
@@ -72,7 +72,7 @@ def listed(words: tuple[str, ...]) -> str:
     return f"{', '.join(words[:-1])} and {words[-1]}"
 
 
-def of_kinds(kinds: frozenset[Kind]) -> str:
+def of_kinds(kinds: frozenset[ArtifactKind]) -> str:
     """The schemes of some kinds, for people."""
     return listed(tuple(each.name for each in SCHEMES if each.kind in kinds))
 

@@ -5,10 +5,10 @@ from types import MappingProxyType
 from typing import Final
 
 from specdec_operator.staging.artifacts import Artifact, DeliveryMode
-from specdec_operator.staging.kserve import KServe, Need, gap
+from specdec_operator.staging.kserve import KServe, KServeNeed, gap
 
-BROUGHT: Final[Mapping[DeliveryMode, Need]] = MappingProxyType(
-    {DeliveryMode.DOWNLOAD: Need.DOWNLOAD, DeliveryMode.MODELCAR: Need.MODELCAR}
+BROUGHT: Final[Mapping[DeliveryMode, KServeNeed]] = MappingProxyType(
+    {DeliveryMode.DOWNLOAD: KServeNeed.DOWNLOAD, DeliveryMode.MODELCAR: KServeNeed.MODELCAR}
 )
 """What KServe brings, and what that asks of it."""
 _SINCE: Final = (0, 14)

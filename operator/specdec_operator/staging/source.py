@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from specdec_operator.errors import Invalid
-from specdec_operator.staging.schemes import BY_NAME, REMOTE, SERVED, UNSERVED, Kind
+from specdec_operator.staging.schemes import BY_NAME, REMOTE, SERVED, UNSERVED, ArtifactKind
 
 MOST_URI: Final = 1024
 """Characters of a URI."""
@@ -34,7 +34,7 @@ _DIGEST: Final = r"@sha256:[0-9a-f]{64}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Source:
+class ArtifactSource:
     """Where one artifact lies.
 
     field: where the spec names it: `spec.model` or `spec.speculation.draft`. uri: without a trailing slash.
@@ -43,7 +43,7 @@ class Source:
     """
 
     field: str
-    kind: Kind
+    kind: ArtifactKind
     scheme: str
     uri: str
     place: str
@@ -53,12 +53,12 @@ class Source:
     @property
     def model(self) -> tuple[str, str]:
         """What identifies a model: two sources that agree in it are the same files."""
-        if self.kind is Kind.CLAIM:
+        if self.kind is ArtifactKind.CLAIM:
             return f"pvc://{self.place}", joined(self.folder, self.path)
         return self.place if self.scheme.startswith("oci") else self.uri.removesuffix("/"), self.path
 
 
-def source(field: str, uri: str, path: str | None) -> Source:
+def source(field: str, uri: str, path: str | None) -> ArtifactSource:
     """The artifact that a part of the spec names. Raises Invalid with the field, the value, the rule and a way out."""
     where = f"{field}.uri"
     scheme, rest = _split(where, uri)
@@ -72,7 +72,7 @@ def source(field: str, uri: str, path: str | None) -> Source:
         raise Invalid(where, uri, rule)
     place, folder = READERS[scheme](where, uri, rest)
     inside = "/".join(_parts(f"{field}.path", path, path)) if path else ""
-    return Source(
+    return ArtifactSource(
         field=field,
         kind=BY_NAME[scheme].kind,
         scheme=scheme,

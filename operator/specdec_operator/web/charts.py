@@ -78,7 +78,7 @@ def _level(share: float, kind: str, word: str, *, below: bool = False) -> Html:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Speed:
+class SpeedupInterval:
     """Baseline time per output token / this one. low, high: its 95 % interval. wanted: its threshold."""
 
     speedup: float
@@ -87,7 +87,7 @@ class Speed:
     wanted: float | None = None
 
 
-def speed(measured: Speed) -> Html:
+def speed(measured: SpeedupInterval) -> Html:
     """The speedup on a scale on which 1 is the baseline."""
     shown = [each for each in (measured.speedup, measured.wanted, 1.0) if each is not None]
     ends = [min(each, _FARTHEST * max(shown)) for each in (measured.low, measured.high) if each is not None]
@@ -132,7 +132,7 @@ def _limit(scale: _Scale, wanted: float | None) -> Html | None:
     return el("g", _line(x, 18, x, 66, "level wanted"), _text(x, 12, f"wanted {wanted:.2f}", "tag wanted", "middle"))
 
 
-def _interval(scale: _Scale, measured: Speed) -> Iterator[Html]:
+def _interval(scale: _Scale, measured: SpeedupInterval) -> Iterator[Html]:
     x = scale.x(measured.speedup)
     if measured.low is not None and measured.high is not None:
         low, high = (scale.x(min(each, scale.high)) for each in (measured.low, measured.high))
@@ -143,7 +143,7 @@ def _interval(scale: _Scale, measured: Speed) -> Iterator[Html]:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Stretch:
+class StateSpan:
     """A time that the guard spent in one state. label: its name. tone: class of its colour. seconds: how long."""
 
     label: str
@@ -151,7 +151,7 @@ class Stretch:
     seconds: float
 
 
-def band(stretches: Sequence[Stretch]) -> Html:
+def band(stretches: Sequence[StateSpan]) -> Html:
     """States after each other, the oldest at the left; widths grow with the logarithm of the time."""
     widths = [1 + math.log2(1 + max(0.0, each.seconds) / _SHORTEST) for each in stretches]
     whole, x, drawn = sum(widths), 0.0, []

@@ -48,7 +48,7 @@ NEW: Final = "New"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Row:
+class FleetRow:
     """One service. since: when its phase began.
 
     rate, wanted: accepted / drafted tokens, measured and asked for; they and speedup only while it speculates.
@@ -88,7 +88,7 @@ def _number(value: float | None) -> tuple[bool, float]:
     return value is None, value or 0.0
 
 
-SORTS: Final[Mapping[str, Callable[[Row], Any]]] = {
+SORTS: Final[Mapping[str, Callable[[FleetRow], Any]]] = {
     "concern": lambda row: row.concern,
     "name": lambda row: (row.namespace, row.name),
     "phase": lambda row: row.phase,
@@ -112,13 +112,13 @@ def filter_of(query: Mapping[str, str]) -> FleetFilter:
     )
 
 
-def row_of(body: Mapping[str, Any]) -> Row:
+def row_of(body: Mapping[str, Any]) -> FleetRow:
     """One service in a row."""
     service = Untrusted(body)
     meta, status = service.of("metadata"), service.of("status")
     guard, serving = status.of("guard"), status.of("serving")
     measured = status if serving.of("speculating").flag else Untrusted()
-    return Row(
+    return FleetRow(
         namespace=meta.of("namespace").text,
         name=meta.of("name").text,
         phase=status.of("phase").text or NEW,
@@ -148,13 +148,13 @@ def concern_of(service: Untrusted) -> Concern:
     return Concern.UNCLEAR if verdict == "Inconclusive" else Concern.FINE
 
 
-def chosen(rows: Iterable[Row], wanted: FleetFilter) -> list[Row]:
+def chosen(rows: Iterable[FleetRow], wanted: FleetFilter) -> list[FleetRow]:
     """The rows that are asked for, in order; the same order for those that are equal."""
     matching = (row for row in rows if wanted.namespace in ("", row.namespace) and wanted.phase in ("", row.phase))
     return sorted(matching, key=SORTS[wanted.sort], reverse=wanted.down)
 
 
-def counts(rows: Iterable[Row]) -> list[tuple[str, int, Concern]]:
+def counts(rows: Iterable[FleetRow]) -> list[tuple[str, int, Concern]]:
     """How many services are in each phase, with the worst concern in it; the worst phase first."""
     every = list(rows)
     number = Counter(row.phase for row in every)

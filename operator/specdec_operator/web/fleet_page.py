@@ -7,7 +7,7 @@ from typing import Final
 from urllib.parse import quote
 
 from specdec_operator.display.describe import span
-from specdec_operator.web.fleet import MOST_ROWS, Concern, FleetFilter, Row, chosen, counts
+from specdec_operator.web.fleet import MOST_ROWS, Concern, FleetFilter, FleetRow, chosen, counts
 from specdec_operator.web.html import Child, Frame, Html, badge, el, join, page
 
 _HEADS: Final = (
@@ -23,7 +23,7 @@ _LONGEST: Final = 160
 """Characters of a message in a row; the whole one is on the service's page."""
 
 
-def fleet_page(rows: Sequence[Row], wanted: FleetFilter, frame: Frame) -> str:
+def fleet_page(rows: Sequence[FleetRow], wanted: FleetFilter, frame: Frame) -> str:
     """The fleet, as the address asks for it."""
     matching = chosen(rows, wanted)
     pages = max(1, -(-len(matching) // MOST_ROWS))
@@ -40,7 +40,7 @@ def fleet_page(rows: Sequence[Row], wanted: FleetFilter, frame: Frame) -> str:
     )
 
 
-def _summary(rows: Sequence[Row], wanted: FleetFilter) -> Html:
+def _summary(rows: Sequence[FleetRow], wanted: FleetFilter) -> Html:
     """A link for each phase, with its number."""
     usual = replace(wanted, page=1, phase="")
     chips = [_chip("All", len(rows), "plain", usual, here=not wanted.phase)]
@@ -54,7 +54,7 @@ def _chip(label: str, number: int, tone: str, leads: FleetFilter, *, here: bool)
     return el("a", text, class_=f"chip {tone}", href=leads.address(), aria_current=current)
 
 
-def _filters(rows: Sequence[Row], wanted: FleetFilter) -> Html:
+def _filters(rows: Sequence[FleetRow], wanted: FleetFilter) -> Html:
     """A form that works without a script."""
     namespaces = sorted({row.namespace for row in rows} | ({wanted.namespace} - {""}))
     phases = sorted({row.phase for row in rows} | ({wanted.phase} - {""}))
@@ -78,7 +78,7 @@ def _choice(label: str, name: str, values: Sequence[str], now: str) -> Html:
     return el("label", el("span", label), el("select", *options, name=name))
 
 
-def _table(rows: Sequence[Row], wanted: FleetFilter, frame: Frame) -> Html:
+def _table(rows: Sequence[FleetRow], wanted: FleetFilter, frame: Frame) -> Html:
     heads = el("tr", *(_head(label, name, wanted) for label, name in _HEADS))
     return el(
         "table",
@@ -98,7 +98,7 @@ def _head(label: str, name: str, wanted: FleetFilter) -> Html:
     return el("th", el("a", label, mark, href=leads.address()), scope="col", aria_sort=order)
 
 
-def _row(row: Row, now: datetime) -> Html:
+def _row(row: FleetRow, now: datetime) -> Html:
     tone, since = row.concern.tone, row.since.isoformat() if row.since else ""
     age = el("time", span((now - row.since).total_seconds()), datetime=since, title=since) if row.since else None
     address = f"services/{quote(row.namespace, safe='')}/{quote(row.name, safe='')}"
@@ -115,7 +115,7 @@ def _row(row: Row, now: datetime) -> Html:
     )
 
 
-def _attention(row: Row) -> Html:
+def _attention(row: FleetRow) -> Html:
     """The concern in a word, and why; a service that is fine shows nothing more."""
     word = el("span", row.concern.word, class_="word")
     if row.concern is Concern.FINE or not row.why:
@@ -130,7 +130,7 @@ def _cell(label: str, *parts: Child) -> Html:
     return el("td", *(parts if any(parts) else ("-",)), class_=kind, data_label=label)
 
 
-def _rate(row: Row) -> list[Child]:
+def _rate(row: FleetRow) -> list[Child]:
     """The share as a number and as a small bar, with its threshold as a mark."""
     if row.rate is None:
         return []
@@ -147,7 +147,7 @@ def _rate(row: Row) -> list[Child]:
     return [f"{row.rate:.2f}", join(threshold, bar)]
 
 
-def _nothing(rows: Sequence[Row]) -> Html:
+def _nothing(rows: Sequence[FleetRow]) -> Html:
     if rows:
         return el("p", "This namespace has no service in this phase.", class_="empty")
     return el(

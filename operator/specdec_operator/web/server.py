@@ -20,11 +20,11 @@ from aiohttp import web
 
 from specdec_operator.display.next_step import steps
 from specdec_operator.display.untrusted import Untrusted
-from specdec_operator.web.fleet import FleetFilter, Row, chosen, concern_of, filter_of
+from specdec_operator.web.fleet import FleetFilter, FleetRow, chosen, concern_of, filter_of
 from specdec_operator.web.fleet_page import fleet_page
 from specdec_operator.web.html import Frame, el, page
 from specdec_operator.web.service_page import service_page
-from specdec_operator.web.store import Service, ServiceStore
+from specdec_operator.web.store import SeenService, ServiceStore
 
 _HOST: Final = re.compile(r"(?:\[(?P<six>[0-9A-Fa-f:.]+)\]|(?P<name>[A-Za-z0-9._-]+))(?::[0-9]{1,5})?")
 
@@ -46,7 +46,7 @@ def _is_address(name: str) -> bool:
     return True
 
 
-def fleet_data(rows: Sequence[Row], wanted: FleetFilter) -> str:
+def fleet_data(rows: Sequence[FleetRow], wanted: FleetFilter) -> str:
     """The rows that are asked for, all of them, as JSON."""
     found = (
         asdict(row) | {"concern": row.concern.word, "since": row.since.isoformat() if row.since else None}
@@ -55,7 +55,7 @@ def fleet_data(rows: Sequence[Row], wanted: FleetFilter) -> str:
     return json.dumps({"services": [*found]})
 
 
-def service_data(seen: Service, now: datetime) -> str:
+def service_data(seen: SeenService, now: datetime) -> str:
     """One service as it is shown, as JSON: without engine.env, engine.args, pod and resources."""
     service = Untrusted(seen.body)
     view = {
@@ -161,7 +161,7 @@ class WebServer:
     def _frame(self, request: web.Request) -> Frame:
         return Frame(depth=request.rel_url.raw_path.count("/") - 1, now=self._now())
 
-    def _one(self, request: web.Request) -> Service:
+    def _one(self, request: web.Request) -> SeenService:
         """Raises HTTPNotFound where there is no such service."""
         service = self._store.one(request.match_info["namespace"], request.match_info["name"])
         if service is None:

@@ -8,7 +8,7 @@ from specdec_operator.display import numbers
 from specdec_operator.display.describe import joined, span
 from specdec_operator.display.untrusted import Untrusted
 from specdec_operator.web import charts
-from specdec_operator.web.charts import Speed, Stretch
+from specdec_operator.web.charts import SpeedupInterval, StateSpan
 from specdec_operator.web.html import Child, Html, badge, card, el, join, row, table, when
 
 PAST: Final = "Measured with speculation; the service now runs without it."
@@ -84,7 +84,7 @@ def _speedup(service: Untrusted, performance: Untrusted) -> Iterator[Child]:
         return
     low, high = performance.of("speedupLow").number, performance.of("speedupHigh").number
     wanted = service.of("status", "guard", "thresholds", "speedup").number
-    yield charts.speed(Speed(speedup=speedup, low=low, high=high, wanted=wanted))
+    yield charts.speed(SpeedupInterval(speedup=speedup, low=low, high=high, wanted=wanted))
     if between := numbers.interval(performance):
         yield el("p", f"95 % interval of the speedup: {between}", class_="soft")
 
@@ -104,7 +104,7 @@ def _band(rows: list[numbers.HistoryRow], now: datetime) -> Html:
     begins = [each.at.time or now for each in rows]
     seconds = [(end - begin).total_seconds() for begin, end in zip(begins, [now, *begins], strict=False)]
     stretches = [
-        Stretch(label=f"{each.state} {span(length)}", tone=_tone(each.state), seconds=length)
+        StateSpan(label=f"{each.state} {span(length)}", tone=_tone(each.state), seconds=length)
         for each, length in zip(rows, seconds, strict=True)
     ]
     scale = el("p", when(rows[-1].at, now), el("span", "now"), class_="scale soft")

@@ -6,14 +6,14 @@ from typing import Final
 
 from specdec_operator.display import numbers
 from specdec_operator.display.describe import joined, span
-from specdec_operator.display.facts import Condition, conditions, facts, held
+from specdec_operator.display.facts import ShownCondition, conditions, facts, held
 from specdec_operator.display.next_step import steps
 from specdec_operator.display.untrusted import Untrusted
 from specdec_operator.observe.pods import PodView
 from specdec_operator.web import service_charts as charts
 from specdec_operator.web.fleet import NEW, concern_of
 from specdec_operator.web.html import Child, Frame, Html, badge, card, el, join, page, row, table, when
-from specdec_operator.web.store import Service
+from specdec_operator.web.store import SeenService
 
 _HEADS: Final = {"url": "Address"}
 _FACTS: Final = (
@@ -24,13 +24,13 @@ _FACTS: Final = (
 _DOWNLOAD: Final = ("state", "attempt", "bytes", "uri")
 
 
-def service_page(seen: Service, frame: Frame) -> str:
+def service_page(seen: SeenService, frame: Frame) -> str:
     """Everything that is known about one service."""
     top = el("nav", el("a", "All services", href=frame.root), class_="crumbs", aria_label="Breadcrumb")
     return page(frame, _title(Untrusted(seen.body)), top, service_view(seen, frame.now))
 
 
-def service_view(seen: Service, now: datetime) -> Html:
+def service_view(seen: SeenService, now: datetime) -> Html:
     """The same without the frame of a page."""
     service = Untrusted(seen.body)
     fewer = _fewer_tokens(service)
@@ -126,7 +126,7 @@ def _fewer(each: numbers.FewerTokens) -> Html:
     return row(each.tokens, *each.numbers, join(outcome, *marks))
 
 
-def _pods(seen: Service, now: datetime, *, wide: bool) -> Html:
+def _pods(seen: SeenService, now: datetime, *, wide: bool) -> Html:
     """The pods as the operator sees them, and how old what is known of their counters is."""
     service = Untrusted(seen.body)
     judged = service.of("status", "guard", "judged")
@@ -170,7 +170,7 @@ def _conditions(service: Untrusted, now: datetime) -> Html:
     return card("Conditions", table("Conditions", ("Condition", "Status", "Since", "Why"), rows), wide=True)
 
 
-def _condition(each: Condition, now: datetime) -> Html:
+def _condition(each: ShownCondition, now: datetime) -> Html:
     tone = {None: "dim", True: "good", False: "warn"}[each.good]
     return el(
         "tr",

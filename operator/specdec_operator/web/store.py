@@ -11,7 +11,7 @@ from typing import Any, Final, TypeAlias
 from specdec_operator.engine.owned_flags import FLAGS
 from specdec_operator.names import ANNOTATION_PREFIX, Key
 from specdec_operator.observe.pods import PodView
-from specdec_operator.web.fleet import Row, row_of
+from specdec_operator.web.fleet import FleetRow, row_of
 
 Body: TypeAlias = Mapping[str, Any]
 
@@ -22,7 +22,7 @@ _ENGINE: Final = ("accelerator", "version", *(field for field, _ in FLAGS))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Service:
+class SeenService:
     """One service as it was seen last, what is shown of it. pods: those of every revision."""
 
     body: Body
@@ -69,11 +69,11 @@ class ServiceStore:
         """Drops a deleted service."""
         self._bodies.pop(key, None)
 
-    def one(self, namespace: str, name: str) -> Service | None:
+    def one(self, namespace: str, name: str) -> SeenService | None:
         """One service; None where there is none."""
         body = self._bodies.get((namespace, name))
-        return None if body is None else Service(body=shown_of(body), pods=self._pods((namespace, name)))
+        return None if body is None else SeenService(body=shown_of(body), pods=self._pods((namespace, name)))
 
-    def rows(self) -> tuple[Row, ...]:
+    def rows(self) -> tuple[FleetRow, ...]:
         """Every service in a row, by namespace and name."""
         return tuple(row_of(self._bodies[key]) for key in sorted(self._bodies))

@@ -4,7 +4,7 @@ from typing import Final
 
 from specdec_engine.memory.inputs import GIB, MemoryInputs, ReserveKind
 from specdec_engine.memory.terms import Item, Term
-from specdec_engine.memory.utilization import CAUTIOUS, WHOLE, Choice
+from specdec_engine.memory.utilization import CAUTIOUS, WHOLE, UtilizationChoice
 
 _MINUS: Final = "\u2212"
 _MIB: Final = 1024**2
@@ -80,7 +80,9 @@ def price_of_share(lowered: int) -> str:
     )
 
 
-def because(inputs: MemoryInputs, device: int, choice: Choice, terms: tuple[Term, ...], added: tuple[Term, ...]) -> str:
+def because(
+    inputs: MemoryInputs, device: int, choice: UtilizationChoice, terms: tuple[Term, ...], added: tuple[Term, ...]
+) -> str:
     """Why the utilisation is what it is. added: what speculation adds and the engine does not count."""
     if inputs.reserve.kind not in (ReserveKind.AUTO, ReserveKind.COUNTED):
         return _as_told(inputs, choice) + _held_up(choice)
@@ -121,26 +123,26 @@ def _bytes(terms: tuple[Term, ...], name: Item) -> int:
     return sum(term.bytes for term in terms if term.name is name)
 
 
-def _as_told(inputs: MemoryInputs, choice: Choice) -> str:
+def _as_told(inputs: MemoryInputs, choice: UtilizationChoice) -> str:
     if inputs.reserve.kind is ReserveKind.NONE:
         return f"{share(choice.asked)} unchanged: draftReserve is None"
     return f"{_change(choice)}: draftReserve is {inputs.reserve.text}"
 
 
-def _change(choice: Choice) -> str:
+def _change(choice: UtilizationChoice) -> str:
     if choice.chosen == choice.asked:
         return f"{share(choice.asked)} unchanged"
     return f"{share(choice.asked)} lowered to {share(choice.chosen)}"
 
 
-def _held_up(choice: Choice) -> str:
+def _held_up(choice: UtilizationChoice) -> str:
     if not choice.held_up:
         return ""
     least = share(choice.needed) if choice.needed <= choice.asked else f"more than {share(choice.asked)}"
     return f"; not to {share(choice.wanted)}, because the model and one request of the maximum length need {least}"
 
 
-def _advice(inputs: MemoryInputs, choice: Choice, terms: tuple[Term, ...]) -> str:
+def _advice(inputs: MemoryInputs, choice: UtilizationChoice, terms: tuple[Term, ...]) -> str:
     """The advice to make the batch smaller, if that costs less than a smaller cache: when the logits are most of what
     is taken off.
     """

@@ -48,7 +48,7 @@ class Role(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Fact:
+class PodFact:
     """One fact that a pod reported.
 
     of: hash of what it is about: another artifact, or another pod, makes it void. bytes: of the tensors, or of the
@@ -68,7 +68,7 @@ class Fact:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Told:
+class PodFacts:
     """A pod's page, read. configs: config.json by role, as the pod sent them. used: bytes of the device that are
     taken.
     """
@@ -92,7 +92,7 @@ class Known:
 NOTHING: Final = Known()
 
 
-def read_page(body: bytes) -> Told:
+def read_page(body: bytes) -> PodFacts:
     """The facts of a page; none if the page has another form."""
     try:
         page = json.loads(body)
@@ -109,7 +109,7 @@ def read_page(body: bytes) -> Told:
             sizes[role], configs[role] = model.get("bytes"), config
     known = {role: size for role, size in sizes.items() if _bytes(size)}
     configs = {role: config for role, config in configs.items() if role in known}
-    return Told(bytes=known, configs=configs, used=_bytes(page.get("used")))
+    return PodFacts(bytes=known, configs=configs, used=_bytes(page.get("used")))
 
 
 def _bytes(told: object) -> int | None:
@@ -137,29 +137,29 @@ def _sizes(part: Json) -> Json:
     return {key: value for key, value in part.items() if key in _SIZES}
 
 
-def taken_in(facts: Iterable[Fact], told: Told, of: Mapping[Role, str]) -> tuple[Fact, ...]:
+def taken_in(facts: Iterable[PodFact], told: PodFacts, of: Mapping[Role, str]) -> tuple[PodFact, ...]:
     """The facts with the newly reported ones. Known facts stay as they are. of: hashes of what the pod was made of."""
     known = valid(facts, of)
     there = {each.role for each in known}
     new = (
-        Fact(role=role, of=of[role], bytes=size, config=kept(told.configs[role]) if role in told.configs else "")
+        PodFact(role=role, of=of[role], bytes=size, config=kept(told.configs[role]) if role in told.configs else "")
         for role, size in told.bytes.items()
         if role in of and role not in there
     )
     return tuple(sorted((*known, *new), key=lambda each: each.role))
 
 
-def valid(facts: Iterable[Fact], of: Mapping[Role, str]) -> tuple[Fact, ...]:
+def valid(facts: Iterable[PodFact], of: Mapping[Role, str]) -> tuple[PodFact, ...]:
     """Those that are about the requested parts. of: hashes of these."""
     return tuple(each for each in facts if of.get(each.role) == each.of)
 
 
-def used(facts: Iterable[Fact]) -> tuple[Fact, ...]:
+def used(facts: Iterable[PodFact]) -> tuple[PodFact, ...]:
     """All of them, as what the next rollout is planned with."""
     return tuple(replace(each, used=True) for each in facts)
 
 
-def known_of(facts: Iterable[Fact]) -> Known:
+def known_of(facts: Iterable[PodFact]) -> Known:
     """What the plan may start from."""
     by_role = {each.role: each for each in facts}
     target, draft, device = (by_role.get(role) for role in (Role.TARGET, Role.DRAFT, Role.DEVICE))

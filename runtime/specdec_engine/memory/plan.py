@@ -11,7 +11,7 @@ from specdec_engine.memory.pool import caches, pool_of, request_bytes, tokens_in
 from specdec_engine.memory.terms import Item, Term, added_terms, fixed_terms, graphs_counted
 from specdec_engine.memory.utilization import (
     WHOLE,
-    Choice,
+    UtilizationChoice,
     asked_millionths,
     choose,
     graphs_outside,
@@ -21,7 +21,7 @@ from specdec_engine.version import Flavor
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Device:
+class DeviceMemory:
     """Memory of one device in bytes; None: not known. source: where the number comes from, or why it is not known;
     empty: not looked for.
     """
@@ -30,7 +30,7 @@ class Device:
     source: str = ""
 
 
-NOT_ASKED: Final = Device()
+NOT_ASKED: Final = DeviceMemory()
 """Where nothing was planned."""
 
 
@@ -51,7 +51,7 @@ class MemoryPlan:
     utilization: float | None
     lowered_by: float = 0.0
     cache: int | None = None
-    device: Device = NOT_ASKED
+    device: DeviceMemory = NOT_ASKED
     because: str
     draft_weights: int | None = None
     kv_tokens: int | None = None
@@ -177,7 +177,7 @@ def _lacks(model: ModelFacts | None) -> bool:
     return model is not None and (model.weights is None or model.cache is None)
 
 
-def _judged(inputs: MemoryInputs, device: int, choice: Choice, terms: tuple[Term, ...]) -> MemoryPlan:
+def _judged(inputs: MemoryInputs, device: int, choice: UtilizationChoice, terms: tuple[Term, ...]) -> MemoryPlan:
     """The plan for known sizes: what the caches hold, and whether that is enough."""
     request = request_bytes(inputs)
     pool = pool_of(device, choice.chosen, terms)

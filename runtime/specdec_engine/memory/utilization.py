@@ -18,7 +18,7 @@ _ASCEND_MOST: Final = 900_000  # beyond it, graphs that vllm-ascend does not cou
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Choice:
+class UtilizationChoice:
     """The utilisation to ask for, and why, in millionths of the device.
 
     asked: the user's or the engine's default. wanted: what the reserve alone would make of it. chosen: the result.
@@ -48,7 +48,9 @@ def asked_millionths(inputs: MemoryInputs) -> int:
     return 920_000 if inputs.build.vllm >= _HIGHER_SINCE else 900_000
 
 
-def choose(inputs: MemoryInputs, device: int, *, outside: int, added: int, needed: int, ascend: bool) -> Choice:
+def choose(
+    inputs: MemoryInputs, device: int, *, outside: int, added: int, needed: int, ascend: bool
+) -> UtilizationChoice:
     """Lowers the utilisation by the reserve, down to 0.01 steps, but not below what the model needs.
 
     outside, added, needed: bytes that the engine does not count, those of them that speculation adds, and those that it
@@ -73,7 +75,9 @@ def choose(inputs: MemoryInputs, device: int, *, outside: int, added: int, neede
     if inputs.settled is not None:
         chosen = round(inputs.settled * WHOLE)
         wanted = min(wanted, chosen)
-    return Choice(asked=start, wanted=wanted, chosen=chosen, missing=missing, ascend=capped, needed=least, added=share)
+    return UtilizationChoice(
+        asked=start, wanted=wanted, chosen=chosen, missing=missing, ascend=capped, needed=least, added=share
+    )
 
 
 def _for_speculation(inputs: MemoryInputs, added: int) -> int:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Final
 
-from specdec_engine.case import Model
+from specdec_engine.case import ModelFolderFacts
 from specdec_engine.methods import WITHOUT_DRAFT
 from specdec_engine.model_config import ModelConfig, model_config
 from specdec_engine.resolve import Resolved
@@ -31,7 +31,7 @@ def folders(resolved: Resolved) -> Iterator[Finding]:
     yield from _drafting(resolved)
 
 
-def _openable(role: str, model: Model, resolved: Resolved, *, medusa: bool) -> Iterator[Finding]:
+def _openable(role: str, model: ModelFolderFacts, resolved: Resolved, *, medusa: bool) -> Iterator[Finding]:
     """Folder and model type."""
     if model.problem:
         yield broken("MODEL-FOLDER", f"{role}.config", model.problem, f"the {role} at {model.path!r}: {model.problem}")

@@ -20,7 +20,7 @@ _NOT_READ: Final = (OSError, ValueError, KeyError, TypeError, AttributeError, In
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Artifact:
+class ModelFolder:
     """What lies in one model folder. A `trouble` is the sentence of why something could not be read."""
 
     role: str
@@ -36,8 +36,8 @@ class Artifact:
     sealed: frozenset[tuple[str, str]] = frozenset()
     """Name and fingerprint of each vocabulary file that is compared as a whole."""
     tokenizer_trouble: str | None = None
-    tensors: Mapping[str, weights.Tensor] | None = None
-    stretches: tuple[values.Stretch, ...] = ()
+    tensors: Mapping[str, weights.TensorEntry] | None = None
+    stretches: tuple[values.TensorSample, ...] = ()
     other_weights: bool = False
     weights_trouble: str | None = None
 
@@ -50,21 +50,21 @@ class Artifact:
         """Return a whole number of config.json, wherever the language model's config is nested."""
         return self.settings.number(key)
 
-    def tensor(self, ending: str) -> weights.Tensor | None:
+    def tensor(self, ending: str) -> weights.TensorEntry | None:
         """Return the tensor whose name is an ending or ends with a dot and it."""
         return next((t for name, t in (self.tensors or {}).items() if f".{name}".endswith(f".{ending}")), None)
 
 
-def gather(role: str, field: str, path: Path) -> Artifact:
+def gather(role: str, field: str, path: Path) -> ModelFolder:
     """Read everything that the checks want to know about one folder."""
     if not os.path.isdir(path):  # pathlib's raises for a name that is too long, or a parent that may not be entered
-        return Artifact(role=role, field=field, path=path, exists=os.path.exists(path) or _closed(path))
+        return ModelFolder(role=role, field=field, path=path, exists=os.path.exists(path) or _closed(path))
     if not os.access(path, os.R_OK | os.X_OK):
-        return Artifact(role=role, field=field, path=path, exists=True)
+        return ModelFolder(role=role, field=field, path=path, exists=True)
     config, config_trouble = _document(path / "config.json")
     tokens, sealed, tokenizer_trouble = _tokens(path)
     tensors, stretches, weights_trouble = _tensors(path)
-    return Artifact(
+    return ModelFolder(
         role=role,
         field=field,
         path=path,
@@ -124,7 +124,9 @@ def _tokens(folder: Path) -> tuple[Mapping[int, str] | None, frozenset[tuple[str
         return None, frozenset(), f"{folder / name} {why}"
 
 
-def _tensors(folder: Path) -> tuple[Mapping[str, weights.Tensor] | None, tuple[values.Stretch, ...], str | None]:
+def _tensors(
+    folder: Path,
+) -> tuple[Mapping[str, weights.TensorEntry] | None, tuple[values.TensorSample, ...], str | None]:
     try:
         tensors = weights.read_all(folder)
         return tensors or None, values.look(tensors), None

@@ -11,19 +11,19 @@ if TYPE_CHECKING:
     from specdec_engine.resolve import Resolved
     from specdec_engine.rule import Finding
     from specdec_runtime.flags import Flags
-    from specdec_runtime.preflight.artifact import Artifact
+    from specdec_runtime.preflight.artifact import ModelFolder
     from specdec_runtime.preflight.surroundings import Surroundings
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Case:
+class PreflightCase:
     """A target, what shall draft for it, how, and where.
 
     resolved: what the engine makes of it, without a look at weights. by_engine: what rules about engines find.
     """
 
-    target: Artifact
-    draft: Artifact | None
+    target: ModelFolder
+    draft: ModelFolder | None
     flags: Flags
     around: Surroundings
     resolved: Resolved
@@ -45,12 +45,12 @@ class Case:
         return self.flags.load_format != "dummy"
 
     @property
-    def artifacts(self) -> tuple[Artifact, ...]:
+    def artifacts(self) -> tuple[ModelFolder, ...]:
         """The target and, if there is one, the draft."""
         return (self.target,) if self.draft is None else (self.target, self.draft)
 
     @property
-    def head(self) -> Artifact | None:
+    def head(self) -> ModelFolder | None:
         """The draft if it is a head on the target's hidden states; else None."""
         return self.draft if self.method in (*HEADS, "dspark") else None
 
@@ -60,7 +60,7 @@ class Case:
         return bool(self.option("use_heterogeneous_vocab"))
 
     @property
-    def pair(self) -> tuple[Artifact, Artifact] | None:
+    def pair(self) -> tuple[ModelFolder, ModelFolder] | None:
         """Target and draft where the draft is a language model of its own that must share the vocabulary."""
         if self.draft is None or self.method != "draft_model" or self.heterogeneous:
             return None

@@ -10,7 +10,7 @@ from specdec_runtime.preflight.finding import FolderRule
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from specdec_runtime.preflight.case import Case
+    from specdec_runtime.preflight.case import PreflightCase
 
 OLD: Final = FolderRule(
     id="DriverTooOld",
@@ -25,7 +25,7 @@ _OLDEST: Final = {12: "R525", 13: "R580"}
 """The first branch of drivers that runs a major version of CUDA."""
 
 
-def new_enough(case: Case) -> Iterator[Finding]:
+def new_enough(case: PreflightCase) -> Iterator[Finding]:
     """A driver runs every CUDA of its own major version and of older ones."""
     driver, cuda = case.around.driver, case.around.cuda
     if driver is None or cuda is None or driver.cuda[0] >= cuda:

@@ -10,7 +10,7 @@ from specdec_runtime.preflight.finding import FolderRule
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from specdec_runtime.preflight.case import Case
+    from specdec_runtime.preflight.case import PreflightCase
 
 MISSING: Final = FolderRule(
     id="*Missing",
@@ -79,7 +79,7 @@ NOT_CHECKED: Final = FolderRule(
 RULES: Final = (MISSING, UNREADABLE, CONFIG, TOKENIZER, NO_TOKENIZER, BROKEN, NO_WEIGHTS, NOT_CHECKED)
 
 
-def folders(case: Case) -> Iterator[Finding]:
+def folders(case: PreflightCase) -> Iterator[Finding]:
     """Both folders are there and can be read."""
     for each in case.artifacts:
         if not each.exists:
@@ -98,7 +98,7 @@ def folders(case: Case) -> Iterator[Finding]:
             )
 
 
-def configs(case: Case) -> Iterator[Finding]:
+def configs(case: PreflightCase) -> Iterator[Finding]:
     """Both folders hold a config.json that parses."""
     for each in case.artifacts:
         if each.readable and each.config is None:
@@ -109,7 +109,7 @@ def configs(case: Case) -> Iterator[Finding]:
             )
 
 
-def tokenizers(case: Case) -> Iterator[Finding]:
+def tokenizers(case: PreflightCase) -> Iterator[Finding]:
     """The target has a tokenizer; the draft's tokenizer, if there is one, can be read."""
     for each in case.artifacts:
         if each.tokenizer_trouble:
@@ -126,7 +126,7 @@ def tokenizers(case: Case) -> Iterator[Finding]:
         )
 
 
-def weights(case: Case) -> Iterator[Finding]:
+def weights(case: PreflightCase) -> Iterator[Finding]:
     """The weights exist, with as many bytes as their headers announce."""
     for each in case.artifacts if case.load_weights else ():
         if each.weights_trouble:

@@ -13,8 +13,8 @@ from specdec_runtime.preflight.weights import PLAIN
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from specdec_runtime.preflight.artifact import Artifact
-    from specdec_runtime.preflight.case import Case
+    from specdec_runtime.preflight.artifact import ModelFolder
+    from specdec_runtime.preflight.case import PreflightCase
 
 VOCABULARY: Final = FolderRule(
     id="HeadVocabularyMismatch",
@@ -54,7 +54,7 @@ _MEDUSA: Final = re.compile(r"(?:^|\.)(?:blocks|medusa_heads|lm_heads)\.(\d+)\.|
 _WAY_OUT: Final = "use the head that was trained for this target"
 
 
-def vocabularies(case: Case) -> Iterator[Finding]:
+def vocabularies(case: PreflightCase) -> Iterator[Finding]:
     """A head speaks the target's vocabulary."""
     head, wanted = case.head, case.target.number("vocab_size")
     if head is None or wanted is None:
@@ -76,7 +76,7 @@ def vocabularies(case: Case) -> Iterator[Finding]:
         yield from _map(head, own, wanted)
 
 
-def _medusa_rows(head: Artifact, wanted: int) -> Iterator[Finding]:
+def _medusa_rows(head: ModelFolder, wanted: int) -> Iterator[Finding]:
     tables = {
         name: each
         for name, each in (head.tensors or {}).items()
@@ -91,7 +91,7 @@ def _medusa_rows(head: Artifact, wanted: int) -> Iterator[Finding]:
         )
 
 
-def _lm_head(head: Artifact, own: int) -> Iterator[Finding]:
+def _lm_head(head: ModelFolder, own: int) -> Iterator[Finding]:
     table = head.tensor("lm_head.weight")
     if table is not None and table.dtype in PLAIN and table.shape[:1] != (own,):
         yield VOCABULARY.found(
@@ -102,7 +102,7 @@ def _lm_head(head: Artifact, own: int) -> Iterator[Finding]:
         )
 
 
-def _map(head: Artifact, own: int, wanted: int) -> Iterator[Finding]:
+def _map(head: ModelFolder, own: int, wanted: int) -> Iterator[Finding]:
     table = head.tensor("d2t") or head.tensor("draft_id_to_target_id")
     if table is None or table.shape != (own,):
         actual = f"d2t is {list(table.shape)}" if table else "the tensor d2t is missing"
@@ -113,7 +113,7 @@ def _map(head: Artifact, own: int, wanted: int) -> Iterator[Finding]:
         )
 
 
-def widths(case: Case) -> Iterator[Finding]:
+def widths(case: PreflightCase) -> Iterator[Finding]:
     """A head reads the target's hidden states, all of them and no others."""
     head, wanted = case.head, case.target.number("hidden_size")
     if head is None or wanted is None:
@@ -131,7 +131,7 @@ def widths(case: Case) -> Iterator[Finding]:
     yield from _fc(case, head, wanted)
 
 
-def _fc(case: Case, head: Artifact, hidden: int) -> Iterator[Finding]:
+def _fc(case: PreflightCase, head: ModelFolder, hidden: int) -> Iterator[Finding]:
     fc = head.tensor("fc.weight")
     if fc is None or fc.dtype not in PLAIN or len(fc.shape) != 2 or case.method not in {"eagle", "eagle3", "dflash"}:
         return
@@ -145,7 +145,7 @@ def _fc(case: Case, head: Artifact, hidden: int) -> Iterator[Finding]:
         )
 
 
-def medusa_heads(case: Case) -> Iterator[Finding]:
+def medusa_heads(case: PreflightCase) -> Iterator[Finding]:
     """Medusa has a head for each token."""
     head = case.head
     if head is None or case.method != "medusa" or case.tokens is None:
@@ -161,7 +161,7 @@ def medusa_heads(case: Case) -> Iterator[Finding]:
         )
 
 
-def _stored_heads(head: Artifact) -> int | None:
+def _stored_heads(head: ModelFolder) -> int | None:
     """How many heads a Medusa checkpoint holds; None if the names of its tensors do not show it."""
     numbers = [int(found[1] or found[2]) for name in head.tensors or {} if (found := _MEDUSA.search(name))]
     return max(numbers) + 1 if numbers else None

@@ -12,8 +12,8 @@ from specdec_runtime.preflight.finding import FolderRule
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from specdec_runtime.preflight.artifact import Artifact
-    from specdec_runtime.preflight.case import Case
+    from specdec_runtime.preflight.artifact import ModelFolder
+    from specdec_runtime.preflight.case import PreflightCase
 
 RANGE: Final = FolderRule(
     id="AuxLayersOutOfRange",
@@ -52,7 +52,7 @@ BLOCK: Final = FolderRule(
 RULES: Final = (RANGE, COLLAPSE, PARALLEL, BLOCK)
 
 
-def aux(case: Case) -> Iterator[Finding]:
+def aux(case: PreflightCase) -> Iterator[Finding]:
     """The layers that a head reads are there, and each is another one."""
     head, target = case.head, case.resolved.target
     if head is None or target is None or target.layers is None:
@@ -70,7 +70,7 @@ def aux(case: Case) -> Iterator[Finding]:
         )
 
 
-def _collapsed(head: Artifact, taken: tuple[int, ...], depth: int) -> str:
+def _collapsed(head: ModelFolder, taken: tuple[int, ...], depth: int) -> str:
     how = "names" if aux_layers.named(head.settings) else "names no layers, so vLLM uses"
     return (
         f"{head.path}/config.json {how} {list(taken)} of the target's {depth}: they must be {len(taken)} different "
@@ -78,7 +78,7 @@ def _collapsed(head: Artifact, taken: tuple[int, ...], depth: int) -> str:
     )
 
 
-def parallel(case: Case) -> Iterator[Finding]:
+def parallel(case: PreflightCase) -> Iterator[Finding]:
     """Drafting all tokens at once is something that a model must have learnt."""
     draft = case.draft
     if draft is None:
@@ -97,11 +97,11 @@ def parallel(case: Case) -> Iterator[Finding]:
         )
 
 
-def _no_mask(draft: Artifact) -> bool:
+def _no_mask(draft: ModelFolder) -> bool:
     return draft.tensors is not None and not any("mask_hidden" in name for name in draft.tensors)
 
 
-def block(case: Case) -> Iterator[Finding]:
+def block(case: PreflightCase) -> Iterator[Finding]:
     """A DFlash head is asked for as many tokens as it was trained for."""
     found, draft = case.broken("K-BLOCK"), case.resolved.draft
     if found is not None and draft is not None and (size := draft.block_size):

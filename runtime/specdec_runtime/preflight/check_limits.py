@@ -12,7 +12,7 @@ from specdec_runtime.preflight.finding import FolderRule
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from specdec_runtime.preflight.case import Case
+    from specdec_runtime.preflight.case import PreflightCase
 
 CONTEXT: Final = FolderRule(
     id="DraftContextShort",
@@ -71,7 +71,7 @@ _HETEROGENEOUS: Final = "speculative_config.use_heterogeneous_vocab"
 RULES: Final = (CONTEXT, DTYPE, QUANTIZATION, NPU_TOKENS, NPU_PARALLEL, NPU_VOCABULARY)
 
 
-def context(case: Case) -> Iterator[Finding]:
+def context(case: PreflightCase) -> Iterator[Finding]:
     """The draft reaches as far as the target is served; beyond that its drafts are counted but never accepted."""
     found, served, draft = case.broken("CONTEXT-SHORT", "CONTEXT-HEAD"), case.flags.max_model_len, case.draft
     if found is not None and isinstance(reach := found.value, int) and served is not None and draft is not None:
@@ -84,7 +84,7 @@ def context(case: Case) -> Iterator[Finding]:
         )
 
 
-def dtype(case: Case) -> Iterator[Finding]:
+def dtype(case: PreflightCase) -> Iterator[Finding]:
     """The draft is stored as the target is."""
     if case.draft is None or case.flags.dtype != "auto":
         return
@@ -97,7 +97,7 @@ def dtype(case: Case) -> Iterator[Finding]:
         )
 
 
-def quantization(case: Case) -> Iterator[Finding]:
+def quantization(case: PreflightCase) -> Iterator[Finding]:
     """The flags do not contradict how the draft is stored."""
     found = case.broken("QUANT-DIFFERS", field="speculative_config")
     if found is not None and case.draft is not None:
@@ -109,7 +109,7 @@ def quantization(case: Case) -> Iterator[Finding]:
         )
 
 
-def npu(case: Case) -> Iterator[Finding]:
+def npu(case: PreflightCase) -> Iterator[Finding]:
     """What an Ascend device cannot do."""
     if found := case.broken("ASC-K"):
         yield NPU_TOKENS.found(
@@ -121,7 +121,7 @@ def npu(case: Case) -> Iterator[Finding]:
         yield from _npu_draft(case)
 
 
-def _npu_draft(case: Case) -> Iterator[Finding]:
+def _npu_draft(case: PreflightCase) -> Iterator[Finding]:
     if found := case.broken("DRAFT-TP", "DRAFT-TP-EQUAL"):
         yield NPU_PARALLEL.found(
             "--speculative-config draft_tensor_parallel_size",

@@ -12,8 +12,8 @@ from specdec_runtime.preflight.weights import BITS
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from specdec_runtime.preflight.artifact import Artifact
-    from specdec_runtime.preflight.case import Case
+    from specdec_runtime.preflight.artifact import ModelFolder
+    from specdec_runtime.preflight.case import PreflightCase
 
 SMALL: Final = FolderRule(
     id="MemoryTooSmall",
@@ -47,7 +47,7 @@ _ROOM: Final = 0.1
 _GIB: Final = 2**30
 
 
-def memory(case: Case) -> Iterator[Finding]:
+def memory(case: PreflightCase) -> Iterator[Finding]:
     """Both models fit."""
     if case.around.accelerator is Accelerator.ASCEND:
         yield NOT_MEASURED.found(
@@ -75,7 +75,7 @@ def memory(case: Case) -> Iterator[Finding]:
         )
 
 
-def _on_cpu(case: Case) -> Iterator[Finding]:
+def _on_cpu(case: PreflightCase) -> Iterator[Finding]:
     device = case.around.memory
     if device is None:
         return
@@ -94,13 +94,13 @@ def _on_cpu(case: Case) -> Iterator[Finding]:
         )
 
 
-def weights(case: Case) -> int:
+def weights(case: PreflightCase) -> int:
     """Return the bytes of both models' weights as the engine holds them: what is stored in f32 it halves."""
     halves = case.flags.dtype not in {"float32", "float"}
     return sum(_bytes(each, halves=halves) for each in case.artifacts)
 
 
-def _bytes(artifact: Artifact, *, halves: bool) -> int:
+def _bytes(artifact: ModelFolder, *, halves: bool) -> int:
     bits = (
         each.elements * (16 if halves and each.dtype == "F32" else BITS.get(each.dtype, 8))
         for each in (artifact.tensors or {}).values()

@@ -14,7 +14,7 @@ from specdec_runtime.preflight.finding import FolderRule
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from specdec_runtime.preflight.case import Case
+    from specdec_runtime.preflight.case import PreflightCase
 
 PLAIN: Final = FolderRule(
     id="DraftIsLanguageModel",
@@ -62,7 +62,7 @@ _REPLACED: Final = ("draft_model", "medusa", "mtp")
 RULES: Final = (PLAIN, HEAD, GONE, PATH, UNKNOWN)
 
 
-def fits(case: Case) -> Iterator[Finding]:
+def fits(case: PreflightCase) -> Iterator[Finding]:
     """A head for methods with heads, a language model for draft_model."""
     head, draft = case.head, case.draft
     if head is not None and kinds.is_language_model(head):
@@ -81,7 +81,7 @@ def fits(case: Case) -> Iterator[Finding]:
         )
 
 
-def in_engine(case: Case) -> Iterator[Finding]:
+def in_engine(case: PreflightCase) -> Iterator[Finding]:
     """The engine has not lost the method; of an engine that is not known, only that none ever had it."""
     told = case.around.engine is not None or case.method == "mlp_speculator"
     if told and case.method in _LOST and case.broken("METHOD-UNKNOWN", "MLP-SPECULATOR"):
@@ -93,7 +93,7 @@ def in_engine(case: Case) -> Iterator[Finding]:
         )
 
 
-def path(case: Case) -> Iterator[Finding]:
+def path(case: PreflightCase) -> Iterator[Finding]:
     """The path of the draft does not change the method."""
     if case.draft is None or case.method not in _REPLACED or not case.broken("METHOD-REPLACED"):
         return
@@ -106,7 +106,7 @@ def path(case: Case) -> Iterator[Finding]:
         )
 
 
-def architecture(case: Case) -> Iterator[Finding]:
+def architecture(case: PreflightCase) -> Iterator[Finding]:
     """The engine knows the name under which it will look for the head."""
     head, engine = case.head, case.around.engine
     if head is None or engine is None or case.method not in {"eagle", "eagle3", "dflash"}:

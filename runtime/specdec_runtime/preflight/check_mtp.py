@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from specdec_engine.config_json import Config
-    from specdec_runtime.preflight.artifact import Artifact
-    from specdec_runtime.preflight.case import Case
+    from specdec_runtime.preflight.artifact import ModelFolder
+    from specdec_runtime.preflight.case import PreflightCase
 
 HEADS: Final = FolderRule(
     id="MtpHeadsMissing",
@@ -54,7 +54,7 @@ def predicted(config: Config) -> int | None:
     return next((found for key in _KEYS for place in places if (found := place.number(key)) is not None), None)
 
 
-def heads(case: Case) -> Iterator[Finding]:
+def heads(case: PreflightCase) -> Iterator[Finding]:
     """The model has MTP layers, by its config."""
     model = case.draft or case.target
     layers = predicted(model.settings)
@@ -67,7 +67,7 @@ def heads(case: Case) -> Iterator[Finding]:
         )
 
 
-def _without(case: Case, layers: int | None) -> bool:
+def _without(case: PreflightCase, layers: int | None) -> bool:
     """Whether the model is of a family that certainly has no heads, or counts none; a new family is left to vLLM."""
     model = case.resolved.draft
     if model is None or not case.broken("MTP-FAMILY"):
@@ -76,7 +76,7 @@ def _without(case: Case, layers: int | None) -> bool:
     return known is True and (layers == 0 or not of_drafting_family(model))
 
 
-def tensors(case: Case) -> Iterator[Finding]:
+def tensors(case: PreflightCase) -> Iterator[Finding]:
     """The model has MTP layers, in its weights."""
     if case.method != "mtp" or case.draft is not None or not case.load_weights or not predicted(case.target.settings):
         return
@@ -90,12 +90,12 @@ def tensors(case: Case) -> Iterator[Finding]:
         )
 
 
-def _kept(model: Artifact, depth: int) -> bool:
+def _kept(model: ModelFolder, depth: int) -> bool:
     beyond = (int(found[1]) >= depth for name in model.tensors or {} if (found := _LAYER.search(name)))
     return any("mtp" in name or "nextn" in name for name in model.tensors or {}) or any(beyond)
 
 
-def divisible(case: Case) -> Iterator[Finding]:
+def divisible(case: PreflightCase) -> Iterator[Finding]:
     """K is what the layers predict, or a multiple of it."""
     layers, tokens = case.resolved.draft.n_predict if case.resolved.draft else None, case.tokens
     if case.method == "mtp" and layers and tokens is not None and case.broken("K-PREDICT"):

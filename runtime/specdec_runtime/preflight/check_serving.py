@@ -11,7 +11,7 @@ from specdec_runtime.preflight.finding import FolderRule
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from specdec_runtime.preflight.case import Case
+    from specdec_runtime.preflight.case import PreflightCase
 
 SAMPLING: Final = FolderRule(
     id="SamplingNotServed",
@@ -50,7 +50,7 @@ RULES: Final = (SAMPLING, TOP_K, SUFFIX, NGRAM)
 _NEED_PLUGIN: Final = ("top_k", "top_p", "temperature")
 
 
-def sampling(case: Case) -> Iterator[Finding]:
+def sampling(case: PreflightCase) -> Iterator[Finding]:
     """Defaults of the model do not make every request one that vLLM refuses."""
     if case.method is None:
         return
@@ -73,7 +73,7 @@ def sampling(case: Case) -> Iterator[Finding]:
         )
 
 
-def packages(case: Case) -> Iterator[Finding]:
+def packages(case: PreflightCase) -> Iterator[Finding]:
     """The method's package is in the image."""
     present = case.around.packages
     lacking = []

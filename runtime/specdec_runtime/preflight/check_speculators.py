@@ -13,7 +13,7 @@ from specdec_runtime.preflight.finding import FolderRule
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from specdec_runtime.preflight.case import Case
+    from specdec_runtime.preflight.case import PreflightCase
 
 TARGET: Final = FolderRule(
     id="TargetIsSpeculator",
@@ -52,7 +52,7 @@ SETTINGS: Final = FolderRule(
 RULES: Final = (TARGET, TYPE, VERIFIER, SETTINGS)
 
 
-def target(case: Case) -> Iterator[Finding]:
+def target(case: PreflightCase) -> Iterator[Finding]:
     """The head is not given in the place of the target."""
     kind = case.target.settings.text("speculators_model_type")
     if kind is not None:
@@ -64,7 +64,7 @@ def target(case: Case) -> Iterator[Finding]:
         )
 
 
-def kind(case: Case) -> Iterator[Finding]:
+def kind(case: PreflightCase) -> Iterator[Finding]:
     """The engine knows the type of the checkpoint."""
     engine, draft = case.around.engine, case.draft
     name = draft.settings.text("speculators_model_type") if draft else None
@@ -80,7 +80,7 @@ def kind(case: Case) -> Iterator[Finding]:
         )
 
 
-def verifier(case: Case) -> Iterator[Finding]:
+def verifier(case: PreflightCase) -> Iterator[Finding]:
     """The head was trained for this target, as far as names show it."""
     if case.draft is None:
         return
@@ -98,7 +98,7 @@ def _base(name: str) -> str:
     return name.rstrip("/").rpartition("/")[2].lower()
 
 
-def settings(case: Case) -> Iterator[Finding]:
+def settings(case: PreflightCase) -> Iterator[Finding]:
     """The flags match what the checkpoint records about itself."""
     if case.draft is None or case.draft.settings.text("speculators_model_type") is None:
         return

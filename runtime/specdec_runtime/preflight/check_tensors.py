@@ -13,10 +13,10 @@ from specdec_runtime.preflight.weights import PLAIN
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from specdec_runtime.preflight.artifact import Artifact
-    from specdec_runtime.preflight.case import Case
-    from specdec_runtime.preflight.values import Stretch
-    from specdec_runtime.preflight.weights import Tensor
+    from specdec_runtime.preflight.artifact import ModelFolder
+    from specdec_runtime.preflight.case import PreflightCase
+    from specdec_runtime.preflight.values import TensorSample
+    from specdec_runtime.preflight.weights import TensorEntry
 
 _FAMILIES: Final = "unquantised models of the Llama, Mistral, Qwen2, Qwen3, Gemma and MiMo families"
 MISMATCH: Final = FolderRule(
@@ -71,7 +71,7 @@ made deeper, and biases."""
 _LAYER: Final = re.compile(r"^model\.layers\.(\d+)\.")
 
 
-def shapes(case: Case) -> Iterator[Finding]:
+def shapes(case: PreflightCase) -> Iterator[Finding]:
     """Tensors have the shapes that config.json requires; vLLM would load a slice of a larger one without an error."""
     for each in case.artifacts if case.load_weights else ():
         wrong = _wrong(each)
@@ -87,14 +87,14 @@ def shapes(case: Case) -> Iterator[Finding]:
             )
 
 
-def _wrong(artifact: Artifact) -> list[tuple[str, Tensor, tuple[int | None, ...]]]:
+def _wrong(artifact: ModelFolder) -> list[tuple[str, TensorEntry, tuple[int | None, ...]]]:
     layout = expected.tensors(artifact.settings)
     wanted: Mapping[str, tuple[int | None, ...]] = layout.shapes if layout else _embedding(artifact)
     found = ((name, (artifact.tensors or {}).get(name), shape) for name, shape in wanted.items())
     return [(n, t, shape) for n, t, shape in found if t and t.dtype in PLAIN and not expected.fits(t.shape, shape)]
 
 
-def _embedding(artifact: Artifact) -> Mapping[str, tuple[int | None, ...]]:
+def _embedding(artifact: ModelFolder) -> Mapping[str, tuple[int | None, ...]]:
     size, hidden = artifact.number("vocab_size"), artifact.number("hidden_size")
     return {"model.embed_tokens.weight": (size, hidden)} if size and hidden else {}
 
@@ -103,7 +103,7 @@ def _list(wanted: tuple[int | None, ...]) -> str:
     return "[" + ", ".join("any" if each is None else str(each) for each in wanted) + "]"
 
 
-def whole(case: Case) -> Iterator[Finding]:
+def whole(case: PreflightCase) -> Iterator[Finding]:
     """No tensor of a layer is missing, and no layer is there that config.json does not count."""
     for each in case.artifacts if case.load_weights else ():
         layout = expected.tensors(each.settings)
@@ -128,12 +128,12 @@ def whole(case: Case) -> Iterator[Finding]:
             )
 
 
-def _named_usually(artifact: Artifact) -> bool:
+def _named_usually(artifact: ModelFolder) -> bool:
     """Whether the tensors bear the names of transformers; the original layout of Mistral, for one, has others."""
     return any(name.startswith("model.layers.") for name in artifact.tensors or {})
 
 
-def sound(case: Case) -> Iterator[Finding]:
+def sound(case: PreflightCase) -> Iterator[Finding]:
     """The numbers look trained. A draft with permuted rows looks so, too: only its acceptance shows it."""
     for each in case.artifacts if case.load_weights else ():
         trouble = next(filter(None, map(_torn, each.stretches)), None) or _zero(each)
@@ -146,7 +146,7 @@ def sound(case: Case) -> Iterator[Finding]:
             )
 
 
-def _torn(stretch: Stretch) -> str | None:
+def _torn(stretch: TensorSample) -> str | None:
     if stretch.unreal:
         return f"{stretch.unreal} of {stretch.count} numbers of {stretch.tensor} are NaN or infinite"
     if stretch.largest > (LARGEST_FLAT if stretch.flat else LARGEST):
@@ -156,8 +156,8 @@ def _torn(stretch: Stretch) -> str | None:
     return None
 
 
-def _zero(artifact: Artifact) -> str | None:
-    seen: dict[str, list[Stretch]] = {}
+def _zero(artifact: ModelFolder) -> str | None:
+    seen: dict[str, list[TensorSample]] = {}
     for each in artifact.stretches:
         if _NEVER_ZERO.search(each.tensor):
             seen.setdefault(each.tensor, []).append(each)

@@ -11,8 +11,8 @@ from specdec_runtime.preflight.finding import FolderRule
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from specdec_runtime.preflight.artifact import Artifact
-    from specdec_runtime.preflight.case import Case
+    from specdec_runtime.preflight.artifact import ModelFolder
+    from specdec_runtime.preflight.case import PreflightCase
 
 _WHEN: Final = "draft_model without use_heterogeneous_vocab"
 SIZE: Final = FolderRule(
@@ -45,7 +45,7 @@ NOT_COMPARED: Final = FolderRule(
 RULES: Final = (SIZE, MISMATCH, NOT_COMPARED)
 
 
-def sizes(case: Case) -> Iterator[Finding]:
+def sizes(case: PreflightCase) -> Iterator[Finding]:
     """Target and draft have one vocabulary size."""
     found, target, draft = case.broken("VOCAB-EQUAL"), case.resolved.target, case.draft
     if found is not None and target is not None and draft is not None:
@@ -57,7 +57,7 @@ def sizes(case: Case) -> Iterator[Finding]:
         )
 
 
-def token_ids(case: Case) -> Iterator[Finding]:
+def token_ids(case: PreflightCase) -> Iterator[Finding]:
     """The same token stands behind every id; where it does not, nothing fails and no draft is ever accepted."""
     if case.pair is None:
         return
@@ -77,13 +77,13 @@ def token_ids(case: Case) -> Iterator[Finding]:
         )
 
 
-def _sealed_alike(target: Artifact, draft: Artifact) -> bool:
+def _sealed_alike(target: ModelFolder, draft: ModelFolder) -> bool:
     """Whether the two folders have a vocabulary file in common, byte for byte."""
     return bool(target.sealed & draft.sealed)
 
 
 def _difference(
-    artifact: Artifact, target: Mapping[int, str], draft: Mapping[int, str], difference: vocabulary.Difference
+    artifact: ModelFolder, target: Mapping[int, str], draft: Mapping[int, str], difference: vocabulary.Difference
 ) -> str:
     return (
         f"{artifact.path}/tokenizer.json maps {difference.count} ids to other tokens than the target, first id "

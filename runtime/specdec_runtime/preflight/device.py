@@ -15,7 +15,7 @@ _KERNEL: Final = Path("/proc/meminfo")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Memory:
+class FreeMemory:
     """What one device, or the container, has. Bytes; `where` is the words for it."""
 
     where: str
@@ -24,7 +24,7 @@ class Memory:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Driver:
+class NvidiaDriver:
     """The node's NVIDIA driver: its own version, and the newest CUDA that it runs, as major and minor."""
 
     version: str
@@ -35,7 +35,7 @@ class _NvmlMemory(ctypes.Structure):
     _fields_ = (("total", ctypes.c_ulonglong), ("free", ctypes.c_ulonglong), ("used", ctypes.c_ulonglong))
 
 
-def nvidia(library: str = _NVML) -> Memory | None:
+def nvidia(library: str = _NVML) -> FreeMemory | None:
     """Return the memory of the smallest visible NVIDIA device; None where there is no driver or no device."""
     try:
         nvml = ctypes.CDLL(library)
@@ -44,7 +44,7 @@ def nvidia(library: str = _NVML) -> Memory | None:
         return None
 
 
-def driver(library: str = _NVML) -> Driver | None:
+def driver(library: str = _NVML) -> NvidiaDriver | None:
     """Return the versions that the NVIDIA driver reports; None if there is no driver, or if it does not report them."""
     try:
         nvml = ctypes.CDLL(library)
@@ -53,7 +53,7 @@ def driver(library: str = _NVML) -> Driver | None:
         return None
 
 
-def _driver(nvml: ctypes.CDLL) -> Driver | None:
+def _driver(nvml: ctypes.CDLL) -> NvidiaDriver | None:
     number, name = ctypes.c_int(), ctypes.create_string_buffer(80)
     told = nvml.nvmlSystemGetCudaDriverVersion_v2(ctypes.byref(number)) == 0 and number.value > 0
     named = nvml.nvmlSystemGetDriverVersion(name, len(name)) == 0
@@ -62,19 +62,19 @@ def _driver(nvml: ctypes.CDLL) -> Driver | None:
         return None
     # 13000 is CUDA 13.0, 12080 is 12.8.
     cuda = (number.value // 1000, number.value % 1000 // 10)
-    return Driver(version=name.value.decode(errors="replace") if named else "unknown", cuda=cuda)
+    return NvidiaDriver(version=name.value.decode(errors="replace") if named else "unknown", cuda=cuda)
 
 
-def _smallest(nvml: ctypes.CDLL) -> Memory | None:
+def _smallest(nvml: ctypes.CDLL) -> FreeMemory | None:
     count = ctypes.c_uint()
-    devices: list[Memory] = []
+    devices: list[FreeMemory] = []
     if nvml.nvmlDeviceGetCount_v2(ctypes.byref(count)) == 0:
         for number in range(count.value):
             device, memory = ctypes.c_void_p(), _NvmlMemory()
             if nvml.nvmlDeviceGetHandleByIndex_v2(number, ctypes.byref(device)):
                 continue
             if nvml.nvmlDeviceGetMemoryInfo(device, ctypes.byref(memory)) == 0:
-                devices.append(Memory(where=f"NVIDIA device {number}", total=memory.total, free=memory.free))
+                devices.append(FreeMemory(where=f"NVIDIA device {number}", total=memory.total, free=memory.free))
     nvml.nvmlShutdown()
     return min(devices, key=lambda each: each.total, default=None)
 
@@ -84,7 +84,7 @@ def most_taken(peaks: tuple[Path, ...] = _PEAKS) -> int | None:
     return next((each for each in map(_limit, peaks) if each), None)
 
 
-def host(kernel: Path = _KERNEL, cgroups: tuple[Path, ...] = _CGROUPS) -> Memory | None:
+def host(kernel: Path = _KERNEL, cgroups: tuple[Path, ...] = _CGROUPS) -> FreeMemory | None:
     """Return how much of the host's memory the container may use; None if the kernel does not report it."""
     try:
         lines = kernel.read_text(encoding="utf-8")
@@ -96,7 +96,7 @@ def host(kernel: Path = _KERNEL, cgroups: tuple[Path, ...] = _CGROUPS) -> Memory
     limit = min((each for each in map(_limit, cgroups) if each), default=sizes["MemTotal"])
     total = min(limit, sizes["MemTotal"])
     free = min(total, sizes.get("MemAvailable", total))
-    return Memory(where="this container" if limit < sizes["MemTotal"] else "this host", total=total, free=free)
+    return FreeMemory(where="this container" if limit < sizes["MemTotal"] else "this host", total=total, free=free)
 
 
 def _limit(path: Path) -> int | None:

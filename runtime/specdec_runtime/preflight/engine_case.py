@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from specdec_engine.case import Case, Model
+from specdec_engine.case import Case, ModelFolderFacts
 from specdec_engine.version import FLAVORS, NEWEST, Build, Flavor, Version
 
 if TYPE_CHECKING:
     from specdec_runtime.flags import Flags
-    from specdec_runtime.preflight.artifact import Artifact
+    from specdec_runtime.preflight.artifact import ModelFolder
     from specdec_runtime.preflight.surroundings import Surroundings
 
 _ELSEWHERE = "/mnt/draft/model"
 """Where a draft lies in a pod. On a laptop the name of its folder means nothing."""
 
 
-def engine_case(target: Artifact, draft: Artifact | None, flags: Flags, around: Surroundings) -> Case:
+def engine_case(target: ModelFolder, draft: ModelFolder | None, flags: Flags, around: Surroundings) -> Case:
     """Return what the engine is asked to start with. An engine that is not known is taken for the newest one."""
     version = Version(*(around.engine or NEWEST))
     flavor = FLAVORS[around.accelerator] if around.accelerator else Flavor.VLLM
@@ -31,5 +31,5 @@ def engine_case(target: Artifact, draft: Artifact | None, flags: Flags, around: 
     )
 
 
-def _model(artifact: Artifact, path: str) -> Model:
-    return Model(path=path, config=artifact.config.document if artifact.config else None)
+def _model(artifact: ModelFolder, path: str) -> ModelFolderFacts:
+    return ModelFolderFacts(path=path, config=artifact.config.document if artifact.config else None)

@@ -21,7 +21,7 @@ _NAMES: Final = "self_attn.{}_proj.weight", "mlp.{}_proj.weight"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Expected:
+class ExpectedTensors:
     """needed: tensors without which the model is not whole. shapes: of those and of others; None is any length."""
 
     needed: tuple[str, ...]
@@ -29,7 +29,7 @@ class Expected:
     layers: int
 
 
-def tensors(config: Config) -> Expected | None:
+def tensors(config: Config) -> ExpectedTensors | None:
     """Return what must be there; None where the kind is not known, or the weights are stored in another form."""
     layers, hidden = config.number("num_hidden_layers"), config.number("hidden_size")
     name = config.architectures[0] if config.architectures else ""
@@ -42,7 +42,7 @@ def tensors(config: Config) -> Expected | None:
     block |= {f"{each}_layernorm.weight": (hidden,) for each in ("input", "post_attention")}
     whole |= {f"model.layers.{at}.{part}": shape for at in range(layers) for part, shape in block.items()}
     optional: Shapes = {"lm_head.weight": (config.number("vocab_size"), hidden)}
-    return Expected(needed=tuple(whole), shapes=optional | whole, layers=layers)
+    return ExpectedTensors(needed=tuple(whole), shapes=optional | whole, layers=layers)
 
 
 def _attention(name: str, config: Config, hidden: int) -> Shapes:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from specdec_engine import head_names
 
 if TYPE_CHECKING:
-    from specdec_runtime.preflight.artifact import Artifact
+    from specdec_runtime.preflight.artifact import ModelFolder
 
 _HEAD_TENSORS: Final = re.compile(
     r"(^|\.)(fc|eagle_linear|midlayer|d2t|t2d|mask_hidden|medusa_heads|blocks|markov_head|enorm|eh_proj|mtp\w*)(\.|$)"
@@ -16,7 +16,7 @@ _HEAD_TENSORS: Final = re.compile(
 )
 
 
-def is_head(artifact: Artifact) -> bool:
+def is_head(artifact: ModelFolder) -> bool:
     """Whether a folder certainly holds a head. A head is not a language model of its own."""
     config, tensors = artifact.settings, artifact.tensors or {}
     named = any(map(head_names.is_head, config.architectures))
@@ -24,7 +24,7 @@ def is_head(artifact: Artifact) -> bool:
     return named or marked or config.model_type in head_names.TYPES or "speculators_model_type" in config.document
 
 
-def is_language_model(artifact: Artifact) -> bool:
+def is_language_model(artifact: ModelFolder) -> bool:
     """Whether a folder certainly holds a whole language model and nothing of a head."""
     names = (artifact.tensors or {}).keys()
     whole = {"model.embed_tokens.weight", "model.norm.weight", "model.layers.0.input_layernorm.weight"} <= names

@@ -13,7 +13,7 @@ from specdec_engine import check
 from specdec_engine.resolve import resolve
 from specdec_engine.rule import Finding, Severity
 from specdec_runtime.preflight import artifact, stages, surroundings
-from specdec_runtime.preflight.case import Case
+from specdec_runtime.preflight.case import PreflightCase
 from specdec_runtime.preflight.engine_case import engine_case
 from specdec_runtime.refusal import Refusal, RefusedError
 
@@ -24,7 +24,7 @@ TARGET_FIELD: Final = "--model"
 DRAFT_FIELD: Final = "--speculative-config model"
 
 
-def gather(flags: Flags, around: surroundings.Surroundings | None = None) -> Case | None:
+def gather(flags: Flags, around: surroundings.Surroundings | None = None) -> PreflightCase | None:
     """Return what the flags name; None if the target is not a folder. around: where it will run; else here."""
     if not _is_folder(flags.model):
         return None
@@ -32,7 +32,7 @@ def gather(flags: Flags, around: surroundings.Surroundings | None = None) -> Cas
     target = artifact.gather("Target", TARGET_FIELD, Path(flags.model))
     draft = artifact.gather("Draft", DRAFT_FIELD, Path(name)) if name and _is_folder(name) else None
     resolved = resolve(engine_case(target, draft, flags, around))
-    return Case(
+    return PreflightCase(
         target=target, draft=draft, flags=flags, around=around, resolved=resolved, by_engine=check.found(resolved)
     )
 

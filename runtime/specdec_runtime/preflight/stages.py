@@ -20,12 +20,12 @@ from specdec_runtime.preflight import (
     check_tensors,
     check_vocabulary,
 )
-from specdec_runtime.preflight.case import Case
+from specdec_runtime.preflight.case import PreflightCase
 
 if TYPE_CHECKING:
     from specdec_runtime.preflight.finding import FolderRule
 
-Check = Callable[[Case], Iterator[Finding]]
+Check = Callable[[PreflightCase], Iterator[Finding]]
 
 STAGES: Final[tuple[tuple[Check, ...], ...]] = (
     (check_driver.new_enough, check_files.folders),
@@ -83,7 +83,7 @@ RULES: Final[tuple[FolderRule, ...]] = (
 )
 
 
-def judge(case: Case) -> tuple[Finding, ...]:
+def judge(case: PreflightCase) -> tuple[Finding, ...]:
     """Return all findings. If a stage is broken, return only that stage's findings, so that one cause is reported
     once.
     """

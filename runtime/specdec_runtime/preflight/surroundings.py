@@ -29,8 +29,8 @@ class Surroundings:
     accelerator: Accelerator | None = None
     packages: frozenset[str] | None = None
     """Which of PACKAGES can be imported; None outside an engine's image."""
-    memory: device.Memory | None = None
-    driver: device.Driver | None = None
+    memory: device.FreeMemory | None = None
+    driver: device.NvidiaDriver | None = None
     """The NVIDIA driver of the node."""
     cuda: int | None = None
     """The major version of CUDA that the engine's libraries are of."""
@@ -62,7 +62,7 @@ def gibibytes(text: str) -> int | None:
     return int(float(text) * 2**30) if re.fullmatch(r"\d+(\.\d+)?", text) else None
 
 
-def _memory(accelerator: Accelerator) -> device.Memory | None:
+def _memory(accelerator: Accelerator) -> device.FreeMemory | None:
     match accelerator:
         case Accelerator.NVIDIA:
             return device.nvidia()

@@ -14,7 +14,7 @@ import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from specdec_runtime.preflight.weights import PLAIN, Tensor
+from specdec_runtime.preflight.weights import PLAIN, TensorEntry
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -35,7 +35,7 @@ TABLES: Final = ("embed_tokens.weight", "lm_head.weight")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Stretch:
+class TensorSample:
     """What a few hundred numbers of one tensor look like. Magnitudes are without sign, of the finite numbers."""
 
     tensor: str
@@ -51,7 +51,7 @@ class Stretch:
     median: float
 
 
-def look(tensors: Mapping[str, Tensor]) -> tuple[Stretch, ...]:
+def look(tensors: Mapping[str, TensorEntry]) -> tuple[TensorSample, ...]:
     """Read the stretches of one model: of weights only, scales and tables of other names may hold anything.
 
     Raises OSError where a file cannot be read.
@@ -68,7 +68,7 @@ def look(tensors: Mapping[str, Tensor]) -> tuple[Stretch, ...]:
     return tuple(_read(name, tensors[name], begin) for name, begin in places)
 
 
-def _spread(floats: Sequence[tuple[str, Tensor]]) -> Iterator[tuple[str, int]]:
+def _spread(floats: Sequence[tuple[str, TensorEntry]]) -> Iterator[tuple[str, int]]:
     """Yield places over the whole model: as many in each tensor, or one in every n-th; more in those that all pass."""
     step, share = math.ceil(len(floats) / PLACES) or 1, max(1, PLACES // max(1, len(floats)))
     for at, (name, tensor) in enumerate(floats):
@@ -78,12 +78,12 @@ def _spread(floats: Sequence[tuple[str, Tensor]]) -> Iterator[tuple[str, int]]:
             yield name, tensor.begin + length * (2 * number + 1) // (2 * places) // STRETCH * STRETCH
 
 
-def _looked_at(name: str, tensor: Tensor) -> int:
+def _looked_at(name: str, tensor: TensorEntry) -> int:
     whole = tensor.end - tensor.begin
     return whole // 2 if name.endswith(TABLES) else whole
 
 
-def _tails(floats: Sequence[tuple[str, Tensor]]) -> Iterator[tuple[str, int]]:
+def _tails(floats: Sequence[tuple[str, TensorEntry]]) -> Iterator[tuple[str, int]]:
     """Yield places shortly before the end of files."""
     files = sorted({tensor.file for _, tensor in floats})
     for file in files[:: math.ceil(len(files) / _FILES) or 1]:
@@ -96,12 +96,12 @@ def _tails(floats: Sequence[tuple[str, Tensor]]) -> Iterator[tuple[str, int]]:
                     yield name, tensor.begin + at // STRETCH * STRETCH
 
 
-def _read(name: str, tensor: Tensor, begin: int) -> Stretch:
+def _read(name: str, tensor: TensorEntry, begin: int) -> TensorSample:
     with tensor.file.open("rb") as file:
         file.seek(begin)
         numbers = decode(file.read(min(STRETCH, tensor.end - begin)), tensor.dtype)
     real = [abs(each) for each in numbers if math.isfinite(each)]
-    return Stretch(
+    return TensorSample(
         tensor=name,
         flat=len(tensor.shape) < 2,
         whole=len(numbers) == tensor.elements,

@@ -34,7 +34,7 @@ _POINTER = b"version https://git-lfs"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Tensor:
+class TensorEntry:
     """One entry of a header. begin, end: where its bytes lie in the file."""
 
     dtype: str
@@ -53,11 +53,11 @@ class BrokenFileError(Exception):
     """A weights file that vLLM would refuse; the message has the reason."""
 
 
-def read_all(folder: Path) -> Mapping[str, Tensor]:
+def read_all(folder: Path) -> Mapping[str, TensorEntry]:
     """Return every tensor of a model. Raises BrokenFileError for a file that is torn, or an index that is wrong."""
     index = _index(folder)
     files = sorted({folder / name for name in index.values()}) if index else _found(folder)
-    tensors: dict[str, Tensor] = {}
+    tensors: dict[str, TensorEntry] = {}
     for file in files:
         tensors.update(read_header(file))
     astray = [name for name in index if name not in tensors]
@@ -69,7 +69,7 @@ def read_all(folder: Path) -> Mapping[str, Tensor]:
     return tensors
 
 
-def read_header(path: Path) -> Mapping[str, Tensor]:
+def read_header(path: Path) -> Mapping[str, TensorEntry]:
     """Return the tensors that a file announces, after the announced bytes were compared with its size."""
     size = path.stat().st_size
     with path.open("rb") as file:
@@ -98,7 +98,7 @@ def is_pointer(head: bytes) -> bool:
     return head.startswith(_POINTER)
 
 
-def _entries(path: Path, text: bytes, base: int) -> Mapping[str, Tensor]:
+def _entries(path: Path, text: bytes, base: int) -> Mapping[str, TensorEntry]:
     try:
         header = json.loads(text)
         return {name: _tensor(path, entry, base) for name, entry in header.items() if name != "__metadata__"}
@@ -106,7 +106,7 @@ def _entries(path: Path, text: bytes, base: int) -> Mapping[str, Tensor]:
         raise BrokenFileError(f"the header of {path.name} is not a safetensors header ({error})") from error
 
 
-def _tensor(path: Path, entry: Mapping[str, object], base: int) -> Tensor:
+def _tensor(path: Path, entry: Mapping[str, object], base: int) -> TensorEntry:
     match entry:
         case {"dtype": str(dtype), "shape": [*shape], "data_offsets": [int(begin), int(end)]}:
             pass
@@ -117,10 +117,10 @@ def _tensor(path: Path, entry: Mapping[str, object], base: int) -> Tensor:
         raise ValueError(f"shape {shape} or offsets {[begin, end]} of an entry are not valid")
     if dtype in BITS and (math.prod(lengths) * BITS[dtype] + 7) // 8 != end - begin:
         raise ValueError(f"a {dtype} tensor of shape {shape} has {end - begin} bytes")
-    return Tensor(dtype=dtype, shape=lengths, file=path, begin=base + begin, end=base + end)
+    return TensorEntry(dtype=dtype, shape=lengths, file=path, begin=base + begin, end=base + end)
 
 
-def _cover(path: Path, tensors: Mapping[str, Tensor], base: int, size: int) -> None:
+def _cover(path: Path, tensors: Mapping[str, TensorEntry], base: int, size: int) -> None:
     """Compare the announced bytes with the file: without a gap, without an overlap, to the last byte."""
     at = base
     for tensor in sorted(tensors.values(), key=lambda each: (each.begin, each.end)):

@@ -7,7 +7,7 @@ import pytest
 
 from specdec_command.advice.catalogue import METHODS
 from specdec_command.advice.families import FAMILIES, family_named, family_of
-from specdec_command.advice.request import Kind, kind_of
+from specdec_command.advice.request import DraftType, kind_of
 
 
 @pytest.mark.parametrize(
@@ -71,27 +71,27 @@ def test_families_are_distinct() -> None:
 @pytest.mark.parametrize(
     ("config", "kind"),
     [
-        ({"model_type": "llama", "architectures": ["LlamaForCausalLM"]}, Kind.DRAFT_MODEL),
-        ({"model_type": "llama", "architectures": ["LlamaForCausalLM"], "pard_token": 2}, Kind.PARD),
-        ({"model_type": "llama", "architectures": ["LlamaForCausalLMEagle3"]}, Kind.EAGLE3),
-        ({"model_type": "llama", "architectures": ["LlamaForCausalLMEagle3"], "ptd_token_id": 5}, Kind.P_EAGLE),
-        ({"speculators_model_type": "eagle3", "architectures": ["Eagle3Speculator"]}, Kind.EAGLE3),
-        ({"speculators_model_type": "peagle"}, Kind.P_EAGLE),
-        ({"architectures": ["EagleLlamaForCausalLM"]}, Kind.EAGLE),
-        ({"model_type": "qwen3", "architectures": ["DFlashDraftModel"]}, Kind.DFLASH),
-        ({"architectures": ["Qwen3DSparkModel"]}, Kind.DSPARK),
-        ({"model_type": "medusa"}, Kind.MEDUSA),
-        ({"model_type": "gemma4_assistant"}, Kind.MTP),
-        ({"model_type": None, "architectures": "x"}, Kind.DRAFT_MODEL),
+        ({"model_type": "llama", "architectures": ["LlamaForCausalLM"]}, DraftType.DRAFT_MODEL),
+        ({"model_type": "llama", "architectures": ["LlamaForCausalLM"], "pard_token": 2}, DraftType.PARD),
+        ({"model_type": "llama", "architectures": ["LlamaForCausalLMEagle3"]}, DraftType.EAGLE3),
+        ({"model_type": "llama", "architectures": ["LlamaForCausalLMEagle3"], "ptd_token_id": 5}, DraftType.P_EAGLE),
+        ({"speculators_model_type": "eagle3", "architectures": ["Eagle3Speculator"]}, DraftType.EAGLE3),
+        ({"speculators_model_type": "peagle"}, DraftType.P_EAGLE),
+        ({"architectures": ["EagleLlamaForCausalLM"]}, DraftType.EAGLE),
+        ({"model_type": "qwen3", "architectures": ["DFlashDraftModel"]}, DraftType.DFLASH),
+        ({"architectures": ["Qwen3DSparkModel"]}, DraftType.DSPARK),
+        ({"model_type": "medusa"}, DraftType.MEDUSA),
+        ({"model_type": "gemma4_assistant"}, DraftType.MTP),
+        ({"model_type": None, "architectures": "x"}, DraftType.DRAFT_MODEL),
     ],
 )
-def test_configs_show_the_kind_of_a_draft(config: Mapping[str, Any], kind: Kind) -> None:
+def test_configs_show_the_kind_of_a_draft(config: Mapping[str, Any], kind: DraftType) -> None:
     """So the user does not have to name the kind as well."""
     assert kind_of(config) is kind
 
 
-@pytest.mark.parametrize("kind", Kind)
-def test_every_kind_of_draft_has_a_method(kind: Kind) -> None:
+@pytest.mark.parametrize("kind", DraftType)
+def test_every_kind_of_draft_has_a_method(kind: DraftType) -> None:
     """Two kinds need parallelDrafting; the rest carry their method's name."""
     assert kind.method in METHODS
     assert kind.parallel == (kind.method != kind.value)

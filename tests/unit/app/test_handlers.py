@@ -15,7 +15,7 @@ from specdec_operator.app.handlers import App
 from specdec_operator.app.inventory import Inventory
 from specdec_operator.app.services import Services
 from specdec_operator.names import KIND, OWNER_LABEL, PLURAL, Key
-from specdec_operator.reconcile.loop import Result
+from specdec_operator.reconcile.loop import ReconcileResult
 from specdec_operator.reconcile.queue import WorkQueue
 from specdec_operator.web.store import ServiceStore
 
@@ -51,7 +51,7 @@ class Played:
         stores = self.stage.stores
         services = Services(self.stage.loop, self.cluster, ServiceStore(stores.pods))
 
-        async def reconcile(key: Key, woken: bool) -> Result:
+        async def reconcile(key: Key, woken: bool) -> ReconcileResult:
             self.reconciled.append(key)
             return await services.reconcile(key, woken)
 

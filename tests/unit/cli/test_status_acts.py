@@ -14,7 +14,7 @@ import yaml
 from typer.testing import CliRunner
 
 from specdec_command.cli import annotate, status
-from specdec_command.cli.annotate import Act
+from specdec_command.cli.annotate import UserCommand
 from specdec_command.cli.commands import application
 from specdec_command.cli.connect import done
 from specdec_command.cli.status import orphan
@@ -47,21 +47,21 @@ def test_a_value_contains_the_time_and_the_reason_in_one_short_line() -> None:
 @pytest.mark.parametrize(
     ("act", "now", "words"),
     [
-        (Act.ROLLBACK, service(), ""),
-        (Act.ROLLBACK, service("RolledBack", rollback={"reason": "x"}), ""),
-        (Act.ROLLBACK, service("Serving", asks=False), "requests no speculation"),
-        (Act.RETRY, service("RolledBack", rollback={"reason": "x"}), ""),
-        (Act.RETRY, service("Watching", reduced={"tokens": 1}), ""),
+        (UserCommand.ROLLBACK, service(), ""),
+        (UserCommand.ROLLBACK, service("RolledBack", rollback={"reason": "x"}), ""),
+        (UserCommand.ROLLBACK, service("Serving", asks=False), "requests no speculation"),
+        (UserCommand.RETRY, service("RolledBack", rollback={"reason": "x"}), ""),
+        (UserCommand.RETRY, service("Watching", reduced={"tokens": 1}), ""),
         (
-            Act.RETRY,
+            UserCommand.RETRY,
             service("Watching"),
             "the guard has not rolled back or reduced anything, so there is nothing to retry; the service is Watching",
         ),
-        (Act.RETRY, service("Stalled"), "the service is Stalled: fix the problem that its message names"),
-        (Act.RETRY, Untrusted({"spec": {"speculation": {"method": "mtp"}}}), ""),
+        (UserCommand.RETRY, service("Stalled"), "the service is Stalled: fix the problem that its message names"),
+        (UserCommand.RETRY, Untrusted({"spec": {"speculation": {"method": "mtp"}}}), ""),
     ],
 )
-def test_a_pointless_command_is_refused_at_once(act: Act, now: Untrusted, words: str) -> None:
+def test_a_pointless_command_is_refused_at_once(act: UserCommand, now: Untrusted, words: str) -> None:
     """The user does not wait for something that cannot happen. If nothing is known, the operator decides."""
     assert words in annotate.pointless(act, now)
     assert bool(words) is bool(annotate.pointless(act, now))
@@ -83,7 +83,7 @@ def test_a_pointless_command_is_refused_at_once(act: Act, now: Untrusted, words:
 )
 def test_a_rollback_is_done_when_the_service_runs_without_speculation(now: Untrusted, good: bool | None) -> None:
     """It fails if the service does not come up without speculation, or if another request replaced it."""
-    ended = annotate.ended(Act.ROLLBACK, now, NONCE)
+    ended = annotate.ended(UserCommand.ROLLBACK, now, NONCE)
     assert (ended.good if ended else None) is good
 
 
@@ -103,7 +103,7 @@ def test_a_rollback_is_done_when_the_service_runs_without_speculation(now: Untru
 )
 def test_a_retry_is_done_when_the_speculation_is_watched(now: Untrusted, good: bool | None) -> None:
     """And it has failed when it was taken back once more."""
-    ended = annotate.ended(Act.RETRY, now, NONCE)
+    ended = annotate.ended(UserCommand.RETRY, now, NONCE)
     assert (ended.good if ended else None) is good
 
 

@@ -14,7 +14,7 @@ from specdec_operator.display.facts import conditions
 from specdec_operator.display.untrusted import Untrusted
 from specdec_operator.web.html import Frame
 from specdec_operator.web.service_page import service_page
-from specdec_operator.web.store import Service
+from specdec_operator.web.store import SeenService
 
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
 STATUSES = ("True", "False", "Unknown")
@@ -34,7 +34,7 @@ def command(service: dict[str, Any]) -> str:
 
 
 def tone(service: dict[str, Any]) -> str:
-    html = service_page(Service(body=service), Frame(depth=2, now=NOW))
+    html = service_page(SeenService(body=service), Frame(depth=2, now=NOW))
     match = re.search(r'class="badge (\w+)">(?:True|False|Unknown)<', html)
     assert match is not None
     return match[1]

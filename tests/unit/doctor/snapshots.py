@@ -10,7 +10,7 @@ from specdec_command.doctor import snapshot as queries
 from specdec_command.doctor.check_access import permissions
 from specdec_command.doctor.objects import operators
 from specdec_command.doctor.permissions import Grant
-from specdec_command.doctor.snapshot import Answer, Home, Query, Snapshot, Space
+from specdec_command.doctor.snapshot import Home, Query, QueryAnswer, Snapshot, Space
 from specdec_operator import __version__
 from specdec_operator.display.untrusted import Untrusted
 from specdec_operator.schema.crd import crd
@@ -122,21 +122,21 @@ def healthy() -> Raw:
     }
 
 
-def look(query: Query, raw: Any) -> Answer:
+def look(query: Query, raw: Any) -> QueryAnswer:
     """An answer out of a plain object, or of one of the words above."""
     if raw == MISSING:
-        return Answer(query=query, missing=True)
+        return QueryAnswer(query=query, missing=True)
     if raw in (DENIED, BROKEN):
-        return Answer(query=query, unread="HTTP: no", forbidden=raw == DENIED)
+        return QueryAnswer(query=query, unread="HTTP: no", forbidden=raw == DENIED)
     body = Untrusted(raw)
-    return Answer(query=query, body=body, cut=bool(body.of("metadata", "continue").text))
+    return QueryAnswer(query=query, body=body, cut=bool(body.of("metadata", "continue").text))
 
 
-def _looks(asked: Mapping[str, Query], raw: Raw) -> dict[str, Answer]:
+def _looks(asked: Mapping[str, Query], raw: Raw) -> dict[str, QueryAnswer]:
     return {key: look(query, raw[key]) for key, query in asked.items()}
 
 
-def _grants(raw: Raw, run: Answer) -> tuple[Grant, ...]:
+def _grants(raw: Raw, run: QueryAnswer) -> tuple[Grant, ...]:
     found = operators(run)
     if not found:
         return ()

@@ -5,7 +5,7 @@ from tests.unit.doctor.doctor_cases import CASES, GAP, IMAGE, QUIET, both, put
 from tests.unit.doctor.snapshots import BROKEN, DENIED, Change, snapshot
 
 from specdec_command.doctor.examine import examine
-from specdec_command.doctor.finding import KINDS, Area, Severity, finding
+from specdec_command.doctor.finding import KINDS, Area, DoctorSeverity, finding
 
 
 def test_a_cluster_that_is_well_is_left_alone() -> None:
@@ -66,6 +66,6 @@ def test_an_unreadable_object_is_reported_as_unknown(path: tuple[str, ...], raw:
     """One finding names it and has no fix, and no area that needs the object is reported as fine."""
     seen = snapshot(put(*path, to=raw))
     found = examine(seen)
-    assert [each.kind.severity for each in found.findings] == [Severity.UNKNOWN]
+    assert [each.kind.severity for each in found.findings] == [DoctorSeverity.UNKNOWN]
     serves = next(answer.query.serves for answer in seen.answers() if answer.unread)
     assert {found.state(area) for area in serves} == {"unknown"}

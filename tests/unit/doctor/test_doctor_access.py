@@ -10,8 +10,8 @@ from tests.unit.doctor.snapshots import DENIED, Raw, deployment, look
 from specdec_command.doctor import snapshot as queries
 from specdec_command.doctor.check_access import Roles, permissions
 from specdec_command.doctor.objects import operators
-from specdec_command.doctor.permissions import NEEDS, Need, Reach
-from specdec_command.doctor.snapshot import Answer
+from specdec_command.doctor.permissions import NEEDS, NeededPermission, Reach
+from specdec_command.doctor.snapshot import QueryAnswer
 from specdec_operator.display.untrusted import Untrusted
 
 _MANIFESTS = pathlib.Path(__file__).parents[3] / "manifests"
@@ -90,13 +90,13 @@ def _roles(rule: Raw, subject: Raw) -> Roles:
     role = {"metadata": {"name": "r"}, "rules": [rule]}
     binding = {"roleRef": {"name": "r"}, "subjects": [subject]}
     return Roles(
-        roles=Answer(query=queries.ROLES_QUERY, body=Untrusted({"items": [role]})),
-        bindings=Answer(query=queries.BINDINGS_QUERY, body=Untrusted({"items": [binding]})),
+        roles=QueryAnswer(query=queries.ROLES_QUERY, body=Untrusted({"items": [role]})),
+        bindings=QueryAnswer(query=queries.BINDINGS_QUERY, body=Untrusted({"items": [binding]})),
     )
 
 
 _ACCOUNT = {"kind": "ServiceAccount", "name": "specdec-operator", "namespace": "specdec-system"}
-_PODS = Need(group="", resource="pods", verbs=("list",), lost="")
+_PODS = NeededPermission(group="", resource="pods", verbs=("list",), lost="")
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from tests.unit.doctor.snapshots import DENIED, MISSING, Change, Raw, healthy, l
 
 from specdec_command.doctor.gather import Onlooker, take_snapshot
 from specdec_command.doctor.permissions import Grant
-from specdec_command.doctor.snapshot import REVIEWS_QUERY, Answer, Query, Snapshot
+from specdec_command.doctor.snapshot import REVIEWS_QUERY, Query, QueryAnswer, Snapshot
 
 
 class Cluster:
@@ -24,7 +24,7 @@ class Cluster:
         self._forbidden = forbidden
         self.asked: list[str] = []
 
-    async def look(self, query: Query) -> Answer:
+    async def look(self, query: Query) -> QueryAnswer:
         """What lies at a path: of the lists those that these tests are about, else nothing."""
         self.asked.append(query.path)
         kind = query.path.rpartition("/")[2]
@@ -35,7 +35,7 @@ class Cluster:
         }
         return look(query, DENIED if query.path in self._forbidden else lists.get(kind, MISSING))
 
-    async def review(self, _: Any, grant: Grant) -> Answer:
+    async def review(self, _: Any, grant: Grant) -> QueryAnswer:
         self.asked.append(f"{grant.verb} {grant.need.resource} {grant.need.name}")
         return look(REVIEWS_QUERY, self._reviews)
 

@@ -5,7 +5,7 @@ import pathlib
 from collections.abc import Mapping
 from typing import Any
 
-from specdec_engine.case import Case, Json, Model
+from specdec_engine.case import Case, Json, ModelFolderFacts
 from specdec_engine.check import check
 from specdec_engine.version import Build, Flavor, Version
 
@@ -16,11 +16,11 @@ CPU = Flavor.VLLM_CPU
 NPU = Flavor.VLLM_ASCEND
 
 
-def model(path: str, kind: str | Mapping[str, Any] | None, tokenizer: str = "") -> Model | None:
+def model(path: str, kind: str | Mapping[str, Any] | None, tokenizer: str = "") -> ModelFolderFacts | None:
     config = KINDS[kind] if isinstance(kind, str) else kind
     if isinstance(config, str):
-        return Model(path=path, problem=config)
-    return Model(path=path, config=config, tokenizer=tokenizer) if config is not None else None
+        return ModelFolderFacts(path=path, problem=config)
+    return ModelFolderFacts(path=path, config=config, tokenizer=tokenizer) if config is not None else None
 
 
 def spec(method: str | None, k: object = 3, **more: object) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 from dataclasses import replace
 from typing import Any
 
-from specdec_engine.case import Case, Model
+from specdec_engine.case import Case, ModelFolderFacts
 from specdec_engine.memory.facts import NOTHING, Known
 from specdec_engine.memory.inputs import COUNTED, GIB, MemoryInputs, Reserve, inputs_of
 from specdec_engine.memory.model_size import model_facts
@@ -117,8 +117,8 @@ def make_case(
     config = {"method": method, "num_speculative_tokens": tokens} | (speculation or {})
     return Case(
         build=build(engine),
-        target=Model(path="/mnt/target/model", config=target),
-        draft=None if draft is None else Model(path="/mnt/draft/model", config=draft),
+        target=ModelFolderFacts(path="/mnt/target/model", config=target),
+        draft=None if draft is None else ModelFolderFacts(path="/mnt/draft/model", config=draft),
         speculation=None if method is None else config,
         args={"max_num_seqs": 256} | args,
         env=env or {},

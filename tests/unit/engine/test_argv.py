@@ -15,11 +15,11 @@ TEXT = '{"method":"ngram","num_speculative_tokens":3}'
 SPOKEN = ["--spec-method", "ngram", "--spec-tokens", "3"]
 
 
-def read(*words: str, version: str = "0.32.0") -> command_line.Line:
+def read(*words: str, version: str = "0.32.0") -> command_line.CommandLine:
     return command_line.read(words, Build(Flavor.VLLM, Version.parse(version)))
 
 
-def ids(line: command_line.Line) -> list[str]:
+def ids(line: command_line.CommandLine) -> list[str]:
     return [each.rule.id for each in line.findings]
 
 
@@ -109,7 +109,7 @@ def test_of_a_key_written_twice_the_last_one_is_read() -> None:
     )
 )
 def test_any_words_are_read(words: list[str]) -> None:
-    assert isinstance(read(*words), command_line.Line)
+    assert isinstance(read(*words), command_line.CommandLine)
 
 
 @pytest.mark.parametrize("words", [("-O3",), ("-O=3",), ("-O", "3")])

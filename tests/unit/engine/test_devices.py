@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from specdec_engine.memory.plan import Device
+from specdec_engine.memory.plan import DeviceMemory
 from specdec_engine.memory.products import MIB, product_memory
 from specdec_operator.engine.devices import device_of
 from specdec_operator.errors import Invalid
@@ -19,7 +19,7 @@ NPU_HAMI = {"hami.io/node-register-Ascend910B3": json.dumps([{"id": "a", "devmem
 
 def found(
     *nodes: dict[str, str], accelerator: str = "nvidia", limits: dict[str, str] | None = None, **spec: Any
-) -> Device:
+) -> DeviceMemory:
     """The device of a service whose pod may land on these nodes."""
     asked = {"resources": {"limits": limits}} if limits else {}
     return device_of({"engine": {"accelerator": accelerator}, **asked, **spec}, nodes)
@@ -40,7 +40,7 @@ def found(
 )
 def test_a_node_shows_its_gpus(node: dict[str, str], mib: int, source: str) -> None:
     """A size counts before a name. Of HAMi's list the smallest counts."""
-    assert found(node) == Device(bytes=mib * MIB, source=source)
+    assert found(node) == DeviceMemory(bytes=mib * MIB, source=source)
 
 
 @pytest.mark.parametrize(
@@ -60,13 +60,13 @@ def test_a_node_shows_its_npus(node: dict[str, str], gib: int) -> None:
 def test_the_smallest_counts() -> None:
     """The node of the pod is not known in advance. A node without such a device does not count."""
     made = found(A100, {"node.kubernetes.io/npu.chip.name": "910B3"}, {}, L4)
-    assert made == Device(bytes=23_034 * MIB, source="label nvidia.com/gpu.memory, the smallest of 2")
+    assert made == DeviceMemory(bytes=23_034 * MIB, source="label nvidia.com/gpu.memory, the smallest of 2")
     assert found(L4, L4).source == "label nvidia.com/gpu.memory"
 
 
 def test_the_spec_counts_first() -> None:
     """The user's amount wins over the node's label. An invalid amount is refused."""
-    assert found(L4, memory={"device": "40Gi"}) == Device(bytes=40 * GIB, source="spec.memory.device")
+    assert found(L4, memory={"device": "40Gi"}) == DeviceMemory(bytes=40 * GIB, source="spec.memory.device")
     with pytest.raises(Invalid, match=r"spec\.memory\.device"):
         found(memory={"device": "much"})
 
@@ -110,7 +110,7 @@ def test_unknown_memory_has_a_reason_and_a_fix() -> None:
     """A register that is not JSON, a label that is not a number, a name that is not in a table."""
     broken = {"hami.io/node-nvidia-register": "GPU-1,10,24576:", "nvidia.com/gpu.memory": "much"}
     made = found(broken, {"nvidia.com/gpu.product": "NVIDIA-Z9"}, {"hami.io/node-nvidia-register": "[3, {}]"})
-    assert made == Device(source="unknown: no eligible node reports it; set spec.memory.device")
+    assert made == DeviceMemory(source="unknown: no eligible node reports it; set spec.memory.device")
     forbidden = device_of({"engine": {"accelerator": "nvidia"}}, unread="nobody may look")
     assert forbidden.source == "unknown: nobody may look; set spec.memory.device"
 
@@ -118,9 +118,9 @@ def test_unknown_memory_has_a_reason_and_a_fix() -> None:
 def test_on_a_cpu_the_container_is_the_device() -> None:
     """Its nodes' labels are about something else."""
     limited = found(L4, accelerator="cpu", limits={"memory": "24Gi"})
-    assert limited == Device(bytes=24 * GIB, source="spec.resources.limits.memory")
+    assert limited == DeviceMemory(bytes=24 * GIB, source="spec.resources.limits.memory")
     for limits in (None, {"memory": "all of it"}):
-        assert found(L4, accelerator="cpu", limits=limits) == Device(
+        assert found(L4, accelerator="cpu", limits=limits) == DeviceMemory(
             source="unknown: the container has no readable memory limit; set spec.resources.limits"
         )
 

@@ -10,7 +10,7 @@ from tests.unit.engine import memory_models as models
 from tests.wire.pods import told
 
 from specdec_engine.memory.draft_size import draft_facts
-from specdec_engine.memory.facts import MOST_CONFIG, Fact, Role, kept, known_of, read_page, taken_in, used
+from specdec_engine.memory.facts import MOST_CONFIG, PodFact, Role, kept, known_of, read_page, taken_in, used
 from specdec_engine.memory.inputs import AUTO, COUNTED
 from specdec_engine.memory.model_size import model_facts
 from specdec_engine.memory.plan import plan
@@ -88,7 +88,7 @@ def test_what_is_known_stays_and_what_is_about_something_else_goes() -> None:
     of = {Role.TARGET: "a", Role.DRAFT: "b"}
     first = used(taken_in((), read_page(told(target=(64, {}))), of))
     both = taken_in(first, read_page(told(device=9, target=(65, {}), draft=(32, {}))), of)
-    assert both == (Fact(role=Role.DRAFT, of="b", bytes=32, config="{}"), first[0])
+    assert both == (PodFact(role=Role.DRAFT, of="b", bytes=32, config="{}"), first[0])
     assert taken_in(both, read_page(b""), {Role.TARGET: "other", Role.DRAFT: "b"}) == both[:1]
 
 

@@ -7,9 +7,9 @@ from tests.unit.builders import BACK, OUT, RESPOND, WARM, WATCH, make_rollback, 
 from tests.unit.guard.films import Frame, Frames
 
 from specdec_operator.api.control import ControlMode
-from specdec_operator.guard.baseline_pods import FEWEST_PAIRS, Finding, Measure, Pair, finding_of
+from specdec_operator.guard.baseline_pods import FEWEST_PAIRS, Measure, MeasureFinding, Pair, finding_of
 from specdec_operator.guard.speed import ALWAYS
-from specdec_operator.guard.state import Control, Phase, State
+from specdec_operator.guard.state import Phase, RequestedBaselinePods, State
 from specdec_operator.guard.trial import Traffic, Trial
 from specdec_operator.guard.verdict import Outcome, Reason, Verdict
 from specdec_operator.observe.arm import ArmView
@@ -25,8 +25,8 @@ SCALED: Frame = {"control": ControlMode.ON_DOUBT, "scaled": True}
 STAY: Frame = {"control": ControlMode.ALWAYS, "plain_pods": 2}
 READY: Frame = {"arm": ArmView(serving=1)}
 NO_ROOM: Frame = {"arm": ArmView(obstacle=Obstacle(reason="Unschedulable", words="full", since=10.0, frees=True))}
-ASKED = Control(replicas=1, reason="SlowerThanPlain", message="speedup 0.80 < 1.00", at=0.0)
-UP = Control(replicas=1, reason="SlowerThanPlain", message="speedup 0.80 < 1.00", at=0.0, up=1.0)
+ASKED = RequestedBaselinePods(replicas=1, reason="SlowerThanPlain", message="speedup 0.80 < 1.00", at=0.0)
+UP = RequestedBaselinePods(replicas=1, reason="SlowerThanPlain", message="speedup 0.80 < 1.00", at=0.0, up=1.0)
 
 
 def make_pair(speedup: float = 1.2, at: float = 0.0) -> Pair:
@@ -34,7 +34,7 @@ def make_pair(speedup: float = 1.2, at: float = 0.0) -> Pair:
     return Pair(at=at, seen={Measure.SPEED: (log(speedup), 0.01)}, plain=0.02, seconds=0.02 / speedup)
 
 
-def found(pairs: tuple[Pair, ...], least: float = 1.0) -> tuple[Finding, ...]:
+def found(pairs: tuple[Pair, ...], least: float = 1.0) -> tuple[MeasureFinding, ...]:
     """The finding about the speed from windows of both arms."""
     finding = finding_of(pairs, Measure.SPEED, least)
     return () if finding is None else (finding,)
@@ -115,7 +115,7 @@ FILMS: dict[str, tuple[State, Frames, list[Phase]]] = {
         [WARM, WATCH, WATCH, WATCH, WATCH],
     ),
     "plain pods are not wanted while it warms up": (
-        make_state(WARM, control=Control(replicas=1, reason=ALWAYS, message="", at=0.0)),
+        make_state(WARM, control=RequestedBaselinePods(replicas=1, reason=ALWAYS, message="", at=0.0)),
         ((1, {}),),
         [WARM],
     ),

@@ -6,7 +6,7 @@ from typing import Any
 from tests.unit.builders import facts
 
 from specdec_operator.guard.state import Observation, Phase, State
-from specdec_operator.guard.transitions import TABLE, Rule, advance, note_observations
+from specdec_operator.guard.transitions import TABLE, TransitionRule, advance, note_observations
 
 Frame = dict[str, Any]
 """What is changed in the facts of a quiet turn. A verdict or a pace is of a window that closed at that time."""
@@ -31,7 +31,7 @@ def strip(state: State, *frames: tuple[float, Frame]) -> list[State]:
     return states
 
 
-def fired(state: State, *frames: tuple[float, Frame]) -> Iterator[tuple[Phase, Rule]]:
+def fired(state: State, *frames: tuple[float, Frame]) -> Iterator[tuple[Phase, TransitionRule]]:
     """The rules that a strip fires, in turn."""
     for at, frame in frames:
         now = facts_at(state, at, frame)
@@ -43,7 +43,7 @@ def fired(state: State, *frames: tuple[float, Frame]) -> Iterator[tuple[Phase, R
         state = after
 
 
-def _steps(state: State, now: Observation, at: float) -> Iterator[tuple[Phase, Rule, State]]:
+def _steps(state: State, now: Observation, at: float) -> Iterator[tuple[Phase, TransitionRule, State]]:
     while rule := next((each for each in TABLE[state.phase] if each.when(state, now, at)), None):
         after = rule.then(state, now, at)
         if after == state:

@@ -18,7 +18,7 @@ from specdec_operator.guard.baseline_pods import (
     shows_fast_enough,
     too_costly,
 )
-from specdec_operator.guard.counters import Side
+from specdec_operator.guard.counters import SideCounters
 
 
 def pairs(*speedups: float, error: float = 0.01, **changes: Any) -> tuple[Pair, ...]:
@@ -41,13 +41,17 @@ def test_a_window_compares_the_two_arms_in_the_same_minutes() -> None:
     ours = make_evidence(
         token_times={4: pace(*(0.02,) * 8)},
         answers=80,
-        side=Side(first_token_seconds=16, preemptions=0, prompt_tokens=8000, cache_queries=8000, cache_hits=2000),
+        side=SideCounters(
+            first_token_seconds=16, preemptions=0, prompt_tokens=8000, cache_queries=8000, cache_hits=2000
+        ),
     )
     theirs = make_evidence(
         speculative=False,
         token_times={4: pace(*(0.03,) * 8)},
         answers=80,
-        side=Side(first_token_seconds=8, preemptions=0, prompt_tokens=8000, cache_queries=8000, cache_hits=4000),
+        side=SideCounters(
+            first_token_seconds=8, preemptions=0, prompt_tokens=8000, cache_queries=8000, cache_hits=4000
+        ),
     )
     pair = pair_of({"a": ours, "b": ours}, {"c": theirs}, at=120.0)
     assert pair is not None

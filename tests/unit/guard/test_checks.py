@@ -4,7 +4,7 @@ import pytest
 from tests.unit.builders import Body, limits, make_evidence, make_plain, pace
 
 from specdec_operator.guard.baseline import compare
-from specdec_operator.guard.checks import Case
+from specdec_operator.guard.checks import WindowCase
 from specdec_operator.guard.judge import judge_case
 from specdec_operator.guard.verdict import Outcome, Reason, Verdict
 
@@ -15,7 +15,7 @@ def verdict(evidence: Body, thresholds: Body | None = None) -> Verdict:
     """The verdict on one pod's evidence: acceptance 0.80, 2000 drafted tokens, unless the arguments change it."""
     seen, wanted = make_evidence(**evidence), limits(**(thresholds or {}))
     found = compare(wanted.baseline, seen.token_times)
-    return judge_case(Case(evidence=seen, thresholds=wanted, comparison=found, longer=found))
+    return judge_case(WindowCase(evidence=seen, thresholds=wanted, comparison=found, longer=found))
 
 
 def words(evidence: Body, thresholds: Body | None = None) -> tuple[Outcome, Reason]:

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.unit.builders import counters
 
-from specdec_operator.guard.counters import FAMILIES, Counters, Side, counters_of, read_counters, restarted
+from specdec_operator.guard.counters import FAMILIES, Counters, SideCounters, counters_of, read_counters, restarted
 
 TRACES = pathlib.Path(__file__).parents[2] / "data" / "traces"
 
@@ -154,7 +154,7 @@ def test_a_recorded_page_reads_as_its_server_counted() -> None:
         running=0,
         started=1.79522686884e9,
         speculative=True,
-        side=Side(first_token_seconds=12.130844354629517, preemptions=0, prompt_tokens=36385),
+        side=SideCounters(first_token_seconds=12.130844354629517, preemptions=0, prompt_tokens=36385),
     )
 
 

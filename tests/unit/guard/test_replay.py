@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import yaml
 
-from specdec_command.replay.play import Played, Round, learn, play, read_recording
+from specdec_command.replay.play import Played, ReplayRound, learn, play, read_recording
 from specdec_operator.api.guard import Guard
 from specdec_operator.api.speculation import Method
 from specdec_operator.guard.judge import judge
@@ -63,7 +63,7 @@ def about(name: str) -> dict[str, Any]:
 
 
 @functools.cache
-def rounds(name: str) -> tuple[Round, ...]:
+def rounds(name: str) -> tuple[ReplayRound, ...]:
     """Its scrapes, in order."""
     return read_recording(TRACES / f"{name}.jsonl.gz")
 
@@ -226,7 +226,7 @@ def test_blocks_of_time_add_up_to_their_window() -> None:
 def test_a_pod_that_hangs_does_not_blind_the_guard_for_the_others(silent: tuple[str, ...], decided: bool) -> None:
     """02 in three pods: two that fail are enough to decide by, one of three is not."""
     looks = tuple(
-        Round(at=each.at, readings={pod: None if pod in silent else each.readings["pod-0"] for pod in PODS})
+        ReplayRound(at=each.at, readings={pod: None if pod in silent else each.readings["pod-0"] for pod in PODS})
         for each in rounds("02-drift-steady")
     )
     found = play(looks, Guard.model_validate(RULE), METHODS[Method.DRAFT_MODEL])

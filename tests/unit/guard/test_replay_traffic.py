@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import yaml
 
-from specdec_command.replay.play import Decision, learn, play, read_recording
+from specdec_command.replay.play import WindowDecision, learn, play, read_recording
 from specdec_operator.api.guard import Guard
 from specdec_operator.api.speculation import Method
 from specdec_operator.guard.policy import METHODS
@@ -19,7 +19,7 @@ DECIDED = sorted(name for name in ABOUT if not name.endswith("-plain"))
 
 
 @functools.cache
-def decisions(name: str) -> tuple[Decision, ...]:
+def decisions(name: str) -> tuple[WindowDecision, ...]:
     """What the guard makes of it, with the settings that its file names."""
     about = ABOUT[name]
     guard = Guard.model_validate(about["guard"] | {"collateral": about.get("asked_more")})

@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 from tests.unit.builders import counters, limits, make_evidence, make_plain, pace
 from tests.unit.guard.test_replay_traffic import TRACES
 
-from specdec_command.replay.play import Played, Round, learn, play, read_recording
+from specdec_command.replay.play import Played, ReplayRound, learn, play, read_recording
 from specdec_operator.api.guard import Guard
 from specdec_operator.api.speculation import Method
 from specdec_operator.guard.baseline import Baseline, Plain, compare, learnt
-from specdec_operator.guard.checks import Case
-from specdec_operator.guard.counters import Side
+from specdec_operator.guard.checks import WindowCase
+from specdec_operator.guard.counters import SideCounters
 from specdec_operator.guard.judge import judge_case
 from specdec_operator.guard.policy import METHODS
 from specdec_operator.guard.token_time import MOST_LOAD, Mix, TokenTime, load_of, merge
@@ -123,7 +123,7 @@ def test_other_traffic_is_not_compared_and_the_message_has_the_fix() -> None:
     for asked in ({"speedup": 1.0}, {"time_per_output_token": 0.03}):
         wanted = limits(baseline=baseline, **asked)
         seen = make_evidence(token_times=longer)
-        verdict = judge_case(Case(evidence=seen, thresholds=wanted, comparison=None, longer=None))
+        verdict = judge_case(WindowCase(evidence=seen, thresholds=wanted, comparison=None, longer=None))
         assert verdict.reason is Reason.NOT_MEASURED
         assert (
             "the baseline was measured with different traffic: 4000 tokens per prompt now, 1000 at that time; compare "
@@ -170,19 +170,21 @@ def test_an_old_baseline_learns_its_traffic() -> None:
     ("side", "first_tokens", "mix"),
     [
         (
-            Side(prompt_tokens=900.0, cache_queries=900.0, cache_hits=300.0),
+            SideCounters(prompt_tokens=900.0, cache_queries=900.0, cache_hits=300.0),
             3.0,
             Mix(answers=3.0, prompt_tokens=900.0, cache_queries=900.0, cache_hits=300.0),
         ),
-        (Side(prompt_tokens=900.0), 3.0, Mix(answers=3.0, prompt_tokens=900.0)),
-        (Side(cache_queries=900.0, cache_hits=300.0), 3.0, None),
-        (Side(prompt_tokens=900.0), None, None),
+        (SideCounters(prompt_tokens=900.0), 3.0, Mix(answers=3.0, prompt_tokens=900.0)),
+        (SideCounters(cache_queries=900.0, cache_hits=300.0), 3.0, None),
+        (SideCounters(prompt_tokens=900.0), None, None),
     ],
     ids=["all", "no cache", "no prompts", "no first tokens"],
 )
-def test_a_block_has_the_traffic_that_the_page_reports(side: Side, first_tokens: float | None, mix: Mix | None) -> None:
+def test_a_block_has_the_traffic_that_the_page_reports(
+    side: SideCounters, first_tokens: float | None, mix: Mix | None
+) -> None:
     """A page of another engine may lack any of it."""
-    none = Side(**{name: 0.0 for name in Side.__slots__ if getattr(side, name) is not None})
+    none = SideCounters(**{name: 0.0 for name in SideCounters.__slots__ if getattr(side, name) is not None})
     before = counters(0, running=1.0, side=none, first_tokens=None if first_tokens is None else 0.0)
     after = counters(50, running=1.0, side=side, first_tokens=first_tokens, requests=10, token_seconds=0.5)
     window = Window(0.0, 4.0).with_readings({"pod": before}, 0.0).with_readings({"pod": after}, 4.0)
@@ -196,11 +198,11 @@ def without_arm(name: str, *, told: bool) -> Played:
     """
     about = yaml.safe_load(pathlib.Path(TRACES / f"{name}.yaml").read_text())
     guard, rounds = Guard.model_validate(about["guard"]), read_recording(TRACES / about["recording"])
-    plain = learn([Round(at=each.at, readings=each.arm(plain=True)) for each in rounds if each.at <= 1200], guard)
+    plain = learn([ReplayRound(at=each.at, readings=each.arm(plain=True)) for each in rounds if each.at <= 1200], guard)
     if not told:
         plain = tuple(replace(each, token_time=replace(each.token_time, mix=None)) for each in plain)
     return play(
-        tuple(Round(at=each.at, readings=each.arm(plain=False)) for each in rounds),
+        tuple(ReplayRound(at=each.at, readings=each.arm(plain=False)) for each in rounds),
         guard,
         METHODS[Method(about["method"])],
         plain,

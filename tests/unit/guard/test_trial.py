@@ -8,7 +8,7 @@ from tests.unit.guard.doubt_films import ONE, RECENT, SLOWER, make_traffic, make
 from tests.unit.guard.films import facts_at, strip
 
 from specdec_operator.guard.transitions import advance
-from specdec_operator.guard.trial import MOST_TRAFFIC, Outcome, Traffic, Trial, differs, outcome_of
+from specdec_operator.guard.trial import MOST_TRAFFIC, Traffic, Trial, TrialOutcome, differs, outcome_of
 
 DAY = 24 * 3600.0
 
@@ -16,13 +16,13 @@ DAY = 24 * 3600.0
 @pytest.mark.parametrize(
     ("plain", "outcome"),
     [
-        ((0.03,) * 4, Outcome.OPEN),
-        ((0.03,) * 5, Outcome.NOT_SLOWER),
-        ((0.02,) * 5, Outcome.NOT_SLOWER),
-        ((0.0195,) * 5, Outcome.NOT_SLOWER),
-        ((0.018,) * 5, Outcome.SLOWER),
-        ((0.015, 0.021) * 3, Outcome.NOT_SLOWER),
-        ((0.01, *(0.03,) * 5), Outcome.NOT_SLOWER),
+        ((0.03,) * 4, TrialOutcome.OPEN),
+        ((0.03,) * 5, TrialOutcome.NOT_SLOWER),
+        ((0.02,) * 5, TrialOutcome.NOT_SLOWER),
+        ((0.0195,) * 5, TrialOutcome.NOT_SLOWER),
+        ((0.018,) * 5, TrialOutcome.SLOWER),
+        ((0.015, 0.021) * 3, TrialOutcome.NOT_SLOWER),
+        ((0.01, *(0.03,) * 5), TrialOutcome.NOT_SLOWER),
     ],
     ids=[
         "too early",
@@ -34,7 +34,7 @@ DAY = 24 * 3600.0
         "the last five count",
     ],
 )
-def test_five_windows_without_speculation_settle_it(plain: tuple[float, ...], outcome: Outcome) -> None:
+def test_five_windows_without_speculation_settle_it(plain: tuple[float, ...], outcome: TrialOutcome) -> None:
     """Speculation took 0.02 s per output token."""
     trial = make_trial()
     for each in plain:
@@ -48,8 +48,8 @@ def test_windows_with_too_few_requests_are_waited_out() -> None:
     trial = make_trial()
     for _ in range(14):
         trial = trial.plus(make_traffic(requests=9))
-    assert (trial.plain, outcome_of(trial)) == ((), Outcome.OPEN)
-    assert outcome_of(trial.plus(make_traffic(requests=9))) is Outcome.QUIET
+    assert (trial.plain, outcome_of(trial)) == ((), TrialOutcome.OPEN)
+    assert outcome_of(trial.plus(make_traffic(requests=9))) is TrialOutcome.QUIET
 
 
 @pytest.mark.parametrize(
@@ -78,7 +78,7 @@ def test_traffic_that_became_another_settles_nothing(requests: float, token_time
     plain = (make_traffic(token_time, answers=requests, requests=requests),) * 5
     trial = replace(make_trial(), plain=plain, seen=5)
     assert differs(trial) == words
-    assert (outcome_of(trial) is Outcome.UNLIKE) is bool(words)
+    assert (outcome_of(trial) is TrialOutcome.UNLIKE) is bool(words)
 
 
 def test_five_clients_that_wait_for_answers_are_the_same_traffic_at_twice_the_speed() -> None:
@@ -90,7 +90,7 @@ def test_five_clients_that_wait_for_answers_are_the_same_traffic_at_twice_the_sp
         seconds=8, requests=676, token_seconds=26.5, tokens=7440, answers=676, first_token_seconds=0.016 * 676
     )
     trial = Trial(speculating=(speculating,) * 3, plain=(plain,) * 5, least=0.3, seen=5)
-    assert outcome_of(trial) is Outcome.NOT_SLOWER
+    assert outcome_of(trial) is TrialOutcome.NOT_SLOWER
 
 
 def test_longer_prompts_are_other_traffic() -> None:

@@ -3,10 +3,10 @@
 from typing import Any
 
 from specdec_operator.api.guest import GuestKind, GuestRef
-from specdec_operator.guest.view import Guest, Where, view
+from specdec_operator.guest.view import Guest, GuestPods, view
 
 REF = GuestRef(kind=GuestKind.INFERENCE_SERVICE, name="theirs", field="spec.inferenceServiceRef.name")
-WHERE = Where(selector="x=y", deployment="theirs-predictor")
+WHERE = GuestPods(selector="x=y", deployment="theirs-predictor")
 ARGS = ["--model=/m", "--speculative-config={}"]
 IMAGE = "docker.io/vllm/vllm-openai:v0.11.0"
 

@@ -11,10 +11,10 @@ import pytest
 import yaml
 from hack.cluster import binaries, netns, node, pki, record, shell, versions
 from hack.cluster.errors import ClusterError
-from hack.cluster.paths import Layout, cache, layout
-from hack.cluster.record import Driver, Record
+from hack.cluster.paths import ClusterLayout, cache, layout
+from hack.cluster.record import ClusterDriver, Record
 
-LAYOUT = Layout(root=pathlib.Path("/cache/cluster"))
+LAYOUT = ClusterLayout(root=pathlib.Path("/cache/cluster"))
 PROGRAMS = {name: pathlib.Path("/bin") / name for name in binaries.PROGRAMS}
 
 
@@ -109,9 +109,9 @@ def test_certificates_pass_the_strict_check_that_newer_pythons_make(tmp_path: pa
 
 
 def test_a_record_is_read_back_and_a_torn_one_is_ignored(tmp_path: pathlib.Path) -> None:
-    place = Layout(root=tmp_path)
+    place = ClusterLayout(root=tmp_path)
     place.run.mkdir()
-    known = Record(driver=Driver.NODE, pins="p", kserve="0.20.0")
+    known = Record(driver=ClusterDriver.NODE, pins="p", kserve="0.20.0")
     record.write(place, known)
     assert record.read(place) == known
     place.record.write_text('{"driver": "node"')

@@ -9,7 +9,7 @@ import subprocess
 import pytest
 from hack.cluster import cgroups, containers, forward, shell, teardown
 from hack.cluster.errors import ClusterError
-from hack.cluster.paths import Layout
+from hack.cluster.paths import ClusterLayout
 
 MOUNTINFO = """\
 21 1 254:0 / / rw shared:1 - ext4 /dev/vda rw
@@ -51,8 +51,8 @@ def test_the_innermost_mount_decides_about_the_file_system(path: str, kind: str)
 
 
 @pytest.fixture
-def mounted(tmp_path: pathlib.Path) -> Layout:
-    models, place = tmp_path / "models", Layout(root=tmp_path / "cluster")
+def mounted(tmp_path: pathlib.Path) -> ClusterLayout:
+    models, place = tmp_path / "models", ClusterLayout(root=tmp_path / "cluster")
     (models / "target").mkdir(parents=True)
     point = place.run / "kubelet" / "models"
     point.mkdir(parents=True)
@@ -61,7 +61,7 @@ def mounted(tmp_path: pathlib.Path) -> Layout:
     return place
 
 
-def test_a_folder_with_a_mount_in_it_is_not_removed(mounted: Layout, tmp_path: pathlib.Path) -> None:
+def test_a_folder_with_a_mount_in_it_is_not_removed(mounted: ClusterLayout, tmp_path: pathlib.Path) -> None:
     """Otherwise the user's models would be deleted through the mount."""
     with pytest.raises(ClusterError, match="still mounted"):
         teardown.remove_run(mounted)
@@ -74,7 +74,7 @@ def test_a_folder_with_a_mount_in_it_is_not_removed(mounted: Layout, tmp_path: p
 
 def test_the_socket_of_a_killed_shim_is_removed(tmp_path: pathlib.Path) -> None:
     """It is in a folder of the machine, which no other program cleans."""
-    place, socket = Layout(root=tmp_path / "cluster"), tmp_path / "shim.sock"
+    place, socket = ClusterLayout(root=tmp_path / "cluster"), tmp_path / "shim.sock"
     bundle = place.run / "containerd" / "io.containerd.runtime.v2.task" / "k8s.io" / "pod"
     bundle.mkdir(parents=True)
     (bundle / "bootstrap.json").write_text(json.dumps({"version": 3, "address": f"unix://{socket}"}))

@@ -7,7 +7,7 @@ import pathlib
 import numpy as np
 import pytest
 from hack.pages import demo
-from hack.pages.demo import Answer, Moments, Reading, Run, Span
+from hack.pages.demo import Answer, KServeRun, Moments, Reading, Span
 from tests.node import demo as story
 
 from specdec_engine.accelerators import Accelerator
@@ -25,7 +25,7 @@ vllm:spec_decode_num_accepted_tokens_per_pos_total{engine="0",model_name="tiny",
 
 
 @pytest.fixture
-def run() -> Run:
+def run() -> KServeRun:
     """600 tokens/s plain; 900 with speculation on code, 240 on drift; 540 afterwards, in answers of a second."""
     acts = {
         "plain_code": (Span(0, 15), 600),
@@ -34,7 +34,7 @@ def run() -> Run:
         "drift": (Span(ONSET, ONSET + 12), 240),
         "after": (Span(140, 155), 540),
     }
-    return Run(
+    return KServeRun(
         guard=SPEC["guard"],
         strategy="Surge",
         kserve="0.20.0",
@@ -57,7 +57,7 @@ def run() -> Run:
     )
 
 
-def test_every_number_of_the_report_follows_from_what_was_measured(run: Run) -> None:
+def test_every_number_of_the_report_follows_from_what_was_measured(run: KServeRun) -> None:
     """The keys that others read, with values worked out by hand."""
     found = demo.report(run)
     assert (found["plain"]["tokens_per_second"], found["plain"]["drift_tokens_per_second"]) == (600, 600)
@@ -73,7 +73,7 @@ def test_every_number_of_the_report_follows_from_what_was_measured(run: Run) -> 
     assert (windows["interval"], windows["window"], windows["strategy"]) == ("1s", "5s", "Surge")
 
 
-def test_failed_requests_are_reported_with_their_time_and_their_error(run: Run) -> None:
+def test_failed_requests_are_reported_with_their_time_and_their_error(run: KServeRun) -> None:
     """Nothing is hidden: a request that failed during the rollback is in the file."""
     found = demo.report(run)["requests"]
     assert (found["ok"], found["failed"]) == (72, 1)
@@ -82,7 +82,7 @@ def test_failed_requests_are_reported_with_their_time_and_their_error(run: Run) 
 
 @pytest.mark.parametrize(("decided", "patched", "kept"), [(15.0, 17.0, [True, True]), (15.1, 17.2, [False, False])])
 def test_a_promise_is_kept_up_to_its_limit_and_no_further(
-    run: Run, decided: float, patched: float, kept: list[bool]
+    run: KServeRun, decided: float, patched: float, kept: list[bool]
 ) -> None:
     """(failureLimit + 1) windows of 5 s to the decision; 2 s from there to the patch."""
     moments = run.moments._replace(decided=ONSET + decided, patched=ONSET + patched)
@@ -91,7 +91,7 @@ def test_a_promise_is_kept_up_to_its_limit_and_no_further(
     assert ("NOT KEPT" in demo.words(found)) is (kept == [False, False])
 
 
-def test_the_picture_counts_from_the_change_of_traffic(run: Run) -> None:
+def test_the_picture_counts_from_the_change_of_traffic(run: KServeRun) -> None:
     """From the first measured second with speculation to the last one after it, with honest zeros in between."""
     upper, lower = demo.draw(run, demo.report(run)).axes
     assert lower.get_xlim() == (-20, 55)
@@ -109,7 +109,7 @@ def test_the_picture_counts_from_the_change_of_traffic(run: Run) -> None:
     assert levels == [[[-20, 600], [0, 600]], [[0, 600], [55, 600]]]
 
 
-def test_the_files_are_the_report_and_its_picture(run: Run, tmp_path: pathlib.Path) -> None:
+def test_the_files_are_the_report_and_its_picture(run: KServeRun, tmp_path: pathlib.Path) -> None:
     """demo.json is what the pages read."""
     found = demo.report(run)
     demo.write(run, found, tmp_path)
@@ -132,7 +132,7 @@ def test_the_readme_and_the_page_show_the_recorded_run_and_no_request_of_it_fail
     assert found["requests"]["failed"] == 0
 
 
-def test_a_run_with_failed_requests_shows_them(run: Run, tmp_path: pathlib.Path) -> None:
+def test_a_run_with_failed_requests_shows_them(run: KServeRun, tmp_path: pathlib.Path) -> None:
     """The numbers are those of the file, also where they are bad."""
     demo.write(run, demo.report(run), tmp_path)
     file = tmp_path / "demo.json"
@@ -189,7 +189,7 @@ def test_the_samples_differ_in_speculation_alone() -> None:
     assert plain["metadata"] == {"namespace": story.NAMESPACE, "name": "tiny"}
 
 
-def test_the_samples_run_on_a_processor_with_windows_of_seconds(run: Run) -> None:
+def test_the_samples_run_on_a_processor_with_windows_of_seconds(run: KServeRun) -> None:
     """The README states this about the demo: no accelerator, and a decision within seconds."""
     spec = Spec.model_validate(SPEC)
     assert spec.engine.accelerator is Accelerator.CPU

@@ -43,7 +43,7 @@ def test_no_engine_brings_the_operators_client(engine: str) -> None:
 
 @pytest.mark.index
 @pytest.mark.parametrize("platform", locked.PLATFORMS, ids=lambda each: f"{each.engine}-{each.machine}")
-def test_the_requirements_hold_together_on_their_platform(platform: locked.Platform) -> None:
+def test_the_requirements_hold_together_on_their_platform(platform: locked.EnginePlatform) -> None:
     """No conflict, a wheel for each package on that C library and Python, and nothing that the file does not name."""
     assert locked.check(platform, locked.path(platform.engine).read_text()) > 150
 

@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 from hack.cluster.errors import ClusterError
 from hack.kserve import module
-from hack.kserve.versions import SUMS, Choice
+from hack.kserve.versions import SUMS, KServeChoice
 
 VERSION = "0.20.0"
 Go = Callable[[str], None]
@@ -43,7 +43,7 @@ def left() -> list[str]:
 
 def refused() -> str:
     with pytest.raises(ClusterError) as failure:
-        module.built(Choice(version=VERSION), lambda _: None)
+        module.built(KServeChoice(version=VERSION), lambda _: None)
     return str(failure.value)
 
 
@@ -74,7 +74,7 @@ def test_a_build_that_ends_in_the_middle_is_done_again(go: Go, tmp_path: pathlib
     assert "manager" not in left()
     go(answer(tmp_path / "source") + f"\n{out}echo whole > $2")
     with pytest.raises(ClusterError, match="config renders no object"):
-        module.built(Choice(version=VERSION), lambda _: None)
+        module.built(KServeChoice(version=VERSION), lambda _: None)
     assert (module.folder(VERSION) / "manager").read_text() == "whole\n"
 
 
@@ -85,6 +85,6 @@ def test_a_program_that_is_there_is_not_built_again(go: Go, tmp_path: pathlib.Pa
     (folder / "manager").write_text("x")
     (folder / "manifests.json").write_text('[{"kind": "ConfigMap", "metadata": {"name": "a"}}]')
     go(f"touch {tmp_path}/asked; exit 1")
-    found = module.built(Choice(version=VERSION), lambda _: None)
+    found = module.built(KServeChoice(version=VERSION), lambda _: None)
     assert [each["kind"] for each in found.objects()] == ["ConfigMap"]
     assert not (tmp_path / "asked").exists()

@@ -5,7 +5,7 @@ import pathlib
 import pytest
 from hack.cluster.errors import ClusterError
 from hack.cluster.versions import KSERVE
-from hack.kserve.versions import Choice, chosen
+from hack.kserve.versions import KServeChoice, chosen
 
 
 @pytest.fixture
@@ -17,7 +17,7 @@ def manager(tmp_path: pathlib.Path) -> pathlib.Path:
 
 @pytest.mark.parametrize("asked", [{}, {"KSERVE": ""}, {"KSERVE": KSERVE}, {"KSERVE": f"v{KSERVE}"}], ids=str)
 def test_the_pinned_version_runs_unless_another_is_named(asked: dict[str, str]) -> None:
-    assert chosen(asked) == Choice(version=KSERVE)
+    assert chosen(asked) == KServeChoice(version=KSERVE)
     assert chosen(asked).name == KSERVE
 
 
@@ -34,7 +34,7 @@ def test_another_version_is_refused_with_those_that_can_be_had_and_the_way_out(v
 
 def test_a_users_own_controller_is_run_on_the_manifests_of_a_version(manager: pathlib.Path) -> None:
     choice = chosen({"KSERVE": "0.19.0", "KSERVE_MANAGER": str(manager)})
-    assert choice == Choice(version="0.19.0", manager=manager)
+    assert choice == KServeChoice(version="0.19.0", manager=manager)
     assert choice.name == f"{manager}, with the manifests of 0.19.0"
 
 

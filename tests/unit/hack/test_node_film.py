@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestServer
-from hack.pages.demo import Run
+from hack.pages.demo import KServeRun
 from kubernetes.aio import client
 from kubernetes.aio.client.exceptions import ApiException
 from kubernetes.aio.dynamic import DynamicClient
@@ -141,7 +141,7 @@ async def test_a_failed_request_is_counted_and_its_prompt_sent_again(
     monkeypatch.setattr(demo, "PAUSE", 0.01)
     (tmp_path / "prompts.json").write_text(json.dumps({"code": ["one", "two", "three"]}))
     asked: list[str] = []
-    run = Run(guard={}, strategy="Surge", kserve="")
+    run = KServeRun(guard={}, strategy="Surge", kserve="")
 
     async def answer(request: web.Request) -> web.Response:
         asked.append((await request.json())["prompt"])

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import pytest
 from hack.dry_run.node import drafting
 from hack.release import index, plan, pushed
-from hack.release.pushed import Pushed, Refused
+from hack.release.pushed import Pushed, ReleaseRefused
 from hack.release.ship import Release
 from tests.unit.hack.test_supply_release import RUN
 
@@ -35,7 +35,7 @@ def test_without_a_variable_a_fork_releases_below_its_owner() -> None:
 
 
 def test_a_release_that_goes_nowhere_is_refused() -> None:
-    with pytest.raises(Refused, match=r"set REGISTRY, as in registry\.example/team"):
+    with pytest.raises(ReleaseRefused, match=r"set REGISTRY, as in registry\.example/team"):
         plan.of({})
 
 
@@ -64,7 +64,7 @@ def test_what_is_left_out_is_not_built_and_the_page_of_the_release_lists_it() ->
     [("gpu", "'gpu' is no image: write TARGET or TARGET/ARCH"), ("operator", "operator/amd64 cannot be left out")],
 )
 def test_what_cannot_be_left_out_is_refused(word: str, told: str) -> None:
-    with pytest.raises(Refused, match=told):
+    with pytest.raises(ReleaseRefused, match=told):
         plan.of(OWNER | {"LEFT_OUT": word})
 
 
@@ -85,7 +85,7 @@ def test_a_build_without_the_disk_for_it_is_refused_with_two_ways_out(
     """Before it has run for an hour."""
     assert "needs 4 GB" in plan.refuse_without_room("operator", str(tmp_path))
     monkeypatch.setitem(plan.GIGABYTES, "nvidia", 10**9)
-    with pytest.raises(Refused, match=r"RUNNER_AMD64 or RUNNER_ARM64, or leave the image out: LEFT_OUT=nvidia"):
+    with pytest.raises(ReleaseRefused, match=r"RUNNER_AMD64 or RUNNER_ARM64, or leave the image out: LEFT_OUT=nvidia"):
         plan.refuse_without_room("nvidia", str(tmp_path))
 
 
@@ -103,7 +103,7 @@ def test_an_index_of_other_images_is_not_signed() -> None:
     def other(wanted: Sequence[str], parts: Sequence[Pushed]) -> bytes:
         return written(wanted, [*parts, part("amd64", "nvidia")])
 
-    with pytest.raises(Refused, match="somebody else has pushed this tag; run the release again"):
+    with pytest.raises(ReleaseRefused, match="somebody else has pushed this tag; run the release again"):
         index.joined(other, "r.example/team", ["specdec-runtime:cpu-1.2.3"], [part("amd64")])
 
 
@@ -111,9 +111,9 @@ def test_an_index_needs_the_image_of_every_processor(tmp_path: pathlib.Path) -> 
     """Its job failed, or its artifact was lost."""
     image = part("amd64")
     (tmp_path / "cpu.amd64.txt").write_text(f"{image.tagged}@{image.digest}\n")
-    with pytest.raises(Refused, match=r"cpu\.arm64\.txt is absent: push the image"):
+    with pytest.raises(ReleaseRefused, match=r"cpu\.arm64\.txt is absent: push the image"):
         Release(run=RUN, images=tmp_path, join=written).ship_index("cpu", ("amd64", "arm64"))
-    with pytest.raises(Refused, match=r"cpu\.txt is absent"):
+    with pytest.raises(ReleaseRefused, match=r"cpu\.txt is absent"):
         pushed.read_one(tmp_path, "cpu")
 
 

@@ -10,11 +10,11 @@ import pytest
 import yaml
 from hack.images import content, sbom
 from hack.release import chart, dockerfile, names, provenance, pushed
-from hack.release.pushed import Refused
+from hack.release.pushed import ReleaseRefused
 
 VERSION = content.version()
 VALUES = (content.ROOT / chart.CHART / "values.yaml").read_text()
-RUN = provenance.Run(
+RUN = provenance.ReleaseRun(
     builder="https://git.example/team/specdec/.github/workflows/release.yaml@refs/tags/v9.9.9",
     invocation="https://git.example/team/specdec/actions/runs/1/attempts/2",
     source="https://git.example/team/specdec",
@@ -54,7 +54,9 @@ def test_what_was_pushed_is_read_by_target(tmp_path: pathlib.Path) -> None:
 
 
 def test_a_release_without_an_image_that_the_chart_names_is_refused(tmp_path: pathlib.Path) -> None:
-    with pytest.raises(Refused, match=r"no cpu\.txt, no nvidia\.txt: the chart names these images; push them first"):
+    with pytest.raises(
+        ReleaseRefused, match=r"no cpu\.txt, no nvidia\.txt: the chart names these images; push them first"
+    ):
         pushed.read(folder(tmp_path, "operator", "ascend"), without={"ascend"})
 
 
@@ -65,7 +67,7 @@ def test_a_release_without_an_image_that_the_chart_names_is_refused(tmp_path: pa
 )
 def test_a_name_that_is_not_one_image_of_a_registry_is_refused(tmp_path: pathlib.Path, text: str) -> None:
     (tmp_path / "operator.txt").write_text(text)
-    with pytest.raises(Refused, match=r"operator\.txt: .* is not REGISTRY/NAME:TAG@sha256:HEX: push the image"):
+    with pytest.raises(ReleaseRefused, match=r"operator\.txt: .* is not REGISTRY/NAME:TAG@sha256:HEX: push the image"):
         pushed.read_one(tmp_path, "operator")
 
 
@@ -74,7 +76,7 @@ def test_images_of_two_registries_are_refused(tmp_path: pathlib.Path) -> None:
     folder(tmp_path, "operator", "cpu", "nvidia")
     other = image("cpu", "other.example")
     (tmp_path / "cpu.txt").write_text(f"other.example/{other.repository}:{other.tag}@{other.digest}")
-    with pytest.raises(Refused, match=r"images in other\.example and in registry\.example:5000/team"):
+    with pytest.raises(ReleaseRefused, match=r"images in other\.example and in registry\.example:5000/team"):
         pushed.read(tmp_path, without={"ascend"})
 
 
@@ -102,13 +104,13 @@ def test_the_alerts_of_a_released_chart_link_to_the_pages_of_its_version() -> No
 def test_an_image_of_another_version_is_refused() -> None:
     """The chart's tag would name another image than its digest."""
     images = {target: image(target) for target in dockerfile.FILES}
-    with pytest.raises(Refused, match=r"cpu: .* has tag 'cpu-.*', not of version 9\.9\.9"):
+    with pytest.raises(ReleaseRefused, match=r"cpu: .* has tag 'cpu-.*', not of version 9\.9\.9"):
         chart.stamped(VALUES, {"cpu": images["cpu"], **images}, "9.9.9")
 
 
 def test_values_that_changed_their_form_are_refused() -> None:
     """A digest that is written nowhere would be an image by tag."""
-    with pytest.raises(Refused, match=r"values\.yaml: .* is there 0 times instead of once"):
+    with pytest.raises(ReleaseRefused, match=r"values\.yaml: .* is there 0 times instead of once"):
         chart.stamped(VALUES.replace('  nvidia: ""\n', ""), {each: image(each) for each in dockerfile.FILES}, VERSION)
 
 

@@ -6,20 +6,20 @@ import pathlib
 import pytest
 from hack.test import __main__ as command
 from hack.test import run
-from hack.test.node import Node
-from hack.test.parts import ALL, QUICK, STAGED, STORIES, UPGRADE, WIRE, Needs, Part, Plan
+from hack.test.node import SharedCluster
+from hack.test.parts import ALL, QUICK, STAGED, STORIES, UPGRADE, WIRE, PartNeeds, Plan, SuitePart
 
 ROOT = run.ROOT
 
 
-def chosen(part: Part) -> tuple[list[str], list[str]]:
+def chosen(part: SuitePart) -> tuple[list[str], list[str]]:
     """The paths that a part runs, and those that it leaves out."""
     options = [each for each in part.words if each.startswith("--ignore=")]
     paths = [each for each in part.words if each.startswith(("tests/", "lab/"))]
     return paths, [each.removeprefix("--ignore=") for each in options]
 
 
-def holds(part: Part, file: str) -> bool:
+def holds(part: SuitePart, file: str) -> bool:
     """Whether a part runs a file of tests."""
     paths, ignored = chosen(part)
     return any(pathlib.PurePath(file).is_relative_to(each) for each in paths) and not any(
@@ -57,10 +57,12 @@ def test_what_measures_runs_alone() -> None:
 @pytest.mark.parametrize("plan", [QUICK, ALL], ids=["quick", "all"])
 def test_the_cluster_is_changed_by_one_lane_and_made_once(plan: Plan) -> None:
     """Two lanes would take the operator from each other; an operator goes with its cluster only."""
-    needs = [[part.needs for part in lane if part.needs in (Needs.CLUSTER, Needs.OPERATOR)] for lane in plan.lanes]
+    needs = [
+        [part.needs for part in lane if part.needs in (PartNeeds.CLUSTER, PartNeeds.OPERATOR)] for lane in plan.lanes
+    ]
     (on_cluster,) = [lane for lane in needs if lane]
-    assert on_cluster == sorted(on_cluster, key=list(Needs).index)
-    assert Needs.CLUSTER not in [part.needs for part in plan.alone]
+    assert on_cluster == sorted(on_cluster, key=list(PartNeeds).index)
+    assert PartNeeds.CLUSTER not in [part.needs for part in plan.alone]
 
 
 @pytest.mark.parametrize("story", [*STORIES, STAGED, UPGRADE])
@@ -81,9 +83,9 @@ def test_a_run_that_pytest_calls_failed_has_failed_though_no_test_did() -> None:
     assert run.counted(WIRE, 1.0, report, 3).failed == 1
 
 
-def _prepared(result: run.Result) -> Node:
+def _prepared(result: run.PartResult) -> SharedCluster:
     """A node whose preparations ended so, without any."""
-    node = Node()
+    node = SharedCluster()
     node.made.append(result)
     node._prepared.set()
     return node
@@ -91,28 +93,28 @@ def _prepared(result: run.Result) -> Node:
 
 def test_a_part_whose_node_could_not_be_made_has_failed() -> None:
     """A run without its stories must not look like one that passed."""
-    node = _prepared(run.Result(name="images", failed=1, lost="FAILED"))
-    on_it = [part for part in ALL.parts if part.needs is not Needs.NOTHING]
+    node = _prepared(run.PartResult(name="images", failed=1, lost="FAILED"))
+    on_it = [part for part in ALL.parts if part.needs is not PartNeeds.NOTHING]
     assert len(on_it) >= 4
     assert all(node.tests(part).failed == 1 for part in on_it)
 
 
 def test_an_operator_that_was_there_before_stays() -> None:
     """`make test` after `make demo`: a part that needs a cluster without an operator reports it, and does not fail."""
-    node = _prepared(run.Result(name="local cluster", lost="ready"))
+    node = _prepared(run.PartResult(name="local cluster", lost="ready"))
     node.had_operator = True
-    (without,) = (part for part in QUICK.parts if part.needs is Needs.CLUSTER)
+    (without,) = (part for part in QUICK.parts if part.needs is PartNeeds.CLUSTER)
     left_out = node.tests(without)
     assert (left_out.failed, left_out.passed) == (0, 0)
     assert "make cluster-down" in left_out.outcome
 
 
-def _part(folder: pathlib.Path, *tests: str) -> Part:
+def _part(folder: pathlib.Path, *tests: str) -> SuitePart:
     """A part of its own, with a file of these tests."""
     folder.mkdir(exist_ok=True)
     file = folder / "test_slow.py"
     file.write_text("import pathlib, time\n" + "".join(f"def test_{n}(): {each}\n" for n, each in enumerate(tests)))
-    return Part(name="slow", proves="", words=("-p", "no:cacheprovider", f"--rootdir={folder}", str(file)))
+    return SuitePart(name="slow", proves="", words=("-p", "no:cacheprovider", f"--rootdir={folder}", str(file)))
 
 
 def test_lanes_run_side_by_side_and_what_runs_alone_runs_after_them(
@@ -129,6 +131,6 @@ def test_lanes_run_side_by_side_and_what_runs_alone_runs_after_them(
         (_part(tmp_path / "b", wait.format(mine=two, other=one)),),
     )
     after = _part(tmp_path / "c", f"assert pathlib.Path('{one}').exists() and pathlib.Path('{two}').exists()")
-    needs_a_node = Part(name="node", proves="", words=(), needs=Needs.OPERATOR)
+    needs_a_node = SuitePart(name="node", proves="", words=(), needs=PartNeeds.OPERATOR)
     results = command._results(Plan(lanes=lanes, alone=(after, needs_a_node)))
     assert [each.outcome for each in results] == [*(["1 passed, 0 failed, 0 skipped"] * 3), "not run: no node"]

@@ -4,13 +4,13 @@ from typing import Any
 
 import pytest
 
-from specdec_command.importing.inference_service import Parts, read
+from specdec_command.importing.inference_service import InferenceServiceParts, read
 
 CLASS = "serving.kserve.io/autoscalerClass"
 CPU: dict[str, Any] = {"type": "Resource", "resource": {"name": "cpu", "target": {"type": "Utilization"}}}
 
 
-def parts(predictor: dict[str, Any], **annotations: str) -> Parts:
+def parts(predictor: dict[str, Any], **annotations: str) -> InferenceServiceParts:
     """What is made of an InferenceService with this predictor; annotations by `scaler` and `mode`."""
     known = {"scaler": CLASS, "mode": "serving.kserve.io/deploymentMode"}
     meta = {"name": "x", "annotations": {known[key]: value for key, value in annotations.items()}}

@@ -15,7 +15,7 @@ from specdec_operator import names
 from specdec_operator.errors import Invalid, Unavailable
 from specdec_operator.kube import request
 from specdec_operator.kube.client import ApiError, ApiServer, KubeClient
-from specdec_operator.kube.request import Requests
+from specdec_operator.kube.request import ApiRequests
 
 BUSY = "storage is (re)initializing"
 PATH = names.services_path("team-a", "llama")
@@ -56,7 +56,7 @@ class Server:
 async def asking(server: Server, *, patience: float | None = None, path: str = "") -> AsyncIterator[KubeClient]:
     async with server.listening() as url:
         settings = library.Configuration(host=url + path, api_key={"BearerToken": "Bearer t"})
-        async with KubeClient(Requests(settings, agent="tests", timeout=5.0, patience=patience)) as made:
+        async with KubeClient(ApiRequests(settings, agent="tests", timeout=5.0, patience=patience)) as made:
             yield made
 
 

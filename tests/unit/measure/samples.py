@@ -3,15 +3,15 @@
 from typing import Any
 
 from specdec_command.measure.answer import Answer
-from specdec_command.measure.benchmark import Order, Round, Side, interleaved
+from specdec_command.measure.benchmark import BenchmarkOrder, BenchmarkRound, Side, interleaved
 from specdec_command.measure.compare import Drafting, Measurement, Repeat
-from specdec_command.measure.context import Context, Node, Running
+from specdec_command.measure.context import Context, NodeHardware, Running
 
 SPECULATION = '--speculative-config={"method":"draft_model","num_speculative_tokens":4}'
 
 
 def repeat(
-    turn: Round, seconds: float = 1.0, *, text: str = "ok", drafted: float = 100.0, strangers: float = 0.0
+    turn: BenchmarkRound, seconds: float = 1.0, *, text: str = "ok", drafted: float = 100.0, strangers: float = 0.0
 ) -> Repeat:
     """A repeat of two answers of 11 tokens each, one first token at 0.1 s, the other at 0.3 s."""
     answers = tuple(
@@ -36,8 +36,8 @@ def repeats(
     return tuple(repeat(turn, seconds[turn.side][turn.repeat - 1], **more) for turn in turns)
 
 
-def node(**labels: str) -> Node:
-    return Node(
+def node(**labels: str) -> NodeHardware:
+    return NodeHardware(
         readable=True, capacity={"cpu": "8", "nvidia.com/gpu": "1"}, labels=labels, system={"osImage": "Debian"}
     )
 
@@ -81,7 +81,7 @@ def measurement(
     found: tuple[Repeat, ...], *, in_place: bool = False, redone: tuple[str, ...] = (), **parts: Any
 ) -> Measurement:
     """A measurement of these repeats; parts: of its context."""
-    order = Order(
+    order = BenchmarkOrder(
         source="code",
         prompts=2,
         digest="0123456789ab",

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from specdec_command.measure.answer import Answer, Stream
+from specdec_command.measure.answer import Answer, AnswerStream
 from specdec_command.measure.benchmark import Unanswered
 
 USAGE = {"choices": [], "usage": {"prompt_tokens": 5, "completion_tokens": 4}}
@@ -24,7 +24,7 @@ def chat(**delta: Any) -> bytes:
 
 
 def collected(*lines: bytes) -> Answer:
-    stream = Stream()
+    stream = AnswerStream()
     for at, each in enumerate(lines, 1):
         stream.take(each, float(at))
     return stream.answer()

@@ -3,11 +3,11 @@
 import pytest
 from tests.unit.measure.samples import repeat, repeats
 
-from specdec_command.measure.benchmark import Round, Side
+from specdec_command.measure.benchmark import BenchmarkRound, Side
 from specdec_command.measure.compare import Drafting, Repeat, drafting, levels, total
 from specdec_operator.guard.counters import Counters
 
-PLAIN = Round(concurrency=1, repeat=1, side=Side.PLAIN)
+PLAIN = BenchmarkRound(concurrency=1, repeat=1, side=Side.PLAIN)
 
 
 def test_a_repeat_has_the_medians_of_its_answers() -> None:

@@ -7,7 +7,7 @@ import pytest
 from tests.unit.measure.standin import NAMESPACE, StandIn, service, status
 
 from specdec_command.measure.baseline import MEASURED_ANNOTATION
-from specdec_command.measure.benchmark import Job, Order, Side, Unmeasurable
+from specdec_command.measure.benchmark import BenchmarkOrder, Job, Side, Unmeasurable
 from specdec_command.measure.compare import Measurement
 from specdec_command.measure.prompts import Prompt, digest, parse
 from specdec_command.measure.run import run
@@ -32,7 +32,7 @@ def job(
     room: float = 60.0,
     prompts: tuple[Prompt, ...] = PROMPTS,
 ) -> Job:
-    order = Order(
+    order = BenchmarkOrder(
         source="three.jsonl",
         prompts=len(prompts),
         digest=digest(prompts),

@@ -8,7 +8,7 @@ import pytest
 from tests.unit.builders import NAME, Body
 
 from specdec_operator.names import ADOPT_ANNOTATION, KIND
-from specdec_operator.observe.ownership import Claimant, Look, Standing, is_adopted, look_at, name_taken
+from specdec_operator.observe.ownership import Claimant, OwnerView, Standing, is_adopted, look_at, name_taken
 
 OURS = Claimant(uid="sis-1", noted=frozenset({"seen"}))
 WRITERS = [{"manager": "kubectl"}, {"manager": "kserve", "subresource": "status"}]
@@ -103,4 +103,4 @@ def test_the_message_has_the_object_its_owner_the_rule_and_the_way_out(kind: str
 
 def test_a_name_without_an_object_is_free() -> None:
     """The result needs no object."""
-    assert look_at(None, OURS) == Look(standing=Standing.FREE)
+    assert look_at(None, OURS) == OwnerView(standing=Standing.FREE)

@@ -7,7 +7,7 @@ import aiohttp
 import pytest
 from tests.ports import free_port, free_ports
 
-from specdec_operator.process.health import Health, HealthServer
+from specdec_operator.process.health import HealthServer, ProcessHealth
 
 _STOPS = """
 import asyncio, socket, sys, time
@@ -44,7 +44,7 @@ async def test_a_process_that_hangs_is_to_be_restarted(hangs: bool, status: int)
     await server.start()
     try:
         assert await _ask(port) == (200, {"leader": False})
-        server.works(lambda: Health(services=3, new=1, idle=2.5, hangs=hangs))
+        server.works(lambda: ProcessHealth(services=3, new=1, idle=2.5, hangs=hangs))
         assert await _ask(port) == (status, {"leader": True, "services": 3, "new": 1, "idle": 2.5, "hangs": hangs})
     finally:
         await server.stop()

@@ -8,12 +8,12 @@ from typing import Any, ParamSpec
 from tests.unit.virtual_time import in_virtual_time
 
 from specdec_operator.names import Key
-from specdec_operator.reconcile.loop import Result
+from specdec_operator.reconcile.loop import ReconcileResult
 from specdec_operator.reconcile.queue import WorkQueue
 
 KEY, OTHER = ("a", "x"), ("a", "y")
-LATER = Result(requeue_after=300.0)
-FAILED = Result(requeue_after=5.0, failed=True)
+LATER = ReconcileResult(requeue_after=300.0)
+FAILED = ReconcileResult(requeue_after=5.0, failed=True)
 PLACES = 64
 _Args = ParamSpec("_Args")
 
@@ -44,10 +44,10 @@ class Work:
     result: of a key's calls. gates: keys whose calls wait until the gate is open.
     """
 
-    def __init__(self, result: Result = LATER) -> None:
+    def __init__(self, result: ReconcileResult = LATER) -> None:
         self.queue = WorkQueue(self)
         _MADE.append(self)
-        self.results: dict[Key, Result] = {}
+        self.results: dict[Key, ReconcileResult] = {}
         self.gates: dict[Key, asyncio.Event] = {}
         self.begun: list[tuple[Key, float, bool]] = []
         self.running: list[Key] = []
@@ -55,7 +55,7 @@ class Work:
         self._result = result
         self._since = now()
 
-    async def __call__(self, key: Key, woken: bool) -> Result:
+    async def __call__(self, key: Key, woken: bool) -> ReconcileResult:
         self.begun.append((key, now() - self._since, woken))
         self.running.append(key)
         self.most = max(self.most, len(self.running))

@@ -14,9 +14,9 @@ try:
     from specdec_operator.api.spec import Owner
     from specdec_operator.reconcile.sis import service_hash, speculation_hash
     from specdec_operator.render.inference_service import render
-    from specdec_operator.render.plan import Seen, plan
+    from specdec_operator.render.plan import ClusterFacts, plan
 
-    SEEN: dict[str, Any] = {"seen": Seen(prepared=True)}
+    SEEN: dict[str, Any] = {"seen": ClusterFacts(prepared=True)}
 except ImportError:  # where they were at 2e5ec2f
     from specdec_operator.control.sis import service_hash, speculation_hash  # type: ignore[import-not-found,no-redef]
     from specdec_operator.serving.owner import Owner  # type: ignore[import-not-found,no-redef]

@@ -10,7 +10,7 @@ import pytest
 from tests.unit.reconcile.queued import FAILED, KEY, LATER, OTHER, Work, now, queue_test, settle
 
 from specdec_operator.names import Key
-from specdec_operator.reconcile.loop import Result
+from specdec_operator.reconcile.loop import ReconcileResult
 from specdec_operator.reconcile.queue import WorkQueue
 
 
@@ -57,7 +57,7 @@ async def test_a_service_wakes_only_itself_and_an_unknown_one_wakes_none() -> No
 @queue_test
 async def test_the_timer_of_an_earlier_result_is_void() -> None:
     """Else a service that is woken often would be reconciled ever more often."""
-    work = Work(Result(requeue_after=10.0))
+    work = Work(ReconcileResult(requeue_after=10.0))
     work.queue.add(KEY)
     await asyncio.sleep(6)
     work.queue.wake(KEY)
@@ -68,7 +68,7 @@ async def test_the_timer_of_an_earlier_result_is_void() -> None:
 @queue_test
 async def test_a_timer_that_ends_during_a_reconcile_is_void_too() -> None:
     """The reconcile that was running then sets the time of the next one."""
-    work = Work(Result(requeue_after=10.0))
+    work = Work(ReconcileResult(requeue_after=10.0))
     work.queue.add(KEY)
     await asyncio.sleep(9)
     gate = work.hold(KEY)
@@ -85,7 +85,7 @@ async def test_a_timer_that_ends_during_a_reconcile_is_void_too() -> None:
 async def test_a_wait_in_the_past_is_due_at_once() -> None:
     """A look that is overdue."""
     work = Work()
-    work.results[KEY] = Result(requeue_after=-5.0)
+    work.results[KEY] = ReconcileResult(requeue_after=-5.0)
     gate = work.hold(KEY)
     work.queue.add(KEY)
     for _ in range(10):
@@ -107,7 +107,7 @@ async def test_the_back_off_doubles_to_10_seconds_and_is_reset_by_success() -> N
     at = work.times()
     assert [round(b - a) for a, b in pairwise(at)] == [5, 10, 10, 10]
     assert all(woken for _, _, woken in work.begun)
-    work.results[KEY] = Result(requeue_after=3.0)
+    work.results[KEY] = ReconcileResult(requeue_after=3.0)
     await asyncio.sleep(10)
     work.results.clear()
     await asyncio.sleep(3)
@@ -119,7 +119,7 @@ async def test_the_back_off_doubles_to_10_seconds_and_is_reset_by_success() -> N
 @queue_test
 async def test_a_longer_wait_that_the_server_asked_for_is_respected() -> None:
     """Retry-After."""
-    work = Work(Result(requeue_after=120.0, failed=True))
+    work = Work(ReconcileResult(requeue_after=120.0, failed=True))
     work.queue.add(KEY)
     await asyncio.sleep(361)
     assert [round(at) for at in work.times()] == [0, 120, 240, 360]
@@ -140,7 +140,7 @@ async def test_a_fault_of_ours_is_logged_and_tried_again(caplog: pytest.LogCaptu
     """A service whose reconcile raises is not lost, and its place is free again."""
     tries: list[float] = []
 
-    async def reconcile(_: Key, __: bool) -> Result:
+    async def reconcile(_: Key, __: bool) -> ReconcileResult:
         tries.append(now())
         if len(tries) < 3:
             raise KeyError("a fault")
@@ -224,10 +224,10 @@ async def test_services_at_rest_hold_no_task_and_one_timer() -> None:
 def test_an_empty_queue_takes_events_of_unknown_services(act: Callable[[WorkQueue, Key], None]) -> None:
     """They come at any time, also before the queue has a loop."""
 
-    async def reconcile(_: Key, __: bool) -> Result:
+    async def reconcile(_: Key, __: bool) -> ReconcileResult:
         raise AssertionError("nothing is to be reconciled")
 
-    call: Callable[[Key, bool], Awaitable[Result]] = reconcile
+    call: Callable[[Key, bool], Awaitable[ReconcileResult]] = reconcile
     queue = WorkQueue(call)
     act(queue, KEY)
     assert len(queue) == 0

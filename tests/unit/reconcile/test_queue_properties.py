@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from tests.unit.virtual_time import VirtualLoop
 
 from specdec_operator.names import Key
-from specdec_operator.reconcile.loop import Result
+from specdec_operator.reconcile.loop import ReconcileResult
 from specdec_operator.reconcile.queue import WorkQueue
 
 PLACES, PLACES_OF_READINGS = 64, 48
@@ -66,7 +66,7 @@ class Checked:
         if not holds:
             self.broken.append(promise)
 
-    async def __call__(self, key: Key, woken: bool) -> Result:
+    async def __call__(self, key: Key, woken: bool) -> ReconcileResult:
         loop = asyncio.get_running_loop()
         self._check(key not in self.running, f"{key} twice at once")
         self.running[key] = key in self.readings and not woken
@@ -82,7 +82,9 @@ class Checked:
                 raise ValueError("a fault")
             (self.readings.add if run.reading and not run.failed else self.readings.discard)(key)
             self.after[key] = loop.time() + LONGEST
-            return Result(requeue_after=run.requeue_after, reading=run.reading and not run.failed, failed=run.failed)
+            return ReconcileResult(
+                requeue_after=run.requeue_after, reading=run.reading and not run.failed, failed=run.failed
+            )
         except ValueError:
             self.readings.discard(key)
             self.after[key] = loop.time() + LONGEST

@@ -5,9 +5,9 @@ import asyncio
 from tests.unit.reconcile.queued import KEY, LATER, PLACES, Work, now, queue_test, settle
 
 from specdec_operator.names import Key
-from specdec_operator.reconcile.loop import Result
+from specdec_operator.reconcile.loop import ReconcileResult
 
-READ_AT_ONCE = Result(requeue_after=1.0, reading=True)
+READ_AT_ONCE = ReconcileResult(requeue_after=1.0, reading=True)
 PLACES_OF_READINGS = 48
 PLACES_OF_DECISIONS = 56
 

@@ -8,7 +8,7 @@ from tests.unit.builders import limits, make_reduction, make_rollback, make_stat
 from specdec_operator.api.guard import Guard
 from specdec_operator.errors import Unavailable
 from specdec_operator.guard.state import Phase
-from specdec_operator.reconcile.memory import Memory, SamplingPlan
+from specdec_operator.reconcile.memory import SamplingPlan, ServiceMemory
 from specdec_operator.reconcile.requeue import RESYNC, RETRY, next_due, retry_after
 
 NOW = 100.0
@@ -19,7 +19,7 @@ AGAIN = {"retry_after": 60.0, "retry_limit": 1}
 def seconds(phase: Phase, *, since: float = 0.0, sampled: bool = False, **more: Any) -> float:
     """Seconds to the next full reconcile at 100 s; warm-up is 4 s. sampled: whether the pods are read meanwhile."""
     state = make_state(phase, since=since, **{key: more.pop(key) for key in ("rollback", "reduced") if key in more})
-    memory = Memory(sampling=PLAN if sampled else None)
+    memory = ServiceMemory(sampling=PLAN if sampled else None)
     return next_due(state, memory, policy(**more), NOW) - NOW
 
 

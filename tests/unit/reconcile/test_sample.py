@@ -13,7 +13,7 @@ from specdec_operator.guard.judge import Judged
 from specdec_operator.guard.state import Phase
 from specdec_operator.guard.verdict import Reason
 from specdec_operator.observe.pods import PodView
-from specdec_operator.reconcile.memory import Memory, SamplingPlan
+from specdec_operator.reconcile.memory import SamplingPlan, ServiceMemory
 from specdec_operator.reconcile.sample import is_sampled, sample, thresholds_of
 
 STEPS = {"tokensByBatchSize": [{"upTo": 8, "tokens": 4}, {"tokens": 0}]}
@@ -107,7 +107,7 @@ class Sampled:
 
     def __init__(self, *rounds: Counters | None) -> None:
         self.script = Script(*rounds)
-        self.memory = Memory(sampling=PLAN)
+        self.memory = ServiceMemory(sampling=PLAN)
 
     async def at(self, now: float, *pods: PodView) -> Judged | None:
         """The window that a reading at this time closed."""

@@ -7,7 +7,7 @@ from tests.unit.builders import NAME
 from tests.unit.stage import Stage, plain, watching
 
 from specdec_operator.names import Key
-from specdec_operator.reconcile.throttle import Request, Throttle
+from specdec_operator.reconcile.throttle import RolloutRequest, Throttle
 
 NOW, WINDOW = 1000.0, 10.0
 
@@ -26,7 +26,7 @@ class Queue:
 
     def ask(self, number: int, *, urgent: bool = True, at: float = NOW) -> bool:
         """Whether the rollout of a sis may begin."""
-        request = Request.URGENT if urgent else Request.ORDINARY
+        request = RolloutRequest.URGENT if urgent else RolloutRequest.ORDINARY
         self.waits = self.throttle.ticket(key(number), at).answer(request)
         self.throttle.settle(key(number), request, waits=bool(self.waits), now=at)
         return not self.waits
@@ -76,7 +76,7 @@ def test_a_service_that_waits_no_longer_does_not_block_the_queue(leave: str) -> 
     if leave == "ended":
         queue.throttle.ended(key(3))
     else:
-        queue.throttle.settle(key(3), Request.NONE, waits=False, now=NOW)
+        queue.throttle.settle(key(3), RolloutRequest.NONE, waits=False, now=NOW)
     queue.throttle.ended(key(1))
     assert queue.ask(4)
 

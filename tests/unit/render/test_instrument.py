@@ -7,7 +7,7 @@ from tests.unit.builders import NAME, NAMESPACE, make_rollback, make_spec, make_
 from specdec_operator.api.spec import Owner
 from specdec_operator.guard.state import Phase
 from specdec_operator.render.inference_service import render
-from specdec_operator.render.plan import Seen, plan
+from specdec_operator.render.plan import ClusterFacts, plan
 from specdec_operator.staging.kserve import KServe
 
 OWNER = Owner(name=NAME, namespace=NAMESPACE, uid="u-1")
@@ -20,7 +20,7 @@ def predictor(*, prepared: bool = False, plain: bool = False, **parts: Any) -> d
     """The predictor of a service. parts: of its spec; engine is for nvidia."""
     parts["engine"] = {"accelerator": "nvidia"} | parts.get("engine", {})
     state = make_state(Phase.ROLLED_BACK, rollback=make_rollback()) if plain else make_state()
-    planned = plan(make_spec(**parts), state, name=NAME, kserve=KSERVE, seen=Seen(prepared=prepared))
+    planned = plan(make_spec(**parts), state, name=NAME, kserve=KSERVE, seen=ClusterFacts(prepared=prepared))
     found: dict[str, Any] = render(planned, OWNER).manifest["spec"]["predictor"]
     return found
 

@@ -21,7 +21,7 @@ from tests.unit.builders import (
     policy,
 )
 
-from specdec_operator.guard.baseline_pods import Finding, Measure, Pair
+from specdec_operator.guard.baseline_pods import Measure, MeasureFinding, Pair
 from specdec_operator.guard.state import Phase, State
 from specdec_operator.guard.verdict import Outcome, Reason, Verdict
 from specdec_operator.guard.what_if import Advice, Fewer
@@ -140,7 +140,7 @@ def test_the_thresholds_are_shown_with_their_defaults(changes: Body, shown: Body
 def test_a_comparison_stays_in_the_status_until_a_later_window() -> None:
     """Except what only a newer release measures. It ends together with the windows that it is about."""
     found, beside = (
-        Finding(measure=Measure.SPEED, value=1.25, score=-2.0, windows=3, **LIMITS),
+        MeasureFinding(measure=Measure.SPEED, value=1.25, score=-2.0, windows=3, **LIMITS),
         make_state(pairs=(PAIR,)),
     )
     before = told(beside, judged=judged(PASSED, findings=(found,)))

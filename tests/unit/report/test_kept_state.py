@@ -13,13 +13,13 @@ from specdec_operator.api.times import from_time, to_time
 from specdec_operator.guard.baseline import Plain
 from specdec_operator.guard.baseline_pods import Measure, Pair
 from specdec_operator.guard.state import (
-    Control,
     DryRunAction,
     KnownGood,
     Lowering,
     Phase,
     PodFailure,
     Reduction,
+    RequestedBaselinePods,
     Rollback,
     State,
 )
@@ -56,7 +56,9 @@ TRAFFIC = st.builds(
 WINDOWS = st.lists(TRAFFIC, max_size=5).map(tuple)
 TRIALS = st.builds(Trial, speculating=WINDOWS, least=NUMBERS, plain=WINDOWS, seen=COUNTS)
 ROLLBACKS = st.builds(Rollback, reason=WORDS, message=WORDS, at=TIMES, good=st.none() | GOODS, trial=st.none() | TRIALS)
-CONTROLS = st.builds(Control, replicas=COUNTS, reason=WORDS, message=WORDS, at=TIMES, replaces=st.booleans(), up=TIMES)
+CONTROLS = st.builds(
+    RequestedBaselinePods, replicas=COUNTS, reason=WORDS, message=WORDS, at=TIMES, replaces=st.booleans(), up=TIMES
+)
 SHORT = st.integers(-20_000, 20_000).map(lambda each: each / 10_000)
 SPEEDS = st.integers(0, 10**6).map(lambda each: each / 10**6)
 PAIRS = st.builds(

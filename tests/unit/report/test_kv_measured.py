@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from tests.unit.builders import found, judged, make_evidence, make_rollback, make_state
 
-from specdec_engine.memory.plan import Device
+from specdec_engine.memory.plan import DeviceMemory
 from specdec_operator.guard.kv_cache import KvCache
 from specdec_operator.guard.state import Phase, State
 from specdec_operator.report.conditions import Findings
@@ -97,7 +97,7 @@ def test_what_is_recommended(cache: KvCache | None, now: float, says: str) -> No
 
 def test_what_is_taken_of_the_device() -> None:
     """The most that these pods had, in steps of a hundredth. A recommendation appears if the memory is nearly full."""
-    found_ = replace(seen(None, device=Device(bytes=10_000, source="told")), taken=8_801)
+    found_ = replace(seen(None, device=DeviceMemory(bytes=10_000, source="told")), taken=8_801)
     assert measured(found_, {}, 0).taken == 8_900
     assert measured(found_, before(found_, {"deviceUsed": 9_000}), 0).taken == 9_000
     assert measured(replace(found_, taken=None), before(found_, {"deviceUsed": 9_000}), 0).taken == 9_000

@@ -253,7 +253,7 @@ def test_a_request_that_fails_is_counted_by_verb_and_status(error: Exception, co
 def test_a_read_that_fails_is_counted_by_why(error: Exception, kind: str) -> None:
     """The kinds are few, and each is there from the start, so that a rate of the first failure is seen."""
     before = value("specdec_scrape_failures_total", source="pod", kind=kind)
-    metrics.read(metrics.Source.POD, metrics.failure_of(error))
+    metrics.read(metrics.CounterSource.POD, metrics.failure_of(error))
     assert value("specdec_scrape_failures_total", source="pod", kind=kind) == before + 1
 
 

@@ -25,7 +25,7 @@ from tests.unit.builders import (
     view,
 )
 
-from specdec_engine.memory.facts import MOST_CONFIG, Fact, Role
+from specdec_engine.memory.facts import MOST_CONFIG, PodFact, Role
 from specdec_operator.guard.judge import Judged
 from specdec_operator.guard.state import KnownGood, Phase, State
 from specdec_operator.guard.what_if import Advice, Fewer
@@ -133,7 +133,7 @@ def test_a_status_full_of_words_stays_small(accelerator: str) -> None:
             last_good=(longest(1), longest(2)),
             baseline=tuple(make_plain(2**n, *(0.0123456789,) * 9) for n in range(11)),
         )
-        told = [Fact(role=role, of="f" * 10, bytes=1 << 40, config="c" * MOST_CONFIG) for role in Role]
+        told = [PodFact(role=role, of="f" * 10, bytes=1 << 40, config="c" * MOST_CONFIG) for role in Role]
         changes: Body = {"facts": tuple(told), "rollout": view(reason="PreflightRefused", message=words), "fewer": rows}
         seen = window(verdict, tokens=128)
         advice = Advice(tokens=0, message=f"serve without speculation: {verdict.message}")

@@ -21,7 +21,7 @@ from tests.unit.runtime.scenes import (
 )
 
 from specdec_engine.accelerators import Accelerator
-from specdec_runtime.preflight.device import Driver, Memory
+from specdec_runtime.preflight.device import FreeMemory, NvidiaDriver
 from specdec_runtime.preflight.surroundings import Surroundings
 
 POINTER = "version https://git-lfs.github.com/spec/v1\noid sha256:1\nsize 9\n"
@@ -35,12 +35,12 @@ def index(names: dict[str, str]) -> Any:
 
 
 def small(total: int, accelerator: Accelerator = Accelerator.NVIDIA) -> Surroundings:
-    memory = Memory(where="NVIDIA device 0", total=total, free=total // 2)
+    memory = FreeMemory(where="NVIDIA device 0", total=total, free=total // 2)
     return Surroundings(engine=(0, 33), accelerator=accelerator, memory=memory, cache=4096)
 
 
 def driven(driver: tuple[int, int], cuda: int | None) -> Surroundings:
-    known = Driver(version="570.86.15", cuda=driver)
+    known = NvidiaDriver(version="570.86.15", cuda=driver)
     return Surroundings(engine=(0, 33), accelerator=Accelerator.NVIDIA, driver=known, cuda=cuda)
 
 

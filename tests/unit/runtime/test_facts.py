@@ -39,7 +39,7 @@ def case(target: Path, draft: Path | None = None) -> Any:
     """What preflight would look at, on a device of 1000 bytes."""
     speculation = {"method": "draft_model", "model": str(draft)} if draft else None
     flags = Flags(args={"model": str(target)}, speculation=speculation)
-    memory = device.Memory(where="here", total=1000, free=10)
+    memory = device.FreeMemory(where="here", total=1000, free=10)
     return preflight.gather(flags, surroundings.Surroundings(memory=memory))
 
 
@@ -78,7 +78,7 @@ def test_it_reports_how_much_is_taken(folder: Path, monkeypatch: pytest.MonkeyPa
     assert device.most_taken(peaks) == 700
     assert device.most_taken(peaks[:1]) is None
     monkeypatch.setattr(device, "most_taken", lambda: 700)
-    monkeypatch.setattr(device, "nvidia", lambda: device.Memory(where="NVIDIA device 0", total=1000, free=300))
+    monkeypatch.setattr(device, "nvidia", lambda: device.FreeMemory(where="NVIDIA device 0", total=1000, free=300))
     for accelerator, used in (("cpu", 700), ("nvidia", 700), ("ascend", None)):
         facts.path().write_text(json.dumps({"accelerator": accelerator}))
         assert json.loads(asked()[1]).get("used") == used

@@ -95,7 +95,7 @@ def test_a_container_has_what_its_control_group_leaves_it(
     if limit is not None:
         (tmp_path / "memory.max").write_text(limit)
     found = device.host(tmp_path / "meminfo", (tmp_path / "memory.max",))
-    assert found == device.Memory(where=where, total=total, free=free)
+    assert found == device.FreeMemory(where=where, total=total, free=free)
 
 
 @pytest.mark.parametrize("text", [None, "", "MemFree: 1 kB\n"])
@@ -133,12 +133,14 @@ class NvmlStandIn:
 @pytest.mark.parametrize(
     ("number", "name", "found"),
     [
-        (13000, b"580.65.06", device.Driver(version="580.65.06", cuda=(13, 0))),
-        (12080, None, device.Driver(version="unknown", cuda=(12, 8))),
+        (13000, b"580.65.06", device.NvidiaDriver(version="580.65.06", cuda=(13, 0))),
+        (12080, None, device.NvidiaDriver(version="unknown", cuda=(12, 8))),
         (0, b"580.65.06", None),
     ],
 )
-def test_the_cuda_version_of_a_driver_is_read(number: int, name: bytes | None, found: device.Driver | None) -> None:
+def test_the_cuda_version_of_a_driver_is_read(
+    number: int, name: bytes | None, found: device.NvidiaDriver | None
+) -> None:
     """An unknown version refuses nothing."""
     assert device._driver(NvmlStandIn(number, name)) == found  # type: ignore[arg-type]
     assert device.driver("libc.so.6") is None
@@ -251,7 +253,7 @@ def test_on_a_laptop_checks_of_versions_and_places_are_left_out(tmp_path: Path) 
 )
 def test_weights_that_shrink_or_are_shared_are_not_too_large(tmp_path: Path, flag: str) -> None:
     """Refusing what would fit is worse than trying what would not."""
-    memory = device.Memory(where="NVIDIA device 0", total=15_000, free=15_000)
+    memory = device.FreeMemory(where="NVIDIA device 0", total=15_000, free=15_000)
     place = Surroundings(engine=(0, 33), accelerator=Accelerator.NVIDIA, memory=memory)
     assert [each.rule.id for each in preflight.inspect(pair()(tmp_path / "plain"), place)] == ["MemoryTooSmall"]
     assert preflight.inspect(pair(None, flag)(tmp_path / "flag"), place) == ()

@@ -18,14 +18,14 @@ from specdec_engine.accelerators import Accelerator
 from specdec_engine.rule import Finding
 from specdec_runtime import preflight
 from specdec_runtime.preflight import vocabulary
-from specdec_runtime.preflight.device import Memory
+from specdec_runtime.preflight.device import FreeMemory
 from specdec_runtime.preflight.surroundings import Surroundings
 
 PLACE = Surroundings(
     engine=(0, 32),
     accelerator=Accelerator.CPU,
     packages=frozenset({"numba"}),
-    memory=Memory(where="this host", total=2**40, free=2**40),
+    memory=FreeMemory(where="this host", total=2**40, free=2**40),
 )
 METHODS = ("draft_model", "eagle", "eagle3", "dflash", "dspark", "medusa", "mtp")
 QUICK = settings(max_examples=30, deadline=None)

@@ -7,7 +7,7 @@ from tests.unit.specs import URIS
 
 from specdec_engine.rule import Finding, Severity, rules_in
 from specdec_operator.staging import rules
-from specdec_operator.staging.kserve import GAPS, NEWEST, WAYS_OUT, KServe, Need, gap, shown
+from specdec_operator.staging.kserve import GAPS, NEWEST, WAYS_OUT, KServe, KServeNeed, gap, shown
 from specdec_operator.staging.layout import lay_out
 
 Json = dict[str, Any]
@@ -225,8 +225,8 @@ def test_refusals_come_first() -> None:
 
 def test_every_need_has_a_gap_and_a_way_out_and_no_two_gaps_overlap() -> None:
     """A table that is asked by version must have one answer."""
-    assert {each.need for each in GAPS} == set(Need) == set(WAYS_OUT)
-    for need in Need:
+    assert {each.need for each in GAPS} == set(KServeNeed) == set(WAYS_OUT)
+    for need in KServeNeed:
         for version in [(0, minor) for minor in range(10, 30)]:
             holding = [
                 each

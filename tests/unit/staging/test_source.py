@@ -6,14 +6,14 @@ from hypothesis import strategies as st
 from tests.unit.specs import URIS
 
 from specdec_operator.errors import Invalid
-from specdec_operator.staging.schemes import Kind
-from specdec_operator.staging.source import Source, source
+from specdec_operator.staging.schemes import ArtifactKind
+from specdec_operator.staging.source import ArtifactSource, source
 
 FIELD = "spec.model"
 DIGEST = f"@sha256:{'0a' * 32}"
 
 
-def read(uri: str, path: str | None = None) -> Source:
+def read(uri: str, path: str | None = None) -> ArtifactSource:
     return source(FIELD, uri, path)
 
 
@@ -27,23 +27,28 @@ def refusal(uri: str, path: str | None = None) -> Invalid:
 @pytest.mark.parametrize(
     ("uri", "kind", "place", "folder"),
     [
-        ("pvc://models", Kind.CLAIM, "models", ""),
-        ("pvc://models/", Kind.CLAIM, "models", ""),
-        ("pvc://models.v2/llama/3.1/", Kind.CLAIM, "models.v2", "llama/3.1"),
-        ("pvc://models/Llama_3=x", Kind.CLAIM, "models", "Llama_3=x"),
-        ("hf://meta-llama/Llama-3.1-8B", Kind.REMOTE, "meta-llama", ""),
-        ("hf://meta-llama/Llama-3.1-8B:0e9e39f2", Kind.REMOTE, "meta-llama", ""),
-        ("s3://Bucket_1/llama/3", Kind.REMOTE, "Bucket_1", "llama/3"),
-        ("gs://bucket.example/llama", Kind.REMOTE, "bucket.example", "llama"),
-        ("https://Example.org:8443/a/llama.tar.gz", Kind.REMOTE, "example.org:8443", "a/llama.tar.gz"),
-        ("https://team.blob.core.windows.net/models/llama", Kind.REMOTE, "team.blob.core.windows.net", "models/llama"),
-        ("oci://llama:1", Kind.MODELCAR, "llama:1", ""),
-        ("oci://localhost:5000/team/llama:v1.0_a", Kind.MODELCAR, "localhost:5000/team/llama:v1.0_a", ""),
-        (f"oci://registry.example/llama{DIGEST}", Kind.MODELCAR, f"registry.example/llama{DIGEST}", ""),
-        (f"oci+native://a.b/c/d__e:1{DIGEST}", Kind.IMAGE_VOLUME, f"a.b/c/d__e:1{DIGEST}", ""),
+        ("pvc://models", ArtifactKind.CLAIM, "models", ""),
+        ("pvc://models/", ArtifactKind.CLAIM, "models", ""),
+        ("pvc://models.v2/llama/3.1/", ArtifactKind.CLAIM, "models.v2", "llama/3.1"),
+        ("pvc://models/Llama_3=x", ArtifactKind.CLAIM, "models", "Llama_3=x"),
+        ("hf://meta-llama/Llama-3.1-8B", ArtifactKind.REMOTE, "meta-llama", ""),
+        ("hf://meta-llama/Llama-3.1-8B:0e9e39f2", ArtifactKind.REMOTE, "meta-llama", ""),
+        ("s3://Bucket_1/llama/3", ArtifactKind.REMOTE, "Bucket_1", "llama/3"),
+        ("gs://bucket.example/llama", ArtifactKind.REMOTE, "bucket.example", "llama"),
+        ("https://Example.org:8443/a/llama.tar.gz", ArtifactKind.REMOTE, "example.org:8443", "a/llama.tar.gz"),
+        (
+            "https://team.blob.core.windows.net/models/llama",
+            ArtifactKind.REMOTE,
+            "team.blob.core.windows.net",
+            "models/llama",
+        ),
+        ("oci://llama:1", ArtifactKind.MODELCAR, "llama:1", ""),
+        ("oci://localhost:5000/team/llama:v1.0_a", ArtifactKind.MODELCAR, "localhost:5000/team/llama:v1.0_a", ""),
+        (f"oci://registry.example/llama{DIGEST}", ArtifactKind.MODELCAR, f"registry.example/llama{DIGEST}", ""),
+        (f"oci+native://a.b/c/d__e:1{DIGEST}", ArtifactKind.IMAGE_VOLUME, f"a.b/c/d__e:1{DIGEST}", ""),
     ],
 )
-def test_every_scheme_has_its_kind_and_its_place(uri: str, kind: Kind, place: str, folder: str) -> None:
+def test_every_scheme_has_its_kind_and_its_place(uri: str, kind: ArtifactKind, place: str, folder: str) -> None:
     """A slash at the end does not matter, except for s3."""
     found = read(uri)
     assert (found.kind, found.place, found.folder) == (kind, place, folder)

@@ -13,7 +13,7 @@ import yaml
 from specdec_command.replay.play import play, read_recording
 from specdec_command.story.lines import lines, outcome
 from specdec_command.story.play import Moment, moments
-from specdec_command.story.recording import DATA, Recording, read_story
+from specdec_command.story.recording import DATA, StoryRecording, read_story
 from specdec_operator.api.guard import Guard
 from specdec_operator.api.speculation import Method
 from specdec_operator.guard.policy import METHODS
@@ -24,7 +24,7 @@ DRIFT = "03-code-then-drift"
 
 
 @functools.cache
-def story() -> Recording:
+def story() -> StoryRecording:
     return read_story()
 
 
@@ -33,7 +33,7 @@ def told() -> tuple[Moment, ...]:
     return tuple(asyncio.run(moments(story())))
 
 
-def guarded(**guard: Any) -> Recording:
+def guarded(**guard: Any) -> StoryRecording:
     service = json.loads(json.dumps(story().service))
     service["spec"]["guard"] |= guard
     return replace(story(), service=service)

@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from tests.unit.specs import SPEC, garbage, values
 
 from specdec_command.cli.render import rendering
-from specdec_command.validation.check import Problem, check_document, crd_schema
+from specdec_command.validation.check import DocumentProblem, check_document, crd_schema
 from specdec_command.validation.documents import Document, documents
 from specdec_command.validation.schema import filled
 from specdec_engine.rule import Severity
@@ -30,7 +30,7 @@ def service(spec: Any) -> dict[str, Any]:
     }
 
 
-def judged(body: Any) -> tuple[Problem, ...]:
+def judged(body: Any) -> tuple[DocumentProblem, ...]:
     return check_document(Document(data=body, line=1, lines={}))
 
 

@@ -3,7 +3,7 @@
 import pytest
 from tests.unit.builders import Body, make_sis, make_spec, make_state
 
-from specdec_command.validation.check import Problem, check_document
+from specdec_command.validation.check import DocumentProblem, check_document
 from specdec_command.validation.documents import Document
 from specdec_engine.version import IMAGES, NEWEST, OLDEST
 from specdec_operator.render.plan import plan
@@ -11,7 +11,7 @@ from specdec_operator.render.plan import plan
 NGRAM: Body = {"method": "ngram", "tokens": 3}
 
 
-def problems(engine: Body, **spec: object) -> list[Problem]:
+def problems(engine: Body, **spec: object) -> list[DocumentProblem]:
     body = make_sis(speculation=NGRAM, engine=engine, **spec)
     del body["status"]
     return [each for each in check_document(Document(data=body, line=1, lines={})) if each.severity == "refused"]

@@ -9,7 +9,7 @@ import yaml
 
 from specdec_operator.observe.pods import ContainerView, PodView
 from specdec_operator.web.html import Frame
-from specdec_operator.web.store import Service, ServiceStore
+from specdec_operator.web.store import SeenService, ServiceStore
 
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
 FRAME = Frame(depth=0, now=NOW)
@@ -46,8 +46,8 @@ def waiting(words: str) -> PodView:
     return pod("llama-predictor-1", ready=False, engine=engine)
 
 
-def service(case: str) -> Service:
-    return Service(body=sample(case), pods=(pod(), waiting("back-off 40s")))
+def service(case: str) -> SeenService:
+    return SeenService(body=sample(case), pods=(pod(), waiting("back-off 40s")))
 
 
 def fleet() -> ServiceStore:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from specdec_operator.web.charts import Speed, Stretch, band, positions, speed
+from specdec_operator.web.charts import SpeedupInterval, StateSpan, band, positions, speed
 
 _NUMBER = re.compile(r' (?:x|y|x1|x2|y1|y2|cx|cy|width|height)="([^"]*)"')
 
@@ -44,7 +44,7 @@ def test_the_words_of_two_levels_stand_on_both_sides(mean: float, wanted: float)
 
 
 def test_the_interval_is_drawn_around_its_value() -> None:
-    svg = speed(Speed(speedup=1.34, low=1.2, high=1.48, wanted=1.1))
+    svg = speed(SpeedupInterval(speedup=1.34, low=1.2, high=1.48, wanted=1.1))
     (low, high), *_ = re.findall(r'<line class="whisker" x1="([^"]+)" y1="46" x2="([^"]+)" y2="46"', svg)
     (plain,) = re.findall(r'<line class="plain" x1="([^"]+)"', svg)
     (value,) = re.findall(r'<circle class="dot" cx="([^"]+)"', svg)
@@ -54,7 +54,7 @@ def test_the_interval_is_drawn_around_its_value() -> None:
 
 def test_an_interval_without_an_end_leaves_the_value_readable() -> None:
     """Few blocks of time give an interval up to hundreds: it runs out of the picture, and the scale stays."""
-    svg = speed(Speed(speedup=1.55, low=0.9, high=1615.0))
+    svg = speed(SpeedupInterval(speedup=1.55, low=0.9, high=1615.0))
     (value,) = re.findall(r'<circle class="dot" cx="([^"]+)"', svg)
     (plain,) = re.findall(r'<line class="plain" x1="([^"]+)"', svg)
     assert float(value) - float(plain) > 50
@@ -64,13 +64,13 @@ def test_an_interval_without_an_end_leaves_the_value_readable() -> None:
 @given(st.floats(min_value=0, max_value=1e11), st.floats(min_value=0, max_value=1e11) | st.none())
 def test_any_speedup_is_drawn_inside(value: float, wanted: float | None) -> None:
     """With a handful of marks, whatever the numbers are."""
-    svg = speed(Speed(speedup=value, low=value / 2, high=value * 1.5, wanted=wanted))
+    svg = speed(SpeedupInterval(speedup=value, low=value / 2, high=value * 1.5, wanted=wanted))
     assert all(-1 <= float(each) <= 361 for each in _NUMBER.findall(svg))
     assert svg.count('class="axis"') <= 10
 
 
 def test_states_fill_the_band_and_none_is_too_short_to_be_seen() -> None:
-    stretches = [Stretch(label="a", tone="move", seconds=1), Stretch(label="b", tone="good", seconds=604_800)]
+    stretches = [StateSpan(label="a", tone="move", seconds=1), StateSpan(label="b", tone="good", seconds=604_800)]
     widths = [float(each) for each in re.findall(r'width="([^"]+)"', band(stretches))]
     assert sum(widths) == pytest.approx(360, abs=0.1)
     assert 20 < widths[0] < widths[1]

@@ -11,7 +11,7 @@ from specdec_operator.web.fleet import (
     SORTS,
     Concern,
     FleetFilter,
-    Row,
+    FleetRow,
     chosen,
     concern_of,
     counts,
@@ -21,10 +21,10 @@ from specdec_operator.web.fleet import (
 from specdec_operator.web.fleet_page import fleet_page
 
 
-def row(name: str = "a", **fields: Any) -> Row:
+def row(name: str = "a", **fields: Any) -> FleetRow:
     usual = {"namespace": "team-a", "phase": "Watching", "concern": Concern.FINE, "why": "", "served": "mtp"}
     usual |= {"rate": 0.8, "wanted": 0.4, "speedup": 1.5, "since": NOW}
-    return Row(name=name, **(usual | fields))
+    return FleetRow(name=name, **(usual | fields))
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ from specdec_operator.web.fleet_page import fleet_page
 from specdec_operator.web.html import Html, el, join
 from specdec_operator.web.server import service_data
 from specdec_operator.web.service_page import service_page
-from specdec_operator.web.store import Service
+from specdec_operator.web.store import SeenService
 
 _VOID = ("meta", "link", "input", "br")
 
@@ -61,7 +61,7 @@ def read(text: str) -> Page:
 def test_nothing_that_a_tenant_writes_becomes_markup(case: str) -> None:
     """The words are there to be read, and only as words, on both pages."""
     body = spoiled(sample(case))
-    shown = service_page(Service(body=body, pods=(pod(HOSTILE), waiting(HOSTILE))), FRAME)
+    shown = service_page(SeenService(body=body, pods=(pod(HOSTILE), waiting(HOSTILE))), FRAME)
     for text in (shown, fleet_page([row_of(body)], FleetFilter(namespace=HOSTILE, phase=HOSTILE), FRAME)):
         page = read(text)
         assert [tag for tag, _ in page.elements].count("script") == 1
@@ -89,7 +89,7 @@ def test_a_status_of_any_shape_is_shown(case: str, chance: Any, junk: Any) -> No
             block[key] = junk
             break
         block = block[key]
-    read(service_page(Service(body=body), FRAME))
+    read(service_page(SeenService(body=body), FRAME))
     read(fleet_page([row_of(body)], FleetFilter(), FRAME))
 
 
@@ -167,7 +167,7 @@ def test_a_page_shows_how_old_its_numbers_are() -> None:
     """Times are relative for people and exact for machines."""
     body = sample("watching")
     body["status"]["guard"]["judged"] = (NOW - timedelta(seconds=30)).isoformat()
-    page = read(service_page(Service(body=body, pods=(pod(),)), FRAME))
+    page = read(service_page(SeenService(body=body, pods=(pod(),)), FRAME))
     assert "30s ago" in page.text
     assert "As the operator saw it at 2026-11-20 12:00:00 UTC" in page.text
 
@@ -175,9 +175,9 @@ def test_a_page_shows_how_old_its_numbers_are() -> None:
 def test_numbers_of_a_speculation_that_was_taken_out_are_not_shown_as_those_of_now() -> None:
     """The status keeps the last measured window; what is served since then is another thing."""
     body = sample("watching")
-    assert "Measured while it speculated" not in read(service_page(Service(body=body), FRAME)).text
+    assert "Measured while it speculated" not in read(service_page(SeenService(body=body), FRAME)).text
     body["status"]["serving"] = {"speculating": False, "method": "none", "tokens": 0}
-    page = read(service_page(Service(body=body), FRAME))
+    page = read(service_page(SeenService(body=body), FRAME))
     assert page.text.count("Measured with speculation; the service now runs without it.") == 3
     assert (row_of(body).rate, row_of(body).speedup) == (None, None)
 

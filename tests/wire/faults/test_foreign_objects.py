@@ -10,7 +10,7 @@ import pytest
 from specdec_operator.api.spec import Owner, owner_reference
 from specdec_operator.errors import Invalid, Unavailable
 from specdec_operator.kube.client import ApiServer, KubeClient
-from specdec_operator.observe.ownership import Claimant, Look, Standing
+from specdec_operator.observe.ownership import Claimant, OwnerView, Standing
 from specdec_operator.reconcile.own import write_own
 from tests.wire.api import ISVC, Api, Object
 from tests.wire.faults.foreign import (
@@ -138,7 +138,7 @@ async def test_a_race_for_the_name_seizes_nothing(
     before = await world.api.create(ISVC, world.namespace, by_hand())
     manifest = by_hand(minReplicas=3)
     manifest["metadata"] |= {"namespace": world.namespace, "ownerReferences": [owner_reference(owner)]}
-    seen = {"free": Look(standing=Standing.FREE), "ours": Look(standing=Standing.OURS, uid=owner.uid)}[was]
+    seen = {"free": OwnerView(standing=Standing.FREE), "ours": OwnerView(standing=Standing.OURS, uid=owner.uid)}[was]
     claimant = Claimant(uid=owner.uid, noted=frozenset({owner.uid}))
     cluster = await _connected(api, kubeconfig, tmp_path)
     try:

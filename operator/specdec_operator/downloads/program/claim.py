@@ -14,7 +14,7 @@ import shutil
 from collections.abc import Iterator
 from typing import Any, Final
 
-from specdec_operator.downloads.program.failure import Refused
+from specdec_operator.downloads.program.failure import DownloadRefused
 
 _MARK: Final = frozenset({"uri", "files", "bytes", "seconds", "fetched_at"})
 _PARTIAL: Final = re.compile(r"\.partial-(?P<key>[^-]+)-.+")
@@ -135,13 +135,15 @@ def checked(folder: pathlib.Path) -> dict[str, int]:
     """The files of a folder. Raises Refused where they cannot be a whole model."""
     files = files_of(folder)
     if not any(files.values()):
-        raise Refused(
+        raise DownloadRefused(
             "NotFound",
             "no file was downloaded: the source is empty, or staging.include and staging.exclude match no file",
         )
     flaws = [flaw for name, size in sorted(files.items()) for flaw in _flaws(folder, name, size, files)]
     if flaws:
-        raise Refused("Incomplete", "; ".join(flaws[:3]) + (f"; and {len(flaws) - 3} more" if flaws[3:] else ""))
+        raise DownloadRefused(
+            "Incomplete", "; ".join(flaws[:3]) + (f"; and {len(flaws) - 3} more" if flaws[3:] else "")
+        )
     return files
 
 

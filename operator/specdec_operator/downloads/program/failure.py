@@ -33,7 +33,7 @@ _SHORTEST_SECRET: Final = 6
 _MOST_WORDS: Final = 800
 
 
-class Refused(Exception):
+class DownloadRefused(Exception):
     """What the program itself finds wrong: a reason and a sentence."""
 
     def __init__(self, reason: str, message: str) -> None:
@@ -71,13 +71,13 @@ def _chain(error: BaseException | None) -> Iterator[BaseException]:
 
 def _words(error: BaseException) -> str:
     named = type(error).__name__
-    if isinstance(error, Refused) or (named == "RuntimeError" and str(error)):
+    if isinstance(error, DownloadRefused) or (named == "RuntimeError" and str(error)):
         return str(error)
     return f"{named}: {error}"
 
 
 def _reason(error: BaseException) -> str | None:
-    if isinstance(error, Refused):
+    if isinstance(error, DownloadRefused):
         return error.reason
     named = (_BY_NAME.get(kind.__name__) for kind in type(error).__mro__)
     number = error.errno if isinstance(error, OSError) else None

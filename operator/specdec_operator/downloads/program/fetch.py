@@ -21,7 +21,7 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from specdec_operator.downloads.program.claim import arrived, checked, discard, files_of, publish, sweep, sweep_partials
-from specdec_operator.downloads.program.failure import Refused, reason_of, without_secrets, words_of
+from specdec_operator.downloads.program.failure import DownloadRefused, reason_of, without_secrets, words_of
 
 _EVERY: Final = 2.0
 """Seconds between two lines of progress, and between two looks at a lock."""
@@ -82,7 +82,9 @@ def _alone(claim: pathlib.Path, key: str) -> Iterator[None]:
                 break
             except BlockingIOError:
                 if time.monotonic() > until:
-                    raise Refused("DownloadFailed", f"another pod is downloading this artifact ({lock.name})") from None
+                    raise DownloadRefused(
+                        "DownloadFailed", f"another pod is downloading this artifact ({lock.name})"
+                    ) from None
                 time.sleep(_EVERY)
             except OSError:
                 break
